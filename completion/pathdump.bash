@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of pathdump for bash; made by `pathdump help --bash-completion`, do not edit.
+
+_pathdump_files() # file names, of folders only with -d
+{
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen "$1" -- "$cur")
+}
+
+_pathdump_words()
+{
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+}
+
+_pathdump()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]} flags='' rest=''
+    COMPREPLY=()
+    # --flag=value reaches us as three words
+    if [[ $cur == = ]]; then
+        cur=
+    elif [[ $prev == = ]]; then
+        prev=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if ((COMP_CWORD == 1)); then
+        _pathdump_words 'topology codec query help --help --version'
+        return
+    fi
+    if [[ $command == topology ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'fat-tree vl2 leaf-spine check --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == codec ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'verify encode decode rules --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    case $command in
+    'topology fat-tree')
+        flags='--k --help'
+        case $prev in
+        --k) rest=- ;;
+        esac
+        ;;
+    'topology vl2')
+        flags='--k --help'
+        case $prev in
+        --k) rest=- ;;
+        esac
+        ;;
+    'topology leaf-spine')
+        flags='--leaves --spines --hosts --help'
+        case $prev in
+        --leaves) rest=- ;;
+        --spines) rest=- ;;
+        --hosts) rest=- ;;
+        esac
+        ;;
+    'topology check')
+        flags='--help'
+        [[ $cur == -* ]] || rest=FILE
+        ;;
+    'codec verify')
+        flags='--topology --max-hops --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --max-hops) rest=- ;;
+        esac
+        ;;
+    'codec encode')
+        flags='--topology --src --dst --path --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --src) rest=- ;;
+        --dst) rest=- ;;
+        --path) rest=- ;;
+        esac
+        ;;
+    'codec decode')
+        flags='--topology --src --dst --tags --dscp --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --src) rest=- ;;
+        --dst) rest=- ;;
+        --tags) rest=- ;;
+        --dscp) rest=- ;;
+        esac
+        ;;
+    'codec rules')
+        flags='--topology --switch --depth --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --switch) rest=- ;;
+        --depth) rest='pcp plain' ;;
+        esac
+        ;;
+    'query')
+        flags='--tib --agent --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --live --timeout --json --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration'
+        case $prev in
+        --tib) rest=DIR ;;
+        --agent) rest=- ;;
+        --link) rest=- ;;
+        --src-ip) rest=- ;;
+        --dst-ip) rest=- ;;
+        --src-port) rest=- ;;
+        --dst-port) rest=- ;;
+        --protocol) rest=- ;;
+        --path) rest=- ;;
+        --from) rest=- ;;
+        --to) rest=- ;;
+        --timeout) rest=- ;;
+        esac
+        ;;
+    'help')
+        flags='--man --bash-completion --help'
+        [[ $cur == -* ]] || rest='topology codec query help'
+        ;;
+    esac
+    case $rest in
+    FILE) _pathdump_files -f ;;
+    DIR) _pathdump_files -d ;;
+    -) ;;
+    '') _pathdump_words "$flags" ;;
+    *) _pathdump_words "$rest" ;;
+    esac
+}
+
+complete -F _pathdump pathdump

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bodies that spill into a temporary file, and problem documents. */
+#include "agent/answer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/text.h"
+
+void pd_answer_init(struct pd_answer *answer)
+{
+    *answer = (struct pd_answer){.http_status = 200, .type = "application/json", .fd = -1};
+}
+
+static void drop_body(struct pd_answer *answer)
+{
+    free(answer->bytes);
+    if (answer->fd >= 0)
+        close(answer->fd);
+    answer->bytes = NULL;
+    answer->len = answer->size = 0;
+    answer->fd = -1;
+    answer->file_bytes = 0;
+}
+
+void pd_answer_done(struct pd_answer *answer)
+{
+    drop_body(answer);
+}
+
+/* A file without a name goes away with its last descriptor, however the process ends. */
+static int open_file(void)
+{
+    const char *folder = getenv("TMPDIR");
+    int fd = open(folder && *folder ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    return fd >= 0 ? fd : -errno;
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, bytes, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int spill(struct pd_answer *answer)
+{
+    int e;
+
+    if (answer->fd < 0)
+        answer->fd = open_file();
+    e = answer->fd < 0 ? answer->fd : write_all(answer->fd, answer->bytes, answer->len);
+    if (e)
+        return -PD_E_FULL; /* whatever the file system says, here is no room for the answer */
+    answer->file_bytes += answer->len;
+    answer->len = 0;
+    return 0;
+}
+
+static int grow(struct pd_answer *answer, size_t wanted)
+{
+    size_t size = answer->size ? answer->size : 4096;
+    char *bytes;
+
+    while (size < wanted)
+        size *= 2;
+    if (size == answer->size)
+        return 0;
+    bytes = realloc(answer->bytes, size);
+    if (!bytes)
+        return -ENOMEM;
+    answer->bytes = bytes;
+    answer->size = size;
+    return 0;
+}
+
+int pd_answer_write(void *context, const char *bytes, size_t len)
+{
+    struct pd_answer *answer = context;
+
+    if (answer->file_bytes + answer->len + len > PD_ANSWER_MAX_BYTES)
+        return -PD_E_TOO_LARGE;
+    while (len) {
+        size_t room = PD_ANSWER_MEMORY_BYTES - answer->len, n = len < room ? len : room;
+        int e = n ? grow(answer, answer->len + n) : spill(answer);
+
+        if (e)
+            return e;
+        memcpy(answer->bytes + answer->len, bytes, n);
+        answer->len += n;
+        bytes += n;
+        len -= n;
+    }
+    return 0;
+}
+
+int pd_answer_finish(struct pd_answer *answer)
+{
+    return answer->fd >= 0 ? spill(answer) : 0;
+}
+
+void pd_answer_json(struct pd_answer *answer, int http_status, const char *type, json_t *document)
+{
+    drop_body(answer);
+    answer->http_status = http_status;
+    answer->type = type;
+    answer->bytes = document ? json_dumps(document, JSON_COMPACT) : NULL;
+    json_decref(document);
+    /* No memory for the words: the status alone has to do. */
+    if (!answer->bytes && answer->http_status < 400)
+        answer->http_status = 503;
+    answer->len = answer->size = answer->bytes ? strlen(answer->bytes) : 0;
+}
+
+/* The words that RFC 9110 gives to the statuses of the error table. */
+static const char *title(int http_status)
+{
+    switch (http_status) {
+    case 400: return "Bad Request";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 413: return "Content Too Large";
+    case 414: return "URI Too Long";
+    case 422: return "Unprocessable Content";
+    case 501: return "Not Implemented";
+    case 503: return "Service Unavailable";
+    case 507: return "Insufficient Storage";
+    default: return "Internal Server Error";
+    }
+}
+
+void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *problem)
+{
+    int http_status = pd_error_http(problem->error.code);
+    const char *detail =
+        problem->error.text[0] ? problem->error.text : pd_error_text(problem->error.code);
+    json_t *document =
+        json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title", title(http_status),
+                  "status", http_status, "detail", pd_text_json(detail));
+
+    if (problem->parameter[0])
+        json_object_set_new(document, "parameter", pd_text_json(problem->parameter));
+    answer->allow = problem->error.code == -PD_E_METHOD ? "GET, HEAD" : NULL;
+    pd_answer_json(answer, http_status, "application/problem+json", document);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An answer before it is sent: status, type and a body that grows in memory up to a bound, then in a temporary file. */
+#ifndef PD_AGENT_ANSWER_H
+#define PD_AGENT_ANSWER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/request.h"
+#include "base/error.h"
+
+/* Answers are made whole before their first byte is sent. So an error anywhere still becomes a problem document, the
+ * length is known, and a slow client holds a file, never a snapshot of the TIB or much memory.
+ *
+ * Thread safety: works on the caller's memory only. */
+
+#define PD_ANSWER_MEMORY_BYTES (256 * 1024)
+#define PD_ANSWER_MAX_BYTES    (UINT64_C(4) << 30)
+
+struct pd_answer {
+    int http_status;
+    const char *type;  /* static */
+    const char *allow; /* of 405, else NULL; static */
+    char *bytes;       /* what is in memory: all, or what is not yet in the file */
+    size_t len, size;
+    int fd;              /* the file, or -1 */
+    uint64_t file_bytes; /* in the file already */
+};
+
+void pd_answer_init(struct pd_answer *answer);
+void pd_answer_done(
+    struct pd_answer *answer); /* what was taken out of it must be set to NULL or -1 */
+
+/* Appends. -PD_E_TOO_LARGE, -ENOMEM, or -PD_E_FULL when the file cannot be written. Fits struct pd_query_sink. */
+int pd_answer_write(void *answer, const char *bytes, size_t len);
+
+/* Brings all of a long body into its file. 0 or -PD_E_FULL; without a file nothing happens. */
+int pd_answer_finish(struct pd_answer *answer);
+
+/* Replaces whatever there is by a JSON document; takes the reference. */
+void pd_answer_json(struct pd_answer *answer, int http_status, const char *type, json_t *document);
+
+/* Replaces whatever there is by a problem document (RFC 9457). */
+void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *problem);
+
+#endif

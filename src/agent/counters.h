@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the daemon itself counts, beside the counters of the stages. */
+#ifndef PD_AGENT_COUNTERS_H
+#define PD_AGENT_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Any thread adds, any thread reads. Relaxed: each is a number of its own, no other memory hangs on it. */
+
+#define PD_AGENT_COUNTERS(X)                                                           \
+    X(records, "trajectory records taken over from the trajectory memory")             \
+    X(new_flows, "first packets of a new flow and list of tags")                       \
+    X(queue_waits, "times that the intake waited for the store")                       \
+    X(pictures, "exact pictures taken for live queries")                               \
+    X(pictures_late, "live queries given up: intake and store did not answer in time") \
+    X(queries, "queries run")                                                          \
+    X(queries_refused, "queries refused: too many at once")                            \
+    X(queries_incomplete, "query answers that could not be complete")                  \
+    X(http_requests, "HTTP requests answered")                                         \
+    X(http_problems, "HTTP requests answered with a problem document")                 \
+    X(http_ended, "HTTP connections ended: too slow or idle, and another one came")    \
+    X(http_refused, "HTTP connections refused: too many at once")                      \
+    X(reloads, "reloads of the configuration, successful ones")                        \
+    X(reloads_failed, "reloads of the configuration that were refused")
+
+struct pd_agent_counters {
+#define X(name, text) _Atomic uint64_t name;
+    PD_AGENT_COUNTERS(X)
+#undef X
+};
+
+static inline void pd_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static inline uint64_t pd_counted(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only file that knows libmicrohttpd. */
+#include "agent/http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/rest.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define MODULE      "http"
+#define STACK_BYTES (256 * 1024)
+
+/* A connection. Until `until_ns` it keeps its place whoever else wants one. */
+struct place {
+    bool taken;
+    bool ended; /* shut down by us: its thread is about to find out */
+    int fd;
+    uint64_t until_ns; /* monotonic */
+};
+
+struct pd_http {
+    struct MHD_Daemon *daemon;
+    struct pd_agent *agent;
+    pthread_mutex_t mutex; /* over the places */
+    /* Those that are being ended keep theirs until their threads are gone: hence twice as many. */
+    struct place places[2 * PD_HTTP_CONNECTIONS_MAX];
+};
+
+/* One request, from its first line to the end of its answer. */
+struct exchange {
+    bool begun; /* the headers were seen */
+    size_t body_bytes;
+    size_t target_bytes;
+    char target[];
+};
+
+/* ---- places ---- */
+
+/* Ends the connections whose time is over; returns how many others there are. */
+static int make_room(struct pd_http *http)
+{
+    uint64_t now_ns = pd_clock_monotonic_ns();
+    int others = 0;
+
+    for (struct place *place = http->places; place < http->places + 2 * PD_HTTP_CONNECTIONS_MAX;
+         place++) {
+        if (!place->taken || place->ended)
+            continue;
+        place->ended = place->until_ns <= now_ns;
+        if (place->ended) {
+            shutdown(place->fd, SHUT_RDWR);
+            pd_count(&http->agent->counters.http_ended, 1);
+        } else {
+            others++;
+        }
+    }
+    return others;
+}
+
+static int count_places(const struct pd_http *http)
+{
+    int taken = 0;
+
+    for (int i = 0; i < 2 * PD_HTTP_CONNECTIONS_MAX; i++)
+        taken += http->places[i].taken && !http->places[i].ended;
+    return taken;
+}
+
+/* Asked by the thread that accepts, for each connection: so nobody has to wake up for those that are too slow. */
+static enum MHD_Result admit(void *context, const struct sockaddr *peer, socklen_t peer_bytes)
+{
+    struct pd_http *http = context;
+    bool room;
+
+    (void)peer;
+    (void)peer_bytes;
+    pthread_mutex_lock(&http->mutex);
+    room =
+        count_places(http) < PD_HTTP_CONNECTIONS_MAX || make_room(http) < PD_HTTP_CONNECTIONS_MAX;
+    pthread_mutex_unlock(&http->mutex);
+    if (!room)
+        pd_count(&http->agent->counters.http_refused, 1);
+    return room ? MHD_YES : MHD_NO;
+}
+
+/* The library limits its connections to the number of places: there is always a free one. */
+static struct place *take_place(struct pd_http *http, int fd)
+{
+    struct place *place = http->places;
+
+    while (place->taken)
+        place++;
+    *place = (struct place){.taken = true,
+                            .fd = fd,
+                            .until_ns = pd_clock_monotonic_ns() + PD_HTTP_HEAD_S * PD_NS_PER_S};
+    return place;
+}
+
+/* The socket stays open until this has said "closed": what make_room() shuts down is never somebody else's. */
+static void come_or_go(void *context, struct MHD_Connection *connection, void **place,
+                       enum MHD_ConnectionNotificationCode what)
+{
+    struct pd_http *http = context;
+
+    pthread_mutex_lock(&http->mutex);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        *place = take_place(
+            http,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    else
+        ((struct place *)*place)->taken = false;
+    pthread_mutex_unlock(&http->mutex);
+}
+
+static void keep_until(struct pd_http *http, struct MHD_Connection *connection, uint64_t until_ns)
+{
+    struct place *place =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+
+    pthread_mutex_lock(&http->mutex);
+    place->until_ns = until_ns;
+    pthread_mutex_unlock(&http->mutex);
+}
+
+static void keep_for(struct pd_http *http, struct MHD_Connection *connection, uint64_t seconds)
+{
+    keep_until(http, connection, pd_clock_monotonic_ns() + seconds * PD_NS_PER_S);
+}
+
+/* ---- requests ---- */
+
+/* Called with the request line's target before anything is taken apart: the reader of requests wants it whole. */
+static void *begin(void *context, const char *target, struct MHD_Connection *connection)
+{
+    size_t bytes = strlen(target);
+    struct exchange *exchange = malloc(sizeof *exchange + bytes + 1);
+
+    keep_for(context, connection, PD_HTTP_HEAD_S);
+    if (!exchange)
+        return NULL;
+    exchange->begun = false;
+    exchange->body_bytes = 0;
+    exchange->target_bytes = bytes;
+    memcpy(exchange->target, target, bytes + 1);
+    return exchange;
+}
+
+static void end(void *context, struct MHD_Connection *connection, void **exchange,
+                enum MHD_RequestTerminationCode reason)
+{
+    (void)reason;
+    keep_for(context, connection, PD_HTTP_IDLE_S);
+    free(*exchange);
+    *exchange = NULL;
+}
+
+/* The body becomes the library's. */
+static struct MHD_Response *make_response(struct pd_answer *answer)
+{
+    struct MHD_Response *response;
+
+    if (answer->fd >= 0) {
+        response = MHD_create_response_from_fd64(answer->file_bytes, answer->fd);
+        if (response)
+            answer->fd = -1;
+        return response;
+    }
+    response = MHD_create_response_from_buffer(
+        answer->len, answer->bytes ? answer->bytes : (void *)"",
+        answer->bytes ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (response)
+        answer->bytes = NULL;
+    return response;
+}
+
+static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *connection,
+                                   struct pd_answer *answer)
+{
+    uint64_t bytes = answer->len + answer->file_bytes;
+    struct MHD_Response *response = make_response(answer);
+    enum MHD_Result result;
+
+    if (!response) {
+        pd_answer_done(answer);
+        return MHD_NO;
+    }
+    keep_for(http, connection, PD_HTTP_TIMEOUT_S + bytes / PD_HTTP_ANSWER_BYTES_PER_S);
+    MHD_add_response_header(response, "Content-Type", answer->type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (answer->allow)
+        MHD_add_response_header(response, "Allow", answer->allow);
+    if (answer->http_status == 503)
+        MHD_add_response_header(response, "Retry-After", "1");
+    result = MHD_queue_response(connection, (unsigned)answer->http_status, response);
+    MHD_destroy_response(response);
+    pd_answer_done(answer);
+    return result;
+}
+
+/* Or may be: once a body has begun to come the library takes no answer before its end, which nobody knows when chunked. */
+static bool body_announced_too_long(struct MHD_Connection *connection)
+{
+    const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+
+    return (length && strtoull(length, NULL, 10) > PD_HTTP_BODY_BYTES) ||
+           MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
+}
+
+static enum MHD_Result refuse_body(struct pd_http *http, struct MHD_Connection *connection)
+{
+    struct pd_problem problem = {0};
+    struct pd_answer answer;
+
+    pd_count(&http->agent->counters.http_requests, 1);
+    pd_count(&http->agent->counters.http_problems, 1);
+    pd_fail(&problem.error, -PD_E_TOO_LARGE,
+            "the request's body is longer than %d bytes, or of unknown length", PD_HTTP_BODY_BYTES);
+    pd_answer_init(&answer);
+    pd_answer_problem(&answer, &problem);
+    return send_answer(http, connection, &answer);
+}
+
+/* Called once for the headers, then for each piece of a body, then for the answer. */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *body,
+                              size_t *body_bytes, void **place)
+{
+    struct pd_http *http = context;
+    struct exchange *exchange = *place;
+    struct pd_answer answer;
+
+    (void)url;
+    (void)version;
+    (void)body;
+    if (!exchange)
+        return MHD_NO; /* no memory */
+    if (!exchange->begun) {
+        exchange->begun = true;
+        return body_announced_too_long(connection) ? refuse_body(http, connection) : MHD_YES;
+    }
+    if (*body_bytes) {
+        exchange->body_bytes += *body_bytes;
+        *body_bytes = 0;
+        return exchange->body_bytes > PD_HTTP_BODY_BYTES ? MHD_NO : MHD_YES;
+    }
+    keep_until(http, connection, UINT64_MAX);
+    pd_answer_init(&answer);
+    pd_rest_answer(http->agent, method, exchange->target, exchange->target_bytes, &answer);
+    return send_answer(http, connection, &answer);
+}
+
+/* Peers that go away or talk nonsense are their own problem: seen at debug level only. */
+__attribute__((format(printf, 2, 0))) static void log_line(void *context, const char *format,
+                                                           va_list args)
+{
+    char text[300];
+
+    (void)context;
+    vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
+    pd_log(PD_LOG_DEBUG, MODULE, NULL, "%s", text);
+}
+
+static struct MHD_Daemon *start(struct pd_http *http, int fd)
+{
+    return MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+                                MHD_USE_ITC | MHD_USE_ERROR_LOG,
+                            0, admit, http, handle, http, MHD_OPTION_EXTERNAL_LOGGER, log_line,
+                            NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+                            2U * PD_HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+                            (unsigned)PD_HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)PD_HTTP_HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
+                            (size_t)STACK_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin, http,
+                            MHD_OPTION_NOTIFY_COMPLETED, end, http, MHD_OPTION_NOTIFY_CONNECTION,
+                            come_or_go, http, MHD_OPTION_END);
+}
+
+int pd_http_start(struct pd_agent *agent, struct pd_listener *listener, struct pd_http **ret_http)
+{
+    struct pd_http *http = calloc(1, sizeof *http);
+
+    if (!http)
+        return -ENOMEM;
+    http->agent = agent;
+    pthread_mutex_init(&http->mutex, NULL);
+    errno = 0;
+    http->daemon = start(http, listener->fd);
+    if (!http->daemon) {
+        int e = errno ? -errno : -EIO;
+
+        pthread_mutex_destroy(&http->mutex);
+        free(http);
+        return e;
+    }
+    listener->fd = -1;
+    *ret_http = http;
+    return 0;
+}
+
+void pd_http_stop(struct pd_http *http)
+{
+    if (!http)
+        return;
+    MHD_stop_daemon(http->daemon);
+    pthread_mutex_destroy(&http->mutex);
+    free(http);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses to serve on, parsed without DNS, and the sockets behind them. */
+#include "agent/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_un un;
+};
+
+static int fail_syntax(const char *text, struct pd_error *error)
+{
+    return pd_fail(
+        error, -PD_E_VALUE,
+        "listen: expects 127.0.0.1:PORT, [::1]:PORT, localhost:PORT or unix:/PATH, not \"%.100s\"",
+        text);
+}
+
+static int parse_unix(const char *text, union address *ret_address, struct pd_error *error)
+{
+    const char *path = text + strlen("unix:");
+    union address address = {.un = {.sun_family = AF_UNIX}};
+
+    if (path[0] != '/' || strlen(path) >= sizeof address.un.sun_path)
+        return pd_fail(
+            error, -PD_E_VALUE,
+            "listen: expects unix: with an absolute path of at most %zu bytes, not \"%.120s\"",
+            sizeof address.un.sun_path - 1, text);
+    memcpy(address.un.sun_path, path, strlen(path) + 1);
+    *ret_address = address;
+    return 0;
+}
+
+static int parse_port(const char *text, in_port_t *ret_port)
+{
+    char *end;
+    unsigned long port;
+
+    if (*text < '0' || *text > '9')
+        return -PD_E_VALUE;
+    errno = 0;
+    port = strtoul(text, &end, 10);
+    if (errno || *end || port > 65535)
+        return -PD_E_VALUE;
+    *ret_port = htons((in_port_t)port);
+    return 0;
+}
+
+/* Splits "HOST:PORT", the host perhaps in brackets. */
+static int parse_inet(const char *text, union address *ret_address, struct pd_error *error)
+{
+    const char *colon = strrchr(text, ':');
+    union address address = {0};
+    char host[64];
+    in_port_t port;
+    size_t len = colon ? (size_t)(colon - text) : 0;
+
+    if (!len || len >= sizeof host || parse_port(colon + 1, &port))
+        return fail_syntax(text, error);
+    memcpy(host, text, len);
+    host[len] = '\0';
+    if (!strcmp(host, "localhost"))
+        snprintf(host, sizeof host, "127.0.0.1");
+    if (inet_pton(AF_INET, host, &address.in.sin_addr) == 1) {
+        address.in.sin_family = AF_INET;
+        address.in.sin_port = port;
+        if (ntohl(address.in.sin_addr.s_addr) >> 24 != 127)
+            goto refuse;
+    } else {
+        if (host[0] != '[' || host[len - 1] != ']')
+            return fail_syntax(text, error);
+        host[len - 1] = '\0';
+        if (inet_pton(AF_INET6, host + 1, &address.in6.sin6_addr) != 1)
+            return fail_syntax(text, error);
+        address.in6.sin6_family = AF_INET6;
+        address.in6.sin6_port = port;
+        if (!IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr))
+            goto refuse;
+    }
+    *ret_address = address;
+    return 0;
+refuse:
+    return pd_fail(error, -PD_E_VALUE,
+                   "listen: %.100s is not on loopback: without TLS the daemon serves 127.0.0.1, "
+                   "[::1] and unix sockets only",
+                   text);
+}
+
+static int parse(const char *text, union address *ret_address, struct pd_error *error)
+{
+    return strncmp(text, "unix:", 5) ? parse_inet(text, ret_address, error)
+                                     : parse_unix(text, ret_address, error);
+}
+
+int pd_listen_check(const char *text, struct pd_error *error)
+{
+    union address address;
+
+    return parse(text, &address, error);
+}
+
+static socklen_t address_bytes(const union address *address)
+{
+    switch (address->any.sa_family) {
+    case AF_INET: return sizeof address->in;
+    case AF_INET6: return sizeof address->in6;
+    default: return sizeof address->un;
+    }
+}
+
+/* Removes a unix socket that nobody serves any more; one that is served stays, and bind says so. */
+static void remove_stale(const union address *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct stat stat_now;
+
+    if (fd < 0)
+        return;
+    if (connect(fd, &address->any, sizeof address->un) && errno == ECONNREFUSED &&
+        !lstat(address->un.sun_path, &stat_now) && S_ISSOCK(stat_now.st_mode))
+        unlink(address->un.sun_path);
+    close(fd);
+}
+
+static void name_listener(const char *text, struct pd_listener *listener)
+{
+    union address address = {0};
+    socklen_t bytes = sizeof address;
+    char host[INET6_ADDRSTRLEN] = "";
+
+    snprintf(listener->name, sizeof listener->name, "%s", text);
+    if (getsockname(listener->fd, &address.any, &bytes))
+        return;
+    if (address.any.sa_family == AF_INET)
+        snprintf(listener->name, sizeof listener->name, "%s:%u",
+                 inet_ntop(AF_INET, &address.in.sin_addr, host, sizeof host),
+                 ntohs(address.in.sin_port));
+    else if (address.any.sa_family == AF_INET6)
+        snprintf(listener->name, sizeof listener->name, "[%s]:%u",
+                 inet_ntop(AF_INET6, &address.in6.sin6_addr, host, sizeof host),
+                 ntohs(address.in6.sin6_port));
+}
+
+static int bind_listen(int fd, const union address *address)
+{
+    int one = 1;
+
+    if (address->any.sa_family != AF_UNIX)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, &address->any, address_bytes(address)))
+        return -errno;
+    if (address->any.sa_family == AF_UNIX && chmod(address->un.sun_path, 0660))
+        return -errno;
+    return listen(fd, BACKLOG) ? -errno : 0;
+}
+
+int pd_listen_open(const char *text, struct pd_listener *ret_listener, struct pd_error *error)
+{
+    struct pd_listener listener = {.fd = -1};
+    union address address = {0};
+    int e = parse(text, &address, error);
+
+    if (e)
+        return e;
+    if (address.any.sa_family == AF_UNIX)
+        remove_stale(&address);
+    listener.fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listener.fd < 0)
+        return pd_fail(error, -errno, "listen: %.120s: %s", text, strerror(errno));
+    e = bind_listen(listener.fd, &address);
+    if (e) {
+        close(listener.fd);
+        return pd_fail(error, e, "listen: %.120s: %s", text, strerror(-e));
+    }
+    name_listener(text, &listener);
+    if (address.any.sa_family == AF_UNIX)
+        memcpy(listener.path, address.un.sun_path, sizeof listener.path);
+    *ret_listener = listener;
+    return 0;
+}
+
+void pd_listen_close(struct pd_listener *listener)
+{
+    if (listener->path[0])
+        unlink(listener->path);
+    if (listener->fd >= 0)
+        close(listener->fd);
+    listener->fd = -1;
+    listener->path[0] = '\0';
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pathdumpd: start, signals, end. */
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/http.h"
+#include "agent/listen.h"
+#include "agent/model.h"
+#include "agent/notify.h"
+#include "agent/settings.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "pd_version.h"
+
+#define MODULE "agent"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+#define STALLED_NS \
+    (30 * PD_NS_PER_S) /* a thread that was not seen for so long gets no sign of life sent for it */
+
+/* All that the main thread holds. */
+struct daemon {
+    int argc;
+    char **argv;
+    struct pd_settings settings;
+    struct pd_agent agent;
+    struct pd_listener listener;
+    struct pd_http *http;
+    int signal_fd;
+    uint64_t watchdog_ns; /* 0: none */
+};
+
+static int complain(const struct pd_error *error)
+{
+    fprintf(stderr, "pathdumpd: %s\n", error->text[0] ? error->text : pd_error_text(error->code));
+    return EXIT_FAILED;
+}
+
+static void print_help(void)
+{
+    puts("Usage: pathdumpd --topology FILE --intake KIND:WHAT --tib DIR [FLAG …]\n"
+         "Keeps record of the paths that packets took to this host, and answers queries about "
+         "them.\n");
+    pd_options_help(pd_settings_table, stdout);
+    puts("\nExit status: 0 done, 1 failed, 2 wrong usage. pathdumpd(8) says more.");
+}
+
+/* ---- start ---- */
+
+/* A reload that is asked for before all is open waits; what ends the daemon does so at once until then. */
+static void hold_reloads(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Signals become readable: no handler, no interrupted system call. Threads inherit the mask. */
+static int open_signals(struct daemon *daemon, struct pd_error *error)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return daemon->signal_fd < 0 ? pd_fail(error, -errno, "signalfd: %s", strerror(errno)) : 0;
+}
+
+static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct pd_error *error)
+{
+    struct pd_pipeline_config config = {
+        .intake = daemon->settings.intake,
+        .intake_config = pd_settings_intake(&daemon->settings, false),
+        .model = model,
+        .tib = daemon->agent.tib,
+        .alarms = daemon->agent.alarms,
+        .counters = &daemon->agent.counters,
+    };
+    int e = pd_pipeline_open(&config, &daemon->agent.pipeline, error);
+
+    if (e)
+        pd_model_free(model);
+    return e;
+}
+
+/* What may be refused comes before what leaves traces: the store is made only when all else is well but the intake.
+ * Signals come last, for opening an intake may block: a FIFO waits for its writer. */
+static int open_all(struct daemon *daemon, struct pd_error *error)
+{
+    struct pd_tib_config tib_config = pd_settings_tib(&daemon->settings);
+    struct pd_model *model = NULL;
+    int e;
+
+    hold_reloads();
+    e = pd_alarms_new(&daemon->agent.alarms);
+    if (!e)
+        e = pd_model_load(daemon->settings.topology, &model, error);
+    if (!e && daemon->settings.listen)
+        e = pd_listen_open(daemon->settings.listen, &daemon->listener, error);
+    if (!e)
+        e = pd_tib_open(daemon->settings.tib, PD_TIB_WRITE, &tib_config, &daemon->agent.tib, error);
+    if (e) {
+        pd_model_free(model);
+        return e;
+    }
+    e = open_pipeline(daemon, model, error);
+    return e ? e : open_signals(daemon, error);
+}
+
+static int start_all(struct daemon *daemon, struct pd_error *error)
+{
+    int e;
+
+    daemon->agent.started_ns = pd_clock_monotonic_ns();
+    if (gethostname(daemon->agent.host, sizeof daemon->agent.host - 1))
+        daemon->agent.host[0] = '\0';
+    e = pd_pipeline_start(daemon->agent.pipeline);
+    if (e)
+        return pd_fail(error, e, "threads: %s", pd_error_text(e));
+    if (!daemon->settings.listen)
+        return 0;
+    e = pd_http_start(&daemon->agent, &daemon->listener, &daemon->http);
+    return e ? pd_fail(error, e, "listen: %s: %s", daemon->settings.listen, pd_error_text(e)) : 0;
+}
+
+static void announce(struct daemon *daemon)
+{
+    const char *where = daemon->settings.listen ? daemon->listener.name : "nobody";
+    char state[400];
+
+    pd_log(PD_LOG_INFO, MODULE, NULL, "pathdumpd %s serves %s, intake %s, store %s", PD_VERSION,
+           where, daemon->settings.intake, daemon->settings.tib);
+    snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", where);
+    pd_notify(state);
+}
+
+/* ---- at work ---- */
+
+static void warn_restart(const char *name)
+{
+    pd_log(PD_LOG_WARN, MODULE, NULL, "%s has changed: it takes effect at the next start", name);
+}
+
+static int reload_checked(struct daemon *daemon, struct pd_settings *wanted, struct pd_error *error)
+{
+    struct pd_model *model;
+    int e = pd_settings_check(wanted, error);
+
+    if (!e)
+        e = pd_model_load(wanted->topology, &model, error);
+    if (!e)
+        e = pd_pipeline_model(daemon->agent.pipeline, model, error);
+    return e;
+}
+
+/* All or nothing: after an error everything stays as it was. */
+static void reload(struct daemon *daemon)
+{
+    struct pd_settings wanted;
+    struct pd_error error = {0};
+    bool usage;
+    int e;
+
+    pd_notify_reloading();
+    e = pd_settings_load(daemon->argc, daemon->argv, &wanted, &usage, &error);
+    if (!e) {
+        e = reload_checked(daemon, &wanted, &error);
+        if (e)
+            pd_settings_done(&wanted);
+    }
+    if (e) {
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
+        pd_count(&daemon->agent.counters.reloads_failed, 1);
+    } else {
+        pd_settings_compare(&daemon->settings, &wanted, warn_restart);
+        pd_log_set_level(wanted.log_level);
+        pd_tib_retain(daemon->agent.tib, wanted.retention_bytes, wanted.retention_age_s);
+        pd_settings_done(&daemon->settings);
+        daemon->settings = wanted;
+        pd_log(PD_LOG_INFO, MODULE, NULL, "configuration and topology reloaded");
+        pd_count(&daemon->agent.counters.reloads, 1);
+    }
+    pd_notify("READY=1");
+}
+
+/* Reads what signals there are; returns whether one of them ends the daemon. */
+static bool take_signals(struct daemon *daemon)
+{
+    struct signalfd_siginfo info;
+    bool end = false;
+
+    while (read(daemon->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP)
+            reload(daemon);
+        else
+            end = true;
+    }
+    return end;
+}
+
+/* A sign of life is sent for threads that work, not for a main thread that sleeps. */
+static void feed_watchdog(const struct daemon *daemon)
+{
+    if (daemon->watchdog_ns &&
+        pd_clock_monotonic_ns() - pd_pipeline_alive_ns(daemon->agent.pipeline) < STALLED_NS)
+        pd_notify("WATCHDOG=1");
+}
+
+static void tell_intake_end(struct daemon *daemon)
+{
+    struct pd_pipeline_status status;
+    bool failed;
+
+    pd_pipeline_status(daemon->agent.pipeline, &status);
+    failed = status.intake.state == PD_INTAKE_FAILED;
+    pd_log(PD_LOG_INFO, MODULE, NULL, "the intake has %s, %s is stored",
+           pd_intake_state_id(status.intake.state),
+           failed ? "what was counted before" : "all of it");
+}
+
+/* Until a signal, or until the intake has ended if that ends the daemon. */
+static void work(struct daemon *daemon)
+{
+    struct pollfd fds[] = {{.fd = daemon->signal_fd, .events = POLLIN},
+                           {.fd = pd_pipeline_ended_fd(daemon->agent.pipeline), .events = POLLIN}};
+    int timeout_ms = daemon->watchdog_ns ? (int)(daemon->watchdog_ns / PD_NS_PER_MS) : -1;
+    bool end = false;
+
+    while (!end) {
+        feed_watchdog(daemon);
+        if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
+            break;
+        if (fds[0].revents)
+            end = take_signals(daemon);
+        if (fds[1].revents) {
+            tell_intake_end(daemon);
+            fds[1].fd = -1;
+            end = end || daemon->settings.exit_after_intake;
+        }
+    }
+}
+
+/* ---- end ---- */
+
+/* With --exit-after-intake the exit status says whether the whole of the input is in the store. */
+static int verdict(struct daemon *daemon)
+{
+    struct pd_pipeline_status status;
+    struct pd_tib_stat stat = {0};
+
+    if (!daemon->settings.exit_after_intake)
+        return EXIT_OK;
+    pd_pipeline_status(daemon->agent.pipeline, &status);
+    if (pd_tib_stat(daemon->agent.tib, &stat) || stat.lost_full || stat.lost_error) {
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "%llu records could not be stored",
+               (unsigned long long)(stat.lost_full + stat.lost_error));
+        return EXIT_FAILED;
+    }
+    return status.intake.state == PD_INTAKE_FAILED ? EXIT_FAILED : EXIT_OK;
+}
+
+static void close_all(struct daemon *daemon)
+{
+    if (daemon->agent.pipeline)
+        pd_pipeline_stop(daemon->agent.pipeline);
+    atomic_store_explicit(&daemon->agent.stopping, true, memory_order_relaxed);
+    pd_http_stop(daemon->http);
+    pd_listen_close(&daemon->listener);
+    pd_pipeline_free(daemon->agent.pipeline);
+    pd_tib_close(daemon->agent.tib);
+    pd_alarms_free(daemon->agent.alarms);
+    if (daemon->signal_fd >= 0)
+        close(daemon->signal_fd);
+}
+
+static int run(struct daemon *daemon)
+{
+    struct pd_error error = {0};
+    int status, e = open_all(daemon, &error);
+
+    if (!e)
+        e = start_all(daemon, &error);
+    if (e) {
+        error.code = e;
+        status = complain(&error);
+    } else {
+        malloc_trim(0);
+        announce(daemon);
+        work(daemon);
+        pd_notify("STOPPING=1\nSTATUS=storing what is in memory");
+        pd_pipeline_stop(daemon->agent.pipeline);
+        status = verdict(daemon);
+        pd_log(PD_LOG_INFO, MODULE, NULL, "stopped");
+    }
+    close_all(daemon);
+    return status;
+}
+
+static int check_config(struct daemon *daemon)
+{
+    struct pd_model *model;
+    struct pd_error error = {0};
+    int e = pd_model_load(daemon->settings.topology, &model, &error);
+
+    if (e)
+        return complain(&error);
+    pd_model_free(model);
+    puts("the configuration is fine");
+    return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct daemon daemon = {.argc = argc, .argv = argv, .listener = {.fd = -1}, .signal_fd = -1};
+    struct pd_error error = {0};
+    bool usage = false;
+    int status;
+
+    mallopt(M_ARENA_MAX, 2); /* every further arena is memory that an idle daemon keeps */
+    mallopt(M_MMAP_THRESHOLD,
+            65536); /* large blocks are touched only as they are used, and go back whole */
+    if (pd_settings_load(argc, argv, &daemon.settings, &usage, &error)) {
+        complain(&error);
+        return usage ? EXIT_USAGE : EXIT_FAILED;
+    }
+    if (daemon.settings.help || daemon.settings.version) {
+        if (daemon.settings.help)
+            print_help();
+        else
+            puts("pathdumpd " PD_VERSION);
+        return EXIT_OK;
+    }
+    pd_log_set_level(daemon.settings.log_level);
+    daemon.watchdog_ns = pd_notify_watchdog_ns();
+    if (pd_settings_check(&daemon.settings, &error))
+        status = complain(&error);
+    else
+        status = daemon.settings.check_config ? check_config(&daemon) : run(&daemon);
+    pd_settings_done(&daemon.settings);
+    return status;
+}

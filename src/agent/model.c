@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Topology file -> topology, codec, decoder. */
+#include "agent/model.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define CACHE_ENTRIES 16384 /* trajectories; a rack talks to far fewer at a time */
+
+struct reading {
+    const char *file;
+    struct pd_topology *topology;
+    struct pd_error *error;
+    int e;
+};
+
+static void *read_topology(void *context)
+{
+    struct reading *reading = context;
+
+    reading->e = pd_topology_read(reading->file, &reading->topology, reading->error);
+    return NULL;
+}
+
+/* The JSON tree is many times the model. Read by a thread of its own it lies in an arena of its own, whose holes are
+ * given back; in the main arena the large tables that follow would be laid into them, and touched. */
+static int read_apart(const char *file, struct pd_topology **ret_topology, struct pd_error *error)
+{
+    struct reading reading = {.file = file, .error = error};
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, read_topology, &reading))
+        read_topology(&reading);
+    else
+        pthread_join(thread, NULL);
+    if (!reading.e)
+        *ret_topology = reading.topology;
+    return reading.e;
+}
+
+static int build(const char *file, struct pd_model *model, struct pd_error *error)
+{
+    int e = read_apart(file, &model->topology, error);
+
+    if (e)
+        return e;
+    e = pd_codec_new(model->topology, &model->codec, error);
+    if (e) {
+        pd_fail_within(error, file);
+        return e;
+    }
+    e = pd_decoder_new(model->codec, CACHE_ENTRIES, &model->decoder);
+    return e ? pd_fail(error, e, "%s: no memory for the decoder", file) : 0;
+}
+
+int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error)
+{
+    struct pd_model *model = calloc(1, sizeof *model);
+    int e = model ? build(file, model, error) : pd_fail(error, -ENOMEM, "%s: no memory", file);
+
+    if (e)
+        pd_model_free(model);
+    else
+        *ret_model = model;
+    malloc_trim(0);
+    return e;
+}
+
+void pd_model_free(struct pd_model *model)
+{
+    if (!model)
+        return;
+    pd_decoder_free(model->decoder);
+    pd_codec_free(model->codec);
+    pd_topology_free(model->topology);
+    free(model);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network as the daemon knows it: topology, codec and the decoder of the store thread. */
+#ifndef PD_AGENT_MODEL_H
+#define PD_AGENT_MODEL_H
+
+#include "base/error.h"
+#include "codec/codec.h"
+#include "topology/topology.h"
+
+struct pd_model {
+    struct pd_topology *topology;
+    struct pd_codec *codec;
+    struct pd_decoder *decoder; /* used by one thread: that of the store */
+};
+
+/* Reads the file and sets up its codec. A topology without codec is an error: nothing could be decoded. */
+int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error);
+void pd_model_free(struct pd_model *model); /* NULL is fine */
+
+#endif

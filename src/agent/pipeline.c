@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The intake thread, the store thread, and the mailbox through which live queries reach them. */
+#include "agent/pipeline.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/queue.h"
+#include "agent/recorder.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define MODULE     "pipeline"
+#define QUEUE_LEN  16384
+#define OUTBOX_LEN 128 /* records that the intake thread gathers for one push */
+#define POP_LEN    256
+#define POLL_MS    100                /* longest sleep of the intake thread */
+#define PICTURE_NS (5 * PD_NS_PER_S)  /* longest wait of a live query */
+#define RETAIN_NS  (10 * PD_NS_PER_S) /* longest work of retention at an end */
+#define JOIN_MS    100                /* between two looks whether the intake thread has ended */
+#define JOIN_LOOKS 20                 /* until what it may be blocked in is interrupted */
+#define INTERRUPT  SIGUSR1
+
+struct mailbox {
+    pthread_mutex_t lock; /* of everything below and of the state of the picture under way */
+    pthread_cond_t changed;
+    struct pd_picture *waiting; /* for the intake thread */
+    bool busy; /* a picture is under way: waiting, in the queue, or being worked on */
+    bool closed;
+};
+
+struct pd_pipeline {
+    struct pd_intake *intake; /* the intake thread's */
+    struct pd_queue *queue;
+    struct pd_recorder recorder; /* the store thread's */
+    struct pd_alarms *alarms;
+    struct pd_agent_counters *counters;
+    bool use_dscp;
+    bool started;
+    int wake_fd;  /* wakes the intake thread */
+    int ended_fd; /* tells that the intake has ended and is stored */
+    atomic_bool stopping;
+    /* Monotonic; each written by its thread, read by the watchdog: relaxed, nothing else hangs on them. */
+    _Atomic uint64_t intake_alive_ns, store_alive_ns;
+    pthread_t intake_thread, store_thread;
+    struct mailbox mailbox;
+    pthread_mutex_t status_lock; /* of `status` */
+    struct pd_pipeline_status status;
+    struct pd_item outbox[OUTBOX_LEN]; /* the intake thread's */
+    size_t outbox_len;
+    unsigned since_mark; /* the intake thread's: records since the last positions */
+};
+
+/* ---- intake thread ---- */
+
+static void send_outbox(struct pd_pipeline *pipeline)
+{
+    unsigned waits;
+
+    if (!pipeline->outbox_len)
+        return;
+    waits = pd_queue_push(pipeline->queue, pipeline->outbox, pipeline->outbox_len);
+    if (waits)
+        pd_count(&pipeline->counters->queue_waits, waits);
+    pipeline->outbox_len = 0;
+}
+
+/* A mark goes behind every record that came before it. */
+static void send_mark(struct pd_pipeline *pipeline, const struct pd_item *mark)
+{
+    send_outbox(pipeline);
+    pd_queue_push(pipeline->queue, mark, 1);
+}
+
+static void send_position(void *context, uint64_t key, uint64_t position)
+{
+    struct pd_item mark = {.kind = PD_ITEM_POSITION, .position = {key, position}};
+
+    send_mark(context, &mark);
+}
+
+static void send_positions(struct pd_pipeline *pipeline)
+{
+    pd_intake_positions(pipeline->intake, send_position, pipeline);
+    pipeline->since_mark = 0;
+}
+
+static bool evicted(void *context, const struct pd_trajectory_record *record)
+{
+    struct pd_pipeline *pipeline = context;
+    struct pd_item *item = &pipeline->outbox[pipeline->outbox_len++];
+
+    item->kind = PD_ITEM_RECORD;
+    item->record = *record;
+    if (pipeline->outbox_len == OUTBOX_LEN)
+        send_outbox(pipeline);
+    if (++pipeline->since_mark == PD_RECORDER_MARK_RECORDS)
+        send_positions(pipeline);
+    return true;
+}
+
+static void new_flow(void *context, const struct pd_trajectory_record *record)
+{
+    struct pd_pipeline *pipeline = context;
+
+    (void)record;
+    pd_count(&pipeline->counters->new_flows, 1);
+}
+
+/* Everybody reads the copy. That the intake has ended is for the store thread to tell, once all is stored. */
+static void publish_intake(struct pd_pipeline *pipeline)
+{
+    struct pd_intake_status status;
+    enum pd_intake_state before;
+
+    pd_intake_status(pipeline->intake, &status);
+    pthread_mutex_lock(&pipeline->status_lock);
+    before = pipeline->status.intake.state;
+    if (status.state == PD_INTAKE_FINISHED || status.state == PD_INTAKE_FAILED)
+        status.state = before == PD_INTAKE_WAITING ? PD_INTAKE_RUNNING : before;
+    pipeline->status.intake = status;
+    pthread_mutex_unlock(&pipeline->status_lock);
+}
+
+static void visit_live(void *context, const struct pd_trajectory_record *record)
+{
+    pd_picture_add(context, record);
+}
+
+static void serve_mailbox(struct pd_pipeline *pipeline)
+{
+    struct mailbox *mailbox = &pipeline->mailbox;
+    struct pd_item mark = {.kind = PD_ITEM_PICTURE};
+
+    pthread_mutex_lock(&mailbox->lock);
+    mark.picture = mailbox->waiting;
+    mailbox->waiting = NULL;
+    pthread_mutex_unlock(&mailbox->lock);
+    if (!mark.picture)
+        return;
+    pd_intake_walk(pipeline->intake, visit_live, mark.picture);
+    send_positions(pipeline);
+    send_mark(pipeline, &mark);
+}
+
+static void tell_end(struct pd_pipeline *pipeline, int e)
+{
+    struct pd_item mark = {.kind = PD_ITEM_ENDED};
+    struct pd_intake_status status;
+
+    pd_intake_status(pipeline->intake, &status);
+    mark.end_state = e == -PD_E_EOF || e == -PD_E_TRUNCATED ? PD_INTAKE_FINISHED : PD_INTAKE_FAILED;
+    if (e == -PD_E_TRUNCATED) {
+        pd_alarms_raise(pipeline->alarms, PD_ALARM_INTAKE_TRUNCATED, NULL, NULL, status.detail);
+        pd_log(PD_LOG_WARN, MODULE, NULL, "the capture is cut, what came before is kept: %s",
+               status.detail);
+    } else if (e != -PD_E_EOF) {
+        const char *detail = status.detail[0] ? status.detail : pd_error_text(e);
+
+        pd_alarms_raise(pipeline->alarms, PD_ALARM_INTAKE_FAILED, NULL, NULL, detail);
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "the intake failed, nothing more is counted: %s",
+               detail);
+    }
+    send_mark(pipeline, &mark);
+}
+
+/* After its end the intake is asked no more, but the mailbox is served as before. */
+static void sleep_until_woken(const struct pd_pipeline *pipeline)
+{
+    struct pollfd wake = {.fd = pipeline->wake_fd, .events = POLLIN};
+
+    poll(&wake, 1, POLL_MS);
+}
+
+static void *run_intake(void *context)
+{
+    struct pd_pipeline *pipeline = context;
+    bool ended = false;
+
+    while (!atomic_load_explicit(&pipeline->stopping, memory_order_acquire)) {
+        uint64_t wakes;
+        int e = 0;
+
+        if (ended)
+            sleep_until_woken(pipeline);
+        else
+            e = pd_intake_poll(pipeline->intake, POLL_MS);
+        send_outbox(pipeline);
+        send_positions(pipeline);
+        publish_intake(pipeline);
+        if (e)
+            tell_end(pipeline, e);
+        ended = ended || e;
+        if (read(pipeline->wake_fd, &wakes, sizeof wakes) > 0)
+            serve_mailbox(pipeline);
+        atomic_store_explicit(&pipeline->intake_alive_ns, pd_clock_monotonic_ns(),
+                              memory_order_relaxed);
+    }
+    serve_mailbox(pipeline);
+    pd_intake_flush(pipeline->intake);
+    send_positions(pipeline);
+    publish_intake(pipeline);
+    send_mark(pipeline, &(struct pd_item){.kind = PD_ITEM_STOP});
+    return NULL;
+}
+
+/* ---- store thread ---- */
+
+/* Hands the picture back, unless the asker has given up: then it is ours to free. */
+static void finish_picture(struct pd_pipeline *pipeline, struct pd_picture *picture)
+{
+    struct mailbox *mailbox = &pipeline->mailbox;
+    bool given_up;
+
+    pthread_mutex_lock(&mailbox->lock);
+    given_up = picture->state == PD_PICTURE_GIVEN_UP;
+    if (!given_up)
+        picture->state = PD_PICTURE_DONE;
+    mailbox->busy = false;
+    pthread_cond_broadcast(&mailbox->changed);
+    pthread_mutex_unlock(&mailbox->lock);
+    if (given_up)
+        pd_picture_free(picture);
+}
+
+static void publish_store(struct pd_pipeline *pipeline)
+{
+    struct pd_decoder_counters decoder = pd_recorder_decoder(&pipeline->recorder);
+
+    pthread_mutex_lock(&pipeline->status_lock);
+    pipeline->status.decoder = decoder;
+    pthread_mutex_unlock(&pipeline->status_lock);
+    atomic_store_explicit(&pipeline->store_alive_ns, pd_clock_monotonic_ns(), memory_order_relaxed);
+}
+
+static void publish_model(struct pd_pipeline *pipeline, const struct pd_model *model)
+{
+    struct pd_pipeline_status *status = &pipeline->status;
+
+    pthread_mutex_lock(&pipeline->status_lock);
+    snprintf(status->topology, sizeof status->topology, "%s", model->topology->name);
+    snprintf(status->codec, sizeof status->codec, "%s", model->codec->ops->name);
+    status->switches = model->topology->switches_len;
+    status->hosts = model->topology->hosts_len;
+    pthread_mutex_unlock(&pipeline->status_lock);
+}
+
+/* What is kept after an end is within the limits: the TIB does a bounded piece of that work in each call. */
+static void retain(struct pd_tib *tib)
+{
+    const uint64_t until_ns = pd_clock_monotonic_ns() + RETAIN_NS;
+    struct pd_tib_stat stat = {0};
+    uint64_t before;
+    int e = pd_tib_stat(tib, &stat);
+
+    do {
+        before = stat.expired;
+        if (!e)
+            e = pd_tib_maintain(tib, pd_clock_wall_us());
+        if (!e)
+            e = pd_tib_stat(tib, &stat);
+    } while (!e && stat.expired > before && pd_clock_monotonic_ns() < until_ns);
+    if (e)
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "retention was not applied at the end: %s",
+               pd_error_text(e));
+}
+
+static void commit_last(struct pd_recorder *recorder)
+{
+    pd_recorder_commit(recorder);
+    retain(recorder->tib);
+}
+
+static void end_intake(struct pd_pipeline *pipeline, enum pd_intake_state state)
+{
+    commit_last(&pipeline->recorder);
+    publish_store(pipeline);
+    pthread_mutex_lock(&pipeline->status_lock);
+    pipeline->status.intake.state = state;
+    pthread_mutex_unlock(&pipeline->status_lock);
+    eventfd_write(pipeline->ended_fd, 1);
+}
+
+/* Returns whether it was the last item. */
+static bool work_on(struct pd_pipeline *pipeline, const struct pd_item *item)
+{
+    struct pd_recorder *recorder = &pipeline->recorder;
+
+    switch (item->kind) {
+    case PD_ITEM_RECORD: pd_recorder_take(recorder, &item->record); return false;
+    case PD_ITEM_POSITION:
+        pd_recorder_position(recorder, item->position.key, item->position.position);
+        return false;
+    case PD_ITEM_PICTURE:
+        pd_recorder_picture(recorder, item->picture);
+        finish_picture(pipeline, item->picture);
+        return false;
+    case PD_ITEM_MODEL:
+        publish_model(pipeline, item->model);
+        pd_recorder_model(recorder, item->model);
+        return false;
+    case PD_ITEM_ENDED: end_intake(pipeline, item->end_state); return false;
+    case PD_ITEM_STOP: commit_last(recorder); return true;
+    }
+    return false;
+}
+
+static void *run_store(void *context)
+{
+    struct pd_pipeline *pipeline = context;
+    struct pd_item items[POP_LEN];
+    uint64_t deadline_ns = 0;
+    bool stop = false;
+
+    while (!stop) {
+        size_t n = pd_queue_pop(pipeline->queue, items, POP_LEN, deadline_ns);
+
+        for (size_t i = 0; i < n && !stop; i++)
+            stop = work_on(pipeline, &items[i]);
+        deadline_ns = pd_recorder_tick(&pipeline->recorder, pd_clock_monotonic_ns());
+        publish_store(pipeline);
+    }
+    return NULL;
+}
+
+/* ---- askers ---- */
+
+/* Waits until no picture is under way, then puts this one into the mailbox. */
+static int post(struct mailbox *mailbox, struct pd_picture *picture,
+                const struct timespec *deadline)
+{
+    while (mailbox->busy && !mailbox->closed) {
+        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT)
+            break;
+    }
+    if (mailbox->busy || mailbox->closed)
+        return -PD_E_BUSY;
+    mailbox->busy = true;
+    mailbox->waiting = picture;
+    return 0;
+}
+
+static int await(struct mailbox *mailbox, struct pd_picture *picture,
+                 const struct timespec *deadline)
+{
+    while (picture->state == PD_PICTURE_WAITING) {
+        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT)
+            break;
+    }
+    if (picture->state == PD_PICTURE_DONE)
+        return 0;
+    picture->state = PD_PICTURE_GIVEN_UP; /* the store thread frees it */
+    return -PD_E_BUSY;
+}
+
+int pd_pipeline_picture(struct pd_pipeline *pipeline, const struct pd_query *query,
+                        struct pd_picture **ret_picture)
+{
+    uint64_t deadline_ns = pd_clock_monotonic_ns() + PICTURE_NS;
+    struct timespec deadline = {(time_t)(deadline_ns / PD_NS_PER_S),
+                                (long)(deadline_ns % PD_NS_PER_S)};
+    struct mailbox *mailbox = &pipeline->mailbox;
+    struct pd_picture *picture = pd_picture_new(query);
+    bool ours = true;
+    int e;
+
+    if (!picture)
+        return -ENOMEM;
+    pthread_mutex_lock(&mailbox->lock);
+    e = post(mailbox, picture, &deadline);
+    if (!e) {
+        eventfd_write(pipeline->wake_fd, 1);
+        e = await(mailbox, picture, &deadline);
+        ours = !e;
+    }
+    pthread_mutex_unlock(&mailbox->lock);
+    if (e) {
+        pd_count(&pipeline->counters->pictures_late, 1);
+    } else {
+        pd_count(&pipeline->counters->pictures, 1);
+        e = picture->error;
+    }
+    if (e && ours)
+        pd_picture_free(picture);
+    else if (!e)
+        *ret_picture = picture;
+    return e;
+}
+
+void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status)
+{
+    pthread_mutex_lock(&pipeline->status_lock);
+    *ret_status = pipeline->status;
+    pthread_mutex_unlock(&pipeline->status_lock);
+    ret_status->queue_len = pd_queue_len(pipeline->queue);
+}
+
+uint64_t pd_pipeline_alive_ns(const struct pd_pipeline *pipeline)
+{
+    uint64_t intake_ns = atomic_load_explicit(&pipeline->intake_alive_ns, memory_order_relaxed);
+    uint64_t store_ns = atomic_load_explicit(&pipeline->store_alive_ns, memory_order_relaxed);
+
+    return intake_ns < store_ns ? intake_ns : store_ns;
+}
+
+int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline)
+{
+    return pipeline->ended_fd;
+}
+
+int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, struct pd_error *error)
+{
+    struct pd_item item = {.kind = PD_ITEM_MODEL, .model = model};
+
+    if (model->codec->ops->uses_dscp != pipeline->use_dscp) {
+        pd_fail(error, -PD_E_UNSUPPORTED,
+                "codec %s cannot replace the one in force without a restart",
+                model->codec->ops->name);
+        pd_model_free(model);
+        return -PD_E_UNSUPPORTED;
+    }
+    pd_queue_push(pipeline->queue, &item, 1);
+    return 0;
+}
+
+/* ---- life ---- */
+
+static int stored(void *tib, uint64_t key, uint64_t *ret_position)
+{
+    return pd_tib_cursor(tib, key, ret_position);
+}
+
+static void committed(void *intake, uint64_t key, uint64_t position)
+{
+    pd_intake_committed(intake, key, position);
+}
+
+static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_config *config,
+                      struct pd_error *error)
+{
+    struct pd_trajectory_sink sink = {
+        .context = pipeline, .evicted = evicted, .new_flow = new_flow};
+    struct pd_intake_config intake_config = config->intake_config;
+    int e;
+
+    pipeline->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pipeline->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (pipeline->wake_fd < 0 || pipeline->ended_fd < 0)
+        return pd_fail(error, -errno, "eventfd: %s", strerror(errno));
+    e = pd_queue_new(QUEUE_LEN, &pipeline->queue);
+    if (e)
+        return pd_fail(error, e, "no memory for the queue");
+    pipeline->use_dscp = config->model->codec->ops->uses_dscp;
+    intake_config.use_dscp = pipeline->use_dscp;
+    intake_config.wake_fd = pipeline->wake_fd;
+    intake_config.stored = stored;
+    intake_config.stored_context = config->tib;
+    return pd_intake_open(config->intake, &intake_config, &sink, &pipeline->intake, error);
+}
+
+static void init_locks(struct pd_pipeline *pipeline)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&pipeline->mailbox.changed, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&pipeline->mailbox.lock, NULL);
+    pthread_mutex_init(&pipeline->status_lock, NULL);
+}
+
+int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline **ret_pipeline,
+                     struct pd_error *error)
+{
+    struct pd_pipeline *pipeline = calloc(1, sizeof *pipeline);
+    int e;
+
+    if (!pipeline)
+        return pd_fail(error, -ENOMEM, "no memory");
+    pipeline->wake_fd = pipeline->ended_fd = -1;
+    pipeline->alarms = config->alarms;
+    pipeline->counters = config->counters;
+    init_locks(pipeline);
+    e = open_parts(pipeline, config, error);
+    if (e) {
+        pd_pipeline_free(pipeline);
+        return e;
+    }
+    pd_recorder_init(&pipeline->recorder, config->tib, config->model, config->alarms,
+                     config->counters);
+    pipeline->recorder.marked = pd_intake_keeps(pipeline->intake);
+    pipeline->recorder.committed = committed;
+    pipeline->recorder.committed_context = pipeline->intake;
+    publish_model(pipeline, config->model);
+    pd_intake_status(pipeline->intake, &pipeline->status.intake);
+    pipeline->intake_alive_ns = pipeline->store_alive_ns = pd_clock_monotonic_ns();
+    *ret_pipeline = pipeline;
+    return 0;
+}
+
+int pd_pipeline_start(struct pd_pipeline *pipeline)
+{
+    int e = pthread_create(&pipeline->store_thread, NULL, run_store, pipeline);
+
+    if (e)
+        return -e;
+    e = pthread_create(&pipeline->intake_thread, NULL, run_intake, pipeline);
+    if (e) {
+        pd_queue_push(pipeline->queue, &(struct pd_item){.kind = PD_ITEM_STOP}, 1);
+        pthread_join(pipeline->store_thread, NULL);
+        return -e;
+    }
+    pthread_setname_np(pipeline->store_thread, "pd-store");
+    pthread_setname_np(pipeline->intake_thread, "pd-intake");
+    pipeline->started = true;
+    return 0;
+}
+
+static void interrupted(int number)
+{
+    (void)number; /* the interrupted call itself returns, with EINTR */
+}
+
+static struct timespec after_ms(long ms)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_nsec += ms * (long)PD_NS_PER_MS;
+    time.tv_sec += time.tv_nsec / (long)PD_NS_PER_S;
+    time.tv_nsec %= (long)PD_NS_PER_S;
+    return time;
+}
+
+/* A thread that reads from a pipe whose writer stands still has not seen that it is to stop. */
+static void join_intake(struct pd_pipeline *pipeline)
+{
+    const struct sigaction action = {.sa_handler = interrupted}; /* without SA_RESTART */
+    struct timespec look = after_ms(JOIN_MS);
+
+    sigaction(INTERRUPT, &action, NULL);
+    for (unsigned looks = 1; pthread_timedjoin_np(pipeline->intake_thread, NULL, &look); looks++) {
+        if (looks >= JOIN_LOOKS)
+            pthread_kill(pipeline->intake_thread, INTERRUPT);
+        look = after_ms(JOIN_MS);
+    }
+}
+
+void pd_pipeline_stop(struct pd_pipeline *pipeline)
+{
+    struct mailbox *mailbox = &pipeline->mailbox;
+
+    if (!pipeline->started)
+        return;
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->closed = true;
+    pthread_cond_broadcast(&mailbox->changed);
+    pthread_mutex_unlock(&mailbox->lock);
+    atomic_store_explicit(&pipeline->stopping, true, memory_order_release); /* read by run_intake */
+    eventfd_write(pipeline->wake_fd, 1);
+    join_intake(pipeline);
+    pthread_join(pipeline->store_thread, NULL);
+    pipeline->started = false;
+}
+
+void pd_pipeline_free(struct pd_pipeline *pipeline)
+{
+    if (!pipeline)
+        return;
+    pd_intake_close(pipeline->intake);
+    pd_recorder_done(&pipeline->recorder);
+    pd_queue_free(pipeline->queue);
+    if (pipeline->wake_fd >= 0)
+        close(pipeline->wake_fd);
+    if (pipeline->ended_fd >= 0)
+        close(pipeline->ended_fd);
+    pthread_mutex_destroy(&pipeline->status_lock);
+    pthread_mutex_destroy(&pipeline->mailbox.lock);
+    pthread_cond_destroy(&pipeline->mailbox.changed);
+    free(pipeline);
+}

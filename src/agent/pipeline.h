@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the intake to the TIB: the daemon's two threads of work, and the exact picture of both for live queries. */
+#ifndef PD_AGENT_PIPELINE_H
+#define PD_AGENT_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/alarms.h"
+#include "agent/counters.h"
+#include "agent/model.h"
+#include "agent/picture.h"
+#include "intake/intake.h"
+#include "tib/tib.h"
+
+/*     intake thread                     store thread
+ *     pd_intake_poll -> sink -> queue -> decode -> pd_tib_append -> pd_tib_commit
+ *
+ * A live query puts a picture into the mailbox and wakes the intake thread, which copies the live records between two
+ * polls and sends the picture down the queue as a mark; the store thread, having seen every record before the mark,
+ * commits and opens the snapshot. One picture is under way at a time; each asker waits a bounded time.
+ *
+ * Locks: the mailbox's and the status's, never one inside the other, nor inside the queue's.
+ *
+ * Usage: open, start, then status and picture from any thread; stop; free. */
+
+struct pd_pipeline_config {
+    const char *intake;                    /* "pcap:FILE" */
+    struct pd_intake_config intake_config; /* use_dscp and wake_fd are set here */
+    struct pd_model *model;                /* the pipeline's once open has returned 0 */
+    struct pd_tib *tib;                    /* these three outlive the pipeline */
+    struct pd_alarms *alarms;
+    struct pd_agent_counters *counters;
+};
+
+/* What the threads did so far; a copy. */
+struct pd_pipeline_status {
+    struct pd_intake_status intake; /* "finished" and "failed" only once all is stored */
+    struct pd_decoder_counters decoder;
+    char topology[64];
+    char codec[64];
+    uint32_t switches, hosts;
+    size_t queue_len;
+};
+
+struct pd_pipeline;
+
+/* Opens the intake. On failure nothing is left behind and `error` holds one line. */
+int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline **ret_pipeline,
+                     struct pd_error *error);
+
+/* Starts both threads. 0 or -errno. */
+int pd_pipeline_start(struct pd_pipeline *pipeline);
+
+/* Becomes readable when the intake has ended and all of it is stored. */
+int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline);
+
+void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status);
+
+/* Progress for a watchdog: monotonic time at which the slower of both threads was last seen at work. */
+uint64_t pd_pipeline_alive_ns(const struct pd_pipeline *pipeline);
+
+/* The exact picture for a live query, within a bounded time. -PD_E_BUSY when that was not enough, or what failed. */
+int pd_pipeline_picture(struct pd_pipeline *pipeline, const struct pd_query *query,
+                        struct pd_picture **ret_picture);
+
+/* Takes over another topology (owned from then on, whatever is returned). -PD_E_UNSUPPORTED when its codec uses
+ * other parts of the packet than the one in force: that would need another intake. */
+int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, struct pd_error *error);
+
+/* Ends the intake, stores what the trajectory memory holds, commits, and ends both threads. */
+void pd_pipeline_stop(struct pd_pipeline *pipeline);
+
+void pd_pipeline_free(struct pd_pipeline *pipeline); /* after stop; NULL is fine */
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding, storing, and what happens when either does not work. */
+#include "agent/recorder.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+#define MODULE      "store"
+#define MAINTAIN_NS PD_NS_PER_S
+
+void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct pd_model *model,
+                      struct pd_alarms *alarms, struct pd_agent_counters *counters)
+{
+    memset(recorder, 0, sizeof *recorder);
+    recorder->tib = tib;
+    recorder->model = model;
+    recorder->alarms = alarms;
+    recorder->counters = counters;
+}
+
+void pd_recorder_done(struct pd_recorder *recorder)
+{
+    pd_model_free(recorder->model);
+    recorder->model = NULL;
+}
+
+/* The TIB has counted what was lost; here people are told. */
+static void judge(struct pd_recorder *recorder, int e)
+{
+    if (e) {
+        bool full = e == -PD_E_FULL;
+
+        pd_alarms_raise(recorder->alarms, full ? PD_ALARM_TIB_FULL : PD_ALARM_TIB_ERROR, NULL, NULL,
+                        pd_error_text(e));
+        pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE, "records are being lost: %s",
+                       pd_error_text(e));
+        if (!recorder->log_limit.suppressed)
+            recorder->told = true;
+    } else if (recorder->told) {
+        pd_log(PD_LOG_INFO, MODULE, NULL, "records are stored again");
+        recorder->told = false;
+    }
+}
+
+/* An append that works tells little: the batch may only be buffered. A commit that works ends a failure. */
+static void append(struct pd_recorder *recorder)
+{
+    int e;
+
+    if (!recorder->batch_len)
+        return;
+    e = pd_tib_append(recorder->tib, recorder->records, recorder->batch_len);
+    if (e)
+        judge(recorder, e);
+    if (!recorder->uncommitted)
+        recorder->commit_by_ns = pd_clock_monotonic_ns() + PD_RECORDER_COMMIT_NS;
+    recorder->uncommitted += recorder->batch_len;
+    recorder->batch_len = 0;
+}
+
+static void alarm_undecoded(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
+                            const struct pd_path *path, int e)
+{
+    bool unknown = e == -PD_E_UNKNOWN_HOST;
+
+    pd_alarms_raise(recorder->alarms, unknown ? PD_ALARM_UNKNOWN_HOST : PD_ALARM_INFEASIBLE_PATH,
+                    &record->flow, path, pd_error_text(e));
+}
+
+static void tell_committed(struct pd_recorder *recorder)
+{
+    for (unsigned i = 0; i < recorder->positions_len; i++)
+        recorder->committed(recorder->committed_context, recorder->positions[i].key,
+                            recorder->positions[i].position);
+    recorder->positions_len = 0;
+}
+
+void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record)
+{
+    struct pd_path *path = &recorder->paths[recorder->batch_len];
+    int e = pd_picture_path(recorder->model->decoder, record, path);
+
+    if (e)
+        alarm_undecoded(recorder, record, path, e);
+    recorder->records[recorder->batch_len++] = pd_picture_row(record, path);
+    pd_count(&recorder->counters->records, 1);
+    recorder->since_mark = true;
+    if (recorder->batch_len == PD_RECORDER_BATCH) {
+        append(recorder);
+        if (recorder->uncommitted >= PD_RECORDER_COMMIT_RECORDS && !recorder->marked)
+            pd_recorder_commit(recorder);
+    }
+}
+
+/* The TIB commits by itself when it has PD_RECORDER_COMMIT_RECORDS: one stretch between two positions before that it is done here. */
+void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position)
+{
+    unsigned at = 0;
+
+    while (at < recorder->positions_len && recorder->positions[at].key != key)
+        at++;
+    if (at == PD_TIB_CURSORS) {
+        pd_recorder_commit(recorder);
+        at = 0;
+    }
+    recorder->positions[at] = (struct pd_recorder_position){key, position};
+    if (at == recorder->positions_len)
+        recorder->positions_len++;
+    recorder->since_mark = false;
+    append(recorder);
+    if (!recorder->uncommitted)
+        tell_committed(recorder); /* nothing but announcements lies before it */
+    else if (recorder->uncommitted + 2 * PD_RECORDER_MARK_RECORDS >= PD_RECORDER_COMMIT_RECORDS)
+        pd_recorder_commit(recorder);
+}
+
+void pd_recorder_commit(struct pd_recorder *recorder)
+{
+    append(recorder);
+    if (!recorder->uncommitted)
+        return;
+    for (unsigned i = 0; i < recorder->positions_len; i++)
+        pd_tib_set_cursor(recorder->tib, recorder->positions[i].key,
+                          recorder->positions[i].position);
+    judge(recorder, pd_tib_commit(recorder->tib));
+    recorder->uncommitted = 0;
+    tell_committed(recorder);
+}
+
+uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns)
+{
+    append(recorder);
+    if (recorder->uncommitted && now_ns >= recorder->commit_by_ns &&
+        !(recorder->marked && recorder->since_mark))
+        pd_recorder_commit(recorder);
+    if (now_ns >= recorder->maintain_ns) {
+        int e = pd_tib_maintain(recorder->tib, pd_clock_wall_us());
+
+        if (e)
+            pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE,
+                           "the store cannot be maintained: %s", pd_error_text(e));
+        recorder->maintain_ns = now_ns + MAINTAIN_NS;
+    }
+    return recorder->uncommitted && recorder->commit_by_ns < recorder->maintain_ns
+               ? recorder->commit_by_ns
+               : recorder->maintain_ns;
+}
+
+void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *picture)
+{
+    pd_recorder_commit(recorder);
+    if (!picture->error)
+        picture->error = pd_tib_snapshot(recorder->tib, &picture->snapshot);
+    pd_picture_decode(picture, recorder->model->decoder);
+}
+
+struct pd_decoder_counters pd_recorder_decoder(const struct pd_recorder *recorder)
+{
+    const struct pd_decoder_counters *now = pd_decoder_counters(recorder->model->decoder);
+    struct pd_decoder_counters sum = recorder->decoder_before;
+
+    sum.hits += now->hits;
+    sum.misses += now->misses;
+    sum.infeasible += now->infeasible;
+    sum.unknown_hosts += now->unknown_hosts;
+    return sum;
+}
+
+void pd_recorder_model(struct pd_recorder *recorder, struct pd_model *model)
+{
+    recorder->decoder_before = pd_recorder_decoder(recorder);
+    pd_model_free(recorder->model);
+    recorder->model = model;
+}

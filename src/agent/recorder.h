@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The work of the store thread: trajectory records are decoded to paths and kept in the TIB. */
+#ifndef PD_AGENT_RECORDER_H
+#define PD_AGENT_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/alarms.h"
+#include "agent/counters.h"
+#include "agent/model.h"
+#include "agent/picture.h"
+#include "base/log.h"
+#include "tib/tib.h"
+
+/* Records are appended in batches and committed once a second or every PD_RECORDER_COMMIT_RECORDS. What the TIB cannot
+ * take is counted by the TIB, alarmed and logged once a second at most; the work goes on, and so recovers.
+ *
+ * Thread safety: one thread owns a store. */
+
+#define PD_RECORDER_BATCH          128
+#define PD_RECORDER_COMMIT_RECORDS 20000
+#define PD_RECORDER_MARK_RECORDS   4096 /* at most so many between two positions */
+#define PD_RECORDER_COMMIT_NS      UINT64_C(1000000000)
+
+struct pd_recorder {
+    struct pd_tib *tib;
+    struct pd_model *model; /* owned */
+    struct pd_alarms *alarms;
+    struct pd_agent_counters *counters;
+    struct pd_decoder_counters decoder_before; /* of models that were replaced */
+    struct pd_tib_record records[PD_RECORDER_BATCH];
+    struct pd_path paths[PD_RECORDER_BATCH];
+    unsigned batch_len;
+    uint32_t uncommitted; /* appended since the last commit */
+    uint64_t
+        commit_by_ns;     /* monotonic: when the oldest uncommitted record has waited long enough */
+    uint64_t maintain_ns; /* monotonic: next time to maintain */
+    bool marked;          /* commits only at positions, so that they hold for what is committed */
+    bool since_mark;      /* records were taken after the last position */
+    struct pd_recorder_position {
+        uint64_t key, position;
+    } positions[PD_TIB_CURSORS]; /* not committed yet */
+    unsigned positions_len;
+    void (*committed)(void *context, uint64_t key, uint64_t position);
+    void *committed_context;
+    bool told; /* the log says that records are being lost, and not yet that this has ended */
+    struct pd_log_limit log_limit;
+};
+
+/* `model` is the store's from then on; the rest outlives it. */
+void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct pd_model *model,
+                      struct pd_alarms *alarms, struct pd_agent_counters *counters);
+void pd_recorder_done(struct pd_recorder *recorder);
+
+/* Decodes one record and puts it into the batch. */
+void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record);
+
+/* The records of a source up to this position were taken. Once they are in the TIB, and with them the position,
+ * `recorder->committed` is called. */
+void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position);
+
+/* Everything taken so far is in the TIB, durably, or was counted as lost. */
+void pd_recorder_commit(struct pd_recorder *recorder);
+
+/* Commits and maintains when it is time; returns when to call again at the latest (monotonic). */
+uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns);
+
+/* The second half of a picture: commit, snapshot, live rows. */
+void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *picture);
+
+/* Decodes with another model from now on; the old one is freed. */
+void pd_recorder_model(struct pd_recorder *recorder, struct pd_model *model);
+
+/* Sum over all models so far. */
+struct pd_decoder_counters pd_recorder_decoder(const struct pd_recorder *recorder);
+
+#endif

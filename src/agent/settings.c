@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of pathdumpd's settings, and what is checked beyond single values. */
+#include "agent/settings.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "agent/listen.h"
+
+#define OPTIONS_MAX 64
+
+static int set_log_level(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    struct pd_settings *settings = target;
+
+    if (pd_log_level_parse(value, &settings->log_level))
+        return pd_fail(error, -PD_E_VALUE, "%s: expects error, warn, info or debug, not \"%.100s\"",
+                       name, value);
+    return 0;
+}
+
+/* "KIND:WHAT" with a kind that there is; what it names is looked at when it is opened. */
+static int check_intake(const char *spec, struct pd_error *error)
+{
+    const char *colon = strchr(spec, ':');
+    char kinds[200] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; pd_intakes[i]; i++) {
+        const char *kind = pd_intakes[i]->kind;
+
+        if (colon && strlen(kind) == (size_t)(colon - spec) && !strncmp(spec, kind, strlen(kind)) &&
+            colon[1])
+            return 0;
+        if (at < sizeof kinds)
+            at += (size_t)snprintf(kinds + at, sizeof kinds - at, "%s%s:%s", i ? " or " : "", kind,
+                                   pd_intakes[i]->argument);
+    }
+    return pd_fail(error, -PD_E_VALUE, "intake: expects %s, not \"%.100s\"", kinds, spec);
+}
+
+static int accept_intake(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    (void)target;
+    (void)name;
+    return check_intake(value, error);
+}
+
+static int accept_listen(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    (void)target;
+    (void)name;
+    return pd_listen_check(value, error);
+}
+
+#define AT(member) offsetof(struct pd_settings, member)
+#define GIB        (UINT64_C(1) << 30)
+#define LISTEN     "127.0.0.1:7411"
+
+const struct pd_option pd_settings_table[] = {
+    {NULL, "config", PD_OPTION_STRING, AT(config), 0, 0, "FILE", NULL,
+     "read settings from this file; flags win over it", NULL},
+    {NULL, "check-config", PD_OPTION_FLAG, AT(check_config), 0, 0, NULL, NULL,
+     "check the settings and the topology, start nothing, and exit with 0 or 1", NULL},
+    {"agent", "topology", PD_OPTION_STRING, AT(topology), 0, 0, "FILE", NULL,
+     "topology of the network, JSON; it names the codec", NULL},
+    {"agent", "listen", PD_OPTION_STRING, AT(listen), 0, 0, "ADDRESS", NULL,
+     "serve REST here: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT (0: any port) or unix:/PATH; "
+     "when not given: " LISTEN ", or nowhere with --exit-after-intake",
+     accept_listen},
+    {NULL, "exit-after-intake", PD_OPTION_FLAG, AT(exit_after_intake), 0, 0, NULL, NULL,
+     "exit once the intake has ended and all is stored", NULL},
+    {"intake", "intake", PD_OPTION_STRING, AT(intake), 0, 0, "KIND:WHAT", NULL,
+     "where packets come from: pcap:FILE, live:IFACE or ovs:SOCKET", accept_intake},
+    {"intake", "strip", PD_OPTION_FLAG, AT(strip), 0, 0, NULL, NULL,
+     "live: take the tags off for the host's own stack", NULL},
+    {"intake", "promiscuous", PD_OPTION_FLAG, AT(promiscuous), 0, 0, NULL, NULL,
+     "live: receive frames for other hosts, too", NULL},
+    {"intake", "ring-bytes", PD_OPTION_BYTES, AT(ring_bytes), 0, 4 * GIB - 1, "BYTES", "0",
+     "live: size of the ring that is shared with the kernel; 0: as the intake likes it", NULL},
+    {"trajectory", "idle-ms", PD_OPTION_U64, AT(idle_ms), 1, 86400000, "MS", "5000",
+     "a record is finished after so long without a packet", NULL},
+    {"trajectory", "active-ms", PD_OPTION_U64, AT(active_ms), 1, 86400000, "MS", "60000",
+     "long flows are stored in slices of this length", NULL},
+    {"trajectory", "fin-linger-ms", PD_OPTION_U64, AT(fin_linger_ms), 0, 4000, "MS", "200",
+     "so long after FIN or RST late packets still belong to the record", NULL},
+    {"trajectory", "max-records", PD_OPTION_U64, AT(max_records), 1, 1 << 26, "N", "1048576",
+     "most records in the trajectory memory", NULL},
+    {"tib", "tib", PD_OPTION_STRING, AT(tib), 0, 0, "DIR", NULL,
+     "the store; made when it is not there", NULL},
+    {"tib", "retention-age", PD_OPTION_SECONDS, AT(retention_age_s), 0, 0, "TIME", "0",
+     "remove records that are older; 0: none", NULL},
+    {"tib", "retention-bytes", PD_OPTION_BYTES, AT(retention_bytes), 0, 0, "BYTES", "0",
+     "remove the oldest records when the store takes more; 0: none", NULL},
+    {"tib", "map-bytes", PD_OPTION_BYTES, AT(map_bytes), 0, 0, "BYTES", "0",
+     "most the store may ever take on the disk; 0: as the store likes it", NULL},
+    {"log", "log-level", PD_OPTION_CALLBACK, 0, 0, 0, "LEVEL", "info", "error, warn, info or debug",
+     set_log_level},
+    {NULL, "version", PD_OPTION_FLAG, AT(version), 0, 0, NULL, NULL, "print the version and exit",
+     NULL},
+    {NULL, "help", PD_OPTION_FLAG, AT(help), 0, 0, NULL, NULL, "print this and exit", NULL},
+    {0},
+};
+_Static_assert(sizeof pd_settings_table / sizeof pd_settings_table[0] <= OPTIONS_MAX,
+               "`given` has room for all");
+
+int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
+                     struct pd_error *error)
+{
+    struct pd_settings settings = {0};
+    bool given[OPTIONS_MAX] = {false};
+    int words = 0, e;
+
+    *ret_usage = true;
+    e = pd_options_defaults(pd_settings_table, &settings, error);
+    if (!e)
+        e = pd_options_flags(pd_settings_table, &settings, argc, argv, &words, given, error);
+    if (!e && words)
+        e = pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: expects flags only", argv[1]);
+    if (e)
+        return e;
+    if (settings.config && !settings.help && !settings.version) {
+        *ret_usage = false;
+        e = pd_options_file(pd_settings_table, &settings, settings.config, given, &settings.memory,
+                            error);
+    }
+    if (e) {
+        pd_settings_done(&settings);
+        return e;
+    }
+    /* Whoever only stores a capture does not want to be in the way of the agent that serves. */
+    if (!settings.listen && !settings.exit_after_intake)
+        settings.listen = LISTEN;
+    *ret_settings = settings;
+    return 0;
+}
+
+void pd_settings_done(struct pd_settings *settings)
+{
+    pd_options_memory_free(settings->memory);
+    settings->memory = NULL;
+}
+
+int pd_settings_check(const struct pd_settings *settings, struct pd_error *error)
+{
+    const struct {
+        const char *name, *value;
+    } needed[] = {
+        {"topology", settings->topology}, {"intake", settings->intake}, {"tib", settings->tib}};
+
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (!needed[i].value || !needed[i].value[0])
+            return pd_fail(error, -PD_E_VALUE,
+                           "%s is missing: give --%s or the key in the configuration file",
+                           needed[i].name, needed[i].name);
+    }
+    if (strncmp(settings->intake, "live:", 5) && (settings->strip || settings->promiscuous))
+        return pd_fail(error, -PD_E_VALUE, "%s: only a live intake can do that",
+                       settings->strip ? "strip" : "promiscuous");
+    return 0;
+}
+
+static bool same(const struct pd_option *option, const struct pd_settings *a,
+                 const struct pd_settings *b)
+{
+    const char *x = (const char *)a + option->offset, *y = (const char *)b + option->offset;
+    const char *s, *t;
+
+    switch (option->type) {
+    case PD_OPTION_STRING:
+        memcpy(&s, x, sizeof s);
+        memcpy(&t, y, sizeof t);
+        return s == t || (s && t && !strcmp(s, t));
+    case PD_OPTION_FLAG: return !memcmp(x, y, sizeof(bool));
+    case PD_OPTION_CALLBACK: return true; /* the log level: changes at once */
+    default: return !memcmp(x, y, sizeof(uint64_t));
+    }
+}
+
+void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
+                         void (*report)(const char *name))
+{
+    for (const struct pd_option *option = pd_settings_table; option->name; option++) {
+        /* These are taken over at run time; another topology file if its codec allows. */
+        bool at_once = option->offset == AT(topology) || option->offset == AT(retention_age_s) ||
+                       option->offset == AT(retention_bytes);
+        if (!at_once && !same(option, now, wanted))
+            report(option->name);
+    }
+}
+
+struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp)
+{
+    return (struct pd_intake_config){
+        .trajectory = {.idle_ns = settings->idle_ms * 1000000,
+                       .active_ns = settings->active_ms * 1000000,
+                       .fin_linger_ns = settings->fin_linger_ms * 1000000,
+                       .max_records = (uint32_t)settings->max_records},
+        .use_dscp = use_dscp,
+        .strip = settings->strip,
+        .promiscuous = settings->promiscuous,
+        .ring_bytes = (uint32_t)settings->ring_bytes,
+        .wake_fd = -1,
+    };
+}
+
+struct pd_tib_config pd_settings_tib(const struct pd_settings *settings)
+{
+    return (struct pd_tib_config){
+        .max_bytes = settings->retention_bytes,
+        .max_age_s = settings->retention_age_s,
+        .map_bytes = settings->map_bytes,
+    };
+}

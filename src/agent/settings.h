@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of pathdumpd: one table for flags, configuration file, help and man page. */
+#ifndef PD_AGENT_SETTINGS_H
+#define PD_AGENT_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "intake/intake.h"
+#include "tib/tib.h"
+
+/* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in force.
+ *
+ * Thread safety: the main thread owns them; other threads get what they need when they start. */
+
+struct pd_settings {
+    const char *topology; /* file */
+    const char *listen;   /* "127.0.0.1:7411", "unix:/run/pathdump/agent.sock"; NULL: nowhere */
+    const char *intake;   /* "pcap:FILE", "live:IFACE" */
+    const char *tib;      /* directory */
+    const char *config;   /* file, or NULL */
+    bool check_config;
+    bool exit_after_intake;
+    bool version;
+    bool help;
+    bool strip;
+    bool promiscuous;
+    uint64_t ring_bytes;
+    uint64_t idle_ms;
+    uint64_t active_ms;
+    uint64_t fin_linger_ms;
+    uint64_t max_records;
+    uint64_t retention_age_s;
+    uint64_t retention_bytes;
+    uint64_t map_bytes;
+    enum pd_log_level log_level;
+    struct pd_options_memory *memory; /* of the strings that came from the file */
+};
+
+extern const struct pd_option pd_settings_table[]; /* ends with a NULL name */
+
+/* Defaults, then flags, then what the file says and the flags do not. `argv` must outlive the settings.
+ * `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that was wrong. */
+int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
+                     struct pd_error *error);
+
+/* What no single value shows: that the needed ones are there and go together. -PD_E_VALUE. */
+int pd_settings_check(const struct pd_settings *settings, struct pd_error *error);
+
+void pd_settings_done(struct pd_settings *settings);
+
+/* Calls `report` with the name of each option whose value differs and that only a restart can change. */
+void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
+                         void (*report)(const char *name));
+
+struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp);
+struct pd_tib_config pd_settings_tib(const struct pd_settings *settings);
+
+#endif

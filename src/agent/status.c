@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The members of the status document, from the stages' counter tables. */
+#include "agent/status.h"
+
+#include "agent/text.h"
+#include "base/clock.h"
+#include "pd_version.h"
+
+#define SET(object, name, value) \
+    json_object_set_new(object, name, json_integer((json_int_t)(value)))
+
+static json_t *intake_json(const struct pd_intake_status *status)
+{
+    json_t *intake = json_object(), *verdicts = json_object();
+
+    json_object_set_new(intake, "kind", json_string(status->kind));
+    json_object_set_new(intake, "state", json_string(pd_intake_state_id(status->state)));
+    json_object_set_new(intake, "detail", pd_text_json(status->detail));
+#define X(name, text) SET(intake, #name, status->name);
+    PD_INTAKE_COUNTERS(X)
+#undef X
+    for (int i = 0; i < PD_PACKET_VERDICT_COUNT; i++)
+        SET(verdicts, pd_packet_verdict_id((enum pd_packet_verdict)i), status->verdicts[i]);
+    json_object_set_new(intake, "verdicts", verdicts);
+    return intake;
+}
+
+static json_t *trajectory_json(const struct pd_intake_status *status)
+{
+    json_t *trajectory = json_object();
+
+#define X(name, text) SET(trajectory, #name, status->trajectory.name);
+    PD_TRAJECTORY_COUNTERS(X)
+#undef X
+    SET(trajectory, "live_records", status->live_records);
+    return trajectory;
+}
+
+static json_t *decoder_json(const struct pd_decoder_counters *counters)
+{
+    json_t *decoder = json_object();
+
+    SET(decoder, "hits", counters->hits);
+    SET(decoder, "misses", counters->misses);
+    SET(decoder, "infeasible", counters->infeasible);
+    SET(decoder, "unknown_hosts", counters->unknown_hosts);
+    return decoder;
+}
+
+static json_t *tib_json(struct pd_tib *tib)
+{
+    struct pd_tib_stat stat = {0};
+    json_t *object = json_object();
+    int e = pd_tib_stat(tib, &stat);
+
+    json_object_set_new(object, "state", pd_text_json(e ? pd_error_text(e) : "ok"));
+#define X(name, text) SET(object, #name, stat.name);
+    PD_TIB_COUNTERS(X)
+#undef X
+    SET(object, "records", stat.records);
+    SET(object, "segments", stat.segments);
+    SET(object, "paths", stat.paths);
+    SET(object, "bytes_used", stat.bytes_used);
+    SET(object, "bytes_file", stat.bytes_file);
+    SET(object, "min_stime_us", stat.min_stime_us);
+    SET(object, "max_etime_us", stat.max_etime_us);
+    return object;
+}
+
+static json_t *alarms_json(struct pd_alarms *alarms)
+{
+    json_t *object = json_object(), *reasons = json_object();
+    struct pd_alarm_counts counts;
+
+    pd_alarms_counts(alarms, &counts);
+    for (int i = 0; i < PD_ALARM_REASON_COUNT; i++)
+        SET(reasons, pd_alarm_reason_id((enum pd_alarm_reason)i), counts.by_reason[i]);
+    SET(object, "kept", counts.kept);
+    SET(object, "suppressed", counts.suppressed);
+    SET(object, "overwritten", counts.overwritten);
+    json_object_set_new(object, "by_reason", reasons);
+    return object;
+}
+
+static json_t *topology_json(const struct pd_pipeline_status *status)
+{
+    json_t *topology = json_object();
+
+    json_object_set_new(topology, "name", pd_text_json(status->topology));
+    json_object_set_new(topology, "codec", pd_text_json(status->codec));
+    SET(topology, "switches", status->switches);
+    SET(topology, "hosts", status->hosts);
+    return topology;
+}
+
+static json_t *agent_json(const struct pd_agent *agent, const struct pd_pipeline_status *status)
+{
+    json_t *object = json_object();
+
+#define X(name, text) SET(object, #name, pd_counted(&agent->counters.name));
+    PD_AGENT_COUNTERS(X)
+#undef X
+    SET(object, "queue_len", status->queue_len);
+    return object;
+}
+
+json_t *pd_status_json(struct pd_agent *agent)
+{
+    struct pd_pipeline_status status;
+    json_t *document = json_object();
+
+    pd_pipeline_status(agent->pipeline, &status);
+    json_object_set_new(document, "version", json_string(PD_VERSION));
+    json_object_set_new(document, "host", pd_text_json(agent->host));
+    SET(document, "uptime_s", (pd_clock_monotonic_ns() - agent->started_ns) / PD_NS_PER_S);
+    json_object_set_new(document, "topology", topology_json(&status));
+    json_object_set_new(document, "intake", intake_json(&status.intake));
+    json_object_set_new(document, "trajectory", trajectory_json(&status.intake));
+    json_object_set_new(document, "decoder", decoder_json(&status.decoder));
+    json_object_set_new(document, "tib", tib_json(agent->tib));
+    json_object_set_new(document, "alarms", alarms_json(agent->alarms));
+    json_object_set_new(document, "agent", agent_json(agent, &status));
+    return document;
+}

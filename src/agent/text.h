@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words from outside (file names, parameters) as JSON strings, whatever bytes they hold. */
+#ifndef PD_AGENT_TEXT_H
+#define PD_AGENT_TEXT_H
+
+#include <jansson.h>
+
+/* A JSON string; of text that is not UTF-8 every byte beyond ASCII becomes '?'. NULL without memory. */
+json_t *pd_text_json(const char *text);
+
+#endif

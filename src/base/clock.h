@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time: monotonic inside, wall time at the edges, converted here and nowhere else. */
+#ifndef PD_BASE_CLOCK_H
+#define PD_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define PD_NS_PER_US UINT64_C(1000)
+#define PD_NS_PER_MS UINT64_C(1000000)
+#define PD_NS_PER_S  UINT64_C(1000000000)
+#define PD_US_PER_S  UINT64_C(1000000)
+
+uint64_t pd_clock_monotonic_ns(void);
+uint64_t pd_clock_wall_us(void); /* microseconds since the epoch */
+uint64_t pd_clock_wall_ns(void);
+
+/* Reads seconds since the epoch ("1700000000.25", up to microseconds) or RFC 3339 ("2026-11-21T01:02:03.5Z",
+ * "…+02:00") into microseconds since the epoch. Returns 0 or -PD_E_VALUE; nothing below 0 or from 2^53 us on. */
+int pd_time_parse(const char *text, uint64_t *ret_us);
+
+#define PD_TIME_TEXT_BYTES 32
+/* RFC 3339 in UTC with microseconds; returns `text`. */
+const char *pd_time_format(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table behind the error codes, and filling of struct pd_error. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    int http;
+    const char *text;
+} table[] = {
+#define X(name, http, text) {http, text},
+    PD_ERRORS(X)
+#undef X
+};
+
+const char *pd_error_text(int error)
+{
+    int code = -error;
+    if (code > PD_E_FIRST && code < PD_E_END)
+        return table[code - PD_E_FIRST - 1].text;
+    return code > 0 ? strerror(code) : "no error";
+}
+
+/* Of the C library's errors only those that a request can meet have a status of their own. */
+int pd_error_http(int error)
+{
+    int code = -error;
+    if (code > PD_E_FIRST && code < PD_E_END)
+        return table[code - PD_E_FIRST - 1].http;
+    switch (code) {
+    case EINVAL: return 400;
+    case ENOENT: return 404;
+    case ENOMEM:
+    case EAGAIN:
+    case ETIMEDOUT: return 503;
+    case ENOSPC: return 507;
+    default: return 500;
+    }
+}
+
+int pd_fail(struct pd_error *error, int code, const char *format, ...)
+{
+    if (error) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(error->text, sizeof error->text, format, args);
+        va_end(args);
+        error->code = code;
+    }
+    return code;
+}
+
+int pd_fail_within(struct pd_error *error, const char *prefix)
+{
+    if (!error)
+        return -EINVAL;
+    struct pd_error inner = *error;
+    return pd_fail(error, inner.code, "%s: %s", prefix, inner.text);
+}

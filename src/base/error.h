@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Error codes of the whole project and the report that carries an error's words to the person who can mend it. */
+#ifndef PD_BASE_ERROR_H
+#define PD_BASE_ERROR_H
+
+/* A function returns 0 or a negative error: -errno of the C library, or one of the project's own codes below, negated.
+ * One table gives each code its text and its HTTP status, so that log lines, exit texts and problem documents agree.
+ *
+ * Functions that read what people wrote (files, flags, REST parameters) take a `struct pd_error *` as well (may be
+ * NULL) and put the place and the expectation into it: "fat-tree.json: nodes[3].id: 7 is also the ID of nodes[1]".
+ *
+ * Thread safety: all functions are pure or work on the caller's memory only. */
+
+#define PD_ERRORS(X)                                                        \
+    X(PD_E_SYNTAX, 400, "malformed input")                                  \
+    X(PD_E_VALUE, 400, "unacceptable value")                                \
+    X(PD_E_UNKNOWN_KEY, 400, "unknown key or parameter")                    \
+    X(PD_E_NOT_FOUND, 404, "no such thing")                                 \
+    X(PD_E_METHOD, 405, "method not allowed")                               \
+    X(PD_E_TOO_LARGE, 413, "too large")                                     \
+    X(PD_E_URI_TOO_LONG, 414, "request target too long")                    \
+    X(PD_E_TOPOLOGY, 422, "topology is not consistent")                     \
+    X(PD_E_INFEASIBLE, 422, "infeasible trajectory")                        \
+    X(PD_E_UNKNOWN_HOST, 422, "address belongs to no rack of the topology") \
+    X(PD_E_EOF, 500, "end of input")                                        \
+    X(PD_E_TRUNCATED, 500, "input ends in the middle")                      \
+    X(PD_E_CORRUPT, 500, "checksum or structure does not hold")             \
+    X(PD_E_VERSION, 500, "version not supported")                           \
+    X(PD_E_UNSUPPORTED, 501, "not supported here")                          \
+    X(PD_E_BUSY, 503, "in use by another process")                          \
+    X(PD_E_FULL, 507, "no room left")
+
+enum pd_error_code {
+    PD_E_FIRST = 4096, /* above every errno */
+#define X(name, http, text) name,
+    PD_ERRORS(X)
+#undef X
+        PD_E_END
+};
+
+/* What went wrong, in words: one line, no newline, names the object, the place in it and what is expected. */
+struct pd_error {
+    int code; /* the negative error, 0 when nothing failed */
+    char text[500];
+};
+
+/* Text of a negative error (project code or -errno). Static storage for project codes, else strerror's. */
+const char *pd_error_text(int error);
+
+/* HTTP status of a negative error; 500 for what has no better one. */
+int pd_error_http(int error);
+
+/* Fills `error` (may be NULL) with code and printf-like words, cut where they do not fit; returns `code`. */
+int pd_fail(struct pd_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " in front of the words that are there, for example the file name; returns the code. */
+int pd_fail_within(struct pd_error *error, const char *prefix);
+
+#endif

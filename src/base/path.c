@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths and links: text, hash, comparison, match. */
+#include "base/path.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+bool pd_path_equal(const struct pd_path *a, const struct pd_path *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+uint64_t pd_path_hash(const struct pd_path *path)
+{
+    return pd_hash(path, sizeof *path);
+}
+
+static bool side_matches(uint32_t wanted, uint32_t sw)
+{
+    return !wanted || wanted == sw;
+}
+
+bool pd_path_crosses(const struct pd_path *path, struct pd_link_match link)
+{
+    if (!link.from && !link.to)
+        return true;
+    for (unsigned i = 1; i < path->len; i++)
+        if (side_matches(link.from, path->switches[i - 1]) &&
+            side_matches(link.to, path->switches[i]))
+            return true;
+    return false;
+}
+
+/* A switch ID: decimal, no sign, no spaces, 1 … 2^32-1. Moves `at` behind it. */
+static int parse_id(const char **at, uint32_t *ret_id)
+{
+    uint64_t id = 0;
+    const char *digit = *at;
+    for (; isdigit((unsigned char)*digit); digit++)
+        if ((id = id * 10 + (uint64_t)(*digit - '0')) > UINT32_MAX)
+            return -PD_E_VALUE;
+    if (digit == *at || !id)
+        return -PD_E_VALUE;
+    *at = digit;
+    *ret_id = (uint32_t)id;
+    return 0;
+}
+
+int pd_path_parse(const char *text, struct pd_path *ret_path)
+{
+    struct pd_path path = {0};
+    for (;; text++) {
+        if (path.len == PD_PATH_MAX || parse_id(&text, &path.switches[path.len]))
+            return -PD_E_VALUE;
+        path.len++;
+        if (!*text)
+            break;
+        if (*text != ',')
+            return -PD_E_VALUE;
+    }
+    *ret_path = path;
+    return 0;
+}
+
+static int parse_side(const char **at, uint32_t *ret_id)
+{
+    if (**at != '*')
+        return parse_id(at, ret_id);
+    ++*at;
+    *ret_id = 0;
+    return 0;
+}
+
+int pd_link_parse(const char *text, struct pd_link_match *ret_link)
+{
+    struct pd_link_match link;
+    if (parse_side(&text, &link.from) || *text++ != '-' || parse_side(&text, &link.to) || *text)
+        return -PD_E_VALUE;
+    *ret_link = link;
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command `pathdump`: what its commands look like as a table, and what they share. */
+#ifndef PD_CLI_CLI_H
+#define PD_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/options.h"
+
+/* Each command is one struct pd_cli_command, listed in commands.c. Parsing, `--help`, `pathdump help`, the man page
+ * and the bash completion are made from these structs and their option tables; tests compare the files in docs/man/ and
+ * completion/ with what is made, and fail when they differ.
+ *
+ * A command writes its answer to stdout and nothing else there. What went wrong is one line on stderr.
+ *
+ * One thread. */
+
+enum pd_cli_exit { PD_CLI_OK = 0, PD_CLI_FAILED = 1, PD_CLI_USAGE = 2, PD_CLI_PARTIAL = 3 };
+
+struct pd_cli_words {
+    char **words; /* of the command line that are not flags, behind the command's name */
+    int len;
+};
+
+struct pd_cli_command {
+    const char *name;     /* "topology fat-tree" */
+    const char *synopsis; /* what follows the name */
+    const char *help;     /* one line, no full stop */
+    const char *details;  /* paragraphs for help and man page, separated by \n */
+    const struct pd_option *options;
+    const char *required; /* names of options that have to be given, separated by blanks */
+    const char *words;    /* completion of the words: "FILE", "a|b|c"; "" when none are taken */
+    int words_min, words_max;
+    size_t settings_bytes; /* zeroed memory that the options are read into */
+    /* What concerns several options; a failure is one of usage. May be NULL. */
+    int (*check)(void *settings, const struct pd_cli_words *words, struct pd_error *error);
+    /* Does it. An exit code, or a negative error with its words in `error`, which is printed and makes exit code 1. */
+    int (*run)(const void *settings, const struct pd_cli_words *words, struct pd_error *error);
+};
+
+extern const struct pd_cli_command *const pd_cli_commands[]; /* NULL-terminated */
+
+extern const struct pd_cli_command pd_cli_topology_fat_tree, pd_cli_topology_vl2,
+    pd_cli_topology_leaf_spine, pd_cli_topology_check;
+extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_cli_codec_decode,
+    pd_cli_codec_rules;
+extern const struct pd_cli_command pd_cli_query;
+extern const struct pd_cli_command pd_cli_help;
+
+/* The command that argv[1..] begins with, and how many words its name has; NULL when there is none. */
+const struct pd_cli_command *pd_cli_find(int argc, char **argv, int *ret_words);
+
+/* Is `name` the first word of a command of two words? */
+bool pd_cli_is_group(const char *name);
+
+/* The whole program: parses, runs, prints errors. Returns the exit code. */
+int pd_cli_main(int argc, char **argv);
+
+#endif

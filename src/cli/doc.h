@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help, man page and bash completion of the command, made from its tables. */
+#ifndef PD_CLI_DOC_H
+#define PD_CLI_DOC_H
+
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+/* Usage, details and options of a command. */
+void pd_cli_help_command(const struct pd_cli_command *command, FILE *out);
+
+/* The commands of a group, one line each; all of them when `group` is NULL. */
+void pd_cli_help_group(const char *group, FILE *out);
+
+/* The page docs/man/pathdump.1, as man macros. */
+void pd_cli_man(FILE *out);
+
+/* The script completion/pathdump.bash. */
+void pd_cli_bash_completion(FILE *out);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `pathdump help`: what the tables say, for a terminal. */
+#include <string.h>
+
+#include "cli/doc.h"
+
+#define TEXT_COLUMNS 78
+
+/* Breaks a paragraph's lines between words. */
+static void print_wrapped(const char *text, size_t len, FILE *out)
+{
+    size_t column = 0;
+    while (len) {
+        size_t word = strcspn(text, " \n");
+        word = word < len ? word : len;
+        if (column && column + 1 + word > TEXT_COLUMNS) {
+            fputc('\n', out);
+            column = 0;
+        }
+        fprintf(out, "%s%.*s", column ? " " : "", (int)word, text);
+        column += word + (column ? 1 : 0);
+        text += word;
+        len -= word;
+        if (len) {
+            text++;
+            len--;
+        }
+    }
+    fputc('\n', out);
+}
+
+static void print_paragraphs(const char *text, FILE *out)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        fputc('\n', out);
+        print_wrapped(text, len, out);
+        text += len + (text[len] == '\n');
+    }
+}
+
+void pd_cli_help_command(const struct pd_cli_command *command, FILE *out)
+{
+    fprintf(out, "Usage: pathdump %s %s\n", command->name, command->synopsis);
+    print_paragraphs(command->details, out);
+    if (command->options[0].name)
+        fputs("\nOptions:\n", out);
+    pd_options_help(command->options, out);
+}
+
+void pd_cli_help_group(const char *group, FILE *out)
+{
+    size_t len = group ? strlen(group) : 0;
+    fprintf(out, "Usage: pathdump %s%sCOMMAND [options]\n\nCommands:\n", group ? group : "",
+            group ? " " : "");
+    for (size_t i = 0; pd_cli_commands[i]; i++) {
+        const struct pd_cli_command *command = pd_cli_commands[i];
+        if (!group || (!strncmp(command->name, group, len) && command->name[len] == ' '))
+            fprintf(out, "  %-20s %s\n", command->name, command->help);
+    }
+    fputs("\nSee `pathdump help COMMAND` for its options, pathdump(1) for all of it.\n"
+          "Exit codes: 0 ok, 1 failed, 2 usage, 3 partial answer.\n",
+          out);
+}
+
+/* ---- the command ---- */
+
+struct settings {
+    bool man;
+    bool bash_completion;
+};
+
+static const struct pd_option options[] = {
+    {.name = "man",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, man),
+     .help = "print the man page, for man -l -"},
+    {.name = "bash-completion",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, bash_completion),
+     .help = "print the completion script, for source <(...)"},
+    {0},
+};
+
+static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    const struct settings *set = settings;
+    int used;
+    if (set->man) {
+        pd_cli_man(stdout);
+    } else if (set->bash_completion) {
+        pd_cli_bash_completion(stdout);
+    } else if (!words->len) {
+        pd_cli_help_group(NULL, stdout);
+    } else {
+        const struct pd_cli_command *command = pd_cli_find(words->len + 1, words->words - 1, &used);
+        if (command && used == words->len)
+            pd_cli_help_command(command, stdout);
+        else if (words->len == 1 && pd_cli_is_group(words->words[0]))
+            pd_cli_help_group(words->words[0], stdout);
+        else
+            return pd_fail(error, -PD_E_NOT_FOUND, "there is no command \"%.60s%s%.60s\"",
+                           words->words[0], words->len > 1 ? " " : "",
+                           words->len > 1 ? words->words[1] : "");
+    }
+    return PD_CLI_OK;
+}
+
+const struct pd_cli_command pd_cli_help = {
+    .name = "help",
+    .synopsis = "[COMMAND] [--man | --bash-completion]",
+    .help = "how to use a command",
+    .details = "Prints the usage of a command, or the list of all commands.",
+    .options = options,
+    .words = "COMMAND",
+    .words_max = 2,
+    .settings_bytes = sizeof(struct settings),
+    .run = run,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables: columns as wide as their widest cell. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/text.h"
+
+struct pd_table {
+    const struct pd_column *columns;
+    size_t columns_len;
+    char **cells; /* row by row */
+    size_t cells_len;
+    size_t cells_max; /* allocated */
+    bool failed;
+};
+
+struct pd_table *pd_table_new(const struct pd_column *columns, size_t columns_len)
+{
+    struct pd_table *table = calloc(1, sizeof *table);
+    if (table) {
+        table->columns = columns;
+        table->columns_len = columns_len;
+    }
+    return table;
+}
+
+void pd_table_free(struct pd_table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->cells_len; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    free(table);
+}
+
+void pd_table_cell(struct pd_table *table, const char *text)
+{
+    if (table->cells_len == table->cells_max) {
+        size_t max = table->cells_max * 2 + 64;
+        char **cells = realloc(table->cells, max * sizeof *cells);
+        if (!cells) {
+            table->failed = true;
+            return;
+        }
+        table->cells = cells;
+        table->cells_max = max;
+    }
+    char *copy = strdup(text);
+    if (copy)
+        table->cells[table->cells_len++] = copy;
+    else
+        table->failed = true;
+}
+
+/* Columns that a text takes on the screen: UTF-8 continuation bytes take none. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += (*text & 0xc0) != 0x80;
+    return width;
+}
+
+static size_t column_width(const struct pd_table *table, size_t column)
+{
+    size_t widest = width_of(table->columns[column].title);
+    for (size_t i = column; i < table->cells_len; i += table->columns_len) {
+        size_t width = width_of(table->cells[i]);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* The last column is not padded on its right: no blanks at the end of a line. */
+static void print_cell(const struct pd_table *table, size_t column, size_t width, const char *text,
+                       FILE *out)
+{
+    size_t blanks = width - width_of(text);
+    bool last = column + 1 == table->columns_len;
+    fprintf(out, "%s%*s%s%*s", column ? "  " : "", table->columns[column].right ? (int)blanks : 0,
+            "", text, table->columns[column].right || last ? 0 : (int)blanks, "");
+}
+
+int pd_table_print(const struct pd_table *table, const struct pd_style *style, FILE *out)
+{
+    size_t *widths = calloc(table->columns_len, sizeof *widths);
+    if (table->failed || !widths) {
+        free(widths);
+        return -ENOMEM;
+    }
+    fputs(style->colour ? "\033[1m" : "", out);
+    for (size_t i = 0; i < table->columns_len; i++) {
+        widths[i] = column_width(table, i);
+        print_cell(table, i, widths[i], table->columns[i].title, out);
+    }
+    fputs(style->colour ? "\033[0m\n" : "\n", out);
+    for (size_t i = 0; i + table->columns_len <= table->cells_len; i += table->columns_len) {
+        for (size_t column = 0; column < table->columns_len; column++)
+            print_cell(table, column, widths[column], table->cells[i + column], out);
+        fputc('\n', out);
+    }
+    free(widths);
+    return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers, times and paths as people read them, and tables of them. */
+#ifndef PD_CLI_TEXT_H
+#define PD_CLI_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/path.h"
+
+/* How a stream may be written on. Colour only on a terminal that is not "dumb", and not under NO_COLOR (no-color.org). */
+struct pd_style {
+    bool utf8;
+    bool colour;
+};
+struct pd_style pd_cli_style(FILE *stream);
+
+#define PD_CLI_NUMBER_BYTES 32 /* enough for each of the texts below */
+
+/* These write into `text` and return it. */
+const char *pd_cli_number(uint64_t number, char text[PD_CLI_NUMBER_BYTES]); /* "1,234,567" */
+const char *pd_cli_bytes(uint64_t bytes, char text[PD_CLI_NUMBER_BYTES]);   /* "1.2 MiB" */
+const char *pd_cli_span(uint64_t span_us, char text[PD_CLI_NUMBER_BYTES]);  /* "1.204 s" */
+
+#define PD_CLI_PATH_BYTES (PD_PATH_MAX * 14)
+
+/* "1→9→17", "1-9-17" where that cannot be shown; "tags 9,14 dscp 3" of an infeasible trajectory. */
+const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style,
+                        char text[PD_CLI_PATH_BYTES]);
+
+/* ---- tables ---- */
+
+struct pd_column {
+    const char *title;
+    bool right; /* numbers are aligned to the right */
+};
+
+/* Columns as wide as their widest cell, two blanks apart. The cells are kept until they are printed. */
+struct pd_table;
+
+/* `columns` outlives the table. NULL without memory. */
+struct pd_table *pd_table_new(const struct pd_column *columns, size_t columns_len);
+void pd_table_free(struct pd_table *table); /* NULL is fine */
+
+/* The next cell, left to right, then the next row. Copied. A failure is kept for pd_table_print. */
+void pd_table_cell(struct pd_table *table, const char *text);
+
+/* Whole rows under their titles. 0 or -ENOMEM when a cell could not be kept (nothing is printed then). */
+int pd_table_print(const struct pd_table *table, const struct pd_style *style, FILE *out);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same idea for leaf-spines (not in the paper): each spine pushes the tag of the link a packet came in by. */
+#ifndef PD_CODEC_LEAF_SPINE_LEAF_SPINE_H
+#define PD_CODEC_LEAF_SPINE_LEAF_SPINE_H
+
+#include "codec/codec.h"
+
+extern const struct pd_codec_ops pd_leaf_spine_codec;
+
+#endif

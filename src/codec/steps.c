@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resolves the rule tables of all switches into the outcome of each step. */
+#include "codec/steps.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+void pd_steps_free(struct pd_steps *steps)
+{
+    if (!steps)
+        return;
+    free(steps->first);
+    free(steps->steps);
+    free(steps->pods);
+    free(steps);
+}
+
+/* Whether the rule's conditions hold in a case. */
+static bool applies(const struct pd_rule *rule, unsigned which)
+{
+    return !(rule->src_inside && !(which & PD_STEP_SRC_INSIDE)) &&
+           !(rule->dst_inside && !(which & PD_STEP_DST_INSIDE)) &&
+           !(rule->dscp_zero && which & PD_STEP_DSCP_SET);
+}
+
+static void put_outcomes(const struct pd_rule *rule, struct pd_step *step)
+{
+    assert(rule->value <= 4094);
+    for (unsigned which = 0; which < PD_STEP_CASES; which++)
+        if (applies(rule, which))
+            step->outcomes[which] = (uint16_t)(rule->action << 12 | rule->value);
+}
+
+/* A tag in the file is what the switches are known to push. */
+static int check_link_tag(const struct pd_topology *topology, uint32_t sw,
+                          const struct pd_neighbour *from, const struct pd_rule *rule,
+                          struct pd_error *error)
+{
+    if (rule->action != PD_TAG_PUSH_VLAN || rule->ingress != from->node || !from->link_tag ||
+        from->link_tag == rule->value)
+        return 0;
+    return pd_fail(error, -PD_E_TOPOLOGY,
+                   "the link between %u and %u has the tag %u in the topology, the codec needs %u",
+                   topology->switches[from->node].id, topology->switches[sw].id, from->link_tag,
+                   rule->value);
+}
+
+/* The first match acts: so the last rule is written first, and those before it write over it. */
+static int resolve_switch(const struct pd_codec *codec, uint32_t sw, const struct pd_rule *rules,
+                          size_t len, struct pd_steps *steps, struct pd_error *error)
+{
+    const struct pd_topology *topology = codec->topology;
+    const struct pd_switch *entry = &topology->switches[sw];
+    for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
+        const struct pd_neighbour *from = &entry->neighbours[i];
+        const struct pd_neighbour *egress = pd_topology_link(topology, from->node, sw);
+        size_t rank = (size_t)(egress - topology->switches[from->node].neighbours);
+        struct pd_step *step = &steps->steps[steps->first[from->node] + rank];
+        for (size_t r = len; r-- > 0;) {
+            int failed = check_link_tag(topology, sw, from, &rules[r], error);
+            if (failed)
+                return failed;
+            if (rules[r].ingress == PD_NONE || rules[r].ingress == from->node)
+                put_outcomes(&rules[r], step);
+        }
+    }
+    return 0;
+}
+
+static int allocate(const struct pd_topology *topology, struct pd_steps *steps)
+{
+    steps->first = malloc(topology->switches_len * sizeof *steps->first);
+    steps->pods = malloc(topology->switches_len * sizeof *steps->pods);
+    if (!steps->first || !steps->pods)
+        return -ENOMEM;
+    uint32_t len = 0;
+    for (uint32_t sw = 0; sw < topology->switches_len; sw++) {
+        steps->first[sw] = len;
+        steps->pods[sw] = (uint16_t)topology->switches[sw].pod;
+        len += topology->switches[sw].switch_neighbours;
+    }
+    steps->steps = calloc(len + (size_t)1, sizeof *steps->steps);
+    return steps->steps ? 0 : -ENOMEM;
+}
+
+int pd_steps_new(const struct pd_codec *codec, struct pd_steps **ret_steps, struct pd_error *error)
+{
+    struct pd_steps *steps = calloc(1, sizeof *steps);
+    int failed = steps ? allocate(codec->topology, steps) : -ENOMEM;
+    for (uint32_t sw = 0; sw < codec->topology->switches_len && !failed; sw++) {
+        struct pd_rule *rules;
+        size_t len;
+        failed = pd_codec_rules(codec, sw, &rules, &len);
+        if (failed)
+            break;
+        failed = resolve_switch(codec, sw, rules, len, steps, error);
+        free(rules);
+    }
+    if (failed) {
+        pd_steps_free(steps);
+        return failed == -ENOMEM ? pd_fail(error, failed, "codec: out of memory") : failed;
+    }
+    *ret_steps = steps;
+    return 0;
+}

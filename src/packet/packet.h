@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of a frame -> flow ID, link tags and sizes; and the tags taken off again in place. */
+#ifndef PD_PACKET_PACKET_H
+#define PD_PACKET_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/flow_id.h"
+
+/* Ethernet with up to PD_PACKET_TAGS_MAX stacked VLAN tags (0x8100, 0x88a8, 0x9100), IPv4, IPv6 with
+ * up to PD_PACKET_EXTENSIONS_MAX extension headers, TCP, UDP, SCTP; other protocols count without
+ * ports. One forward walk over the bytes; every access is checked against what was captured.
+ * Compiled into Open vSwitch as well: libc alone, no allocation, no lock, no system call, no global
+ * state; any number of threads.
+ *
+ * What the capture's snap length cut off is TRUNCATED, unless only TCP flags are missing: they are 0
+ * then. Ports that lie behind the end of the IP packet itself are BAD_TOTAL_LEN, since no flow can
+ * be told; so is the IPv4 length 0 that segmentation offload leaves in captures at the sender. A
+ * length is checked against the wire, so a frame of 64 KB from receive offload is fine.
+ *
+ * Usage:
+ *     struct pd_packet packet;
+ *     if (pd_packet_parse(frame, captured, wire, &packet) == PD_PACKET_OK) {
+ *         pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, false);
+ *         frame += pd_packet_strip(frame, &packet, false);
+ *     }
+ */
+
+#define PD_PACKET_EXTENSIONS_MAX 8
+#define PD_PACKET_TAGS_MAX       4
+
+/* Why a frame is not counted for any flow; one counter a reason. */
+#define PD_PACKET_VERDICTS(X)                                                          \
+    X(OK, "ok", "counted for a flow")                                                  \
+    X(TRUNCATED, "truncated", "captured bytes end before the headers do")              \
+    X(TOO_MANY_TAGS, "too_many_tags", "more VLAN tags than are read")                  \
+    X(NOT_IP, "not_ip", "neither IPv4 nor IPv6")                                       \
+    X(BAD_VERSION, "bad_version", "IP version contradicts the EtherType")              \
+    X(BAD_HEADER_LEN, "bad_header_len", "IP or extension header length is impossible") \
+    X(BAD_TOTAL_LEN, "bad_total_len",                                                  \
+      "IP length is shorter than its headers or longer than the frame")                \
+    X(TOO_MANY_HEADERS, "too_many_headers", "more IPv6 extension headers than are read")
+
+enum pd_packet_verdict {
+#define X(name, id, text) PD_PACKET_##name,
+    PD_PACKET_VERDICTS(X)
+#undef X
+        PD_PACKET_VERDICT_COUNT
+};
+
+struct pd_packet {
+    struct pd_flow_id flow;
+    /* VLAN IDs (12 bits), in the order pushed: innermost first; unused ones 0. */
+    uint16_t tags[PD_PACKET_TAGS_MAX];
+    uint8_t tags_len;
+    uint8_t dscp;      /* 6 bits */
+    uint8_t tcp_flags; /* 0 unless TCP */
+    bool later_fragment;
+    uint32_t ip_bytes;  /* bytes of the IP packet: without Ethernet header, tags, padding, FCS */
+    uint16_t ip_offset; /* of the IP header in the frame */
+};
+
+/* `captured` bytes are there, `wire` were on the wire (a smaller number is read as `captured`).
+ * Fills `ret_packet` only on PD_PACKET_OK. Ports are 0 in later fragments and for other protocols
+ * than TCP, UDP and SCTP. */
+enum pd_packet_verdict pd_packet_parse(const uint8_t *frame, size_t captured, size_t wire,
+                                       struct pd_packet *ret_packet);
+
+/* Takes the packet's VLAN tags off in place by moving the MAC addresses towards the IP header, and
+ * with `clear_dscp` sets the DSCP to 0 (ECN kept, IPv4 checksum put right as in RFC 1624). Returns by
+ * how many bytes the frame now begins later (4 per tag). `packet` must come from pd_packet_parse of
+ * this very frame. */
+size_t pd_packet_strip(uint8_t *frame, const struct pd_packet *packet, bool clear_dscp);
+
+const char *pd_packet_verdict_id(
+    enum pd_packet_verdict verdict); /* "too_many_tags": metric label */
+const char *pd_packet_verdict_text(enum pd_packet_verdict verdict); /* for people */
+
+#endif

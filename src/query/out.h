@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON of answers, written piece by piece through a buffer into the caller's sink. */
+#ifndef PD_QUERY_OUT_H
+#define PD_QUERY_OUT_H
+
+#include "base/flow_id.h"
+#include "base/path.h"
+#include "query/query.h"
+
+/* Answers are made of integers, booleans, addresses and fixed keys; nothing in them needs escaping, so they are written
+ * without a tree in between (measured in docs/decisions/2026-11-21-query.md). The first error of the sink sticks: the
+ * rest is dropped and pd_query_out_end returns it. One thread. */
+
+#define PD_QUERY_OUT_BYTES 16384 /* bytes of a piece */
+
+struct pd_query_out {
+    const struct pd_query_sink *sink;
+    size_t len; /* bytes in the buffer */
+    int error;
+    char buffer[PD_QUERY_OUT_BYTES];
+};
+
+void pd_query_out_begin(struct pd_query_out *out, const struct pd_query_sink *sink);
+void pd_query_out_text(struct pd_query_out *out, const char *json); /* as it is; short */
+void pd_query_out_member(struct pd_query_out *out, const char *json_key, uint64_t number);
+void pd_query_out_bool(struct pd_query_out *out, bool value);
+void pd_query_out_flow_id(struct pd_query_out *out, const struct pd_flow_id *flow);
+
+/* [1,9,17,11,3]; [] when infeasible. */
+void pd_query_out_switches(struct pd_query_out *out, const struct pd_path *path);
+
+/* "tags":[9,9] and, unless 0, ,"dscp":3: what is known of an infeasible trajectory. */
+void pd_query_out_tags(struct pd_query_out *out, const struct pd_path *path);
+
+/* Passes on what is left. 0 or the sink's first error. */
+int pd_query_out_end(struct pd_query_out *out);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queries' names and parameters: from texts (REST, flags) to a struct pd_query. */
+#include "query/query.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "query/protocol.h"
+
+static const char *const names[] = {
+#define X(name, text, help) text,
+    PD_QUERIES(X)
+#undef X
+};
+
+const struct pd_query_param pd_query_params[] = {
+#define X(id, name, flag, value, agent_only, help) {name, flag, value, help, agent_only},
+    PD_QUERY_PARAMS(X)
+#undef X
+        {0}};
+
+const char *pd_query_name_text(enum pd_query_name name)
+{
+    return names[name];
+}
+
+int pd_query_name_parse(const char *text, enum pd_query_name *ret_name)
+{
+    for (int i = 0; i < PD_QUERY_COUNT; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *ret_name = (enum pd_query_name)i;
+            return 0;
+        }
+    }
+    return -PD_E_NOT_FOUND;
+}
+
+void pd_query_init(struct pd_query *query, enum pd_query_name name)
+{
+    *query = (struct pd_query){
+        .name = name, .filter = PD_TIB_FILTER_ALL, .memory_bytes = PD_QUERY_MEMORY_BYTES};
+}
+
+static bool is_wildcard(const char *value)
+{
+    return strcmp(value, "*") == 0;
+}
+
+/* Each set_… takes one parameter's text and returns what is expected instead, or NULL when it is fine. */
+
+static const char *set_link(struct pd_query *query, const char *value)
+{
+    if (is_wildcard(value) || pd_link_parse(value, &query->filter.link) == 0)
+        return NULL;
+    return "two switch IDs, as in 9-17; either may be *";
+}
+
+/* The address fixes the family of the flow: both addresses have to be of one. */
+static const char *set_ip(struct pd_query *query, const char *value, unsigned field)
+{
+    struct pd_flow_match *match = &query->filter.flow;
+    struct pd_addr addr;
+    uint8_t version;
+    if (is_wildcard(value))
+        return NULL;
+    if (pd_addr_parse(value, &addr, &version) != 0)
+        return "an IPv4 or IPv6 address, or *";
+    if (match->id.ip_version && match->id.ip_version != version)
+        return "an address of the same family as the other one";
+    *(field == PD_FLOW_SRC_IP ? &match->id.src : &match->id.dst) = addr;
+    match->id.ip_version = version;
+    match->fields |= field;
+    return NULL;
+}
+
+/* Decimal digits alone, at most `max`. */
+static int parse_number(const char *text, unsigned max, unsigned *ret_number)
+{
+    unsigned number = 0;
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 5 || text[digits])
+        return -PD_E_VALUE;
+    for (; *text; text++)
+        number = number * 10 + (unsigned)(*text - '0');
+    if (number > max)
+        return -PD_E_VALUE;
+    *ret_number = number;
+    return 0;
+}
+
+static const char *set_port(struct pd_query *query, const char *value, unsigned field)
+{
+    struct pd_flow_match *match = &query->filter.flow;
+    unsigned port;
+    if (is_wildcard(value))
+        return NULL;
+    if (parse_number(value, UINT16_MAX, &port) != 0)
+        return "a number from 0 to 65535, or *";
+    *(field == PD_FLOW_SRC_PORT ? &match->id.src_port : &match->id.dst_port) = (uint16_t)port;
+    match->fields |= field;
+    return NULL;
+}
+
+static const char *set_protocol(struct pd_query *query, const char *value)
+{
+    unsigned number;
+    if (is_wildcard(value))
+        return NULL;
+    if (parse_number(value, UINT8_MAX, &number) != 0 && pd_protocol_number(value, &number) != 0)
+        return "a number from 0 to 255, a name such as tcp, or *";
+    query->filter.flow.id.protocol = (uint8_t)number;
+    query->filter.flow.fields |= PD_FLOW_PROTOCOL;
+    return NULL;
+}
+
+static const char *set_path(struct pd_query *query, const char *value)
+{
+    if (pd_path_parse(value, &query->path) != 0)
+        return "switch IDs from first to last, as in 1,9,17,11,3";
+    query->filter.path = &query->path;
+    return NULL;
+}
+
+static const char *set_time(const char *value, uint64_t *ret_us)
+{
+    if (pd_time_parse(value, ret_us) == 0)
+        return NULL;
+    return "seconds since the epoch (1700000000.25) or RFC 3339 (2026-11-21T01:02:03Z)";
+}
+
+static const char *set_live(struct pd_query *query, const char *value)
+{
+    if (strcmp(value, "true") == 0 || strcmp(value, "1") == 0)
+        query->live = true;
+    else if (strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+        return "true or false";
+    return NULL;
+}
+
+static const char *set_param(struct pd_query *query, enum pd_query_param_id id, const char *value)
+{
+    switch (id) {
+    case PD_QUERY_PARAM_LINK: return set_link(query, value);
+    case PD_QUERY_PARAM_SRC_IP: return set_ip(query, value, PD_FLOW_SRC_IP);
+    case PD_QUERY_PARAM_DST_IP: return set_ip(query, value, PD_FLOW_DST_IP);
+    case PD_QUERY_PARAM_SRC_PORT: return set_port(query, value, PD_FLOW_SRC_PORT);
+    case PD_QUERY_PARAM_DST_PORT: return set_port(query, value, PD_FLOW_DST_PORT);
+    case PD_QUERY_PARAM_PROTOCOL: return set_protocol(query, value);
+    case PD_QUERY_PARAM_PATH: return set_path(query, value);
+    case PD_QUERY_PARAM_FROM: return set_time(value, &query->filter.from_us);
+    case PD_QUERY_PARAM_TO: return set_time(value, &query->filter.to_us);
+    case PD_QUERY_PARAM_LIVE: return set_live(query, value);
+    case PD_QUERY_PARAM_COUNT: break;
+    }
+    return "nothing";
+}
+
+int pd_query_set(struct pd_query *query, const char *name, const char *value,
+                 struct pd_error *error)
+{
+    unsigned id = 0;
+    while (id < PD_QUERY_PARAM_COUNT && strcmp(name, pd_query_params[id].name) != 0)
+        id++;
+    if (id == PD_QUERY_PARAM_COUNT)
+        return pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown parameter of %s", name,
+                       names[query->name]);
+    if (query->given & 1U << id)
+        return pd_fail(error, -PD_E_VALUE, "%s: given twice", name);
+
+    const char *expected = set_param(query, (enum pd_query_param_id)id, value);
+    if (expected)
+        return pd_fail(error, -PD_E_VALUE, "%s: expected %s, not \"%.64s\"", name, expected, value);
+    query->given |= 1U << id;
+    return 0;
+}
+
+int pd_query_finish(struct pd_query *query, struct pd_error *error)
+{
+    char from[PD_TIME_TEXT_BYTES], to[PD_TIME_TEXT_BYTES];
+    if (query->filter.from_us <= query->filter.to_us)
+        return 0;
+    return pd_fail(error, -PD_E_VALUE, "to: %s is before from, %s",
+                   pd_time_format(query->filter.to_us, to),
+                   pd_time_format(query->filter.from_us, from));
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks: the bytes of a TIB segment or of one commit's tail, rows by column (docs/formats/tib.md). */
+#ifndef PD_TIB_LMDB_CHUNK_H
+#define PD_TIB_LMDB_CHUNK_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/flow_id.h"
+#include "tib/lmdb/paths.h"
+
+/* A chunk is a header, a descriptor for each column, and the columns. Everything is a column: the fields of the rows, the
+ * runs of rows that share a path, the upper halves of the addresses, and the words of the Bloom filter. A column holds
+ * its values less the least of them (`base`) in 0, 1, 2, 4 or 8 bytes each, whatever the largest needs; a column whose
+ * values are all equal takes no room. Scans compare in that form and decode matching rows only.
+ *
+ * Rows are sorted by their path, read from its last switch: the rows of a link near the destination lie together.
+ *
+ * An address is ⟨prefix code, lower half⟩: the upper 64 bits (IPv6) and the family stand once in the chunk's table of
+ * prefixes. IPv4 has upper half 0 and the 32-bit address as lower half, so both families share the columns.
+ *
+ * Thread safety: a chunk is immutable; struct pd_chunk is a view of bytes that the caller keeps. */
+
+#define PD_CHUNK_ROWS           65536u /* rows of a full segment, and the most that any chunk holds */
+#define PD_CHUNK_MAGIC          0x47534450u /* "PDSG" */
+#define PD_CHUNK_VERSION        1u
+#define PD_BLOOM_BLOCK_WORDS    8u /* a block is one cache line */
+#define PD_BLOOM_ROWS_PER_BLOCK 64u
+
+enum pd_chunk_axis { PD_AXIS_ROWS, PD_AXIS_RUNS, PD_AXIS_PREFIXES, PD_AXIS_BLOOM, PD_AXIS_COUNT };
+
+#define PD_CHUNK_COLUMNS(X)                                      \
+    X(SRC_PREFIX, ROWS) /* index into the prefixes */            \
+    X(SRC_LOW, ROWS)                                             \
+    X(DST_PREFIX, ROWS)                                          \
+    X(DST_LOW, ROWS)                                             \
+    X(SRC_PORT, ROWS)                                            \
+    X(DST_PORT, ROWS)                                            \
+    X(PROTOCOL, ROWS)                                            \
+    X(STIME, ROWS)    /* microseconds */                         \
+    X(DURATION, ROWS) /* etime - stime, modulo 2^64 */           \
+    X(BYTES, ROWS)                                               \
+    X(PKTS, ROWS)                                                \
+    X(RUN_PATH, RUNS)          /* path ID of a run of rows */    \
+    X(RUN_LAST, RUNS)          /* index of its last row */       \
+    X(PREFIX_UPPER, PREFIXES)  /* upper 64 bits of an address */ \
+    X(PREFIX_FAMILY, PREFIXES) /* 4 or 6 */                      \
+    X(BLOOM, BLOOM)
+
+enum pd_chunk_column {
+#define X(name, axis) PD_COLUMN_##name,
+    PD_CHUNK_COLUMNS(X)
+#undef X
+        PD_COLUMN_COUNT
+};
+
+/* On disk; little-endian. */
+struct pd_chunk_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t columns;   /* PD_COLUMN_COUNT */
+    uint64_t xxh3;      /* XXH3-64 of all bytes behind this field, seed first_row */
+    uint64_t first_row; /* number of its earliest record since the store was made; the key */
+    uint32_t len[PD_AXIS_COUNT]; /* rows, runs, prefixes, words of the Bloom filter */
+    uint64_t min_time_us;        /* least stime (or etime) of a row */
+    uint64_t max_time_us;        /* greatest etime (or stime) */
+    uint32_t size_bytes;         /* of the whole chunk */
+    uint32_t encoding;           /* 0: plain */
+};
+_Static_assert(sizeof(struct pd_chunk_header) == 64, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, first_row) == 16, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, min_time_us) == 40, "docs/formats/tib.md");
+
+struct pd_column_descriptor {
+    uint64_t base;
+    uint32_t offset_bytes; /* from the chunk's start */
+    uint8_t width_bytes;   /* 0, 1, 2, 4 or 8 */
+    uint8_t zero[3];
+};
+_Static_assert(sizeof(struct pd_column_descriptor) == 16, "docs/formats/tib.md");
+
+#define PD_CHUNK_HEAD_BYTES \
+    (sizeof(struct pd_chunk_header) + PD_COLUMN_COUNT * sizeof(struct pd_column_descriptor))
+
+struct pd_column {
+    const uint8_t *at; /* no alignment is assumed: small values lie inside LMDB's pages */
+    uint64_t base;
+    uint32_t len;
+    uint8_t width_bytes;
+};
+
+/* A view of a chunk whose structure was checked. */
+struct pd_chunk {
+    struct pd_chunk_header header;
+    struct pd_column columns[PD_COLUMN_COUNT];
+    const uint8_t *bytes;
+};
+
+/* A record with its path as ID: what the encoder takes and the decoder gives. */
+struct pd_row {
+    struct pd_flow_id flow;
+    uint32_t path;
+    uint32_t zero;
+    uint64_t stime_us;
+    uint64_t etime_us;
+    uint64_t bytes;
+    uint64_t pkts;
+};
+
+/* Value `i` of a column less its base. `width_bytes` is the column's, a constant where loops are made for each width. */
+static inline uint64_t pd_column_offset_at(const uint8_t *at, unsigned width_bytes, size_t i)
+{
+    uint16_t half;
+    uint32_t word;
+    uint64_t twice;
+    switch (width_bytes) {
+    case 1: return at[i];
+    case 2: memcpy(&half, at + 2 * i, 2); return le16toh(half);
+    case 4: memcpy(&word, at + 4 * i, 4); return le32toh(word);
+    case 8: memcpy(&twice, at + 8 * i, 8); return le64toh(twice);
+    default: return 0;
+    }
+}
+
+static inline uint64_t pd_column_get(const struct pd_column *column, size_t i)
+{
+    return column->base + pd_column_offset_at(column->at, column->width_bytes, i);
+}
+
+/* Checks header and descriptors (cost: a few hundred bytes) and makes the view. -PD_E_CORRUPT or -PD_E_VERSION. */
+int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_chunk *ret_chunk);
+
+/* Checks all the rest, so that rows can be read without further checks: checksum, runs that cover the rows, prefix codes,
+ * path IDs below `paths_len`. Reads every byte once: some 0.1 ms for a full segment. -PD_E_CORRUPT. */
+int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len);
+
+/* The fields of row `row` of a verified chunk. */
+void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow);
+
+/* All rows of a verified chunk, in its order. `ret_rows` has room for header.len[PD_AXIS_ROWS]. */
+void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows);
+
+/* Encodes 1 … PD_CHUNK_ROWS rows. The caller frees *ret_bytes. 0 or -ENOMEM. */
+int pd_chunk_encode(const struct pd_row *rows, size_t len, struct pd_paths *paths,
+                    uint64_t first_row, bool with_bloom, void **ret_bytes, size_t *ret_size_bytes);
+
+/* False when no row of the chunk has this flow ID (as pd_flow_id_hash gives it). */
+bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash);
+
+/* The halves of an address as the columns have them. */
+static inline void pd_addr_halves(const struct pd_addr *addr, uint8_t ip_version,
+                                  uint64_t *ret_upper, uint64_t *ret_low)
+{
+    uint64_t upper, low;
+    uint32_t v4;
+    memcpy(&upper, addr->bytes, 8);
+    memcpy(&low, addr->bytes + 8, 8);
+    memcpy(&v4, addr->bytes, 4);
+    *ret_upper = ip_version == 4 ? 0 : be64toh(upper);
+    *ret_low = ip_version == 4 ? be32toh(v4) : be64toh(low);
+}
+
+/* The Bloom filter's block (of `blocks`) and, for word i of it, the bits of a flow: one bit in each. */
+static inline size_t pd_bloom_block(uint64_t flow_hash, size_t blocks)
+{
+    return (size_t)((flow_hash >> 32) * blocks >> 32);
+}
+#define PD_BLOOM_PROBES 8u
+static inline uint64_t pd_bloom_bit(uint64_t flow_hash, unsigned probe)
+{
+    return UINT64_C(1) << ((flow_hash * UINT64_C(0x9e3779b97f4a7c15)) >> (8 + 6 * probe) & 63);
+}
+
+#endif

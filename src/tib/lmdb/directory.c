@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this process knows about chunks: a sorted array. */
+#include "tib/lmdb/directory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pd_directory {
+    pthread_mutex_t lock;
+    struct pd_directory_entry *entries; /* by key */
+    size_t len, room;
+};
+
+struct pd_directory *pd_directory_new(void)
+{
+    struct pd_directory *directory = calloc(1, sizeof *directory);
+    if (directory && pthread_mutex_init(&directory->lock, NULL)) {
+        free(directory);
+        directory = NULL;
+    }
+    return directory;
+}
+
+void pd_directory_free(struct pd_directory *directory)
+{
+    if (!directory)
+        return;
+    pthread_mutex_destroy(&directory->lock);
+    free(directory->entries);
+    free(directory);
+}
+
+/* Index of the first entry whose key is not below. */
+static size_t place_of(const struct pd_directory *directory, uint64_t key)
+{
+    size_t low = 0, high = directory->len;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (directory->entries[mid].key < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void *at,
+                       size_t size_bytes, struct pd_directory_entry *ret_entry)
+{
+    pthread_mutex_lock(&directory->lock);
+    size_t place = place_of(directory, key);
+    const struct pd_directory_entry *entry =
+        place < directory->len ? &directory->entries[place] : NULL;
+    bool found = entry && entry->key == key && entry->at == at && entry->size_bytes == size_bytes;
+    if (found)
+        *ret_entry = *entry;
+    pthread_mutex_unlock(&directory->lock);
+    return found;
+}
+
+static bool reserve(struct pd_directory *directory)
+{
+    if (directory->len == PD_DIRECTORY_MAX)
+        directory->len = 0;
+    if (directory->len < directory->room)
+        return true;
+    size_t room = directory->room ? 2 * directory->room : 64;
+    struct pd_directory_entry *grown = realloc(directory->entries, room * sizeof *grown);
+    if (!grown)
+        return false;
+    directory->entries = grown;
+    directory->room = room;
+    return true;
+}
+
+void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry)
+{
+    pthread_mutex_lock(&directory->lock);
+    size_t place = place_of(directory, entry->key);
+    bool replace = place < directory->len && directory->entries[place].key == entry->key;
+    if (replace) {
+        directory->entries[place] = *entry;
+    } else if (reserve(directory)) {
+        place = place_of(directory, entry->key);
+        struct pd_directory_entry *at = &directory->entries[place];
+        memmove(at + 1, at, (directory->len - place) * sizeof *at);
+        *at = *entry;
+        directory->len++;
+    }
+    pthread_mutex_unlock(&directory->lock);
+}

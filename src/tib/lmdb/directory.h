@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this process knows about chunks: times for pruning, and whether their checksum was found to hold. */
+#ifndef PD_TIB_LMDB_DIRECTORY_H
+#define PD_TIB_LMDB_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A chunk never changes under its key, place and size, so it is verified once; then a scan that prunes it by time does not
+ * touch its pages at all. A chunk that is moved (recompression, a key used again by a segment after the tail) has
+ * another place and is verified anew. Bounded: beyond PD_DIRECTORY_MAX entries everything is forgotten, and verified again.
+ *
+ * Thread safety: any thread. */
+
+#define PD_DIRECTORY_MAX 16384u
+
+struct pd_directory_entry {
+    uint64_t key;
+    const void *at; /* identity only, never read through */
+    size_t size_bytes;
+    uint64_t min_time_us, max_time_us;
+    uint32_t rows;
+    int error; /* 0: verified; else what is wrong, and the times are not known */
+};
+
+struct pd_directory;
+
+struct pd_directory *pd_directory_new(void); /* NULL: no memory */
+void pd_directory_free(struct pd_directory *directory);
+
+bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void *at,
+                       size_t size_bytes, struct pd_directory_entry *ret_entry);
+
+/* Replaces the entry of the same key. Without memory it stays unknown. */
+void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry);
+
+#endif

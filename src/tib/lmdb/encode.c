@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks: rows → bytes. Sorts by path, builds the dictionaries, writes one column after the other. */
+#include <errno.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/hash.h"
+#include "tib/lmdb/chunk.h"
+
+#define NO_CODE UINT32_MAX
+
+struct prefix {
+    uint64_t upper;
+    uint8_t family;
+};
+
+/* Everything that lives while one chunk is encoded; freed by encoder_done at any point. */
+struct encoder {
+    const struct pd_row *rows;
+    size_t len;
+    uint32_t *order;    /* rows in the chunk's order */
+    uint32_t *src_code; /* of rows, by their index in `rows` */
+    uint32_t *dst_code;
+    struct prefix *prefixes;
+    uint32_t prefixes_len;
+    uint32_t *prefix_slots; /* open addressing: code + 1 */
+    uint32_t prefix_mask;
+    uint32_t *run_path; /* path IDs, sorted from the last switch */
+    uint32_t *run_last;
+    uint32_t runs_len;
+    uint64_t *values; /* of the column at hand */
+    uint8_t *bytes;
+    size_t size_bytes;
+    struct pd_column_descriptor descriptors[PD_COLUMN_COUNT];
+};
+
+static void encoder_done(struct encoder *e)
+{
+    free(e->order);
+    free(e->src_code);
+    free(e->dst_code);
+    free(e->prefixes);
+    free(e->prefix_slots);
+    free(e->run_path);
+    free(e->run_last);
+    free(e->values);
+    free(e->bytes);
+}
+
+static int encoder_init(struct encoder *e, const struct pd_row *rows, size_t len)
+{
+    size_t slots = 16;
+    while (slots < 4 * len)
+        slots *= 2;
+    *e = (struct encoder){.rows = rows, .len = len, .prefix_mask = (uint32_t)slots - 1};
+    e->order = malloc(len * sizeof *e->order);
+    e->src_code = malloc(len * sizeof *e->src_code);
+    e->dst_code = malloc(len * sizeof *e->dst_code);
+    e->prefixes = malloc(2 * len * sizeof *e->prefixes);
+    e->prefix_slots = calloc(slots, sizeof *e->prefix_slots);
+    e->run_path = malloc(len * sizeof *e->run_path);
+    e->run_last = malloc(len * sizeof *e->run_last);
+    /* Also holds the Bloom filter, which has at least one block of 8 words. */
+    e->values = malloc((2 * len + PD_BLOOM_BLOCK_WORDS) * sizeof *e->values);
+    e->bytes = malloc(PD_CHUNK_HEAD_BYTES);
+    e->size_bytes = PD_CHUNK_HEAD_BYTES;
+    return e->order && e->src_code && e->dst_code && e->prefixes && e->prefix_slots &&
+                   e->run_path && e->run_last && e->values && e->bytes
+               ? 0
+               : -ENOMEM;
+}
+
+static uint32_t prefix_code(struct encoder *e, uint64_t upper, uint8_t family)
+{
+    for (uint32_t at = (uint32_t)pd_hash_mix(upper + family);; at++) {
+        uint32_t *slot = &e->prefix_slots[at & e->prefix_mask];
+        if (!*slot) {
+            e->prefixes[e->prefixes_len++] = (struct prefix){upper, family};
+            *slot = e->prefixes_len;
+        }
+        const struct prefix *prefix = &e->prefixes[*slot - 1];
+        if (prefix->upper == upper && prefix->family == family)
+            return *slot - 1;
+    }
+}
+
+static void prefixes_build(struct encoder *e)
+{
+    for (size_t i = 0; i < e->len; i++) {
+        const struct pd_flow_id *flow = &e->rows[i].flow;
+        uint64_t upper, low;
+        pd_addr_halves(&flow->src, flow->ip_version, &upper, &low);
+        e->src_code[i] = prefix_code(e, upper, flow->ip_version);
+        pd_addr_halves(&flow->dst, flow->ip_version, &upper, &low);
+        e->dst_code[i] = prefix_code(e, upper, flow->ip_version);
+    }
+}
+
+/* Paths that are not known any more, since their block is damaged, come first. */
+static int compare_reversed(const void *a, const void *b, void *context)
+{
+    const struct pd_path *pa = pd_paths_get(context, *(const uint32_t *)a);
+    const struct pd_path *pb = pd_paths_get(context, *(const uint32_t *)b);
+    if (!pa || !pb)
+        return pa ? 1 : pb ? -1 : *(const int32_t *)a - *(const int32_t *)b;
+    for (unsigned i = pa->len, j = pb->len; i && j;) {
+        uint32_t sa = pa->switches[--i], sb = pb->switches[--j];
+        if (sa != sb)
+            return sa < sb ? -1 : 1;
+    }
+    return pa->len != pb->len ? (pa->len < pb->len ? -1 : 1) : memcmp(pa, pb, sizeof *pa);
+}
+
+/* Counting sort of the rows by the rank of their path, stable in the order of arrival. */
+static int runs_build(struct encoder *e, struct pd_paths *paths)
+{
+    uint32_t known = pd_paths_len(paths);
+    uint32_t *count =
+        calloc(known, sizeof *count); /* rows of a path, later the place of its next row */
+    if (!count)
+        return -ENOMEM;
+    for (size_t i = 0; i < e->len; i++)
+        if (!count[e->rows[i].path]++)
+            e->run_path[e->runs_len++] = e->rows[i].path;
+    qsort_r(e->run_path, e->runs_len, sizeof *e->run_path, compare_reversed, paths);
+    uint32_t next = 0;
+    for (uint32_t run = 0; run < e->runs_len; run++) {
+        uint32_t *of_path = &count[e->run_path[run]], rows = *of_path;
+        *of_path = next;
+        next += rows;
+        e->run_last[run] = next - 1;
+    }
+    for (uint32_t i = 0; i < e->len; i++)
+        e->order[count[e->rows[i].path]++] = i;
+    free(count);
+    return 0;
+}
+
+static unsigned width_for(uint64_t offset)
+{
+    return !offset                ? 0
+           : offset <= UINT8_MAX  ? 1
+           : offset <= UINT16_MAX ? 2
+           : offset <= UINT32_MAX ? 4
+                                  : 8;
+}
+
+static void values_pack(const uint64_t *values, size_t len, uint64_t base, unsigned width_bytes,
+                        uint8_t *out)
+{
+    for (size_t i = 0; i < len && width_bytes; i++, out += width_bytes) {
+        uint64_t offset = htole64(values[i] - base); /* little-endian: the low bytes come first */
+        memcpy(out, &offset, width_bytes);
+    }
+}
+
+/* Appends e->values as a column. */
+static int column_put(struct encoder *e, enum pd_chunk_column id, size_t len)
+{
+    uint64_t min = UINT64_MAX, max = 0;
+    for (size_t i = 0; i < len; i++) {
+        min = e->values[i] < min ? e->values[i] : min;
+        max = e->values[i] > max ? e->values[i] : max;
+    }
+    uint64_t base = len ? min : 0;
+    unsigned width_bytes = len ? width_for(max - min) : 0;
+    size_t size_bytes = e->size_bytes + (len * width_bytes + 7) / 8 * 8;
+    uint8_t *grown = realloc(e->bytes, size_bytes);
+    if (!grown)
+        return -ENOMEM;
+    memset(grown + e->size_bytes, 0, size_bytes - e->size_bytes);
+    values_pack(e->values, len, base, width_bytes, grown + e->size_bytes);
+    e->descriptors[id] = (struct pd_column_descriptor){
+        .base = htole64(base),
+        .offset_bytes = htole32((uint32_t)e->size_bytes),
+        .width_bytes = (uint8_t)width_bytes,
+    };
+    e->bytes = grown;
+    e->size_bytes = size_bytes;
+    return 0;
+}
+
+static uint64_t row_value(const struct encoder *e, enum pd_chunk_column id, uint32_t i)
+{
+    const struct pd_row *row = &e->rows[i];
+    uint64_t upper, low;
+    switch (id) {
+    case PD_COLUMN_SRC_PREFIX: return e->src_code[i];
+    case PD_COLUMN_DST_PREFIX: return e->dst_code[i];
+    case PD_COLUMN_SRC_LOW:
+        pd_addr_halves(&row->flow.src, row->flow.ip_version, &upper, &low);
+        return low;
+    case PD_COLUMN_DST_LOW:
+        pd_addr_halves(&row->flow.dst, row->flow.ip_version, &upper, &low);
+        return low;
+    case PD_COLUMN_SRC_PORT: return row->flow.src_port;
+    case PD_COLUMN_DST_PORT: return row->flow.dst_port;
+    case PD_COLUMN_PROTOCOL: return row->flow.protocol;
+    case PD_COLUMN_STIME: return row->stime_us;
+    case PD_COLUMN_DURATION: return row->etime_us - row->stime_us;
+    case PD_COLUMN_BYTES: return row->bytes;
+    default: return row->pkts;
+    }
+}
+
+static int rows_put(struct encoder *e)
+{
+    for (enum pd_chunk_column id = PD_COLUMN_SRC_PREFIX; id <= PD_COLUMN_PKTS; id++) {
+        for (size_t i = 0; i < e->len; i++)
+            e->values[i] = row_value(e, id, e->order[i]);
+        if (column_put(e, id, e->len))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int dictionaries_put(struct encoder *e)
+{
+    for (uint32_t i = 0; i < e->runs_len; i++)
+        e->values[i] = e->run_path[i];
+    int err = column_put(e, PD_COLUMN_RUN_PATH, e->runs_len);
+    for (uint32_t i = 0; i < e->runs_len; i++)
+        e->values[i] = e->run_last[i];
+    err = err ? err : column_put(e, PD_COLUMN_RUN_LAST, e->runs_len);
+    for (uint32_t i = 0; i < e->prefixes_len; i++)
+        e->values[i] = e->prefixes[i].upper;
+    err = err ? err : column_put(e, PD_COLUMN_PREFIX_UPPER, e->prefixes_len);
+    for (uint32_t i = 0; i < e->prefixes_len; i++)
+        e->values[i] = e->prefixes[i].family;
+    return err ? err : column_put(e, PD_COLUMN_PREFIX_FAMILY, e->prefixes_len);
+}
+
+static int bloom_put(struct encoder *e, size_t words)
+{
+    memset(e->values, 0, words * sizeof *e->values);
+    for (size_t i = 0; i < e->len && words; i++) {
+        uint64_t hash = pd_flow_id_hash(&e->rows[i].flow);
+        uint64_t *block =
+            &e->values[pd_bloom_block(hash, words / PD_BLOOM_BLOCK_WORDS) * PD_BLOOM_BLOCK_WORDS];
+        for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++)
+            block[probe] |= pd_bloom_bit(hash, probe);
+    }
+    return column_put(e, PD_COLUMN_BLOOM, words);
+}
+
+static void head_put(struct encoder *e, uint64_t first_row, size_t bloom_words)
+{
+    uint64_t min = UINT64_MAX, max = 0;
+    for (size_t i = 0; i < e->len; i++) {
+        const struct pd_row *row = &e->rows[i];
+        bool ordered = row->stime_us <= row->etime_us;
+        uint64_t low = ordered ? row->stime_us : row->etime_us,
+                 high = ordered ? row->etime_us : row->stime_us;
+        min = low < min ? low : min;
+        max = high > max ? high : max;
+    }
+    struct pd_chunk_header header = {
+        .magic = htole32(PD_CHUNK_MAGIC),
+        .version = htole16(PD_CHUNK_VERSION),
+        .columns = htole16(PD_COLUMN_COUNT),
+        .first_row = htole64(first_row),
+        .len = {htole32((uint32_t)e->len), htole32(e->runs_len), htole32(e->prefixes_len),
+                htole32((uint32_t)bloom_words)},
+        .min_time_us = htole64(min),
+        .max_time_us = htole64(max),
+        .size_bytes = htole32((uint32_t)e->size_bytes),
+    };
+    memcpy(e->bytes, &header, sizeof header);
+    memcpy(e->bytes + sizeof header, e->descriptors, sizeof e->descriptors);
+    size_t from = offsetof(struct pd_chunk_header, first_row);
+    header.xxh3 = htole64(XXH3_64bits_withSeed(e->bytes + from, e->size_bytes - from, first_row));
+    memcpy(e->bytes, &header, sizeof header);
+}
+
+int pd_chunk_encode(const struct pd_row *rows, size_t len, struct pd_paths *paths,
+                    uint64_t first_row, bool with_bloom, void **ret_bytes, size_t *ret_size_bytes)
+{
+    struct encoder e;
+    size_t words = with_bloom ? (len + PD_BLOOM_ROWS_PER_BLOCK - 1) / PD_BLOOM_ROWS_PER_BLOCK *
+                                    PD_BLOOM_BLOCK_WORDS
+                              : 0;
+    int err = encoder_init(&e, rows, len);
+    if (err)
+        goto out;
+    prefixes_build(&e);
+    err = runs_build(&e, paths);
+    err = err ? err : rows_put(&e);
+    err = err ? err : dictionaries_put(&e);
+    err = err ? err : bloom_put(&e, words);
+    if (err)
+        goto out;
+    head_put(&e, first_row, words);
+    *ret_bytes = e.bytes;
+    *ret_size_bytes = e.size_bytes;
+    e.bytes = NULL;
+out:
+    encoder_done(&e);
+    return err;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths of a store: the table, its hash index, and the index from links to paths. */
+#include "tib/lmdb/paths.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "tib/lmdb/paths_private.h"
+
+#define FIRST_SLOTS 256u
+
+struct pd_paths *pd_paths_new(void)
+{
+    struct pd_paths *paths = calloc(1, sizeof *paths);
+    if (paths && pthread_mutex_init(&paths->lock, NULL)) {
+        free(paths);
+        paths = NULL;
+    }
+    return paths;
+}
+
+void pd_paths_free(struct pd_paths *paths)
+{
+    if (!paths)
+        return;
+    for (size_t i = 0; i < PD_PATHS_BLOCKS; i++)
+        free(paths->blocks[i]);
+    free(paths->slots);
+    free(paths->links.heads);
+    free(paths->links.postings);
+    pthread_mutex_destroy(&paths->lock);
+    free(paths);
+}
+
+uint32_t pd_paths_len(const struct pd_paths *paths)
+{
+    /* Pairs with the release in `add`: a path is whole once it is counted. */
+    return atomic_load_explicit(&paths->len, memory_order_acquire);
+}
+
+uint32_t pd_paths_damaged(const struct pd_paths *paths)
+{
+    return atomic_load_explicit(&paths->damaged, memory_order_relaxed);
+}
+
+const struct pd_path *pd_paths_get(const struct pd_paths *paths, uint32_t id)
+{
+    if (id >= pd_paths_len(paths))
+        return NULL;
+    const struct pd_path *path = &paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
+    return path->tags_len == PD_PATH_DAMAGED ? NULL : path;
+}
+
+/* Of the bytes in use only: five switches are the rule, thirty-two the limit. */
+static uint64_t hash_of(const struct pd_path *path)
+{
+    return pd_hash(path, offsetof(struct pd_path, switches) + path->len * sizeof path->switches[0]);
+}
+
+/* Slot of the path, or the free slot where it would go. */
+static uint32_t *slot_of(const struct pd_paths *paths, const struct pd_path *path)
+{
+    for (uint64_t at = hash_of(path);; at++) {
+        uint32_t *slot = &paths->slots[at & (paths->slots_len - 1)];
+        if (!*slot)
+            return slot;
+        const struct pd_path *other = pd_paths_get(paths, *slot - 1);
+        if (other && pd_path_equal(other, path))
+            return slot;
+    }
+}
+
+static int slots_grow(struct pd_paths *paths)
+{
+    uint32_t old_len = paths->slots_len, *old = paths->slots;
+    uint32_t len = old_len ? 2 * old_len : FIRST_SLOTS;
+    uint32_t *slots = calloc(len, sizeof *slots);
+    if (!slots)
+        return -ENOMEM;
+    paths->slots = slots;
+    paths->slots_len = len;
+    for (uint32_t i = 0; i < old_len; i++)
+        if (old[i])
+            *slot_of(paths, pd_paths_get(paths, old[i] - 1)) = old[i];
+    free(old);
+    return 0;
+}
+
+/* Appends a path, which is not in the table; its place must exist in the hash index when `indexed`. */
+static int add(struct pd_paths *paths, const struct pd_path *path)
+{
+    uint32_t id = pd_paths_len(paths);
+    struct pd_path **block = &paths->blocks[id / PD_PATHS_BLOCK];
+    if (!*block && !(*block = malloc(PD_PATHS_BLOCK * sizeof **block)))
+        return -ENOMEM;
+    (*block)[id % PD_PATHS_BLOCK] = *path;
+    atomic_store_explicit(&paths->len, id + 1, memory_order_release);
+    return 0;
+}
+
+int pd_paths_add_locked(struct pd_paths *paths, const struct pd_path *path)
+{
+    uint32_t id = pd_paths_len(paths);
+    if (id >= PD_PATHS_MAX)
+        return -PD_E_FULL;
+    int err = 2 * id >= paths->slots_len ? slots_grow(paths) : 0;
+    err = err ? err : add(paths, path);
+    if (err)
+        return err;
+    uint32_t *slot = slot_of(paths, path);
+    if (!*slot) /* taken: a path that was lost with its block, and has got a new ID since */
+        *slot = id + 1;
+    paths->infeasible += !path->len;
+    return 0;
+}
+
+int pd_paths_skip(struct pd_paths *paths, uint32_t len)
+{
+    static const struct pd_path damaged = {.tags_len = PD_PATH_DAMAGED};
+    int err = len > PD_PATHS_MAX ? -PD_E_CORRUPT : 0;
+    pthread_mutex_lock(&paths->lock);
+    while (!err && pd_paths_len(paths) < len) {
+        err = add(paths, &damaged);
+        if (!err)
+            atomic_fetch_add_explicit(&paths->damaged, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&paths->lock);
+    return err;
+}
+
+static int find_locked(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
+{
+    uint32_t *slot = paths->slots_len ? slot_of(paths, path) : NULL;
+    if (!slot || !*slot)
+        return -PD_E_NOT_FOUND;
+    *ret_id = *slot - 1;
+    return 0;
+}
+
+int pd_paths_find(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
+{
+    if (path->len > PD_PATH_MAX)
+        return -PD_E_NOT_FOUND;
+    pthread_mutex_lock(&paths->lock);
+    int err = find_locked(paths, path, ret_id);
+    pthread_mutex_unlock(&paths->lock);
+    return err;
+}
+
+static int intern_locked(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
+{
+    uint32_t id = pd_paths_len(paths);
+    int err = find_locked(paths, path, ret_id);
+    if (err != -PD_E_NOT_FOUND)
+        return err;
+    err = pd_paths_add_locked(paths, path);
+    if (!err)
+        *ret_id = id;
+    return err;
+}
+
+int pd_paths_intern(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id,
+                    bool *ret_tags_dropped)
+{
+    static const struct pd_path without_tags = {0};
+    if (path->len > PD_PATH_MAX || path->tags_len > PD_RAW_TAGS_MAX)
+        return -PD_E_VALUE;
+    bool drop = false;
+    pthread_mutex_lock(&paths->lock);
+    if (!path->len && paths->infeasible >= PD_PATHS_INFEASIBLE_MAX)
+        drop = find_locked(paths, path, &(uint32_t){0}) != 0;
+    int err = intern_locked(paths, drop ? &without_tags : path, ret_id);
+    pthread_mutex_unlock(&paths->lock);
+    if (!err)
+        *ret_tags_dropped = drop;
+    return err;
+}
+
+/* ---- links ---- */
+
+static uint32_t *head_of(const struct pd_link_index *links, uint32_t from, uint32_t to)
+{
+    for (uint64_t at = pd_hash_mix((uint64_t)from << 32 | to);; at++) {
+        struct pd_link_head *head = &links->heads[at & (links->heads_len - 1)];
+        if (!head->posting || (head->from == from && head->to == to)) {
+            head->from = from;
+            head->to = to;
+            return &head->posting;
+        }
+    }
+}
+
+static int heads_grow(struct pd_link_index *links)
+{
+    struct pd_link_index grown = {.heads_len =
+                                      links->heads_len ? 2 * links->heads_len : FIRST_SLOTS};
+    grown.heads = calloc(grown.heads_len, sizeof *grown.heads);
+    if (!grown.heads)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < links->heads_len; i++) {
+        const struct pd_link_head *head = &links->heads[i];
+        if (head->posting)
+            *head_of(&grown, head->from, head->to) = head->posting;
+    }
+    free(links->heads);
+    links->heads = grown.heads;
+    links->heads_len = grown.heads_len;
+    return 0;
+}
+
+static int postings_reserve(struct pd_link_index *links)
+{
+    if (links->postings_len + PD_PATH_MAX < links->postings_room)
+        return 0;
+    uint32_t room = links->postings_room ? 2 * links->postings_room : 1024;
+    struct pd_link_posting *grown = realloc(links->postings, room * sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    links->postings = grown;
+    links->postings_room = room;
+    return 0;
+}
+
+static int index_path(struct pd_link_index *links, const struct pd_path *path, uint32_t id)
+{
+    if (postings_reserve(links))
+        return -ENOMEM;
+    for (unsigned i = 1; i < path->len; i++) {
+        if (2 * (links->heads_used + 1) > links->heads_len && heads_grow(links))
+            return -ENOMEM;
+        uint32_t *head = head_of(links, path->switches[i - 1], path->switches[i]);
+        links->heads_used += !*head;
+        links->postings[links->postings_len++] = (struct pd_link_posting){id, *head};
+        *head = links->postings_len; /* index + 1; 0 ends a list */
+    }
+    return 0;
+}
+
+static int index_all(struct pd_paths *paths)
+{
+    struct pd_link_index *links = &paths->links;
+    int err = 0;
+    for (uint32_t len = pd_paths_len(paths); !err && links->paths_len < len; links->paths_len++) {
+        const struct pd_path *path = pd_paths_get(paths, links->paths_len);
+        err = path ? index_path(links, path, links->paths_len) : 0;
+        if (err)
+            break;
+    }
+    return err;
+}
+
+int pd_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t len, uint64_t *bits)
+{
+    if (!link.from || !link.to) {
+        for (uint32_t id = 0; id < len; id++) {
+            const struct pd_path *path = pd_paths_get(paths, id);
+            if (path && pd_path_crosses(path, link))
+                bits[id / 64] |= UINT64_C(1) << id % 64;
+        }
+        return 0;
+    }
+    pthread_mutex_lock(&paths->lock);
+    int err = index_all(paths);
+    for (uint32_t at = !err && paths->links.heads_len ? *head_of(&paths->links, link.from, link.to)
+                                                      : 0;
+         at;) {
+        const struct pd_link_posting *posting = &paths->links.postings[at - 1];
+        if (posting->path < len)
+            bits[posting->path / 64] |= UINT64_C(1) << posting->path % 64;
+        at = posting->next;
+    }
+    pthread_mutex_unlock(&paths->lock);
+    return err;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the path table: for paths.c and path_block.c alone. */
+#ifndef PD_TIB_LMDB_PATHS_PRIVATE_H
+#define PD_TIB_LMDB_PATHS_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tib/lmdb/paths.h"
+
+#define PD_PATHS_BLOCK  1024u /* paths that are allocated at once, in memory */
+#define PD_PATHS_BLOCKS (PD_PATHS_MAX / PD_PATHS_BLOCK)
+#define PD_PATH_DAMAGED UINT8_MAX /* tags_len of an ID whose path is not known */
+
+struct pd_link_head {
+    uint32_t from, to;
+    uint32_t posting; /* index + 1 of the list's first; 0: free */
+};
+struct pd_link_posting {
+    uint32_t path;
+    uint32_t next; /* index + 1; 0 ends the list */
+};
+/* Hash from links to lists of the paths that have them. */
+struct pd_link_index {
+    struct pd_link_head *heads;
+    uint32_t heads_len, heads_used;
+    struct pd_link_posting *postings;
+    uint32_t postings_len, postings_room;
+    uint32_t paths_len; /* paths below this ID are in the index */
+};
+
+struct pd_paths {
+    pthread_mutex_t lock; /* guards all but `len`, `damaged` and the paths below `len` */
+    _Atomic uint32_t len;
+    _Atomic uint32_t damaged;
+    uint32_t infeasible;
+    uint32_t *slots; /* open addressing: ID + 1; 0: free */
+    uint32_t slots_len;
+    struct pd_link_index links;
+    struct pd_path *blocks[PD_PATHS_BLOCKS]; /* each set once, before `len` counts a path of it */
+};
+
+/* Adds a path under the next ID. The lock is held. */
+int pd_paths_add_locked(struct pd_paths *paths, const struct pd_path *path);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LMDB backend's snapshots: read transactions that are renewed per query, the store's numbers, and the whole check. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "tib/lmdb/store.h"
+
+/* A writer of another process has made the map larger: possible only while none of ours is in use. */
+static int map_adopt(struct pd_store *store)
+{
+    if (store->txns_live)
+        return -PD_E_BUSY;
+    while (store->pool_len)
+        mdb_txn_abort(store->pool[--store->pool_len]);
+    return pd_lmdb_error(mdb_env_set_mapsize(store->env, 0));
+}
+
+static int txn_start_locked(struct pd_store *store, MDB_txn **ret_txn)
+{
+    MDB_txn *txn = store->pool_len ? store->pool[--store->pool_len] : NULL;
+    if (txn) {
+        int result = mdb_txn_renew(txn);
+        if (!result) {
+            *ret_txn = txn;
+            return 0;
+        }
+        mdb_txn_abort(txn);
+        if (result != MDB_MAP_RESIZED)
+            return result;
+    }
+    return mdb_txn_begin(store->env, NULL, MDB_RDONLY, ret_txn);
+}
+
+static int txn_start(struct pd_store *store, MDB_txn **ret_txn)
+{
+    int stale, err = 0;
+    pthread_mutex_lock(&store->lock);
+    int result = txn_start_locked(store, ret_txn);
+    if (result == MDB_READERS_FULL && !mdb_reader_check(store->env, &stale))
+        result = txn_start_locked(store, ret_txn);
+    if (result == MDB_MAP_RESIZED) {
+        err = map_adopt(store);
+        result = err ? 0 : txn_start_locked(store, ret_txn);
+    }
+    err = err ? err : pd_lmdb_error(result);
+    store->txns_live += !err;
+    pthread_mutex_unlock(&store->lock);
+    return err;
+}
+
+static void txn_end(struct pd_store *store, MDB_txn *txn)
+{
+    mdb_txn_reset(txn);
+    pthread_mutex_lock(&store->lock);
+    store->txns_live--;
+    bool keep = store->pool_len < PD_POOL_TXNS;
+    if (keep)
+        store->pool[store->pool_len++] = txn;
+    pthread_mutex_unlock(&store->lock);
+    if (!keep)
+        mdb_txn_abort(txn);
+}
+
+static int paths_catch_up(struct pd_store *store, MDB_txn *txn, uint32_t len)
+{
+    if (pd_paths_len(store->paths) >= len)
+        return 0; /* always so in the process that writes */
+    pthread_mutex_lock(&store->lock);
+    int err = pd_store_paths_load(store, txn, len);
+    pthread_mutex_unlock(&store->lock);
+    return err;
+}
+
+int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
+{
+    struct pd_store *store = (struct pd_store *)tib;
+    struct pd_store_snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (!snapshot)
+        return -ENOMEM;
+    snapshot->head.ops = store->head.ops;
+    snapshot->store = store;
+    int err = store->env ? txn_start(store, &snapshot->txn) : 0;
+    if (!err && snapshot->txn) {
+        err = pd_store_meta_get(store, snapshot->txn, &snapshot->meta);
+        err = err ? err : paths_catch_up(store, snapshot->txn, snapshot->meta.paths);
+    }
+    if (err) {
+        pd_store_release(&snapshot->head);
+        return err;
+    }
+    *ret_snapshot = &snapshot->head;
+    return 0;
+}
+
+void pd_store_release(struct pd_tib_snapshot *head)
+{
+    struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
+    if (snapshot->txn)
+        txn_end(snapshot->store, snapshot->txn);
+    free(snapshot);
+}
+
+static int chunk_verified(struct pd_store *store, uint64_t key, const MDB_val *value,
+                          struct pd_chunk *ret_chunk)
+{
+    int err = pd_chunk_open(value->mv_data, value->mv_size, key, ret_chunk);
+    return err ? err : pd_chunk_verify(ret_chunk, pd_paths_len(store->paths));
+}
+
+static int verify_and_note(struct pd_store *store, uint64_t key, const MDB_val *value,
+                           struct pd_chunk *ret_chunk)
+{
+    struct pd_directory_entry entry = {
+        .key = key, .at = value->mv_data, .size_bytes = value->mv_size};
+    entry.error = chunk_verified(store, key, value, ret_chunk);
+    if (!entry.error) {
+        entry.min_time_us = ret_chunk->header.min_time_us;
+        entry.max_time_us = ret_chunk->header.max_time_us;
+        entry.rows = ret_chunk->header.len[PD_AXIS_ROWS];
+    }
+    pd_directory_put(store->directory, &entry);
+    return entry.error;
+}
+
+int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
+                   struct pd_chunk *ret_chunk)
+{
+    uint64_t number;
+    struct pd_directory_entry entry;
+    if (!pd_store_key_number(key, &number))
+        return -PD_E_CORRUPT;
+    if (!pd_directory_find(store->directory, number, value->mv_data, value->mv_size, &entry))
+        return verify_and_note(store, number, value, ret_chunk);
+    return entry.error ? entry.error
+                       : pd_chunk_open(value->mv_data, value->mv_size, number, ret_chunk);
+}
+
+/* ---- numbers ---- */
+
+static int pages_of(MDB_txn *txn, MDB_dbi db, uint64_t *pages, uint64_t *ret_page_bytes)
+{
+    MDB_stat stat;
+    int result = mdb_stat(txn, db, &stat);
+    if (result)
+        return pd_lmdb_error(result);
+    *pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+    *ret_page_bytes = stat.ms_psize;
+    return 0;
+}
+
+int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes)
+{
+    /* 0 and 1 are LMDB's own: free pages, and the names of the others. Two pages describe the file. */
+    const MDB_dbi dbs[] = {0, 1, store->path_db, store->tail_db, store->segment_db, store->meta_db};
+    uint64_t pages = 2, page_bytes = 0;
+    int err = 0;
+    for (size_t i = 0; !err && i < sizeof dbs / sizeof *dbs; i++)
+        err = pages_of(txn, dbs[i], &pages, &page_bytes);
+    if (!err)
+        *ret_bytes = pages * page_bytes;
+    return err;
+}
+
+static int chunks_stat(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct pd_tib_stat *stat)
+{
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    int result = mdb_cursor_open(txn, db, &cursor);
+    if (result)
+        return pd_lmdb_error(result);
+    while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
+        struct pd_chunk chunk;
+        stat->segments += db == store->segment_db;
+        if (pd_store_chunk(store, &key, &value, &chunk))
+            continue;
+        const struct pd_chunk_header *header = &chunk.header;
+        if (!stat->records || header->min_time_us < stat->min_stime_us)
+            stat->min_stime_us = header->min_time_us;
+        if (header->max_time_us > stat->max_etime_us)
+            stat->max_etime_us = header->max_time_us;
+        stat->records += header->len[PD_AXIS_ROWS];
+    }
+    mdb_cursor_close(cursor);
+    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+}
+
+static int snapshot_stat(struct pd_store_snapshot *snapshot, struct pd_tib_stat *stat)
+{
+    struct pd_store *store = snapshot->store;
+    MDB_envinfo info;
+    MDB_stat page;
+    if (!snapshot->txn)
+        return 0;
+    stat->paths = snapshot->meta.paths;
+    int err = pd_lmdb_error(mdb_env_info(store->env, &info));
+    err = err ? err : pd_lmdb_error(mdb_env_stat(store->env, &page));
+    err = err ? err : pd_store_bytes_used(store, snapshot->txn, &stat->bytes_used);
+    err = err ? err : chunks_stat(store, snapshot->txn, store->segment_db, stat);
+    err = err ? err : chunks_stat(store, snapshot->txn, store->tail_db, stat);
+    if (!err)
+        stat->bytes_file = (info.me_last_pgno + 1) * page.ms_psize;
+    return err;
+}
+
+int pd_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
+{
+    struct pd_store *store = (struct pd_store *)tib;
+    struct pd_tib_snapshot *snapshot;
+    struct pd_tib_stat stat = {0};
+    int err = pd_store_snapshot(tib, &snapshot);
+    if (err)
+        return err;
+    err = snapshot_stat((struct pd_store_snapshot *)snapshot, &stat);
+    pd_store_release(snapshot);
+    if (err)
+        return err;
+    pthread_mutex_lock(&store->lock);
+#define X(name, text) stat.name = store->counters.name;
+    PD_TIB_COUNTERS(X)
+#undef X
+    pthread_mutex_unlock(&store->lock);
+    *ret_stat = stat;
+    return 0;
+}
+
+/* ---- check: everything is read again, whatever the directory knows ---- */
+
+struct finder {
+    void (*report)(void *context, const char *finding);
+    void *context;
+    uint64_t findings;
+};
+
+static void find(struct finder *finder, const char *what, uint64_t number, int err)
+{
+    char finding[160];
+    snprintf(finding, sizeof finding, "%s %llu: %s", what, (unsigned long long)number,
+             pd_error_text(err));
+    finder->report(finder->context, finding);
+    finder->findings++;
+}
+
+static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const char *what,
+                        struct finder *finder)
+{
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    int result = mdb_cursor_open(snapshot->txn, db, &cursor);
+    if (result)
+        return pd_lmdb_error(result);
+    while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
+        struct pd_chunk chunk;
+        uint64_t number = 0;
+        int err = pd_store_key_number(&key, &number)
+                      ? chunk_verified(snapshot->store, number, &value, &chunk)
+                      : -PD_E_CORRUPT;
+        if (err)
+            find(finder, what, number, err);
+    }
+    mdb_cursor_close(cursor);
+    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+}
+
+int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                   void *context)
+{
+    struct pd_store *store = (struct pd_store *)tib;
+    struct finder finder = {report, context, 0};
+    struct pd_tib_snapshot *head;
+    int err = pd_store_snapshot(tib, &head);
+    if (err)
+        return err;
+    struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
+    if (snapshot->txn) {
+        if (pd_paths_damaged(store->paths))
+            find(&finder, "paths, of which are damaged:", pd_paths_damaged(store->paths),
+                 -PD_E_CORRUPT);
+        err = check_chunks(snapshot, store->segment_db, "segment", &finder);
+        err = err ? err : check_chunks(snapshot, store->tail_db, "tail", &finder);
+    }
+    pd_store_release(head);
+    return err ? err : finder.findings ? -PD_E_CORRUPT : 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LMDB backend: opening, closing, and its table of operations. */
+#include "tib/lmdb/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* Takes half-built stores. */
+static void store_free(struct pd_store *store)
+{
+    pd_store_env_close(store);
+    pd_paths_free(store->paths);
+    pd_directory_free(store->directory);
+    free(store->writer.rows);
+    pthread_mutex_destroy(&store->lock);
+    free(store);
+}
+
+static int store_open(const char *location, enum pd_tib_mode mode,
+                      const struct pd_tib_config *config, struct pd_tib **ret_tib,
+                      struct pd_error *error)
+{
+    struct pd_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return pd_fail(error, -ENOMEM, "%s: %s", location, pd_error_text(-ENOMEM));
+    *store = (struct pd_store){.head.ops = &pd_store_ops, .mode = mode, .lock_fd = -1};
+    if (config)
+        store->config = *config;
+    pthread_mutex_init(&store->lock, NULL);
+    store->paths = pd_paths_new();
+    store->directory = pd_directory_new();
+    int err = store->paths && store->directory
+                  ? 0
+                  : pd_fail(error, -ENOMEM, "%s: out of memory", location);
+    err = err ? err : pd_store_env_open(store, location, error);
+    if (!err && mode == PD_TIB_WRITE && (err = pd_store_writer_open(store)))
+        pd_fail(error, err, "%s/data.mdb: %s", location, pd_error_text(err));
+    if (err) {
+        store_free(store);
+        return err;
+    }
+    *ret_tib = &store->head;
+    return 0;
+}
+
+static void store_close(struct pd_tib *tib)
+{
+    struct pd_store *store = (struct pd_store *)tib;
+    if (store->mode == PD_TIB_WRITE)
+        pd_store_commit(tib);
+    store_free(store);
+}
+
+const struct pd_tib_ops pd_store_ops = {
+    .scheme = "",
+    .open = store_open,
+    .close = store_close,
+    .append = pd_store_append,
+    .commit = pd_store_commit,
+    .set_cursor = pd_store_set_cursor,
+    .cursor = pd_store_cursor,
+    .maintain = pd_store_maintain,
+    .retain = pd_store_retain,
+    .stat = pd_store_stat,
+    .snapshot = pd_store_snapshot,
+    .release = pd_store_release,
+    .scan = pd_store_scan,
+    .check = pd_store_check,
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LMDB backend from inside: what its files share. */
+#ifndef PD_TIB_LMDB_STORE_H
+#define PD_TIB_LMDB_STORE_H
+
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "tib/lmdb/chunk.h"
+#include "tib/lmdb/directory.h"
+#include "tib/lmdb/lmdb.h"
+#include "tib/tib.h"
+
+/* Files: env.c opens and closes the directory; writer.c buffers and commits; seal.c turns the tail into segments; maintain.c
+ * applies retention; snapshot.c and scan.c read; store.c is the table of operations.
+ *
+ * Threads: the writer (one thread: append, commit, maintain, close) owns `writer`; any thread may take a snapshot. `lock` guards
+ * `counters` and the pool of read transactions; `paths` and `directory` have locks of their own, taken alone. */
+
+#define PD_COMMIT_ROWS 20000u /* the writer's buffer: larger transactions bloat the file */
+#define PD_SEAL_AGE_US (3600 * UINT64_C(1000000))
+#define PD_POOL_TXNS   4u
+
+/* The record `store` of the database `meta`, as it is on disk; little-endian. */
+struct pd_store_meta {
+    uint64_t xxh3; /* XXH3-64 of all bytes behind this field */
+    uint32_t magic;
+    uint32_t version;
+    uint64_t next_row; /* records ever stored; the next one's number */
+    uint64_t expired;  /* records ever removed by retention */
+    uint32_t paths;    /* IDs given */
+    uint32_t zero;
+};
+_Static_assert(sizeof(struct pd_store_meta) == 40, "docs/formats/tib.md");
+#define PD_STORE_MAGIC   0x42544450u /* "PDTB" */
+#define PD_STORE_VERSION 1u
+
+struct pd_store_counters {
+#define X(name, text) uint64_t name;
+    PD_TIB_COUNTERS(X)
+#undef X
+};
+
+/* Little-endian on disk, in an array. */
+struct pd_store_cursor {
+    uint64_t key;
+    uint64_t value;
+};
+_Static_assert(sizeof(struct pd_store_cursor) == 16, "docs/formats/tib.md");
+
+struct pd_store_writer {
+    struct pd_row *rows; /* since the last commit */
+    size_t len, room;
+    struct pd_store_meta meta; /* as of the last commit */
+    uint64_t tail_rows;        /* that the next segment takes */
+    bool tail_waits;           /* a tail exists since tail_since_us */
+    uint64_t tail_since_us;
+    uint64_t trusted_wall_us; /* maintain.c: retention's clock */
+    uint64_t trusted_at_ns;
+    uint64_t jump_since_ns;
+    struct pd_store_cursor cursors[PD_TIB_CURSORS]; /* latest first */
+    unsigned cursors_len;
+    bool cursors_changed; /* since the last commit */
+};
+
+struct pd_store {
+    struct pd_tib head;
+    struct pd_tib_config config;
+    enum pd_tib_mode mode;
+    int lock_fd; /* writer.lock; -1: none held */
+    MDB_env
+        *env; /* NULL: a directory whose writer has not made the store yet, read as an empty one */
+    MDB_dbi path_db, tail_db, segment_db, meta_db;
+    uint64_t file_id[2];        /* device and inode of the directory */
+    struct pd_store *next_open; /* env.c: the list of stores that this process has open */
+    struct pd_paths *paths;
+    struct pd_directory *directory;
+    struct pd_store_writer writer;
+
+    pthread_mutex_t lock;
+    struct pd_store_counters counters;
+    MDB_txn *pool[PD_POOL_TXNS]; /* reset, ready to be renewed */
+    unsigned pool_len;
+    unsigned txns_live;
+};
+
+struct pd_store_snapshot {
+    struct pd_tib_snapshot head;
+    struct pd_store *store;
+    MDB_txn *txn; /* NULL: an empty store */
+    struct pd_store_meta meta;
+};
+
+/* An LMDB result as an error of ours: full, corrupt, busy, -errno. */
+int pd_lmdb_error(int result);
+
+/* env.c. open fills the store as far as it gets; close takes what is there. */
+int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error);
+void pd_store_env_close(struct pd_store *store);
+
+int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta);
+int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta);
+
+/* Loads the paths with IDs below `len` that are not in the table yet. Damaged blocks are skipped. */
+int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len);
+
+/* Keys are 8 bytes, big-endian, so that LMDB's order is that of the numbers. */
+struct pd_store_key {
+    uint64_t big_endian;
+};
+static inline MDB_val pd_store_key_val(struct pd_store_key *key, uint64_t number)
+{
+    key->big_endian = htobe64(number);
+    return (MDB_val){sizeof key->big_endian, &key->big_endian};
+}
+/* False when a key has not 8 bytes. */
+static inline bool pd_store_key_number(const MDB_val *key, uint64_t *ret_number)
+{
+    uint64_t big_endian;
+    if (key->mv_size != sizeof big_endian)
+        return false;
+    memcpy(&big_endian, key->mv_data, sizeof big_endian);
+    *ret_number = be64toh(big_endian);
+    return true;
+}
+
+/* Opens a chunk that a cursor stands on; verified, once for each chunk and process. -PD_E_CORRUPT, -PD_E_VERSION. */
+int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
+                   struct pd_chunk *ret_chunk);
+
+/* cursors.c */
+int pd_store_cursors_get(struct pd_store *store, MDB_txn *txn);
+int pd_store_cursors_put(struct pd_store *store, MDB_txn *txn);
+
+/* writer.c */
+int pd_store_writer_open(struct pd_store *store);
+int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
+int pd_store_commit(struct pd_tib *tib);
+int pd_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value);
+int pd_store_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value);
+bool pd_store_near_full(struct pd_store *store, MDB_txn *txn);
+int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db, const struct pd_row *rows,
+                       size_t len, uint64_t first_row);
+
+/* seal.c: one segment of all undamaged tail rows and `extra` more (numbered from `extra_first_row` on); drops the tail. */
+int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
+                  size_t extra_len, uint64_t extra_first_row);
+
+/* maintain.c */
+int pd_store_maintain(struct pd_tib *tib, uint64_t now_us);
+void pd_store_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s);
+
+/* snapshot.c */
+int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot);
+void pd_store_release(struct pd_tib_snapshot *snapshot);
+int pd_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat);
+int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                   void *context);
+int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes);
+
+/* scan.c */
+int pd_store_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                  int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                  void *context);
+
+#endif

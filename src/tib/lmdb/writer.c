@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LMDB backend's writer: rows wait in a buffer, a commit writes them as one chunk of the tail (or into a segment). */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "tib/lmdb/store.h"
+
+#define FIRST_ROOM 256u
+
+/* What is in the tail when the store is opened. */
+static int tail_count(struct pd_store *store, MDB_txn *txn)
+{
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    int result = mdb_cursor_open(txn, store->tail_db, &cursor);
+    if (result)
+        return pd_lmdb_error(result);
+    store->writer.tail_rows = 0;
+    while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
+        struct pd_chunk chunk;
+        if (!pd_store_chunk(store, &key, &value, &chunk))
+            store->writer.tail_rows += chunk.header.len[PD_AXIS_ROWS];
+    }
+    mdb_cursor_close(cursor);
+    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+}
+
+int pd_store_writer_open(struct pd_store *store)
+{
+    MDB_txn *txn;
+    int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
+    if (result)
+        return pd_lmdb_error(result);
+    int err = pd_store_meta_get(store, txn, &store->writer.meta);
+    err = err ? err : pd_store_cursors_get(store, txn);
+    err = err ? err : pd_store_paths_load(store, txn, store->writer.meta.paths);
+    err = err ? err : tail_count(store, txn);
+    mdb_txn_abort(txn);
+    return err;
+}
+
+static int rows_reserve(struct pd_store_writer *writer)
+{
+    if (writer->len < writer->room)
+        return 0;
+    size_t room = writer->room ? 2 * writer->room : FIRST_ROOM;
+    if (room > PD_COMMIT_ROWS)
+        room = PD_COMMIT_ROWS;
+    struct pd_row *grown = realloc(writer->rows, room * sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    writer->rows = grown;
+    writer->room = room;
+    return 0;
+}
+
+static int append_one(struct pd_store *store, const struct pd_tib_record *record,
+                      bool *ret_tags_dropped)
+{
+    struct pd_store_writer *writer = &store->writer;
+    uint32_t path;
+    int err = pd_paths_intern(store->paths, record->path, &path, ret_tags_dropped);
+    err = err ? err : rows_reserve(writer);
+    if (err)
+        return err;
+    writer->rows[writer->len++] = (struct pd_row){
+        .flow = record->flow,
+        .path = path,
+        .stime_us = record->stime_us,
+        .etime_us = record->etime_us,
+        .bytes = record->bytes,
+        .pkts = record->pkts,
+    };
+    return 0;
+}
+
+int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n)
+{
+    struct pd_store *store = (struct pd_store *)tib;
+    uint64_t lost_full = 0, lost_error = 0, dropped = 0;
+    int err = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool tags_dropped = false;
+        int failed = append_one(store, &records[i], &tags_dropped);
+        lost_full += failed == -PD_E_FULL;
+        lost_error += failed && failed != -PD_E_FULL;
+        dropped += tags_dropped;
+        if (store->writer.len == PD_COMMIT_ROWS) {
+            int lost = pd_store_commit(tib);
+            failed = failed ? failed : lost;
+        }
+        err = err ? err : failed;
+    }
+    pthread_mutex_lock(&store->lock);
+    store->counters.appended += n;
+    store->counters.lost_full += lost_full;
+    store->counters.lost_error += lost_error;
+    store->counters.tags_dropped += dropped;
+    pthread_mutex_unlock(&store->lock);
+    return err;
+}
+
+int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db, const struct pd_row *rows,
+                       size_t len, uint64_t first_row)
+{
+    struct pd_store_key number;
+    MDB_val key = pd_store_key_val(&number, first_row), value;
+    int err = pd_chunk_encode(rows, len, store->paths, first_row, db == store->segment_db,
+                              &value.mv_data, &value.mv_size);
+    if (err)
+        return err;
+    err = pd_lmdb_error(mdb_put(txn, db, &key, &value, MDB_NOOVERWRITE));
+    free(value.mv_data);
+    return err;
+}
+
+/* Puts the paths that are not on disk yet; after a lost commit those of that one as well. */
+static int paths_put(struct pd_store *store, MDB_txn *txn, uint32_t first, uint32_t len)
+{
+    struct pd_store_key number;
+    MDB_val key = pd_store_key_val(&number, first), value;
+    if (first == len)
+        return 0;
+    int err = pd_paths_block_encode(store->paths, first, &value.mv_data, &value.mv_size);
+    if (err)
+        return err;
+    err = pd_lmdb_error(mdb_put(txn, store->path_db, &key, &value, MDB_NOOVERWRITE));
+    free(value.mv_data);
+    return err;
+}
+
+/* The last pages of the map are kept for retention: removing takes pages first and gives them back later. */
+bool pd_store_near_full(struct pd_store *store, MDB_txn *txn)
+{
+    MDB_envinfo info;
+    uint64_t used;
+    if (mdb_env_info(store->env, &info) || pd_store_bytes_used(store, txn, &used))
+        return false;
+    return used + info.me_mapsize / 32 > info.me_mapsize;
+}
+
+static int rows_put(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *meta,
+                    bool *ret_sealed)
+{
+    const struct pd_store_writer *writer = &store->writer;
+    size_t taken = 0;
+    int err = 0;
+    bool seal = writer->tail_rows + writer->len >= PD_CHUNK_ROWS;
+    if (seal) {
+        taken = PD_CHUNK_ROWS > writer->tail_rows ? PD_CHUNK_ROWS - writer->tail_rows : 0;
+        err = pd_store_seal(store, txn, writer->rows, taken, meta->next_row);
+    }
+    if (!err && taken < writer->len)
+        err = pd_store_chunk_put(store, txn, store->tail_db, writer->rows + taken,
+                                 writer->len - taken, meta->next_row + taken);
+    meta->next_row += writer->len;
+    *ret_sealed = seal;
+    return err;
+}
+
+static int commit_txn(struct pd_store *store, struct pd_store_meta *ret_meta, bool *ret_sealed)
+{
+    struct pd_store_meta meta = store->writer.meta;
+    MDB_txn *txn;
+    bool sealed = false;
+    uint32_t paths = pd_paths_len(store->paths);
+    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    if (err)
+        return err;
+    err = pd_store_near_full(store, txn) ? -PD_E_FULL : 0;
+    err = err ? err : paths_put(store, txn, meta.paths, paths);
+    meta.paths = paths;
+    err = err ? err : rows_put(store, txn, &meta, &sealed);
+    err = err ? err : pd_store_meta_put(store, txn, &meta);
+    err = err ? err : pd_store_cursors_put(store, txn);
+    if (err) {
+        mdb_txn_abort(txn);
+        return err;
+    }
+    err = pd_lmdb_error(mdb_txn_commit(txn));
+    if (err)
+        return err;
+    store->writer.cursors_changed = false;
+    *ret_meta = meta;
+    *ret_sealed = sealed;
+    return 0;
+}
+
+/* LMDB reports a write that was cut short as EIO. */
+static int full_if_disk_is_full(struct pd_store *store, int err)
+{
+    int fd;
+    struct statvfs fs;
+    if (err != -EIO || mdb_env_get_fd(store->env, &fd) || fstatvfs(fd, &fs))
+        return err;
+    return (uint64_t)fs.f_bavail * fs.f_frsize < PD_COMMIT_ROWS * sizeof(struct pd_row) ? -PD_E_FULL
+                                                                                        : err;
+}
+
+/* LMDB uses the pages that a transaction has freed from the next but one on. If a commit fails for want of room right after
+ * retention has made some, there would never be a next one: a small one has to come in between. */
+static int commit_again(struct pd_store *store, struct pd_store_meta *ret_meta, bool *ret_sealed)
+{
+    MDB_txn *txn;
+    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    if (err)
+        return err;
+    err = pd_store_meta_put(store, txn, &store->writer.meta);
+    if (err) {
+        mdb_txn_abort(txn);
+        return err;
+    }
+    err = pd_lmdb_error(mdb_txn_commit(txn));
+    return err ? err : commit_txn(store, ret_meta, ret_sealed);
+}
+
+int pd_store_commit(struct pd_tib *tib)
+{
+    struct pd_store *store = (struct pd_store *)tib;
+    struct pd_store_writer *writer = &store->writer;
+    size_t len = writer->len;
+    bool sealed = false;
+    if (!len)
+        return 0;
+    int err = full_if_disk_is_full(store, commit_txn(store, &writer->meta, &sealed));
+    if (err == -PD_E_FULL)
+        err = full_if_disk_is_full(store, commit_again(store, &writer->meta, &sealed));
+    if (!err) {
+        writer->tail_rows =
+            sealed ? (writer->tail_rows + len) % PD_CHUNK_ROWS : writer->tail_rows + len;
+        if (sealed)
+            writer->tail_waits = false;
+    }
+    writer->len = 0;
+    pthread_mutex_lock(&store->lock);
+    store->counters.stored += err ? 0 : len;
+    store->counters.lost_full += err == -PD_E_FULL ? len : 0;
+    store->counters.lost_error += err && err != -PD_E_FULL ? len : 0;
+    store->counters.commits += !err;
+    store->counters.segments_sealed += sealed;
+    pthread_mutex_unlock(&store->lock);
+    return err;
+}

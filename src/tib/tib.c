@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TIB: each call goes to the backend that opened the store; what a filter means is said once, here. */
+#include "tib/tib.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+bool pd_tib_filter_matches(const struct pd_tib_filter *filter, const struct pd_tib_record *record)
+{
+    return record->stime_us <= filter->to_us && record->etime_us >= filter->from_us &&
+           pd_flow_matches(&filter->flow, &record->flow) &&
+           (!filter->path || pd_path_equal(filter->path, record->path)) &&
+           pd_path_crosses(record->path, filter->link);
+}
+
+int pd_tib_open(const char *location, enum pd_tib_mode mode, const struct pd_tib_config *config,
+                struct pd_tib **ret_tib, struct pd_error *error)
+{
+    const char *mark = strstr(location, "://");
+    size_t len = mark ? (size_t)(mark - location) : 0;
+    for (const struct pd_tib_ops *const *ops = pd_tib_backends; *ops; ops++)
+        if (strlen((*ops)->scheme) == len && !strncmp((*ops)->scheme, location, len))
+            return (*ops)->open(location, mode, config, ret_tib, error);
+    return pd_fail(error, -PD_E_UNSUPPORTED, "%s: no such kind of TIB; expected a directory",
+                   location);
+}
+
+void pd_tib_close(struct pd_tib *tib)
+{
+    if (tib)
+        tib->ops->close(tib);
+}
+
+int pd_tib_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n)
+{
+    return tib->ops->append(tib, records, n);
+}
+
+int pd_tib_commit(struct pd_tib *tib)
+{
+    return tib->ops->commit(tib);
+}
+
+int pd_tib_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
+{
+    return tib->ops->set_cursor(tib, key, value);
+}
+
+int pd_tib_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value)
+{
+    return tib->ops->cursor(tib, key, ret_value);
+}
+
+int pd_tib_maintain(struct pd_tib *tib, uint64_t now_us)
+{
+    return tib->ops->maintain(tib, now_us);
+}
+
+void pd_tib_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s)
+{
+    tib->ops->retain(tib, max_bytes, max_age_s);
+}
+
+int pd_tib_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
+{
+    return tib->ops->stat(tib, ret_stat);
+}
+
+int pd_tib_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
+{
+    return tib->ops->snapshot(tib, ret_snapshot);
+}
+
+void pd_tib_release(struct pd_tib_snapshot *snapshot)
+{
+    if (snapshot)
+        snapshot->ops->release(snapshot);
+}
+
+int pd_tib_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                void *context)
+{
+    return snapshot->ops->scan(snapshot, filter, visit, context);
+}
+
+uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot)
+{
+    return atomic_load_explicit(&snapshot->damaged, memory_order_relaxed);
+}
+
+int pd_tib_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                 void *context)
+{
+    return tib->ops->check(tib, report, context);
+}

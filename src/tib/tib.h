@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TIB: the store of finished records ⟨flow ID, path, stime, etime, bytes, pkts⟩, behind one interface for all backends. */
+#ifndef PD_TIB_TIB_H
+#define PD_TIB_TIB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/flow_id.h"
+#include "base/path.h"
+
+/* One process writes (one thread), any number of processes and threads read through snapshots. What was committed
+ * survives kill -9 at any moment; an uncommitted batch is wholly absent then. Each backend lives in a folder of its own and is
+ * listed in src/tib/registry.c; all pass the same conformance suite (tests/unit/tib/conformance.c).
+ *
+ * Usage, writer: pd_tib_append(…) many times, pd_tib_commit once a second or every 20K records, pd_tib_maintain now and then.
+ * Usage, reader: pd_tib_snapshot → pd_tib_scan → pd_tib_release; hold a snapshot no longer than one query runs. */
+
+struct pd_tib_record {
+    struct pd_flow_id flow;
+    const struct pd_path *
+        path; /* append: the caller's, copied if new. scan: the snapshot's, equal paths have equal pointers */
+    uint64_t stime_us; /* wall clock, microseconds since the epoch, < 2^53 */
+    uint64_t etime_us;
+    uint64_t bytes;
+    uint64_t pkts;
+};
+
+/* Which records a scan visits: all conditions hold. A record belongs to a time range when it overlaps it, ends included. */
+struct pd_tib_filter {
+    struct pd_flow_match flow;
+    struct pd_link_match link;
+    const struct pd_path *path; /* this very path, or NULL */
+    uint64_t from_us;           /* 0: open */
+    uint64_t to_us;             /* UINT64_MAX: open */
+};
+#define PD_TIB_FILTER_ALL   \
+    {                       \
+        .to_us = UINT64_MAX \
+    }
+
+bool pd_tib_filter_matches(const struct pd_tib_filter *filter, const struct pd_tib_record *record);
+
+enum pd_tib_mode {
+    PD_TIB_READ,
+    PD_TIB_WRITE
+}; /* WRITE creates what is missing; a second writer gets -PD_E_BUSY */
+
+struct pd_tib_config {
+    /* Retention: oldest records go when the pages in use grow beyond; 0: no limit. The files keep their size, what
+     * was freed in them is used again. */
+    uint64_t max_bytes;
+    uint64_t max_age_s; /* retention: records whose etime is older go; 0: no limit */
+    uint64_t map_bytes; /* most the store may ever take on disk (LMDB map); 0: default */
+};
+
+#define PD_TIB_COUNTERS(X)                                              \
+    X(appended, "records given to the store")                           \
+    X(stored, "records committed")                                      \
+    X(lost_full, "records lost: no room on the disk or in the map")     \
+    X(lost_error, "records lost: the store failed otherwise")           \
+    X(tags_dropped, "infeasible records stored without their raw tags") \
+    X(expired, "records removed by retention")                          \
+    X(commits, "transactions committed")                                \
+    X(segments_sealed, "segments sealed")
+
+struct pd_tib_stat {
+#define X(name, text) uint64_t name;
+    PD_TIB_COUNTERS(X) /* since this process opened the store for writing */
+#undef X
+    uint64_t records; /* in the store now */
+    uint64_t segments;
+    uint64_t paths;
+    uint64_t bytes_used;   /* of the files, pages in use */
+    uint64_t bytes_file;   /* of the files, all */
+    uint64_t min_stime_us; /* 0 when empty */
+    uint64_t max_etime_us;
+};
+
+#define PD_TIB_CURSORS 64
+
+struct pd_tib;
+struct pd_tib_snapshot;
+
+struct pd_tib_ops {
+    const char *scheme; /* "" for a directory, "mongodb" for mongodb://… */
+    int (*open)(const char *location, enum pd_tib_mode mode, const struct pd_tib_config *config,
+                struct pd_tib **ret_tib, struct pd_error *error);
+    void (*close)(struct pd_tib *tib); /* commits first when writing */
+    /* Buffers records for the next commit; commits by itself when the buffer is full. -PD_E_FULL or -errno mean that these records
+     * (or earlier ones of the buffer) were lost and counted; the store stays usable. */
+    int (*append)(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
+    int (*commit)(struct pd_tib *tib); /* durable when it returns 0 */
+    /* Notes how far a source of records has been read; becomes durable with the next commit of records, wholly or not at all. A
+     * commit that loses its records loses nothing here: they will not come again. The latest PD_TIB_CURSORS keys are kept. */
+    int (*set_cursor)(struct pd_tib *tib, uint64_t key, uint64_t value);
+    /* -PD_E_NOT_FOUND: nothing is known about this key. */
+    int (*cursor)(struct pd_tib *tib, uint64_t key, uint64_t *ret_value);
+    int (*maintain)(struct pd_tib *tib,
+                    uint64_t now_us); /* seals by age, applies retention; bounded work a call */
+    /* Other retention from the next `maintain` on; from any thread. */
+    void (*retain)(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s);
+    int (*stat)(struct pd_tib *tib, struct pd_tib_stat *ret_stat); /* from any thread */
+    int (*snapshot)(struct pd_tib *tib,
+                    struct pd_tib_snapshot **ret_snapshot); /* from any thread */
+    void (*release)(struct pd_tib_snapshot *snapshot);
+    /* Calls `visit` with batches of matching records, in no order; stops early when it returns non-zero and returns that. */
+    int (*scan)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                void *context);
+    /* Verifies every checksum; each damage is reported by place. 0 or -PD_E_CORRUPT. */
+    int (*check)(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                 void *context);
+};
+
+/* Common heads of each backend's own structs. */
+struct pd_tib {
+    const struct pd_tib_ops *ops;
+};
+struct pd_tib_snapshot {
+    const struct pd_tib_ops *ops;
+    _Atomic uint64_t damaged;
+};
+
+/* `location`: a directory, or SCHEME://… of a backend. */
+int pd_tib_open(const char *location, enum pd_tib_mode mode, const struct pd_tib_config *config,
+                struct pd_tib **ret_tib, struct pd_error *error);
+void pd_tib_close(struct pd_tib *tib); /* NULL is fine */
+int pd_tib_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
+int pd_tib_commit(struct pd_tib *tib);
+int pd_tib_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value);
+int pd_tib_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value);
+int pd_tib_maintain(struct pd_tib *tib, uint64_t now_us);
+void pd_tib_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s);
+int pd_tib_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat);
+int pd_tib_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot);
+void pd_tib_release(struct pd_tib_snapshot *snapshot); /* NULL is fine */
+int pd_tib_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                void *context);
+/* Damaged parts (segments, commits, blocks of paths) that scans of this snapshot could not read and left out: when it is
+ * not 0 after a scan, the answer is not complete. */
+uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot);
+int pd_tib_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                 void *context);
+extern const struct pd_tib_ops
+    *const pd_tib_backends[]; /* NULL-terminated; the first has scheme "" */
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records that one server of a fat-tree collects. */
+#include "dataset.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define K        16u
+#define H        (K / 2)
+#define TORS     (K * H)
+#define SOURCES  (TORS * H) /* hosts; the first of them is the destination */
+#define RECENT   4096u
+#define START_US UINT64_C(1790000000000000)
+
+static uint64_t next(struct dataset *d)
+{
+    uint64_t z = d->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static uint32_t below(struct dataset *d, uint32_t bound)
+{
+    return (uint32_t)(next(d) % bound);
+}
+
+static double unit(struct dataset *d)
+{
+    return (double)((next(d) >> 11) + 1) / (double)(UINT64_C(1) << 53);
+}
+
+int dataset_init(struct dataset *d, uint64_t seed, double records_per_s)
+{
+    *d = (struct dataset){.random = seed, .clock_us = START_US, .step_us = 1e6 / records_per_s};
+    d->zipf = malloc(SOURCES * sizeof *d->zipf);
+    d->recent = malloc(RECENT * sizeof *d->recent);
+    d->recent_paths = malloc(RECENT * sizeof *d->recent_paths);
+    if (!d->zipf || !d->recent || !d->recent_paths)
+        return -1;
+    double sum = 0;
+    for (unsigned i = 0; i < SOURCES; i++)
+        d->zipf[i] = sum += 1.0 / (i + 1);
+    for (unsigned i = 0; i < SOURCES; i++)
+        d->zipf[i] /= sum;
+    return 0;
+}
+
+void dataset_done(struct dataset *d)
+{
+    free(d->zipf);
+    free(d->recent);
+    free(d->recent_paths);
+}
+
+/* Host by rank; ranks are scattered over the pods. Never the destination, host 0. */
+static uint32_t source(struct dataset *d)
+{
+    double wanted = unit(d);
+    uint32_t low = 0, high = SOURCES - 1;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (d->zipf[mid] < wanted)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    uint32_t host = (low * 389u + 1) % SOURCES; /* 389 is prime to 1024: a permutation */
+    return host ? host : 1;
+}
+
+static uint32_t tor(uint32_t pod, uint32_t i)
+{
+    return pod * H + i + 1;
+}
+
+static uint32_t agg(uint32_t pod, uint32_t s)
+{
+    return K * H + pod * H + s + 1;
+}
+
+static uint32_t core(uint32_t s, uint32_t c)
+{
+    return K * K + s * H + c + 1;
+}
+
+/* From the rack of `host` to the first rack of pod 0, by random equal-cost choices, sometimes by a detour. */
+static void path_of(struct dataset *d, uint32_t host, struct pd_path *path)
+{
+    uint32_t rack = host / H, pod = rack / H, i = rack % H, s = below(d, H), c = below(d, H);
+    bool detour = below(d, 100) == 0;
+    uint32_t *sw = path->switches;
+    memset(path, 0, sizeof *path);
+    if (rack)
+        sw[path->len++] = tor(pod, i);
+    if (pod) {
+        uint32_t other = (i + 1 + below(d, H - 1)) % H;
+        if (detour) { /* in the source's pod: down to another rack and up again */
+            sw[path->len++] = agg(pod, (s + 1 + below(d, H - 1)) % H);
+            sw[path->len++] = tor(pod, other);
+        }
+        sw[path->len++] = agg(pod, s);
+        sw[path->len++] = core(s, c);
+    }
+    if (rack)
+        sw[path->len++] = agg(0, s);
+    sw[path->len++] = tor(0, 0);
+}
+
+static void flow_of(struct dataset *d, uint32_t host, struct pd_flow_id *flow)
+{
+    static const uint16_t services[] = {80, 443, 3306, 5201, 8080, 9092};
+    uint32_t rack = host / H;
+    uint8_t src[4] = {10, (uint8_t)(rack / H + 1), (uint8_t)(rack % H + 1),
+                      (uint8_t)(host % H + 2)};
+    uint8_t dst[4] = {10, 1, 1, 2};
+    memset(flow, 0, sizeof *flow);
+    memcpy(flow->src.bytes, src, 4);
+    memcpy(flow->dst.bytes, dst, 4);
+    flow->src_port = (uint16_t)(32768 + below(d, 28232));
+    flow->dst_port = services[below(d, sizeof services / sizeof *services)];
+    flow->protocol = 6;
+    flow->ip_version = 4;
+}
+
+/* Packets by a Pareto law (shape 1.1), what 60 s can carry at most; packets of 64 to 1500 bytes. */
+static void size_of(struct dataset *d, struct pd_tib_record *record)
+{
+    double pkts = 2 * pow(unit(d), -1 / 1.1);
+    record->pkts = pkts > 4e6 ? 4000000 : (uint64_t)pkts;
+    record->bytes = record->pkts * (64 + below(d, 1437));
+}
+
+void dataset_next(struct dataset *d, struct pd_path *path, struct pd_tib_record *ret_record)
+{
+    struct pd_tib_record record = {.path = path};
+    uint32_t slot = below(d, RECENT);
+    if (slot < d->recent_len && below(d, 10) == 0) {
+        record = d->recent[slot];
+        *path = d->recent_paths[slot];
+        record.path = path;
+    } else {
+        uint32_t host = source(d);
+        path_of(d, host, path);
+        flow_of(d, host, &record.flow);
+    }
+    size_of(d, &record);
+    d->clock_us += (uint64_t)(2 * unit(d) * d->step_us);
+    uint64_t lasted = (uint64_t)(1000 * pow(unit(d), -1));
+    record.stime_us = d->clock_us;
+    record.etime_us = d->clock_us + (lasted > 60000000 ? 60000000 : lasted);
+    slot = d->recent_len < RECENT ? (uint32_t)d->recent_len++ : below(d, RECENT);
+    d->recent[slot] = record;
+    d->recent_paths[slot] = *path;
+    *ret_record = record;
+}

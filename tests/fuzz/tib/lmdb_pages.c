@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: bytes as an LMDB file, for the check that stands before liblmdb. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tib/lmdb/pages.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
+{
+    struct pd_error error;
+    int fd = memfd_create("lmdb_pages", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, size_bytes) != (ssize_t)size_bytes)
+        abort();
+    pd_pages_check_meta(fd, &error);
+    for (uint64_t txn_id = 0; txn_id < 8; txn_id++)
+        pd_pages_check(fd, txn_id, true, &error);
+    close(fd);
+    return 0;
+}

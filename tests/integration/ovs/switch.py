@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An Open vSwitch with DPDK in a folder of its own, without hugepages, devices or privileges over others; captures are its traffic."""
+import os
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OVS = os.environ.get("PD_OVS") or os.path.join(HERE, "../../../build/ovs")
+DPDK = "--no-huge --legacy-mem -m 512 --no-pci --no-telemetry"
+
+
+class Switch:
+    """ovsdb-server and ovs-vswitchd with one bridge, br0"""
+
+    def __init__(self, folder, build=OVS, **settings):
+        self.build = build
+        self.folder = folder
+        self.socket = os.path.join(folder, "trajectory.sock")
+        self.environment = {**os.environ, **{f"OVS_{name}DIR": folder for name in ("RUN", "LOG", "DB", "SYSCONF")}}
+        self.ports = 0
+        self.run("ovsdb/ovsdb-tool", "create", f"{folder}/conf.db", f"{build}/vswitchd/vswitch.ovsschema")
+        self.database = self.start("ovsdb/ovsdb-server", f"--remote=punix:{folder}/db.sock", f"{folder}/conf.db")
+        self.until(lambda: os.path.exists(f"{folder}/db.sock"))
+        self.vsctl("--no-wait", "init")
+        wanted = {"dpdk-init": "true", "per-port-memory": "true", "dpdk-extra": DPDK, "trajectory-socket": self.socket, **settings}
+        self.vsctl("--no-wait", "set", "Open_vSwitch", ".", *(f'other_config:{key}="{value}"' for key, value in wanted.items()))
+        self.daemon = None
+        self.boot()
+        self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
+
+    def boot(self):
+        self.daemon = self.start("vswitchd/ovs-vswitchd", f"unix:{self.folder}/db.sock", f"--log-file={self.folder}/vswitchd.log", "-vconsole:off",
+                                 f"--unixctl={self.folder}/vswitchd.ctl")
+
+    @staticmethod
+    def until(ready, seconds=20):
+        end = time.monotonic() + seconds
+        while not ready():
+            assert time.monotonic() < end, "not ready in time"
+            time.sleep(.02)
+
+    def start(self, name, *words):
+        return subprocess.Popen([f"{self.build}/{name}", *words], env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def run(self, name, *words):
+        done = subprocess.run([f"{self.build}/{name}", *words], env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"{name} {words}: {done.stderr}"
+        return done.stdout
+
+    def vsctl(self, *words):
+        return self.run("utilities/ovs-vsctl", f"--db=unix:{self.folder}/db.sock", "--timeout=30", *words)
+
+    def appctl(self, *words):
+        return self.run("utilities/ovs-appctl", "-t", f"{self.folder}/vswitchd.ctl", *words)
+
+    def replay(self, pcap, *more, options="", trajectory="true"):
+        """a port that receives this capture, once unless `options` say otherwise; its name"""
+        self.ports += 1
+        name = f"in{self.ports}"
+        self.vsctl("add-port", "br0", name, "--", "set", "interface", name, "type=dpdk",
+                   f'options:dpdk-devargs="net_pcap{self.ports},rx_pcap={pcap}{options}"', f"other_config:trajectory={trajectory}", *more)
+        return name
+
+    def show(self, text):
+        """sum of a figure of trajectory/show over all threads"""
+        return sum(int(line.split(": ")[-1].split()[0]) for line in self.appctl("trajectory/show").splitlines() if line.strip().startswith(text))
+
+    def stop(self):
+        for process in (self.daemon, self.database):
+            if process and process.poll() is None:
+                process.kill()
+                process.wait()

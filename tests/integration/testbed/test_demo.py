@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demonstration ends well and in time, and leaves nothing behind: not after its end, and not when it is interrupted."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import scenario                                 # makes the modules of the bed importable
+from keeper import STATE, TOKEN
+from scenario import BINARIES, HERE
+
+DEMO = os.path.join(HERE, "..", "..", "testbed", "demo.py")
+MOST_S, CLEAN_UP_S = 90, 5
+
+
+class Demo(unittest.TestCase):
+    def setUp(self):
+        self.demo = subprocess.Popen([sys.executable, DEMO, "--bin", BINARIES], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(self.demo.stdout.close)
+        self.addCleanup(self.demo.wait)
+        self.addCleanup(self.demo.kill)
+
+    def left(self):
+        """processes and folders of the demonstration's bed"""
+        name, processes = f"bed{self.demo.pid}", []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/cmdline", "rb") as command:
+                    if f"{TOKEN}={name}.".encode() in environ.read() or f"{STATE}/{name}\0".encode() in command.read():
+                        processes.append(pid)
+            except OSError:
+                pass
+        return processes + [name] * os.path.isdir(os.path.join(STATE, name))
+
+    def read_until(self, text):
+        for line in self.demo.stdout:
+            if text in line:
+                return
+        self.fail(f"ended without {text!r}")
+
+    def test_shows_everything(self):
+        started = time.monotonic()
+        output = self.demo.communicate(timeout=2 * MOST_S)[0]
+        self.assertEqual(self.demo.returncode, 0, output)
+        self.assertLess(time.monotonic() - started, MOST_S)
+        for question in ("getFlows --link", "getPaths", "getCount", "curl -s"):
+            self.assertRegex(output, rf"\d\$ .*{re.escape(question)}")
+        self.assertRegex(output, r"took \[\d+(, \d+){6}\]")
+        self.assertIn("What to try next", output)
+        self.assertEqual(self.left(), [])
+
+    def check_interrupted(self, number, code):
+        self.read_until("2. ")
+        self.assertTrue(self.left())
+        self.demo.send_signal(number)
+        self.demo.stdout.read()
+        self.assertEqual(self.demo.wait(), code)
+        deadline = time.monotonic() + CLEAN_UP_S * (code < 0)
+        while self.left() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(self.left(), [])
+
+    def test_interrupted(self):
+        self.check_interrupted(signal.SIGINT, 130)
+
+    def test_terminated(self):
+        self.check_interrupted(signal.SIGTERM, 130)
+
+    def test_killed(self):
+        """its keeper cleans up"""
+        self.check_interrupted(signal.SIGKILL, -signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    scenario.main()

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records that tell their own number. */
+#include "numbered.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BATCH 50u
+
+uint64_t numbered_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+void numbered_record(uint64_t number, struct pd_path *path, struct pd_tib_record *ret_record)
+{
+    uint64_t state = number;
+    uint64_t a = numbered_random(&state), b = numbered_random(&state), c = numbered_random(&state);
+    memset(path, 0, sizeof *path);
+    path->len = 5;
+    for (unsigned i = 0; i < 5; i++)
+        path->switches[i] = 10 * i + 1 + (uint32_t)(a >> 8 * i & 3);
+    struct pd_tib_record record = {
+        .flow = {.ip_version = a >> 63 ? 6 : 4, .protocol = 6},
+        .path = path,
+        .stime_us = UINT64_C(1790000000000000) + number * 100,
+        .bytes = c >> 20,
+        .pkts = number,
+    };
+    memcpy(record.flow.src.bytes, &b, record.flow.ip_version == 6 ? 8 : 4);
+    memcpy(record.flow.dst.bytes, &c, 2);
+    record.flow.src_port = (uint16_t)(b >> 48);
+    record.etime_us = record.stime_us + (c & 0xffffff);
+    *ret_record = record;
+}
+
+int numbered_append(struct pd_tib *tib, uint64_t first, uint64_t end)
+{
+    struct pd_tib_record records[BATCH];
+    struct pd_path paths[BATCH];
+    int err = 0;
+    while (first < end) {
+        size_t len = end - first < BATCH ? end - first : BATCH;
+        for (size_t i = 0; i < len; i++)
+            numbered_record(first + i, &paths[i], &records[i]);
+        int failed = pd_tib_append(tib, records, len);
+        err = err ? err : failed;
+        first += len;
+    }
+    return err;
+}
+
+struct census {
+    uint8_t *seen;
+    uint64_t room, len, first, end;
+    const char *wrong;
+};
+
+static void census_add(struct census *census, const struct pd_tib_record *record)
+{
+    struct pd_tib_record wanted;
+    struct pd_path path;
+    uint64_t number = record->pkts;
+    numbered_record(number, &path, &wanted);
+    if (!pd_path_equal(&path, record->path) || !pd_flow_id_equal(&wanted.flow, &record->flow) ||
+        wanted.stime_us != record->stime_us || wanted.etime_us != record->etime_us ||
+        wanted.bytes != record->bytes || number >= census->room) {
+        census->wrong = "a record is torn";
+        return;
+    }
+    if (census->seen[number]++)
+        census->wrong = "a record is there twice";
+    census->first = number < census->first ? number : census->first;
+    census->end = number >= census->end ? number + 1 : census->end;
+    census->len++;
+}
+
+static int census_visit(void *context, const struct pd_tib_record *records, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        census_add(context, &records[i]);
+    return 0;
+}
+
+int numbered_range(struct pd_tib *tib, uint64_t *ret_first, uint64_t *ret_end)
+{
+    struct pd_tib_filter all = PD_TIB_FILTER_ALL;
+    struct pd_tib_snapshot *snapshot;
+    struct census census = {.room = 1 << 24, .first = UINT64_MAX};
+    census.seen = calloc(census.room, 1);
+    int err = census.seen ? pd_tib_snapshot(tib, &snapshot) : -1;
+    if (!err) {
+        err = pd_tib_scan(snapshot, &all, census_visit, &census);
+        if (pd_tib_snapshot_damaged(snapshot))
+            census.wrong = "a part is damaged";
+        pd_tib_release(snapshot);
+    }
+    free(census.seen);
+    if (!census.len)
+        census.first = 0;
+    if (!census.wrong && census.len != census.end - census.first)
+        census.wrong = "a record in the middle is missing";
+    if (err || census.wrong) {
+        fprintf(stderr, "numbered_range: error %d, %s; %llu records from %llu to %llu\n", err,
+                census.wrong ? census.wrong : "", (unsigned long long)census.len,
+                (unsigned long long)census.first, (unsigned long long)census.end);
+        return -1;
+    }
+    *ret_first = census.first;
+    *ret_end = census.end;
+    return 0;
+}
+
+void numbered_make(char *ret_place, size_t size_bytes)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(ret_place, size_bytes, "%s/pd-tib-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(ret_place)) {
+        perror(ret_place);
+        exit(1);
+    }
+}
+
+void numbered_wipe(const char *place)
+{
+    static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock", "new.mdb"};
+    char name[512];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(name, sizeof name, "%s/%s", place, files[i]);
+        unlink(name);
+    }
+    rmdir(place);
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that structure.py can fail: each case spoils a good little tree in one way and expects that one finding."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import structure  # noqa: E402
+
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+GOOD = {
+    "src/base/error.h": SPDX + "#include <errno.h>\n#include <sys/types.h>\n",
+    "src/base/error.c": SPDX + '#include "base/error.h"\n#include "error.h"\n',
+    "src/base/README.md": "Errors. [the header](error.h), [elsewhere](https://www.rfc-editor.org/)\n",
+    "src/tib/tib.h": SPDX + '#include "base/error.h"\n#include "topology/topology.h"\n#include <lmdb.h>\n',
+    "src/tib/CMakeLists.txt": "pd_library(pd_tib SOURCES tib.c DEPENDS pd_codec)  # not pd_agent\n",
+    "src/tib/README.md": "The store.\n",
+    "topology/topology.h": SPDX + '#include "base/error.h"\n',
+    "topology/README.md": "The model.\n",
+    "tests/unit/base/corpus/x.c": "not a source\n",
+    "tools/demo": "#!/bin/bash\n# SPDX-License-Identifier: Apache-2.0\n",
+    "build/junk.c": '#include "nothing/here.h"\n',
+}
+BAD = {
+    "an include of a later stage": ("src/base/error.c", SPDX + '#include "tib/tib.h"\n', "base comes before tib"),
+    "with blanks in it": ("topology/topology.h", SPDX + '  #  include "agent/rest.h"\n', "topology comes before agent"),
+    "a controller below the agent": ("src/agent/rest.c", SPDX + '#include "controller/tree.h"\n', "agent comes before controller"),
+    "an agent below the controller": ("controller/tree.c", SPDX + '#include "agent/rest.h"\n', "controller comes before agent"),
+    "a library in base": ("src/base/error.c", SPDX + "#include <jansson.h>\n", "<jansson.h> is not libc"),
+    "a library's folder in trajectory": ("src/trajectory/t.c", SPDX + "#include <bpf/libbpf.h>\n", "is not libc"),
+    "an include out of the tree": ("src/base/error.c", SPDX + '#include "../../tests/x.h"\n', "belongs to no stage"),
+    "an include of nothing": ("src/base/error.c", SPDX + '#include "eror.h"\n', "does not exist"),
+    "a link to a later stage": ("src/tib/CMakeLists.txt", "pd_library(pd_tib DEPENDS\n  pd_agent)\n", "cannot link pd_agent"),
+    "a library linked to base": ("src/base/CMakeLists.txt", "pd_library(pd_base DEPENDS PkgConfig::BPF)\n", "base links libc alone"),
+    "no SPDX line in C": ("tests/unit/base/t.c", "int x;\n", "no SPDX line"),
+    "no SPDX line in a script": ("tools/deps", "#!/bin/bash\nexit 0\n", "no SPDX line"),
+    "a long file": ("tests/x.py", "# SPDX-License-Identifier: Apache-2.0\n" * 601, "601 lines"),
+    "no README": ("src/query/plan.h", SPDX, "src/query: no README.md"),
+    "a long README": ("src/base/README.md", "word\n" * 61, "more than one screen"),
+    "a dead link": ("docs/a.md", "see [b](b.md#place)\n", "the link to b.md leads nowhere"),
+    "an unknown stage": ("src/misc/README.md", "things\n", "src/misc: not a stage"),
+}
+
+
+def tree(at, contents):
+    for name, text in contents.items():
+        os.makedirs(os.path.dirname(os.path.join(at, name)), exist_ok=True)
+        with open(os.path.join(at, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+
+class Structure(unittest.TestCase):
+    def findings(self, *contents):
+        with tempfile.TemporaryDirectory() as at:
+            for more in contents:
+                tree(at, more)
+            return list(structure.findings(at))
+
+    def test_good_tree(self):
+        self.assertEqual(self.findings(GOOD), [])
+
+    def test_each_rule_can_fail(self):
+        for what, (name, text, wanted) in BAD.items():
+            with self.subTest(what):
+                found = self.findings(GOOD, {name: text})
+                self.assertTrue(any(wanted in finding for finding in found), f"{wanted!r} is not in {found}")
+
+    def test_exit_code(self):
+        with tempfile.TemporaryDirectory() as at:
+            tree(at, GOOD)
+            self.assertEqual(structure.main([at]), 0)
+            tree(at, {"src/base/x.c": "int x;\n"})
+            self.assertEqual(structure.main([at]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

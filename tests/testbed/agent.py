@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pathdumpd on a host of a test bed, and what one asks it."""
+import json
+import os
+import subprocess
+import time
+
+PORT = 7411
+START_S = 15
+STOP_S = 20
+FLOW_ID = ("src_ip", "dst_ip", "src_port", "dst_port", "protocol")
+
+
+def by_flow(document):
+    """the answer of getFlows as {flow ID: {path: (pkts, bytes)}}"""
+    found = {}
+    for row in document["flows"]:
+        paths = found.setdefault(tuple(row["flow_id"][name] for name in FLOW_ID), {})
+        assert tuple(row["path"]) not in paths, f"{row} is listed twice"
+        paths[tuple(row["path"])] = row["pkts"], row["bytes"]
+    return found
+
+
+def flow_flags(flow):
+    """flags of `pathdump query` that name exactly this flow"""
+    return [word for name, value in zip(FLOW_ID, flow) for word in ("--" + name.replace("_", "-"), str(value))]
+
+
+class Agent:
+    """one agent with its own store and log in a folder; also a context, at whose end it is stopped"""
+
+    def __init__(self, host, folder, intake="live:eth0", options=("--strip",)):
+        self.host, self.folder = host, folder
+        self.tib, self.log = os.path.join(folder, f"tib{host.id}"), os.path.join(folder, f"agent{host.id}.log")
+        self.command = [host.bed.program_path("pathdumpd"), "--topology", host.bed.topology, "--intake", intake,
+                        "--tib", self.tib, "--listen", f"127.0.0.1:{PORT}", *options]
+        self.process = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def start(self):
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.process = self.host.popen(self.command, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_S
+        while not self.receiving():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"pathdumpd on {self.host.name} does not run: {self.last_lines()}")
+            time.sleep(0.05)
+        return self
+
+    def receiving(self):
+        answer = self.curl("status")
+        return bool(answer) and json.loads(answer)["intake"]["state"] == "running"
+
+    def last_lines(self):
+        with open(self.log, encoding="utf-8") as log:
+            return "".join(log.readlines()[-5:]).strip()
+
+    def curl(self, route):
+        """what a GET of /v1/ROUTE answers, "" when nobody does"""
+        url = f"http://127.0.0.1:{PORT}/v1/{route}"
+        return self.host.run(["curl", "-s", "--max-time", "10", url], stdout=subprocess.PIPE, text=True).stdout
+
+    def query(self, *words):
+        """an answer of the running agent, what is still in its trajectory memory included"""
+        return self.ask("--agent", f"http://127.0.0.1:{PORT}", *words, "--live")
+
+    def stored(self, *words):
+        """an answer of its store"""
+        return self.ask("--tib", self.tib, *words)
+
+    def ask(self, *words):
+        command = [self.host.bed.program_path("pathdump"), "query", *words, "--json"]
+        done = self.host.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def stop(self):
+        """ends it as an operator would: what it holds goes into its store. RuntimeError if it does not end well"""
+        if self.process.poll() is None:
+            self.process.terminate()
+        if self.process.wait(STOP_S):
+            raise RuntimeError(f"pathdumpd on {self.host.name}: exit {self.process.returncode}: {self.last_lines()}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open vSwitch in a test bed: one ovsdb-server and one ovs-vswitchd for each site (a pod, or the cores), one bridge
+for each switch, and the forwarding that is the bed's own.
+
+    table 0   the codec's tagging rules, each ending with goto_table:1
+    table 1   forwarding by prefix and by the port that a packet came in by; ECMP is a select group that hashes
+              addresses and ports, differently in every switch
+    table 2   delivery to the hosts of a rack; the tags are taken off for hosts that have no agent to do it
+"""
+import os
+import subprocess
+import time
+
+SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
+TUN = "/dev/net/tun"
+HASHED = "ip_src,ip_dst,ipv6_src,ipv6_dst,tcp_src,tcp_dst,udp_src,udp_dst"
+TIMEOUT_S = 20
+
+
+def bridge(switch):
+    return f"sw{switch}"
+
+
+def port(switch, peer):
+    """name of the interface by which a switch meets a neighbour"""
+    return f"s{switch}-{peer}"
+
+
+def run_all(commands):
+    """runs commands at the same time: (arguments, environment, standard input) each; raises when one fails"""
+    running = [(subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 text=True), text) for args, env, text in commands]
+    answers = [(process.args, *process.communicate(text), process.returncode) for process, text in running]
+    for args, output, _, code in answers:
+        if code:
+            raise RuntimeError(f"{' '.join(map(str, args))}: {output.strip()}")
+    return [output for _, output, _, _ in answers]
+
+
+class Site:
+    """the switches of one network namespace, run by one ovs-vswitchd"""
+
+    def __init__(self, name, switches, namespace, folder, environment):
+        self.name, self.switches, self.namespace = name, switches, namespace
+        self.folder = os.path.join(folder, name)
+        self.env = dict(environment, OVS_RUNDIR=self.folder, OVS_DBDIR=self.folder, OVS_LOGDIR=self.folder,
+                        OVS_SYSCONFDIR=self.folder)
+        self.db = f"unix:{self.folder}/db.sock"
+
+    def start_database(self):
+        os.makedirs(self.folder, exist_ok=True)
+        file = os.path.join(self.folder, "conf.db")
+        run_all([(["ovsdb-tool", "create", file, SCHEMA], self.env, None)])
+        process = self.daemon("ovsdb-server", file, f"--remote=punix:{self.folder}/db.sock")
+        wait_for(lambda: os.path.exists(f"{self.folder}/db.sock"), f"the database of {self.name}")
+        return process
+
+    def start_switches(self):
+        return self.daemon("ovs-vswitchd", self.db, "--disable-system")
+
+    def daemon(self, program, *args):
+        log = [f"--log-file={self.folder}/{program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:info"]
+        command = ["nsenter", f"--net={self.namespace}", "--", program, *args, f"--unixctl={self.folder}/{program}.ctl", *log]
+        return subprocess.Popen(command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def bring_up(self):
+        """the command that makes all bridges in one transaction and waits until the switches have them"""
+        words = ["ovs-vsctl", f"--timeout={TIMEOUT_S}", f"--db={self.db}", "--", "set", "Open_vSwitch", ".",
+                 "other_config:vlan-limit=2", "other_config:n-revalidator-threads=1"]
+        for node in self.switches:
+            name = bridge(node.id)
+            words += ["--", "add-br", name, "--", "set", "bridge", name, "datapath_type=netdev", "fail_mode=secure",
+                      "protocols=OpenFlow13,OpenFlow15", f"other_config:datapath-id={node.id:016x}"]
+            for number, peer in enumerate(node.peers, 1):
+                end = port(node.id, peer)
+                words += ["--", "add-port", name, end, "--", "set", "interface", end, f"ofport_request={number}"]
+        return words, self.env, None
+
+    def control(self, *words):
+        """arguments of an ovs-ofctl command for this site"""
+        return ["ovs-ofctl", f"--timeout={TIMEOUT_S}", *words]
+
+
+def need_tun():
+    """Open vSwitch opens a tap device for every bridge; a bare root folder has no node for it"""
+    if not os.path.exists(TUN):
+        os.makedirs(os.path.dirname(TUN), exist_ok=True)
+        os.mknod(TUN, 0o20666, os.makedev(10, 200))
+
+
+def wait_for(condition, what, timeout_s=TIMEOUT_S):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} did not come up within {timeout_s} s")
+        time.sleep(0.01)
+
+
+class Forwarding:
+    """flows and groups of one switch; groups keep their numbers while the bed lives, so flows can be replaced"""
+
+    def __init__(self, fabric, switch):
+        self.fabric, self.node = fabric, fabric.nodes[switch]
+        self.groups = {}                        # ports -> group number
+
+    def flows(self, routes, tagging, tagged_hosts):
+        """the whole flow table as text; tagging: the codec's rules; tagged_hosts: hosts whose tags stay on"""
+        lines = [tagging or "table=0,priority=0,actions=goto_table:1"]
+        for rack in self.fabric.racks:
+            if rack is self.node:
+                lines += [f"table=1,priority=200,{m},actions=goto_table:2" for m in matches(rack.prefixes)]
+                continue
+            for peer in (None, *self.fabric.switch_peers(self.node.id)):
+                hops = routes.next_hops(self.node.id, peer, rack.id)
+                if hops and (peer or self.node in self.fabric.racks):
+                    lines += self.forward(peer, rack, hops)
+        for peer in self.node.peers:
+            if self.fabric.nodes[peer].role == "host":
+                lines += self.deliver(self.fabric.nodes[peer], peer in tagged_hosts)
+        return "\n".join(lines) + "\n"
+
+    def forward(self, peer, rack, hops):
+        start = f"table=1,priority=100,in_port={self.node.port(peer)}" if peer else "table=1,priority=50"
+        ports = tuple(self.node.port(hop) for hop in hops)
+        action = f"output:{ports[0]}" if len(ports) == 1 else f"group:{self.groups.setdefault(ports, len(self.groups) + 1)}"
+        return [f"{start},{match},actions={action}" for match in matches(rack.prefixes)]
+
+    def deliver(self, host, keeps_tags):
+        lines = []
+        for match in matches(host.addrs):
+            lines.append(f"table=2,priority=10,{match},actions=output:{self.node.port(host.id)}")
+            if not keeps_tags:
+                lines.append(f"table=2,priority=20,vlan_tci=0x1000/0x1000,{match},actions=pop_vlan,resubmit(,2)")
+        return lines
+
+    def group_text(self):
+        start = f"type=select,selection_method=hash,selection_method_param={self.node.id},fields({HASHED})"
+        return "".join(f"add_or_mod group_id={number},{start},{','.join(f'bucket=output:{p}' for p in ports)}\n"
+                       for ports, number in self.groups.items())
+
+
+def matches(prefixes):
+    return [("ipv6,ipv6_dst=" if ":" in prefix else "ip,nw_dst=") + prefix for prefix in prefixes]

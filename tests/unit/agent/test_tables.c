@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* openapi.json, /v1/status and /metrics are what the tables of routes, parameters and counters say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/openapi.h"
+#include "agent/rest.h"
+#include "fixture.h"
+
+static struct fixture fixture;
+
+static int start(void **state)
+{
+    (void)state;
+    fixture_init(&fixture, 100, 10, 5);
+    fixture_start(&fixture);
+    fixture_wait_end(&fixture);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fixture_done(&fixture);
+    return 0;
+}
+
+static void ask(const char *method, const char *target, struct pd_answer *answer)
+{
+    pd_answer_init(answer);
+    pd_rest_answer(&fixture.agent, method, target, strlen(target), answer);
+}
+
+static json_t *ask_json(const char *target, int http_status)
+{
+    struct pd_answer answer;
+    json_t *document;
+
+    ask("GET", target, &answer);
+    assert_int_equal(answer.http_status, http_status);
+    document = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(document);
+    pd_answer_done(&answer);
+    return document;
+}
+
+static const json_t *route(const json_t *openapi, const char *path)
+{
+    const json_t *get =
+        json_object_get(json_object_get(json_object_get(openapi, "paths"), path), "get");
+
+    if (!get)
+        fail_msg("%s is not in openapi.json", path);
+    return get;
+}
+
+static void test_routes(void **state)
+{
+    json_t *openapi = json_loads(pd_openapi, JSON_REJECT_DUPLICATES, NULL);
+    size_t routes = 0;
+
+    (void)state;
+    assert_non_null(openapi);
+#define X(name, path, help)                                                                    \
+    assert_string_equal(json_string_value(json_object_get(route(openapi, path), "summary")),   \
+                        help);                                                                 \
+    assert_int_equal(json_array_size(json_object_get(route(openapi, path), "parameters")), 0); \
+    routes++;
+    PD_ROUTES(X)
+#undef X
+#define X(id, name, help)                                                                  \
+    assert_string_equal(                                                                   \
+        json_string_value(json_object_get(route(openapi, "/v1/" name), "summary")), help); \
+    routes++;
+    PD_QUERIES(X)
+#undef X
+    assert_int_equal(json_object_size(json_object_get(openapi, "paths")), routes);
+    json_decref(openapi);
+}
+
+static void test_parameters(void **state)
+{
+    json_t *openapi = json_loads(pd_openapi, 0, NULL);
+    const json_t *parts = json_object_get(json_object_get(openapi, "components"), "parameters");
+
+    (void)state;
+    for (int name = 0; name < PD_QUERY_COUNT; name++) {
+        char path[64], ref[96];
+        const json_t *list;
+        size_t i = 0;
+
+        snprintf(path, sizeof path, "/v1/%s", pd_query_name_text((enum pd_query_name)name));
+        list = json_object_get(route(openapi, path), "parameters");
+        for (; pd_query_params[i].name; i++) {
+            snprintf(ref, sizeof ref, "#/components/parameters/%s", pd_query_params[i].name);
+            assert_string_equal(json_string_value(json_object_get(json_array_get(list, i), "$ref")),
+                                ref);
+            assert_string_equal(json_string_value(json_object_get(
+                                    json_object_get(parts, pd_query_params[i].name), "name")),
+                                pd_query_params[i].name);
+        }
+        assert_int_equal(json_array_size(list), i);
+    }
+    json_decref(openapi);
+}
+
+/* Both have the same members, down to the leaves. */
+static void same_members(const char *where, const json_t *schema, const json_t *document)
+{
+    const json_t *properties = json_object_get(schema, "properties"), *value;
+    const char *name;
+
+    json_object_foreach(((json_t *)(uintptr_t)properties), name, value)
+    {
+        if (!json_object_get(document, name))
+            fail_msg("%s.%s is in openapi.json but not in the answer", where, name);
+        if (json_object_get(value, "properties"))
+            same_members(name, value, json_object_get(document, name));
+    }
+    json_object_foreach(((json_t *)(uintptr_t)document), name, value)
+    {
+        if (!json_object_get(properties, name))
+            fail_msg("%s.%s is in the answer but not in openapi.json", where, name);
+    }
+}
+
+static void test_status(void **state)
+{
+    json_t *openapi = json_loads(pd_openapi, 0, NULL), *status = ask_json("/v1/status", 200);
+    const json_t *schemas = json_object_get(json_object_get(openapi, "components"), "schemas");
+    const json_t *intake = json_object_get(status, "intake");
+
+    (void)state;
+    same_members("status", json_object_get(schemas, "Status"), status);
+    assert_string_equal(json_string_value(json_object_get(intake, "kind")), "pcap");
+    assert_string_equal(json_string_value(json_object_get(intake, "state")), "finished");
+    assert_int_equal(json_integer_value(json_object_get(intake, "frames")), 100);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(intake, "verdicts"), "ok")),
+                     100);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(status, "decoder"), "infeasible")), 2);
+    json_decref(status);
+    json_decref(openapi);
+}
+
+static void test_alarms(void **state)
+{
+    json_t *openapi = json_loads(pd_openapi, 0, NULL), *alarms = ask_json("/v1/alarms", 200);
+    const json_t *schemas = json_object_get(json_object_get(openapi, "components"), "schemas");
+    const json_t *reasons = json_object_get(
+        json_object_get(json_object_get(json_object_get(schemas, "Alarm"), "properties"), "reason"),
+        "enum");
+    const json_t *list = json_object_get(alarms, "alarms");
+
+    (void)state;
+    assert_int_equal(json_array_size(reasons), PD_ALARM_REASON_COUNT);
+    for (int i = 0; i < PD_ALARM_REASON_COUNT; i++)
+        assert_string_equal(json_string_value(json_array_get(reasons, (size_t)i)),
+                            pd_alarm_reason_id((enum pd_alarm_reason)i));
+    assert_int_equal(json_array_size(list), 2); /* two of ten ports */
+    same_members("alarm", json_object_get(schemas, "Alarm"), json_array_get(list, 0));
+    json_decref(alarms);
+    json_decref(openapi);
+}
+
+static void has_metric(const char *text, const char *name, const char *type)
+{
+    char line[200];
+
+    snprintf(line, sizeof line, "# TYPE pathdump_%s %s\npathdump_%s", name, type, name);
+    if (!strstr(text, line))
+        fail_msg("no metric %s", name);
+    snprintf(line, sizeof line, "# HELP pathdump_%s ", name);
+    assert_non_null(strstr(text, line));
+}
+
+static void test_metrics(void **state)
+{
+    struct pd_answer answer;
+
+    (void)state;
+    ask("GET", "/metrics", &answer);
+    assert_int_equal(answer.http_status, 200);
+    assert_memory_equal(answer.type, "text/plain", 10);
+    assert_int_equal(pd_answer_write(&answer, "", 1), 0);
+#define X(name, text) has_metric(answer.bytes, "intake_" #name "_total", "counter");
+    PD_INTAKE_COUNTERS(X)
+#undef X
+#define X(name, text) has_metric(answer.bytes, "trajectory_" #name "_total", "counter");
+    PD_TRAJECTORY_COUNTERS(X)
+#undef X
+#define X(name, text) has_metric(answer.bytes, "tib_" #name "_total", "counter");
+    PD_TIB_COUNTERS(X)
+#undef X
+#define X(name, text) has_metric(answer.bytes, "agent_" #name "_total", "counter");
+    PD_AGENT_COUNTERS(X)
+#undef X
+#define X(name, id, text)                                                                       \
+    assert_non_null(strstr(answer.bytes, "\npathdump_intake_verdicts_total{verdict=\"" id "\"}" \
+                                         " "));
+    PD_PACKET_VERDICTS(X)
+#undef X
+#define X(name, id, text) \
+    assert_non_null(strstr(answer.bytes, "\npathdump_alarms_total{reason=\"" id "\"} "));
+    PD_ALARM_REASONS(X)
+#undef X
+    assert_non_null(strstr(answer.bytes, "\npathdump_intake_verdicts_total{verdict=\"ok\"} 100\n"));
+    assert_non_null(
+        strstr(answer.bytes, "\npathdump_alarms_total{reason=\"INFEASIBLE_PATH\"} 2\n"));
+    assert_non_null(strstr(answer.bytes, "\npathdump_intake_state{state=\"finished\"} 1\n"));
+    pd_answer_done(&answer);
+}
+
+/* Every route answers, and every kind of error is a problem document of its status. */
+static void test_answers(void **state)
+{
+    static const struct {
+        const char *target;
+        int http_status;
+        const char *member;
+    } cases[] = {
+        {"/v1/getFlows", 200, "flows"},
+        {"/v1/getFlows?live=true", 200, "flows"},
+        {"/v1/getPaths?src_port=1025", 200, "paths"},
+        {"/v1/getCount", 200, "pkts"},
+        {"/v1/getDuration", 200, "duration_us"},
+        {"/openapi.json", 200, "paths"},
+        {"/v1/getFlows?link=x", 400, "parameter"},
+        {"/v1/getFlows?bogus=1", 400, "parameter"},
+        {"/v1/x", 404, "title"},
+    };
+    struct pd_answer answer;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *document = ask_json(cases[i].target, cases[i].http_status);
+
+        assert_non_null(json_object_get(document, cases[i].member));
+        json_decref(document);
+    }
+    ask("PUT", "/v1/getFlows", &answer);
+    assert_int_equal(answer.http_status, 405);
+    assert_string_equal(answer.allow, "GET, HEAD");
+    pd_answer_done(&answer);
+}
+
+static void test_busy(void **state)
+{
+    json_t *problem;
+
+    (void)state;
+    atomic_store(&fixture.agent.queries_running, PD_AGENT_QUERIES_MAX);
+    problem = ask_json("/v1/getCount", 503);
+    atomic_store(&fixture.agent.queries_running, 0);
+    assert_string_equal(json_string_value(json_object_get(problem, "title")),
+                        "Service Unavailable");
+    json_decref(problem);
+    problem = ask_json("/v1/getCount", 200);
+    json_decref(problem);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_routes),  cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_status),  cmocka_unit_test(test_alarms),
+        cmocka_unit_test(test_metrics), cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_busy),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers, times, paths and tables as people read them. */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+// clang-format on
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/text.h"
+
+static const struct {
+    const char *(*format)(uint64_t number, char text[PD_CLI_NUMBER_BYTES]);
+    uint64_t number;
+    const char *text;
+} numbers[] = {
+    {pd_cli_number, 0, "0"},
+    {pd_cli_number, 999, "999"},
+    {pd_cli_number, 1000, "1,000"},
+    {pd_cli_number, 1234567, "1,234,567"},
+    {pd_cli_number, UINT64_MAX, "18,446,744,073,709,551,615"},
+    {pd_cli_bytes, 0, "0 B"},
+    {pd_cli_bytes, 1023, "1023 B"},
+    {pd_cli_bytes, 1024, "1.0 KiB"},
+    {pd_cli_bytes, 1536, "1.5 KiB"},
+    {pd_cli_bytes, 1024 * 1024 - 1, "1.0 MiB"},
+    {pd_cli_bytes, UINT64_C(5) << 40, "5.0 TiB"},
+    {pd_cli_bytes, UINT64_MAX, "16.0 EiB"},
+    {pd_cli_span, 0, "0 s"},
+    {pd_cli_span, 999, "999 us"},
+    {pd_cli_span, 1000, "1.000 ms"},
+    {pd_cli_span, 12345, "12.345 ms"},
+    {pd_cli_span, 1204567, "1.204 s"},
+    {pd_cli_span, 65000000, "1 min 05 s"},
+    {pd_cli_span, UINT64_C(3) * 3600000000 + 120000000, "3 h 02 min"},
+};
+
+static void numbers_read_well(void **state)
+{
+    char text[PD_CLI_NUMBER_BYTES];
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        assert_string_equal(numbers[i].format(numbers[i].number, text), numbers[i].text);
+}
+
+static void paths_read_well(void **state)
+{
+    const struct pd_style ascii = {.utf8 = false}, utf8 = {.utf8 = true};
+    struct pd_path path = {.len = 3, .switches = {1, 9, 4294967295}};
+    const struct pd_path wrong = {.tags_len = 2, .tags = {9, 14}}, odd = {.dscp = 3};
+    char text[PD_CLI_PATH_BYTES];
+    (void)state;
+    assert_string_equal(pd_cli_path(&path, &ascii, text), "1-9-4294967295");
+    assert_string_equal(pd_cli_path(&path, &utf8, text), "1\u21929\u21924294967295");
+    assert_string_equal(pd_cli_path(&wrong, &utf8, text), "tags 9,14");
+    assert_string_equal(pd_cli_path(&odd, &utf8, text), "no tags dscp 3");
+    path.len = PD_PATH_MAX; /* the longest text there is */
+    for (unsigned i = 0; i < PD_PATH_MAX; i++)
+        path.switches[i] = UINT32_MAX;
+    assert_int_equal(strlen(pd_cli_path(&path, &utf8, text)), PD_PATH_MAX * 13 - 3);
+}
+
+static char *print(const struct pd_table *table, const struct pd_style *style)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    assert_int_equal(pd_table_print(table, style, out), 0);
+    fclose(out);
+    return text;
+}
+
+static void tables_are_aligned(void **state)
+{
+    static const struct pd_column columns[] = {{"NAME", false}, {"N", true}, {"PATH", false}};
+    static const char *const cells[] = {"a", "1,000", "1\u21922\u21923", "longer", "7", "1"};
+    struct pd_table *table = pd_table_new(columns, 3);
+    (void)state;
+    for (size_t i = 0; i < 6; i++)
+        pd_table_cell(table, cells[i]);
+    char *text = print(table, &(struct pd_style){.utf8 = true});
+    assert_string_equal(text, "NAME        N  PATH\n"
+                              "a       1,000  1\u21922\u21923\n"
+                              "longer      7  1\n");
+    free(text);
+    text = print(table, &(struct pd_style){.colour = true});
+    assert_memory_equal(text, "\033[1mNAME", 8);
+    assert_non_null(strstr(text, "PATH\033[0m\n"));
+    free(text);
+    pd_table_free(table);
+}
+
+/* Neither files nor NO_COLOR nor dumb terminals get colour. */
+static void colour_is_for_terminals(void **state)
+{
+    FILE *file = tmpfile();
+    (void)state;
+    assert_non_null(file);
+    assert_false(pd_cli_style(file).colour);
+    fclose(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_read_well),
+        cmocka_unit_test(paths_read_well),
+        cmocka_unit_test(tables_are_aligned),
+        cmocka_unit_test(colour_is_for_terminals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers as tables, good ones and those that an agent should never give. */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+// clang-format on
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/view.h"
+
+#define ID                                                                                         \
+    "\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"10.2.1.2\",\"src_port\":1000,\"dst_port\":" \
+    "80,\"protocol\":6}"
+#define ID6                                                                                     \
+    "\"flow_id\":{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0," \
+    "\"protocol\":58}"
+#define TIMES "\"stime_us\":1700000000250000,\"etime_us\":1700000001454000"
+#define SUMS  "\"bytes\":1536,\"pkts\":1200"
+
+static const struct {
+    enum pd_query_name name;
+    const char *json, *text;
+} good[] = {
+    {PD_QUERY_GET_FLOWS,
+     "{\"flows\":[{" ID ",\"path\":[1,9,2]," TIMES "," SUMS "},{" ID6
+     ",\"path\":[],\"tags\":[9,9],\"dscp\":3," TIMES ",\"bytes\":1,\"pkts\":1}],\"complete\":true}",
+     "SOURCE         DESTINATION  PROTO   PATH             FIRST PACKET                  LASTED  "
+     "PACKETS    BYTES\n"
+     "10.1.1.2:1000  10.2.1.2:80  tcp     1-9-2            2023-11-14 22:13:20.250000Z  1.204 s    "
+     "1,200  1.5 KiB\n"
+     "fd00::2        fd00::3      icmpv6  tags 9,9 dscp 3  2023-11-14 22:13:20.250000Z  1.204 s    "
+     "    1      1 B\n"
+     "\n2 flows, 1,201 packets, 1.5 KiB\n"},
+    {PD_QUERY_GET_FLOWS, "{\"flows\":[],\"complete\":true}", "0 flows\n"},
+    {PD_QUERY_GET_PATHS, "{\"paths\":[[1],[1,9,17,11,3]],\"complete\":true}",
+     "HOPS  PATH\n   0  1\n   4  1-9-17-11-3\n\n2 paths\n"},
+    {PD_QUERY_GET_PATHS, "{\"paths\":[],\"infeasible\":[{\"tags\":[9,9]}],\"complete\":true}",
+     "HOPS  PATH\n   ?  tags 9,9\n\n0 paths, 1 infeasible trajectory\n"},
+    {PD_QUERY_GET_PATHS, "{\"paths\":[],\"complete\":true}", "0 paths\n"},
+    {PD_QUERY_GET_COUNT, "{\"bytes\":1536,\"pkts\":2,\"complete\":true}",
+     "packets  2\nbytes    1,536 (1.5 KiB)\n"},
+    {PD_QUERY_GET_COUNT, "{\"bytes\":0,\"pkts\":0,\"complete\":true}", "packets  0\nbytes    0\n"},
+    {PD_QUERY_GET_DURATION, "{" TIMES ",\"duration_us\":1204000,\"complete\":true}",
+     "first packet  2023-11-14 22:13:20.250000Z\n"
+     "last packet   2023-11-14 22:13:21.454000Z\n"
+     "lasted        1.204 s\n"},
+    {PD_QUERY_GET_DURATION,
+     "{\"stime_us\":null,\"etime_us\":null,\"duration_us\":0,\"complete\":true}", "no packet\n"},
+};
+
+static int view(enum pd_query_name name, const char *json, char **ret_text, bool *ret_complete,
+                struct pd_error *error)
+{
+    const struct pd_style style = {false, false};
+    size_t bytes;
+    FILE *out = open_memstream(ret_text, &bytes);
+    assert_non_null(out);
+    int code = pd_cli_view(name, json, strlen(json), &style, out, ret_complete, error);
+    fclose(out);
+    return code;
+}
+
+static void answers_become_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct pd_error error = {0};
+        char *text = NULL;
+        bool complete = false;
+        if (view(good[i].name, good[i].json, &text, &complete, &error))
+            fail_msg("%s: %s", good[i].json, error.text);
+        assert_string_equal(text, good[i].text);
+        assert_true(complete);
+        free(text);
+    }
+}
+
+static const struct {
+    enum pd_query_name name;
+    const char *json, *place;
+} bad[] = {
+    {PD_QUERY_GET_FLOWS, "", "JSON"},
+    {PD_QUERY_GET_FLOWS, "{\"flows\":[", "JSON"},
+    {PD_QUERY_GET_FLOWS, "[]", "complete"},
+    {PD_QUERY_GET_FLOWS, "{\"flows\":[]}", "complete"},
+    {PD_QUERY_GET_FLOWS, "{\"flows\":{},\"complete\":true}", "flows"},
+    {PD_QUERY_GET_FLOWS, "{\"flows\":[7],\"complete\":true}", "src_ip"},
+    {PD_QUERY_GET_FLOWS,
+     "{\"flows\":[{" ID ",\"path\":[1,-9]," TIMES "," SUMS "}],\"complete\":true}", "path"},
+    {PD_QUERY_GET_FLOWS, "{\"flows\":[{" ID ",\"path\":[]," TIMES "," SUMS "}],\"complete\":true}",
+     "tags"},
+    {PD_QUERY_GET_FLOWS,
+     "{\"flows\":[{" ID ",\"path\":[1],\"stime_us\":2,\"etime_us\":1," SUMS "}],\"complete\":true}",
+     "etime_us"},
+    {PD_QUERY_GET_FLOWS,
+     "{\"flows\":[{" ID ",\"path\":[1]," TIMES ",\"bytes\":1e3,\"pkts\":1}],\"complete\":true}",
+     "bytes"},
+    {PD_QUERY_GET_PATHS,
+     "{\"paths\":[[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,"
+     "30,"
+     "31,32,33]],\"complete\":true}",
+     "path"},
+    {PD_QUERY_GET_PATHS, "{\"paths\":[1],\"complete\":true}", "path"},
+    {PD_QUERY_GET_PATHS, "{\"paths\":[],\"infeasible\":[{\"tags\":[1,2,3,4,5]}],\"complete\":true}",
+     "tags"},
+    {PD_QUERY_GET_COUNT, "{\"bytes\":-1,\"pkts\":0,\"complete\":true}", "bytes"},
+    {PD_QUERY_GET_DURATION, "{\"stime_us\":1,\"complete\":true}", "etime_us"},
+};
+
+/* Nothing is printed, and the error names the place. */
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct pd_error error = {0};
+        char *text = NULL;
+        bool complete;
+        assert_int_equal(view(bad[i].name, bad[i].json, &text, &complete, &error), -PD_E_SYNTAX);
+        if (!strstr(error.text, bad[i].place))
+            fail_msg("%s: \"%s\" does not name %s", bad[i].json, error.text, bad[i].place);
+        assert_string_equal(text, "");
+        free(text);
+    }
+}
+
+static void partial_answers_say_so(void **state)
+{
+    struct pd_error error = {0};
+    char *text = NULL;
+    bool complete = true;
+    (void)state;
+    assert_int_equal(view(PD_QUERY_GET_COUNT, "{\"bytes\":1,\"pkts\":1,\"complete\":false}", &text,
+                          &complete, &error),
+                     0);
+    assert_false(complete);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_become_tables),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(partial_answers_say_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verification on larger networks against closed formulas, its progress, its arguments; also run under TSan. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codec/steps.h"
+#include "naive.h"
+
+/* Simple paths of a fat-tree between two ToRs of different pods and of one pod. Shortest ones, then detours in the
+ * source's and destination's pod (both times: over another ToR) and at the core (over another pod's agg). */
+static void fat_tree_counts(uint64_t k, struct pd_verification *ret_counts)
+{
+    struct pd_verification v = {0};
+    uint64_t h = k / 2, between = k * h * (k - 1) * h, within = k * h * (h - 1);
+    v.by_hops[2] = within * h;
+    v.by_hops[4] = between * h * h + within * h * (h - 1) * (h - 2);
+    v.punted = within * h * (h - 1) * (h - 2) * (h - 2) * (h - 3);
+    v.by_hops[6] = between * (2 * h * (h - 1) * (h - 1) * h + h * h * (h - 1) * (k - 2)) + v.punted;
+    v.paths = v.by_hops[2] + v.by_hops[4] + v.by_hops[6];
+    *ret_counts = v;
+}
+
+static void check_equal(const struct pd_verification *got, const struct pd_verification *wanted)
+{
+    assert_memory_equal(got->by_hops, wanted->by_hops, sizeof got->by_hops);
+    assert_int_equal(got->paths, wanted->paths);
+    assert_int_equal(got->ambiguous, wanted->ambiguous);
+    assert_int_equal(got->undecodable, wanted->undecodable);
+    assert_int_equal(got->punted, wanted->punted);
+}
+
+static void fat_trees_have_no_ambiguous_path(void **state)
+{
+    (void)state;
+    for (uint32_t k = 4; k <= 8; k += 2) {
+        struct pd_topology *t;
+        struct pd_verification got, wanted;
+        struct naive naive = {.kind = NAIVE_FAT_TREE, .k = k};
+        struct pd_codec *codec = naive_codec(&naive, &t);
+        fat_tree_counts(k, &wanted);
+        assert_int_equal(pd_codec_verify(codec, 6, NULL, NULL, &got), 0);
+        check_equal(&got, &wanted);
+        pd_codec_free(codec);
+        pd_topology_free(t);
+    }
+}
+
+static void vl2_has_no_ambiguous_path(void **state)
+{
+    struct pd_topology *t;
+    struct pd_verification got, wanted;
+    struct naive naive = {.kind = NAIVE_VL2, .k = 8};
+    struct pd_codec *codec = naive_codec(&naive, &t);
+    (void)state;
+    naive_verification(t, &naive, 2, 6, &wanted);
+    assert_true(wanted.by_hops[6] > 0);
+    assert_int_equal(wanted.ambiguous, 0);
+    assert_int_equal(pd_codec_verify(codec, 6, NULL, NULL, &got), 0);
+    check_equal(&got, &wanted);
+    pd_codec_free(codec);
+    pd_topology_free(t);
+}
+
+struct progress {
+    pthread_t thread;
+    unsigned calls;
+    double last;
+};
+
+static void note_progress(void *context, double share)
+{
+    struct progress *progress = context;
+    assert_true(pthread_equal(progress->thread, pthread_self()));
+    assert_true(share > 0 && share <= 1 && share >= progress->last);
+    progress->last = share;
+    progress->calls++;
+}
+
+static void progress_comes_from_the_caller(void **state)
+{
+    struct pd_topology *t;
+    struct pd_verification v;
+    struct progress progress = {.thread = pthread_self()};
+    struct naive naive = {.kind = NAIVE_FAT_TREE, .k = 8};
+    struct pd_codec *codec = naive_codec(&naive, &t);
+    (void)state;
+    assert_int_equal(pd_codec_verify(codec, 6, note_progress, &progress, &v), 0);
+    assert_true(progress.calls >= 1);
+    pd_codec_free(codec);
+    pd_topology_free(t);
+}
+
+static void hops_have_bounds(void **state)
+{
+    struct pd_topology *t;
+    struct pd_verification v;
+    struct naive naive = {.kind = NAIVE_LEAF_SPINE, .k = 2, .leaves = 3};
+    struct pd_codec *codec = naive_codec(&naive, &t);
+    (void)state;
+    assert_int_equal(pd_codec_verify(codec, 0, NULL, NULL, &v), -PD_E_VALUE);
+    assert_int_equal(pd_codec_verify(codec, PD_PATH_MAX, NULL, NULL, &v), -PD_E_VALUE);
+    assert_int_equal(pd_codec_verify(codec, PD_PATH_MAX - 1, NULL, NULL, &v), 0);
+    /* 3 leaves, 2 spines: 2 hops over either spine, 4 over the third leaf and both */
+    assert_int_equal(v.by_hops[2], 6 * 2);
+    assert_int_equal(v.by_hops[4], 6 * 2);
+    assert_int_equal(v.paths, 24);
+    pd_codec_free(codec);
+    pd_topology_free(t);
+}
+
+/* ---- what verification is for: schemes that do not tell paths apart */
+
+static size_t no_rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *ret_rules)
+{
+    (void)codec, (void)sw, (void)ret_rules;
+    return 0;
+}
+
+static void verify_spoiled(unsigned max_vlans,
+                           size_t (*rules)(const struct pd_codec *, uint32_t, struct pd_rule *),
+                           unsigned max_hops, struct pd_verification *ret_verification)
+{
+    struct pd_topology *t;
+    struct naive naive = {.kind = NAIVE_FAT_TREE, .k = 4};
+    struct pd_codec *codec = naive_codec(&naive, &t);
+    struct pd_codec_ops ops = *codec->ops;
+    ops.max_vlans = max_vlans;
+    if (rules)
+        ops.rules = rules;
+    codec->ops = &ops;
+    pd_steps_free(codec->steps);
+    assert_int_equal(pd_steps_new(codec, &codec->steps, NULL), 0);
+    assert_int_equal(pd_codec_verify(codec, max_hops, NULL, NULL, ret_verification), 0);
+    pd_codec_free(codec);
+    pd_topology_free(t);
+}
+
+static void schemes_that_fail_are_found_out(void **state)
+{
+    struct pd_verification v;
+    (void)state;
+    verify_spoiled(2, no_rules, 6, &v); /* 56 pairs of ToRs: all paths of a pair look alike */
+    assert_int_equal(v.paths, 976);
+    assert_int_equal(v.ambiguous, 976 - 56);
+    assert_int_equal(v.undecodable, 976);
+    assert_int_equal(v.punted, 0);
+    verify_spoiled(1, NULL, 6, &v); /* switches that carry one tag: detours are punted */
+    assert_int_equal(v.punted, 768);
+    assert_int_equal(v.undecodable + v.ambiguous, 0);
+    verify_spoiled(2, NULL, 8, &v); /* over a third pod's ToR two tags are too few */
+    assert_int_equal(v.by_hops[8], 2880);
+    assert_true(v.ambiguous > 0);
+    assert_true(v.undecodable >= v.ambiguous);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fat_trees_have_no_ambiguous_path),
+        cmocka_unit_test(vl2_has_no_ambiguous_path),
+        cmocka_unit_test(progress_comes_from_the_caller),
+        cmocka_unit_test(hops_have_bounds),
+        cmocka_unit_test(schemes_that_fail_are_found_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The four queries over a store in memory: their JSON is parsed back and compared. */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+// clang-format on
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/query.h"
+
+/* ---- a store in memory ---- */
+
+struct store {
+    struct pd_tib_snapshot head;
+    const struct pd_tib_record *records;
+    size_t len;
+    int code; /* what scan returns in the end */
+};
+
+static int scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                void *context)
+{
+    struct store *store = (struct store *)snapshot;
+    int code = 0;
+    for (size_t i = 0; i < store->len && !code; i++) {
+        if (pd_tib_filter_matches(filter, &store->records[i]))
+            code = visit(context, &store->records[i], 1);
+    }
+    return code ? code : store->code;
+}
+
+static const struct pd_tib_ops store_ops = {.scheme = "memory", .scan = scan};
+
+static struct pd_tib_snapshot *open_store(struct store *store, const struct pd_tib_record *records,
+                                          size_t len)
+{
+    *store = (struct store){.head = {.ops = &store_ops}, .records = records, .len = len};
+    return &store->head;
+}
+
+/* ---- records ---- */
+
+static const struct pd_path far = {.len = 5, .switches = {1, 9, 17, 11, 3}};
+static const struct pd_path far_again = {.len = 5, .switches = {1, 9, 17, 11, 3}};
+static const struct pd_path near = {.len = 3, .switches = {1, 9, 2}};
+static const struct pd_path rack = {.len = 1, .switches = {1}};
+static const struct pd_path wrong = {.tags_len = 2, .tags = {9, 9}, .dscp = 3};
+
+#define FLOW(last, port)                                                                     \
+    {                                                                                        \
+        .src = {{10, 1, 1, 2}}, .dst = {{10, 2, 1, last}}, .src_port = port, .dst_port = 80, \
+        .protocol = 6, .ip_version = 4                                                       \
+    }
+#define FLOW6                                                                                 \
+    {                                                                                         \
+        .src = {{0xfd, [15] = 2}}, .dst = {{0xfd, [15] = 3}}, .protocol = 58, .ip_version = 6 \
+    }
+
+static const struct pd_tib_record records[] = {
+    {FLOW6, &rack, 900, 950, 64, 1},
+    {FLOW(9, 1000), &far, 3000, 4000, 1500, 2},
+    {FLOW(2, 1000), &far, 1000, 2000, 100, 1},
+    {FLOW(2, 1000), &near, 1500, 1600, 40, 1},
+    {FLOW(2, 1000), &far_again, 2000, 2500, 200, 3},
+    {FLOW(2, 2000), &wrong, 5000, 5000, 60, 1},
+};
+#define RECORDS (sizeof records / sizeof records[0])
+
+/* ---- asking ---- */
+
+struct text {
+    char bytes[64 * 1024];
+    size_t len;
+    size_t pieces;
+    int code; /* to return */
+};
+
+static int keep(void *context, const char *bytes, size_t len)
+{
+    struct text *text = context;
+    text->pieces++;
+    if (text->code)
+        return text->code;
+    assert_true(len && len < sizeof text->bytes - text->len);
+    memcpy(text->bytes + text->len, bytes, len);
+    text->len += len;
+    text->bytes[text->len] = '\0';
+    return 0;
+}
+
+/* Parameters as "name=value name=value". */
+static struct pd_query make_query(const char *name, const char *params)
+{
+    struct pd_query query;
+    enum pd_query_name parsed;
+    char copy[200], *state = NULL;
+    snprintf(copy, sizeof copy, "%s", params);
+    assert_int_equal(pd_query_name_parse(name, &parsed), 0);
+    pd_query_init(&query, parsed);
+    for (char *param = strtok_r(copy, " ", &state); param; param = strtok_r(NULL, " ", &state)) {
+        char *equals = strchr(param, '=');
+        *equals = '\0';
+        assert_int_equal(pd_query_set(&query, param, equals + 1, NULL), 0);
+    }
+    return query;
+}
+
+static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, const char *params,
+                          const char *expected)
+{
+    struct text *text = calloc(1, sizeof *text);
+    const struct pd_query_sink sink = {text, keep};
+    struct pd_query query = make_query(name, params); /* a copy: filter.path points elsewhere */
+    bool complete = false;
+    assert_int_equal(pd_query_run(&query, snapshot, NULL, 0, &sink, &complete, NULL), 0);
+    if (strcmp(text->bytes, expected) != 0)
+        fail_msg("%s %s:\n%s\ninstead of\n%s", name, params, text->bytes, expected);
+    json_t *json = json_loads(text->bytes, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(json);
+    assert_int_equal(json_is_true(json_object_get(json, "complete")), complete);
+    json_decref(json);
+    free(text);
+}
+
+#define ID(last, port)                                                                        \
+    "{\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"10.2.1." last "\",\"src_port\":" port \
+    ",\"dst_port\":80,\"protocol\":6},\"path\":"
+#define ROW_NEAR \
+    ID("2", "1000") "[1,9,2],\"stime_us\":1500,\"etime_us\":1600,\"bytes\":40,\"pkts\":1}"
+#define ROW_FAR \
+    ID("2", "1000") "[1,9,17,11,3],\"stime_us\":1000,\"etime_us\":2500,\"bytes\":300,\"pkts\":4}"
+#define ROW_OTHER \
+    ID("9", "1000") "[1,9,17,11,3],\"stime_us\":3000,\"etime_us\":4000,\"bytes\":1500,\"pkts\":2}"
+#define ROW_WRONG   \
+    ID("2", "2000") \
+    "[],\"tags\":[9,9],\"dscp\":3,\"stime_us\":5000,\"etime_us\":5000,\"bytes\":60,\"pkts\":1}"
+#define ROW_RACK                                                                                 \
+    "{\"flow_id\":{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0," \
+    "\"protocol\":58},\"path\":[1],\"stime_us\":900,\"etime_us\":950,\"bytes\":64,\"pkts\":1}"
+#define END ",\"complete\":true}"
+
+static const struct {
+    const char *name, *params, *answer;
+} cases[] = {
+    {"getFlows", "",
+     "{\"flows\":[" ROW_NEAR "," ROW_FAR "," ROW_WRONG "," ROW_OTHER "," ROW_RACK "]" END},
+    {"getFlows", "link=*-*",
+     "{\"flows\":[" ROW_NEAR "," ROW_FAR "," ROW_WRONG "," ROW_OTHER "," ROW_RACK "]" END},
+    {"getFlows", "link=9-17", "{\"flows\":[" ROW_FAR "," ROW_OTHER "]" END},
+    {"getFlows", "link=17-9", "{\"flows\":[]" END},
+    {"getFlows", "link=*-2", "{\"flows\":[" ROW_NEAR "]" END},
+    {"getFlows", "path=1,9,2", "{\"flows\":[" ROW_NEAR "]" END},
+    {"getFlows", "from=0.003 to=0.0045", "{\"flows\":[" ROW_OTHER "]" END},
+    {"getFlows", "src_ip=fd00::2", "{\"flows\":[" ROW_RACK "]" END},
+    {"getPaths", "src_ip=10.1.1.2 dst_ip=10.2.1.2 src_port=1000",
+     "{\"paths\":[[1,9,2],[1,9,17,11,3]]" END},
+    {"getPaths", "link=9-17", "{\"paths\":[[1,9,17,11,3]]" END},
+    {"getPaths", "",
+     "{\"paths\":[[1],[1,9,2],[1,9,17,11,3]],\"infeasible\":[{\"tags\":[9,9],\"dscp\":3}]" END},
+    {"getPaths", "dst_port=81", "{\"paths\":[]" END},
+    {"getCount", "path=1,9,17,11,3 dst_ip=10.2.1.2", "{\"bytes\":300,\"pkts\":4" END},
+    {"getCount", "protocol=17", "{\"bytes\":0,\"pkts\":0" END},
+    {"getDuration", "dst_ip=10.2.1.2 src_port=1000",
+     "{\"stime_us\":1000,\"etime_us\":2500,\"duration_us\":1500" END},
+    {"getDuration", "dst_port=81", "{\"stime_us\":null,\"etime_us\":null,\"duration_us\":0" END},
+};
+
+static void answers_are_those_of_the_contract(void **state)
+{
+    struct store store;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_answer(open_store(&store, records, RECORDS), cases[i].name, cases[i].params,
+                      cases[i].answer);
+}
+
+/* The order of the records does not show in the answer. */
+static void equal_stores_give_equal_bytes(void **state)
+{
+    struct pd_tib_record reversed[RECORDS];
+    struct store store;
+    (void)state;
+    for (size_t i = 0; i < RECORDS; i++)
+        reversed[i] = records[RECORDS - 1 - i];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_answer(open_store(&store, reversed, RECORDS), cases[i].name, cases[i].params,
+                      cases[i].answer);
+}
+
+/* Half of the records in the store, half live: the same answers, and those that do not match are left out. */
+static void live_records_count_like_stored_ones(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t stored = 0; stored <= RECORDS; stored++) {
+            struct text *text = calloc(1, sizeof *text);
+            const struct pd_query_sink sink = {text, keep};
+            struct pd_query query = make_query(cases[i].name, cases[i].params);
+            struct store store;
+            bool complete = false;
+            assert_int_equal(
+                pd_query_run(&query, stored ? open_store(&store, records, stored) : NULL,
+                             records + stored, RECORDS - stored, &sink, &complete, NULL),
+                0);
+            assert_string_equal(text->bytes, cases[i].answer);
+            assert_true(complete);
+            free(text);
+        }
+    }
+}
+
+static void damage_makes_the_answer_incomplete(void **state)
+{
+    struct store store;
+    struct text *text = calloc(1, sizeof *text);
+    const struct pd_query_sink sink = {text, keep};
+    struct pd_query query = make_query("getCount", "dst_ip=10.2.1.2");
+    bool complete = true;
+    (void)state;
+    open_store(&store, records, RECORDS)->damaged = 1;
+    assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, NULL), 0);
+    assert_false(complete);
+    assert_string_equal(text->bytes, "{\"bytes\":400,\"pkts\":6,\"complete\":false}");
+    free(text);
+}
+
+static void failures_write_nothing(void **state)
+{
+    struct store store;
+    struct text *text = calloc(1, sizeof *text);
+    const struct pd_query_sink sink = {text, keep};
+    struct pd_query query = make_query("getFlows", "");
+    struct pd_error error = {0};
+    bool complete;
+    (void)state;
+    open_store(&store, records, RECORDS);
+    store.code = -EIO;
+    assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error), -EIO);
+    assert_non_null(strstr(error.text, "getFlows"));
+    store.code = 0;
+    query.memory_bytes = 1000;
+    assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error),
+                     -PD_E_TOO_LARGE);
+    assert_non_null(strstr(error.text, "memory"));
+    assert_int_equal(text->pieces, 0);
+    text->code = -EPIPE;
+    query.memory_bytes = PD_QUERY_MEMORY_BYTES;
+    assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error), -EPIPE);
+    assert_int_equal(text->pieces, 1);
+    free(text);
+}
+
+static void long_answers_come_in_pieces(void **state)
+{
+    enum { N = 300 };
+    struct pd_tib_record *many = calloc(N, sizeof *many);
+    struct text *text = calloc(1, sizeof *text);
+    const struct pd_query_sink sink = {text, keep};
+    struct pd_query query = make_query("getFlows", "");
+    struct store store;
+    bool complete = false;
+    (void)state;
+    for (unsigned i = 0; i < N; i++) {
+        many[i] = records[1];
+        many[i].flow.src_port = (uint16_t)(i * 7 % N);
+    }
+    open_store(&store, many, N);
+    assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, NULL), 0);
+    assert_true(text->pieces > 2);
+    json_t *json = json_loads(text->bytes, 0, NULL);
+    json_t *flows = json_object_get(json, "flows");
+    assert_int_equal(json_array_size(flows), N);
+    for (unsigned i = 0; i < N; i++) {
+        json_t *id = json_object_get(json_array_get(flows, i), "flow_id");
+        assert_int_equal(json_integer_value(json_object_get(id, "src_port")), i);
+    }
+    json_decref(json);
+    free(text);
+    free(many);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_those_of_the_contract),
+        cmocka_unit_test(equal_stores_give_equal_bytes),
+        cmocka_unit_test(live_records_count_like_stored_ones),
+        cmocka_unit_test(damage_makes_the_answer_incomplete),
+        cmocka_unit_test(failures_write_nothing),
+        cmocka_unit_test(long_answers_come_in_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LMDB backend's parts by themselves: chunks, blocks of paths, links, limits, retention and its clock. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "records.h"
+#include "store_files.h"
+#include "tib/lmdb/chunk.h"
+
+#define HOUR_US UINT64_C(3600000000)
+#define DAY_S   UINT64_C(86400)
+
+static struct random rnd;
+static struct pool pool;
+
+static struct pd_row random_row(struct pd_paths *paths)
+{
+    struct pd_tib_record record = pool_record(&pool, &rnd);
+    struct pd_row row = {
+        .flow = record.flow,
+        .stime_us = random_below(&rnd, 20) ? record.stime_us : random_next(&rnd),
+        .etime_us = random_below(&rnd, 20) ? record.etime_us : random_next(&rnd),
+        .bytes = record.bytes,
+        .pkts = record.pkts,
+    };
+    bool dropped;
+    assert_int_equal(pd_paths_intern(paths, record.path, &row.path, &dropped), 0);
+    assert_false(dropped);
+    return row;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct pd_row));
+}
+
+/* What is encoded is what is decoded, whatever the values; paths are in order; the Bloom filter knows every flow. */
+static void test_chunk_round_trip(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 40; round++) {
+        size_t len = 1 + random_below(&rnd, round % 8 ? 300 : 5000), size_bytes;
+        struct pd_paths *paths = pd_paths_new();
+        struct pd_row *rows = calloc(len, sizeof *rows), *decoded = calloc(len, sizeof *decoded);
+        struct pd_chunk chunk;
+        void *bytes;
+        for (size_t i = 0; i < len; i++)
+            rows[i] = round % 4 == 3 && i ? rows[0] : random_row(paths);
+        assert_int_equal(pd_chunk_encode(rows, len, paths, round, round & 1, &bytes, &size_bytes),
+                         0);
+        assert_int_equal(pd_chunk_open(bytes, size_bytes, round + 1, &chunk), -PD_E_CORRUPT);
+        assert_int_equal(pd_chunk_open(bytes, size_bytes, round, &chunk), 0);
+        assert_int_equal(pd_chunk_verify(&chunk, pd_paths_len(paths)), 0);
+        pd_chunk_rows(&chunk, decoded);
+        for (size_t i = 0; i < len; i++) {
+            assert_true(pd_chunk_may_have(&chunk, pd_flow_id_hash(&decoded[i].flow)));
+            assert_true(decoded[i].stime_us >= chunk.header.min_time_us);
+            assert_true(decoded[i].etime_us <= chunk.header.max_time_us);
+        }
+        qsort(rows, len, sizeof *rows, compare_rows);
+        qsort(decoded, len, sizeof *decoded, compare_rows);
+        assert_memory_equal(rows, decoded, len * sizeof *rows);
+        free(bytes);
+        free(rows);
+        free(decoded);
+        pd_paths_free(paths);
+    }
+}
+
+/* Few flows that are not there pass the Bloom filter: the format's promise is some 2.5 % when it is full. */
+static void test_bloom(void **state)
+{
+    (void)state;
+    size_t len = 20000, size_bytes, passed = 0;
+    struct pd_paths *paths = pd_paths_new();
+    struct pd_row *rows = calloc(len, sizeof *rows);
+    struct pd_chunk chunk;
+    void *bytes;
+    for (size_t i = 0; i < len; i++) {
+        rows[i] = random_row(paths);
+        memcpy(rows[i].flow.src.bytes, &(uint32_t){(uint32_t)i}, 4);
+    }
+    assert_int_equal(pd_chunk_encode(rows, len, paths, 0, true, &bytes, &size_bytes), 0);
+    assert_int_equal(pd_chunk_open(bytes, size_bytes, 0, &chunk), 0);
+    for (size_t i = 0; i < len; i++)
+        passed += pd_chunk_may_have(&chunk, random_next(&rnd));
+    assert_true(passed < len / 20);
+    free(bytes);
+    free(rows);
+    pd_paths_free(paths);
+}
+
+/* Blocks carry all kinds of paths from one table to another; none of their prefixes is taken for a block. */
+static void test_path_blocks(void **state)
+{
+    (void)state;
+    struct pd_paths *paths = pd_paths_new(), *copy = pd_paths_new();
+    uint32_t first = 0, id;
+    for (unsigned round = 0; round < 8; round++) {
+        bool dropped;
+        for (unsigned i = 0; i < 8; i++)
+            assert_int_equal(pd_paths_intern(paths, &pool.paths[round * 8 + i], &id, &dropped), 0);
+        if (pd_paths_len(paths) == first)
+            continue;
+        void *bytes;
+        size_t size_bytes;
+        assert_int_equal(pd_paths_block_encode(paths, first, &bytes, &size_bytes), 0);
+        for (size_t cut = 0; cut < size_bytes; cut++)
+            assert_int_equal(pd_paths_block_load(copy, first, bytes, cut), -PD_E_CORRUPT);
+        ((uint8_t *)bytes)[random_below(&rnd, size_bytes)] ^= 1;
+        assert_int_equal(pd_paths_block_load(copy, first, bytes, size_bytes), -PD_E_CORRUPT);
+        free(bytes);
+        assert_int_equal(pd_paths_block_encode(paths, first, &bytes, &size_bytes), 0);
+        assert_int_equal(pd_paths_block_load(copy, first, bytes, size_bytes), 0);
+        free(bytes);
+        first = pd_paths_len(paths);
+        assert_int_equal(pd_paths_len(copy), first);
+    }
+    for (id = 0; id < first; id++)
+        assert_true(pd_path_equal(pd_paths_get(paths, id), pd_paths_get(copy, id)));
+    assert_null(pd_paths_get(copy, first));
+    pd_paths_free(paths);
+    pd_paths_free(copy);
+}
+
+/* The index from links to paths says what going through all paths says. */
+static void test_links(void **state)
+{
+    (void)state;
+    struct pd_paths *paths = pd_paths_new();
+    uint32_t id;
+    bool dropped;
+    for (unsigned round = 0; round < 60; round++) {
+        struct pd_link_match link = {(uint32_t)random_below(&rnd, 12),
+                                     4 + (uint32_t)random_below(&rnd, 10)};
+        uint64_t bits[POOL_PATHS / 64 + 1] = {0};
+        assert_int_equal(pd_paths_intern(paths, &pool.paths[round], &id, &dropped), 0);
+        uint32_t len = pd_paths_len(paths) - (round & 1);
+        assert_int_equal(pd_paths_select(paths, link, len, bits), 0);
+        for (id = 0; id < len; id++)
+            assert_int_equal(bits[id / 64] >> id % 64 & 1,
+                             pd_path_crosses(pd_paths_get(paths, id), link));
+        assert_int_equal(bits[len / 64] >> len % 64, 0);
+    }
+    pd_paths_free(paths);
+}
+
+/* Raw tags are what a hostile sender chooses: beyond the limit they are dropped, the record is not. */
+static void test_path_limits(void **state)
+{
+    (void)state;
+    struct pd_paths *paths = pd_paths_new();
+    struct pd_path path = {.tags_len = 4};
+    struct pd_path impossible = {.len = PD_PATH_MAX + 1};
+    uint32_t id, without_tags;
+    bool dropped;
+    for (uint32_t i = 0; i < PD_PATHS_INFEASIBLE_MAX; i++) {
+        memcpy(path.tags, &i, sizeof i);
+        assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+        assert_false(dropped);
+    }
+    path.tags[3] = 7;
+    assert_int_equal(pd_paths_intern(paths, &path, &without_tags, &dropped), 0);
+    assert_true(dropped);
+    assert_int_equal(pd_paths_get(paths, without_tags)->tags_len, 0);
+    path.tags[3] = 8;
+    assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+    assert_true(dropped);
+    assert_int_equal(id, without_tags);
+    path.tags[3] = 0; /* known since before the limit */
+    assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+    assert_false(dropped);
+    assert_int_equal(pd_paths_intern(paths, &impossible, &id, &dropped), -PD_E_VALUE);
+    path = (struct pd_path){.len = 2, .switches = {1, 2}};
+    assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+    assert_false(dropped);
+    pd_paths_free(paths);
+}
+
+/* ---- upkeep, through the interface ---- */
+
+static char place[256];
+
+static int setup(void **state)
+{
+    (void)state;
+    store_make(place, sizeof place);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    store_wipe(place);
+    return 0;
+}
+
+static struct pd_tib *open_tib(uint64_t max_age_s)
+{
+    struct pd_tib *tib = NULL;
+    struct pd_tib_config config = {.max_age_s = max_age_s};
+    assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &config, &tib, NULL), 0);
+    return tib;
+}
+
+static void append_at(struct pd_tib *tib, uint64_t etime_us, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        struct pd_tib_record record = pool_record(&pool, &rnd);
+        record.stime_us = etime_us - 10;
+        record.etime_us = etime_us;
+        assert_int_equal(pd_tib_append(tib, &record, 1), 0);
+    }
+    assert_int_equal(pd_tib_commit(tib), 0);
+}
+
+static struct pd_tib_stat stat_of(struct pd_tib *tib)
+{
+    struct pd_tib_stat stat;
+    assert_int_equal(pd_tib_stat(tib, &stat), 0);
+    return stat;
+}
+
+/* A tail is sealed an hour after it was first seen; a clock that goes back only makes it wait. */
+static void test_seal_by_age(void **state)
+{
+    (void)state;
+    struct pd_tib *tib = open_tib(0);
+    append_at(tib, 1000, 10);
+    assert_int_equal(pd_tib_maintain(tib, 10 * HOUR_US), 0);
+    append_at(tib, 1000, 10);
+    assert_int_equal(pd_tib_maintain(tib, 11 * HOUR_US - 1), 0);
+    assert_int_equal(stat_of(tib).segments, 0);
+    assert_int_equal(pd_tib_maintain(tib, 9 * HOUR_US), 0);
+    assert_int_equal(stat_of(tib).segments, 0);
+    assert_int_equal(pd_tib_maintain(tib, 10 * HOUR_US), 0);
+    assert_int_equal(stat_of(tib).segments, 1);
+    assert_int_equal(stat_of(tib).records, 20);
+    for (unsigned i = 20; i < 30; i++) /* nothing to seal */
+        assert_int_equal(pd_tib_maintain(tib, i * HOUR_US), 0);
+    assert_int_equal(stat_of(tib).segments, 1);
+    pd_tib_close(tib);
+}
+
+/* Whole segments and commits go when their last record is too old. */
+static void test_retention_by_age(void **state)
+{
+    (void)state;
+    uint64_t now_us = UINT64_C(1790000000000000), day_us = DAY_S * 1000000;
+    struct pd_tib *tib = open_tib(0);
+    append_at(tib, now_us - 3 * day_us, 10);
+    assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    assert_int_equal(pd_tib_maintain(tib, now_us + HOUR_US), 0); /* sealed */
+    append_at(tib, now_us - 2 * day_us, 20);
+    append_at(tib, now_us - 1, 30);
+    pd_tib_close(tib);
+    tib = open_tib(DAY_S);
+    assert_int_equal(stat_of(tib).records, 60);
+    assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    assert_int_equal(stat_of(tib).records, 30);
+    assert_int_equal(stat_of(tib).expired, 30);
+    assert_int_equal(stat_of(tib).segments, 0);
+    pd_tib_close(tib);
+}
+
+/* A clock that jumps ahead, and back again, removes nothing. */
+static void test_retention_clock_jump(void **state)
+{
+    (void)state;
+    uint64_t now_us = UINT64_C(1790000000000000), day_us = DAY_S * 1000000;
+    struct pd_tib *tib = open_tib(DAY_S);
+    append_at(tib, now_us, 10);
+    assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    assert_int_equal(pd_tib_maintain(tib, now_us + 30 * day_us), 0);
+    assert_int_equal(stat_of(tib).records, 10);
+    assert_int_equal(pd_tib_maintain(tib, now_us - 30 * day_us), 0);
+    assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    assert_int_equal(stat_of(tib).records, 10);
+    pd_tib_close(tib);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chunk_round_trip),
+        cmocka_unit_test(test_bloom),
+        cmocka_unit_test(test_path_blocks),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_path_limits),
+        cmocka_unit_test_setup_teardown(test_seal_by_age, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_retention_by_age, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_retention_clock_jump, setup, teardown),
+    };
+    rnd.state = test_seed();
+    pool_init(&pool, &rnd);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

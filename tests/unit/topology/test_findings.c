@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checker: each way to spoil a good file gives its finding, with the exact place in the file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "topology/topology.h"
+
+/* One change of a JSON document: the value at a path ("nodes/3/id"; "-" at the end of a list) becomes
+ * `value`, or goes away where that is NULL. */
+struct edit {
+    const char *path;
+    const char *value;
+};
+
+struct bad_file {
+    const char *what;
+    enum { FAT_TREE_4, VL2_4, LEAF_SPINE_3_2 } base;
+    struct edit edits[4];
+    const char *finding; /* without the file's name */
+};
+
+/* Places in the files: fat-tree(4) has ToRs nodes[0..7], aggs [8..15], cores [16..19], hosts [20..35], and links
+ * of ToR i (0-based) at 4i: two aggs, two hosts; of agg i at 32 + 2i. IDs are places + 1. */
+static const struct bad_file bad_files[] = {
+    {"ID of another node",
+     FAT_TREE_4,
+     {{"nodes/3/id", "3"}},
+     "nodes[3].id: 3 is also the ID of nodes[2]"},
+    {"ID of a switch at a host",
+     FAT_TREE_4,
+     {{"nodes/20/id", "1"}},
+     "nodes[20].id: 1 is also the ID of nodes[0]"},
+    {"ID 0",
+     FAT_TREE_4,
+     {{"nodes/3/id", "0"}},
+     "nodes[3].id: wrong, expected an integer from 1 to 4294967295"},
+    {"negative ID",
+     FAT_TREE_4,
+     {{"nodes/3/id", "-4"}},
+     "nodes[3].id: wrong, expected an integer from 1 to 4294967295"},
+    {"ID too large",
+     FAT_TREE_4,
+     {{"nodes/3/id", "4294967296"}},
+     "nodes[3].id: wrong, expected an integer from 1 to 4294967295"},
+    {"ID that is text",
+     FAT_TREE_4,
+     {{"nodes/3/id", "\"4\""}},
+     "nodes[3].id: wrong, expected an integer from 1 to 4294967295"},
+    {"ID with a fraction",
+     FAT_TREE_4,
+     {{"nodes/3/id", "4.0"}},
+     "nodes[3].id: wrong, expected an integer from 1 to 4294967295"},
+    {"no ID",
+     FAT_TREE_4,
+     {{"nodes/3/id", NULL}},
+     "nodes[3].id: missing, expected an integer from 1 to 4294967295"},
+    {"node that is no object",
+     FAT_TREE_4,
+     {{"nodes/3", "4"}},
+     "nodes[3]: wrong, expected an object"},
+    {"unknown role",
+     FAT_TREE_4,
+     {{"nodes/8/role", "\"router\""}},
+     "nodes[8].role: `router`, expected tor, agg, core, intermediate, leaf, spine or host"},
+    {"role with control characters",
+     FAT_TREE_4,
+     {{"nodes/8/role", "\"\\u001b[2J\""}},
+     "nodes[8].role: `?[2J`, expected tor, agg, core, intermediate, leaf, spine or host"},
+    {"no role",
+     FAT_TREE_4,
+     {{"nodes/8/role", NULL}},
+     "nodes[8].role: ``, expected tor, agg, core, intermediate, leaf, spine or host"},
+    {"name that is a number",
+     FAT_TREE_4,
+     {{"nodes/0/name", "7"}},
+     "nodes[0].name: wrong, expected a string of at most 64 bytes without control characters"},
+    {"name with a control character",
+     FAT_TREE_4,
+     {{"nodes/0/name", "\"a\\nb\""}},
+     "nodes[0].name: wrong, expected a string of at most 64 bytes without control characters"},
+    {"codec that is a list",
+     FAT_TREE_4,
+     {{"codec", "[]"}},
+     "codec: wrong, expected a string of at most 64 bytes without control characters"},
+    {"pod that is text",
+     FAT_TREE_4,
+     {{"nodes/0/pod", "\"1\""}},
+     "nodes[0].pod: wrong, expected an integer from 1 to 65535"},
+    {"prefixes that are no list",
+     FAT_TREE_4,
+     {{"nodes/0/prefixes", "\"10.1.1.0/24\""}},
+     "nodes[0].prefixes: wrong, expected a list of at most 64 strings"},
+    {"prefix too long",
+     FAT_TREE_4,
+     {{"nodes/0/prefixes/0", "\"10.1.1.0/33\""}},
+     "nodes[0].prefixes[0]: `10.1.1.0/33`, expected a prefix like \"10.1.1.0/24\", zero behind its "
+     "length"},
+    {"prefix with host bits",
+     FAT_TREE_4,
+     {{"nodes/0/prefixes/1", "\"fd00:0:1:1::1/64\""}},
+     "nodes[0].prefixes[1]: `fd00:0:1:1::1/64`, expected a prefix like \"10.1.1.0/24\", zero "
+     "behind its length"},
+    {"prefix without length",
+     FAT_TREE_4,
+     {{"nodes/0/prefixes/0", "\"10.1.1.0\""}},
+     "nodes[0].prefixes[0]: `10.1.1.0`, expected a prefix like \"10.1.1.0/24\", zero behind its "
+     "length"},
+    {"prefixes of an agg",
+     FAT_TREE_4,
+     {{"nodes/8/prefixes", "[\"10.9.9.0/24\"]"}},
+     "nodes[8].prefixes: only a ToR or leaf has prefixes, role is agg"},
+    {"address that is none",
+     FAT_TREE_4,
+     {{"nodes/20/addrs/0", "\"10.1.1\""}},
+     "nodes[20].addrs[0]: `10.1.1`, expected an address like \"10.1.1.2\""},
+    {"link without target",
+     FAT_TREE_4,
+     {{"links/12/target", NULL}},
+     "links[12].target: missing, expected an integer from 1 to 4294967295"},
+    {"port 0",
+     FAT_TREE_4,
+     {{"links/12/source_port", "0"}},
+     "links[12].source_port: wrong, expected an integer from 1 to 65535"},
+    {"tag 4095",
+     FAT_TREE_4,
+     {{"links/12/tag", "4095"}},
+     "links[12].tag: wrong, expected an integer from 1 to 4094"},
+    {"link that is no object",
+     FAT_TREE_4,
+     {{"links/12", "[1,2]"}},
+     "links[12]: wrong, expected an object"},
+    {"no nodes", FAT_TREE_4, {{"nodes", NULL}}, "nodes: missing, expected a list"},
+    {"links that are no list", FAT_TREE_4, {{"links", "{}"}}, "links: wrong, expected a list"},
+    {"link to nowhere",
+     FAT_TREE_4,
+     {{"links/12/target", "99"}},
+     "links[12].target: no node has the ID 99"},
+    {"link from nowhere",
+     FAT_TREE_4,
+     {{"links/12/source", "4294967295"}},
+     "links[12].source: no node has the ID 4294967295"},
+    {"link of a node with itself",
+     FAT_TREE_4,
+     {{"links/12/target", "4"}},
+     "links[12]: joins node 4 with itself"},
+    {"link given twice, turned around",
+     FAT_TREE_4,
+     {{"links/-", "{\"source\":9,\"target\":1}"}},
+     "links[48]: 9 – 1 is given already as links[0]"},
+    {"host at an agg",
+     FAT_TREE_4,
+     {{"links/2/source", "9"}},
+     "links[2]: joins host 21 and agg 9, expected a ToR or leaf for a host"},
+    {"host at a host",
+     FAT_TREE_4,
+     {{"links/2/source", "22"}},
+     "links[2]: joins host 22 and host 21, expected a ToR or leaf for a host"},
+    {"prefix around another",
+     FAT_TREE_4,
+     {{"nodes/1/prefixes/0", "\"10.1.0.0/16\""}},
+     "nodes[1].prefixes[0]: 10.1.0.0/16 overlaps 10.1.1.0/24, nodes[0].prefixes[0]"},
+    {"prefix given twice at a node",
+     FAT_TREE_4,
+     {{"nodes/0/prefixes/-", "\"10.1.1.0/24\""}},
+     "nodes[0].prefixes[2]: 10.1.1.0/24 overlaps 10.1.1.0/24, nodes[0].prefixes[0]"},
+    {"prefix inside another, IPv6",
+     FAT_TREE_4,
+     {{"nodes/5/prefixes/1", "\"fd00:0:1:1:8000::/65\""}},
+     "nodes[5].prefixes[1]: fd00:0:1:1:8000::/65 overlaps fd00:0:1:1::/64, nodes[0].prefixes[1]"},
+    {"address of another host",
+     FAT_TREE_4,
+     {{"nodes/21/addrs/0", "\"10.1.1.2\""}},
+     "nodes[21].addrs[0]: 10.1.1.2 is also nodes[20].addrs[0]"},
+    {"address of another rack",
+     FAT_TREE_4,
+     {{"nodes/20/addrs/0", "\"10.1.2.9\""}},
+     "nodes[20].addrs[0]: 10.1.2.9 lies outside the prefixes of its rack, switch 1"},
+    {"address of no rack",
+     FAT_TREE_4,
+     {{"nodes/20/addrs/1", "\"::1\""}},
+     "nodes[20].addrs[1]: ::1 lies outside the prefixes of its rack, switch 1"},
+    {"host without link",
+     FAT_TREE_4,
+     {{"links/2", NULL}},
+     "nodes[20]: host 21 has 0 links, expected 1"},
+    {"host with two links",
+     FAT_TREE_4,
+     {{"links/-", "{\"source\":2,\"target\":21}"}},
+     "nodes[20]: host 21 has 2 links, expected 1"},
+    {"port used by rank",
+     FAT_TREE_4,
+     {{"links/0/source_port", "2"}},
+     "links[1].source_port: port 2 of switch 1 is also that of links[0]"},
+    {"port used twice at a target",
+     FAT_TREE_4,
+     {{"links/0/target_port", "7"}, {"links/4/target_port", "7"}},
+     "links[4].target_port: port 7 of switch 9 is also that of links[0]"},
+    {"switch cut off",
+     FAT_TREE_4,
+     {{"codec", NULL}, {"links/1", NULL}, {"links/0", NULL}},
+     "nodes[0]: switch 1 cannot be reached from switch 2"},
+    {"no switch", FAT_TREE_4, {{"nodes", "[]"}, {"links", "[]"}}, "nodes: there is no switch"},
+    {"leaf in a fat-tree",
+     FAT_TREE_4,
+     {{"nodes/0/role", "\"leaf\""}},
+     "nodes[0]: switch 1 is a leaf, which no fat-tree has"},
+    {"one core too few",
+     FAT_TREE_4,
+     {{"nodes/19/role", "\"agg\""}},
+     "nodes: 3 cores, expected the square of k/2 for an even k from 4 to 72"},
+    {"agg too many",
+     FAT_TREE_4,
+     {{"nodes/-", "{\"id\":99,\"role\":\"agg\",\"pod\":1}"},
+      {"links/-", "{\"source\":99,\"target\":1}"}},
+     "nodes: 9 switches of role agg and 4 cores, expected 8 for k = 4"},
+    {"link past a layer",
+     FAT_TREE_4,
+     {{"links/-", "{\"source\":1,\"target\":17}"}},
+     "links[48]: joins tor 1 and core 17, which no fat-tree does"},
+    {"link inside a layer",
+     FAT_TREE_4,
+     {{"links/-", "{\"source\":10,\"target\":9}"}},
+     "links[48]: joins agg 9 and agg 10, which no fat-tree does"},
+    {"pod out of range",
+     FAT_TREE_4,
+     {{"nodes/0/pod", "9"}},
+     "nodes[0]: tor 1 is in pod 9, expected 1 to 4"},
+    {"no pod",
+     FAT_TREE_4,
+     {{"nodes/9/pod", NULL}},
+     "nodes[9]: agg 10 is in pod 0, expected 1 to 4"},
+    {"pod of others",
+     FAT_TREE_4,
+     {{"nodes/2/pod", "1"}},
+     "nodes[2]: tor 3 is one too many in pod 1, expected 2"},
+    {"link into another pod",
+     FAT_TREE_4,
+     {{"links/0/target", "11"}},
+     "links[0]: joins tor 1 of pod 1 and agg 11 of pod 2, expected the same pod"},
+    {"link missing at a ToR",
+     FAT_TREE_4,
+     {{"links/0", NULL}},
+     "nodes[0]: tor 1 has 1 links to switches of role agg, expected 2"},
+    {"link missing at an agg",
+     FAT_TREE_4,
+     {{"links/0", NULL}},
+     "nodes[8]: agg 9 has 1 links to switches of role tor, expected 2"},
+    {"link missing at a core",
+     FAT_TREE_4,
+     {{"links/32", NULL}},
+     "nodes[16]: core 17 has 3 links to switches of role agg, expected 4"},
+    {"core with two links into a pod",
+     FAT_TREE_4,
+     {{"links/34/target", "17"}, {"links/36/target", "19"}},
+     "links[34]: core 17 has a second link into pod 1, to agg 10 besides agg 9, expected one into "
+     "each pod"},
+    {"core groups that differ by pod",
+     FAT_TREE_4,
+     {{"links/37/target", "19"}, {"links/38/target", "18"}},
+     "links[37]: agg 11 is linked with core 17 and core 19, which share no agg in pod 1"},
+    {"spine in a VL2",
+     VL2_4,
+     {{"nodes/8/role", "\"spine\""}},
+     "nodes[8]: switch 9 is a spine, which no VL2 has"},
+    {"odd number of aggs",
+     VL2_4,
+     {{"nodes/8/role", "\"agg\""}},
+     "nodes: 5 switches of role agg, expected an even k from 4 to 62"},
+    {"intermediate too many",
+     VL2_4,
+     {{"nodes/-", "{\"id\":99,\"role\":\"intermediate\"}"},
+      {"links/-", "{\"source\":99,\"target\":5}"}},
+     "nodes: 3 switches of role intermediate and 4 aggs, expected 2"},
+    {"ToR with one link",
+     VL2_4,
+     {{"links/0", NULL}},
+     "nodes[0]: tor 1 has 1 links to switches of role agg, expected 2"},
+    {"aggs that are no pair",
+     VL2_4,
+     {{"links/23/target", "7"}, {"links/44/target", "6"}},
+     "links[22]: tor 2 joins agg 5 and agg 7, but agg 5 is paired with agg 6"},
+    {"leaf-spine with a link missing",
+     LEAF_SPINE_3_2,
+     {{"links/0", NULL}},
+     "nodes[0]: leaf 1 has 1 links to switches of role spine, expected 2"},
+    {"leaves linked with each other",
+     LEAF_SPINE_3_2,
+     {{"links/-", "{\"source\":1,\"target\":2}"}},
+     "links[9]: joins leaf 1 and leaf 2, which no leaf-spine does"},
+    {"no spine",
+     LEAF_SPINE_3_2,
+     {{"nodes/4/role", "\"leaf\""}, {"nodes/3/role", "\"leaf\""}},
+     "nodes: 5 leaves and 0 spines, expected at least 2 and 1 with a product of at most 4094"},
+};
+
+/* ---- editing JSON */
+
+static json_t *base_document(int base)
+{
+    struct pd_topology *t = NULL;
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    int failed = base == FAT_TREE_4 ? pd_topology_fat_tree(4, &t, NULL)
+                 : base == VL2_4    ? pd_topology_vl2(4, &t, NULL)
+                                    : pd_topology_leaf_spine(3, 2, 1, &t, NULL);
+    assert_int_equal(failed, 0);
+    assert_int_equal(pd_topology_write(t, out), 0);
+    fclose(out);
+    pd_topology_free(t);
+    json_t *root = json_loadb(text, bytes, 0, NULL);
+    assert_non_null(root);
+    free(text);
+    return root;
+}
+
+static void apply(json_t *root, const struct edit *edit)
+{
+    char path[64];
+    json_t *at = root, *value = edit->value ? json_loads(edit->value, JSON_DECODE_ANY, NULL) : NULL;
+    assert_true(value || !edit->value);
+    snprintf(path, sizeof path, "%s", edit->path);
+    char *step = path, *slash;
+    for (; (slash = strchr(step, '/')); step = slash + 1) {
+        *slash = 0;
+        at = json_is_array(at) ? json_array_get(at, strtoul(step, NULL, 10))
+                               : json_object_get(at, step);
+        assert_non_null(at);
+    }
+    int failed;
+    if (json_is_object(at))
+        failed = value ? json_object_set_new(at, step, value) : json_object_del(at, step);
+    else if (!strcmp(step, "-"))
+        failed = json_array_append_new(at, value);
+    else if (value)
+        failed = json_array_set_new(at, strtoul(step, NULL, 10), value);
+    else
+        failed = json_array_remove(at, strtoul(step, NULL, 10));
+    assert_int_equal(failed, 0);
+}
+
+/* ---- checking */
+
+static char file_name[] = "/tmp/pd-topology-XXXXXX";
+
+static void write_file(const char *text)
+{
+    FILE *out = fopen(file_name, "w");
+    assert_non_null(out);
+    assert_true(fputs(text, out) >= 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+struct expected {
+    char finding[600];
+    bool found;
+    unsigned len;
+};
+
+static void compare(void *context, const char *finding)
+{
+    struct expected *expected = context;
+    expected->found |= !strcmp(expected->finding, finding);
+    expected->len++;
+}
+
+static void check_bad_file(const struct bad_file *bad)
+{
+    struct expected expected = {.len = 0};
+    struct pd_error error = {0}, read_error = {0};
+    struct pd_topology *t = NULL;
+    json_t *root = base_document(bad->base);
+    for (const struct edit *edit = bad->edits; edit->path; edit++)
+        apply(root, edit);
+    char *text = json_dumps(root, 0);
+    write_file(text);
+    snprintf(expected.finding, sizeof expected.finding, "%s: %s", file_name, bad->finding);
+    int code = pd_topology_check(file_name, compare, &expected, &error);
+    if (code != -PD_E_TOPOLOGY || !expected.found)
+        fail_msg("%s: code %d, expected `%s`, first of %u is `%s`", bad->what, code,
+                 expected.finding, expected.len, error.text);
+    assert_int_equal(pd_topology_read(file_name, &t, &read_error), -PD_E_TOPOLOGY);
+    assert_string_equal(read_error.text, error.text);
+    assert_null(t);
+    free(text);
+    json_decref(root);
+}
+
+static void each_spoiled_file_is_found_out(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_files / sizeof *bad_files; i++)
+        check_bad_file(&bad_files[i]);
+}
+
+static void all_findings_are_reported_up_to_the_limit(void **state)
+{
+    struct expected expected = {.finding = "149 more findings"};
+    struct pd_error error = {0};
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    fputs("{\"nodes\":[{\"id\":1,\"role\":\"tor\"}", out);
+    for (int i = 0; i < 249; i++)
+        fputs(",{\"id\":1,\"role\":\"tor\"}", out);
+    fputs("],\"links\":[]}", out);
+    fclose(out);
+    write_file(text);
+    assert_int_equal(pd_topology_check(file_name, compare, &expected, &error), -PD_E_TOPOLOGY);
+    assert_true(expected.found);
+    assert_int_equal(expected.len, 101);
+    assert_non_null(strstr(error.text, "(and 248 more findings)"));
+    free(text);
+}
+
+static void good_files_have_no_finding(void **state)
+{
+    struct expected expected = {.len = 0};
+    (void)state;
+    for (int base = FAT_TREE_4; base <= LEAF_SPINE_3_2; base++) {
+        json_t *root = base_document(base);
+        char *text = json_dumps(root, JSON_INDENT(2));
+        write_file(text);
+        assert_int_equal(pd_topology_check(file_name, compare, &expected, NULL), 0);
+        free(text);
+        json_decref(root);
+    }
+    assert_int_equal(expected.len, 0);
+}
+
+static int make_file(void **state)
+{
+    (void)state;
+    int file = mkstemp(file_name);
+    return file < 0 ? -1 : close(file);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(file_name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_spoiled_file_is_found_out),
+        cmocka_unit_test(all_findings_are_reported_up_to_the_limit),
+        cmocka_unit_test(good_files_have_no_finding),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
