@@ -74,12 +74,14 @@ void pd_table_init(struct pd_table *table, struct pd_region *region, struct pd_r
 }
 
 /* The pages of empty slots go back to the system and read as empty slots again; memory that is shared with another process
- * stays. What is small is kept: a quiet host will need it. */
+ * stays. What is small is kept: a quiet host will need it. All the room that the side has goes, not only what the generation
+ * took of it: half of a huge page would stay. */
 static void give_back(const struct pd_table *table, const struct pd_generation *side)
 {
-    size_t bytes = (size_t)side->len << pd_slot_bits(table->key_len);
-    if (bytes > KEPT_BYTES) {
-        (void)madvise(side->slots, bytes, MADV_DONTNEED);
+    unsigned bits = 64 - side->shift, unused = table->bits_max - bits;
+    if (pd_table_bytes(table->key_len, bits) > KEPT_BYTES) {
+        (void)madvise(side->slots, pd_table_bytes(table->key_len, bits + (unused & ~1U)),
+                      MADV_DONTNEED);
     }
 }
 
