@@ -84,6 +84,20 @@ int pd_tib_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *fi
     return snapshot->ops->scan(snapshot, filter, visit, context);
 }
 
+int pd_tib_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                 const struct pd_tib_grouping *grouping,
+                 int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                 void *context)
+{
+    return snapshot->ops->group ? snapshot->ops->group(snapshot, filter, grouping, visit, context)
+                                : -PD_E_UNSUPPORTED;
+}
+
+int pd_tib_token(struct pd_tib_snapshot *snapshot, char **ret_token)
+{
+    return snapshot->ops->token ? snapshot->ops->token(snapshot, ret_token) : -PD_E_UNSUPPORTED;
+}
+
 uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot)
 {
     return atomic_load_explicit(&snapshot->damaged, memory_order_relaxed);

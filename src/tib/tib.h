@@ -35,13 +35,44 @@ struct pd_tib_filter {
     const struct pd_path *path; /* this very path, or NULL */
     uint64_t from_us;           /* 0: open */
     uint64_t to_us;             /* UINT64_MAX: open */
+    const char
+        *since; /* only records committed after the snapshot that gave this token; NULL: all */
 };
 #define PD_TIB_FILTER_ALL   \
     {                       \
         .to_us = UINT64_MAX \
     }
 
+/* Leaves `since` aside: a record does not tell when it was committed. */
 bool pd_tib_filter_matches(const struct pd_tib_filter *filter, const struct pd_tib_record *record);
+
+/* What the records of one group have in common; other fields of its flow ID are 0, a path that is not common is NULL. */
+enum pd_tib_by {
+    PD_TIB_BY_RECORD, /* each record is its own group */
+    PD_TIB_BY_FLOW_PATH,
+    PD_TIB_BY_FLOW,
+    PD_TIB_BY_SOURCE, /* source address */
+    PD_TIB_BY_PATH
+};
+
+enum pd_tib_order {
+    PD_TIB_ORDER_NONE,
+    PD_TIB_ORDER_KEY, /* ascending by flow ID (IPv4 first; addresses, ports, protocol), path, stime, etime, bytes, pkts */
+    PD_TIB_ORDER_BYTES, /* largest first; equal ones by key */
+    PD_TIB_ORDER_PKTS
+};
+
+/* A group comes as one record: least stime, greatest etime, sums of bytes and packets. */
+struct pd_tib_grouping {
+    enum pd_tib_by by;
+    enum pd_tib_order order;
+    uint64_t top_len;      /* only the first so many in that order; 0: all */
+    uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
+    const struct pd_tib_record
+        *live; /* records to be counted in that are not in the store (those that match), or NULL */
+    size_t live_len;
+};
+#define PD_TIB_SUM_MAX ((UINT64_C(1) << 53) - 1) /* a sum that would be larger stays there */
 
 enum pd_tib_mode {
     PD_TIB_READ,
@@ -110,6 +141,14 @@ struct pd_tib_ops {
     int (*scan)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                 int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                 void *context);
+    /* Calls `visit` with batches of groups, in the order asked for; paths as in scan. NULL: done by scanning, in group.c. */
+    int (*group)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                 const struct pd_tib_grouping *grouping,
+                 int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                 void *context);
+    /* Text for `since` of later filters: no record comes twice or never. The caller frees it. Scans refuse one that this store did
+     * not give with -PD_E_VALUE. */
+    int (*token)(struct pd_tib_snapshot *snapshot, char **ret_token);
     /* Verifies every checksum; each damage is reported by place. 0 or -PD_E_CORRUPT. */
     int (*check)(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                  void *context);
@@ -140,6 +179,11 @@ void pd_tib_release(struct pd_tib_snapshot *snapshot); /* NULL is fine */
 int pd_tib_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                 int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                 void *context);
+int pd_tib_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                 const struct pd_tib_grouping *grouping,
+                 int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                 void *context);
+int pd_tib_token(struct pd_tib_snapshot *snapshot, char **ret_token);
 /* Damaged parts (segments, commits, blocks of paths) that scans of this snapshot could not read and left out: when it is
  * not 0 after a scan, the answer is not complete. */
 uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot);
