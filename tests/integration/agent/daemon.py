@@ -86,6 +86,20 @@ def set_up_network():
     return sender
 
 
+class NetworkTest(DaemonTest):
+    """in a network of its own; `sender` writes frames to its interface tx"""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.sender = set_up_network()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sender.close()
+        super().tearDownClass()
+
+
 def main():
     if os.geteuid():
         print("needs root: network namespaces, other users", file=sys.stderr)

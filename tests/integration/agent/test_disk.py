@@ -5,21 +5,15 @@ import os
 import subprocess
 import time
 
-from daemon import CLONE_NEWNS, START_US, DaemonTest, frame, main, set_up_network, unshare
+from daemon import CLONE_NEWNS, START_US, NetworkTest, frame, main, unshare
 
 
-class Disk(DaemonTest):
+class Disk(NetworkTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.sender = set_up_network()
         unshare(CLONE_NEWNS)
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sender.close()
-        super().tearDownClass()
 
     def balance(self, daemon, sent):
         """every record is stored or lost, every packet of a stored record is found"""

@@ -7,23 +7,13 @@ import signal
 import termios
 import time
 
-from daemon import START_US, DaemonTest, frame, main, set_up_network
+from daemon import START_US, NetworkTest, frame, main
 
 PATH = (1, 9, 17, 11, 3)
 ROUNDS, PKTS = 10, 200
 
 
-class End(DaemonTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.sender = set_up_network()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sender.close()
-        super().tearDownClass()
-
+class End(NetworkTest):
     def raw_frame(self, src_port=40000):
         return frame("10.1.1.2", "10.2.1.2", src_port, 80, b"x" * 72, self.tags(PATH))
 

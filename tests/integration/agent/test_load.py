@@ -4,23 +4,13 @@
 import threading
 import time
 
-from daemon import START_US, DaemonTest, frame, main, set_up_network
+from daemon import START_US, NetworkTest, frame, main
 
 PATHS = ((1, 9, 17, 11, 3), (1, 10, 19, 12, 3), (1, 9, 17, 13, 18, 11, 3))
 FLOWS, PKTS = 300, 30
 
 
-class Load(DaemonTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.sender = set_up_network()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sender.close()
-        super().tearDownClass()
-
+class Load(NetworkTest):
     def flows(self):
         """{source port: (path, frame)}"""
         tags = {path: self.tags(path) for path in PATHS}

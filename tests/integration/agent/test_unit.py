@@ -15,7 +15,7 @@ import sys
 import time
 import unittest
 
-from daemon import BIN, CLONE_NEWNS, DaemonTest, frame, main, program, set_up_network, unshare
+from daemon import BIN, CLONE_NEWNS, NetworkTest, frame, main, program, unshare
 
 UNIT = os.environ.get("PD_UNIT") or os.path.join(BIN, "../tests/integration/agent/pathdumpd.service")
 UID = 64123
@@ -65,21 +65,15 @@ class Judgement(unittest.TestCase):
             self.assertRegex(users.read(), r"(?m)^u pathdump ")
 
 
-class Work(DaemonTest):
+class Work(NetworkTest):
     """as the unit's user in the unit's world, on an interface, with the tags stripped"""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.sender = set_up_network()
         unshare(CLONE_NEWNS)
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
         subprocess.run(["mount", "-t", "proc", "-o", "hidepid=invisible,subset=pid", "proc", "/proc"], check=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sender.close()
-        super().tearDownClass()
 
     def launcher(self):
         """words in front of the daemon's that make the unit's world around it"""

@@ -184,6 +184,13 @@ void frame_build_bad(const struct frame_bad *bad, struct frame *ret_frame)
         }                                                                                 \
     }
 
+/* 64 KiB of payload behind a hop-by-hop header with room for the jumbo option. */
+#define JUMBO(name_)                                                             \
+    {                                                                            \
+        .name = name_, .flow = V6(6, 1), .extensions = {0}, .extensions_len = 1, \
+        .extension_units = 1, .payload_bytes = 65600,                            \
+    }
+
 const struct frame_spec frame_good[] = {
     {.name = "tcp", .flow = V4(6, 1), .tcp_flags = 0x12},
     {.name = "tcp-padded", .flow = V4(6, 1), .tcp_flags = 0x10, .padding_bytes = 6},
@@ -300,32 +307,17 @@ const struct frame_bad frame_bad[] = {
      {0, 0},
      2,
      .verdict = PD_PACKET_BAD_TOTAL_LEN},
-    {.spec = {.name = "v6-jumbo-too-small",
-              .flow = V6(6, 1),
-              .extensions = {0},
-              .extensions_len = 1,
-              .extension_units = 1,
-              .payload_bytes = 65600},
+    {.spec = JUMBO("v6-jumbo-too-small"),
      50,
      {0x00, 0x00, 0xff, 0xff},
      4,
      .verdict = PD_PACKET_BAD_TOTAL_LEN},
-    {.spec = {.name = "v6-jumbo-beyond-frame",
-              .flow = V6(6, 1),
-              .extensions = {0},
-              .extensions_len = 1,
-              .extension_units = 1,
-              .payload_bytes = 65600},
+    {.spec = JUMBO("v6-jumbo-beyond-frame"),
      50,
      {0xff, 0xff, 0xff, 0xff},
      4,
      .verdict = PD_PACKET_BAD_TOTAL_LEN},
-    {.spec = {.name = "v6-option-beyond-header",
-              .flow = V6(6, 1),
-              .extensions = {0},
-              .extensions_len = 1,
-              .extension_units = 1,
-              .payload_bytes = 65600},
+    {.spec = JUMBO("v6-option-beyond-header"),
      43,
      {0x01, 0xff},
      2,
