@@ -28,6 +28,7 @@ static void header_load(const uint8_t *bytes, struct pd_chunk_header *ret_header
         .max_time_us = le64toh(raw.max_time_us),
         .size_bytes = le32toh(raw.size_bytes),
         .encoding = le32toh(raw.encoding),
+        .zero = le32toh(raw.zero),
     };
     for (unsigned i = 0; i < PD_AXIS_COUNT; i++)
         ret_header->len[i] = le32toh(raw.len[i]);
@@ -37,7 +38,8 @@ static bool lens_hold(const uint32_t len[PD_AXIS_COUNT])
 {
     return len[PD_AXIS_ROWS] >= 1 && len[PD_AXIS_ROWS] <= PD_CHUNK_ROWS && len[PD_AXIS_RUNS] >= 1 &&
            len[PD_AXIS_RUNS] <= len[PD_AXIS_ROWS] && len[PD_AXIS_PREFIXES] >= 1 &&
-           len[PD_AXIS_PREFIXES] <= 2 * len[PD_AXIS_ROWS] &&
+           len[PD_AXIS_PREFIXES] <= 2 * len[PD_AXIS_ROWS] && len[PD_AXIS_COMMITS] >= 1 &&
+           len[PD_AXIS_COMMITS] <= len[PD_AXIS_ROWS] &&
            len[PD_AXIS_BLOOM] % PD_BLOOM_BLOCK_WORDS == 0 &&
            len[PD_AXIS_BLOOM] <= PD_CHUNK_ROWS / PD_BLOOM_ROWS_PER_BLOCK * PD_BLOOM_BLOCK_WORDS;
 }
@@ -49,9 +51,11 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
     struct pd_column_descriptor raw;
     memcpy(&raw, bytes + sizeof *header + id * sizeof raw, sizeof raw);
     uint64_t offset = le32toh(raw.offset_bytes), width = raw.width_bytes;
+    uint64_t stored = raw.stored_bytes[0] | (uint64_t)raw.stored_bytes[1] << 8 |
+                      (uint64_t)raw.stored_bytes[2] << 16;
     uint32_t len = header->len[axis_of[id]];
     if ((width & (width - 1)) != 0 || width > 8 || offset < PD_CHUNK_HEAD_BYTES ||
-        offset + width * len > header->size_bytes)
+        stored != width * len || offset + stored > header->size_bytes)
         return -PD_E_CORRUPT;
     *ret_column = (struct pd_column){bytes + offset, le64toh(raw.base), len, raw.width_bytes};
     return 0;
@@ -68,7 +72,7 @@ int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_
     if (chunk.header.version != PD_CHUNK_VERSION || chunk.header.encoding)
         return -PD_E_VERSION;
     if (chunk.header.columns != PD_COLUMN_COUNT || chunk.header.size_bytes != size_bytes ||
-        chunk.header.first_row != key || !lens_hold(chunk.header.len))
+        chunk.header.zero || chunk.header.first_row != key || !lens_hold(chunk.header.len))
         return -PD_E_CORRUPT;
     for (unsigned id = 0; id < PD_COLUMN_COUNT; id++)
         if (column_open(bytes, &chunk.header, id, &chunk.columns[id]))
@@ -100,13 +104,23 @@ static bool runs_hold(const struct pd_chunk *chunk)
     return next == chunk->header.len[PD_AXIS_ROWS];
 }
 
+/* Commits begin with the chunk's first record and are in order. */
+static bool commits_hold(const struct pd_chunk *chunk)
+{
+    const struct pd_column *first = &chunk->columns[PD_COLUMN_COMMIT_ROW];
+    bool holds = pd_column_get(first, 0) == chunk->header.first_row;
+    for (size_t i = 1; i < first->len; i++)
+        holds &= pd_column_get(first, i - 1) < pd_column_get(first, i);
+    return holds && column_below(&chunk->columns[PD_COLUMN_COMMIT], first->len);
+}
+
 int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len)
 {
     const struct pd_chunk_header *header = &chunk->header;
     uint64_t xxh3 = XXH3_64bits_withSeed(chunk->bytes + HASHED_FROM,
                                          header->size_bytes - HASHED_FROM, header->first_row);
     uint32_t prefixes = header->len[PD_AXIS_PREFIXES];
-    if (xxh3 != header->xxh3 || !runs_hold(chunk) ||
+    if (xxh3 != header->xxh3 || !runs_hold(chunk) || !commits_hold(chunk) ||
         !column_below(&chunk->columns[PD_COLUMN_SRC_PREFIX], prefixes) ||
         !column_below(&chunk->columns[PD_COLUMN_DST_PREFIX], prefixes) ||
         !column_below(&chunk->columns[PD_COLUMN_RUN_PATH], paths_len))
@@ -151,7 +165,7 @@ void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows)
         struct pd_row *row = &ret_rows[i];
         pd_chunk_flow(chunk, i, &row->flow);
         row->path = (uint32_t)pd_column_get(&columns[PD_COLUMN_RUN_PATH], run);
-        row->zero = 0;
+        row->commit = (uint32_t)pd_column_get(&columns[PD_COLUMN_COMMIT], i);
         row->stime_us = pd_column_get(&columns[PD_COLUMN_STIME], i);
         row->etime_us = row->stime_us + pd_column_get(&columns[PD_COLUMN_DURATION], i);
         row->bytes = pd_column_get(&columns[PD_COLUMN_BYTES], i);
@@ -170,4 +184,18 @@ bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash)
         if (!(pd_column_get(bloom, first + probe) & pd_bloom_bit(flow_hash, probe)))
             return false;
     return true;
+}
+
+size_t pd_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row)
+{
+    const struct pd_column *first = &chunk->columns[PD_COLUMN_COMMIT_ROW];
+    size_t low = 0, high = first->len;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (pd_column_get(first, mid) < since_row)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
 }

@@ -22,32 +22,45 @@
  * An address is ⟨prefix code, lower half⟩: the upper 64 bits (IPv6) and the family stand once in the chunk's table of
  * prefixes. IPv4 has upper half 0 and the 32-bit address as lower half, so both families share the columns.
  *
+ * Commits: each row has the number of its commit within the chunk, and a table says which record was each commit's first. A
+ * token of an earlier snapshot stands between two commits, so the rows behind it are those with a commit number from some
+ * one on, however the rows are sorted.
+ *
  * Thread safety: a chunk is immutable; struct pd_chunk is a view of bytes that the caller keeps. */
 
 #define PD_CHUNK_ROWS           65536u /* rows of a full segment, and the most that any chunk holds */
 #define PD_CHUNK_MAGIC          0x47534450u /* "PDSG" */
-#define PD_CHUNK_VERSION        1u
-#define PD_BLOOM_BLOCK_WORDS    8u /* a block is one cache line */
-#define PD_BLOOM_ROWS_PER_BLOCK 64u
+#define PD_CHUNK_VERSION        2u
+#define PD_BLOOM_BLOCK_WORDS    8u  /* a block is one cache line */
+#define PD_BLOOM_ROWS_PER_BLOCK 32u /* 16 bits a row: about 0.1 % of unknown flows pass */
 
-enum pd_chunk_axis { PD_AXIS_ROWS, PD_AXIS_RUNS, PD_AXIS_PREFIXES, PD_AXIS_BLOOM, PD_AXIS_COUNT };
+enum pd_chunk_axis {
+    PD_AXIS_ROWS,
+    PD_AXIS_RUNS,
+    PD_AXIS_PREFIXES,
+    PD_AXIS_COMMITS,
+    PD_AXIS_BLOOM,
+    PD_AXIS_COUNT
+};
 
-#define PD_CHUNK_COLUMNS(X)                                      \
-    X(SRC_PREFIX, ROWS) /* index into the prefixes */            \
-    X(SRC_LOW, ROWS)                                             \
-    X(DST_PREFIX, ROWS)                                          \
-    X(DST_LOW, ROWS)                                             \
-    X(SRC_PORT, ROWS)                                            \
-    X(DST_PORT, ROWS)                                            \
-    X(PROTOCOL, ROWS)                                            \
-    X(STIME, ROWS)    /* microseconds */                         \
-    X(DURATION, ROWS) /* etime - stime, modulo 2^64 */           \
-    X(BYTES, ROWS)                                               \
-    X(PKTS, ROWS)                                                \
-    X(RUN_PATH, RUNS)          /* path ID of a run of rows */    \
-    X(RUN_LAST, RUNS)          /* index of its last row */       \
-    X(PREFIX_UPPER, PREFIXES)  /* upper 64 bits of an address */ \
-    X(PREFIX_FAMILY, PREFIXES) /* 4 or 6 */                      \
+#define PD_CHUNK_COLUMNS(X)                                            \
+    X(SRC_PREFIX, ROWS) /* index into the prefixes */                  \
+    X(SRC_LOW, ROWS)                                                   \
+    X(DST_PREFIX, ROWS)                                                \
+    X(DST_LOW, ROWS)                                                   \
+    X(SRC_PORT, ROWS)                                                  \
+    X(DST_PORT, ROWS)                                                  \
+    X(PROTOCOL, ROWS)                                                  \
+    X(STIME, ROWS)    /* microseconds */                               \
+    X(DURATION, ROWS) /* etime - stime, modulo 2^64 */                 \
+    X(BYTES, ROWS)                                                     \
+    X(PKTS, ROWS)                                                      \
+    X(COMMIT, ROWS)            /* index into the commits */            \
+    X(RUN_PATH, RUNS)          /* path ID of a run of rows */          \
+    X(RUN_LAST, RUNS)          /* index of its last row */             \
+    X(PREFIX_UPPER, PREFIXES)  /* upper 64 bits of an address */       \
+    X(PREFIX_FAMILY, PREFIXES) /* 4 or 6 */                            \
+    X(COMMIT_ROW, COMMITS)     /* number of a commit's first record */ \
     X(BLOOM, BLOOM)
 
 enum pd_chunk_column {
@@ -64,21 +77,24 @@ struct pd_chunk_header {
     uint16_t columns;   /* PD_COLUMN_COUNT */
     uint64_t xxh3;      /* XXH3-64 of all bytes behind this field, seed first_row */
     uint64_t first_row; /* number of its earliest record since the store was made; the key */
-    uint32_t len[PD_AXIS_COUNT]; /* rows, runs, prefixes, words of the Bloom filter */
+    uint32_t len[PD_AXIS_COUNT]; /* rows, runs, prefixes, commits, words of the Bloom filter */
+    uint32_t encoding;           /* 0: plain */
     uint64_t min_time_us;        /* least stime (or etime) of a row */
     uint64_t max_time_us;        /* greatest etime (or stime) */
     uint32_t size_bytes;         /* of the whole chunk */
-    uint32_t encoding;           /* 0: plain */
+    uint32_t zero;
 };
-_Static_assert(sizeof(struct pd_chunk_header) == 64, "docs/formats/tib.md");
+_Static_assert(sizeof(struct pd_chunk_header) == 72, "docs/formats/tib.md");
 _Static_assert(offsetof(struct pd_chunk_header, first_row) == 16, "docs/formats/tib.md");
-_Static_assert(offsetof(struct pd_chunk_header, min_time_us) == 40, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, encoding) == 44, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, min_time_us) == 48, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, size_bytes) == 64, "docs/formats/tib.md");
 
 struct pd_column_descriptor {
     uint64_t base;
-    uint32_t offset_bytes; /* from the chunk's start */
-    uint8_t width_bytes;   /* 0, 1, 2, 4 or 8 */
-    uint8_t zero[3];
+    uint32_t offset_bytes;   /* from the chunk's start */
+    uint8_t width_bytes;     /* 0, 1, 2, 4 or 8 */
+    uint8_t stored_bytes[3]; /* the room it takes, a number of 24 bits */
 };
 _Static_assert(sizeof(struct pd_column_descriptor) == 16, "docs/formats/tib.md");
 
@@ -103,7 +119,7 @@ struct pd_chunk {
 struct pd_row {
     struct pd_flow_id flow;
     uint32_t path;
-    uint32_t zero;
+    uint32_t commit; /* index of its commit within the chunk */
     uint64_t stime_us;
     uint64_t etime_us;
     uint64_t bytes;
@@ -143,9 +159,22 @@ void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *
 /* All rows of a verified chunk, in its order. `ret_rows` has room for header.len[PD_AXIS_ROWS]. */
 void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows);
 
-/* Encodes 1 … PD_CHUNK_ROWS rows. The caller frees *ret_bytes. 0 or -ENOMEM. */
-int pd_chunk_encode(const struct pd_row *rows, size_t len, struct pd_paths *paths,
-                    uint64_t first_row, bool with_bloom, void **ret_bytes, size_t *ret_size_bytes);
+/* What becomes a chunk. */
+struct pd_chunk_input {
+    const struct pd_row *rows;
+    size_t len;              /* 1 … PD_CHUNK_ROWS */
+    const uint64_t *commits; /* numbers of the commits' first records, ascending; none is empty */
+    size_t commits_len;
+    bool with_bloom;
+};
+
+/* The number of its first record is commits[0]. The caller frees *ret_bytes. 0 or -ENOMEM. */
+int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, void **ret_bytes,
+                    size_t *ret_size_bytes);
+
+/* Index of the first commit of a verified chunk that is not before record `since_row`; header.len[PD_AXIS_COMMITS] when
+ * all are before it. The rows stored since then are those with COMMIT from that index on. */
+size_t pd_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row);
 
 /* False when no row of the chunk has this flow ID (as pd_flow_id_hash gives it). */
 bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash);

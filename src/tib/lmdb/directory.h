@@ -20,6 +20,7 @@ struct pd_directory_entry {
     const void *at; /* identity only, never read through */
     size_t size_bytes;
     uint64_t min_time_us, max_time_us;
+    uint64_t last_commit_row; /* number of the first record of its last commit */
     uint32_t rows;
     int error; /* 0: verified; else what is wrong, and the times are not known */
 };

@@ -16,6 +16,7 @@ struct prefix {
 
 /* Everything that lives while one chunk is encoded; freed by encoder_done at any point. */
 struct encoder {
+    const struct pd_chunk_input *input;
     const struct pd_row *rows;
     size_t len;
     uint32_t *order;    /* rows in the chunk's order */
@@ -47,12 +48,14 @@ static void encoder_done(struct encoder *e)
     free(e->bytes);
 }
 
-static int encoder_init(struct encoder *e, const struct pd_row *rows, size_t len)
+static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
 {
+    size_t len = input->len;
     size_t slots = 16;
     while (slots < 4 * len)
         slots *= 2;
-    *e = (struct encoder){.rows = rows, .len = len, .prefix_mask = (uint32_t)slots - 1};
+    *e = (struct encoder){
+        .input = input, .rows = input->rows, .len = len, .prefix_mask = (uint32_t)slots - 1};
     e->order = malloc(len * sizeof *e->order);
     e->src_code = malloc(len * sizeof *e->src_code);
     e->dst_code = malloc(len * sizeof *e->dst_code);
@@ -60,7 +63,7 @@ static int encoder_init(struct encoder *e, const struct pd_row *rows, size_t len
     e->prefix_slots = calloc(slots, sizeof *e->prefix_slots);
     e->run_path = malloc(len * sizeof *e->run_path);
     e->run_last = malloc(len * sizeof *e->run_last);
-    /* Also holds the Bloom filter, which has at least one block of 8 words. */
+    /* Also holds the Bloom filter, which has fewer words than there are rows, but at least one block. */
     e->values = malloc((2 * len + PD_BLOOM_BLOCK_WORDS) * sizeof *e->values);
     e->bytes = malloc(PD_CHUNK_HEAD_BYTES);
     e->size_bytes = PD_CHUNK_HEAD_BYTES;
@@ -164,7 +167,7 @@ static int column_put(struct encoder *e, enum pd_chunk_column id, size_t len)
     }
     uint64_t base = len ? min : 0;
     unsigned width_bytes = len ? width_for(max - min) : 0;
-    size_t size_bytes = e->size_bytes + (len * width_bytes + 7) / 8 * 8;
+    size_t stored = len * width_bytes, size_bytes = e->size_bytes + (stored + 7) / 8 * 8;
     uint8_t *grown = realloc(e->bytes, size_bytes);
     if (!grown)
         return -ENOMEM;
@@ -174,6 +177,7 @@ static int column_put(struct encoder *e, enum pd_chunk_column id, size_t len)
         .base = htole64(base),
         .offset_bytes = htole32((uint32_t)e->size_bytes),
         .width_bytes = (uint8_t)width_bytes,
+        .stored_bytes = {(uint8_t)stored, (uint8_t)(stored >> 8), (uint8_t)(stored >> 16)},
     };
     e->bytes = grown;
     e->size_bytes = size_bytes;
@@ -199,13 +203,14 @@ static uint64_t row_value(const struct encoder *e, enum pd_chunk_column id, uint
     case PD_COLUMN_STIME: return row->stime_us;
     case PD_COLUMN_DURATION: return row->etime_us - row->stime_us;
     case PD_COLUMN_BYTES: return row->bytes;
-    default: return row->pkts;
+    case PD_COLUMN_PKTS: return row->pkts;
+    default: return row->commit;
     }
 }
 
 static int rows_put(struct encoder *e)
 {
-    for (enum pd_chunk_column id = PD_COLUMN_SRC_PREFIX; id <= PD_COLUMN_PKTS; id++) {
+    for (enum pd_chunk_column id = PD_COLUMN_SRC_PREFIX; id <= PD_COLUMN_COMMIT; id++) {
         for (size_t i = 0; i < e->len; i++)
             e->values[i] = row_value(e, id, e->order[i]);
         if (column_put(e, id, e->len))
@@ -227,7 +232,10 @@ static int dictionaries_put(struct encoder *e)
     err = err ? err : column_put(e, PD_COLUMN_PREFIX_UPPER, e->prefixes_len);
     for (uint32_t i = 0; i < e->prefixes_len; i++)
         e->values[i] = e->prefixes[i].family;
-    return err ? err : column_put(e, PD_COLUMN_PREFIX_FAMILY, e->prefixes_len);
+    err = err ? err : column_put(e, PD_COLUMN_PREFIX_FAMILY, e->prefixes_len);
+    for (size_t i = 0; i < e->input->commits_len; i++)
+        e->values[i] = e->input->commits[i];
+    return err ? err : column_put(e, PD_COLUMN_COMMIT_ROW, e->input->commits_len);
 }
 
 static int bloom_put(struct encoder *e, size_t words)
@@ -243,8 +251,9 @@ static int bloom_put(struct encoder *e, size_t words)
     return column_put(e, PD_COLUMN_BLOOM, words);
 }
 
-static void head_put(struct encoder *e, uint64_t first_row, size_t bloom_words)
+static void head_put(struct encoder *e, size_t bloom_words)
 {
+    uint64_t first_row = e->input->commits[0];
     uint64_t min = UINT64_MAX, max = 0;
     for (size_t i = 0; i < e->len; i++) {
         const struct pd_row *row = &e->rows[i];
@@ -260,7 +269,7 @@ static void head_put(struct encoder *e, uint64_t first_row, size_t bloom_words)
         .columns = htole16(PD_COLUMN_COUNT),
         .first_row = htole64(first_row),
         .len = {htole32((uint32_t)e->len), htole32(e->runs_len), htole32(e->prefixes_len),
-                htole32((uint32_t)bloom_words)},
+                htole32((uint32_t)e->input->commits_len), htole32((uint32_t)bloom_words)},
         .min_time_us = htole64(min),
         .max_time_us = htole64(max),
         .size_bytes = htole32((uint32_t)e->size_bytes),
@@ -272,14 +281,14 @@ static void head_put(struct encoder *e, uint64_t first_row, size_t bloom_words)
     memcpy(e->bytes, &header, sizeof header);
 }
 
-int pd_chunk_encode(const struct pd_row *rows, size_t len, struct pd_paths *paths,
-                    uint64_t first_row, bool with_bloom, void **ret_bytes, size_t *ret_size_bytes)
+int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, void **ret_bytes,
+                    size_t *ret_size_bytes)
 {
     struct encoder e;
-    size_t words = with_bloom ? (len + PD_BLOOM_ROWS_PER_BLOCK - 1) / PD_BLOOM_ROWS_PER_BLOCK *
-                                    PD_BLOOM_BLOCK_WORDS
-                              : 0;
-    int err = encoder_init(&e, rows, len);
+    size_t words = input->with_bloom ? (input->len + PD_BLOOM_ROWS_PER_BLOCK - 1) /
+                                           PD_BLOOM_ROWS_PER_BLOCK * PD_BLOOM_BLOCK_WORDS
+                                     : 0;
+    int err = encoder_init(&e, input);
     if (err)
         goto out;
     prefixes_build(&e);
@@ -289,7 +298,7 @@ int pd_chunk_encode(const struct pd_row *rows, size_t len, struct pd_paths *path
     err = err ? err : bloom_put(&e, words);
     if (err)
         goto out;
-    head_put(&e, first_row, words);
+    head_put(&e, words);
     *ret_bytes = e.bytes;
     *ret_size_bytes = e.size_bytes;
     e.bytes = NULL;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -92,17 +93,22 @@ int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta
     int err = pd_lmdb_error(mdb_get(txn, store->meta_db, &key, &value));
     if (err)
         return err;
-    if (value.mv_size != sizeof raw)
+    /* Other versions may have other sizes. */
+    if (value.mv_size < offsetof(struct pd_store_meta, next_row))
+        return -PD_E_CORRUPT;
+    memcpy(&raw, value.mv_data, offsetof(struct pd_store_meta, next_row));
+    if (le32toh(raw.magic) == PD_STORE_MAGIC && le32toh(raw.version) != PD_STORE_VERSION)
+        return -PD_E_VERSION;
+    if (le32toh(raw.magic) != PD_STORE_MAGIC || value.mv_size != sizeof raw)
         return -PD_E_CORRUPT;
     memcpy(&raw, value.mv_data, sizeof raw);
-    if (le32toh(raw.magic) != PD_STORE_MAGIC || le64toh(raw.xxh3) != meta_hash(&raw))
+    if (le64toh(raw.xxh3) != meta_hash(&raw))
         return -PD_E_CORRUPT;
-    if (le32toh(raw.version) != PD_STORE_VERSION)
-        return -PD_E_VERSION;
     *ret_meta = (struct pd_store_meta){
         .next_row = le64toh(raw.next_row),
         .expired = le64toh(raw.expired),
         .paths = le32toh(raw.paths),
+        .identity = le64toh(raw.identity),
     };
     return ret_meta->paths <= PD_PATHS_MAX ? 0 : -PD_E_CORRUPT;
 }
@@ -115,6 +121,7 @@ int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_stor
         .next_row = htole64(meta->next_row),
         .expired = htole64(meta->expired),
         .paths = htole32(meta->paths),
+        .identity = htole64(meta->identity),
     };
     raw.xxh3 = htole64(meta_hash(&raw));
     MDB_val key = meta_key, value = {sizeof raw, &raw};
@@ -144,6 +151,9 @@ static int env_new(struct pd_store *store, uint64_t map_bytes)
 static int store_build(struct pd_store *store, const char *new_file, uint64_t map_bytes)
 {
     MDB_txn *txn;
+    struct pd_store_meta meta = {0};
+    if (getrandom(&meta.identity, sizeof meta.identity, 0) != sizeof meta.identity)
+        return -EIO;
     int err = pd_lmdb_error(env_new(store, map_bytes));
     err = err ? err
               : pd_lmdb_error(
@@ -152,7 +162,7 @@ static int store_build(struct pd_store *store, const char *new_file, uint64_t ma
     if (err)
         goto out;
     err = pd_lmdb_error(databases_open(store, txn, MDB_CREATE));
-    err = err ? err : pd_store_meta_put(store, txn, &(struct pd_store_meta){0});
+    err = err ? err : pd_store_meta_put(store, txn, &meta);
     if (err)
         mdb_txn_abort(txn);
     else

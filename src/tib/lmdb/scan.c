@@ -26,6 +26,7 @@ struct scan {
     uint32_t paths_len;
     bool whole_flow; /* the filter has all fields of a flow ID */
     uint64_t flow_hash;
+    uint64_t since_row; /* records before this one do not count */
     /* of the chunk at hand */
     const struct pd_chunk *chunk;
     struct predicate predicates[PREDICATES_MAX];
@@ -100,13 +101,20 @@ static bool want_times(struct scan *scan)
     return filter->to_us >= header->max_time_us || want(scan, PD_COLUMN_STIME, 0, filter->to_us);
 }
 
+static bool want_since(struct scan *scan)
+{
+    size_t first = pd_chunk_commits_before(scan->chunk, scan->since_row);
+    return first < scan->chunk->header.len[PD_AXIS_COMMITS] &&
+           want(scan, PD_COLUMN_COMMIT, first, UINT64_MAX);
+}
+
 /* What a row of this chunk must pass; false when none can. */
 static bool plan(struct scan *scan)
 {
     scan->predicates_len = 0;
     if (scan->whole_flow && !pd_chunk_may_have(scan->chunk, scan->flow_hash))
         return false;
-    return want_times(scan) && want_flow(scan);
+    return want_since(scan) && want_times(scan) && want_flow(scan);
 }
 
 /* ---- narrowing ---- */
@@ -243,7 +251,7 @@ static int scan_chunk(struct scan *scan, const struct pd_chunk *chunk)
 static bool prunable(const struct scan *scan, const struct pd_directory_entry *entry)
 {
     return entry->error || entry->min_time_us > scan->filter->to_us ||
-           entry->max_time_us < scan->filter->from_us;
+           entry->max_time_us < scan->filter->from_us || entry->last_commit_row < scan->since_row;
 }
 
 static int scan_value(struct scan *scan, const MDB_val *key, const MDB_val *value)
@@ -313,8 +321,10 @@ int pd_store_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter *filt
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
     struct scan *scan;
     bool none;
-    if (!snapshot->txn)
-        return 0;
+    uint64_t since_row;
+    int err = pd_store_since(snapshot, filter->since, &since_row);
+    if (err || !snapshot->txn)
+        return err;
     scan = calloc(1, sizeof *scan);
     if (!scan)
         return -ENOMEM;
@@ -322,11 +332,12 @@ int pd_store_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter *filt
     scan->filter = filter;
     scan->visit = visit;
     scan->context = context;
+    scan->since_row = since_row;
     scan->whole_flow = filter->flow.fields == PD_FLOW_ALL;
     scan->flow_hash = scan->whole_flow ? pd_flow_id_hash(&filter->flow.id) : 0;
     if (pd_paths_damaged(snapshot->store->paths))
         damage(scan);
-    int err = paths_plan(scan, &none);
+    err = paths_plan(scan, &none);
     if (!err && !none) {
         err = scan_db(scan, snapshot->store->segment_db);
         err = err ? err : scan_db(scan, snapshot->store->tail_db);

@@ -7,52 +7,83 @@
 #include "base/error.h"
 #include "tib/lmdb/store.h"
 
-/* Reads the tail's rows behind `rows` and removes their chunks. A damaged chunk stays where it is: it goes on making
+/* Rows of the tail, in the order of their commits, and then some more. */
+struct gathered {
+    struct pd_row *rows;
+    uint64_t *commits;
+    size_t len, commits_len;
+};
+
+static void gather_chunk(struct gathered *gathered, const struct pd_chunk *chunk)
+{
+    size_t rows_len = chunk->header.len[PD_AXIS_ROWS];
+    struct pd_row *rows = gathered->rows + gathered->len;
+    pd_chunk_rows(chunk, rows);
+    for (size_t i = 0; i < rows_len; i++)
+        rows[i].commit += (uint32_t)gathered->commits_len;
+    for (size_t i = 0; i < chunk->header.len[PD_AXIS_COMMITS]; i++)
+        gathered->commits[gathered->commits_len++] =
+            pd_column_get(&chunk->columns[PD_COLUMN_COMMIT_ROW], i);
+    gathered->len += rows_len;
+}
+
+/* Reads the tail's rows and removes their chunks. A damaged chunk stays where it is: it goes on making
  * answers incomplete, which is the truth, until retention takes it. */
-static int tail_take(struct pd_store *store, MDB_cursor *cursor, struct pd_row *rows,
-                     size_t *ret_len, uint64_t *ret_first_row)
+static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gathered *gathered)
 {
     MDB_val key, value;
-    size_t len = 0;
     int result;
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
         if (pd_store_chunk(store, &key, &value, &chunk))
             continue;
-        if (len + chunk.header.len[PD_AXIS_ROWS] > PD_CHUNK_ROWS)
+        if (gathered->len + chunk.header.len[PD_AXIS_ROWS] > store->writer.tail_rows)
             return -PD_E_CORRUPT; /* more than the writer has counted: another process wrote */
-        if (!len)
-            *ret_first_row = chunk.header.first_row;
-        pd_chunk_rows(&chunk, rows + len);
-        len += chunk.header.len[PD_AXIS_ROWS];
+        gather_chunk(gathered, &chunk);
         result = mdb_cursor_del(cursor, 0);
         if (result)
             break;
     }
-    *ret_len = len;
     return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+}
+
+static void gather_extra(struct gathered *gathered, const struct pd_row *extra, size_t extra_len,
+                         uint64_t extra_first_row)
+{
+    if (!extra_len)
+        return;
+    struct pd_row *rows = gathered->rows + gathered->len;
+    memcpy(rows, extra, extra_len * sizeof *rows);
+    for (size_t i = 0; i < extra_len; i++)
+        rows[i].commit = (uint32_t)gathered->commits_len;
+    gathered->commits[gathered->commits_len++] = extra_first_row;
+    gathered->len += extra_len;
 }
 
 int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
                   size_t extra_len, uint64_t extra_first_row)
 {
     MDB_cursor *cursor = NULL;
-    size_t len = 0;
-    uint64_t first_row = extra_first_row;
-    struct pd_row *rows = malloc((store->writer.tail_rows + extra_len) * sizeof *rows);
-    int err = rows ? pd_lmdb_error(mdb_cursor_open(txn, store->tail_db, &cursor)) : -ENOMEM;
+    size_t room = store->writer.tail_rows + extra_len;
+    struct gathered gathered = {.rows = malloc(room * sizeof *gathered.rows),
+                                .commits = malloc(room * sizeof *gathered.commits)};
+    int err = gathered.rows && gathered.commits ? 0 : -ENOMEM;
+    err = err ? err : pd_lmdb_error(mdb_cursor_open(txn, store->tail_db, &cursor));
+    err = err ? err : gather_tail(store, cursor, &gathered);
     if (err)
         goto out;
-    err = tail_take(store, cursor, rows, &len, &first_row);
-    if (err)
-        goto out;
-    if (extra_len)
-        memcpy(rows + len, extra, extra_len * sizeof *rows);
-    err = pd_store_chunk_put(store, txn, store->segment_db, rows, len + extra_len, first_row);
+    gather_extra(&gathered, extra, extra_len, extra_first_row);
+    err = pd_store_chunk_put(store, txn, store->segment_db,
+                             &(struct pd_chunk_input){.rows = gathered.rows,
+                                                      .len = gathered.len,
+                                                      .commits = gathered.commits,
+                                                      .commits_len = gathered.commits_len,
+                                                      .with_bloom = true});
 out:
     if (cursor)
         mdb_cursor_close(cursor);
-    free(rows);
+    free(gathered.rows);
+    free(gathered.commits);
     malloc_trim(
         0); /* megabytes, once in 65,536 records or an hour: an idle daemon shall not keep them */
     return err;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The LMDB backend's snapshots: read transactions that are renewed per query, the store's numbers, and the whole check. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "tib/lmdb/store.h"
+
+#define TOKEN_BYTES 40u
 
 /* A writer of another process has made the map larger: possible only while none of ours is in use. */
 static int map_adopt(struct pd_store *store)
@@ -102,6 +105,39 @@ void pd_store_release(struct pd_tib_snapshot *head)
     free(snapshot);
 }
 
+/* ---- tokens: IDENTITY-RECORD, where the store stood ---- */
+
+int pd_store_token(struct pd_tib_snapshot *head, char **ret_token)
+{
+    const struct pd_store_snapshot *snapshot = (const struct pd_store_snapshot *)head;
+    char *token = malloc(TOKEN_BYTES);
+    if (!token)
+        return -ENOMEM;
+    snprintf(token, TOKEN_BYTES, "%016" PRIx64 "-%" PRIu64, snapshot->meta.identity,
+             snapshot->meta.next_row);
+    *ret_token = token;
+    return 0;
+}
+
+int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, uint64_t *ret_row)
+{
+    char again[TOKEN_BYTES];
+    uint64_t identity = 0, row = 0;
+    if (since) {
+        if (sscanf(since, "%16" SCNx64 "-%" SCNu64, &identity, &row) != 2)
+            return -PD_E_VALUE;
+        snprintf(again, sizeof again, "%016" PRIx64 "-%" PRIu64, identity, row);
+        /* Identity 0: a directory where no store was made yet. */
+        if (strcmp(again, since) != 0 || row > snapshot->meta.next_row ||
+            (identity ? identity != snapshot->meta.identity : row))
+            return -PD_E_VALUE;
+    }
+    *ret_row = row;
+    return 0;
+}
+
+/* ---- chunks ---- */
+
 static int chunk_verified(struct pd_store *store, uint64_t key, const MDB_val *value,
                           struct pd_chunk *ret_chunk)
 {
@@ -118,6 +154,8 @@ static int verify_and_note(struct pd_store *store, uint64_t key, const MDB_val *
     if (!entry.error) {
         entry.min_time_us = ret_chunk->header.min_time_us;
         entry.max_time_us = ret_chunk->header.max_time_us;
+        entry.last_commit_row = pd_column_get(&ret_chunk->columns[PD_COLUMN_COMMIT_ROW],
+                                              ret_chunk->header.len[PD_AXIS_COMMITS] - 1);
         entry.rows = ret_chunk->header.len[PD_AXIS_ROWS];
     }
     pd_directory_put(store->directory, &entry);

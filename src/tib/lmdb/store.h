@@ -31,10 +31,11 @@ struct pd_store_meta {
     uint64_t expired;  /* records ever removed by retention */
     uint32_t paths;    /* IDs given */
     uint32_t zero;
+    uint64_t identity; /* random, of this store alone: tokens carry it */
 };
-_Static_assert(sizeof(struct pd_store_meta) == 40, "docs/formats/tib.md");
+_Static_assert(sizeof(struct pd_store_meta) == 48, "docs/formats/tib.md");
 #define PD_STORE_MAGIC   0x42544450u /* "PDTB" */
-#define PD_STORE_VERSION 1u
+#define PD_STORE_VERSION 2u
 
 struct pd_store_counters {
 #define X(name, text) uint64_t name;
@@ -140,8 +141,8 @@ int pd_store_commit(struct pd_tib *tib);
 int pd_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value);
 int pd_store_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value);
 bool pd_store_near_full(struct pd_store *store, MDB_txn *txn);
-int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db, const struct pd_row *rows,
-                       size_t len, uint64_t first_row);
+int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
+                       const struct pd_chunk_input *input);
 
 /* seal.c: one segment of all undamaged tail rows and `extra` more (numbered from `extra_first_row` on); drops the tail. */
 int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
@@ -157,6 +158,9 @@ void pd_store_release(struct pd_tib_snapshot *snapshot);
 int pd_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat);
 int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                    void *context);
+int pd_store_token(struct pd_tib_snapshot *snapshot, char **ret_token);
+/* Number of the first record that was not there when `since` was given; 0 for NULL. -PD_E_VALUE: not a token of this store. */
+int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, uint64_t *ret_row);
 int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes);
 
 /* scan.c */

@@ -103,13 +103,12 @@ int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, siz
     return err;
 }
 
-int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db, const struct pd_row *rows,
-                       size_t len, uint64_t first_row)
+int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
+                       const struct pd_chunk_input *input)
 {
     struct pd_store_key number;
-    MDB_val key = pd_store_key_val(&number, first_row), value;
-    int err = pd_chunk_encode(rows, len, store->paths, first_row, db == store->segment_db,
-                              &value.mv_data, &value.mv_size);
+    MDB_val key = pd_store_key_val(&number, input->commits[0]), value;
+    int err = pd_chunk_encode(input, store->paths, &value.mv_data, &value.mv_size);
     if (err)
         return err;
     err = pd_lmdb_error(mdb_put(txn, db, &key, &value, MDB_NOOVERWRITE));
@@ -153,9 +152,13 @@ static int rows_put(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *
         taken = PD_CHUNK_ROWS > writer->tail_rows ? PD_CHUNK_ROWS - writer->tail_rows : 0;
         err = pd_store_seal(store, txn, writer->rows, taken, meta->next_row);
     }
-    if (!err && taken < writer->len)
-        err = pd_store_chunk_put(store, txn, store->tail_db, writer->rows + taken,
-                                 writer->len - taken, meta->next_row + taken);
+    uint64_t first_row = meta->next_row + taken;
+    struct pd_chunk_input rest = {.rows = writer->rows + taken,
+                                  .len = writer->len - taken,
+                                  .commits = &first_row,
+                                  .commits_len = 1};
+    if (!err && rest.len)
+        err = pd_store_chunk_put(store, txn, store->tail_db, &rest);
     meta->next_row += writer->len;
     *ret_sealed = seal;
     return err;

@@ -212,6 +212,156 @@ static void test_cursors(void **state)
     list_clear(&oracle);
 }
 
+/* The records of `oracle` from `first` on, and those of a later snapshot since an earlier one's token. */
+static void assert_since(struct pd_tib_snapshot *snapshot, const struct list *oracle, size_t first,
+                         const char *token)
+{
+    struct list since = {0};
+    struct pd_path path;
+    for (size_t i = first; i < oracle->len; i++)
+        list_add(&since, &oracle->records[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
+        if (i)
+            filter = pool_filter(&pool, &rnd, &path);
+        filter.since = token;
+        assert_answer(snapshot, &since, &filter);
+    }
+    list_clear(&since);
+}
+
+#define TOKENS 14u
+struct tokens {
+    char *text[TOKENS];
+    size_t first[TOKENS]; /* what the store held then */
+    unsigned len;
+};
+
+/* A snapshot's token, asked at once and after each later commit. */
+static void tokens_take(struct pd_tib *tib, const struct list *oracle, struct tokens *tokens)
+{
+    struct pd_tib_snapshot *snapshot;
+    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+    assert_int_equal(pd_tib_token(snapshot, &tokens->text[tokens->len]), 0);
+    tokens->first[tokens->len++] = oracle->len;
+    for (unsigned i = 0; i < tokens->len; i++)
+        assert_since(snapshot, oracle, tokens->first[i], tokens->text[i]);
+    pd_tib_release(snapshot);
+}
+
+/* Small commits and large ones, seals by size and by age, the store opened anew: with every token, each record comes once. */
+static void test_since(void **state)
+{
+    (void)state;
+    struct list oracle = {0};
+    struct tokens tokens = {.len = 0};
+    uint64_t now_us = pd_clock_wall_us();
+    struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
+    while (tokens.len < TOKENS) {
+        unsigned round = tokens.len;
+        tokens_take(tib, &oracle, &tokens);
+        for (unsigned commits = (unsigned)random_below(&rnd, 4); commits; commits--) {
+            append(tib, &oracle, random_below(&rnd, round % 6 == 1 ? 30000 : 300));
+            assert_int_equal(pd_tib_commit(tib), 0);
+        }
+        if (round % 5 == 2)
+            now_us += UINT64_C(3600000000);
+        assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+        if (round % 7 == 3) {
+            pd_tib_close(tib);
+            tib = open_tib(PD_TIB_WRITE, NULL);
+        }
+    }
+    for (unsigned i = 0; i < tokens.len; i++)
+        free(tokens.text[i]);
+    pd_tib_close(tib);
+    list_clear(&oracle);
+}
+
+static char *token_of(struct pd_tib *tib)
+{
+    struct pd_tib_snapshot *snapshot;
+    char *token = NULL;
+    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+    assert_int_equal(pd_tib_token(snapshot, &token), 0);
+    pd_tib_release(snapshot);
+    return token;
+}
+
+/* A token is one store's: others refuse it, and so does the store refuse what is no token. */
+static void test_since_refused(void **state)
+{
+    (void)state;
+    const char *const wrong[] = {"", "0", "-", "1-2", " ", "\n", "18446744073709551616"};
+    struct list oracle = {0}, found = {0};
+    struct pd_tib_snapshot *snapshot;
+    struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
+    struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
+    append(tib, &oracle, 5);
+    assert_int_equal(pd_tib_commit(tib), 0);
+    char *other = token_of(tib);
+    pd_tib_close(tib);
+    teardown(NULL);
+    setup(NULL);
+    tib = open_tib(PD_TIB_WRITE, NULL);
+    append(tib, &oracle, 10);
+    assert_int_equal(pd_tib_commit(tib), 0);
+    char *own = token_of(tib);
+    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+    filter.since = other;
+    assert_int_equal(list_scan(snapshot, &filter, &found), -PD_E_VALUE);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        filter.since = wrong[i];
+        assert_int_equal(list_scan(snapshot, &filter, &found), -PD_E_VALUE);
+    }
+    filter.since = own;
+    assert_int_equal(list_scan(snapshot, &filter, &found), 0);
+    assert_int_equal(found.len, 0);
+    pd_tib_release(snapshot);
+    pd_tib_close(tib);
+    free(own);
+    free(other);
+    list_clear(&oracle);
+}
+
+/* What retention has taken since is gone, and a token from before it is a good one still. */
+static void test_since_retention(void **state)
+{
+    (void)state;
+    struct pd_tib_config config = {.max_age_s = 86400};
+    struct pd_tib_snapshot *snapshot;
+    uint64_t now_us = pd_clock_wall_us();
+    struct list kept = {0};
+    struct pd_tib_record record;
+    struct pd_tib *tib = open_tib(PD_TIB_WRITE, &config);
+    char *before = token_of(tib);
+    for (unsigned i = 0; i < 6; i++) {
+        record = pool_record(&pool, &rnd);
+        record.etime_us = now_us - (i < 3 ? 3 * config.max_age_s * 1000000 : 5);
+        record.stime_us = record.etime_us - 5;
+        assert_int_equal(pd_tib_append(tib, &record, 1), 0);
+        assert_int_equal(pd_tib_commit(tib), 0);
+        if (i >= 3)
+            list_add(&kept, &record);
+    }
+    for (unsigned i = 0; i < 8; i++) /* some work each time */
+        assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    char *after = token_of(tib);
+    record = pool_record(&pool, &rnd);
+    record.stime_us = record.etime_us = now_us;
+    assert_int_equal(pd_tib_append(tib, &record, 1), 0);
+    assert_int_equal(pd_tib_commit(tib), 0);
+    list_add(&kept, &record);
+    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+    assert_since(snapshot, &kept, 0, before);
+    assert_since(snapshot, &kept, kept.len - 1, after);
+    pd_tib_release(snapshot);
+    pd_tib_close(tib);
+    free(before);
+    free(after);
+    list_clear(&kept);
+}
+
 /* A snapshot does not see what is committed after it; what is not committed is seen by nobody. */
 static void test_snapshot_isolation(void **state)
 {
@@ -292,6 +442,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_segments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cursors, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_since, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_since_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_since_retention, setup, teardown),
         cmocka_unit_test_setup_teardown(test_snapshot_isolation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_visitor, setup, teardown),
     };
