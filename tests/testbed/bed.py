@@ -22,12 +22,14 @@ import time
 
 import keeper
 import switches
+from edge import UPLINK, VM, Edge
 from fabric import Fabric
 from keeper import FIRST_FD, STATE, TOKEN
 from switches import Forwarding, Site, port, run_all
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINARIES = os.path.join(HERE, "..", "..", "build", "release", "bin")
+OVS = os.path.join(HERE, "..", "..", "build", "ovs")
 MTU = 1508                      # an IP packet of 1500 bytes and two tags
 IP_MTU = 1500
 DOWN_TIMEOUT_S = 10
@@ -45,6 +47,7 @@ class Host:
         self.id, self.name = node.id, node.name
         self.ipv4, self.ipv6 = (next((a for a in node.addrs if (":" in a) == v6), None) for v6 in (False, True))
         self.rack = node.peers[0]
+        self.edge = None                        # the Edge that stands before it
 
     def command(self, args):
         return ["nsenter", f"--net={self.namespace}", "--", *map(str, args)]
@@ -66,13 +69,15 @@ class Host:
 class Bed:
     """owns the state folder STATE/NAME while it is up; see the file's head"""
 
-    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=()):
+    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS):
         """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host IDs that get frames
-        with their tags on (they run an agent), or the function all"""
+        with their tags on (they run an agent), or the function all; edges: IDs of hosts that stand behind a patched
+        switch of their own, of the build in the folder `ovs`"""
         self.name = name or f"bed{os.getpid()}"
         self.folder = os.path.join(STATE, self.name)
         self.binaries = os.path.abspath(binaries)
         self.topology, self.tags, self.tagged = topology, tags, tagged
+        self.edge_hosts, self.ovs = sorted(edges), os.path.abspath(ovs)
         self.down_links, self.tagging, self.installed, self.started = set(), {}, {}, []
         self.token, self.keeper, self.keeper_pid = f"{self.name}.{secrets.token_hex(8)}", None, None
 
@@ -87,6 +92,7 @@ class Bed:
     def up(self, stay=False):
         keeper.sweep()
         switches.need_tun()
+        self.need_ovs()
         lock = self.claim()
         try:
             self.make_topology()
@@ -95,7 +101,9 @@ class Bed:
             self.save()
             self.start_sites()
             self.connect()
-            run_all([site.bring_up() for site in self.sites])
+            run_all([site.bring_up() for site in self.all_sites()])
+            for i in self.edge_hosts:
+                self.hosts[i].edge.wait_for_socket()
             self.read_tagging()
             self.program(self.forwarding)
             self.save()
@@ -105,6 +113,10 @@ class Bed:
             raise
         os.close(lock)
         return self
+
+    def need_ovs(self):
+        if self.edge_hosts and not os.path.exists(os.path.join(self.ovs, "vswitchd", "ovs-vswitchd")):
+            raise RuntimeError(f"there is no patched switch in {self.ovs}; `tools/ovs build` makes it")
 
     def claim(self):
         """makes the state folder, locked from the first moment on; two beds of one name: the second one fails"""
@@ -131,13 +143,14 @@ class Bed:
 
     def read_topology(self, path):
         self.fabric = Fabric(path)
-        self.tagged = {h.id for h in self.fabric.hosts} if self.tagged is all else set(self.tagged)
+        self.tagged = {h.id for h in self.fabric.hosts} if self.tagged is all else {*self.tagged, *self.edge_hosts}
         self.forwarding = {n.id: Forwarding(self.fabric, n.id) for n in self.fabric.switches}
         self.mark = {TOKEN: self.token}
 
     def start_keeper(self, lock, stay):
         sites = {self.site_of(n) for n in self.fabric.switches}
-        command = [sys.executable, os.path.join(HERE, "keeper.py"), self.folder, str(lock), str(len(self.fabric.hosts)), str(len(sites))]
+        sizes = [str(len(self.fabric.hosts)), str(len(sites) + len(self.edge_hosts))]
+        command = [sys.executable, os.path.join(HERE, "keeper.py"), self.folder, str(lock), *sizes]
         self.keeper = subprocess.Popen(command + ["--stay"] * stay, stdin=subprocess.DEVNULL if stay else subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[lock],
                                        start_new_session=True, text=True)
@@ -157,21 +170,30 @@ class Bed:
         environment = dict(os.environ, **self.mark)
         self.sites = [Site(name, nodes, next(namespaces), self.folder, environment) for name, nodes in members.items()]
         self.site = {n.id: site for site in self.sites for n in site.switches}
+        for i in self.edge_hosts:
+            self.host(i).edge = Edge(self.host(i), self.ovs, next(namespaces), self.folder, environment)
+
+    def all_sites(self):
+        return [*self.sites, *(self.hosts[i].edge for i in self.edge_hosts)]
 
     @staticmethod
     def site_of(node):
         return f"pod{node.pod}" if node.pod is not None else node.role
 
     def start_sites(self):
-        for site in self.sites:
+        sites = self.all_sites()
+        for site in sites:
             self.started.append(site.start_database())
-        run_all([(["ovs-vsctl", "--no-wait", f"--timeout={switches.TIMEOUT_S}", f"--db={s.db}", "init"], s.env, None) for s in self.sites])
-        for site in self.sites:
+        run_all([(["ovs-vsctl", "--no-wait", f"--timeout={switches.TIMEOUT_S}", f"--db={s.db}", "init"], s.env, None) for s in sites])
+        for site in sites:
             self.started.append(site.start_switches())
 
     def end_of(self, a, b):
         """namespace and interface name of a's end of the link to b"""
-        return (self.hosts[a].namespace, "eth0") if a in self.hosts else (self.site[a].namespace, port(a, b))
+        if a not in self.hosts:
+            return self.site[a].namespace, port(a, b)
+        host = self.hosts[a]
+        return (host.edge.namespace, UPLINK) if host.edge else (host.namespace, "eth0")
 
     def connect(self):
         """one veth pair for each link, made straight inside the namespaces of its ends"""
@@ -182,6 +204,9 @@ class Bed:
             for namespace, name in ((ns_a, name_a), (ns_b, name_b)):
                 if name != "eth0":
                     inside.setdefault(namespace, []).append(f"link set {name} up")
+        for host in map(self.host, self.edge_hosts):
+            lines.append(f"link add {VM} netns {host.edge.namespace} mtu {MTU} type veth peer name eth0 netns {host.namespace} mtu {MTU}")
+            inside[host.edge.namespace].append(f"link set {VM} up")
         run_all([(["ip", "-batch", "-"], None, "\n".join(lines) + "\n")])
         for host in self.hosts.values():
             inside[host.namespace] = self.host_setup(host)
@@ -226,7 +251,7 @@ class Bed:
     # A bed that another process has brought up
 
     def save(self):
-        state = {"token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged),
+        state = {"token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged), "edges": self.edge_hosts, "ovs": self.ovs,
                  "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)), "tagging": self.tagging, "installed": self.installed,
                  "groups": {i: list(f.groups.items()) for i, f in self.forwarding.items()}}
         new = os.path.join(self.folder, "state.new")
@@ -244,6 +269,7 @@ class Bed:
             state = json.load(file)
         bed.token, bed.keeper_pid, bed.binaries = state["token"], state["keeper"], state["binaries"]
         bed.tags, bed.tagged = state["tags"], state["tagged"]
+        bed.edge_hosts, bed.ovs = state["edges"], state["ovs"]
         bed.topology = os.path.join(bed.folder, "topology.json")
         bed.read_topology(bed.topology)
         bed.down_links = {tuple(link) for link in state["down"]}
@@ -305,10 +331,17 @@ class Bed:
         self.save()
 
     def set_tagged(self, hosts):
-        """IDs of the hosts that get frames with their tags on from now on"""
-        self.tagged = set(hosts)
+        """IDs of the hosts that get frames with their tags on from now on; those behind an edge always do"""
+        self.tagged = {*hosts, *self.edge_hosts}
         self.program({self.hosts[h].rack for h in self.hosts})
         self.save()
+
+    def restart_edge(self, which):
+        """kills the switch before a host and starts another one; packets are lost meanwhile"""
+        edge = self.host(which).edge
+        edge.switch.kill()
+        edge.switch.wait()
+        self.started.append(edge.start_switches())
 
     def paths(self, source, target):
         """every path that a packet may take now from a host to a host, as tuples of switch IDs"""

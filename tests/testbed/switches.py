@@ -47,10 +47,17 @@ class Site:
                         OVS_SYSCONFDIR=self.folder)
         self.db = f"unix:{self.folder}/db.sock"
 
+    def program(self, name):
+        """the command for a program of Open vSwitch"""
+        return name
+
+    def schema(self):
+        return SCHEMA
+
     def start_database(self):
         os.makedirs(self.folder, exist_ok=True)
         file = os.path.join(self.folder, "conf.db")
-        run_all([(["ovsdb-tool", "create", file, SCHEMA], self.env, None)])
+        run_all([([self.program("ovsdb-tool"), "create", file, self.schema()], self.env, None)])
         process = self.daemon("ovsdb-server", file, f"--remote=punix:{self.folder}/db.sock")
         wait_for(lambda: os.path.exists(f"{self.folder}/db.sock"), f"the database of {self.name}")
         return process
@@ -60,7 +67,7 @@ class Site:
 
     def daemon(self, program, *args):
         log = [f"--log-file={self.folder}/{program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:info"]
-        command = ["nsenter", f"--net={self.namespace}", "--", program, *args, f"--unixctl={self.folder}/{program}.ctl", *log]
+        command = ["nsenter", f"--net={self.namespace}", "--", self.program(program), *args, f"--unixctl={self.folder}/{program}.ctl", *log]
         return subprocess.Popen(command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL,
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -105,9 +105,16 @@ class Watch:
         self.process = start([sys.executable, __file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process.stdout.readline()
 
+    def end(self):
+        """the first half of `stop`: several end at the same time"""
+        if self.process.stdin:
+            self.process.stdin.close()
+            self.process.stdin = None
+
     def stop(self):
         """{(interface, flow ID): (packets, bytes)}; RuntimeError if it is not the whole truth"""
-        answer = json.loads(self.process.communicate("")[0])
+        self.end()
+        answer = json.loads(self.process.communicate()[0])
         if answer["lost"]:
             raise RuntimeError(f"the account has lost {answer['lost']} packets")
         return {(c[0], tuple(c[1:6])): (c[6], c[7]) for c in answer["counts"]}
@@ -121,6 +128,8 @@ class Account:
 
     def stop(self):
         found = {}
+        for watch in self.watches:
+            watch.end()
         for watch in self.watches:
             for (interface, flow), count in watch.stop().items():
                 if interface.startswith("s") and "-" in interface:

@@ -13,6 +13,7 @@ import scenario                                 # makes the modules of the bed i
 import traffic
 from agent import FLOW_ID, Agent, by_flow, flow_flags
 from scenario import merge, probe, true_paths
+from switches import wait_for
 from wire import TCP, UDP, Account, Watch
 
 RECEIVER, SENDERS = 25, {21: 24, 27: 3, 26: 2}  # host -> connections of each family: other pod, same pod, same rack
@@ -190,10 +191,16 @@ class WrongTag(unittest.TestCase):
             truth = {flow: paths for flow, paths in true_paths(bed, account.stop()).items() if flow[1] == receiver.ipv4}
             wrong = {flow for flow, paths in truth.items() if any(core in path for path in paths)}
             self.assertTrue(wrong)
-            alarms = {tuple(a["flow_id"][name] for name in FLOW_ID): (a["reason"], a["tags"]) for a in json.loads(agent.curl("alarms"))["alarms"]}
+            wait_for(lambda: len(self.alarms(agent)) >= len(wrong), "the alarms")
+            alarms = self.alarms(agent)
         self.assertEqual(alarms, dict.fromkeys(wrong, ("INFEASIBLE_PATH", [UNKNOWN_TAG])))
         expected = {flow: {(): next(iter(paths.values()))} if flow in wrong else paths for flow, paths in truth.items()}
         self.assertEqual(by_flow(agent.stored("getFlows")), expected)
+
+    @staticmethod
+    def alarms(agent):
+        """they come when records leave the trajectory memory"""
+        return {tuple(a["flow_id"][name] for name in FLOW_ID): (a["reason"], a["tags"]) for a in json.loads(agent.curl("alarms"))["alarms"]}
 
 
 class OtherNetworks(unittest.TestCase):
