@@ -82,6 +82,7 @@ pkg_check_modules(PCAP REQUIRED IMPORTED_TARGET libpcap)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(LMDB REQUIRED IMPORTED_TARGET lmdb)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 
 # Optional: the folder that uses one asks for NAME_FOUND and builds its stub instead.
 pkg_check_modules(BPF QUIET IMPORTED_TARGET libbpf)

@@ -84,6 +84,7 @@ struct pd_tib_config {
      * was freed in them is used again. */
     uint64_t max_bytes;
     uint64_t max_age_s; /* retention: records whose etime is older go; 0: no limit */
+    uint64_t cold_after_s; /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
     uint64_t map_bytes; /* most the store may ever take on disk (LMDB map); 0: default */
 };
 
@@ -95,7 +96,8 @@ struct pd_tib_config {
     X(tags_dropped, "infeasible records stored without their raw tags") \
     X(expired, "records removed by retention")                          \
     X(commits, "transactions committed")                                \
-    X(segments_sealed, "segments sealed")
+    X(segments_sealed, "segments sealed")                               \
+    X(segments_packed, "cold segments packed")
 
 struct pd_tib_stat {
 #define X(name, text) uint64_t name;

@@ -44,6 +44,18 @@ static bool lens_hold(const uint32_t len[PD_AXIS_COUNT])
            len[PD_AXIS_BLOOM] <= PD_CHUNK_ROWS / PD_BLOOM_ROWS_PER_BLOCK * PD_BLOOM_BLOCK_WORDS;
 }
 
+/* Sizes of the frames stand in front of them; together they fill the column. */
+static bool frames_fill(const struct pd_column *column)
+{
+    uint64_t frames = (column->len + PD_CHUNK_FRAME_VALUES - 1) / PD_CHUNK_FRAME_VALUES;
+    uint64_t filled = frames * sizeof(uint32_t);
+    if (filled > column->packed_bytes)
+        return false;
+    for (size_t i = 0; i < frames; i++)
+        filled += pd_column_offset_at(column->packed, sizeof(uint32_t), i);
+    return filled == column->packed_bytes;
+}
+
 /* A column lies wholly behind the descriptors and inside the chunk. */
 static int column_open(const uint8_t *bytes, const struct pd_chunk_header *header, unsigned id,
                        struct pd_column *ret_column)
@@ -55,9 +67,20 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
                       (uint64_t)raw.stored_bytes[2] << 16;
     uint32_t len = header->len[axis_of[id]];
     if ((width & (width - 1)) != 0 || width > 8 || offset < PD_CHUNK_HEAD_BYTES ||
-        stored != width * len || offset + stored > header->size_bytes)
+        offset + stored > header->size_bytes)
         return -PD_E_CORRUPT;
-    *ret_column = (struct pd_column){bytes + offset, le64toh(raw.base), len, raw.width_bytes};
+    struct pd_column column = {
+        .base = le64toh(raw.base), .len = len, .width_bytes = raw.width_bytes};
+    bool packed = header->encoding == PD_CHUNK_PACKED && pd_column_packs(id) && width;
+    if (packed) {
+        column.packed = bytes + offset;
+        column.packed_bytes = (uint32_t)stored;
+    } else {
+        column.at = bytes + offset;
+    }
+    if (packed ? !frames_fill(&column) : stored != width * len)
+        return -PD_E_CORRUPT;
+    *ret_column = column;
     return 0;
 }
 
@@ -69,7 +92,7 @@ int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_
     header_load(bytes, &chunk.header);
     if (chunk.header.magic != PD_CHUNK_MAGIC)
         return -PD_E_CORRUPT;
-    if (chunk.header.version != PD_CHUNK_VERSION || chunk.header.encoding)
+    if (chunk.header.version != PD_CHUNK_VERSION || chunk.header.encoding > PD_CHUNK_PACKED)
         return -PD_E_VERSION;
     if (chunk.header.columns != PD_COLUMN_COUNT || chunk.header.size_bytes != size_bytes ||
         chunk.header.zero || chunk.header.first_row != key || !lens_hold(chunk.header.len))
@@ -83,6 +106,8 @@ int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_
 
 static bool column_below(const struct pd_column *column, uint64_t bound)
 {
+    if (column->packed)
+        return true;                                    /* looked at when it is loaded */
     size_t len = column->width_bytes ? column->len : 1; /* all are the same */
     for (size_t i = 0; i < len; i++)
         if (pd_column_get(column, i) >= bound)
@@ -114,11 +139,21 @@ static bool commits_hold(const struct pd_chunk *chunk)
     return holds && column_below(&chunk->columns[PD_COLUMN_COMMIT], first->len);
 }
 
+static uint64_t chunk_hash(const uint8_t *bytes, size_t size_bytes, uint64_t first_row)
+{
+    return XXH3_64bits_withSeed(bytes + HASHED_FROM, size_bytes - HASHED_FROM, first_row);
+}
+
+void pd_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row)
+{
+    uint64_t xxh3 = htole64(chunk_hash(bytes, size_bytes, first_row));
+    memcpy(bytes + offsetof(struct pd_chunk_header, xxh3), &xxh3, sizeof xxh3);
+}
+
 int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len)
 {
     const struct pd_chunk_header *header = &chunk->header;
-    uint64_t xxh3 = XXH3_64bits_withSeed(chunk->bytes + HASHED_FROM,
-                                         header->size_bytes - HASHED_FROM, header->first_row);
+    uint64_t xxh3 = chunk_hash(chunk->bytes, header->size_bytes, header->first_row);
     uint32_t prefixes = header->len[PD_AXIS_PREFIXES];
     if (xxh3 != header->xxh3 || !runs_hold(chunk) || !commits_hold(chunk) ||
         !column_below(&chunk->columns[PD_COLUMN_SRC_PREFIX], prefixes) ||

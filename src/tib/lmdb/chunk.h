@@ -26,13 +26,18 @@
  * token of an earlier snapshot stands between two commits, so the rows behind it are those with a commit number from some
  * one on, however the rows are sorted.
  *
+ * A cold chunk (encoding 1) has its large columns packed: frames of 8,192 values, their bytes sorted by significance and
+ * compressed. What tells whether a chunk is needed at all is never packed. Readers load what they need of it.
+ *
  * Thread safety: a chunk is immutable; struct pd_chunk is a view of bytes that the caller keeps. */
 
 #define PD_CHUNK_ROWS           65536u /* rows of a full segment, and the most that any chunk holds */
 #define PD_CHUNK_MAGIC          0x47534450u /* "PDSG" */
 #define PD_CHUNK_VERSION        2u
-#define PD_BLOOM_BLOCK_WORDS    8u  /* a block is one cache line */
-#define PD_BLOOM_ROWS_PER_BLOCK 32u /* 16 bits a row: about 0.1 % of unknown flows pass */
+#define PD_CHUNK_SUM_MAX        ((UINT64_C(1) << 53) - 1)
+#define PD_CHUNK_FRAME_VALUES   8192u /* that are packed together */
+#define PD_BLOOM_BLOCK_WORDS    8u    /* a block is one cache line */
+#define PD_BLOOM_ROWS_PER_BLOCK 32u   /* 16 bits a row: about 0.1 % of unknown flows pass */
 
 enum pd_chunk_axis {
     PD_AXIS_ROWS,
@@ -43,24 +48,26 @@ enum pd_chunk_axis {
     PD_AXIS_COUNT
 };
 
-#define PD_CHUNK_COLUMNS(X)                                            \
-    X(SRC_PREFIX, ROWS) /* index into the prefixes */                  \
-    X(SRC_LOW, ROWS)                                                   \
-    X(DST_PREFIX, ROWS)                                                \
-    X(DST_LOW, ROWS)                                                   \
-    X(SRC_PORT, ROWS)                                                  \
-    X(DST_PORT, ROWS)                                                  \
-    X(PROTOCOL, ROWS)                                                  \
-    X(STIME, ROWS)    /* microseconds */                               \
-    X(DURATION, ROWS) /* etime - stime, modulo 2^64 */                 \
-    X(BYTES, ROWS)                                                     \
-    X(PKTS, ROWS)                                                      \
-    X(COMMIT, ROWS)            /* index into the commits */            \
-    X(RUN_PATH, RUNS)          /* path ID of a run of rows */          \
-    X(RUN_LAST, RUNS)          /* index of its last row */             \
-    X(PREFIX_UPPER, PREFIXES)  /* upper 64 bits of an address */       \
-    X(PREFIX_FAMILY, PREFIXES) /* 4 or 6 */                            \
-    X(COMMIT_ROW, COMMITS)     /* number of a commit's first record */ \
+#define PD_CHUNK_COLUMNS(X)                                                        \
+    X(SRC_PREFIX, ROWS) /* index into the prefixes */                              \
+    X(SRC_LOW, ROWS)                                                               \
+    X(DST_PREFIX, ROWS)                                                            \
+    X(DST_LOW, ROWS)                                                               \
+    X(SRC_PORT, ROWS)                                                              \
+    X(DST_PORT, ROWS)                                                              \
+    X(PROTOCOL, ROWS)                                                              \
+    X(STIME, ROWS)    /* microseconds */                                           \
+    X(DURATION, ROWS) /* etime - stime, modulo 2^64 */                             \
+    X(BYTES, ROWS)                                                                 \
+    X(PKTS, ROWS)                                                                  \
+    X(COMMIT, ROWS)    /* index into the commits */                                \
+    X(RUN_PATH, RUNS)  /* path ID of a run of rows */                              \
+    X(RUN_LAST, RUNS)  /* index of its last row */                                 \
+    X(RUN_BYTES, RUNS) /* sum of its rows' bytes; saturates at PD_CHUNK_SUM_MAX */ \
+    X(RUN_PKTS, RUNS)                                                              \
+    X(PREFIX_UPPER, PREFIXES)  /* upper 64 bits of an address */                   \
+    X(PREFIX_FAMILY, PREFIXES) /* 4 or 6 */                                        \
+    X(COMMIT_ROW, COMMITS)     /* number of a commit's first record */             \
     X(BLOOM, BLOOM)
 
 enum pd_chunk_column {
@@ -70,6 +77,8 @@ enum pd_chunk_column {
         PD_COLUMN_COUNT
 };
 
+enum pd_chunk_encoding { PD_CHUNK_PLAIN, PD_CHUNK_PACKED };
+
 /* On disk; little-endian. */
 struct pd_chunk_header {
     uint32_t magic;
@@ -78,7 +87,7 @@ struct pd_chunk_header {
     uint64_t xxh3;      /* XXH3-64 of all bytes behind this field, seed first_row */
     uint64_t first_row; /* number of its earliest record since the store was made; the key */
     uint32_t len[PD_AXIS_COUNT]; /* rows, runs, prefixes, commits, words of the Bloom filter */
-    uint32_t encoding;           /* 0: plain */
+    uint32_t encoding;           /* enum pd_chunk_encoding */
     uint64_t min_time_us;        /* least stime (or etime) of a row */
     uint64_t max_time_us;        /* greatest etime (or stime) */
     uint32_t size_bytes;         /* of the whole chunk */
@@ -102,11 +111,16 @@ _Static_assert(sizeof(struct pd_column_descriptor) == 16, "docs/formats/tib.md")
     (sizeof(struct pd_chunk_header) + PD_COLUMN_COUNT * sizeof(struct pd_column_descriptor))
 
 struct pd_column {
-    const uint8_t *at; /* no alignment is assumed: small values lie inside LMDB's pages */
+    /* No alignment is assumed: small values lie inside LMDB's pages. Packed columns: NULL until something is loaded. */
+    const uint8_t *at;
     uint64_t base;
     uint32_t len;
     uint8_t width_bytes;
+    uint8_t loaded; /* a bit for each frame */
+    const uint8_t *packed;
+    uint32_t packed_bytes;
 };
+_Static_assert(PD_CHUNK_ROWS <= 8 * PD_CHUNK_FRAME_VALUES, "a bit for each frame");
 
 /* A view of a chunk whose structure was checked. */
 struct pd_chunk {
@@ -153,10 +167,39 @@ int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_
  * path IDs below `paths_len`. Reads every byte once: some 0.1 ms for a full segment. -PD_E_CORRUPT. */
 int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len);
 
-/* The fields of row `row` of a verified chunk. */
+/* Memory of one reader for packed columns; {0} to begin with. It serves one view at a time. */
+struct pd_chunk_scratch {
+    uint8_t *columns[PD_COLUMN_COUNT];
+    size_t room_bytes[PD_COLUMN_COUNT];
+    uint8_t *shuffled; /* a frame */
+    void *zstd;
+};
+void pd_chunk_scratch_done(struct pd_chunk_scratch *scratch);
+
+/* Makes values first … end - 1 of the columns (bits 1 << PD_COLUMN_…) readable; nothing to do for plain ones. The columns of
+ * the view then point into the scratch. -PD_E_CORRUPT or -ENOMEM. */
+int pd_chunk_load(struct pd_chunk *chunk, uint32_t columns, uint32_t first, uint32_t end,
+                  struct pd_chunk_scratch *scratch);
+
+#define PD_CHUNK_ROW_COLUMNS ((UINT32_C(1) << (PD_COLUMN_COMMIT + 1)) - 1)
+#define PD_CHUNK_ALL_COLUMNS ((UINT32_C(1) << PD_COLUMN_COUNT) - 1)
+
+/* The same chunk packed. The caller frees *ret_bytes. 0 or -ENOMEM. */
+int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_size_bytes);
+
+/* Is this column packed in packed chunks? */
+static inline bool pd_column_packs(unsigned id)
+{
+    return id <= PD_COLUMN_COMMIT || id == PD_COLUMN_RUN_BYTES || id == PD_COLUMN_RUN_PKTS;
+}
+
+/* Puts the hash in front of a chunk's bytes. */
+void pd_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row);
+
+/* The fields of row `row` of a verified chunk; of a packed one, its rows are loaded. */
 void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow);
 
-/* All rows of a verified chunk, in its order. `ret_rows` has room for header.len[PD_AXIS_ROWS]. */
+/* All rows of a verified chunk whose columns are loaded, in its order. `ret_rows` has room for header.len[PD_AXIS_ROWS]. */
 void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows);
 
 /* What becomes a chunk. */

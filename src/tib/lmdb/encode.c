@@ -2,7 +2,6 @@
 /* Chunks: rows → bytes. Sorts by path, builds the dictionaries, writes one column after the other. */
 #include <errno.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include "base/hash.h"
 #include "tib/lmdb/chunk.h"
@@ -219,6 +218,22 @@ static int rows_put(struct encoder *e)
     return 0;
 }
 
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+    return a >= PD_CHUNK_SUM_MAX || b >= PD_CHUNK_SUM_MAX - a ? PD_CHUNK_SUM_MAX : a + b;
+}
+
+/* Sum over the rows of each run. */
+static int sums_put(struct encoder *e, enum pd_chunk_column of, enum pd_chunk_column id)
+{
+    for (uint32_t run = 0, i = 0; run < e->runs_len; run++) {
+        e->values[run] = 0;
+        for (; i <= e->run_last[run]; i++)
+            e->values[run] = add_saturating(e->values[run], row_value(e, of, e->order[i]));
+    }
+    return column_put(e, id, e->runs_len);
+}
+
 static int dictionaries_put(struct encoder *e)
 {
     for (uint32_t i = 0; i < e->runs_len; i++)
@@ -227,6 +242,8 @@ static int dictionaries_put(struct encoder *e)
     for (uint32_t i = 0; i < e->runs_len; i++)
         e->values[i] = e->run_last[i];
     err = err ? err : column_put(e, PD_COLUMN_RUN_LAST, e->runs_len);
+    err = err ? err : sums_put(e, PD_COLUMN_BYTES, PD_COLUMN_RUN_BYTES);
+    err = err ? err : sums_put(e, PD_COLUMN_PKTS, PD_COLUMN_RUN_PKTS);
     for (uint32_t i = 0; i < e->prefixes_len; i++)
         e->values[i] = e->prefixes[i].upper;
     err = err ? err : column_put(e, PD_COLUMN_PREFIX_UPPER, e->prefixes_len);
@@ -276,9 +293,7 @@ static void head_put(struct encoder *e, size_t bloom_words)
     };
     memcpy(e->bytes, &header, sizeof header);
     memcpy(e->bytes + sizeof header, e->descriptors, sizeof e->descriptors);
-    size_t from = offsetof(struct pd_chunk_header, first_row);
-    header.xxh3 = htole64(XXH3_64bits_withSeed(e->bytes + from, e->size_bytes - from, first_row));
-    memcpy(e->bytes, &header, sizeof header);
+    pd_chunk_seal_hash(e->bytes, e->size_bytes, first_row);
 }
 
 int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, void **ret_bytes,

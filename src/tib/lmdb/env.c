@@ -128,6 +128,20 @@ int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_stor
     return pd_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
 }
 
+int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
+                     int err)
+{
+    err = err ? err : pd_store_meta_put(store, txn, meta);
+    if (err) {
+        mdb_txn_abort(txn);
+        return err;
+    }
+    err = pd_lmdb_error(mdb_txn_commit(txn));
+    if (!err)
+        store->writer.meta = *meta;
+    return err;
+}
+
 /* ---- environment ---- */
 
 static int databases_open(struct pd_store *store, MDB_txn *txn, unsigned flags)

@@ -45,12 +45,8 @@ static int seal_tail(struct pd_store *store)
     int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
     if (err)
         return err;
-    err = pd_store_seal(store, txn, NULL, 0, 0);
-    if (err) {
-        mdb_txn_abort(txn);
-        return err;
-    }
-    err = pd_lmdb_error(mdb_txn_commit(txn));
+    struct pd_store_meta same = store->writer.meta;
+    err = pd_store_txn_end(store, txn, &same, pd_store_seal(store, txn, NULL, 0, 0));
     if (err)
         return err;
     store->writer.tail_rows = 0;
@@ -68,14 +64,24 @@ struct removal {
     uint64_t rows, tail_rows;
 };
 
-static bool goes(const struct removal *removal, const struct pd_chunk *chunk, bool damaged)
+/* Reads the head alone of a chunk that stays: a store is not paged in for its upkeep. A damaged chunk has no times to be trusted: it
+ * goes by size only. */
+static bool goes(struct pd_store *store, const struct removal *removal, const MDB_val *key,
+                 const MDB_val *value, uint32_t *ret_rows)
 {
-    if (removal->excess_bytes)
-        return true;
-    return !damaged && chunk->header.max_time_us < removal->before_us;
+    struct pd_chunk chunk;
+    uint64_t number;
+    bool old = pd_store_key_number(key, &number) &&
+               !pd_chunk_open(value->mv_data, value->mv_size, number, &chunk) &&
+               chunk.header.max_time_us < removal->before_us;
+    if (!old && !removal->excess_bytes)
+        return false;
+    bool damaged = pd_store_chunk(store, key, value, &chunk) != 0;
+    *ret_rows = damaged ? 0 : chunk.header.len[PD_AXIS_ROWS];
+    return !damaged || removal->excess_bytes;
 }
 
-/* Walks from the oldest on. A damaged chunk has no times to be trusted: it goes by size only. */
+/* Walks from the oldest on. */
 static int remove_from(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct removal *removal)
 {
     MDB_cursor *cursor;
@@ -85,11 +91,10 @@ static int remove_from(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
         return pd_lmdb_error(result);
     while (removal->chunks < REMOVED_MAX &&
            !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
-        struct pd_chunk chunk = {.bytes = NULL};
-        bool damaged = pd_store_chunk(store, &key, &value, &chunk) != 0;
-        if (!goes(removal, &chunk, damaged))
+        uint32_t rows;
+        uint64_t size_bytes = value.mv_size;
+        if (!goes(store, removal, &key, &value, &rows))
             continue;
-        uint64_t size_bytes = value.mv_size, rows = damaged ? 0 : chunk.header.len[PD_AXIS_ROWS];
         result = mdb_cursor_del(cursor, 0);
         if (result)
             break;
@@ -107,15 +112,9 @@ static int removal_commit(struct pd_store *store, MDB_txn *txn, const struct rem
 {
     struct pd_store_meta meta = store->writer.meta;
     meta.expired += removal->rows;
-    int err = pd_store_meta_put(store, txn, &meta);
-    if (err) {
-        mdb_txn_abort(txn);
-        return err;
-    }
-    err = pd_lmdb_error(mdb_txn_commit(txn));
+    int err = pd_store_txn_end(store, txn, &meta, 0);
     if (err)
         return err;
-    store->writer.meta = meta;
     store->writer.tail_rows -= removal->tail_rows;
     pthread_mutex_lock(&store->lock);
     store->counters.expired += removal->rows;
@@ -166,5 +165,6 @@ int pd_store_maintain(struct pd_tib *tib, uint64_t now_us)
     mdb_reader_check(store->env, &stale);
     int err = tail_is_due(&store->writer, now_us) ? seal_tail(store) : 0;
     int also = retention(store, trusted_now(&store->writer, now_us));
-    return err ? err : also;
+    err = err ? err : also;
+    return err ? err : pd_store_cool(store, now_us);
 }

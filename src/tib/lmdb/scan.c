@@ -28,7 +28,9 @@ struct scan {
     uint64_t flow_hash;
     uint64_t since_row; /* records before this one do not count */
     /* of the chunk at hand */
-    const struct pd_chunk *chunk;
+    struct pd_chunk *chunk;
+    struct pd_chunk_scratch scratch; /* what is unpacked of it */
+    uint32_t asked;                  /* columns that the predicates look at */
     struct predicate predicates[PREDICATES_MAX];
     unsigned predicates_len;
     bool check_etime;
@@ -55,6 +57,7 @@ static bool want(struct scan *scan, enum pd_chunk_column id, uint64_t first, uin
     if (first <= column->base && last >= top)
         return true;
     uint64_t low = first > column->base ? first - column->base : 0;
+    scan->asked |= UINT32_C(1) << id;
     scan->predicates[scan->predicates_len++] =
         (struct predicate){column, low, last - column->base - low};
     return true;
@@ -98,6 +101,8 @@ static bool want_times(struct scan *scan)
     const struct pd_tib_filter *filter = scan->filter;
     const struct pd_chunk_header *header = &scan->chunk->header;
     scan->check_etime = filter->from_us > header->min_time_us;
+    if (scan->check_etime)
+        scan->asked |= 1 << PD_COLUMN_STIME | 1 << PD_COLUMN_DURATION;
     return filter->to_us >= header->max_time_us || want(scan, PD_COLUMN_STIME, 0, filter->to_us);
 }
 
@@ -112,6 +117,7 @@ static bool want_since(struct scan *scan)
 static bool plan(struct scan *scan)
 {
     scan->predicates_len = 0;
+    scan->asked = 0;
     if (scan->whole_flow && !pd_chunk_may_have(scan->chunk, scan->flow_hash))
         return false;
     return want_since(scan) && want_times(scan) && want_flow(scan);
@@ -201,19 +207,26 @@ static int give_rows(struct scan *scan, const uint32_t *rows, size_t len, size_t
     return err;
 }
 
+/* Unpacks only what is asked for: first what the predicates look at, then the rows that they leave. */
 static int scan_rows(struct scan *scan, uint32_t first, uint32_t end, size_t run)
 {
     uint32_t rows[BLOCK_ROWS];
     int err = 0;
     for (; !err && first < end; first += BLOCK_ROWS) {
         size_t len = end - first < BLOCK_ROWS ? end - first : BLOCK_ROWS;
+        err = pd_chunk_load(scan->chunk, scan->asked, first, first + (uint32_t)len, &scan->scratch);
+        if (err)
+            break;
         for (uint32_t i = 0; i < len; i++)
             rows[i] = first + i;
         for (unsigned i = 0; i < scan->predicates_len && len; i++)
             len = narrow(&scan->predicates[i], rows, len);
         if (scan->check_etime)
             len = narrow_etime(scan, rows, len);
-        err = give_rows(scan, rows, len, &run);
+        if (len)
+            err = pd_chunk_load(scan->chunk, PD_CHUNK_ROW_COLUMNS, rows[0], rows[len - 1] + 1,
+                                &scan->scratch);
+        err = err ? err : give_rows(scan, rows, len, &run);
     }
     return err;
 }
@@ -224,7 +237,7 @@ static bool path_wanted(const struct scan *scan, uint64_t id)
 }
 
 /* Neighbouring runs whose paths match are scanned as one range of rows. */
-static int scan_chunk(struct scan *scan, const struct pd_chunk *chunk)
+static int scan_chunk(struct scan *scan, struct pd_chunk *chunk)
 {
     const struct pd_column *last = &chunk->columns[PD_COLUMN_RUN_LAST];
     const struct pd_column *path_ids = &chunk->columns[PD_COLUMN_RUN_PATH];
@@ -275,6 +288,10 @@ static int scan_value(struct scan *scan, const MDB_val *key, const MDB_val *valu
         chunk.header.max_time_us < scan->filter->from_us)
         return 0;
     int err = scan_chunk(scan, &chunk);
+    if (err == -PD_E_CORRUPT) {
+        damage(scan);
+        err = 0;
+    }
     return err ? err : flush(scan); /* the batch's fields are copies, its paths the table's */
 }
 
@@ -342,6 +359,7 @@ int pd_store_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter *filt
         err = scan_db(scan, snapshot->store->segment_db);
         err = err ? err : scan_db(scan, snapshot->store->tail_db);
     }
+    pd_chunk_scratch_done(&scan->scratch);
     free(scan->path_bits);
     free(scan);
     return err;

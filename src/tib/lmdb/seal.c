@@ -35,8 +35,8 @@ static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gather
     int result;
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
-        if (pd_store_chunk(store, &key, &value, &chunk))
-            continue;
+        if (pd_store_chunk(store, &key, &value, &chunk) || chunk.header.encoding != PD_CHUNK_PLAIN)
+            continue; /* the tail is never packed */
         if (gathered->len + chunk.header.len[PD_AXIS_ROWS] > store->writer.tail_rows)
             return -PD_E_CORRUPT; /* more than the writer has counted: another process wrote */
         gather_chunk(gathered, &chunk);

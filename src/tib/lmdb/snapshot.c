@@ -285,6 +285,7 @@ static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const ch
 {
     MDB_cursor *cursor;
     MDB_val key, value;
+    struct pd_chunk_scratch scratch = {.zstd = NULL};
     int result = mdb_cursor_open(snapshot->txn, db, &cursor);
     if (result)
         return pd_lmdb_error(result);
@@ -294,9 +295,11 @@ static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const ch
         int err = pd_store_key_number(&key, &number)
                       ? chunk_verified(snapshot->store, number, &value, &chunk)
                       : -PD_E_CORRUPT;
+        err = err ? err : pd_chunk_load(&chunk, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch);
         if (err)
             find(finder, what, number, err);
     }
+    pd_chunk_scratch_done(&scratch);
     mdb_cursor_close(cursor);
     return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
 }

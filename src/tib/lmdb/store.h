@@ -63,6 +63,7 @@ struct pd_store_writer {
     struct pd_store_cursor cursors[PD_TIB_CURSORS]; /* latest first */
     unsigned cursors_len;
     bool cursors_changed; /* since the last commit */
+    uint64_t hot_from;    /* segments with lower keys are packed or damaged */
 };
 
 struct pd_store {
@@ -102,6 +103,11 @@ void pd_store_env_close(struct pd_store *store);
 
 int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta);
 int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta);
+
+/* Ends a transaction that wrote: with `err` 0, puts the store record and commits, and then `meta` is the writer's; else aborts and
+ * returns `err`. */
+int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
+                     int err);
 
 /* Loads the paths with IDs below `len` that are not in the table yet. Damaged blocks are skipped. */
 int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len);
@@ -147,6 +153,9 @@ int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
 /* seal.c: one segment of all undamaged tail rows and `extra` more (numbered from `extra_first_row` on); drops the tail. */
 int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
                   size_t extra_len, uint64_t extra_first_row);
+
+/* cold.c: packs segments that have not changed for a while; some in one call. */
+int pd_store_cool(struct pd_store *store, uint64_t now_us);
 
 /* maintain.c */
 int pd_store_maintain(struct pd_tib *tib, uint64_t now_us);

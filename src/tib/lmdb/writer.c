@@ -164,7 +164,7 @@ static int rows_put(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *
     return err;
 }
 
-static int commit_txn(struct pd_store *store, struct pd_store_meta *ret_meta, bool *ret_sealed)
+static int commit_txn(struct pd_store *store, bool *ret_sealed)
 {
     struct pd_store_meta meta = store->writer.meta;
     MDB_txn *txn;
@@ -177,17 +177,11 @@ static int commit_txn(struct pd_store *store, struct pd_store_meta *ret_meta, bo
     err = err ? err : paths_put(store, txn, meta.paths, paths);
     meta.paths = paths;
     err = err ? err : rows_put(store, txn, &meta, &sealed);
-    err = err ? err : pd_store_meta_put(store, txn, &meta);
     err = err ? err : pd_store_cursors_put(store, txn);
-    if (err) {
-        mdb_txn_abort(txn);
-        return err;
-    }
-    err = pd_lmdb_error(mdb_txn_commit(txn));
+    err = pd_store_txn_end(store, txn, &meta, err);
     if (err)
         return err;
     store->writer.cursors_changed = false;
-    *ret_meta = meta;
     *ret_sealed = sealed;
     return 0;
 }
@@ -205,19 +199,15 @@ static int full_if_disk_is_full(struct pd_store *store, int err)
 
 /* LMDB uses the pages that a transaction has freed from the next but one on. If a commit fails for want of room right after
  * retention has made some, there would never be a next one: a small one has to come in between. */
-static int commit_again(struct pd_store *store, struct pd_store_meta *ret_meta, bool *ret_sealed)
+static int commit_again(struct pd_store *store, bool *ret_sealed)
 {
     MDB_txn *txn;
     int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
     if (err)
         return err;
-    err = pd_store_meta_put(store, txn, &store->writer.meta);
-    if (err) {
-        mdb_txn_abort(txn);
-        return err;
-    }
-    err = pd_lmdb_error(mdb_txn_commit(txn));
-    return err ? err : commit_txn(store, ret_meta, ret_sealed);
+    struct pd_store_meta same = store->writer.meta;
+    err = pd_store_txn_end(store, txn, &same, 0);
+    return err ? err : commit_txn(store, ret_sealed);
 }
 
 int pd_store_commit(struct pd_tib *tib)
@@ -228,9 +218,9 @@ int pd_store_commit(struct pd_tib *tib)
     bool sealed = false;
     if (!len)
         return 0;
-    int err = full_if_disk_is_full(store, commit_txn(store, &writer->meta, &sealed));
+    int err = full_if_disk_is_full(store, commit_txn(store, &sealed));
     if (err == -PD_E_FULL)
-        err = full_if_disk_is_full(store, commit_again(store, &writer->meta, &sealed));
+        err = full_if_disk_is_full(store, commit_again(store, &sealed));
     if (!err) {
         writer->tail_rows =
             sealed ? (writer->tail_rows + len) % PD_CHUNK_ROWS : writer->tail_rows + len;

@@ -174,6 +174,41 @@ static void test_segments(void **state)
     list_clear(&oracle);
 }
 
+/* Segments that have become cold answer as before, also to readers that have them open and to those that ask since a token. */
+static void test_cold(void **state)
+{
+    (void)state;
+    struct list oracle = {0}, before = {0};
+    struct pd_tib_config config = {.cold_after_s = 60};
+    struct pd_tib_filter all = PD_TIB_FILTER_ALL;
+    struct pd_tib_snapshot *snapshot;
+    uint64_t now_us = pd_clock_wall_us();
+    struct pd_tib *tib = open_tib(PD_TIB_WRITE, &config);
+    for (unsigned round = 0; round < 6; round++) {
+        append(tib, &oracle, round % 2 ? 30000 : 500);
+        assert_int_equal(pd_tib_commit(tib), 0);
+        assert_int_equal(pd_tib_maintain(tib, now_us += UINT64_C(3600000000)), 0);
+    }
+    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+    for (size_t i = 0; i < oracle.len; i++)
+        list_add(&before, &oracle.records[i]);
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    append(tib, &oracle, 30);
+    assert_int_equal(pd_tib_commit(tib), 0);
+    assert_answer(snapshot, &before, &all);
+    pd_tib_release(snapshot);
+    assert_answers(tib, &oracle, 60);
+    assert_check(tib);
+    pd_tib_close(tib);
+    tib = open_tib(PD_TIB_READ, NULL);
+    assert_answers(tib, &oracle, 30);
+    assert_check(tib);
+    pd_tib_close(tib);
+    list_clear(&before);
+    list_clear(&oracle);
+}
+
 static void assert_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
 {
     uint64_t found = 0;
@@ -256,7 +291,8 @@ static void test_since(void **state)
     struct list oracle = {0};
     struct tokens tokens = {.len = 0};
     uint64_t now_us = pd_clock_wall_us();
-    struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
+    struct pd_tib_config config = {.cold_after_s = 60};
+    struct pd_tib *tib = open_tib(PD_TIB_WRITE, &config);
     while (tokens.len < TOKENS) {
         unsigned round = tokens.len;
         tokens_take(tib, &oracle, &tokens);
@@ -269,7 +305,7 @@ static void test_since(void **state)
         assert_int_equal(pd_tib_maintain(tib, now_us), 0);
         if (round % 7 == 3) {
             pd_tib_close(tib);
-            tib = open_tib(PD_TIB_WRITE, NULL);
+            tib = open_tib(PD_TIB_WRITE, &config);
         }
     }
     for (unsigned i = 0; i < tokens.len; i++)
@@ -441,6 +477,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_segments, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cold, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cursors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_since, setup, teardown),
         cmocka_unit_test_setup_teardown(test_since_refused, setup, teardown),

@@ -17,7 +17,8 @@
 #include "records.h"
 #include "store_files.h"
 
-#define HOUR_US UINT64_C(3600000000)
+#define HOUR_US       UINT64_C(3600000000)
+#define FAR_FUTURE_US UINT64_C(2000000000000000) /* later than any record */
 
 static unsigned trials = 150;
 static struct random rnd;
@@ -36,19 +37,22 @@ static void append(struct pd_tib *tib, size_t n)
     assert_int_equal(pd_tib_commit(tib), 0);
 }
 
-/* Three segments, made by the hour, and a tail; small, so that pages of LMDB's own are hit often. */
+/* Three segments, made by the hour, the first one packed, and a tail; small, so that pages of LMDB's own are hit often. */
 static void good_build(void)
 {
     char place[256];
     struct pd_tib *tib;
     struct stat stat_of;
     store_make(place, sizeof place);
-    assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL), 0);
+    struct pd_tib_config config = {.cold_after_s = 60};
+    assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &config, &tib, NULL), 0);
     for (unsigned hour = 0; hour < 3; hour++) {
         for (unsigned i = 0; i < 4; i++)
             append(tib, 1 + random_below(&rnd, 400));
         assert_int_equal(pd_tib_maintain(tib, hour * 2 * HOUR_US), 0);
         assert_int_equal(pd_tib_maintain(tib, (hour * 2 + 1) * HOUR_US), 0);
+        if (!hour)
+            assert_int_equal(pd_tib_maintain(tib, FAR_FUTURE_US), 0);
     }
     for (unsigned i = 0; i < 6; i++)
         append(tib, 1 + random_below(&rnd, 100));

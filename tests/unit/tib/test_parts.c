@@ -98,6 +98,104 @@ static void test_chunk_round_trip(void **state)
     }
 }
 
+static void assert_rows(struct pd_chunk *chunk, const struct pd_row *wanted, uint32_t first,
+                        uint32_t end, struct pd_chunk_scratch *scratch)
+{
+    assert_int_equal(pd_chunk_load(chunk, PD_CHUNK_ROW_COLUMNS, first, end, scratch), 0);
+    for (uint32_t i = first; i < end; i++) {
+        struct pd_flow_id flow;
+        pd_chunk_flow(chunk, i, &flow);
+        assert_memory_equal(&flow, &wanted[i].flow, sizeof flow);
+        assert_int_equal(pd_column_get(&chunk->columns[PD_COLUMN_BYTES], i), wanted[i].bytes);
+        assert_int_equal(pd_column_get(&chunk->columns[PD_COLUMN_COMMIT], i), wanted[i].commit);
+    }
+}
+
+/* A packed chunk has the rows of the plain one, in any part of it; one that was tampered with is refused in the end. */
+static void test_packed(void **state)
+{
+    (void)state;
+    struct pd_chunk_scratch scratch = {.zstd = NULL};
+    for (unsigned round = 0; round < 12; round++) {
+        size_t len = round % 3 ? 1 + random_below(&rnd, 30000) : 1 + random_below(&rnd, 3), size,
+               small;
+        struct pd_paths *paths = pd_paths_new();
+        struct pd_row *rows = calloc(len, sizeof *rows), *wanted = calloc(len, sizeof *wanted);
+        struct pd_row *found = calloc(len, sizeof *found);
+        struct pd_chunk plain, packed;
+        uint64_t *commits;
+        void *bytes, *small_bytes;
+        for (size_t i = 0; i < len; i++)
+            rows[i] = round % 4 == 3 && i ? rows[0] : random_row(paths);
+        struct pd_chunk_input input = chunk_input(rows, len, round, &commits);
+        input.with_bloom = round & 1;
+        assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size), 0);
+        assert_int_equal(pd_chunk_open(bytes, size, round, &plain), 0);
+        pd_chunk_rows(&plain, wanted);
+        assert_int_equal(pd_chunk_pack(&plain, &small_bytes, &small), 0);
+        for (unsigned i = 0; i < 8; i++) {
+            uint32_t first = (uint32_t)random_below(&rnd, len);
+            uint32_t end = first + (uint32_t)random_below(&rnd, len - first + 1);
+            assert_int_equal(pd_chunk_open(small_bytes, small, round, &packed), 0);
+            assert_int_equal(pd_chunk_verify(&packed, pd_paths_len(paths)), 0);
+            assert_rows(&packed, wanted, first, end, &scratch);
+        }
+        assert_int_equal(pd_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch),
+                         0);
+        pd_chunk_rows(&packed, found);
+        assert_memory_equal(found, wanted, len * sizeof *found);
+        for (size_t i = 0; i < plain.header.len[PD_AXIS_RUNS]; i++)
+            assert_int_equal(pd_column_get(&packed.columns[PD_COLUMN_RUN_BYTES], i),
+                             pd_column_get(&plain.columns[PD_COLUMN_RUN_BYTES], i));
+        ((uint8_t *)small_bytes)[random_below(&rnd, small)] ^= 1;
+        assert_true(pd_chunk_open(small_bytes, small, round, &packed) ||
+                    pd_chunk_verify(&packed, pd_paths_len(paths)));
+        free(bytes);
+        free(small_bytes);
+        free(commits);
+        free(rows);
+        free(wanted);
+        free(found);
+        pd_paths_free(paths);
+    }
+    pd_chunk_scratch_done(&scratch);
+}
+
+/* Each run tells the sums of its rows. */
+static void test_run_sums(void **state)
+{
+    (void)state;
+    size_t len = 3000, size_bytes;
+    struct pd_paths *paths = pd_paths_new();
+    struct pd_row *rows = calloc(len, sizeof *rows);
+    struct pd_chunk chunk;
+    uint64_t *commits;
+    void *bytes;
+    for (size_t i = 0; i < len; i++) {
+        rows[i] = random_row(paths);
+        rows[i].bytes >>= i % 2 ? 0 : 20;
+    }
+    struct pd_chunk_input input = chunk_input(rows, len, 0, &commits);
+    assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
+    assert_int_equal(pd_chunk_open(bytes, size_bytes, 0, &chunk), 0);
+    for (uint32_t run = 0, i = 0; run < chunk.header.len[PD_AXIS_RUNS]; run++) {
+        long double sums[2] = {0, 0}; /* exact beyond 2^53 */
+        for (; i <= pd_column_get(&chunk.columns[PD_COLUMN_RUN_LAST], run); i++) {
+            sums[0] += (long double)pd_column_get(&chunk.columns[PD_COLUMN_BYTES], i);
+            sums[1] += (long double)pd_column_get(&chunk.columns[PD_COLUMN_PKTS], i);
+        }
+        for (unsigned j = 0; j < 2; j++) {
+            uint64_t limit = (UINT64_C(1) << 53) - 1;
+            uint64_t wanted = sums[j] > (long double)limit ? limit : (uint64_t)sums[j];
+            assert_int_equal(pd_column_get(&chunk.columns[PD_COLUMN_RUN_BYTES + j], run), wanted);
+        }
+    }
+    free(bytes);
+    free(commits);
+    free(rows);
+    pd_paths_free(paths);
+}
+
 /* Few flows that are not there pass the Bloom filter: the format's promise is 0.2 % when it is full. */
 static void test_bloom(void **state)
 {
@@ -320,6 +418,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chunk_round_trip),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_run_sums),
         cmocka_unit_test(test_bloom),
         cmocka_unit_test(test_path_blocks),
         cmocka_unit_test(test_links),

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cold segments: those that nothing has been added to for a while are packed, half the size for slower reading. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "tib/lmdb/store.h"
+
+#define PACKED_MAX 4u /* segments in one call, some 10 ms each */
+
+struct cooling {
+    struct pd_store *store;
+    uint64_t before_us; /* segments whose last etime is before get packed */
+    uint64_t hot_from;  /* as store->writer.hot_from, when this is committed */
+    unsigned packed;
+};
+
+static int pack_at(MDB_cursor *cursor, MDB_val *key, const struct pd_chunk *plain)
+{
+    MDB_val value;
+    int err = pd_chunk_pack(plain, &value.mv_data, &value.mv_size);
+    if (err)
+        return err;
+    err = pd_lmdb_error(mdb_cursor_put(cursor, key, &value, MDB_CURRENT));
+    free(value.mv_data);
+    return err;
+}
+
+/* The segments from `hot_from` on; it moves along as long as all before are packed. Damaged ones stay as they are. */
+static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
+{
+    struct pd_store_key number, copy;
+    MDB_val key = pd_store_key_val(&number, cooling->hot_from), value;
+    bool all_packed = true;
+    int result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE), err = 0;
+    for (; !result && !err && cooling->packed < PACKED_MAX;
+         result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+        struct pd_chunk chunk;
+        uint64_t first_row;
+        if (!pd_store_key_number(&key, &first_row))
+            return -PD_E_CORRUPT;
+        /* Its head says whether it is to be packed; only then all of it is read and verified. */
+        bool plain = !pd_chunk_open(value.mv_data, value.mv_size, first_row, &chunk) &&
+                     chunk.header.encoding == PD_CHUNK_PLAIN;
+        if (plain && chunk.header.max_time_us >= cooling->before_us) {
+            all_packed = false;
+            continue;
+        }
+        if (plain && !pd_store_chunk(cooling->store, &key, &value, &chunk)) {
+            MDB_val own = pd_store_key_val(&copy, first_row);
+            err = pack_at(cursor, &own, &chunk);
+            cooling->packed++;
+        }
+        if (all_packed)
+            cooling->hot_from = first_row + 1;
+    }
+    return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
+}
+
+static int cool(struct cooling *cooling, MDB_txn *txn)
+{
+    MDB_cursor *cursor;
+    int err = pd_lmdb_error(mdb_cursor_open(txn, cooling->store->segment_db, &cursor));
+    if (err)
+        return err;
+    err = pd_store_near_full(cooling->store, txn) ? -PD_E_FULL : pack_from(cooling, cursor);
+    mdb_cursor_close(cursor);
+    return err;
+}
+
+int pd_store_cool(struct pd_store *store, uint64_t now_us)
+{
+    uint64_t after_us = store->config.cold_after_s * PD_US_PER_S;
+    struct cooling cooling = {
+        .store = store, .before_us = now_us - after_us, .hot_from = store->writer.hot_from};
+    MDB_txn *txn;
+    if (!store->config.cold_after_s || now_us < after_us)
+        return 0;
+    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    if (err)
+        return err;
+    err = cool(&cooling, txn);
+    struct pd_store_meta same = store->writer.meta;
+    if (!err && !cooling.packed)
+        mdb_txn_abort(txn);
+    else
+        err = pd_store_txn_end(store, txn, &same, err);
+    if (err)
+        return err == -PD_E_FULL ? 0 : err; /* retention makes room, then it goes on */
+    store->writer.hot_from = cooling.hot_from;
+    pthread_mutex_lock(&store->lock);
+    store->counters.segments_packed += cooling.packed;
+    pthread_mutex_unlock(&store->lock);
+    return 0;
+}
