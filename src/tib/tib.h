@@ -68,6 +68,7 @@ struct pd_tib_grouping {
     enum pd_tib_order order;
     uint64_t top_len;      /* only the first so many in that order; 0: all */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
+    bool without_times;    /* groups of several records need not tell stime and etime: they may be 0 */
     const struct pd_tib_record
         *live; /* records to be counted in that are not in the store (those that match), or NULL */
     size_t live_len;
@@ -86,6 +87,7 @@ struct pd_tib_config {
     uint64_t max_age_s; /* retention: records whose etime is older go; 0: no limit */
     uint64_t cold_after_s; /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
     uint64_t map_bytes; /* most the store may ever take on disk (LMDB map); 0: default */
+    unsigned threads;   /* most that one large query may use; 0: as many as there are cores, up to 4 */
 };
 
 #define PD_TIB_COUNTERS(X)                                              \

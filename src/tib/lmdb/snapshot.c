@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "tib/lmdb/store.h"
+#include "tib/lmdb/view.h"
 
 #define TOKEN_BYTES 40u
 
@@ -17,6 +18,7 @@ static int map_adopt(struct pd_store *store)
         return -PD_E_BUSY;
     while (store->pool_len)
         mdb_txn_abort(store->pool[--store->pool_len]);
+    pd_view_forget(store); /* it points into the old map */
     return pd_lmdb_error(mdb_env_set_mapsize(store->env, 0));
 }
 
@@ -100,6 +102,7 @@ int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 void pd_store_release(struct pd_tib_snapshot *head)
 {
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
+    pd_view_put(snapshot->store, snapshot->view);
     if (snapshot->txn)
         txn_end(snapshot->store, snapshot->txn);
     free(snapshot);

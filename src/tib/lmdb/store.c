@@ -6,15 +6,18 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "tib/lmdb/view.h"
 
 /* Takes half-built stores. */
 static void store_free(struct pd_store *store)
 {
+    pd_view_forget(store);
     pd_store_env_close(store);
     pd_paths_free(store->paths);
     pd_directory_free(store->directory);
     free(store->writer.rows);
     pthread_mutex_destroy(&store->lock);
+    pthread_mutex_destroy(&store->view_lock);
     free(store);
 }
 
@@ -29,6 +32,7 @@ static int store_open(const char *location, enum pd_tib_mode mode,
     if (config)
         store->config = *config;
     pthread_mutex_init(&store->lock, NULL);
+    pthread_mutex_init(&store->view_lock, NULL);
     store->paths = pd_paths_new();
     store->directory = pd_directory_new();
     int err = store->paths && store->directory

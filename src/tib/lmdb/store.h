@@ -85,6 +85,9 @@ struct pd_store {
     MDB_txn *pool[PD_POOL_TXNS]; /* reset, ready to be renewed */
     unsigned pool_len;
     unsigned txns_live;
+
+    pthread_mutex_t view_lock; /* taken alone, but for the locks of `paths` and `directory` */
+    struct pd_view *view;      /* the latest; NULL: none yet */
 };
 
 struct pd_store_snapshot {
@@ -92,6 +95,7 @@ struct pd_store_snapshot {
     struct pd_store *store;
     MDB_txn *txn; /* NULL: an empty store */
     struct pd_store_meta meta;
+    struct pd_view *view; /* NULL until a scan asks for it */
 };
 
 /* An LMDB result as an error of ours: full, corrupt, busy, -errno. */

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Views: made from two cursors and from the view before. */
+#include "tib/lmdb/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "tib/lmdb/store.h"
+
+#define FIRST_ROOM 16u
+
+/* ---- all of these run under view_lock ---- */
+
+static void chunk_put(struct pd_view_chunk *chunk)
+{
+    if (!--chunk->views)
+        free(chunk);
+}
+
+static void view_free(struct pd_view *view)
+{
+    for (size_t i = 0; i < view->len; i++)
+        chunk_put(view->chunks[i]);
+    free(view->chunks);
+    free(view->ranges);
+    free(view);
+}
+
+static void view_put(struct pd_view *view)
+{
+    if (view && !--view->users)
+        view_free(view);
+}
+
+static int reserve(struct pd_view *view)
+{
+    if (view->len < view->room)
+        return 0;
+    size_t room = view->room ? 2 * view->room : FIRST_ROOM;
+    void *chunks = realloc(view->chunks, room * sizeof *view->chunks);
+    if (!chunks)
+        return -ENOMEM;
+    view->chunks = chunks;
+    void *ranges = realloc(view->ranges, room * sizeof *view->ranges);
+    if (!ranges)
+        return -ENOMEM;
+    view->ranges = ranges;
+    view->room = room;
+    return 0;
+}
+
+/* The same chunk in the view before; *place moves along in it, up to `end`. */
+static struct pd_view_chunk *known(const struct pd_view *before, size_t *place, size_t end,
+                                   uint64_t key, const MDB_val *value)
+{
+    while (*place < end && before->chunks[*place]->key < key)
+        ++*place;
+    struct pd_view_chunk *chunk = *place < end ? before->chunks[*place] : NULL;
+    return chunk && chunk->key == key && chunk->at == value->mv_data &&
+                   chunk->size_bytes == value->mv_size
+               ? chunk
+               : NULL;
+}
+
+static struct pd_view_chunk *chunk_new(struct pd_store *store, uint64_t number, const MDB_val *key,
+                                       const MDB_val *value)
+{
+    struct pd_view_chunk *chunk = calloc(1, sizeof *chunk);
+    if (!chunk)
+        return NULL;
+    chunk->key = number;
+    chunk->at = value->mv_data;
+    chunk->size_bytes = value->mv_size;
+    chunk->error = pd_store_chunk(store, key, value, &chunk->chunk);
+    return chunk;
+}
+
+static void add(struct pd_view *view, struct pd_view_chunk *chunk)
+{
+    const struct pd_chunk_header *header = &chunk->chunk.header;
+    struct pd_view_range range = {.damaged = 1};
+    if (!chunk->error) {
+        const struct pd_column *commits = &chunk->chunk.columns[PD_COLUMN_COMMIT_ROW];
+        range = (struct pd_view_range){header->min_time_us, header->max_time_us,
+                                       pd_column_get(commits, commits->len - 1), 0};
+        view->rows += header->len[PD_AXIS_ROWS];
+    }
+    view->damaged += chunk->error != 0;
+    chunk->views++;
+    view->ranges[view->len] = range;
+    view->chunks[view->len++] = chunk;
+}
+
+static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_view *before,
+                size_t place, size_t end, struct pd_view *view)
+{
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    int result = mdb_cursor_open(snapshot->txn, db, &cursor), err = 0;
+    if (result)
+        return pd_lmdb_error(result);
+    while (!err && !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
+        uint64_t number = 0;
+        bool named = pd_store_key_number(&key, &number);
+        struct pd_view_chunk *chunk =
+            named && before ? known(before, &place, end, number, &value) : NULL;
+        err = reserve(view);
+        if (!err && !chunk)
+            chunk = chunk_new(snapshot->store, number, &key, &value);
+        if (!err && chunk)
+            add(view, chunk);
+        err = err || chunk ? err : -ENOMEM;
+    }
+    mdb_cursor_close(cursor);
+    return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
+}
+
+static int view_new(struct pd_store_snapshot *snapshot, struct pd_view **ret_view)
+{
+    struct pd_store *store = snapshot->store;
+    const struct pd_view *before = store->view;
+    struct pd_view *view = calloc(1, sizeof *view);
+    if (!view)
+        return -ENOMEM;
+    view->txn_id = mdb_txn_id(snapshot->txn);
+    int err = walk(snapshot, store->segment_db, before, 0, before ? before->segments_len : 0, view);
+    view->segments_len = view->len;
+    err = err ? err
+              : walk(snapshot, store->tail_db, before, before ? before->segments_len : 0,
+                     before ? before->len : 0, view);
+    if (err) {
+        view_free(view);
+        return err;
+    }
+    *ret_view = view;
+    return 0;
+}
+
+/* ---- from outside ---- */
+
+static int get_locked(struct pd_store_snapshot *snapshot)
+{
+    struct pd_store *store = snapshot->store;
+    struct pd_view *view = store->view;
+    if (!view || view->txn_id != mdb_txn_id(snapshot->txn)) {
+        int err = view_new(snapshot, &view);
+        if (err)
+            return err;
+        /* A snapshot that was taken earlier and asked later must not push out the newer view. */
+        if (!store->view || store->view->txn_id < view->txn_id) {
+            view_put(store->view);
+            store->view = view;
+            view->users++;
+        }
+    }
+    view->users++;
+    snapshot->view = view;
+    return 0;
+}
+
+int pd_view_get(struct pd_store_snapshot *snapshot)
+{
+    if (snapshot->view)
+        return 0;
+    pthread_mutex_lock(&snapshot->store->view_lock);
+    int err = get_locked(snapshot);
+    pthread_mutex_unlock(&snapshot->store->view_lock);
+    return err;
+}
+
+void pd_view_put(struct pd_store *store, struct pd_view *view)
+{
+    if (!view)
+        return;
+    pthread_mutex_lock(&store->view_lock);
+    view_put(view);
+    pthread_mutex_unlock(&store->view_lock);
+}
+
+void pd_view_forget(struct pd_store *store)
+{
+    pthread_mutex_lock(&store->view_lock);
+    view_put(store->view);
+    store->view = NULL;
+    pthread_mutex_unlock(&store->view_lock);
+}
