@@ -92,6 +92,8 @@ const struct pd_option pd_settings_table[] = {
      "remove records that are older; 0: none", NULL},
     {"tib", "retention-bytes", PD_OPTION_BYTES, AT(retention_bytes), 0, 0, "BYTES", "0",
      "remove the oldest records when the store takes more; 0: none", NULL},
+    {"tib", "tib-cold-after", PD_OPTION_SECONDS, AT(cold_after_s), 0, 0, "TIME", "6h",
+     "pack records that are older: half the bytes, slower to read; 0: never", NULL},
     {"tib", "map-bytes", PD_OPTION_BYTES, AT(map_bytes), 0, 0, "BYTES", "0",
      "most the store may ever take on the disk; 0: as the store likes it", NULL},
     {"log", "log-level", PD_OPTION_CALLBACK, 0, 0, 0, "LEVEL", "info", "error, warn, info or debug",
@@ -209,6 +211,7 @@ struct pd_tib_config pd_settings_tib(const struct pd_settings *settings)
     return (struct pd_tib_config){
         .max_bytes = settings->retention_bytes,
         .max_age_s = settings->retention_age_s,
+        .cold_after_s = settings->cold_after_s,
         .map_bytes = settings->map_bytes,
     };
 }

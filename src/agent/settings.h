@@ -35,6 +35,7 @@ struct pd_settings {
     uint64_t max_records;
     uint64_t retention_age_s;
     uint64_t retention_bytes;
+    uint64_t cold_after_s;
     uint64_t map_bytes;
     enum pd_log_level log_level;
     struct pd_options_memory *memory; /* of the strings that came from the file */

@@ -85,11 +85,21 @@ static void column_put(struct packer *packer, const struct pd_chunk *plain, unsi
         packer->bytes[packer->size_bytes++] = 0;
 }
 
+/* At most: columns may share their bytes in a chunk that was not made here. zstd wants its bound of room to be quick. */
+static size_t room_for(const struct pd_chunk *plain)
+{
+    size_t room = PD_CHUNK_HEAD_BYTES + ZSTD_COMPRESSBOUND(8 * PD_CHUNK_FRAME_VALUES);
+    for (unsigned id = 0; id < PD_COLUMN_COUNT; id++) {
+        const struct pd_column *column = &plain->columns[id];
+        room +=
+            (size_t)column->len * column->width_bytes + frames_of(column) * sizeof(uint32_t) + 8;
+    }
+    return room;
+}
+
 int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_size_bytes)
 {
-    /* At most as large as before, but for the tables, and for zstd, which wants its bound of room to be quick. */
-    size_t room = plain->header.size_bytes + PD_COLUMN_COUNT * 64 +
-                  ZSTD_COMPRESSBOUND(8 * PD_CHUNK_FRAME_VALUES);
+    size_t room = room_for(plain);
     struct packer *packer = malloc(sizeof *packer);
     if (!packer)
         return -ENOMEM;

@@ -1,33 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as a chunk of the TIB, a segment or a tail: checks, then every row and the Bloom filter are read. */
+/* Fuzz target: bytes as a chunk of the TIB, a segment, packed or not, or a tail: checks, then every row and the Bloom filter are read;
+ * a plain one is packed and must come out of it as it was. */
 #include <endian.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include "tib/lmdb/chunk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 
-static void use(const struct pd_chunk *chunk)
+static struct pd_row *rows_of(const struct pd_chunk *chunk)
 {
-    size_t len = chunk->header.len[PD_AXIS_ROWS];
-    struct pd_row *rows = malloc(len * sizeof *rows);
+    struct pd_row *rows = malloc(chunk->header.len[PD_AXIS_ROWS] * sizeof *rows);
     if (!rows)
         abort();
     pd_chunk_rows(chunk, rows);
+    return rows;
+}
+
+static void pack_and_compare(const struct pd_chunk *plain, const struct pd_row *rows)
+{
+    struct pd_chunk packed;
+    struct pd_chunk_scratch scratch = {.zstd = NULL};
+    void *bytes;
+    size_t size_bytes;
+    if (pd_chunk_pack(plain, &bytes, &size_bytes) ||
+        pd_chunk_open(bytes, size_bytes, plain->header.first_row, &packed) ||
+        pd_chunk_verify(&packed, PD_PATHS_MAX) ||
+        pd_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch))
+        abort();
+    struct pd_row *again = rows_of(&packed);
+    if (memcmp(rows, again, plain->header.len[PD_AXIS_ROWS] * sizeof *rows) != 0)
+        abort();
+    free(again);
+    free(bytes);
+    pd_chunk_scratch_done(&scratch);
+}
+
+static void use(struct pd_chunk *chunk)
+{
+    struct pd_chunk_scratch scratch = {.zstd = NULL};
+    size_t len = chunk->header.len[PD_AXIS_ROWS];
+    if (pd_chunk_load(chunk, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch)) {
+        pd_chunk_scratch_done(&scratch);
+        return;
+    }
+    struct pd_row *rows = rows_of(chunk);
+    if (chunk->header.encoding == PD_CHUNK_PLAIN)
+        pack_and_compare(chunk, rows);
     for (size_t i = 0; i < len; i++) {
         if (rows[i].path >= PD_PATHS_MAX)
             abort();
         pd_chunk_may_have(chunk, pd_flow_id_hash(&rows[i].flow));
     }
     free(rows);
+    pd_chunk_scratch_done(&scratch);
 }
 
 /* The key and the hash are made to fit, so that the search gets behind them. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
     struct pd_chunk chunk;
-    uint64_t key = 0, hash;
+    uint64_t key = 0;
     size_t from = offsetof(struct pd_chunk_header, first_row);
     uint8_t *bytes = malloc(size_bytes ? size_bytes : 1);
     if (!bytes)
@@ -37,8 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     if (size_bytes >= sizeof(struct pd_chunk_header)) {
         memcpy(&key, bytes + from, sizeof key);
         key = le64toh(key);
-        hash = htole64(XXH3_64bits_withSeed(bytes + from, size_bytes - from, key));
-        memcpy(bytes + offsetof(struct pd_chunk_header, xxh3), &hash, sizeof hash);
+        pd_chunk_seal_hash(bytes, size_bytes, key);
     }
     if (!pd_chunk_open(bytes, size_bytes, key, &chunk) && !pd_chunk_verify(&chunk, PD_PATHS_MAX))
         use(&chunk);
