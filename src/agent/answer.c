@@ -136,6 +136,7 @@ static const char *title(int http_status)
     case 422: return "Unprocessable Content";
     case 501: return "Not Implemented";
     case 503: return "Service Unavailable";
+    case 504: return "Gateway Timeout";
     case 507: return "Insufficient Storage";
     default: return "Internal Server Error";
     }

@@ -22,12 +22,15 @@
     X(PD_E_TOPOLOGY, 422, "topology is not consistent")                     \
     X(PD_E_INFEASIBLE, 422, "infeasible trajectory")                        \
     X(PD_E_UNKNOWN_HOST, 422, "address belongs to no rack of the topology") \
+    X(PD_E_PROGRAM, 422, "the program failed")                              \
+    X(PD_E_LIMIT, 422, "a limit of the program was reached")                \
     X(PD_E_EOF, 500, "end of input")                                        \
     X(PD_E_TRUNCATED, 500, "input ends in the middle")                      \
     X(PD_E_CORRUPT, 500, "checksum or structure does not hold")             \
     X(PD_E_VERSION, 500, "version not supported")                           \
     X(PD_E_UNSUPPORTED, 501, "not supported here")                          \
     X(PD_E_BUSY, 503, "in use by another process")                          \
+    X(PD_E_DEADLINE, 504, "the deadline has passed")                        \
     X(PD_E_FULL, 507, "no room left")
 
 enum pd_error_code {

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-CHAIN = ["base", "packet", "trajectory", "topology", "codec", "intake", "tib", "query", "agent", "cli"]
+CHAIN = ["base", "packet", "trajectory", "topology", "codec", "intake", "tib", "query", "program", "agent", "cli"]
 MAY_USE = {stage: set(CHAIN[:n + 1]) for n, stage in enumerate(CHAIN)}
 MAY_USE["controller"] = MAY_USE["query"] | {"controller"}
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
