@@ -109,6 +109,8 @@ static void put_intake(struct writer *writer, const struct pd_intake_status *sta
     put_counter(writer, "trajectory_" #name "_total", text, status->trajectory.name);
     PD_TRAJECTORY_COUNTERS(X)
 #undef X
+    put_gauge(writer, "intake_ring_events", "events in the switch's rings that are not stored yet",
+              status->ring_events);
     put_gauge(writer, "trajectory_live_records", "records in the trajectory memory",
               status->live_records);
 }

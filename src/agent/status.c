@@ -19,6 +19,7 @@ static json_t *intake_json(const struct pd_intake_status *status)
 #define X(name, text) SET(intake, #name, status->name);
     PD_INTAKE_COUNTERS(X)
 #undef X
+    SET(intake, "ring_events", status->ring_events);
     for (int i = 0; i < PD_PACKET_VERDICT_COUNT; i++)
         SET(verdicts, pd_packet_verdict_id((enum pd_packet_verdict)i), status->verdicts[i]);
     json_object_set_new(intake, "verdicts", verdicts);

@@ -38,11 +38,14 @@ struct pd_intake_config {
  * read any further. What was counted before has gone to the sink. */
 enum pd_intake_state { PD_INTAKE_WAITING, PD_INTAKE_RUNNING, PD_INTAKE_FINISHED, PD_INTAKE_FAILED };
 
-#define PD_INTAKE_COUNTERS(X)                                               \
-    X(frames, "frames read")                                                \
-    X(frame_bytes, "bytes of these frames on the wire")                     \
-    X(kernel_drops, "frames that the kernel dropped before they were read") \
-    X(other_direction, "frames not counted: sent by this host (Linux before 4.20)")
+#define PD_INTAKE_COUNTERS(X)                                                       \
+    X(frames, "frames read")                                                        \
+    X(frame_bytes, "bytes of these frames on the wire")                             \
+    X(kernel_drops, "frames that the kernel dropped before they were read")         \
+    X(other_direction, "frames not counted: sent by this host (Linux before 4.20)") \
+    X(ring_full, "evictions that waited: the switch's ring was full")               \
+    X(ring_unheard, "new flows not announced: the switch's ring was half full")     \
+    X(torn_records, "records lost: the switch died while it wrote them")
 
 struct pd_intake_status {
     const char *kind; /* "pcap", "live", "ovs" */
@@ -51,6 +54,7 @@ struct pd_intake_status {
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT]; /* frames by parse verdict */
     struct pd_trajectory_counters trajectory;
     uint64_t live_records;
+    uint64_t ring_events; /* in the rings of the switch, not stored yet */
 #define X(name, text) uint64_t name;
     PD_INTAKE_COUNTERS(X)
 #undef X

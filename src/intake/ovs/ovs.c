@@ -41,7 +41,6 @@ struct ovs_intake {
     struct pd_source sources[SOURCES_MAX];
     size_t sources_len;
     struct pd_intake_status before; /* counters of regions that are gone */
-    uint64_t torn;
     enum pd_intake_state state;
     char detail[sizeof(((struct pd_intake_status *)NULL)->detail)];
 };
@@ -91,16 +90,20 @@ static void add_counters(struct pd_intake_status *status, const struct pd_region
     }
     ADD(status->frames, region->frames);
     ADD(status->frame_bytes, region->frame_bytes);
+    ADD(status->ring_full, region->ring_refused);
+    ADD(status->ring_unheard, region->ring_unheard);
 #undef ADD
 }
 
-/* Unmaps; the source stays listed until the owner knows its last position. */
-static void end_source(struct ovs_intake *ovs, struct pd_source *source)
+/* Unmaps; the source stays listed until the owner knows its last position. `gone`: it is not going to be attached again. */
+static void end_source(struct ovs_intake *ovs, struct pd_source *source, bool gone)
 {
     if (source->ended) {
         return;
     }
-    add_counters(&ovs->before, source->view.region);
+    if (gone) {
+        add_counters(&ovs->before, source->view.region);
+    }
     pthread_mutex_lock(&ovs->lock);
     pd_source_close(source);
     pthread_mutex_unlock(&ovs->lock);
@@ -155,7 +158,7 @@ static void detach(struct ovs_intake *ovs, uint64_t retry_ns)
     ovs->instance_id = 0;
     ovs->retry_ns = ovs->now_ns + retry_ns;
     for (size_t i = 0; i < ovs->sources_len; i++) {
-        end_source(ovs, &ovs->sources[i]);
+        end_source(ovs, &ovs->sources[i], false);
     }
 }
 
@@ -168,8 +171,9 @@ static void bury(struct ovs_intake *ovs)
         uint64_t torn;
 
         if (!source->ended && pd_source_bury(source, &sink, &torn) == 0) {
-            ovs->torn += torn;
+            ovs->before.torn_records += torn;
         }
+        end_source(ovs, source, true);
     }
     detach(ovs, 0);
     enter(ovs, PD_INTAKE_WAITING, "%.120s: the switch ended; waiting for it", ovs->path);
@@ -226,7 +230,7 @@ static void on_gone(struct ovs_intake *ovs, uint64_t region_id)
 
         if (!source->ended && source->region_id == region_id) {
             pd_source_drain(source, &sink, SIZE_MAX, NULL);
-            end_source(ovs, source);
+            end_source(ovs, source, true);
         }
     }
 }
@@ -459,6 +463,7 @@ static void ovs_status(const struct pd_intake *intake, struct pd_intake_status *
         if (region) {
             add_counters(&status, region);
             status.live_records += __atomic_load_n(&region->live_records, __ATOMIC_RELAXED);
+            status.ring_events += pd_source_unstored(&ovs->sources[i]);
         }
     }
     *ret_status = status;

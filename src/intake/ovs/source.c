@@ -113,6 +113,14 @@ void pd_source_close(struct pd_source *source)
     source->view.region = NULL;
 }
 
+uint64_t pd_source_unstored(const struct pd_source *source)
+{
+    /* The index first: it never passes what was written before. */
+    const uint64_t stored = __atomic_load_n(&source->index->read, __ATOMIC_ACQUIRE);
+
+    return pd_view_written(&source->view) - stored;
+}
+
 void pd_source_committed(struct pd_source *source, uint64_t position)
 {
     if (source->index) {

@@ -51,6 +51,8 @@ int pd_source_walk(struct pd_source *source, const struct pd_source_sink *sink,
 /* The switch is dead: all that it left goes to the sink. `ret_torn`: records that it was writing when it died. */
 int pd_source_bury(struct pd_source *source, const struct pd_source_sink *sink, uint64_t *ret_torn);
 
+uint64_t pd_source_unstored(const struct pd_source *source); /* events in the ring */
+
 /* The events up to `position` are stored: the switch may write over them. */
 void pd_source_committed(struct pd_source *source, uint64_t position);
 
