@@ -101,8 +101,8 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --live --timeout --json --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration'
+        flags='--tib --agent --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --live --timeout --json --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct'
         case $prev in
         --tib) rest=DIR ;;
         --agent) rest=- ;;
@@ -115,6 +115,11 @@ _pathdump()
         --path) rest=- ;;
         --from) rest=- ;;
         --to) rest=- ;;
+        --since) rest=- ;;
+        --k) rest=- ;;
+        --by) rest='bytes pkts' ;;
+        --bin-bytes) rest=- ;;
+        --of) rest='flows sources' ;;
         --timeout) rest=- ;;
         esac
         ;;

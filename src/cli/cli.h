@@ -28,7 +28,7 @@ struct pd_cli_command {
     const char *name;     /* "topology fat-tree" */
     const char *synopsis; /* what follows the name */
     const char *help;     /* one line, no full stop */
-    const char *details;  /* paragraphs for help and man page, separated by \n */
+    const char *details;  /* paragraphs for help and man page, separated by \n; "\tWORD\tTEXT" is an item of a list */
     const struct pd_option *options;
     const char *required; /* names of options that have to be given, separated by blanks */
     const char *words;    /* completion of the words: "FILE", "a|b|c"; "" when none are taken */

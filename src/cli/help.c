@@ -5,6 +5,7 @@
 #include "cli/doc.h"
 
 #define TEXT_COLUMNS 78
+#define ITEM_COLUMNS 16 /* of the word of a list's item */
 
 /* Breaks a paragraph's lines between words. */
 static void print_wrapped(const char *text, size_t len, FILE *out)
@@ -29,12 +30,26 @@ static void print_wrapped(const char *text, size_t len, FILE *out)
     fputc('\n', out);
 }
 
+/* "\tWORD\tTEXT" */
+static void print_item(const char *text, size_t len, FILE *out)
+{
+    int word = (int)strcspn(text + 1, "\t");
+    fprintf(out, "  %-*.*s%.*s\n", ITEM_COLUMNS, word, text + 1, (int)len - word - 2,
+            text + word + 2);
+}
+
 static void print_paragraphs(const char *text, FILE *out)
 {
+    bool in_list = false;
     while (*text) {
         size_t len = strcspn(text, "\n");
-        fputc('\n', out);
-        print_wrapped(text, len, out);
+        if (!in_list || *text != '\t')
+            fputc('\n', out);
+        in_list = *text == '\t';
+        if (in_list)
+            print_item(text, len, out);
+        else
+            print_wrapped(text, len, out);
         text += len + (text[len] == '\n');
     }
 }

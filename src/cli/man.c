@@ -91,9 +91,16 @@ static void print_roff(const char *text, size_t len, FILE *out)
 static void print_paragraphs(const char *text, FILE *out)
 {
     while (*text) {
-        size_t len = strcspn(text, "\n");
-        fputs(".PP\n", out);
-        print_roff(text, len, out);
+        size_t len = strcspn(text, "\n"), word = *text == '\t' ? strcspn(text + 1, "\t") : 0;
+        if (word) {
+            fputs(".TP\n.B ", out);
+            print_roff(text + 1, word, out);
+            fputc('\n', out);
+            print_roff(text + word + 2, len - word - 2, out);
+        } else {
+            fputs(".PP\n", out);
+            print_roff(text, len, out);
+        }
         fputc('\n', out);
         text += len + (text[len] == '\n');
     }

@@ -68,18 +68,18 @@ static const struct pd_option options[] = {
      .type = PD_OPTION_STRING,
      .offset = offsetof(struct settings, tib),
      .value = "DIR",
-     .help = "ask the TIB in this folder"},
+     .help = "ask the TIB in this folder, or at mongodb://HOST:PORT/DB"},
     {.name = "agent",
      .type = PD_OPTION_STRING,
      .offset = offsetof(struct settings, agent),
      .value = "URL",
      .help = "ask this agent: http://HOST:PORT or unix:/SOCKET"},
-#define X(id, rest, flag, placeholder, agent_only, text)         \
-    {.name = flag,                                               \
-     .type = agent_only ? PD_OPTION_FLAG : PD_OPTION_CALLBACK,   \
-     .offset = agent_only ? offsetof(struct settings, live) : 0, \
-     .value = placeholder,                                       \
-     .help = text,                                               \
+#define X(id, rest, flag, placeholder, takers, needers, agent_only, text) \
+    {.name = flag,                                                        \
+     .type = agent_only ? PD_OPTION_FLAG : PD_OPTION_CALLBACK,            \
+     .offset = agent_only ? offsetof(struct settings, live) : 0,          \
+     .value = placeholder,                                                \
+     .help = text,                                                        \
      .set = agent_only ? NULL : set_option},
     PD_QUERY_PARAMS(X)
 #undef X
@@ -103,9 +103,8 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     struct settings *set = settings;
     begin(set);
     if (pd_query_name_parse(words->words[0], &set->query.name))
-        return pd_fail(error, -PD_E_VALUE,
-                       "expected getFlows, getPaths, getCount or getDuration, not \"%.100s\"",
-                       words->words[0]);
+        return pd_fail(error, -PD_E_VALUE, "there is no query \"%.100s\"; there are %s",
+                       words->words[0], pd_cli_query.words);
     if (!set->tib == !set->agent)
         return pd_fail(error, -PD_E_VALUE, "either --tib DIR or --agent URL has to be given");
     if (set->live && !set->agent)
@@ -119,6 +118,8 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
         return -PD_E_VALUE;
     struct pd_error inner;
     int code = pd_query_finish(&set->query, &inner);
+    if (code)
+        name_the_flag(&inner);
     return code ? pd_fail(error, code, "--%s", inner.text) : 0;
 }
 
@@ -304,20 +305,35 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     return set->json ? run_json(set, error) : run_table(set, error);
 }
 
+#define X(id, name, text) "|" name
+static const char names[] = PD_QUERIES(X);
+#undef X
+
 const struct pd_cli_command pd_cli_query = {
     .name = "query",
-    .synopsis = "--tib DIR | --agent URL  getFlows | getPaths | getCount | getDuration  [options]",
+    .synopsis = "--tib DIR | --agent URL  QUERY  [options]",
     .help = "ask which paths flows took, and how much",
     .details =
-        "getFlows lists flows with their path, times, packets and bytes; getPaths the paths; "
-        "getCount adds up bytes and packets; getDuration is the time from the first packet to the "
-        "last. All of them look at the records that match every option given; * is any value, and "
-        "what is not given is any, too.\n"
-        "Times are seconds since the epoch, or RFC 3339. A record belongs to a time range when it "
-        "overlaps it, ends included. Tables show times in UTC.\n"
-        "Exits with 3 when a part of the records could not be read: the answer is then what could.",
+#define X(id, name, text) "\t" name "\t" text "\n"
+        PD_QUERIES(X)
+#undef X
+            "All of them look at the records that match every option given; * is any value, and "
+            "what is not given is any, too. A flow is a flow ID on a path, but for topFlows and "
+            "distinct, which go by the flow ID alone. topLinks counts every link of those records' "
+            "paths, and trafficMatrix their first and last switches; both leave out trajectories "
+            "that fit no path.\n"
+            "Times are seconds since the epoch, or RFC 3339. A record belongs to a time range when "
+            "it "
+            "overlaps it, ends included. Tables show times in UTC.\n"
+            "The answer's \"token\", shown with --json, names what the store held: with --since "
+            "TOKEN "
+            "the same query counts only what was stored after that answer, no record twice or "
+            "never. "
+            "What --live adds is not stored yet, and comes again once it is.\n"
+            "Exits with 3 when a part of the records could not be read: the answer is then what "
+            "could.",
     .options = options,
-    .words = "getFlows|getPaths|getCount|getDuration",
+    .words = names + 1,
     .words_min = 1,
     .words_max = 1,
     .settings_bytes = sizeof(struct settings),

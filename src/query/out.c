@@ -94,6 +94,13 @@ void pd_query_out_bool(struct pd_query_out *out, bool value)
     pd_query_out_text(out, value ? "true" : "false");
 }
 
+void pd_query_out_addr(struct pd_query_out *out, const struct pd_addr *addr, uint8_t ip_version)
+{
+    char *at = room(out, 2 + PD_ADDR_TEXT_BYTES);
+    at = put_addr(PUT(at, "\""), addr, ip_version);
+    used(out, PUT(at, "\""));
+}
+
 void pd_query_out_flow_id(struct pd_query_out *out, const struct pd_flow_id *flow)
 {
     char *at = room(out, 256); /* keys 70, addresses 92, numbers 13 */

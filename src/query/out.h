@@ -24,6 +24,7 @@ void pd_query_out_begin(struct pd_query_out *out, const struct pd_query_sink *si
 void pd_query_out_text(struct pd_query_out *out, const char *json); /* as it is; short */
 void pd_query_out_member(struct pd_query_out *out, const char *json_key, uint64_t number);
 void pd_query_out_bool(struct pd_query_out *out, bool value);
+void pd_query_out_addr(struct pd_query_out *out, const struct pd_addr *addr, uint8_t ip_version);
 void pd_query_out_flow_id(struct pd_query_out *out, const struct pd_flow_id *flow);
 
 /* [1,9,17,11,3]; [] when infeasible. */

@@ -14,7 +14,8 @@ static const char *const names[] = {
 };
 
 const struct pd_query_param pd_query_params[] = {
-#define X(id, name, flag, value, agent_only, help) {name, flag, value, help, agent_only},
+#define X(id, name, flag, value, takers, needers, agent_only, help) \
+    {name, flag, value, help, takers, needers, agent_only},
     PD_QUERY_PARAMS(X)
 #undef X
         {0}};
@@ -37,8 +38,13 @@ int pd_query_name_parse(const char *text, enum pd_query_name *ret_name)
 
 void pd_query_init(struct pd_query *query, enum pd_query_name name)
 {
-    *query = (struct pd_query){
-        .name = name, .filter = PD_TIB_FILTER_ALL, .memory_bytes = PD_QUERY_MEMORY_BYTES};
+    *query = (struct pd_query){.name = name,
+                               .filter = PD_TIB_FILTER_ALL,
+                               .k = PD_QUERY_K,
+                               .by = PD_TIB_ORDER_BYTES,
+                               .of = PD_TIB_BY_FLOW,
+                               .bin_bytes = 1,
+                               .memory_bytes = PD_QUERY_MEMORY_BYTES};
 }
 
 static bool is_wildcard(const char *value)
@@ -74,14 +80,14 @@ static const char *set_ip(struct pd_query *query, const char *value, unsigned fi
 }
 
 /* Decimal digits alone, at most `max`. */
-static int parse_number(const char *text, unsigned max, unsigned *ret_number)
+static int parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
-    unsigned number = 0;
+    uint64_t number = 0;
     size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 5 || text[digits])
+    if (digits == 0 || digits > 16 || text[digits])
         return -PD_E_VALUE;
     for (; *text; text++)
-        number = number * 10 + (unsigned)(*text - '0');
+        number = number * 10 + (uint64_t)(*text - '0');
     if (number > max)
         return -PD_E_VALUE;
     *ret_number = number;
@@ -91,7 +97,7 @@ static int parse_number(const char *text, unsigned max, unsigned *ret_number)
 static const char *set_port(struct pd_query *query, const char *value, unsigned field)
 {
     struct pd_flow_match *match = &query->filter.flow;
-    unsigned port;
+    uint64_t port;
     if (is_wildcard(value))
         return NULL;
     if (parse_number(value, UINT16_MAX, &port) != 0)
@@ -103,10 +109,13 @@ static const char *set_port(struct pd_query *query, const char *value, unsigned 
 
 static const char *set_protocol(struct pd_query *query, const char *value)
 {
-    unsigned number;
+    uint64_t number;
+    unsigned named;
     if (is_wildcard(value))
         return NULL;
-    if (parse_number(value, UINT8_MAX, &number) != 0 && pd_protocol_number(value, &number) != 0)
+    if (pd_protocol_number(value, &named) == 0)
+        number = named;
+    else if (parse_number(value, UINT8_MAX, &number) != 0)
         return "a number from 0 to 255, a name such as tcp, or *";
     query->filter.flow.id.protocol = (uint8_t)number;
     query->filter.flow.fields |= PD_FLOW_PROTOCOL;
@@ -137,6 +146,58 @@ static const char *set_live(struct pd_query *query, const char *value)
     return NULL;
 }
 
+/* A token is written back into JSON as it is: only what needs no escape there. Whether it is one, its store tells. */
+static const char *set_since(struct pd_query *query, const char *value)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                  ".:_-";
+    size_t len = strlen(value);
+    if (!len || len >= sizeof query->since || strspn(value, allowed) != len)
+        return "the \"token\" of an earlier answer";
+    memcpy(query->since, value, len + 1);
+    return NULL;
+}
+
+static const char *set_k(struct pd_query *query, const char *value)
+{
+    uint64_t k;
+    if (parse_number(value, UINT32_MAX, &k) != 0 || !k)
+        return "a number from 1 to 4294967295";
+    query->k = k;
+    return NULL;
+}
+
+static const char *set_by(struct pd_query *query, const char *value)
+{
+    if (strcmp(value, "bytes") == 0)
+        query->by = PD_TIB_ORDER_BYTES;
+    else if (strcmp(value, "pkts") == 0)
+        query->by = PD_TIB_ORDER_PKTS;
+    else
+        return "bytes or pkts";
+    return NULL;
+}
+
+static const char *set_bin_bytes(struct pd_query *query, const char *value)
+{
+    uint64_t bytes;
+    if (parse_number(value, PD_TIB_SUM_MAX, &bytes) != 0 || !bytes)
+        return "a number of bytes from 1 to 9007199254740991";
+    query->bin_bytes = bytes;
+    return NULL;
+}
+
+static const char *set_of(struct pd_query *query, const char *value)
+{
+    if (strcmp(value, "flows") == 0)
+        query->of = PD_TIB_BY_FLOW;
+    else if (strcmp(value, "sources") == 0)
+        query->of = PD_TIB_BY_SOURCE;
+    else
+        return "flows or sources";
+    return NULL;
+}
+
 static const char *set_param(struct pd_query *query, enum pd_query_param_id id, const char *value)
 {
     switch (id) {
@@ -149,6 +210,11 @@ static const char *set_param(struct pd_query *query, enum pd_query_param_id id, 
     case PD_QUERY_PARAM_PATH: return set_path(query, value);
     case PD_QUERY_PARAM_FROM: return set_time(value, &query->filter.from_us);
     case PD_QUERY_PARAM_TO: return set_time(value, &query->filter.to_us);
+    case PD_QUERY_PARAM_SINCE: return set_since(query, value);
+    case PD_QUERY_PARAM_K: return set_k(query, value);
+    case PD_QUERY_PARAM_BY: return set_by(query, value);
+    case PD_QUERY_PARAM_BIN_BYTES: return set_bin_bytes(query, value);
+    case PD_QUERY_PARAM_OF: return set_of(query, value);
     case PD_QUERY_PARAM_LIVE: return set_live(query, value);
     case PD_QUERY_PARAM_COUNT: break;
     }
@@ -174,9 +240,28 @@ int pd_query_set(struct pd_query *query, const char *name, const char *value,
     return 0;
 }
 
+static int check_given(const struct pd_query *query, struct pd_error *error)
+{
+    for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
+        const struct pd_query_param *param = &pd_query_params[id];
+        unsigned bit = 1U << query->name;
+        bool given = query->given & 1U << id;
+        if (given && !(param->takers & bit))
+            return pd_fail(error, -PD_E_UNKNOWN_KEY, "%s: %s does not take it", param->name,
+                           names[query->name]);
+        if (!given && param->needers & bit)
+            return pd_fail(error, -PD_E_VALUE, "%s: is missing; %s needs it: %s", param->name,
+                           names[query->name], param->help);
+    }
+    return 0;
+}
+
 int pd_query_finish(struct pd_query *query, struct pd_error *error)
 {
     char from[PD_TIME_TEXT_BYTES], to[PD_TIME_TEXT_BYTES];
+    int code = check_given(query, error);
+    if (code)
+        return code;
     if (query->filter.from_us <= query->filter.to_us)
         return 0;
     return pd_fail(error, -PD_E_VALUE, "to: %s is before from, %s",

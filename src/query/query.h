@@ -10,16 +10,26 @@
 #include "base/error.h"
 #include "tib/tib.h"
 
-/* The query names are the paper's (Table 1): getFlows, getPaths, getCount, getDuration. Names, parameters and their
- * help texts stand in two tables (query.c), from which REST routes, flags, help, completion and the OpenAPI check come.
+/* The first four names are the paper's (Table 1), the others what its applications need. Names, parameters and their help texts
+ * stand in two tables (query.c), from which REST routes, flags, help, completion and the OpenAPI check come.
  *
  * Thread safety: a struct pd_query is plain data; pd_query_run works on the caller's snapshot and memory. */
 
-#define PD_QUERIES(X)                                                                   \
-    X(GET_FLOWS, "getFlows", "flows over a link: flow ID, path, times, bytes, packets") \
-    X(GET_PATHS, "getPaths", "paths that a flow took")                                  \
-    X(GET_COUNT, "getCount", "bytes and packets of a flow")                             \
-    X(GET_DURATION, "getDuration", "first and last packet of a flow")
+// clang-format off
+#define PD_QUERIES(X)                                                                                         \
+    X(GET_FLOWS, "getFlows", "flows over a link: flow ID, path, times, bytes, packets")                        \
+    X(GET_PATHS, "getPaths", "paths that a flow took")                                                         \
+    X(GET_COUNT, "getCount", "bytes and packets of a flow")                                                    \
+    X(GET_DURATION, "getDuration", "first and last packet of a flow")                                          \
+    X(TOP_RECORDS, "topRecords", "largest records: flow ID, path, times, bytes, packets")                      \
+    X(TOP_FLOWS, "topFlows", "flow IDs with the most bytes or packets")                                        \
+    X(TOP_HOSTS, "topHosts", "source addresses with the most bytes or packets")                                \
+    X(TOP_LINKS, "topLinks", "links with the most bytes or packets")                                           \
+    X(FLOW_SIZES, "flowSizes", "how many flows over a link are how large")                                     \
+    X(TRAFFIC_MATRIX, "trafficMatrix", "bytes and packets from each first to each last switch of paths")       \
+    X(PATH_BYTES, "pathBytes", "bytes and packets of a flow on each path that it took")                        \
+    X(DISTINCT, "distinct", "how many flows or sources there are")
+// clang-format on
 
 enum pd_query_name {
 #define X(name, text, help) PD_QUERY_##name,
@@ -28,23 +38,39 @@ enum pd_query_name {
         PD_QUERY_COUNT
 };
 
+/* Sets of queries, for the table of parameters. */
+#define PD_QUERY_BIT(name) (1U << PD_QUERY_##name)
+#define PD_QUERY_EVERY     ((1U << PD_QUERY_COUNT) - 1)
+#define PD_QUERY_TOPS                                                                \
+    (PD_QUERY_BIT(TOP_RECORDS) | PD_QUERY_BIT(TOP_FLOWS) | PD_QUERY_BIT(TOP_HOSTS) | \
+     PD_QUERY_BIT(TOP_LINKS))
+#define PD_QUERY_SIZES PD_QUERY_BIT(FLOW_SIZES)
+#define PD_QUERY_DIST  PD_QUERY_BIT(DISTINCT)
+
 // clang-format off
-/* id, name in REST, flag of the command line, placeholder of the value, needs an agent, help */
-#define PD_QUERY_PARAMS(X)                                                                                             \
-    X(LINK, "link", "link", "A-B", false, "link that was crossed, from switch A to B; * is any")                        \
-    X(SRC_IP, "src_ip", "src-ip", "IP", false, "source address, IPv4 or IPv6")                                         \
-    X(DST_IP, "dst_ip", "dst-ip", "IP", false, "destination address")                                                  \
-    X(SRC_PORT, "src_port", "src-port", "PORT", false, "source port, 0 to 65535")                                      \
-    X(DST_PORT, "dst_port", "dst-port", "PORT", false, "destination port")                                             \
-    X(PROTOCOL, "protocol", "protocol", "PROTO", false, "a number, or tcp, udp, icmp, icmpv6, sctp")                  \
-    X(PATH, "path", "path", "LIST", false, "switches of the path, from first to last: 1,9,17")                      \
-    X(FROM, "from", "from", "TIME", false, "only what ended then or later: epoch or RFC 3339")                      \
-    X(TO, "to", "to", "TIME", false, "only what began then or earlier")                                             \
-    X(LIVE, "live", "live", "BOOL", true, "include what is still in the trajectory memory")
+/* id, name in REST, flag of the command line, placeholder of the value, queries that take it, queries that need it, needs an agent,
+ * help */
+#define PD_QUERY_PARAMS(X)                                                                                              \
+    X(LINK, "link", "link", "A-B", PD_QUERY_EVERY, PD_QUERY_SIZES, false,                                               \
+      "link that was crossed, from switch A to B; * is any")                                                            \
+    X(SRC_IP, "src_ip", "src-ip", "IP", PD_QUERY_EVERY, 0, false, "source address, IPv4 or IPv6")                       \
+    X(DST_IP, "dst_ip", "dst-ip", "IP", PD_QUERY_EVERY, 0, false, "destination address")                                \
+    X(SRC_PORT, "src_port", "src-port", "PORT", PD_QUERY_EVERY, 0, false, "source port, 0 to 65535")                    \
+    X(DST_PORT, "dst_port", "dst-port", "PORT", PD_QUERY_EVERY, 0, false, "destination port")                           \
+    X(PROTOCOL, "protocol", "protocol", "PROTO", PD_QUERY_EVERY, 0, false, "a number, or tcp, udp, icmp, icmpv6, sctp") \
+    X(PATH, "path", "path", "LIST", PD_QUERY_EVERY, 0, false, "switches of the path, from first to last: 1,9,17")       \
+    X(FROM, "from", "from", "TIME", PD_QUERY_EVERY, 0, false, "only what ended then or later: epoch or RFC 3339")       \
+    X(TO, "to", "to", "TIME", PD_QUERY_EVERY, 0, false, "only what began then or earlier")                              \
+    X(SINCE, "since", "since", "TOKEN", PD_QUERY_EVERY, 0, false, "only what was stored after the answer with this token") \
+    X(K, "k", "k", "N", PD_QUERY_TOPS, 0, false, "how many (top queries), 10 when not given")                                  \
+    X(BY, "by", "by", "bytes|pkts", PD_QUERY_TOPS, 0, false, "what is large (top queries), bytes when not given")              \
+    X(BIN_BYTES, "bin_bytes", "bin-bytes", "N", PD_QUERY_SIZES, PD_QUERY_SIZES, false, "width of a bin in bytes (flowSizes)")    \
+    X(OF, "of", "of", "flows|sources", PD_QUERY_DIST, PD_QUERY_DIST, false, "what to count (distinct)")                 \
+    X(LIVE, "live", "live", "BOOL", PD_QUERY_EVERY, 0, true, "include what is still in the trajectory memory")
 // clang-format on
 
 enum pd_query_param_id {
-#define X(id, name, flag, value, agent_only, help) PD_QUERY_PARAM_##id,
+#define X(id, name, flag, value, takers, needers, agent_only, help) PD_QUERY_PARAM_##id,
     PD_QUERY_PARAMS(X)
 #undef X
         PD_QUERY_PARAM_COUNT
@@ -54,19 +80,29 @@ enum pd_query_param_id {
 struct pd_query_param {
     const char *name;  /* with underscores */
     const char *flag;  /* with dashes */
-    const char *value; /* placeholder in help: "IP" */
+    const char *value; /* placeholder in help: "IP"; all values where they are few: "bytes|pkts" */
     const char *help;
-    bool agent_only; /* `live`: needs a trajectory memory */
+    unsigned takers;  /* bit n: query n takes it */
+    unsigned needers; /* and cannot do without it */
+    bool agent_only;  /* `live`: needs a trajectory memory */
 };
 extern const struct pd_query_param pd_query_params[]; /* ends with a NULL name */
 
 #define PD_QUERY_MEMORY_BYTES \
-    (UINT64_C(256) << 20) /* default limit of one query: about 2 million flows */
+    (UINT64_C(256) << 20)        /* default limit of one query: about 2 million flows */
+#define PD_QUERY_TOKEN_BYTES 128 /* of a token, with the final NUL */
+#define PD_QUERY_K           10  /* when nothing else is asked for */
 
 struct pd_query {
     enum pd_query_name name;
-    struct pd_tib_filter filter; /* filter.path points to `path` once "path" was set */
+    struct pd_tib_filter
+        filter; /* filter.path points to `path` once "path" was set; filter.since is not used */
     struct pd_path path;
+    char since[PD_QUERY_TOKEN_BYTES]; /* "": all */
+    uint64_t k;
+    enum pd_tib_order by; /* BYTES or PKTS */
+    enum pd_tib_by of;    /* FLOW or SOURCE */
+    uint64_t bin_bytes;
     bool live;
     unsigned given;        /* bit n: parameter n was set */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
@@ -81,7 +117,8 @@ void pd_query_init(struct pd_query *query, enum pd_query_name name);
 int pd_query_set(struct pd_query *query, const char *name, const char *value,
                  struct pd_error *error);
 
-/* After the last parameter: checks what concerns several (from <= to). */
+/* After the last parameter, when the name is settled: refuses what this query does not take, misses what it needs, and checks what
+ * concerns several (from <= to). The words begin with the parameter's name. */
 int pd_query_finish(struct pd_query *query, struct pd_error *error);
 
 /* Where the answer's bytes go; a non-zero return stops the query with that value. */
@@ -92,7 +129,7 @@ struct pd_query_sink {
 
 /* Runs over the snapshot (may be NULL) plus `live` rows (records of the trajectory memory, decoded; NULL/0 when none;
  * those that do not match the query are skipped) and writes the JSON answer, in pieces, as docs/api/openapi.json
- * describes. Rows are sorted, so equal stores give equal bytes. `complete` is what the answer's "complete" says: false when
+ * describes. Rows are sorted, so equal stores give equal bytes but for the token. `complete` is what the answer's "complete" says: false when
  * a segment of the TIB is damaged or a sum reached 2^53 - 1. Returns 0, what the sink returned, -PD_E_TOO_LARGE when
  * memory_bytes did not do, -ENOMEM or a store error; except where the sink failed, nothing was written then. */
 int pd_query_run(const struct pd_query *query, struct pd_tib_snapshot *snapshot,

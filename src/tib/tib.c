@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "tib/group.h"
+
 bool pd_tib_filter_matches(const struct pd_tib_filter *filter, const struct pd_tib_record *record)
 {
     return record->stime_us <= filter->to_us && record->etime_us >= filter->from_us &&
@@ -89,8 +91,9 @@ int pd_tib_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *f
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context)
 {
-    return snapshot->ops->group ? snapshot->ops->group(snapshot, filter, grouping, visit, context)
-                                : -PD_E_UNSUPPORTED;
+    if (snapshot && snapshot->ops->group)
+        return snapshot->ops->group(snapshot, filter, grouping, visit, context);
+    return pd_tib_group_scanned(snapshot, filter, grouping, visit, context);
 }
 
 int pd_tib_token(struct pd_tib_snapshot *snapshot, char **ret_token)

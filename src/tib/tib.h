@@ -145,7 +145,8 @@ struct pd_tib_ops {
     int (*scan)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                 int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                 void *context);
-    /* Calls `visit` with batches of groups, in the order asked for; paths as in scan. NULL: done by scanning, in group.c. */
+    /* Calls `visit` with batches of groups, in the order asked for; paths are the snapshot's or those of live records. NULL: done by
+     * scanning, in group.c. Errors other than the visitor's come before its first call. */
     int (*group)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                  const struct pd_tib_grouping *grouping,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
@@ -183,6 +184,7 @@ void pd_tib_release(struct pd_tib_snapshot *snapshot); /* NULL is fine */
 int pd_tib_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                 int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                 void *context);
+/* `snapshot` may be NULL here: live records alone. */
 int pd_tib_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                  const struct pd_tib_grouping *grouping,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),

@@ -47,6 +47,14 @@ def grouped(records):
     return table
 
 
+def summed(keyed):
+    table = {}
+    for key, (*_, size, pkts) in keyed:
+        row = table.setdefault(key, [0, 0])
+        row[:] = [row[0] + size, row[1] + pkts]
+    return table
+
+
 class Store(CommandTest):
     @classmethod
     def setUpClass(cls):
@@ -66,7 +74,10 @@ class Store(CommandTest):
             text = f"{value / 1e6:.6f}" if key in ("from", "to") else value
             words += [f"--{key.replace('_', '-')}", text]
         random.shuffle(pairs := [words[i:i + 2] for i in range(0, len(words), 2)] + [[name]])
-        return self.json("query", "--tib", self.tib, *[w for pair in pairs for w in pair])
+        answer = self.json("query", "--tib", self.tib, *[w for pair in pairs for w in pair])
+        self.assertEqual(list(answer)[-2:], ["token", "complete"])
+        self.assertRegex(answer.pop("token"), "^[A-Za-z0-9.:_-]+$")
+        return answer
 
     def question(self):
         flow, path, stime, etime, *_ = random.choice(self.records)
@@ -100,6 +111,67 @@ class Store(CommandTest):
                 first, last = min((r[2] for r in found), default=None), max((r[3] for r in found), default=None)
                 self.assertEqual(self.ask("getDuration", asked), {
                     "stime_us": first, "etime_us": last, "duration_us": last - first if found else 0, "complete": True})
+
+    def test_random_larger_questions(self):
+        for _ in range(40):
+            asked = {key: value for key, value in self.question().items() if key != "protocol"}
+            found = [record for record in self.records if matches(record, asked)]
+            with self.subTest(asked):
+                for by in ("bytes", "pkts"):
+                    self.check_tops({**asked, "by": by}, found, 4 if by == "bytes" else 5)
+                self.check_sums(asked, found)
+
+    def check_tops(self, asked, found, column):
+        """Largest first; which of equal ones come is not asked here."""
+        k = random.choice((1, 3, 10, 10_000))
+        asked = {**asked, **({"k": str(k)} if k != 10 else {})}
+        wanted = {"topRecords": [record[4:] for record in found], "topFlows": summed((r[0], r) for r in found),
+                  "topHosts": summed((r[0][0], r) for r in found),
+                  "topLinks": summed((link, r) for r in found for link in zip(switches(r[1]), switches(r[1])[1:]))}
+        for name, table in wanted.items():
+            rows = self.ask(name, asked)["top"]
+            sums = table if name == "topRecords" else [tuple(sums) for sums in table.values()]
+            sizes = sorted((s[column - 4] for s in sums), reverse=True)[:k]
+            self.assertEqual([row[asked["by"]] for row in rows], sizes, name)
+            for row in rows:
+                if name == "topRecords":
+                    self.assertTrue(any((row["stime_us"], row["etime_us"], row["bytes"], row["pkts"]) == r[2:] and
+                                        row["path"] == switches(r[1]) for r in found))
+                else:
+                    key = {"topFlows": lambda: tuple(row["flow_id"][n] for n in FLOW_ID), "topHosts": lambda: row["src_ip"],
+                           "topLinks": lambda: tuple(map(int, row["link"].split("-")))}[name]()
+                    self.assertEqual([row["bytes"], row["pkts"]], table[key])
+
+    def check_sums(self, asked, found):
+        pairs = summed(((switches(r[1])[0], switches(r[1])[-1]), r) for r in found if switches(r[1]))
+        self.assertEqual([(row["src_switch"], row["dst_switch"], row["bytes"], row["pkts"])
+                          for row in self.ask("trafficMatrix", asked)["pairs"]], sorted((*key, *sums) for key, sums in pairs.items()))
+        paths = summed((r[1], r) for r in found)
+        self.assertEqual({",".join(map(str, row["path"])) or "t" + ",".join(map(str, row["tags"])): [row["bytes"], row["pkts"]]
+                          for row in self.ask("pathBytes", asked)["paths"]}, paths)
+        for of, keys in (("flows", {r[0] for r in found}), ("sources", {r[0][0] for r in found})):
+            self.assertEqual(self.ask("distinct", {**asked, "of": of}), {"count": len(keys), "complete": True})
+        width, bins = random.choice((1, 1000, 10**9)), {}
+        for *_, size, _ in grouped(found).values():
+            bins[size // width * width] = bins.get(size // width * width, 0) + 1
+        self.assertEqual([(row["from_bytes"], row["flows"]) for row in
+                          self.ask("flowSizes", {"link": "*-*", **asked, "bin_bytes": str(width)})["bins"]], sorted(bins.items()))
+
+    def test_tables_of_all_queries(self):
+        for name, *words in (("topRecords",), ("topFlows", "--k", "3"), ("topHosts", "--by", "pkts"), ("topLinks",), ("trafficMatrix",),
+                             ("pathBytes", "--dst-port", "80"), ("flowSizes", "--link", "9-17", "--bin-bytes", "1000000"),
+                             ("distinct", "--of", "sources")):
+            answer = self.json("query", "--tib", self.tib, name, *words)
+            rows = next(iter(answer.values()))
+            lines = self.ok("query", "--tib", self.tib, name, *words).splitlines()
+            self.assertEqual(len(lines), len(rows) + 3 if isinstance(rows, list) else 1)
+
+    def test_parameters_of_others(self):
+        for named, *words in (("--k", "getFlows", "--k", "1"), ("--bin-bytes", "flowSizes", "--link", "9-17"), ("--of", "distinct"),
+                              ("--link", "flowSizes", "--bin-bytes", "9"), ("--by", "topFlows", "--by", "size"),
+                              ("--bin-bytes", "topHosts", "--bin-bytes", "1"), ("--since", "getFlows", "--since", '"')):
+            self.fails(2, named, "query", "--tib", self.tib, *words)
+        self.fails(1, "since", "query", "--tib", self.tib, "getFlows", "--since", "0123456789abcdef-7", "--json")
 
     def check_flows(self, answer, wanted):
         got = {}

@@ -49,6 +49,39 @@ static const struct {
      "lasted        1.204 s\n"},
     {PD_QUERY_GET_DURATION,
      "{\"stime_us\":null,\"etime_us\":null,\"duration_us\":0,\"complete\":true}", "no packet\n"},
+    {PD_QUERY_TOP_RECORDS, "{\"top\":[],\"token\":\"t\",\"complete\":true}", "0 records\n"},
+    {PD_QUERY_TOP_FLOWS, "{\"top\":[{" ID "," SUMS "}],\"complete\":true}",
+     "SOURCE         DESTINATION  PROTO  PACKETS    BYTES\n"
+     "10.1.1.2:1000  10.2.1.2:80  tcp      1,200  1.5 KiB\n"
+     "\n1 flow, 1,200 packets, 1.5 KiB\n"},
+    {PD_QUERY_TOP_HOSTS, "{\"top\":[{\"src_ip\":\"fd00::2\"," SUMS "}],\"complete\":true}",
+     "SOURCE   PACKETS    BYTES\n"
+     "fd00::2    1,200  1.5 KiB\n"
+     "\n1 host, 1,200 packets, 1.5 KiB\n"},
+    {PD_QUERY_TOP_LINKS, "{\"top\":[{\"link\":\"9-17\"," SUMS "}],\"complete\":true}",
+     "LINK  PACKETS    BYTES\n"
+     "9-17    1,200  1.5 KiB\n"
+     "\n1 link\n"},
+    {PD_QUERY_FLOW_SIZES,
+     "{\"bins\":[{\"from_bytes\":0,\"flows\":2},{\"from_bytes\":30000,\"flows\":1}],"
+     "\"complete\":true}",
+     "FROM BYTES  FLOWS\n"
+     "         0      2\n"
+     "    30,000      1\n"
+     "\n2 bins\n"},
+    {PD_QUERY_TRAFFIC_MATRIX,
+     "{\"pairs\":[{\"src_switch\":1,\"dst_switch\":1003," SUMS "}],\"complete\":true}",
+     "FROM SWITCH  TO SWITCH  PACKETS    BYTES\n"
+     "          1       1003    1,200  1.5 KiB\n"
+     "\n1 pair, 1,200 packets, 1.5 KiB\n"},
+    {PD_QUERY_PATH_BYTES,
+     "{\"paths\":[{\"path\":[],\"tags\":[9]," SUMS "},{\"path\":[1,9,2]," SUMS
+     "}],\"complete\":true}",
+     "HOPS  PATH    PACKETS    BYTES\n"
+     "   ?  tags 9    1,200  1.5 KiB\n"
+     "   2  1-9-2     1,200  1.5 KiB\n"
+     "\n2 paths, 2,400 packets, 3.0 KiB\n"},
+    {PD_QUERY_DISTINCT, "{\"count\":1234,\"complete\":true}", "count  1,234\n"},
 };
 
 static int view(enum pd_query_name name, const char *json, char **ret_text, bool *ret_complete,
@@ -87,7 +120,7 @@ static const struct {
     {PD_QUERY_GET_FLOWS, "[]", "complete"},
     {PD_QUERY_GET_FLOWS, "{\"flows\":[]}", "complete"},
     {PD_QUERY_GET_FLOWS, "{\"flows\":{},\"complete\":true}", "flows"},
-    {PD_QUERY_GET_FLOWS, "{\"flows\":[7],\"complete\":true}", "src_ip"},
+    {PD_QUERY_GET_FLOWS, "{\"flows\":[7],\"complete\":true}", "flow_id"},
     {PD_QUERY_GET_FLOWS,
      "{\"flows\":[{" ID ",\"path\":[1,-9]," TIMES "," SUMS "}],\"complete\":true}", "path"},
     {PD_QUERY_GET_FLOWS, "{\"flows\":[{" ID ",\"path\":[]," TIMES "," SUMS "}],\"complete\":true}",
@@ -108,6 +141,17 @@ static const struct {
      "tags"},
     {PD_QUERY_GET_COUNT, "{\"bytes\":-1,\"pkts\":0,\"complete\":true}", "bytes"},
     {PD_QUERY_GET_DURATION, "{\"stime_us\":1,\"complete\":true}", "etime_us"},
+    {PD_QUERY_GET_PATHS, "{\"paths\":[[1,0]],\"complete\":true}", "path"},
+    {PD_QUERY_TOP_FLOWS, "{\"top\":[{" ID "}],\"complete\":true}", "bytes"},
+    {PD_QUERY_TOP_HOSTS, "{\"top\":[{\"src_ip\":7," SUMS "}],\"complete\":true}", "src_ip"},
+    {PD_QUERY_TOP_LINKS, "{\"top\":[{\"link\":\"*-9\"," SUMS "}],\"complete\":true}", "link"},
+    {PD_QUERY_TOP_LINKS, "{\"top\":{},\"complete\":true}", "top"},
+    {PD_QUERY_FLOW_SIZES, "{\"bins\":[{\"from_bytes\":0}],\"complete\":true}", "flows"},
+    {PD_QUERY_TRAFFIC_MATRIX,
+     "{\"pairs\":[{\"src_switch\":1,\"dst_switch\":4294967296," SUMS "}],\"complete\":true}",
+     "dst_switch"},
+    {PD_QUERY_PATH_BYTES, "{\"paths\":[{\"path\":[]," SUMS "}],\"complete\":true}", "tags"},
+    {PD_QUERY_DISTINCT, "{\"count\":-1,\"complete\":true}", "count"},
 };
 
 /* Nothing is printed, and the error names the place. */

@@ -65,6 +65,29 @@ static const struct {
     {"live", "true", 0},
     {"live", "0", 0},
     {"live", "maybe", -PD_E_VALUE},
+    {"since", "1f-00000012.7:a_B", 0},
+    {"since", "", -PD_E_VALUE},
+    {"since", "*", -PD_E_VALUE},
+    {"since", "a\"b", -PD_E_VALUE},
+    {"since", "\xc3\xa4", -PD_E_VALUE},
+    {"k", "1", 0},
+    {"k", "4294967295", 0},
+    {"k", "0", -PD_E_VALUE},
+    {"k", "4294967296", -PD_E_VALUE},
+    {"k", "99999999999999999999", -PD_E_VALUE},
+    {"k", "-1", -PD_E_VALUE},
+    {"k", "*", -PD_E_VALUE},
+    {"by", "bytes", 0},
+    {"by", "pkts", 0},
+    {"by", "packets", -PD_E_VALUE},
+    {"bin_bytes", "1", 0},
+    {"bin_bytes", "9007199254740991", 0},
+    {"bin_bytes", "9007199254740992", -PD_E_VALUE},
+    {"bin_bytes", "0", -PD_E_VALUE},
+    {"bin_bytes", "1.5", -PD_E_VALUE},
+    {"of", "flows", 0},
+    {"of", "sources", 0},
+    {"of", "hosts", -PD_E_VALUE},
     {"bogus", "1", -PD_E_UNKNOWN_KEY},
     {"src-ip", "10.1.1.2", -PD_E_UNKNOWN_KEY},
     {"", "1", -PD_E_UNKNOWN_KEY},
@@ -76,7 +99,8 @@ static bool same(const struct pd_query *a, const struct pd_query *b)
     return a->given == b->given && a->live == b->live && f->flow.fields == g->flow.fields &&
            pd_flow_id_equal(&f->flow.id, &g->flow.id) && f->link.from == g->link.from &&
            f->link.to == g->link.to && f->path == g->path && f->from_us == g->from_us &&
-           f->to_us == g->to_us;
+           f->to_us == g->to_us && a->k == b->k && a->by == b->by && a->of == b->of &&
+           a->bin_bytes == b->bin_bytes && !strcmp(a->since, b->since);
 }
 
 /* Every error begins with the name of its parameter, and leaves the query as it was. */
@@ -150,13 +174,13 @@ static void a_parameter_twice_is_an_error(void **state)
 {
     (void)state;
     for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
-        static const char *const values[] = {"*", "1", "1.2.3.4", "true"};
+        static const char *const values[] = {"*", "1", "1.2.3.4", "true", "bytes", "flows"};
         struct pd_query query;
         struct pd_error error = {0};
         size_t i = 0;
         pd_query_init(&query, PD_QUERY_GET_FLOWS);
         while (pd_query_set(&query, param->name, values[i], NULL))
-            assert_true(++i < 4);
+            assert_true(++i < sizeof values / sizeof *values);
         assert_int_equal(pd_query_set(&query, param->name, values[i], &error), -PD_E_VALUE);
         assert_non_null(strstr(error.text, param->name));
     }
@@ -188,6 +212,41 @@ static void a_range_ends_after_it_begins(void **state)
     set(&query, "from", "20");
     set(&query, "to", "20");
     assert_int_equal(pd_query_finish(&query, NULL), 0);
+}
+
+/* Each query takes its own parameters alone, and says which are missing. */
+static void parameters_belong_to_queries(void **state)
+{
+    static const struct {
+        enum pd_query_name name;
+        const char *given, *value; /* NULL: nothing */
+        int code;
+        const char *words;
+    } cases[] = {
+        {PD_QUERY_GET_FLOWS, "k", "3", -PD_E_UNKNOWN_KEY, "k: getFlows does not take it"},
+        {PD_QUERY_TOP_LINKS, "k", "3", 0, NULL},
+        {PD_QUERY_TOP_HOSTS, "bin_bytes", "3", -PD_E_UNKNOWN_KEY,
+         "bin_bytes: topHosts does not take it"},
+        {PD_QUERY_FLOW_SIZES, "bin_bytes", "3", -PD_E_VALUE, "link: is missing; flowSizes needs"},
+        {PD_QUERY_FLOW_SIZES, "link", "9-17", -PD_E_VALUE,
+         "bin_bytes: is missing; flowSizes needs"},
+        {PD_QUERY_DISTINCT, NULL, NULL, -PD_E_VALUE, "of: is missing; distinct needs"},
+        {PD_QUERY_DISTINCT, "of", "sources", 0, NULL},
+        {PD_QUERY_TRAFFIC_MATRIX, "by", "pkts", -PD_E_UNKNOWN_KEY,
+         "by: trafficMatrix does not take it"},
+        {PD_QUERY_PATH_BYTES, "since", "t", 0, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pd_query query;
+        struct pd_error error = {0};
+        pd_query_init(&query, cases[i].name);
+        if (cases[i].given)
+            set(&query, cases[i].given, cases[i].value);
+        assert_int_equal(pd_query_finish(&query, &error), cases[i].code);
+        if (cases[i].words)
+            assert_memory_equal(error.text, cases[i].words, strlen(cases[i].words));
+    }
 }
 
 static void names_and_params_are_tables(void **state)
@@ -230,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_parameter_twice_is_an_error),
         cmocka_unit_test(addresses_are_of_one_family),
         cmocka_unit_test(a_range_ends_after_it_begins),
+        cmocka_unit_test(parameters_belong_to_queries),
         cmocka_unit_test(names_and_params_are_tables),
         cmocka_unit_test(protocols_have_names),
     };

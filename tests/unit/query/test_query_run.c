@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four queries over a store in memory: their JSON is parsed back and compared. */
+/* The queries over a store in memory: their JSON is parsed back and compared. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static int scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *fi
                 void *context)
 {
     struct store *store = (struct store *)snapshot;
-    int code = 0;
+    int code = filter->since && strcmp(filter->since, "t-1") != 0 ? -PD_E_VALUE : 0;
     for (size_t i = 0; i < store->len && !code; i++) {
         if (pd_tib_filter_matches(filter, &store->records[i]))
             code = visit(context, &store->records[i], 1);
@@ -35,7 +35,14 @@ static int scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *fi
     return code ? code : store->code;
 }
 
-static const struct pd_tib_ops store_ops = {.scheme = "memory", .scan = scan};
+static int token(struct pd_tib_snapshot *snapshot, char **ret_token)
+{
+    (void)snapshot;
+    *ret_token = strdup("t-1");
+    return *ret_token ? 0 : -ENOMEM;
+}
+
+static const struct pd_tib_ops store_ops = {.scheme = "memory", .scan = scan, .token = token};
 
 static struct pd_tib_snapshot *open_store(struct store *store, const struct pd_tib_record *records,
                                           size_t len)
@@ -111,6 +118,17 @@ static struct pd_query make_query(const char *name, const char *params)
     return query;
 }
 
+#define TOKEN ",\"token\":\"t-1\""
+
+/* Takes the token out, which stands before "complete" where there is a store. */
+static void take_token(char *text, bool wanted)
+{
+    char *at = strstr(text, TOKEN ",\"complete\"");
+    assert_int_equal(at != NULL, wanted);
+    if (at)
+        memmove(at, at + strlen(TOKEN), strlen(at + strlen(TOKEN)) + 1);
+}
+
 static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, const char *params,
                           const char *expected)
 {
@@ -119,6 +137,7 @@ static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, co
     struct pd_query query = make_query(name, params); /* a copy: filter.path points elsewhere */
     bool complete = false;
     assert_int_equal(pd_query_run(&query, snapshot, NULL, 0, &sink, &complete, NULL), 0);
+    take_token(text->bytes, true);
     if (strcmp(text->bytes, expected) != 0)
         fail_msg("%s %s:\n%s\ninstead of\n%s", name, params, text->bytes, expected);
     json_t *json = json_loads(text->bytes, JSON_REJECT_DUPLICATES, NULL);
@@ -143,7 +162,21 @@ static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, co
 #define ROW_RACK                                                                                 \
     "{\"flow_id\":{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0," \
     "\"protocol\":58},\"path\":[1],\"stime_us\":900,\"etime_us\":950,\"bytes\":64,\"pkts\":1}"
-#define END ",\"complete\":true}"
+#define END               ",\"complete\":true}"
+#define TOKEN             ",\"token\":\"t-1\""
+#define SUMS(bytes, pkts) "\"bytes\":" #bytes ",\"pkts\":" #pkts "}"
+#define RECORD(from, to, bytes, pkts) \
+    "[1,9,17,11,3],\"stime_us\":" #from ",\"etime_us\":" #to "," SUMS(bytes, pkts)
+#define TOP_FLOW(last, port)                                                                  \
+    "{\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"10.2.1." last "\",\"src_port\":" port \
+    ",\"dst_port\":80,\"protocol\":6},"
+#define TOP_FLOW6                                                                                \
+    "{\"flow_id\":{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0," \
+    "\"protocol\":58},"
+#define HOST(ip)       "{\"src_ip\":\"" ip "\","
+#define LINK(link)     "{\"link\":\"" link "\","
+#define PAIR(src, dst) "{\"src_switch\":" #src ",\"dst_switch\":" #dst ","
+#define BIN(from, n)   "{\"from_bytes\":" #from ",\"flows\":" #n "}"
 
 static const struct {
     const char *name, *params, *answer;
@@ -169,6 +202,38 @@ static const struct {
     {"getDuration", "dst_ip=10.2.1.2 src_port=1000",
      "{\"stime_us\":1000,\"etime_us\":2500,\"duration_us\":1500" END},
     {"getDuration", "dst_port=81", "{\"stime_us\":null,\"etime_us\":null,\"duration_us\":0" END},
+    {"topRecords", "k=2",
+     "{\"top\":[" ID("9", "1000") RECORD(3000, 4000, 1500, 2) "," ID("2", "1000")
+         RECORD(2000, 2500, 200, 3) "]" END},
+    {"topRecords", "k=2 by=pkts",
+     "{\"top\":[" ID("2", "1000") RECORD(2000, 2500, 200, 3) "," ID("9", "1000")
+         RECORD(3000, 4000, 1500, 2) "]" END},
+    {"topRecords", "src_port=2000", "{\"top\":[" ROW_WRONG "]" END},
+    {"topRecords", "src_port=9", "{\"top\":[]" END},
+    {"topFlows", "",
+     "{\"top\":[" TOP_FLOW("9", "1000") SUMS(1500, 2) "," TOP_FLOW("2", "1000")
+         SUMS(340, 5) "," TOP_FLOW6 SUMS(64, 1) "," TOP_FLOW("2", "2000") SUMS(60, 1) "]" END},
+    {"topFlows", "by=pkts k=1 link=9-17", "{\"top\":[" TOP_FLOW("2", "1000") SUMS(300, 4) "]" END},
+    {"topHosts", "k=9",
+     "{\"top\":[" HOST("10.1.1.2") SUMS(1900, 8) "," HOST("fd00::2") SUMS(64, 1) "]" END},
+    {"topLinks", "",
+     "{\"top\":[" LINK("1-9") SUMS(1840, 7) "," LINK("9-17") SUMS(1800, 6) "," LINK("11-3")
+         SUMS(1800, 6) "," LINK("17-11") SUMS(1800, 6) "," LINK("9-2") SUMS(40, 1) "]" END},
+    {"topLinks", "k=1 link=9-2", "{\"top\":[" LINK("1-9") SUMS(40, 1) "]" END},
+    {"flowSizes", "link=9-17 bin_bytes=1000", "{\"bins\":[" BIN(0, 1) "," BIN(1000, 1) "]" END},
+    {"flowSizes", "link=*-* bin_bytes=50",
+     "{\"bins\":[" BIN(0, 1) "," BIN(50, 2) "," BIN(300, 1) "," BIN(1500, 1) "]" END},
+    {"flowSizes", "link=17-9 bin_bytes=50", "{\"bins\":[]" END},
+    {"trafficMatrix", "",
+     "{\"pairs\":[" PAIR(1, 1) SUMS(64, 1) "," PAIR(1, 2) SUMS(40, 1) "," PAIR(1, 3)
+         SUMS(1800, 6) "]" END},
+    {"pathBytes", "dst_ip=10.2.1.2",
+     "{\"paths\":[{\"path\":[],\"tags\":[9,9],\"dscp\":3," SUMS(60, 1) ",{\"path\":[1,9,2]," SUMS(
+         40, 1) ",{\"path\":[1,9,17,11,3]," SUMS(300, 4) "]" END},
+    {"distinct", "of=flows", "{\"count\":4" END},
+    {"distinct", "of=sources", "{\"count\":2" END},
+    {"distinct", "of=sources dst_port=81", "{\"count\":0" END},
+    {"distinct", "of=flows link=9-17 since=t-1", "{\"count\":2" END},
 };
 
 static void answers_are_those_of_the_contract(void **state)
@@ -208,6 +273,7 @@ static void live_records_count_like_stored_ones(void **state)
                 pd_query_run(&query, stored ? open_store(&store, records, stored) : NULL,
                              records + stored, RECORDS - stored, &sink, &complete, NULL),
                 0);
+            take_token(text->bytes, stored);
             assert_string_equal(text->bytes, cases[i].answer);
             assert_true(complete);
             free(text);
@@ -226,7 +292,7 @@ static void damage_makes_the_answer_incomplete(void **state)
     open_store(&store, records, RECORDS)->damaged = 1;
     assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, NULL), 0);
     assert_false(complete);
-    assert_string_equal(text->bytes, "{\"bytes\":400,\"pkts\":6,\"complete\":false}");
+    assert_string_equal(text->bytes, "{\"bytes\":400,\"pkts\":6" TOKEN ",\"complete\":false}");
     free(text);
 }
 
@@ -244,6 +310,11 @@ static void failures_write_nothing(void **state)
     assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error), -EIO);
     assert_non_null(strstr(error.text, "getFlows"));
     store.code = 0;
+    assert_int_equal(pd_query_set(&query, "since", "t-2", NULL), 0);
+    assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error),
+                     -PD_E_VALUE);
+    assert_memory_equal(error.text, "since:", 6);
+    *query.since = '\0';
     query.memory_bytes = 1000;
     assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error),
                      -PD_E_TOO_LARGE);
@@ -254,6 +325,28 @@ static void failures_write_nothing(void **state)
     assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error), -EPIPE);
     assert_int_equal(text->pieces, 1);
     free(text);
+}
+
+/* A sum that reached the end of exact numbers stays there, and says so. */
+static void capped_sums_make_the_answer_incomplete(void **state)
+{
+    static const char *const names[] = {"getFlows", "getCount", "topRecords",    "topFlows",
+                                        "topHosts", "topLinks", "trafficMatrix", "pathBytes"};
+    struct pd_tib_record large[2] = {records[1], records[1]};
+    (void)state;
+    large[0].bytes = large[1].bytes = PD_TIB_SUM_MAX / 2 + 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct text *text = calloc(1, sizeof *text);
+        const struct pd_query_sink sink = {text, keep};
+        struct pd_query query = make_query(names[i], "");
+        struct store store;
+        bool complete = false, capped = strcmp(names[i], "topRecords") != 0;
+        assert_int_equal(
+            pd_query_run(&query, open_store(&store, large, 2), NULL, 0, &sink, &complete, NULL), 0);
+        assert_int_equal(complete, !capped);
+        assert_int_equal(strstr(text->bytes, "\"bytes\":9007199254740991") != NULL, capped);
+        free(text);
+    }
 }
 
 static void long_answers_come_in_pieces(void **state)
@@ -293,6 +386,7 @@ int main(void)
         cmocka_unit_test(live_records_count_like_stored_ones),
         cmocka_unit_test(damage_makes_the_answer_incomplete),
         cmocka_unit_test(failures_write_nothing),
+        cmocka_unit_test(capped_sums_make_the_answer_incomplete),
         cmocka_unit_test(long_answers_come_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading JSON that others wrote. */
+#include "cli/read.h"
+
+int pd_read_bad(const struct pd_reader *reader, const char *key, const char *expected)
+{
+    return pd_fail(reader->error, -PD_E_SYNTAX, "%s \"%s\" is not %s", reader->where, key,
+                   expected);
+}
+
+static bool is_number(const json_t *value, uint64_t max)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 &&
+           (uint64_t)json_integer_value(value) <= max;
+}
+
+int pd_read_number(const struct pd_reader *reader, const json_t *object, const char *key,
+                   uint64_t max, uint64_t *ret_number)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!is_number(value, max))
+        return pd_read_bad(reader, key, "a number in its range");
+    *ret_number = (uint64_t)json_integer_value(value);
+    return 0;
+}
+
+int pd_read_array(const struct pd_reader *reader, const json_t *object, const char *key,
+                  const json_t **ret_array)
+{
+    const json_t *array = json_object_get(object, key);
+    if (!json_is_array(array))
+        return pd_read_bad(reader, key, "a list");
+    *ret_array = array;
+    return 0;
+}
+
+int pd_read_addr(const struct pd_reader *reader, const json_t *object, const char *key,
+                 struct pd_addr *ret_addr, uint8_t *ret_ip_version)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    if (!text || pd_addr_parse(text, ret_addr, ret_ip_version))
+        return pd_read_bad(reader, key, "an address");
+    return 0;
+}
+
+int pd_read_switches(const struct pd_reader *reader, const json_t *array, struct pd_path *path)
+{
+    size_t len = json_array_size(array);
+    if (!json_is_array(array) || len > PD_PATH_MAX)
+        return pd_read_bad(reader, "path", "a list of switch IDs");
+    for (size_t i = 0; i < len; i++) {
+        const json_t *id = json_array_get(array, i);
+        if (!is_number(id, UINT32_MAX) || !json_integer_value(id))
+            return pd_read_bad(reader, "path", "a list of switch IDs");
+        path->switches[i] = (uint32_t)json_integer_value(id);
+    }
+    path->len = (uint16_t)len;
+    return 0;
+}
+
+int pd_read_tags(const struct pd_reader *reader, const json_t *object, struct pd_path *path)
+{
+    const json_t *tags = NULL, *dscp = json_object_get(object, "dscp");
+    int code = pd_read_array(reader, object, "tags", &tags);
+    size_t len = json_array_size(tags);
+    if (code)
+        return code;
+    if (len > PD_RAW_TAGS_MAX)
+        return pd_read_bad(reader, "tags", "a list of link tags");
+    for (size_t i = 0; i < len; i++) {
+        if (!is_number(json_array_get(tags, i), UINT16_MAX))
+            return pd_read_bad(reader, "tags", "a list of link tags");
+        path->tags[i] = (uint16_t)json_integer_value(json_array_get(tags, i));
+    }
+    if (dscp && !is_number(dscp, UINT8_MAX))
+        return pd_read_bad(reader, "dscp", "a DSCP");
+    path->tags_len = (uint8_t)len;
+    path->dscp = (uint8_t)json_integer_value(dscp);
+    return 0;
+}
+
+int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd_path *ret_path)
+{
+    struct pd_path path = {0};
+    int code = pd_read_switches(reader, json_object_get(object, "path"), &path);
+    if (!code && !path.len)
+        code = pd_read_tags(reader, object, &path);
+    if (!code)
+        *ret_path = path;
+    return code;
+}
+
+static int read_addrs(const struct pd_reader *reader, const json_t *id, struct pd_flow_id *flow)
+{
+    uint8_t dst_version;
+    int code = pd_read_addr(reader, id, "src_ip", &flow->src, &flow->ip_version);
+    if (!code)
+        code = pd_read_addr(reader, id, "dst_ip", &flow->dst, &dst_version);
+    if (!code && dst_version != flow->ip_version)
+        code = pd_read_bad(reader, "dst_ip", "an address of the same family as \"src_ip\"");
+    return code;
+}
+
+int pd_read_flow(const struct pd_reader *reader, const json_t *object, struct pd_flow_id *ret_flow)
+{
+    const json_t *id = json_object_get(object, "flow_id");
+    struct pd_flow_id flow = {0};
+    uint64_t src_port, dst_port, protocol;
+    int code = json_is_object(id) ? read_addrs(reader, id, &flow)
+                                  : pd_read_bad(reader, "flow_id", "an object");
+    if (!code)
+        code = pd_read_number(reader, id, "src_port", UINT16_MAX, &src_port);
+    if (!code)
+        code = pd_read_number(reader, id, "dst_port", UINT16_MAX, &dst_port);
+    if (!code)
+        code = pd_read_number(reader, id, "protocol", UINT8_MAX, &protocol);
+    if (code)
+        return code;
+    flow.src_port = (uint16_t)src_port;
+    flow.dst_port = (uint16_t)dst_port;
+    flow.protocol = (uint8_t)protocol;
+    *ret_flow = flow;
+    return 0;
+}
+
+int pd_read_times(const struct pd_reader *reader, const json_t *object,
+                  struct pd_tib_record *record)
+{
+    uint64_t stime_us, etime_us;
+    int code = pd_read_number(reader, object, "stime_us", PD_READ_MAX, &stime_us);
+    if (!code)
+        code = pd_read_number(reader, object, "etime_us", PD_READ_MAX, &etime_us);
+    if (!code && etime_us < stime_us)
+        code = pd_read_bad(reader, "etime_us", "at or after \"stime_us\"");
+    if (code)
+        return code;
+    record->stime_us = stime_us;
+    record->etime_us = etime_us;
+    return 0;
+}
+
+int pd_read_counts(const struct pd_reader *reader, const json_t *object,
+                   struct pd_tib_record *record)
+{
+    uint64_t bytes, pkts;
+    int code = pd_read_number(reader, object, "bytes", PD_READ_MAX, &bytes);
+    if (!code)
+        code = pd_read_number(reader, object, "pkts", PD_READ_MAX, &pkts);
+    if (code)
+        return code;
+    record->bytes = bytes;
+    record->pkts = pkts;
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading JSON that others wrote: members of answers and of exported records, each checked for its type and range. */
+#ifndef PD_CLI_READ_H
+#define PD_CLI_READ_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "tib/tib.h"
+
+/* All of them return 0 or -PD_E_SYNTAX with the member's name in the error, behind `where`, and leave their outputs as they were
+ * then. Members that nobody asks for are left alone. Thread safety: works on the caller's memory. */
+struct pd_reader {
+    const char *where; /* "the answer's", "line 7:" */
+    struct pd_error *error;
+};
+
+#define PD_READ_MAX PD_TIB_SUM_MAX /* numbers are exact in JSON up to here */
+
+int pd_read_bad(const struct pd_reader *reader, const char *key, const char *expected);
+int pd_read_number(const struct pd_reader *reader, const json_t *object, const char *key,
+                   uint64_t max, uint64_t *ret_number);
+int pd_read_array(const struct pd_reader *reader, const json_t *object, const char *key,
+                  const json_t **ret_array);
+int pd_read_addr(const struct pd_reader *reader, const json_t *object, const char *key,
+                 struct pd_addr *ret_addr, uint8_t *ret_ip_version);
+int pd_read_switches(const struct pd_reader *reader, const json_t *array, struct pd_path *path);
+int pd_read_tags(const struct pd_reader *reader, const json_t *object, struct pd_path *path);
+
+/* "path", and where that is empty "tags" and "dscp". */
+int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd_path *ret_path);
+/* "flow_id" */
+int pd_read_flow(const struct pd_reader *reader, const json_t *object, struct pd_flow_id *ret_flow);
+/* "stime_us" and "etime_us", not before it. */
+int pd_read_times(const struct pd_reader *reader, const json_t *object,
+                  struct pd_tib_record *record);
+/* "bytes" and "pkts" */
+int pd_read_counts(const struct pd_reader *reader, const json_t *object,
+                   struct pd_tib_record *record);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folds: sums by a small key over the groups that a store gives out. */
+#include "query/fold.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+void pd_query_fold_init(struct pd_query_fold *fold, struct pd_tib_budget *budget)
+{
+    *fold = (struct pd_query_fold){.budget = budget};
+}
+
+void pd_query_fold_done(struct pd_query_fold *fold)
+{
+    free(fold->sums);
+    free(fold->slots);
+}
+
+/* The slot of a key, or the free one where it belongs. */
+static uint32_t *find_slot(const struct pd_query_fold *fold, uint32_t *slots, uint32_t slots_len,
+                           uint64_t key)
+{
+    uint32_t at = (uint32_t)pd_hash_mix(key) & (slots_len - 1);
+    while (slots[at] && fold->sums[slots[at] - 1].key != key)
+        at = (at + 1) & (slots_len - 1);
+    return &slots[at];
+}
+
+static int grow(struct pd_query_fold *fold)
+{
+    void *grown;
+    uint32_t slots_len;
+    int error = pd_tib_double_table(fold->budget, fold->slots_len, sizeof *fold->slots, &fold->sums,
+                                    sizeof *fold->sums, &grown, &slots_len);
+    if (error)
+        return error;
+    for (uint32_t i = 0; i < fold->len; i++)
+        *find_slot(fold, grown, slots_len, fold->sums[i].key) = i + 1;
+    free(fold->slots);
+    fold->slots = grown;
+    fold->slots_len = slots_len;
+    return 0;
+}
+
+int pd_query_fold_add(struct pd_query_fold *fold, uint64_t key, const struct pd_tib_record *group)
+{
+    int error = fold->len == pd_tib_most_used(fold->slots_len) ? grow(fold) : 0;
+    if (error)
+        return error;
+    uint32_t *slot = find_slot(fold, fold->slots, fold->slots_len, key);
+    if (!*slot) {
+        fold->sums[fold->len++] = (struct pd_query_sums){.key = key};
+        *slot = fold->len;
+    }
+    struct pd_query_sums *sums = &fold->sums[*slot - 1];
+    pd_tib_sum(&sums->bytes, group->bytes);
+    pd_tib_sum(&sums->pkts, group->pkts);
+    sums->groups++;
+    return 0;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct pd_query_sums *a = left, *b = right;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+static int compare_bytes(const void *left, const void *right)
+{
+    const struct pd_query_sums *a = left, *b = right;
+    int order = (a->bytes < b->bytes) - (a->bytes > b->bytes);
+    return order ? order : compare_keys(left, right);
+}
+
+static int compare_pkts(const void *left, const void *right)
+{
+    const struct pd_query_sums *a = left, *b = right;
+    int order = (a->pkts < b->pkts) - (a->pkts > b->pkts);
+    return order ? order : compare_keys(left, right);
+}
+
+void pd_query_fold_sort(struct pd_query_fold *fold, enum pd_tib_order order)
+{
+    if (fold->len)
+        qsort(fold->sums, fold->len, sizeof *fold->sums,
+              order == PD_TIB_ORDER_BYTES  ? compare_bytes
+              : order == PD_TIB_ORDER_PKTS ? compare_pkts
+                                           : compare_keys);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grouping for every backend: records become groups in a table, groups are given out in order. */
+#ifndef PD_TIB_GROUP_H
+#define PD_TIB_GROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tib/order.h"
+#include "tib/tib.h"
+
+/* pd_tib_group_scanned is what pd_tib_group does on a backend that has no grouping of its own: it scans, and keeps one row per group
+ * in a hash table (open addressing over an array that keeps the order of arrival, so growing moves indexes and not rows).
+ * Groups that are single records take no table: they stream, or go through a heap when the first k are asked for.
+ *
+ * The table stands alone as well, for backends that group natively and have live records to add. A store hands out one pointer
+ * per path and often the same one many times in a row: a cache in front of the table of paths looks at the pointer first and
+ * reads the path's bytes only when that fails. Paths are not copied: they must outlive the table. One thread. */
+
+struct pd_tib_paths {
+    const struct pd_path **paths;
+    uint32_t *slots; /* index + 1, 0: free */
+    uint32_t len;
+    uint32_t slots_len;        /* a power of 2 */
+#define PD_TIB_PATH_CACHE 1024 /* a power of 2 */
+    struct {
+        const struct pd_path *path, *first;
+    } cache[PD_TIB_PATH_CACHE];
+};
+
+struct pd_tib_group_slot {
+    uint32_t hash;
+    uint32_t index; /* + 1; 0: free */
+};
+
+struct pd_tib_groups {
+    enum pd_tib_by by; /* not RECORD */
+    struct pd_tib_budget *budget;
+    struct pd_tib_record *rows; /* in order of arrival */
+    struct pd_tib_group_slot *slots;
+    uint32_t len;
+    uint32_t slots_len; /* a power of 2 */
+    struct pd_tib_paths paths;
+};
+
+void pd_tib_groups_init(struct pd_tib_groups *groups, enum pd_tib_by by,
+                        struct pd_tib_budget *budget);
+void pd_tib_groups_done(struct pd_tib_groups *groups);
+
+/* Adds a record's times and counts to its group. -PD_E_TOO_LARGE and -ENOMEM leave the table as it was. */
+int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *record);
+
+/* Gives out the groups as the grouping asks; once, since it sorts the rows in place. Returns what `visit` returned when that was not 0. */
+int pd_tib_groups_give(struct pd_tib_groups *groups, const struct pd_tib_grouping *grouping,
+                       int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                       void *context);
+
+/* As pd_tib_group; `snapshot` may be NULL: live records alone. */
+int pd_tib_group_scanned(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                         const struct pd_tib_grouping *grouping,
+                         int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                         void *context);
+
+/* *sum += value, at most PD_TIB_SUM_MAX. */
+static inline void pd_tib_sum(uint64_t *sum, uint64_t value)
+{
+    *sum = value > PD_TIB_SUM_MAX - *sum ? PD_TIB_SUM_MAX : *sum + value;
+}
+
+#endif
