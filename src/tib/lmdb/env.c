@@ -86,22 +86,18 @@ static uint64_t meta_hash(const struct pd_store_meta *raw)
     return XXH3_64bits((const uint8_t *)raw + META_HASHED_FROM, sizeof *raw - META_HASHED_FROM);
 }
 
-int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta)
+static int record_parse(const void *bytes, size_t size_bytes, struct pd_store_meta *ret_meta)
 {
     struct pd_store_meta raw;
-    MDB_val key = meta_key, value;
-    int err = pd_lmdb_error(mdb_get(txn, store->meta_db, &key, &value));
-    if (err)
-        return err;
     /* Other versions may have other sizes. */
-    if (value.mv_size < offsetof(struct pd_store_meta, next_row))
+    if (size_bytes < offsetof(struct pd_store_meta, next_row))
         return -PD_E_CORRUPT;
-    memcpy(&raw, value.mv_data, offsetof(struct pd_store_meta, next_row));
+    memcpy(&raw, bytes, offsetof(struct pd_store_meta, next_row));
     if (le32toh(raw.magic) == PD_STORE_MAGIC && le32toh(raw.version) != PD_STORE_VERSION)
         return -PD_E_VERSION;
-    if (le32toh(raw.magic) != PD_STORE_MAGIC || value.mv_size != sizeof raw)
+    if (le32toh(raw.magic) != PD_STORE_MAGIC || size_bytes != sizeof raw)
         return -PD_E_CORRUPT;
-    memcpy(&raw, value.mv_data, sizeof raw);
+    memcpy(&raw, bytes, sizeof raw);
     if (le64toh(raw.xxh3) != meta_hash(&raw))
         return -PD_E_CORRUPT;
     *ret_meta = (struct pd_store_meta){
@@ -109,8 +105,42 @@ int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta
         .expired = le64toh(raw.expired),
         .paths = le32toh(raw.paths),
         .identity = le64toh(raw.identity),
+        .txn_id = le64toh(raw.txn_id),
     };
     return ret_meta->paths <= PD_PATHS_MAX ? 0 : -PD_E_CORRUPT;
+}
+
+int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta)
+{
+    struct pd_store_meta meta;
+    MDB_val key = meta_key, value;
+    int err = pd_lmdb_error(mdb_get(txn, store->meta_db, &key, &value));
+    err = err ? err : record_parse(value.mv_data, value.mv_size, &meta);
+    if (err)
+        return err;
+    if (meta.txn_id != mdb_txn_id(txn))
+        return -PD_E_CORRUPT;
+    *ret_meta = meta;
+    return 0;
+}
+
+/* LMDB's meta pages have no checksum, and the one with the greater commit number counts. Had a number changed so that the older
+ * page counts, the store would be whole, as of a commit earlier. So each commit's record has its number as well, and what
+ * either page leads to must have the page's own. */
+static int commit_numbers_check(int fd, struct pd_error *error)
+{
+    for (unsigned page = 0; page < 2; page++) {
+        uint8_t bytes[sizeof(struct pd_store_meta)];
+        size_t size_bytes = sizeof bytes;
+        uint64_t txn_id;
+        struct pd_store_meta meta;
+        if (!pd_pages_value(fd, page, "meta", meta_key.mv_data, bytes, &size_bytes, &txn_id) &&
+            !record_parse(bytes, size_bytes, &meta) && meta.txn_id != txn_id)
+            return pd_fail(error, -PD_E_CORRUPT,
+                           "page %u: the meta page of commit %llu has the number %llu", page,
+                           (unsigned long long)meta.txn_id, (unsigned long long)txn_id);
+    }
+    return 0;
 }
 
 int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta)
@@ -122,6 +152,7 @@ int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_stor
         .expired = htole64(meta->expired),
         .paths = htole32(meta->paths),
         .identity = htole64(meta->identity),
+        .txn_id = htole64(mdb_txn_id(txn)),
     };
     raw.xxh3 = htole64(meta_hash(&raw));
     MDB_val key = meta_key, value = {sizeof raw, &raw};
@@ -313,6 +344,7 @@ static int meta_check(int directory_fd, struct pd_error *error)
 {
     int fd = openat(directory_fd, "data.mdb", O_RDONLY | O_CLOEXEC);
     int err = fd < 0 ? -errno : pd_pages_check_meta(fd, error);
+    err = err ? err : commit_numbers_check(fd, error);
     if (fd >= 0)
         close(fd);
     return err;

@@ -3,6 +3,7 @@
 #include "tib/lmdb/pages.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,21 +380,134 @@ static int check_mapped(struct walk *walk, uint64_t txn_id, bool with_free)
     return err;
 }
 
-int pd_pages_check(int fd, uint64_t txn_id, bool with_free, struct pd_error *error)
+/* ---- one value ---- */
+
+/* Header and bounds of a tree's page. */
+static bool page_fits(const struct walk *walk, uint64_t number, struct page *ret_page)
+{
+    if (!page_is_there(walk, number, 1))
+        return false;
+    page_load(walk, number, ret_page);
+    unsigned lower = ret_page->u.bounds.lower;
+    return ret_page->number == number && lower % 2 == 0 && lower > sizeof *ret_page &&
+           lower <= walk->page_bytes &&
+           (ret_page->flags == PAGE_LEAF || ret_page->flags == PAGE_BRANCH);
+}
+
+/* The node in the page that leads to `key`, or has it. Nodes are few: no bisection. */
+static bool node_find(const struct walk *walk, const struct page *page, struct bytes key,
+                      struct node *ret_node, const uint8_t **ret_at)
+{
+    const uint8_t *bytes = walk->map + page->number * walk->page_bytes;
+    bool leaf = page->flags == PAGE_LEAF, found = false;
+    for (size_t i = 0; sizeof *page + 2 * i < page->u.bounds.lower; i++) {
+        uint16_t offset;
+        struct node node;
+        memcpy(&offset, bytes + sizeof *page + 2 * i, sizeof offset);
+        if (offset + sizeof node > walk->page_bytes)
+            return false;
+        memcpy(&node, bytes + offset, sizeof node);
+        if (offset + sizeof node + node.key_size > walk->page_bytes)
+            return false;
+        struct bytes own = {bytes + offset + sizeof node, node.key_size};
+        int order = !leaf && !i ? -1 : compare_keys(walk, own, key);
+        if (leaf ? order == 0 : order <= 0) {
+            *ret_node = node;
+            *ret_at = own.at;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static bool tree_find(const struct walk *walk, const struct tree *tree, const char *name,
+                      struct bytes *ret_value)
+{
+    struct bytes key = {(const uint8_t *)name, strlen(name)};
+    uint64_t number = tree->root;
+    for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+        struct page page;
+        struct node node;
+        const uint8_t *at;
+        if (!page_fits(walk, number, &page) || !node_find(walk, &page, key, &node, &at))
+            return false;
+        if (page.flags == PAGE_LEAF) {
+            size_t size = (size_t)node.high << 16 | node.low;
+            size_t room = walk->page_bytes - (size_t)(at - walk->map) % walk->page_bytes;
+            *ret_value = (struct bytes){at + node.key_size, size};
+            return !(node.flags & NODE_BIG) && node.key_size + size <= room;
+        }
+        number = (uint64_t)node.flags << 32 | (uint64_t)node.high << 16 | node.low;
+    }
+    return false;
+}
+
+static int value_find(struct walk *walk, unsigned page, const char *database, const char *key,
+                      void *ret_value, size_t *ret_size_bytes, uint64_t *ret_txn_id)
+{
+    struct meta meta, again;
+    struct tree tree;
+    struct bytes value;
+    uint32_t page_bytes;
+    memcpy(&page_bytes, walk->map + sizeof(struct page) + offsetof(struct meta, free),
+           sizeof page_bytes);
+    if (!page_bytes_hold(page_bytes) || walk->size_bytes < 2 * (uint64_t)page_bytes ||
+        meta_holds(walk->map + page * page_bytes, page, &meta, NULL))
+        return -PD_E_CORRUPT;
+    walk->page_bytes = page_bytes;
+    walk->pages = walk->size_bytes / page_bytes;
+    walk->last_page = meta.last_page;
+    if (!tree_find(walk, &meta.main, database, &value) || value.size != sizeof tree)
+        return -PD_E_NOT_FOUND;
+    memcpy(&tree, value.at, sizeof tree);
+    if (!tree_find(walk, &tree, key, &value) || value.size > *ret_size_bytes)
+        return -PD_E_NOT_FOUND;
+    memcpy(ret_value, value.at, value.size);
+    /* While the page is there, nobody uses the pages of its trees again. */
+    atomic_thread_fence(memory_order_acquire);
+    if (meta_holds(walk->map + page * page_bytes, page, &again, NULL) ||
+        again.txn_id != meta.txn_id)
+        return -PD_E_NOT_FOUND;
+    *ret_size_bytes = value.size;
+    *ret_txn_id = meta.txn_id;
+    return 0;
+}
+
+/* ---- the file ---- */
+
+static int walk_begin(int fd, struct walk *walk)
 {
     struct stat stat;
     if (fstat(fd, &stat))
         return -errno;
     if (stat.st_size < 2 * 512)
-        return pd_fail(error, -PD_E_CORRUPT, "cut off in the meta pages");
-    size_t size_bytes = (size_t)stat.st_size;
-    void *map = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
-        return -errno;
+        return pd_fail(walk->error, -PD_E_CORRUPT, "cut off in the meta pages");
+    walk->size_bytes = (size_t)stat.st_size;
+    void *map = mmap(NULL, walk->size_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    walk->map = map;
+    return map == MAP_FAILED ? -errno : 0;
+}
+
+int pd_pages_value(int fd, unsigned page, const char *database, const char *key, void *ret_value,
+                   size_t *ret_size_bytes, uint64_t *ret_txn_id)
+{
+    struct walk walk = {.error = NULL};
+    int err = walk_begin(fd, &walk);
+    if (err)
+        return err;
+    err = value_find(&walk, page, database, key, ret_value, ret_size_bytes, ret_txn_id);
+    munmap((void *)walk.map, walk.size_bytes);
+    return err;
+}
+
+int pd_pages_check(int fd, uint64_t txn_id, bool with_free, struct pd_error *error)
+{
     uint64_t free_behind = 0;
-    struct walk walk = {
-        .map = map, .size_bytes = size_bytes, .free_behind = &free_behind, .error = error};
-    int err = check_mapped(&walk, txn_id, with_free);
-    munmap(map, size_bytes);
+    struct walk walk = {.free_behind = &free_behind, .error = error};
+    int err = walk_begin(fd, &walk);
+    if (err)
+        return err;
+    err = check_mapped(&walk, txn_id, with_free);
+    munmap((void *)walk.map, walk.size_bytes);
     return err;
 }

@@ -4,6 +4,7 @@
 #define PD_TIB_LMDB_PAGES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -19,6 +20,12 @@
 
 /* Before mdb_env_open: are the two meta pages sane? `fd` is data.mdb's. -PD_E_CORRUPT, -PD_E_VERSION or -errno with the words. */
 int pd_pages_check_meta(int fd, struct pd_error *error);
+
+/* The value of `key` in database `database` as meta page `page` (0 or 1) has it, at most *ret_size_bytes long, and that page's commit
+ * number. For small values, and good without pd_pages_check: no page is followed unseen. -PD_E_NOT_FOUND also when a
+ * writer replaced the page meanwhile. */
+int pd_pages_value(int fd, unsigned page, const char *database, const char *key, void *ret_value,
+                   size_t *ret_size_bytes, uint64_t *ret_txn_id);
 
 /* Checks the trees of the snapshot `txn_id`; the list of free pages too, `with_free`, since a writer would use a page again
  * that is wrongly on it. -PD_E_CORRUPT with the page in words, -PD_E_NOT_FOUND when two later commits have replaced that

@@ -32,8 +32,9 @@ struct pd_store_meta {
     uint32_t paths;    /* IDs given */
     uint32_t zero;
     uint64_t identity; /* random, of this store alone: tokens carry it */
+    uint64_t txn_id;   /* of the LMDB transaction that wrote this record, each one does */
 };
-_Static_assert(sizeof(struct pd_store_meta) == 48, "docs/formats/tib.md");
+_Static_assert(sizeof(struct pd_store_meta) == 56, "docs/formats/tib.md");
 #define PD_STORE_MAGIC   0x42544450u /* "PDTB" */
 #define PD_STORE_VERSION 2u
 
@@ -105,6 +106,7 @@ int pd_lmdb_error(int result);
 int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error);
 void pd_store_env_close(struct pd_store *store);
 
+/* -PD_E_CORRUPT as well when LMDB's commit number is another than the record's. */
 int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta);
 int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta);
 

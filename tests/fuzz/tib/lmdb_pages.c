@@ -17,6 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     pd_pages_check_meta(fd, &error);
     for (uint64_t txn_id = 0; txn_id < 8; txn_id++)
         pd_pages_check(fd, txn_id, true, &error);
+    for (unsigned page = 0; page < 2; page++) {
+        uint8_t value[64];
+        size_t value_bytes = sizeof value;
+        uint64_t txn_id;
+        pd_pages_value(fd, page, "meta", "store", value, &value_bytes, &txn_id);
+    }
     close(fd);
     return 0;
 }
