@@ -62,8 +62,24 @@ class Switch:
                    f'options:dpdk-devargs="net_pcap{self.ports},rx_pcap={pcap}{options}"', f"other_config:trajectory={trajectory}", *more)
         return name
 
+    def log(self):
+        with open(f"{self.folder}/vswitchd.log", encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def regions(self):
+        """how many threads count"""
+        return self.appctl("trajectory/show").count("(region ")
+
+    def received(self):
+        """packets that threads have worked on"""
+        return sum(int(line.split()[-1]) for line in self.appctl("dpif-netdev/pmd-stats-show").splitlines() if "packets received:" in line)
+
+    def coverage(self, name):
+        """how often something was counted since the start"""
+        return sum(int(line.split()[-1]) for line in self.appctl("coverage/show").splitlines() if line.split()[:1] == [name])
+
     def show(self, text):
-        """sum of a figure of trajectory/show over all threads"""
+        """sum of a figure of trajectory/show over all threads; `text` is the beginning of its line"""
         return sum(int(line.split(": ")[-1].split()[0]) for line in self.appctl("trajectory/show").splitlines() if line.strip().startswith(text))
 
     def stop(self):
@@ -71,3 +87,5 @@ class Switch:
             if process and process.poll() is None:
                 process.kill()
                 process.wait()
+        for name in ("br0", "ovs-netdev"):      # which a switch that is killed leaves behind
+            subprocess.run(["ip", "link", "del", name], stderr=subprocess.DEVNULL, check=False)
