@@ -111,3 +111,9 @@ int pd_tib_check(struct pd_tib *tib, void (*report)(void *context, const char *f
 {
     return tib->ops->check(tib, report, context);
 }
+
+int pd_tib_compact(struct pd_tib *tib, void (*progress)(void *context, uint64_t done, uint64_t all),
+                   void *context)
+{
+    return tib->ops->compact ? tib->ops->compact(tib, progress, context) : -PD_E_UNSUPPORTED;
+}

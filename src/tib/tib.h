@@ -157,6 +157,11 @@ struct pd_tib_ops {
     /* Verifies every checksum; each damage is reported by place. 0 or -PD_E_CORRUPT. */
     int (*check)(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                  void *context);
+    /* Packs what can be packed and gives the bytes back that the records do not need. Opened for writing, nothing appended since
+     * the last commit; snapshots that are open stay good. `progress` (may be NULL) hears how much of `all` is done, in any unit.
+     * After any failure the store is as it was. NULL: -PD_E_UNSUPPORTED, the server does so itself. */
+    int (*compact)(struct pd_tib *tib, void (*progress)(void *context, uint64_t done, uint64_t all),
+                   void *context);
 };
 
 /* Common heads of each backend's own structs. */
@@ -195,6 +200,8 @@ int pd_tib_token(struct pd_tib_snapshot *snapshot, char **ret_token);
 uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot);
 int pd_tib_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                  void *context);
+int pd_tib_compact(struct pd_tib *tib, void (*progress)(void *context, uint64_t done, uint64_t all),
+                   void *context);
 extern const struct pd_tib_ops
     *const pd_tib_backends[]; /* NULL-terminated; the first has scheme "" */
 
