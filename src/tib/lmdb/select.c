@@ -112,7 +112,8 @@ static int chunks_init(struct pd_select *select)
 {
     const struct pd_view *view = select->snapshot->view;
     select->chunks = malloc((view->len + 1) * sizeof *select->chunks);
-    if (!select->chunks)
+    select->broken = calloc(view->len + 1, sizeof *select->broken);
+    if (!select->chunks || !select->broken)
         return -ENOMEM;
     keep_times_and_commits(select, view);
     if (select->filter->flow.fields == PD_FLOW_ALL)
@@ -149,6 +150,7 @@ void pd_select_done(struct pd_select *select)
 {
     free(select->path_bits);
     free(select->chunks);
+    free((void *)select->broken);
 }
 
 /* ---- what the rows of a chunk must pass ---- */
@@ -230,6 +232,7 @@ bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t 
 {
     const struct pd_view *view = select->snapshot->view;
     rows->select = select;
+    rows->place = i;
     rows->chunk = &view->chunks[select->chunks[i]]->chunk;
     if (rows->chunk->header.encoding != PD_CHUNK_PLAIN) {
         rows->loaded = *rows->chunk;
@@ -245,7 +248,8 @@ bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t 
 static bool give_up(struct pd_rows *rows)
 {
     struct pd_store_snapshot *snapshot = rows->select->snapshot;
-    atomic_fetch_add_explicit(&snapshot->head.damaged, 1, memory_order_relaxed);
+    if (!atomic_exchange_explicit(&rows->select->broken[rows->place], 1, memory_order_relaxed))
+        atomic_fetch_add_explicit(&snapshot->head.damaged, 1, memory_order_relaxed);
     rows->next_run = rows->chunk->columns[PD_COLUMN_RUN_PATH].len;
     rows->next = rows->end = 0;
     return false;
@@ -469,6 +473,13 @@ void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigne
 {
     if (parts & PD_PART_FLOW)
         flows(rows, block, ret_records);
+    if (parts & PD_PART_SOURCE) {
+        for (uint32_t i = 0; i < block->len; i++)
+            ret_records[i].flow = (struct pd_flow_id){0};
+        addrs(rows, block, PD_COLUMN_SRC_PREFIX, offsetof(struct pd_tib_record, flow.src),
+              ret_records);
+        families(rows, block, ret_records);
+    }
     if (parts & PD_PART_PATH) {
         pd_rows_paths(rows, block, rows->path);
         for (uint32_t i = 0; i < block->len; i++)

@@ -24,6 +24,8 @@ struct pd_select {
     uint32_t *path_bits; /* IDs of the paths that pass; NULL: all do */
     uint64_t since_row;  /* records before this one do not count */
     uint32_t *chunks;    /* indexes in the view of those that may have rows */
+    _Atomic uint8_t
+        *broken; /* of these: packed columns turned out to be damaged, which is counted once */
     size_t chunks_len;
     uint64_t rows; /* of these chunks, whether they pass or not */
 };
@@ -54,6 +56,7 @@ struct pd_rows {
     const struct pd_select *select;
     uint32_t
         columns; /* bits 1 << PD_COLUMN_… that the blocks are wanted for: packed ones are loaded before a block is given */
+    size_t place; /* of the chunk at hand, in the selection */
     const struct pd_chunk *chunk;
     struct pd_chunk loaded; /* where a packed chunk's columns are, as far as they were loaded */
     struct pd_chunk_scratch scratch;
@@ -110,7 +113,8 @@ enum pd_rows_part {
     PD_PART_PATH = 1 << 1,
     PD_PART_TIMES = 1 << 2,
     PD_PART_COUNTS = 1 << 3,
-    PD_PART_ALL = (1 << 4) - 1
+    PD_PART_ALL = (1 << 4) - 1,
+    PD_PART_SOURCE = 1 << 4 /* of the flow ID the source and its family alone; the rest is 0 */
 };
 #define PD_COLUMNS_OF_RECORDS (PD_CHUNK_ROW_COLUMNS & ~(UINT32_C(1) << PD_COLUMN_COMMIT))
 void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigned parts,

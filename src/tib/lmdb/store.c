@@ -71,6 +71,7 @@ const struct pd_tib_ops pd_store_ops = {
     .snapshot = pd_store_snapshot,
     .release = pd_store_release,
     .scan = pd_store_scan,
+    .group = pd_store_group,
     .token = pd_store_token,
     .check = pd_store_check,
 };

@@ -183,4 +183,10 @@ int pd_store_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *
                   int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                   void *context);
 
+/* group.c */
+int pd_store_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                   const struct pd_tib_grouping *grouping,
+                   int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                   void *context);
+
 #endif

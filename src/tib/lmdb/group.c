@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LMDB backend's grouping: live records are made ready, and the way is chosen. */
+#include "tib/lmdb/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "tib/group.h"
+
+#define THREADS_MOST      4u
+#define ROWS_OF_A_THREAD  (1u << 20) /* below, starting it costs more than it gains */
+#define SKETCH_WORTH_ROWS (1u << 17)
+
+/* The path that stands for all that are equal: the store's, or that of an earlier live record. */
+static const struct pd_path *path_for_all(struct pd_group *group, const struct pd_path *path,
+                                          const struct pd_path **slots, size_t mask)
+{
+    const struct pd_paths *paths = group->select.snapshot->store->paths;
+    uint32_t id;
+    if (!pd_paths_find(group->select.snapshot->store->paths, path, &id) && pd_paths_get(paths, id))
+        return pd_paths_get(paths, id);
+    size_t at = pd_path_hash(path) & mask;
+    while (slots[at] && !pd_path_equal(slots[at], path))
+        at = (at + 1) & mask;
+    if (!slots[at])
+        slots[at] = path;
+    return slots[at];
+}
+
+static int live_take(struct pd_group *group, const struct pd_path **slots, size_t mask)
+{
+    const struct pd_tib_grouping *grouping = group->grouping;
+    for (size_t i = 0; i < grouping->live_len; i++) {
+        const struct pd_tib_record *record = &grouping->live[i];
+        if (!pd_tib_filter_matches(group->select.filter, record))
+            continue;
+        group->live[group->live_len] = *record;
+        group->live[group->live_len++].path = path_for_all(group, record->path, slots, mask);
+    }
+    return 0;
+}
+
+static int live_init(struct pd_group *group)
+{
+    size_t len = group->grouping->live_len, slots_len = 16;
+    if (!group->grouping->live || !len)
+        return 0;
+    while (slots_len < 2 * len)
+        slots_len *= 2;
+    int err = pd_tib_resize(&group->budget, &group->live, 0, len * sizeof *group->live);
+    if (err)
+        return err;
+    if (slots_len * sizeof(struct pd_path *) > group->budget.left_bytes)
+        return -PD_E_TOO_LARGE;
+    const struct pd_path **slots = calloc(slots_len, sizeof *slots);
+    if (!slots)
+        return -ENOMEM;
+    err = live_take(group, slots, slots_len - 1);
+    free(slots);
+    return err;
+}
+
+static unsigned threads_for(const struct pd_group *group)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned most = group->select.snapshot->store->config.threads;
+    uint64_t useful = group->select.rows / ROWS_OF_A_THREAD;
+    if (!most)
+        most = cores < 1 ? 1 : cores < THREADS_MOST ? (unsigned)cores : THREADS_MOST;
+    return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
+}
+
+static int run(struct pd_group *group)
+{
+    const struct pd_tib_grouping *grouping = group->grouping;
+    bool by_size = grouping->order == PD_TIB_ORDER_BYTES || grouping->order == PD_TIB_ORDER_PKTS;
+    group->threads = threads_for(group);
+    if (grouping->by == PD_TIB_BY_RECORD)
+        return pd_group_top_records(group);
+    if (grouping->by == PD_TIB_BY_PATH)
+        return pd_group_by_path(group);
+    if (grouping->by == PD_TIB_BY_FLOW && by_size && grouping->top_len &&
+        group->select.rows >= SKETCH_WORTH_ROWS && grouping->top_len < group->select.rows / 8)
+        return pd_group_top_flows(group);
+    return pd_group_by_table(group);
+}
+
+/* Nothing to gain: records that are not to be ranked by size, and stores without any. */
+static bool by_scanning(const struct pd_store_snapshot *snapshot,
+                        const struct pd_tib_grouping *grouping)
+{
+    return !snapshot->txn || (grouping->by == PD_TIB_BY_RECORD &&
+                              (!grouping->top_len || grouping->order == PD_TIB_ORDER_NONE ||
+                               grouping->order == PD_TIB_ORDER_KEY));
+}
+
+int pd_store_group(struct pd_tib_snapshot *head, const struct pd_tib_filter *filter,
+                   const struct pd_tib_grouping *grouping,
+                   int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                   void *context)
+{
+    struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
+    if (by_scanning(snapshot, grouping))
+        return pd_tib_group_scanned(head, filter, grouping, visit, context);
+    struct pd_group group = {.grouping = grouping,
+                             .budget.left_bytes = grouping->memory_bytes,
+                             .visit = visit,
+                             .context = context};
+    int err = pd_select_init(&group.select, snapshot, filter);
+    err = err ? err : live_init(&group);
+    err = err ? err : run(&group);
+    free(group.live);
+    pd_select_done(&group.select);
+    return err;
+}

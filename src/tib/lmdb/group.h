@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grouping inside the LMDB backend: what its parts share. */
+#ifndef PD_TIB_LMDB_GROUP_H
+#define PD_TIB_LMDB_GROUP_H
+
+#include "tib/budget.h"
+#include "tib/lmdb/select.h"
+#include "tib/tib.h"
+
+/* The answer is the same as that of pd_tib_group_scanned (src/tib/group.c), which is the definition; the way there depends on what is
+ * asked for:
+ *
+ *   group_records.c  the first k records: one pass over one column, with the k-th largest so far as a threshold
+ *   group_paths.c    sums by path: the sums of runs that segments carry, or an array indexed by path
+ *   group_flows.c    the first k flows of many: a sketch in one pass tells which flows can be among them, those are grouped in another
+ *   group_table.c    all else: a hash table of groups, filled a block of rows at a time; by parts of the hash where it would not fit
+ *   group_give.c     order and output
+ *
+ * One call of `group` is one struct pd_group on the caller's stack or heap; its passes may use several threads inside. */
+
+struct pd_group {
+    struct pd_select select;
+    const struct pd_tib_grouping *grouping;
+    struct pd_tib_budget budget;
+    int (*visit)(void *context, const struct pd_tib_record *groups, size_t n);
+    void *context;
+    struct pd_tib_record *live; /* those that pass, with the snapshot's paths where it has them */
+    size_t live_len;
+    unsigned threads;
+};
+
+/* What is compared in orders by size. */
+static inline uint64_t pd_group_value(enum pd_tib_order order, const struct pd_tib_record *record)
+{
+    uint64_t value = order == PD_TIB_ORDER_PKTS ? record->pkts : record->bytes;
+    return value < PD_TIB_SUM_MAX ? value : PD_TIB_SUM_MAX;
+}
+static inline enum pd_chunk_column pd_group_column(enum pd_tib_order order)
+{
+    return order == PD_TIB_ORDER_PKTS ? PD_COLUMN_PKTS : PD_COLUMN_BYTES;
+}
+
+/* ---- group_table.c ---- */
+
+struct pd_table_slot {
+    uint32_t hash;
+    uint32_t index; /* + 1; 0: free */
+};
+
+struct pd_table {
+    enum pd_tib_by by;
+    struct pd_tib_budget *budget;
+    struct pd_tib_record *groups; /* in order of arrival */
+    struct pd_table_slot *slots;
+    uint32_t len, slots_len;
+    uint32_t from, to; /* only groups whose hash lies there are kept */
+};
+
+void pd_table_init(struct pd_table *table, enum pd_tib_by by, struct pd_tib_budget *budget);
+void pd_table_done(struct pd_table *table);
+
+/* Adds up to PD_BLOCK_ROWS records, which become keys: fields that the groups do not share are cleared. -PD_E_TOO_LARGE, -ENOMEM:
+ * none was added. */
+int pd_table_add(struct pd_table *table, struct pd_tib_record *records, size_t len);
+
+/* Which parts of records the table looks at. */
+unsigned pd_table_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns);
+
+int pd_group_by_table(struct pd_group *group);
+
+/* ---- the others ---- */
+
+int pd_group_top_records(struct pd_group *group);
+/* The records with the `most` largest values, and all that are as large as the last of those, decoded; in no order. */
+int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record **ret_records,
+                     size_t *ret_len);
+int pd_group_by_path(struct pd_group *group);
+int pd_group_top_flows(struct pd_group *group);
+
+/* Gives out groups in the order asked for. */
+int pd_group_give(struct pd_group *group, struct pd_tib_record *groups, size_t len);
+
+#endif

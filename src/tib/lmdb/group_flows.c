@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first k flows by size among millions: a sketch says which can be among them, and only those are grouped. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tib/group.h"
+#include "tib/lmdb/group.h"
+
+/* A count-min sketch of one row (G. Cormode, S. Muthukrishnan, "An improved data stream summary", 2005, section 3): each record adds its
+ * size to the counter that its flow hashes to, so a counter is no less than the sum of any flow in it. On the other side,
+ * the flows of the largest records have k sums of which each is reached: the k-th largest of these is no more than the
+ * k-th largest flow. So a flow whose counter stays below cannot be among the first k, and the answer is exact. Sizes
+ * of flows are far apart where k is small beside their number: of 24 million rows about one in eighty is left.
+ *
+ * Counters have 32 bits and stop at the top; sizes are counted in units of 2^SCALE bytes, rounded up. */
+
+#define ROWS_A_COUNTER    16u
+#define COUNTERS_BITS_MIN 14u
+#define COUNTERS_BITS_MAX 22u
+#define SCALE_BYTES       8u
+
+struct sketch {
+    struct pd_group *group;
+    enum pd_chunk_column column;
+    unsigned scale, shift; /* a counter's index is hash >> shift */
+    uint32_t *counters;
+    uint64_t *passes; /* a bit for each counter: it reaches the bound */
+    struct pd_rows rows;
+    uint64_t hashes[PD_BLOCK_ROWS], values[PD_BLOCK_ROWS];
+    uint32_t found[2 * PD_BLOCK_ROWS];
+    size_t found_len;
+    unsigned parts;
+    struct pd_tib_record records[PD_BLOCK_ROWS];
+};
+
+/* ---- hash: sum of coefficient · field, the same from columns and from a record ---- */
+
+enum { SRC, DST, SRC_PREFIX, DST_PREFIX, SRC_PORT, DST_PORT, PROTOCOL, COEFFICIENTS };
+static const uint64_t coefficients[COEFFICIENTS] = {
+    UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd6e8feb86659fd93), UINT64_C(0xbf58476d1ce4e5b9),
+    UINT64_C(0x94d049bb133111eb), UINT64_C(0x9fb21c651e98df25), UINT64_C(0xc2b2ae3d27d4eb4f),
+    UINT64_C(0xa0761d6478bd642f)};
+
+static uint64_t hash_prefix(unsigned which, uint64_t upper, uint64_t family)
+{
+    return coefficients[which] * (upper + family);
+}
+
+static uint64_t hash_record(const struct pd_tib_record *record)
+{
+    const struct pd_flow_id *flow = &record->flow;
+    uint64_t upper, low, hash;
+    pd_addr_halves(&flow->src, flow->ip_version, &upper, &low);
+    hash = hash_prefix(SRC_PREFIX, upper, flow->ip_version) + coefficients[SRC] * low;
+    pd_addr_halves(&flow->dst, flow->ip_version, &upper, &low);
+    hash += hash_prefix(DST_PREFIX, upper, flow->ip_version) + coefficients[DST] * low;
+    return hash + coefficients[SRC_PORT] * flow->src_port +
+           coefficients[DST_PORT] * flow->dst_port + coefficients[PROTOCOL] * flow->protocol;
+}
+
+static uint64_t prefix_of(const struct sketch *sketch, unsigned which, uint64_t code)
+{
+    const struct pd_column *columns = sketch->rows.chunk->columns;
+    return hash_prefix(which, pd_column_get(&columns[PD_COLUMN_PREFIX_UPPER], code),
+                       pd_column_get(&columns[PD_COLUMN_PREFIX_FAMILY], code));
+}
+
+static void add_prefixes(struct sketch *sketch, const struct pd_block *block, unsigned which,
+                         enum pd_chunk_column id)
+{
+    if (!sketch->rows.chunk->columns[id].width_bytes)
+        return; /* in what all rows share */
+    pd_rows_column(&sketch->rows, block, id, sketch->values);
+    for (uint32_t i = 0; i < block->len; i++)
+        sketch->hashes[i] += prefix_of(sketch, which, sketch->values[i]);
+}
+
+static void add_column(struct sketch *sketch, const struct pd_block *block, unsigned which,
+                       enum pd_chunk_column id)
+{
+    const struct pd_column *column = &sketch->rows.chunk->columns[id];
+    if (!column->width_bytes)
+        return;
+    if (!block->rows) {
+        sketch->group->select.kernels->add_scaled(column, coefficients[which], block->first,
+                                                  block->len, sketch->hashes);
+        return;
+    }
+    pd_rows_column(&sketch->rows, block, id, sketch->values);
+    for (uint32_t i = 0; i < block->len; i++)
+        sketch->hashes[i] += coefficients[which] * sketch->values[i];
+}
+
+/* What columns without width add to each row's hash. */
+static uint64_t hash_shared(const struct sketch *sketch)
+{
+    static const enum pd_chunk_column ids[] = {PD_COLUMN_SRC_LOW, PD_COLUMN_DST_LOW,
+                                               PD_COLUMN_SRC_PORT, PD_COLUMN_DST_PORT,
+                                               PD_COLUMN_PROTOCOL};
+    static const unsigned which[] = {SRC, DST, SRC_PORT, DST_PORT, PROTOCOL};
+    const struct pd_column *columns = sketch->rows.chunk->columns;
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < 5; i++)
+        if (!columns[ids[i]].width_bytes)
+            hash += coefficients[which[i]] * columns[ids[i]].base;
+    if (!columns[PD_COLUMN_SRC_PREFIX].width_bytes)
+        hash += prefix_of(sketch, SRC_PREFIX, columns[PD_COLUMN_SRC_PREFIX].base);
+    if (!columns[PD_COLUMN_DST_PREFIX].width_bytes)
+        hash += prefix_of(sketch, DST_PREFIX, columns[PD_COLUMN_DST_PREFIX].base);
+    return hash;
+}
+
+static void hash_block(struct sketch *sketch, const struct pd_block *block, uint64_t shared)
+{
+    for (uint32_t i = 0; i < block->len; i++)
+        sketch->hashes[i] = shared;
+    add_column(sketch, block, SRC, PD_COLUMN_SRC_LOW);
+    add_column(sketch, block, DST, PD_COLUMN_DST_LOW);
+    add_column(sketch, block, SRC_PORT, PD_COLUMN_SRC_PORT);
+    add_column(sketch, block, DST_PORT, PD_COLUMN_DST_PORT);
+    add_column(sketch, block, PROTOCOL, PD_COLUMN_PROTOCOL);
+    add_prefixes(sketch, block, SRC_PREFIX, PD_COLUMN_SRC_PREFIX);
+    add_prefixes(sketch, block, DST_PREFIX, PD_COLUMN_DST_PREFIX);
+}
+
+/* ---- first pass: counters ---- */
+
+static inline void count(struct sketch *sketch, uint64_t hash, uint64_t value)
+{
+    uint32_t *counter = &sketch->counters[hash >> sketch->shift];
+    value = value < PD_TIB_SUM_MAX ? value : PD_TIB_SUM_MAX;
+    uint64_t sum = *counter + (value >> sketch->scale) + (sketch->scale != 0);
+    *counter = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+static void count_chunk(struct sketch *sketch, size_t i)
+{
+    struct pd_block block;
+    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i))
+        return;
+    uint64_t shared = hash_shared(sketch);
+    while (pd_rows_next(&sketch->rows, &block)) {
+        hash_block(sketch, &block, shared);
+        pd_rows_column(&sketch->rows, &block, sketch->column, sketch->values);
+        for (uint32_t j = 0; j < block.len; j++)
+            count(sketch, sketch->hashes[j], sketch->values[j]);
+    }
+}
+
+static void count_all(struct sketch *sketch)
+{
+    const struct pd_group *group = sketch->group;
+    for (size_t i = 0; i < group->select.chunks_len; i++)
+        count_chunk(sketch, i);
+    for (size_t i = 0; i < group->live_len; i++)
+        count(sketch, hash_record(&group->live[i]),
+              pd_group_value(group->grouping->order, &group->live[i]));
+}
+
+static void mark_counters(struct sketch *sketch, uint64_t bound)
+{
+    size_t len = (size_t)1 << (64 - sketch->shift);
+    uint64_t scaled = bound >> sketch->scale;
+    uint32_t least = scaled < UINT32_MAX ? (uint32_t)scaled : UINT32_MAX;
+    for (size_t i = 0; i < len; i++)
+        sketch->passes[i / 64] |= (uint64_t)(sketch->counters[i] >= least) << i % 64;
+}
+
+/* ---- second pass: groups ---- */
+
+static int add_found(struct sketch *sketch, struct pd_table *table)
+{
+    struct pd_rows *rows = &sketch->rows;
+    size_t len = sketch->found_len < PD_BLOCK_ROWS ? sketch->found_len : PD_BLOCK_ROWS;
+    struct pd_block block = {sketch->found, sketch->found[0], (uint32_t)len};
+    if (!len)
+        return 0;
+    sketch->found_len -= len;
+    if (!pd_rows_load(rows, rows->columns, block.first, (size_t)sketch->found[len - 1] + 1))
+        return 0;
+    pd_rows_records(rows, &block, sketch->parts, sketch->records);
+    memmove(sketch->found, sketch->found + len, sketch->found_len * sizeof *sketch->found);
+    return pd_table_add(table, sketch->records, len);
+}
+
+static int group_chunk(struct sketch *sketch, size_t i, struct pd_table *table)
+{
+    struct pd_block block;
+    int err = 0;
+    sketch->found_len = 0;
+    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i))
+        return 0;
+    uint64_t shared = hash_shared(sketch);
+    while (!err && pd_rows_next(&sketch->rows, &block)) {
+        hash_block(sketch, &block, shared);
+        for (uint32_t j = 0; j < block.len; j++) {
+            size_t at = sketch->hashes[j] >> sketch->shift;
+            sketch->found[sketch->found_len] = block.rows ? block.rows[j] : block.first + j;
+            sketch->found_len += sketch->passes[at / 64] >> at % 64 & 1;
+        }
+        if (sketch->found_len >= PD_BLOCK_ROWS)
+            err = add_found(sketch, table);
+    }
+    return err ? err : add_found(sketch, table);
+}
+
+static int group_all(struct sketch *sketch, struct pd_table *table)
+{
+    const struct pd_group *group = sketch->group;
+    int err = 0;
+    for (size_t i = 0; !err && i < group->select.chunks_len; i++)
+        err = group_chunk(sketch, i, table);
+    for (size_t i = 0; !err && i < group->live_len; i++) {
+        struct pd_tib_record live = group->live[i];
+        if (group->grouping->without_times)
+            live.stime_us = live.etime_us = 0;
+        err = pd_table_add(table, &live, 1);
+    }
+    return err;
+}
+
+/* ---- the bound: sums that k flows reach for certain ---- */
+
+static int compare_down(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a < b) - (a > b);
+}
+
+static int kth_sum(const struct pd_group *group, const struct pd_table *table, uint64_t *ret_bound)
+{
+    uint64_t most = group->grouping->top_len, *sums;
+    *ret_bound = 0;
+    if (table->len < most)
+        return 0;
+    sums = malloc(table->len * sizeof *sums);
+    if (!sums)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < table->len; i++)
+        sums[i] = pd_group_value(group->grouping->order, &table->groups[i]);
+    qsort(sums, table->len, sizeof *sums, compare_down);
+    *ret_bound = sums[most - 1];
+    free(sums);
+    return 0;
+}
+
+static int bound_of(struct pd_group *group, uint64_t *ret_bound)
+{
+    struct pd_tib_record *records = NULL;
+    struct pd_table table;
+    size_t len;
+    int err = pd_group_largest(group, 2 * (size_t)group->grouping->top_len, &records, &len);
+    if (err)
+        return err;
+    pd_table_init(&table, PD_TIB_BY_FLOW, &group->budget);
+    for (size_t i = 0; !err && i < len; i += PD_BLOCK_ROWS)
+        err = pd_table_add(&table, records + i, len - i < PD_BLOCK_ROWS ? len - i : PD_BLOCK_ROWS);
+    err = err ? err : kth_sum(group, &table, ret_bound);
+    pd_table_done(&table);
+    free(records);
+    return err;
+}
+
+/* ---- all of it ---- */
+
+static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
+{
+    unsigned bits = COUNTERS_BITS_MIN;
+    while (bits < COUNTERS_BITS_MAX && (UINT64_C(1) << bits) * ROWS_A_COUNTER < group->select.rows)
+        bits++;
+    struct sketch *sketch = calloc(1, sizeof *sketch);
+    if (!sketch)
+        return -ENOMEM;
+    sketch->group = group;
+    sketch->column = pd_group_column(group->grouping->order);
+    sketch->scale = group->grouping->order == PD_TIB_ORDER_BYTES ? SCALE_BYTES : 0;
+    sketch->shift = 64 - bits;
+    sketch->counters = calloc((size_t)1 << bits, sizeof *sketch->counters);
+    sketch->passes = calloc(((size_t)1 << bits) / 64, sizeof *sketch->passes);
+    sketch->parts = pd_table_parts(group->grouping, &sketch->rows.columns);
+    *ret_sketch = sketch;
+    return sketch->counters && sketch->passes ? 0 : -ENOMEM;
+}
+
+static void sketch_free(struct sketch *sketch)
+{
+    if (!sketch)
+        return;
+    pd_rows_done(&sketch->rows);
+    free(sketch->counters);
+    free(sketch->passes);
+    free(sketch);
+}
+
+static int top_flows(struct pd_group *group, uint64_t bound)
+{
+    struct sketch *sketch = NULL;
+    struct pd_table table;
+    int err = sketch_new(group, &sketch);
+    pd_table_init(&table, PD_TIB_BY_FLOW, &group->budget);
+    if (!err) {
+        count_all(sketch);
+        mark_counters(sketch, bound);
+        err = group_all(sketch, &table);
+    }
+    err = err ? err : pd_group_give(group, table.groups, table.len);
+    pd_table_done(&table);
+    sketch_free(sketch);
+    return err;
+}
+
+int pd_group_top_flows(struct pd_group *group)
+{
+    uint64_t bound = 0, left_bytes = group->budget.left_bytes;
+    int err = bound_of(group, &bound);
+    group->budget.left_bytes = left_bytes;
+    err = err || !bound ? err : top_flows(group, bound);
+    if (bound && err != -PD_E_TOO_LARGE)
+        return err;
+    group->budget.left_bytes =
+        left_bytes; /* too few flows, or too many that are alike: all are grouped */
+    return err && err != -PD_E_TOO_LARGE ? err : pd_group_by_table(group);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums by path: the store's paths are numbered, so the groups are an array. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tib/group.h"
+#include "tib/lmdb/group.h"
+
+struct sums {
+    uint64_t bytes, pkts;
+    uint64_t stime_us, etime_us;
+    uint64_t seen; /* 0: no record yet */
+};
+
+struct paths {
+    struct pd_group *group;
+    uint32_t len; /* of `sums`: paths of the store, then those of live records alone */
+    struct sums *sums;
+    struct pd_rows rows;
+    uint64_t ids[PD_BLOCK_ROWS], bytes[PD_BLOCK_ROWS], pkts[PD_BLOCK_ROWS];
+    uint64_t stime_us[PD_BLOCK_ROWS], etime_us[PD_BLOCK_ROWS];
+};
+
+static inline void add(struct sums *sums, uint64_t bytes, uint64_t pkts)
+{
+    pd_tib_sum(&sums->bytes, bytes);
+    pd_tib_sum(&sums->pkts, pkts);
+    sums->seen = 1;
+}
+
+static inline void add_times(struct sums *sums, uint64_t stime_us, uint64_t etime_us)
+{
+    sums->stime_us = !sums->seen || stime_us < sums->stime_us ? stime_us : sums->stime_us;
+    sums->etime_us = etime_us > sums->etime_us ? etime_us : sums->etime_us;
+}
+
+/* ---- whole runs, no times: the chunk has the sums ---- */
+
+#define RUN_COLUMNS (UINT32_C(1) << PD_COLUMN_RUN_BYTES | UINT32_C(1) << PD_COLUMN_RUN_PKTS)
+
+static void add_runs(struct paths *paths, size_t first, size_t end)
+{
+    const struct pd_column *columns = paths->rows.chunk->columns;
+    const struct pd_kernels *kernels = paths->group->select.kernels;
+    for (size_t len; first < end; first += len) {
+        len = end - first < PD_BLOCK_ROWS ? end - first : PD_BLOCK_ROWS;
+        kernels->load(&columns[PD_COLUMN_RUN_PATH], first, len, paths->ids);
+        kernels->load(&columns[PD_COLUMN_RUN_BYTES], first, len, paths->bytes);
+        kernels->load(&columns[PD_COLUMN_RUN_PKTS], first, len, paths->pkts);
+        for (size_t i = 0; i < len; i++)
+            add(&paths->sums[paths->ids[i]], paths->bytes[i], paths->pkts[i]);
+    }
+}
+
+static void chunk_by_runs(struct paths *paths)
+{
+    struct pd_rows *rows = &paths->rows;
+    while (pd_rows_next_range(rows) && pd_rows_load(rows, RUN_COLUMNS, rows->run, rows->next_run))
+        add_runs(paths, rows->run, rows->next_run);
+}
+
+/* ---- row by row ---- */
+
+/* Path IDs of a block's rows; blocks come in order. */
+static void block_ids(struct pd_rows *rows, const struct pd_block *block, uint64_t *ret_ids)
+{
+    const struct pd_column *last = &rows->chunk->columns[PD_COLUMN_RUN_LAST];
+    const struct pd_column *ids = &rows->chunk->columns[PD_COLUMN_RUN_PATH];
+    for (uint32_t i = 0; i < block->len;) {
+        uint32_t row = block->rows ? block->rows[i] : block->first + i;
+        while (pd_column_get(last, rows->run) < row)
+            rows->run++;
+        uint64_t end = pd_column_get(last, rows->run) + 1, id = pd_column_get(ids, rows->run);
+        while (i < block->len && (block->rows ? block->rows[i] : block->first + i) < end)
+            ret_ids[i++] = id;
+    }
+}
+
+static void add_block(struct paths *paths, const struct pd_block *block)
+{
+    struct pd_rows *rows = &paths->rows;
+    block_ids(rows, block, paths->ids);
+    pd_rows_column(rows, block, PD_COLUMN_BYTES, paths->bytes);
+    pd_rows_column(rows, block, PD_COLUMN_PKTS, paths->pkts);
+    if (!paths->group->grouping->without_times) {
+        pd_rows_column(rows, block, PD_COLUMN_STIME, paths->stime_us);
+        pd_rows_column(rows, block, PD_COLUMN_DURATION, paths->etime_us);
+        for (uint32_t i = 0; i < block->len; i++) {
+            struct sums *sums = &paths->sums[paths->ids[i]];
+            add_times(sums, paths->stime_us[i], paths->stime_us[i] + paths->etime_us[i]);
+            add(sums, paths->bytes[i], paths->pkts[i]);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < block->len; i++)
+        add(&paths->sums[paths->ids[i]], paths->bytes[i], paths->pkts[i]);
+}
+
+static void add_chunk(struct paths *paths, size_t i)
+{
+    struct pd_block block;
+    if (!pd_rows_begin(&paths->rows, &paths->group->select, i))
+        return;
+    if (paths->group->grouping->without_times && pd_rows_whole_runs(&paths->rows)) {
+        chunk_by_runs(paths);
+        return;
+    }
+    while (pd_rows_next(&paths->rows, &block))
+        add_block(paths, &block);
+}
+
+/* ---- output ---- */
+
+static void take(const struct paths *paths, const struct pd_path *path, const struct sums *sums,
+                 struct pd_tib_record *ret_record)
+{
+    bool times = !paths->group->grouping->without_times;
+    *ret_record = (struct pd_tib_record){
+        .path = path,
+        .stime_us = times ? sums->stime_us : 0,
+        .etime_us = times ? sums->etime_us : 0,
+        .bytes = sums->bytes,
+        .pkts = sums->pkts,
+    };
+}
+
+/* Live records: into the sums of the store's path, or into a table, since the path has no number. */
+static int add_live(struct paths *paths, struct pd_table *unknown)
+{
+    const struct pd_group *group = paths->group;
+    struct pd_paths *known = group->select.snapshot->store->paths;
+    int err = 0;
+    for (size_t i = 0; !err && i < group->live_len; i++) {
+        struct pd_tib_record live = group->live[i];
+        uint32_t id;
+        if (pd_paths_find(known, live.path, &id) || id >= paths->len) {
+            err = pd_table_add(unknown, &live, 1);
+            continue;
+        }
+        add_times(&paths->sums[id], live.stime_us, live.etime_us);
+        add(&paths->sums[id], live.bytes, live.pkts);
+    }
+    return err;
+}
+
+static int give_with(struct paths *paths, const struct pd_table *unknown)
+{
+    struct pd_group *group = paths->group;
+    const struct pd_paths *known = group->select.snapshot->store->paths;
+    struct pd_tib_record *groups = NULL;
+    size_t room = unknown->len, len = 0;
+    for (uint32_t id = 0; id < paths->len; id++)
+        room += paths->sums[id].seen;
+    int err = pd_tib_resize(&group->budget, &groups, 0, room * sizeof *groups);
+    if (err)
+        return err;
+    for (uint32_t id = 0; id < paths->len; id++)
+        if (paths->sums[id].seen)
+            take(paths, pd_paths_get(known, id), &paths->sums[id], &groups[len++]);
+    if (unknown->len)
+        memcpy(groups + len, unknown->groups, unknown->len * sizeof *groups);
+    err = pd_group_give(group, groups, len + unknown->len);
+    free(groups);
+    return err;
+}
+
+static int give(struct paths *paths)
+{
+    struct pd_table unknown;
+    pd_table_init(&unknown, PD_TIB_BY_PATH, &paths->group->budget);
+    int err = add_live(paths, &unknown);
+    err = err ? err : give_with(paths, &unknown);
+    pd_table_done(&unknown);
+    return err;
+}
+
+/* An array of all paths is worth its memory when most of the rows are read. */
+static bool array_fits(const struct pd_group *group, uint32_t len)
+{
+    return !group->select.filter->flow.fields && group->select.rows >= len &&
+           (uint64_t)len * sizeof(struct sums) <= group->budget.left_bytes / 2;
+}
+
+int pd_group_by_path(struct pd_group *group)
+{
+    uint32_t len = pd_paths_len(group->select.snapshot->store->paths);
+    struct paths *paths = array_fits(group, len) ? calloc(1, sizeof *paths) : NULL;
+    if (!paths)
+        return pd_group_by_table(group);
+    paths->group = group;
+    paths->len = len;
+    group->budget.left_bytes -= len * sizeof *paths->sums;
+    paths->rows.columns = UINT32_C(1) << PD_COLUMN_BYTES | UINT32_C(1) << PD_COLUMN_PKTS |
+                          UINT32_C(1) << PD_COLUMN_STIME | UINT32_C(1) << PD_COLUMN_DURATION;
+    paths->sums = calloc((size_t)len + 1, sizeof *paths->sums);
+    int err = paths->sums ? 0 : -ENOMEM;
+    for (size_t i = 0; !err && i < group->select.chunks_len; i++)
+        add_chunk(paths, i);
+    err = err ? err : give(paths);
+    pd_rows_done(&paths->rows);
+    free(paths->sums);
+    free(paths);
+    return err;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first k records by size: one column is read, and a row is looked at when it reaches the k-th largest so far. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tib/lmdb/group.h"
+#include "tib/order.h"
+
+#define FIRST_ROOM 8192u /* candidates */
+
+/* A candidate is a row whose value reached the threshold when it was met. When a multiple of k have come together, the k-th largest of
+ * them is the new threshold and those below go. Of N rows in random order, k · ln(N / k) ever become candidates. */
+
+struct candidate {
+    uint64_t value;
+    uint32_t chunk; /* of the selection */
+    uint32_t row;
+};
+
+struct search {
+    struct pd_group *group;
+    size_t most;
+    uint64_t threshold;           /* at least `most` candidates reach it; 0 before */
+    struct candidate *candidates; /* by chunk and row */
+    size_t len, room;
+    uint64_t *spare; /* as many */
+    struct pd_rows rows;
+    uint64_t values[PD_BLOCK_ROWS];
+    uint32_t found[PD_BLOCK_ROWS];
+};
+
+/* ---- threshold ---- */
+
+static void swap(uint64_t *a, uint64_t *b)
+{
+    uint64_t value = *a;
+    *a = *b;
+    *b = value;
+}
+
+/* The `wanted`-th largest of the values, which change places: quickselect by the median of three. */
+static uint64_t select_largest(uint64_t *values, size_t len, size_t wanted)
+{
+    size_t low = 0, high = len;
+    while (high - low > 1) {
+        uint64_t a = values[low], b = values[low + (high - low) / 2], c = values[high - 1];
+        uint64_t pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        size_t above = low, at = low, end = high; /* three parts: above, equal, below */
+        while (at < end) {
+            if (values[at] > pivot)
+                swap(&values[at++], &values[above++]);
+            else if (values[at] < pivot)
+                swap(&values[at], &values[--end]);
+            else
+                at++;
+        }
+        if (wanted <= above)
+            high = above;
+        else if (wanted <= end)
+            return pivot;
+        else
+            low = end;
+    }
+    return values[low];
+}
+
+/* The k-th largest candidate is the threshold from now on. */
+static void raise_threshold(struct search *search)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < search->len; i++)
+        search->spare[i] = search->candidates[i].value;
+    search->threshold = select_largest(search->spare, search->len, search->most);
+    for (size_t i = 0; i < search->len; i++)
+        if (search->candidates[i].value >= search->threshold)
+            search->candidates[kept++] = search->candidates[i];
+    search->len = kept;
+}
+
+static int room_double(struct search *search)
+{
+    size_t room = 2 * search->room;
+    struct pd_tib_budget *budget = &search->group->budget;
+    int err = pd_tib_resize(budget, &search->spare, search->room * sizeof *search->spare,
+                            room * sizeof *search->spare);
+    err =
+        err ? err
+            : pd_tib_resize(budget, &search->candidates, search->room * sizeof *search->candidates,
+                            room * sizeof *search->candidates);
+    if (!err)
+        search->room = room;
+    return err;
+}
+
+/* Room for a block more. Doubles it where too many are equally large to be told apart yet. */
+static int make_room(struct search *search)
+{
+    if (search->len + PD_BLOCK_ROWS <= search->room)
+        return 0;
+    if (search->len > search->most)
+        raise_threshold(search);
+    return search->len + PD_BLOCK_ROWS <= search->room / 4 * 3 ? 0 : room_double(search);
+}
+
+/* ---- rows ---- */
+
+static void add(struct search *search, size_t chunk, uint32_t row, uint64_t value)
+{
+    value = value < PD_TIB_SUM_MAX ? value : PD_TIB_SUM_MAX;
+    search->candidates[search->len] = (struct candidate){value, (uint32_t)chunk, row};
+    search->len += value >= search->threshold;
+}
+
+/* Whole runs: the column is compared where it lies. */
+static int search_range(struct search *search, size_t chunk, const struct pd_column *column)
+{
+    struct pd_rows *rows = &search->rows;
+    const struct pd_kernels *kernels = search->group->select.kernels;
+    uint64_t most =
+        column->width_bytes == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * column->width_bytes) - 1;
+    while (rows->next < rows->end) {
+        int err = make_room(search);
+        if (err)
+            return err;
+        uint64_t low = search->threshold > column->base ? search->threshold - column->base : 0;
+        if (low > most)
+            return 0;
+        size_t len = kernels->find(column, low, UINT64_MAX - low, &rows->next, rows->end,
+                                   search->found, PD_BLOCK_ROWS);
+        kernels->gather(column, search->found, len, search->values);
+        for (size_t i = 0; i < len; i++)
+            add(search, chunk, search->found[i], search->values[i]);
+    }
+    return 0;
+}
+
+static int search_blocks(struct search *search, size_t chunk, enum pd_chunk_column id)
+{
+    struct pd_block block;
+    int err = 0;
+    while (!err && pd_rows_next(&search->rows, &block)) {
+        err = make_room(search);
+        pd_rows_column(&search->rows, &block, id, search->values);
+        for (uint32_t i = 0; !err && i < block.len; i++)
+            add(search, chunk, block.rows ? block.rows[i] : block.first + i, search->values[i]);
+    }
+    return err;
+}
+
+static int search_chunk(struct search *search, size_t i)
+{
+    enum pd_chunk_column id = pd_group_column(search->group->grouping->order);
+    struct pd_rows *rows = &search->rows;
+    int err = 0;
+    if (!pd_rows_begin(rows, &search->group->select, i))
+        return 0;
+    if (!pd_rows_whole_runs(rows))
+        return search_blocks(search, i, id);
+    while (!err && pd_rows_next_range(rows)) {
+        if (!pd_rows_load(rows, rows->columns, rows->next, rows->end))
+            break;
+        /* A column without width finds nothing to compare: its values are its base. */
+        if (rows->chunk->columns[id].width_bytes)
+            err = search_range(search, i, &rows->chunk->columns[id]);
+        else
+            err = search_blocks(search, i, id);
+    }
+    return err;
+}
+
+/* ---- records ---- */
+
+/* Decodes the candidates of one chunk. */
+static size_t decode_chunk(struct search *search, size_t first, size_t end,
+                           struct pd_tib_record *records)
+{
+    size_t decoded = 0;
+    if (!pd_rows_begin(&search->rows, &search->group->select, search->candidates[first].chunk))
+        return 0;
+    while (first < end) {
+        struct pd_block block = {search->found, search->candidates[first].row, 0};
+        for (; block.len < PD_BLOCK_ROWS && first < end; first++)
+            search->found[block.len++] = search->candidates[first].row;
+        if (!pd_rows_load(&search->rows, PD_COLUMNS_OF_RECORDS, block.first,
+                          (size_t)search->found[block.len - 1] + 1))
+            return decoded;
+        pd_rows_records(&search->rows, &block, PD_PART_ALL, records + decoded);
+        decoded += block.len;
+    }
+    return decoded;
+}
+
+static int decode(struct search *search, struct pd_tib_record **ret_records, size_t *ret_len)
+{
+    struct pd_tib_record *records = NULL;
+    size_t len = 0;
+    int err = pd_tib_resize(&search->group->budget, &records, 0, search->len * sizeof *records);
+    if (err)
+        return err;
+    for (size_t i = 0, end; i < search->len; i = end) {
+        for (end = i + 1;
+             end < search->len && search->candidates[end].chunk == search->candidates[i].chunk;)
+            end++;
+        len += decode_chunk(search, i, end, records + len);
+    }
+    *ret_records = records;
+    *ret_len = len;
+    return 0;
+}
+
+static int search_all(struct search *search)
+{
+    int err = 0;
+    for (size_t i = 0; !err && i < search->group->select.chunks_len; i++)
+        err = search_chunk(search, i);
+    if (!err && search->len > search->most)
+        raise_threshold(search);
+    return err;
+}
+
+static int search_init(struct search *search, struct pd_group *group, size_t most)
+{
+    size_t room = 2 * ((most < FIRST_ROOM ? most : FIRST_ROOM) + PD_BLOCK_ROWS);
+    search->group = group;
+    search->most = most;
+    search->rows.columns = UINT32_C(1) << pd_group_column(group->grouping->order);
+    search->room = room / 2;
+    int err =
+        pd_tib_resize(&group->budget, &search->spare, 0, search->room * sizeof *search->spare);
+    err = err ? err
+              : pd_tib_resize(&group->budget, &search->candidates, 0,
+                              search->room * sizeof *search->candidates);
+    return err ? err : room_double(search);
+}
+
+int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record **ret_records,
+                     size_t *ret_len)
+{
+    struct search *search = calloc(1, sizeof *search);
+    if (!search)
+        return -ENOMEM;
+    uint64_t left_bytes = group->budget.left_bytes;
+    int err = search_init(search, group, most);
+    err = err ? err : search_all(search);
+    err = err ? err : decode(search, ret_records, ret_len);
+    group->budget.left_bytes = left_bytes - (err ? 0 : search->len * sizeof **ret_records);
+    pd_rows_done(&search->rows);
+    free(search->spare);
+    free(search->candidates);
+    free(search);
+    return err;
+}
+
+/* ---- the first k, in order ---- */
+
+static void cap(struct pd_tib_record *records, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        records[i].bytes = records[i].bytes < PD_TIB_SUM_MAX ? records[i].bytes : PD_TIB_SUM_MAX;
+        records[i].pkts = records[i].pkts < PD_TIB_SUM_MAX ? records[i].pkts : PD_TIB_SUM_MAX;
+    }
+}
+
+/* So many are equally large that they do not fit beside each other: a heap of k. */
+static int top_by_heap(struct pd_group *group)
+{
+    struct search *search = calloc(1, sizeof *search);
+    struct pd_tib_record records[PD_BLOCK_ROWS];
+    struct pd_tib_top top;
+    struct pd_block block;
+    int err = search ? 0 : -ENOMEM;
+    pd_tib_top_init(&top, group->grouping->order, group->grouping->top_len, &group->budget);
+    if (search)
+        search->rows.columns = PD_COLUMNS_OF_RECORDS;
+    for (size_t i = 0; !err && i < group->select.chunks_len; i++) {
+        if (!pd_rows_begin(&search->rows, &group->select, i))
+            continue;
+        while (!err && pd_rows_next(&search->rows, &block)) {
+            pd_rows_records(&search->rows, &block, PD_PART_ALL, records);
+            cap(records, block.len);
+            for (size_t j = 0; !err && j < block.len; j++)
+                err = pd_tib_top_offer(&top, &records[j]);
+        }
+    }
+    cap(group->live, group->live_len);
+    for (size_t i = 0; !err && i < group->live_len; i++)
+        err = pd_tib_top_offer(&top, &group->live[i]);
+    err = err ? err : pd_tib_top_sort(&top);
+    for (size_t i = 0; !err && i < top.len; i += PD_BLOCK_ROWS)
+        err = group->visit(group->context, top.records + i,
+                           top.len - i < PD_BLOCK_ROWS ? top.len - i : PD_BLOCK_ROWS);
+    pd_tib_top_done(&top);
+    if (search)
+        pd_rows_done(&search->rows);
+    free(search);
+    return err;
+}
+
+/* The largest of the store and all live ones, in order. */
+static int give_with_live(struct pd_group *group, struct pd_tib_record **records, size_t len)
+{
+    size_t live_len = group->live_len;
+    int err = pd_tib_resize(&group->budget, records, len * sizeof **records,
+                            (len + live_len) * sizeof **records);
+    if (err)
+        return err;
+    if (live_len)
+        memcpy(*records + len, group->live, live_len * sizeof **records);
+    cap(*records, len + live_len);
+    return pd_group_give(group, *records, len + live_len);
+}
+
+int pd_group_top_records(struct pd_group *group)
+{
+    struct pd_tib_record *records = NULL;
+    size_t len;
+    uint64_t most = group->grouping->top_len, left_bytes = group->budget.left_bytes;
+    most = most < group->select.rows + 1 ? most : group->select.rows + 1;
+    int err = pd_group_largest(group, (size_t)most, &records, &len);
+    if (!err)
+        err = give_with_live(group, &records, len);
+    free(records);
+    if (err != -PD_E_TOO_LARGE)
+        return err;
+    group->budget.left_bytes = left_bytes;
+    return top_by_heap(group);
+}
