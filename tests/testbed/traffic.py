@@ -25,6 +25,7 @@ PORT = 5001
 CHUNK = 16384
 RATE_MBIT = 20          # the whole bed is run by a machine of two cores: more makes it lose packets
 PROBE_WAIT_S = 2
+SERVER_WAIT_S = 5
 
 
 class Transfer:
@@ -111,8 +112,20 @@ def transfer(connections, size, rate_mbit):
     return sum(receive(c, 32) == d.digest() for c, d in zip(connections, digests))
 
 
+def connect(address, port):
+    """the server may have been started a moment ago"""
+    until = time.monotonic() + SERVER_WAIT_S
+    while True:
+        try:
+            return socket.create_connection((address, port), timeout=30)
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
 def send(options):
-    connections = [socket.create_connection((options.address, options.port), timeout=30) for _ in range(options.connections)]
+    connections = [connect(options.address, options.port) for _ in range(options.connections)]
     for connection in connections:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for line in sys.stdin:
