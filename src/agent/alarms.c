@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/text.h"
+#include "http/text.h"
 #include "base/clock.h"
 
 struct pd_alarms {

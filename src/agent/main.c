@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/http.h"
-#include "agent/listen.h"
 #include "agent/model.h"
 #include "agent/notify.h"
+#include "agent/rest.h"
 #include "agent/settings.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "http/listen.h"
+#include "http/server.h"
 #include "pd_version.h"
 
 #define MODULE "agent"
@@ -134,7 +135,8 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
         return pd_fail(error, e, "threads: %s", pd_error_text(e));
     if (!daemon->settings.listen)
         return 0;
-    e = pd_http_start(&daemon->agent, &daemon->listener, &daemon->http);
+    struct pd_http_service service = pd_rest_service(&daemon->agent);
+    e = pd_http_start(&service, &daemon->listener, &daemon->http);
     return e ? pd_fail(error, e, "listen: %s: %s", daemon->settings.listen, pd_error_text(e)) : 0;
 }
 

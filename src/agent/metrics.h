@@ -4,7 +4,7 @@
 #define PD_AGENT_METRICS_H
 
 #include "agent/agent.h"
-#include "agent/answer.h"
+#include "http/answer.h"
 
 /* Names: pathdump_<stage>_<counter>_total for counters, pathdump_<stage>_<what> for gauges. Every counter of the stages'
  * tables is there. From any thread. 0, or what pd_answer_write returns. */

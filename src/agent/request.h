@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request's method and target -> route and parameters, each checked; the only reader of what clients write. */
+/* A request's method and target -> route and parameters, each checked. */
 #ifndef PD_AGENT_REQUEST_H
 #define PD_AGENT_REQUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
+#include "http/answer.h"
 #include "query/query.h"
 
-/* The target is taken apart here and not by the HTTP library, so that one bounded reader decides about escapes, NULs,
- * repeated and unknown parameters. In the query part `+` stands for itself (RFC 3986): times with an offset need it.
- *
- * Thread safety: pure. */
-
-#define PD_REQUEST_TARGET_BYTES 8192 /* longer targets are refused with 414 */
+/* Thread safety: pure. */
 
 /* Routes beside those of the queries ("/v1/" + name of the query). They take no parameters. */
 #define PD_ROUTES(X)                                                             \
@@ -34,12 +29,6 @@ enum pd_route {
 struct pd_request {
     enum pd_route route;
     struct pd_query query; /* of PD_ROUTE_QUERY */
-};
-
-/* What is wrong with a request. */
-struct pd_problem {
-    struct pd_error error;
-    char parameter[64]; /* the one that is wrong, or "" */
 };
 
 /* `target` as it stood in the request line, `target_bytes` without a final NUL. Returns 0; or a negative error with

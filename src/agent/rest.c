@@ -10,6 +10,8 @@
 #include "agent/request.h"
 #include "agent/status.h"
 
+#define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* bodies are read and ignored */
+
 struct stream {
     struct pd_agent *agent;
     struct pd_answer *answer;
@@ -127,4 +129,31 @@ void pd_rest_answer(struct pd_agent *agent, const char *method, const char *targ
         pd_count(&agent->counters.http_problems, 1);
         pd_answer_problem(answer, &problem);
     }
+}
+
+/* ---- behind the HTTP server ---- */
+
+static void answer_http(void *context, const struct pd_http_request *request,
+                        struct pd_answer *answer)
+{
+    pd_rest_answer(context, request->method, request->target, request->target_bytes, answer);
+}
+
+static void count_event(void *context, enum pd_http_event event)
+{
+    struct pd_agent_counters *counters = &((struct pd_agent *)context)->counters;
+
+    switch (event) {
+    case PD_HTTP_ENDED: pd_count(&counters->http_ended, 1); break;
+    case PD_HTTP_REFUSED: pd_count(&counters->http_refused, 1); break;
+    case PD_HTTP_TOO_LARGE:
+        pd_count(&counters->http_requests, 1);
+        pd_count(&counters->http_problems, 1);
+        break;
+    }
+}
+
+struct pd_http_service pd_rest_service(struct pd_agent *agent)
+{
+    return (struct pd_http_service){agent, answer_http, count_event, PD_REST_BODY_MAX_BYTES};
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/listen.h"
+#include "http/listen.h"
 
 #define OPTIONS_MAX 64
 

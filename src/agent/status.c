@@ -2,7 +2,7 @@
 /* The members of the status document, from the stages' counter tables. */
 #include "agent/status.h"
 
-#include "agent/text.h"
+#include "http/text.h"
 #include "base/clock.h"
 #include "pd_version.h"
 

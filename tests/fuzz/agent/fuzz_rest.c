@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/answer.h"
 #include "agent/request.h"
+#include "http/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

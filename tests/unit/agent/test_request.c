@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/request.h"
+#include "http/target.h"
 
 static int parse(const char *method, const char *target, struct pd_request *request,
                  struct pd_problem *problem)
@@ -137,9 +138,9 @@ static void test_lengths(void **state)
     memcpy(target, head, sizeof head - 1);
     assert_int_equal(pd_request_parse("GET", target, LONG, &request, &problem), -PD_E_URI_TOO_LONG);
     assert_int_equal(
-        pd_request_parse("GET", target, PD_REQUEST_TARGET_BYTES + 1, &request, &problem),
+        pd_request_parse("GET", target, PD_TARGET_MAX_BYTES + 1, &request, &problem),
         -PD_E_URI_TOO_LONG);
-    assert_int_equal(pd_request_parse("GET", target, PD_REQUEST_TARGET_BYTES, &request, &problem),
+    assert_int_equal(pd_request_parse("GET", target, PD_TARGET_MAX_BYTES, &request, &problem),
                      -PD_E_VALUE);
     assert_string_equal(problem.parameter, "link");
     memset(target + 13, 'n', 200); /* an over-long name */

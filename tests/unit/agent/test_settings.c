@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "agent/listen.h"
 #include "agent/settings.h"
+#include "http/listen.h"
 
 static char *words[16];
 

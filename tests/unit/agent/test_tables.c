@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/openapi.h"
+#include "agent/request.h"
 #include "agent/rest.h"
 #include "fixture.h"
 

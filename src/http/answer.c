@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bodies that spill into a temporary file, and problem documents. */
-#include "agent/answer.h"
+#include "http/answer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/text.h"
+#include "http/text.h"
 
 void pd_answer_init(struct pd_answer *answer)
 {

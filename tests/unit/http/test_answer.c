@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "agent/answer.h"
+#include "http/answer.h"
 
 static void test_memory(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses to serve on, parsed without DNS, and the sockets behind them. */
-#include "agent/listen.h"
+#include "http/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

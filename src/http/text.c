@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words from outside as JSON strings. */
-#include "agent/text.h"
+#include "http/text.h"
 
 #include <stdlib.h>
 #include <string.h>

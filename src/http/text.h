@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words from outside (file names, parameters) as JSON strings, whatever bytes they hold. */
-#ifndef PD_AGENT_TEXT_H
-#define PD_AGENT_TEXT_H
+#ifndef PD_HTTP_TEXT_H
+#define PD_HTTP_TEXT_H
 
 #include <jansson.h>
 

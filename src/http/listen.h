@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the daemon serves: "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT" or "unix:/PATH" to a listening socket. */
-#ifndef PD_AGENT_LISTEN_H
-#define PD_AGENT_LISTEN_H
+/* Where a daemon serves: "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT" or "unix:/PATH" to a listening socket. */
+#ifndef PD_HTTP_LISTEN_H
+#define PD_HTTP_LISTEN_H
 
 #include "base/error.h"
 

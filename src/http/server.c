@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only file that knows libmicrohttpd. */
-#include "agent/http.h"
+#include "http/server.h"
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,12 +12,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agent/rest.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-#define MODULE      "http"
-#define STACK_BYTES (256 * 1024)
+#define MODULE           "http"
+#define STACK_BYTES      (256 * 1024)
+
+#define DISCARD_QUIET_MS 100
 
 /* A connection. Until `until_ns` it keeps its place whoever else wants one. */
 struct place {
@@ -28,7 +30,7 @@ struct place {
 
 struct pd_http {
     struct MHD_Daemon *daemon;
-    struct pd_agent *agent;
+    struct pd_http_service service;
     pthread_mutex_t mutex; /* over the places */
     /* Those that are being ended keep theirs until their threads are gone: hence twice as many. */
     struct place places[2 * PD_HTTP_CONNECTIONS_MAX];
@@ -37,6 +39,7 @@ struct pd_http {
 /* One request, from its first line to the end of its answer. */
 struct exchange {
     bool begun; /* the headers were seen */
+    char *body; /* NULL: none so far */
     size_t body_bytes;
     size_t target_bytes;
     char target[];
@@ -57,7 +60,7 @@ static int make_room(struct pd_http *http)
         place->ended = place->until_ns <= now_ns;
         if (place->ended) {
             shutdown(place->fd, SHUT_RDWR);
-            pd_count(&http->agent->counters.http_ended, 1);
+            http->service.count(http->service.context, PD_HTTP_ENDED);
         } else {
             others++;
         }
@@ -87,7 +90,7 @@ static enum MHD_Result admit(void *context, const struct sockaddr *peer, socklen
         count_places(http) < PD_HTTP_CONNECTIONS_MAX || make_room(http) < PD_HTTP_CONNECTIONS_MAX;
     pthread_mutex_unlock(&http->mutex);
     if (!room)
-        pd_count(&http->agent->counters.http_refused, 1);
+        http->service.count(http->service.context, PD_HTTP_REFUSED);
     return room ? MHD_YES : MHD_NO;
 }
 
@@ -147,6 +150,7 @@ static void *begin(void *context, const char *target, struct MHD_Connection *con
     if (!exchange)
         return NULL;
     exchange->begun = false;
+    exchange->body = NULL;
     exchange->body_bytes = 0;
     exchange->target_bytes = bytes;
     memcpy(exchange->target, target, bytes + 1);
@@ -158,6 +162,8 @@ static void end(void *context, struct MHD_Connection *connection, void **exchang
 {
     (void)reason;
     keep_for(context, connection, PD_HTTP_IDLE_S);
+    if (*exchange)
+        free(((struct exchange *)*exchange)->body);
     free(*exchange);
     *exchange = NULL;
 }
@@ -207,12 +213,27 @@ static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *
 }
 
 /* Or may be: once a body has begun to come the library takes no answer before its end, which nobody knows when chunked. */
-static bool body_announced_too_long(struct MHD_Connection *connection)
+static bool body_announced_too_long(const struct pd_http *http, struct MHD_Connection *connection)
 {
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 
-    return (length && strtoull(length, NULL, 10) > PD_HTTP_BODY_BYTES) ||
+    return (length && strtoull(length, NULL, 10) > http->service.body_max_bytes) ||
            MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
+}
+
+/* A socket that is closed with bytes unread resets the connection, and the client may never see its answer: what is on its way is
+ * read first, past the library, until nothing has come for a moment. */
+static void discard_rest(struct MHD_Connection *connection)
+{
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    uint64_t until_ns = pd_clock_monotonic_ns() + PD_NS_PER_S;
+    struct pollfd waiting = {.fd = fd, .events = POLLIN};
+    char bytes[16384];
+
+    while (pd_clock_monotonic_ns() < until_ns && poll(&waiting, 1, DISCARD_QUIET_MS) > 0) {
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0)
+            return;
+    }
 }
 
 static enum MHD_Result refuse_body(struct pd_http *http, struct MHD_Connection *connection)
@@ -220,13 +241,45 @@ static enum MHD_Result refuse_body(struct pd_http *http, struct MHD_Connection *
     struct pd_problem problem = {0};
     struct pd_answer answer;
 
-    pd_count(&http->agent->counters.http_requests, 1);
-    pd_count(&http->agent->counters.http_problems, 1);
+    http->service.count(http->service.context, PD_HTTP_TOO_LARGE);
     pd_fail(&problem.error, -PD_E_TOO_LARGE,
-            "the request's body is longer than %d bytes, or of unknown length", PD_HTTP_BODY_BYTES);
+            "the request's body is longer than %zu bytes, or of unknown length",
+            http->service.body_max_bytes);
+    discard_rest(connection);
     pd_answer_init(&answer);
     pd_answer_problem(&answer, &problem);
     return send_answer(http, connection, &answer);
+}
+
+/* False without memory, and when it is longer than was announced. */
+static bool take_body(const struct pd_http *http, struct exchange *exchange, const char *bytes,
+                      size_t len)
+{
+    if (len > http->service.body_max_bytes - exchange->body_bytes)
+        return false;
+    char *grown = realloc(exchange->body, exchange->body_bytes + len + 1);
+    if (!grown)
+        return false;
+    memcpy(grown + exchange->body_bytes, bytes, len);
+    exchange->body = grown;
+    exchange->body_bytes += len;
+    grown[exchange->body_bytes] = '\0';
+    return true;
+}
+
+static void ask(struct pd_http *http, const char *method, const struct exchange *exchange,
+                struct pd_answer *answer)
+{
+    struct pd_http_request request = {
+        .method = method,
+        .target = exchange->target,
+        .target_bytes = exchange->target_bytes,
+        .body = exchange->body ? exchange->body : "",
+        .body_bytes = exchange->body_bytes,
+    };
+
+    pd_answer_init(answer);
+    http->service.answer(http->service.context, &request, answer);
 }
 
 /* Called once for the headers, then for each piece of a body, then for the answer. */
@@ -240,21 +293,20 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 
     (void)url;
     (void)version;
-    (void)body;
     if (!exchange)
         return MHD_NO; /* no memory */
     if (!exchange->begun) {
         exchange->begun = true;
-        return body_announced_too_long(connection) ? refuse_body(http, connection) : MHD_YES;
+        return body_announced_too_long(http, connection) ? refuse_body(http, connection) : MHD_YES;
     }
     if (*body_bytes) {
-        exchange->body_bytes += *body_bytes;
+        bool taken = take_body(http, exchange, body, *body_bytes);
+
         *body_bytes = 0;
-        return exchange->body_bytes > PD_HTTP_BODY_BYTES ? MHD_NO : MHD_YES;
+        return taken ? MHD_YES : MHD_NO;
     }
     keep_until(http, connection, UINT64_MAX);
-    pd_answer_init(&answer);
-    pd_rest_answer(http->agent, method, exchange->target, exchange->target_bytes, &answer);
+    ask(http, method, exchange, &answer);
     return send_answer(http, connection, &answer);
 }
 
@@ -284,13 +336,14 @@ static struct MHD_Daemon *start(struct pd_http *http, int fd)
                             come_or_go, http, MHD_OPTION_END);
 }
 
-int pd_http_start(struct pd_agent *agent, struct pd_listener *listener, struct pd_http **ret_http)
+int pd_http_start(const struct pd_http_service *service, struct pd_listener *listener,
+                  struct pd_http **ret_http)
 {
     struct pd_http *http = calloc(1, sizeof *http);
 
     if (!http)
         return -ENOMEM;
-    http->agent = agent;
+    http->service = *service;
     pthread_mutex_init(&http->mutex, NULL);
     errno = 0;
     http->daemon = start(http, listener->fd);

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An answer before it is sent: status, type and a body that grows in memory up to a bound, then in a temporary file. */
-#ifndef PD_AGENT_ANSWER_H
-#define PD_AGENT_ANSWER_H
+#ifndef PD_HTTP_ANSWER_H
+#define PD_HTTP_ANSWER_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/request.h"
 #include "base/error.h"
 
 /* Answers are made whole before their first byte is sent. So an error anywhere still becomes a problem document, the
  * length is known, and a slow client holds a file, never a snapshot of the TIB or much memory.
  *
  * Thread safety: works on the caller's memory only. */
+
+/* What is wrong with a request. */
+struct pd_problem {
+    struct pd_error error;
+    char parameter[64]; /* the one that is wrong, or "" */
+};
 
 #define PD_ANSWER_MEMORY_BYTES (256 * 1024)
 #define PD_ANSWER_MAX_BYTES    (UINT64_C(4) << 30)

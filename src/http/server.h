@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1.1 in front of a service, through libmicrohttpd. */
+#ifndef PD_HTTP_SERVER_H
+#define PD_HTTP_SERVER_H
+
+#include <stddef.h>
+
+#include "http/answer.h"
+#include "http/listen.h"
+
+/* A thread for each connection, at most PD_HTTP_CONNECTIONS_MAX: so an answer may block (a query, a picture) without
+ * keeping anybody else waiting, and an idle daemon has one sleeping thread more instead of a pool. A connection that
+ * neither sends nor takes anything for PD_HTTP_TIMEOUT_S is closed.
+ *
+ * Slow ones and idle ones lock nobody out: when all places are taken and somebody else wants one, connections end that
+ * have not sent their request line, or the rest of the request after it, within PD_HTTP_HEAD_S, that were idle for
+ * PD_HTTP_IDLE_S after an answer, or that take an answer more slowly than PD_HTTP_ANSWER_BYTES_PER_S. Only when there
+ * are none of these is the newcomer refused. Both are counted. */
+
+#define PD_HTTP_CONNECTIONS_MAX    64
+#define PD_HTTP_TIMEOUT_S          30
+#define PD_HTTP_HEAD_S             5
+#define PD_HTTP_IDLE_S             1
+#define PD_HTTP_ANSWER_BYTES_PER_S 65536 /* after PD_HTTP_TIMEOUT_S */
+#define PD_HTTP_HEADER_BYTES \
+    (160 * 1024) /* memory of a connection: over-long targets fit, to get their 414 */
+
+/* One request, whole. Texts may be NULL where the client did not send them. */
+struct pd_http_request {
+    const char *method;
+    const char *target; /* as it stood in the request line */
+    size_t target_bytes;
+    const char *body; /* "" when there is none; a NUL follows it */
+    size_t body_bytes;
+};
+
+enum pd_http_event { PD_HTTP_ENDED, PD_HTTP_REFUSED, PD_HTTP_TOO_LARGE };
+
+/* Both functions are called from any thread. */
+struct pd_http_service {
+    void *context;
+    void (*answer)(void *context, const struct pd_http_request *request, struct pd_answer *answer);
+    /* A connection was ended for another one, or refused; or a request got its 413 without `answer` being asked. */
+    void (*count)(void *context, enum pd_http_event event);
+    size_t body_max_bytes; /* of a request: more, or chunked, is refused with 413 */
+};
+
+struct pd_http;
+
+/* Serves on the listener's socket, which is the server's from then on; `service` is copied. 0 or -errno. */
+int pd_http_start(const struct pd_http_service *service, struct pd_listener *listener,
+                  struct pd_http **ret_http);
+
+/* Ends all connections and waits for their threads. NULL is fine. */
+void pd_http_stop(struct pd_http *http);
+
+#endif
