@@ -81,8 +81,8 @@ enum pd_tib_mode {
 }; /* WRITE creates what is missing; a second writer gets -PD_E_BUSY */
 
 struct pd_tib_config {
-    /* Retention: oldest records go when the pages in use grow beyond; 0: no limit. The files keep their size, what
-     * was freed in them is used again. */
+    /* Retention: oldest records go when the pages in use grow beyond; 0: no limit. What is free goes back to the file
+     * system. */
     uint64_t max_bytes;
     uint64_t max_age_s; /* retention: records whose etime is older go; 0: no limit */
     uint64_t cold_after_s; /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
@@ -109,7 +109,7 @@ struct pd_tib_stat {
     uint64_t segments;
     uint64_t paths;
     uint64_t bytes_used;   /* of the files, pages in use */
-    uint64_t bytes_file;   /* of the files, all */
+    uint64_t bytes_file;   /* that the files take on the disk */
     uint64_t min_stime_us; /* 0 when empty */
     uint64_t max_etime_us;
 };
@@ -157,8 +157,8 @@ struct pd_tib_ops {
     /* Verifies every checksum; each damage is reported by place. 0 or -PD_E_CORRUPT. */
     int (*check)(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                  void *context);
-    /* Packs what can be packed and gives the bytes back that the records do not need. Opened for writing, nothing appended since
-     * the last commit; snapshots that are open stay good. `progress` (may be NULL) hears how much of `all` is done, in any unit.
+    /* Packs what can be packed and gives the bytes back that the records do not need. Opened for writing; -PD_E_BUSY
+     * while a snapshot of this process is in use, those of others stay good. `progress` (may be NULL) hears how much of `all` is done, in any unit.
      * After any failure the store is as it was. NULL: -PD_E_UNSUPPORTED, the server does so itself. */
     int (*compact)(struct pd_tib *tib, void (*progress)(void *context, uint64_t done, uint64_t all),
                    void *context);

@@ -76,7 +76,7 @@ int pd_store_cool(struct pd_store *store, uint64_t now_us)
     MDB_txn *txn;
     if (!store->config.cold_after_s || now_us < after_us)
         return 0;
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    int err = pd_store_txn_begin(store, &txn);
     if (err)
         return err;
     err = cool(&cooling, txn);

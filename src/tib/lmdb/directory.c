@@ -90,3 +90,10 @@ void pd_directory_put(struct pd_directory *directory, const struct pd_directory_
     }
     pthread_mutex_unlock(&directory->lock);
 }
+
+void pd_directory_forget(struct pd_directory *directory)
+{
+    pthread_mutex_lock(&directory->lock);
+    directory->len = 0;
+    pthread_mutex_unlock(&directory->lock);
+}

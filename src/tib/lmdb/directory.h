@@ -36,4 +36,7 @@ bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void 
 /* Replaces the entry of the same key. Without memory it stays unknown. */
 void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry);
 
+/* Nothing is known any more: the map moves. */
+void pd_directory_forget(struct pd_directory *directory);
+
 #endif

@@ -7,15 +7,18 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/error.h"
 #include "tib/lmdb/pages.h"
 #include "tib/lmdb/store.h"
+#include "tib/lmdb/view.h"
 
 #define DEFAULT_MAP_BYTES (UINT64_C(64) << 30)
 #define MAX_READERS       512u
+#define REOPEN_WAIT_MS    1000u
+#define LOOK_MS           100u /* a reader looks whether the file was replaced */
 /* Who may read the store may register as a reader: lock.mdb is writable for the group. */
 #define DIRECTORY_MODE 0750
 #define DATA_MODE      0640
@@ -74,103 +77,6 @@ static void registry_remove(struct pd_store *store)
     if (*at)
         *at = store->next_open;
     pthread_mutex_unlock(&open_stores_lock);
-}
-
-/* ---- the record of the whole store ---- */
-
-static const MDB_val meta_key = {5, (void *)"store"};
-#define META_HASHED_FROM offsetof(struct pd_store_meta, magic)
-
-static uint64_t meta_hash(const struct pd_store_meta *raw)
-{
-    return XXH3_64bits((const uint8_t *)raw + META_HASHED_FROM, sizeof *raw - META_HASHED_FROM);
-}
-
-static int record_parse(const void *bytes, size_t size_bytes, struct pd_store_meta *ret_meta)
-{
-    struct pd_store_meta raw;
-    /* Other versions may have other sizes. */
-    if (size_bytes < offsetof(struct pd_store_meta, next_row))
-        return -PD_E_CORRUPT;
-    memcpy(&raw, bytes, offsetof(struct pd_store_meta, next_row));
-    if (le32toh(raw.magic) == PD_STORE_MAGIC && le32toh(raw.version) != PD_STORE_VERSION)
-        return -PD_E_VERSION;
-    if (le32toh(raw.magic) != PD_STORE_MAGIC || size_bytes != sizeof raw)
-        return -PD_E_CORRUPT;
-    memcpy(&raw, bytes, sizeof raw);
-    if (le64toh(raw.xxh3) != meta_hash(&raw))
-        return -PD_E_CORRUPT;
-    *ret_meta = (struct pd_store_meta){
-        .next_row = le64toh(raw.next_row),
-        .expired = le64toh(raw.expired),
-        .paths = le32toh(raw.paths),
-        .identity = le64toh(raw.identity),
-        .txn_id = le64toh(raw.txn_id),
-    };
-    return ret_meta->paths <= PD_PATHS_MAX ? 0 : -PD_E_CORRUPT;
-}
-
-int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta)
-{
-    struct pd_store_meta meta;
-    MDB_val key = meta_key, value;
-    int err = pd_lmdb_error(mdb_get(txn, store->meta_db, &key, &value));
-    err = err ? err : record_parse(value.mv_data, value.mv_size, &meta);
-    if (err)
-        return err;
-    if (meta.txn_id != mdb_txn_id(txn))
-        return -PD_E_CORRUPT;
-    *ret_meta = meta;
-    return 0;
-}
-
-/* LMDB's meta pages have no checksum, and the one with the greater commit number counts. Had a number changed so that the older
- * page counts, the store would be whole, as of a commit earlier. So each commit's record has its number as well, and what
- * either page leads to must have the page's own. */
-static int commit_numbers_check(int fd, struct pd_error *error)
-{
-    for (unsigned page = 0; page < 2; page++) {
-        uint8_t bytes[sizeof(struct pd_store_meta)];
-        size_t size_bytes = sizeof bytes;
-        uint64_t txn_id;
-        struct pd_store_meta meta;
-        if (!pd_pages_value(fd, page, "meta", meta_key.mv_data, bytes, &size_bytes, &txn_id) &&
-            !record_parse(bytes, size_bytes, &meta) && meta.txn_id != txn_id)
-            return pd_fail(error, -PD_E_CORRUPT,
-                           "page %u: the meta page of commit %llu has the number %llu", page,
-                           (unsigned long long)meta.txn_id, (unsigned long long)txn_id);
-    }
-    return 0;
-}
-
-int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta)
-{
-    struct pd_store_meta raw = {
-        .magic = htole32(PD_STORE_MAGIC),
-        .version = htole32(PD_STORE_VERSION),
-        .next_row = htole64(meta->next_row),
-        .expired = htole64(meta->expired),
-        .paths = htole32(meta->paths),
-        .identity = htole64(meta->identity),
-        .txn_id = htole64(mdb_txn_id(txn)),
-    };
-    raw.xxh3 = htole64(meta_hash(&raw));
-    MDB_val key = meta_key, value = {sizeof raw, &raw};
-    return pd_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
-}
-
-int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
-                     int err)
-{
-    err = err ? err : pd_store_meta_put(store, txn, meta);
-    if (err) {
-        mdb_txn_abort(txn);
-        return err;
-    }
-    err = pd_lmdb_error(mdb_txn_commit(txn));
-    if (!err)
-        store->writer.meta = *meta;
-    return err;
 }
 
 /* ---- environment ---- */
@@ -267,6 +173,7 @@ static int writer_prepare(struct pd_store *store, int directory_fd, const char *
     int err = writer_lock(store, directory_fd);
     if (err == -PD_E_BUSY)
         return pd_fail(error, err, "%s: another process writes to this TIB", location);
+    unlinkat(directory_fd, PD_COMPACT_FILE, 0); /* of a compaction that was killed */
     if (!err && faccessat(directory_fd, "data.mdb", F_OK, 0))
         err = store_create(store, directory_fd, location, map_bytes);
     err = err ? err : reader_table_create(directory_fd);
@@ -334,6 +241,10 @@ static int env_check(struct pd_store *store, struct pd_error *error)
     err = pages_check(store, txn, error);
     err = err ? err : pd_lmdb_error(databases_open(store, txn, 0));
     err = err ? err : pd_store_meta_get(store, txn, &meta);
+    if (!err && store->identity && meta.identity != store->identity)
+        err = pd_fail(error, -PD_E_CORRUPT,
+                      "another store has taken the place of the one that was open");
+    store->identity = err ? store->identity : meta.identity;
     if (!err)
         return pd_lmdb_error(mdb_txn_commit(txn)); /* keeps the handles */
     mdb_txn_abort(txn);
@@ -344,9 +255,22 @@ static int meta_check(int directory_fd, struct pd_error *error)
 {
     int fd = openat(directory_fd, "data.mdb", O_RDONLY | O_CLOEXEC);
     int err = fd < 0 ? -errno : pd_pages_check_meta(fd, error);
-    err = err ? err : commit_numbers_check(fd, error);
+    err = err ? err : pd_store_numbers_check(fd, error);
     if (fd >= 0)
         close(fd);
+    return err;
+}
+
+/* Which file is open: compaction puts another one in its place. */
+static int file_note(struct pd_store *store)
+{
+    int fd;
+    struct stat stat;
+    int err = pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
+    if (!err && fstat(fd, &stat))
+        err = -errno;
+    if (!err)
+        store->data_inode = stat.st_ino;
     return err;
 }
 
@@ -363,48 +287,125 @@ static int env_open(struct pd_store *store, int directory_fd, const char *locati
     err = err ? err
               : pd_lmdb_error(mdb_reader_check(store->env, &stale)); /* killed readers pin pages */
     err = err ? err : env_check(store, &why);
+    err = err ? err : file_note(store);
     if (err)
         pd_fail(error, err, "%s/data.mdb: %s", location,
                 why.code == err ? why.text : pd_error_text(err));
     return err;
 }
 
-int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error)
+/* Opens what is there. A reader of a directory where the store is not made yet goes without. */
+static int files_open(struct pd_store *store, int directory_fd, struct pd_error *error)
 {
     bool write = store->mode == PD_TIB_WRITE;
     unsigned flags = 0;
+    int err = write ? writer_prepare(store, directory_fd, store->location, error)
+                    : reader_prepare(store, directory_fd, store->location, &flags, error);
+    if (!err && (write || flags))
+        err = env_open(store, directory_fd, store->location, flags, error);
+    return err;
+}
+
+static int directory_open(const char *location, struct pd_error *error)
+{
+    int fd = open(location, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    int err = errno == ENOENT ? -PD_E_NOT_FOUND : -errno;
+    return pd_fail(error, err, "%s: %s", location, pd_error_text(-errno));
+}
+
+int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error)
+{
     if (!store->config.map_bytes)
         store->config.map_bytes = DEFAULT_MAP_BYTES;
-    if (write && mkdir(location, DIRECTORY_MODE) && errno != EEXIST)
+    store->location = strdup(location);
+    if (!store->location)
+        return pd_fail(error, -ENOMEM, "%s: out of memory", location);
+    if (store->mode == PD_TIB_WRITE && mkdir(location, DIRECTORY_MODE) && errno != EEXIST)
         return pd_fail(error, -errno, "%s: cannot make the directory: %s", location,
                        pd_error_text(-errno));
-    int directory_fd = open(location, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int directory_fd = directory_open(location, error);
     if (directory_fd < 0)
-        return pd_fail(error, errno == ENOENT ? -PD_E_NOT_FOUND : -errno, "%s: %s", location,
-                       pd_error_text(-errno));
+        return directory_fd;
     int err = registry_add(store, directory_fd);
-    if (err) {
+    if (err)
         pd_fail(error, err, "%s: this process has the TIB open already", location);
-        goto out;
-    }
-    err = write ? writer_prepare(store, directory_fd, location, error)
-                : reader_prepare(store, directory_fd, location, &flags, error);
-    if (!err && (write || flags))
-        err = env_open(store, directory_fd, location, flags, error);
-out:
+    err = err ? err : files_open(store, directory_fd, error);
     close(directory_fd);
     return err;
 }
 
-void pd_store_env_close(struct pd_store *store)
+static void env_close(struct pd_store *store)
 {
     while (store->pool_len)
         mdb_txn_abort(store->pool[--store->pool_len]);
     if (store->env)
         mdb_env_close(store->env);
+    store->env = NULL;
+}
+
+int pd_store_reopen_locked(struct pd_store *store)
+{
+    if (store->txns_live)
+        return -PD_E_BUSY;
+    pd_view_forget(store);
+    pd_directory_forget(store->directory);
+    env_close(store);
+    int directory_fd = directory_open(store->location, NULL);
+    int err = directory_fd < 0 ? directory_fd : 0;
+    unsigned flags = MDB_RDONLY;
+    if (!err && store->mode == PD_TIB_READ && store->lock_fd < 0)
+        err = reader_prepare(store, directory_fd, store->location, &flags, NULL);
+    else if (store->mode == PD_TIB_READ)
+        flags |= MDB_NOLOCK; /* it holds off writers all the time */
+    else
+        flags = 0;
+    if (!err && (flags || store->mode == PD_TIB_WRITE))
+        err = env_open(store, directory_fd, store->location, flags, NULL);
+    if (directory_fd >= 0)
+        close(directory_fd);
+    if (err)
+        env_close(store);
+    store->env_error = err;
+    return err;
+}
+
+/* Queries last for milliseconds; new ones wait for the lock. */
+int pd_store_reopen(struct pd_store *store)
+{
+    int err = -PD_E_BUSY;
+    for (unsigned i = 0; err == -PD_E_BUSY && i < REOPEN_WAIT_MS; i++) {
+        if (i)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pthread_mutex_lock(&store->lock);
+        err = pd_store_reopen_locked(store);
+        pthread_mutex_unlock(&store->lock);
+    }
+    return err;
+}
+
+bool pd_store_replaced(struct pd_store *store)
+{
+    char name[4096];
+    struct stat stat_of;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    if (now_ms < store->next_look_ms)
+        return false;
+    store->next_look_ms = now_ms + LOOK_MS;
+    return snprintf(name, sizeof name, "%s/data.mdb", store->location) < (int)sizeof name &&
+           !stat(name, &stat_of) && stat_of.st_ino != store->data_inode;
+}
+
+void pd_store_env_close(struct pd_store *store)
+{
+    env_close(store);
     if (store->lock_fd >= 0)
         close(store->lock_fd);
     registry_remove(store);
+    free(store->location);
 }
 
 int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len)

@@ -42,7 +42,7 @@ static bool tail_is_due(struct pd_store_writer *writer, uint64_t now_us)
 static int seal_tail(struct pd_store *store)
 {
     MDB_txn *txn;
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    int err = pd_store_txn_begin(store, &txn);
     if (err)
         return err;
     struct pd_store_meta same = store->writer.meta;
@@ -142,7 +142,7 @@ static int retention(struct pd_store *store, uint64_t now_us)
         return 0;
     uint64_t age_us = max_age_s < UINT64_MAX / PD_US_PER_S ? max_age_s * PD_US_PER_S : UINT64_MAX;
     struct removal removal = {.before_us = max_age_s && now_us > age_us ? now_us - age_us : 0};
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    int err = pd_store_txn_begin(store, &txn);
     if (err)
         return err;
     err = pd_store_bytes_used(store, txn, &used);
@@ -166,5 +166,6 @@ int pd_store_maintain(struct pd_tib *tib, uint64_t now_us)
     int err = tail_is_due(&store->writer, now_us) ? seal_tail(store) : 0;
     int also = retention(store, trusted_now(&store->writer, now_us));
     err = err ? err : also;
-    return err ? err : pd_store_cool(store, now_us);
+    err = err ? err : pd_store_cool(store, now_us);
+    return err ? err : pd_store_punch(store);
 }

@@ -146,6 +146,29 @@ int pd_pages_check_meta(int fd, struct pd_error *error)
     return err;
 }
 
+/* LMDB's copy begins with commit 1, on page 1; page 0 has no trees. */
+int pd_pages_renumber(int fd, uint64_t txn_id)
+{
+    uint8_t bytes[2][sizeof(struct page) + sizeof(struct meta)];
+    struct meta metas[2];
+    uint64_t page_bytes = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (pread(fd, bytes[i], sizeof bytes[i], (off_t)(i * page_bytes)) != sizeof bytes[i] ||
+            meta_holds(bytes[i], i, &metas[i], NULL))
+            return -PD_E_CORRUPT;
+        page_bytes = metas[0].free.pad;
+    }
+    metas[1].txn_id = txn_id;
+    metas[0].txn_id = txn_id - 1;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned place = metas[i].txn_id & 1;
+        if (pwrite(fd, &metas[i], sizeof metas[i],
+                   (off_t)(place * page_bytes + sizeof(struct page))) != sizeof metas[i])
+            return -EIO;
+    }
+    return 0;
+}
+
 /* ---- trees ---- */
 
 static bool page_is_there(const struct walk *walk, uint64_t number, uint64_t len)

@@ -27,6 +27,10 @@ int pd_pages_check_meta(int fd, struct pd_error *error);
 int pd_pages_value(int fd, unsigned page, const char *database, const char *key, void *ret_value,
                    size_t *ret_size_bytes, uint64_t *ret_txn_id);
 
+/* Gives a file that mdb_env_copyfd2 has made the commit number `txn_id`. What the other meta page leads to is empty, as of the
+ * commit before. */
+int pd_pages_renumber(int fd, uint64_t txn_id);
+
 /* Checks the trees of the snapshot `txn_id`; the list of free pages too, `with_free`, since a writer would use a page again
  * that is wrongly on it. -PD_E_CORRUPT with the page in words, -PD_E_NOT_FOUND when two later commits have replaced that
  * snapshot's meta page (take a new one), or -errno. */

@@ -19,6 +19,7 @@ static int map_adopt(struct pd_store *store)
     while (store->pool_len)
         mdb_txn_abort(store->pool[--store->pool_len]);
     pd_view_forget(store); /* it points into the old map */
+    pd_directory_forget(store->directory);
     return pd_lmdb_error(mdb_env_set_mapsize(store->env, 0));
 }
 
@@ -38,10 +39,22 @@ static int txn_start_locked(struct pd_store *store, MDB_txn **ret_txn)
     return mdb_txn_begin(store->env, NULL, MDB_RDONLY, ret_txn);
 }
 
-static int txn_start(struct pd_store *store, MDB_txn **ret_txn)
+/* A reader takes over the file that compaction has put there, or the first writer. */
+static int env_adopt(struct pd_store *store)
 {
-    int stale, err = 0;
-    pthread_mutex_lock(&store->lock);
+    bool again = store->env_error || (store->mode == PD_TIB_READ && pd_store_replaced(store));
+    int err = again ? pd_store_reopen_locked(store) : 0;
+    return err == -PD_E_BUSY && !store->env_error
+               ? 0
+               : err; /* else the old file as long as it is read */
+}
+
+/* *ret_txn stays as it is when there is no store yet. */
+static int txn_start_any(struct pd_store *store, MDB_txn **ret_txn)
+{
+    int stale, err = env_adopt(store);
+    if (err || !store->env)
+        return err;
     int result = txn_start_locked(store, ret_txn);
     if (result == MDB_READERS_FULL && !mdb_reader_check(store->env, &stale))
         result = txn_start_locked(store, ret_txn);
@@ -51,6 +64,13 @@ static int txn_start(struct pd_store *store, MDB_txn **ret_txn)
     }
     err = err ? err : pd_lmdb_error(result);
     store->txns_live += !err;
+    return err;
+}
+
+static int txn_start(struct pd_store *store, MDB_txn **ret_txn)
+{
+    pthread_mutex_lock(&store->lock);
+    int err = txn_start_any(store, ret_txn);
     pthread_mutex_unlock(&store->lock);
     return err;
 }
@@ -63,9 +83,9 @@ static void txn_end(struct pd_store *store, MDB_txn *txn)
     bool keep = store->pool_len < PD_POOL_TXNS;
     if (keep)
         store->pool[store->pool_len++] = txn;
-    pthread_mutex_unlock(&store->lock);
-    if (!keep)
+    else
         mdb_txn_abort(txn);
+    pthread_mutex_unlock(&store->lock);
 }
 
 static int paths_catch_up(struct pd_store *store, MDB_txn *txn, uint32_t len)
@@ -86,7 +106,7 @@ int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
         return -ENOMEM;
     snapshot->head.ops = store->head.ops;
     snapshot->store = store;
-    int err = store->env ? txn_start(store, &snapshot->txn) : 0;
+    int err = txn_start(store, &snapshot->txn);
     if (!err && snapshot->txn) {
         err = pd_store_meta_get(store, snapshot->txn, &snapshot->meta);
         err = err ? err : paths_catch_up(store, snapshot->txn, snapshot->meta.paths);
@@ -230,18 +250,13 @@ static int chunks_stat(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
 static int snapshot_stat(struct pd_store_snapshot *snapshot, struct pd_tib_stat *stat)
 {
     struct pd_store *store = snapshot->store;
-    MDB_envinfo info;
-    MDB_stat page;
     if (!snapshot->txn)
         return 0;
     stat->paths = snapshot->meta.paths;
-    int err = pd_lmdb_error(mdb_env_info(store->env, &info));
-    err = err ? err : pd_lmdb_error(mdb_env_stat(store->env, &page));
+    int err = pd_store_bytes_file(store, &stat->bytes_file);
     err = err ? err : pd_store_bytes_used(store, snapshot->txn, &stat->bytes_used);
     err = err ? err : chunks_stat(store, snapshot->txn, store->segment_db, stat);
     err = err ? err : chunks_stat(store, snapshot->txn, store->tail_db, stat);
-    if (!err)
-        stat->bytes_file = (info.me_last_pgno + 1) * page.ms_psize;
     return err;
 }
 

@@ -74,4 +74,5 @@ const struct pd_tib_ops pd_store_ops = {
     .group = pd_store_group,
     .token = pd_store_token,
     .check = pd_store_check,
+    .compact = pd_store_compact,
 };

@@ -64,6 +64,8 @@ struct pd_store_writer {
     struct pd_store_cursor cursors[PD_TIB_CURSORS]; /* latest first */
     unsigned cursors_len;
     bool cursors_changed; /* since the last commit */
+    uint64_t held_bytes;  /* holes.c: free, and could not be given back last time */
+    bool holes_refused;   /* the file system has none */
     uint64_t hot_from;    /* segments with lower keys are packed or damaged */
 };
 
@@ -75,7 +77,12 @@ struct pd_store {
     MDB_env
         *env; /* NULL: a directory whose writer has not made the store yet, read as an empty one */
     MDB_dbi path_db, tail_db, segment_db, meta_db;
-    uint64_t file_id[2];        /* device and inode of the directory */
+    char *location;
+    uint64_t identity;     /* of the store that was opened; 0: none was there */
+    uint64_t data_inode;   /* of the data.mdb that is open */
+    uint64_t next_look_ms; /* when a reader looks again whether it was replaced; guarded by lock */
+    int env_error;         /* why `env` could not be opened again; guarded by lock */
+    uint64_t file_id[2];   /* device and inode of the directory */
     struct pd_store *next_open; /* env.c: the list of stores that this process has open */
     struct pd_paths *paths;
     struct pd_directory *directory;
@@ -105,10 +112,25 @@ int pd_lmdb_error(int result);
 /* env.c. open fills the store as far as it gets; close takes what is there. */
 int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error);
 void pd_store_env_close(struct pd_store *store);
+#define PD_COMPACT_FILE "compact.mdb"
+
+/* Opens data.mdb anew, which may be another file by now. -PD_E_BUSY: a snapshot is in use; pd_store_reopen waits for it. After other
+ * errors the store answers with that error until the next try. The lock is held, or taken. */
+int pd_store_reopen_locked(struct pd_store *store);
+int pd_store_reopen(struct pd_store *store);
+
+/* Has compaction put another file in the place of the one that is open? Looks now and then. The lock is held. */
+bool pd_store_replaced(struct pd_store *store);
 
 /* -PD_E_CORRUPT as well when LMDB's commit number is another than the record's. */
 int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta);
 int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta);
+
+/* Of data.mdb, before it is opened: does what both meta pages lead to have their commit numbers? */
+int pd_store_numbers_check(int fd, struct pd_error *error);
+
+/* Begins a transaction that writes; opens the environment anew where LMDB has given it up. */
+int pd_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn);
 
 /* Ends a transaction that wrote: with `err` 0, puts the store record and commits, and then `meta` is the writer's; else aborts and
  * returns `err`. */
@@ -148,6 +170,7 @@ int pd_store_cursors_put(struct pd_store *store, MDB_txn *txn);
 
 /* writer.c */
 int pd_store_writer_open(struct pd_store *store);
+int pd_store_writer_resume(struct pd_store *store); /* after reopening: what the file says counts */
 int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
 int pd_store_commit(struct pd_tib *tib);
 int pd_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value);
@@ -162,6 +185,15 @@ int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *ext
 
 /* cold.c: packs segments that have not changed for a while; some in one call. */
 int pd_store_cool(struct pd_store *store, uint64_t now_us);
+
+/* holes.c: gives free pages back to the file system. */
+int pd_store_punch(struct pd_store *store);
+/* What the files take on the disk. */
+int pd_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes);
+
+/* compact.c */
+int pd_store_compact(struct pd_tib *tib,
+                     void (*progress)(void *context, uint64_t done, uint64_t all), void *context);
 
 /* maintain.c */
 int pd_store_maintain(struct pd_tib *tib, uint64_t now_us);

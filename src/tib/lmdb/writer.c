@@ -28,18 +28,32 @@ static int tail_count(struct pd_store *store, MDB_txn *txn)
     return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
 }
 
-int pd_store_writer_open(struct pd_store *store)
+static int state_load(struct pd_store *store, bool is_first)
 {
     MDB_txn *txn;
     int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
     if (result)
         return pd_lmdb_error(result);
     int err = pd_store_meta_get(store, txn, &store->writer.meta);
-    err = err ? err : pd_store_cursors_get(store, txn);
-    err = err ? err : pd_store_paths_load(store, txn, store->writer.meta.paths);
+    if (!err && is_first) {
+        err = pd_store_cursors_get(store, txn);
+        err = err ? err : pd_store_paths_load(store, txn, store->writer.meta.paths);
+    }
     err = err ? err : tail_count(store, txn);
     mdb_txn_abort(txn);
     return err;
+}
+
+int pd_store_writer_open(struct pd_store *store)
+{
+    return state_load(store, true);
+}
+
+/* Cursors and paths in memory are those of the file, or newer ones. */
+int pd_store_writer_resume(struct pd_store *store)
+{
+    store->writer.hot_from = 0;
+    return state_load(store, false);
 }
 
 static int rows_reserve(struct pd_store_writer *writer)
@@ -166,13 +180,13 @@ static int rows_put(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *
 
 static int commit_txn(struct pd_store *store, bool *ret_sealed)
 {
-    struct pd_store_meta meta = store->writer.meta;
     MDB_txn *txn;
     bool sealed = false;
     uint32_t paths = pd_paths_len(store->paths);
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    int err = pd_store_txn_begin(store, &txn);
     if (err)
         return err;
+    struct pd_store_meta meta = store->writer.meta;
     err = pd_store_near_full(store, txn) ? -PD_E_FULL : 0;
     err = err ? err : paths_put(store, txn, meta.paths, paths);
     meta.paths = paths;
@@ -202,7 +216,7 @@ static int full_if_disk_is_full(struct pd_store *store, int err)
 static int commit_again(struct pd_store *store, bool *ret_sealed)
 {
     MDB_txn *txn;
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    int err = pd_store_txn_begin(store, &txn);
     if (err)
         return err;
     struct pd_store_meta same = store->writer.meta;
