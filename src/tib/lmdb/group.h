@@ -42,29 +42,29 @@ static inline enum pd_chunk_column pd_group_column(enum pd_tib_order order)
 
 /* ---- group_table.c ---- */
 
-struct pd_table_slot {
+struct pd_tally_slot {
     uint32_t hash;
     uint32_t index; /* + 1; 0: free */
 };
 
-struct pd_table {
+struct pd_tally {
     enum pd_tib_by by;
     struct pd_tib_budget *budget;
     struct pd_tib_record *groups; /* in order of arrival */
-    struct pd_table_slot *slots;
+    struct pd_tally_slot *slots;
     uint32_t len, slots_len;
     uint32_t from, to; /* only groups whose hash lies there are kept */
 };
 
-void pd_table_init(struct pd_table *table, enum pd_tib_by by, struct pd_tib_budget *budget);
-void pd_table_done(struct pd_table *table);
+void pd_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget);
+void pd_tally_done(struct pd_tally *table);
 
 /* Adds up to PD_BLOCK_ROWS records, which become keys: fields that the groups do not share are cleared. -PD_E_TOO_LARGE, -ENOMEM:
  * none was added. */
-int pd_table_add(struct pd_table *table, struct pd_tib_record *records, size_t len);
+int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len);
 
 /* Which parts of records the table looks at. */
-unsigned pd_table_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns);
+unsigned pd_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns);
 
 int pd_group_by_table(struct pd_group *group);
 

@@ -17,6 +17,7 @@
  * Counters have 32 bits and stop at the top; sizes are counted in units of 2^SCALE bytes, rounded up. */
 
 #define ROWS_A_COUNTER    16u
+#define COUNTERS_A_FLOW   16u /* of the first k: else many counters have one of them */
 #define COUNTERS_BITS_MIN 14u
 #define COUNTERS_BITS_MAX 22u
 #define SCALE_BYTES       8u
@@ -170,7 +171,7 @@ static void mark_counters(struct sketch *sketch, uint64_t bound)
 
 /* ---- second pass: groups ---- */
 
-static int add_found(struct sketch *sketch, struct pd_table *table)
+static int add_found(struct sketch *sketch, struct pd_tally *table)
 {
     struct pd_rows *rows = &sketch->rows;
     size_t len = sketch->found_len < PD_BLOCK_ROWS ? sketch->found_len : PD_BLOCK_ROWS;
@@ -182,10 +183,10 @@ static int add_found(struct sketch *sketch, struct pd_table *table)
         return 0;
     pd_rows_records(rows, &block, sketch->parts, sketch->records);
     memmove(sketch->found, sketch->found + len, sketch->found_len * sizeof *sketch->found);
-    return pd_table_add(table, sketch->records, len);
+    return pd_tally_add(table, sketch->records, len);
 }
 
-static int group_chunk(struct sketch *sketch, size_t i, struct pd_table *table)
+static int group_chunk(struct sketch *sketch, size_t i, struct pd_tally *table)
 {
     struct pd_block block;
     int err = 0;
@@ -206,7 +207,7 @@ static int group_chunk(struct sketch *sketch, size_t i, struct pd_table *table)
     return err ? err : add_found(sketch, table);
 }
 
-static int group_all(struct sketch *sketch, struct pd_table *table)
+static int group_all(struct sketch *sketch, struct pd_tally *table)
 {
     const struct pd_group *group = sketch->group;
     int err = 0;
@@ -216,7 +217,7 @@ static int group_all(struct sketch *sketch, struct pd_table *table)
         struct pd_tib_record live = group->live[i];
         if (group->grouping->without_times)
             live.stime_us = live.etime_us = 0;
-        err = pd_table_add(table, &live, 1);
+        err = pd_tally_add(table, &live, 1);
     }
     return err;
 }
@@ -229,7 +230,7 @@ static int compare_down(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
-static int kth_sum(const struct pd_group *group, const struct pd_table *table, uint64_t *ret_bound)
+static int kth_sum(const struct pd_group *group, const struct pd_tally *table, uint64_t *ret_bound)
 {
     uint64_t most = group->grouping->top_len, *sums;
     *ret_bound = 0;
@@ -249,16 +250,16 @@ static int kth_sum(const struct pd_group *group, const struct pd_table *table, u
 static int bound_of(struct pd_group *group, uint64_t *ret_bound)
 {
     struct pd_tib_record *records = NULL;
-    struct pd_table table;
+    struct pd_tally table;
     size_t len;
     int err = pd_group_largest(group, 2 * (size_t)group->grouping->top_len, &records, &len);
     if (err)
         return err;
-    pd_table_init(&table, PD_TIB_BY_FLOW, &group->budget);
+    pd_tally_init(&table, PD_TIB_BY_FLOW, &group->budget);
     for (size_t i = 0; !err && i < len; i += PD_BLOCK_ROWS)
-        err = pd_table_add(&table, records + i, len - i < PD_BLOCK_ROWS ? len - i : PD_BLOCK_ROWS);
+        err = pd_tally_add(&table, records + i, len - i < PD_BLOCK_ROWS ? len - i : PD_BLOCK_ROWS);
     err = err ? err : kth_sum(group, &table, ret_bound);
-    pd_table_done(&table);
+    pd_tally_done(&table);
     free(records);
     return err;
 }
@@ -268,7 +269,10 @@ static int bound_of(struct pd_group *group, uint64_t *ret_bound)
 static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
 {
     unsigned bits = COUNTERS_BITS_MIN;
-    while (bits < COUNTERS_BITS_MAX && (UINT64_C(1) << bits) * ROWS_A_COUNTER < group->select.rows)
+    uint64_t wanted = group->select.rows / ROWS_A_COUNTER;
+    if (wanted < group->grouping->top_len * COUNTERS_A_FLOW)
+        wanted = group->grouping->top_len * COUNTERS_A_FLOW;
+    while (bits < COUNTERS_BITS_MAX && UINT64_C(1) << bits < wanted)
         bits++;
     struct sketch *sketch = calloc(1, sizeof *sketch);
     if (!sketch)
@@ -279,7 +283,7 @@ static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
     sketch->shift = 64 - bits;
     sketch->counters = calloc((size_t)1 << bits, sizeof *sketch->counters);
     sketch->passes = calloc(((size_t)1 << bits) / 64, sizeof *sketch->passes);
-    sketch->parts = pd_table_parts(group->grouping, &sketch->rows.columns);
+    sketch->parts = pd_tally_parts(group->grouping, &sketch->rows.columns);
     *ret_sketch = sketch;
     return sketch->counters && sketch->passes ? 0 : -ENOMEM;
 }
@@ -297,16 +301,16 @@ static void sketch_free(struct sketch *sketch)
 static int top_flows(struct pd_group *group, uint64_t bound)
 {
     struct sketch *sketch = NULL;
-    struct pd_table table;
+    struct pd_tally table;
     int err = sketch_new(group, &sketch);
-    pd_table_init(&table, PD_TIB_BY_FLOW, &group->budget);
+    pd_tally_init(&table, PD_TIB_BY_FLOW, &group->budget);
     if (!err) {
         count_all(sketch);
         mark_counters(sketch, bound);
         err = group_all(sketch, &table);
     }
     err = err ? err : pd_group_give(group, table.groups, table.len);
-    pd_table_done(&table);
+    pd_tally_done(&table);
     sketch_free(sketch);
     return err;
 }

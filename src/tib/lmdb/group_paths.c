@@ -127,7 +127,7 @@ static void take(const struct paths *paths, const struct pd_path *path, const st
 }
 
 /* Live records: into the sums of the store's path, or into a table, since the path has no number. */
-static int add_live(struct paths *paths, struct pd_table *unknown)
+static int add_live(struct paths *paths, struct pd_tally *unknown)
 {
     const struct pd_group *group = paths->group;
     struct pd_paths *known = group->select.snapshot->store->paths;
@@ -136,7 +136,7 @@ static int add_live(struct paths *paths, struct pd_table *unknown)
         struct pd_tib_record live = group->live[i];
         uint32_t id;
         if (pd_paths_find(known, live.path, &id) || id >= paths->len) {
-            err = pd_table_add(unknown, &live, 1);
+            err = pd_tally_add(unknown, &live, 1);
             continue;
         }
         add_times(&paths->sums[id], live.stime_us, live.etime_us);
@@ -145,7 +145,7 @@ static int add_live(struct paths *paths, struct pd_table *unknown)
     return err;
 }
 
-static int give_with(struct paths *paths, const struct pd_table *unknown)
+static int give_with(struct paths *paths, const struct pd_tally *unknown)
 {
     struct pd_group *group = paths->group;
     const struct pd_paths *known = group->select.snapshot->store->paths;
@@ -168,11 +168,11 @@ static int give_with(struct paths *paths, const struct pd_table *unknown)
 
 static int give(struct paths *paths)
 {
-    struct pd_table unknown;
-    pd_table_init(&unknown, PD_TIB_BY_PATH, &paths->group->budget);
+    struct pd_tally unknown;
+    pd_tally_init(&unknown, PD_TIB_BY_PATH, &paths->group->budget);
     int err = add_live(paths, &unknown);
     err = err ? err : give_with(paths, &unknown);
-    pd_table_done(&unknown);
+    pd_tally_done(&unknown);
     return err;
 }
 

@@ -10,7 +10,7 @@
 #include "tib/lmdb/group.h"
 #include "tib/order.h"
 
-#define FIRST_SLOTS 1024u
+#define FIRST_SLOTS 64u
 #define PASSES_MAX  64u
 
 /* Odd numbers at random: a multilinear hash of the words of a key. */
@@ -18,12 +18,12 @@ static const uint64_t coefficients[] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0
                                         UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb),
                                         UINT64_C(0x9fb21c651e98df25), UINT64_C(0xc2b2ae3d27d4eb4f)};
 
-void pd_table_init(struct pd_table *table, enum pd_tib_by by, struct pd_tib_budget *budget)
+void pd_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget)
 {
-    *table = (struct pd_table){.by = by, .budget = budget, .to = UINT32_MAX};
+    *table = (struct pd_tally){.by = by, .budget = budget, .to = UINT32_MAX};
 }
 
-void pd_table_done(struct pd_table *table)
+void pd_tally_done(struct pd_tally *table)
 {
     free(table->groups);
     free(table->slots);
@@ -31,7 +31,7 @@ void pd_table_done(struct pd_table *table)
 
 /* ---- keys ---- */
 
-unsigned pd_table_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns)
+unsigned pd_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns)
 {
     unsigned parts = PD_PART_FLOW | PD_PART_COUNTS;
     *ret_columns = PD_COLUMNS_OF_RECORDS;
@@ -85,7 +85,7 @@ static void merge(struct pd_tib_record *group, const struct pd_tib_record *recor
 
 /* ---- table ---- */
 
-static void place(struct pd_table_slot *slots, uint32_t mask, struct pd_table_slot slot)
+static void place(struct pd_tally_slot *slots, uint32_t mask, struct pd_tally_slot slot)
 {
     uint32_t at = slot.hash & mask;
     while (slots[at].index)
@@ -94,7 +94,7 @@ static void place(struct pd_table_slot *slots, uint32_t mask, struct pd_table_sl
 }
 
 /* Twice the slots; four times while they are few, since each step moves all. */
-static int grow(struct pd_table *table)
+static int grow(struct pd_tally *table)
 {
     uint32_t len = !table->slots_len             ? FIRST_SLOTS
                    : table->slots_len < 1u << 18 ? 4 * table->slots_len
@@ -102,7 +102,7 @@ static int grow(struct pd_table *table)
     uint64_t bytes = (uint64_t)len * sizeof *table->slots;
     if (len <= table->slots_len || bytes > table->budget->left_bytes)
         return -PD_E_TOO_LARGE;
-    struct pd_table_slot *slots = calloc(len, sizeof *slots);
+    struct pd_tally_slot *slots = calloc(len, sizeof *slots);
     if (!slots)
         return -ENOMEM;
     int err = pd_tib_resize(table->budget, &table->groups,
@@ -123,7 +123,7 @@ static int grow(struct pd_table *table)
     return 0;
 }
 
-static void add_one(struct pd_table *table, uint32_t hash, struct pd_tib_record *record)
+static void add_one(struct pd_tally *table, uint32_t hash, struct pd_tib_record *record)
 {
     uint32_t mask = table->slots_len - 1, at = hash & mask;
     for (; table->slots[at].index; at = (at + 1) & mask) {
@@ -136,10 +136,10 @@ static void add_one(struct pd_table *table, uint32_t hash, struct pd_tib_record 
     record->bytes = record->bytes < PD_TIB_SUM_MAX ? record->bytes : PD_TIB_SUM_MAX;
     record->pkts = record->pkts < PD_TIB_SUM_MAX ? record->pkts : PD_TIB_SUM_MAX;
     table->groups[table->len++] = *record;
-    table->slots[at] = (struct pd_table_slot){hash, table->len};
+    table->slots[at] = (struct pd_tally_slot){hash, table->len};
 }
 
-int pd_table_add(struct pd_table *table, struct pd_tib_record *records, size_t len)
+int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len)
 {
     uint32_t hashes[PD_BLOCK_ROWS];
     if (table->len + len > pd_tib_most_used(table->slots_len)) {
@@ -159,7 +159,7 @@ int pd_table_add(struct pd_table *table, struct pd_tib_record *records, size_t l
 }
 
 /* Keeps only the groups of the lower half of the table's part of the hash. */
-static void halve(struct pd_table *table)
+static void halve(struct pd_tally *table)
 {
     uint32_t kept = 0;
     table->to = table->from + (table->to - table->from) / 2;
@@ -169,12 +169,12 @@ static void halve(struct pd_table *table)
         if (hash > table->to)
             continue;
         table->groups[kept++] = table->groups[i];
-        place(table->slots, table->slots_len - 1, (struct pd_table_slot){hash, kept});
+        place(table->slots, table->slots_len - 1, (struct pd_tally_slot){hash, kept});
     }
     table->len = kept;
 }
 
-static void clear(struct pd_table *table)
+static void clear(struct pd_tally *table)
 {
     memset(table->slots, 0, table->slots_len * sizeof *table->slots);
     table->len = 0;
@@ -185,7 +185,7 @@ static void clear(struct pd_table *table)
 struct passes {
     struct pd_group *group;
     struct pd_rows rows;
-    struct pd_table table;
+    struct pd_tally table;
     unsigned parts;
     bool may_halve;
     struct pd_tib_record records[PD_BLOCK_ROWS];
@@ -195,8 +195,8 @@ struct passes {
 static int add(struct passes *passes, size_t len)
 {
     int err;
-    while ((err = pd_table_add(&passes->table, passes->records, len)) == -PD_E_TOO_LARGE) {
-        const struct pd_table *table = &passes->table;
+    while ((err = pd_tally_add(&passes->table, passes->records, len)) == -PD_E_TOO_LARGE) {
+        const struct pd_tally *table = &passes->table;
         if (!passes->may_halve || table->to - table->from < UINT32_MAX / PASSES_MAX)
             return err;
         halve(&passes->table);
@@ -239,7 +239,7 @@ static int pass_all(struct passes *passes,
                     int (*each)(struct passes *passes, struct pd_tib_top *top),
                     struct pd_tib_top *top)
 {
-    struct pd_table *table = &passes->table;
+    struct pd_tally *table = &passes->table;
     int err;
     for (;;) {
         err = each(passes, top);
@@ -320,11 +320,11 @@ int pd_group_by_table(struct pd_group *group)
     if (!passes)
         return -ENOMEM;
     passes->group = group;
-    passes->parts = pd_table_parts(group->grouping, &passes->rows.columns);
-    pd_table_init(&passes->table, group->grouping->by, &group->budget);
+    passes->parts = pd_tally_parts(group->grouping, &passes->rows.columns);
+    pd_tally_init(&passes->table, group->grouping->by, &group->budget);
     int err = group_by_table(passes);
     pd_rows_done(&passes->rows);
-    pd_table_done(&passes->table);
+    pd_tally_done(&passes->table);
     free(passes);
     return err;
 }
