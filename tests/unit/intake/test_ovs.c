@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +301,35 @@ static void a_switch_dies(void **state)
     fake_done(&fake);
 }
 
+/* The agent was sent away for a moment; the switch has counted on, and nothing counts twice. */
+static void a_region_comes_again(void **state)
+{
+    (void)state;
+    struct fake fake;
+    struct agent agent = {0};
+    fake_init(&fake);
+    agent_open(&agent, &fake);
+    attach(&agent, &fake);
+    fake_count(&fake, 0, 20, 0x10);
+    assert_int_equal(status(&agent).trajectory.updates, 20);
+    assert_true(status(&agent).ring_events >= 20); /* new flows */
+    assert_int_equal(send(fake.fd, "?", 1, MSG_NOSIGNAL), 1);
+    pd_intake_poll(agent.intake, 0);
+    assert_int_equal(status(&agent).state, PD_INTAKE_WAITING);
+    struct pollfd comes = {fake.listen_fd, POLLIN, 0};
+    while (poll(&comes, 1, 0) == 0) {
+        pd_intake_poll(agent.intake, 10);
+    }
+    fake_accept(&fake);
+    pd_intake_poll(agent.intake, 0);
+    assert_int_equal(status(&agent).state, PD_INTAKE_RUNNING);
+    fake_count(&fake, 20, 30, 0x10);
+    assert_int_equal(status(&agent).trajectory.updates, 30);
+    assert_int_equal(status(&agent).live_records, 30);
+    pd_intake_close(agent.intake);
+    fake_done(&fake);
+}
+
 static void another_version_is_refused(void **state)
 {
     (void)state;
@@ -333,9 +363,8 @@ static void no_switch_is_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_agent_dies),
-        cmocka_unit_test(a_switch_dies),
-        cmocka_unit_test(another_version_is_refused),
+        cmocka_unit_test(an_agent_dies),           cmocka_unit_test(a_switch_dies),
+        cmocka_unit_test(a_region_comes_again),    cmocka_unit_test(another_version_is_refused),
         cmocka_unit_test(no_switch_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
