@@ -86,6 +86,7 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 
 # Optional: the folder that uses one asks for NAME_FOUND and builds its stub instead.
 pkg_check_modules(BPF QUIET IMPORTED_TARGET libbpf)
+pkg_check_modules(MONGOC QUIET IMPORTED_TARGET libmongoc-1.0)
 pkg_check_modules(LUA QUIET IMPORTED_TARGET lua5.4)
 pkg_check_modules(SECCOMP QUIET IMPORTED_TARGET libseccomp)
 if(PD_TESTS)

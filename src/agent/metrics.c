@@ -134,6 +134,7 @@ static void put_tib(struct writer *writer, struct pd_tib *tib)
     PD_TIB_COUNTERS(X)
 #undef X
     put_gauge(writer, "tib_records", "records in the store", stat.records);
+    put_gauge(writer, "tib_spooled", "of these, not yet known to be on its server", stat.spooled);
     put_gauge(writer, "tib_segments", "segments in the store", stat.segments);
     put_gauge(writer, "tib_paths", "different paths in the store", stat.paths);
     put_gauge(writer, "tib_used_bytes", "bytes of the store's files in use", stat.bytes_used);

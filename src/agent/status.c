@@ -58,6 +58,7 @@ static json_t *tib_json(struct pd_tib *tib)
 #define X(name, text) SET(object, #name, stat.name);
     PD_TIB_COUNTERS(X)
 #undef X
+    SET(object, "spooled", stat.spooled);
     SET(object, "records", stat.records);
     SET(object, "segments", stat.segments);
     SET(object, "paths", stat.paths);

@@ -3,6 +3,7 @@
 #include "tib/tib.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tib/group.h"
@@ -20,11 +21,27 @@ int pd_tib_open(const char *location, enum pd_tib_mode mode, const struct pd_tib
 {
     const char *mark = strstr(location, "://");
     size_t len = mark ? (size_t)(mark - location) : 0;
+    char shown[PD_TIB_SHOWN_BYTES];
     for (const struct pd_tib_ops *const *ops = pd_tib_backends; *ops; ops++)
         if (strlen((*ops)->scheme) == len && !strncmp((*ops)->scheme, location, len))
             return (*ops)->open(location, mode, config, ret_tib, error);
-    return pd_fail(error, -PD_E_UNSUPPORTED, "%s: no such kind of TIB; expected a directory",
-                   location);
+    return pd_fail(error, -PD_E_UNSUPPORTED,
+                   "%s: no such kind of TIB; expected a directory or mongodb://…",
+                   pd_tib_shown(location, shown));
+}
+
+/* A password that was not escaped may hold any sign: all up to the last '@' goes. */
+const char *pd_tib_shown(const char *location, char text[PD_TIB_SHOWN_BYTES])
+{
+    const char *mark = strstr(location, "://"), *at = strrchr(location, '@');
+    if (!mark) {
+        snprintf(text, PD_TIB_SHOWN_BYTES, "%s", location);
+        return text;
+    }
+    const char *rest = at > mark ? at + 1 : mark + 3;
+    snprintf(text, PD_TIB_SHOWN_BYTES, "%.*s://%.*s", (int)(mark - location), location,
+             (int)strcspn(rest, "?"), rest);
+    return text;
 }
 
 void pd_tib_close(struct pd_tib *tib)

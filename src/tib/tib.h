@@ -68,7 +68,7 @@ struct pd_tib_grouping {
     enum pd_tib_order order;
     uint64_t top_len;      /* only the first so many in that order; 0: all */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
-    bool without_times;    /* groups of several records need not tell stime and etime: they may be 0 */
+    bool without_times; /* groups of several records need not tell stime and etime: they may be 0 */
     const struct pd_tib_record
         *live; /* records to be counted in that are not in the store (those that match), or NULL */
     size_t live_len;
@@ -85,9 +85,15 @@ struct pd_tib_config {
      * system. */
     uint64_t max_bytes;
     uint64_t max_age_s; /* retention: records whose etime is older go; 0: no limit */
-    uint64_t cold_after_s; /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
+    uint64_t
+        cold_after_s; /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
     uint64_t map_bytes; /* most the store may ever take on disk (LMDB map); 0: default */
-    unsigned threads;   /* most that one large query may use; 0: as many as there are cores, up to 4 */
+    unsigned
+        threads; /* most that one large query may use; 0: as many as there are cores, up to 4 */
+    /* Stores that many hosts share, WRITE: whose records these are (not 0), and where they wait while the server is away. */
+    uint32_t host_id;
+    const char *spool;    /* directory; NULL: default */
+    uint64_t spool_bytes; /* most that may wait; 0: default */
 };
 
 #define PD_TIB_COUNTERS(X)                                              \
@@ -99,13 +105,16 @@ struct pd_tib_config {
     X(expired, "records removed by retention")                          \
     X(commits, "transactions committed")                                \
     X(segments_sealed, "segments sealed")                               \
-    X(segments_packed, "cold segments packed")
+    X(segments_packed, "cold segments packed")                          \
+    X(sent, "records that the store's server has acknowledged")         \
+    X(server_errors, "attempts to reach the store's server that failed")
 
 struct pd_tib_stat {
 #define X(name, text) uint64_t name;
     PD_TIB_COUNTERS(X) /* since this process opened the store for writing */
 #undef X
     uint64_t records; /* in the store now */
+    uint64_t spooled; /* of these, not yet known to be on the server */
     uint64_t segments;
     uint64_t paths;
     uint64_t bytes_used;   /* of the files, pages in use */
@@ -173,9 +182,12 @@ struct pd_tib_snapshot {
     _Atomic uint64_t damaged;
 };
 
-/* `location`: a directory, or SCHEME://… of a backend. */
+/* `location`: a directory, or SCHEME://… of a backend; that may hold a password: show pd_tib_shown to people. */
 int pd_tib_open(const char *location, enum pd_tib_mode mode, const struct pd_tib_config *config,
                 struct pd_tib **ret_tib, struct pd_error *error);
+#define PD_TIB_SHOWN_BYTES 300
+/* The location without user, password and options, cut where it does not fit; returns `text`. */
+const char *pd_tib_shown(const char *location, char text[PD_TIB_SHOWN_BYTES]);
 void pd_tib_close(struct pd_tib *tib); /* NULL is fine */
 int pd_tib_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
 int pd_tib_commit(struct pd_tib *tib);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite that every TIB backend passes. The backends it runs on are the rows of `locations`. */
+/* The suite that every TIB backend passes. The backends it runs on are the rows of `locations`; with PD_TIB_SERVER=mongodb://HOST:PORT
+ * in the environment, those on a server. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,10 +19,47 @@ struct location {
     const char *backend;
     void (*make)(char *ret_location, size_t size_bytes);
     void (*wipe)(const char *location);
+    bool server;
+    size_t
+        most_records; /* of one append: a server without indexes takes its time over each question */
+    unsigned most_questions;
 };
 
-static const struct location locations[] = {{"lmdb", store_make, store_wipe}};
+/* A database of its own for each test, which ends with the server, and a spool. */
+static char spool[256];
+
+static void server_make(char *ret_location, size_t size_bytes)
+{
+    static unsigned databases;
+    store_make(spool, sizeof spool);
+    snprintf(ret_location, size_bytes, "%s/conformance_%d_%u", getenv("PD_TIB_SERVER"),
+             (int)getpid(), databases++);
+}
+
+static void server_wipe(const char *location)
+{
+    static const char *const files[] = {"spool.mdb", "spool.mdb-lock", "spool.lock"};
+    (void)location;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlink(store_file(spool, files[i]));
+    assert_int_equal(rmdir(spool), 0);
+}
+
+static const struct location locations[] = {
+    {"lmdb", store_make, store_wipe, false, SIZE_MAX, UINT_MAX},
+    {"mongodb", server_make, server_wipe, true, 200, 3},
+};
 static const struct location *backend;
+
+static size_t few(size_t records)
+{
+    return records < backend->most_records ? records : backend->most_records;
+}
+
+static unsigned questions(unsigned n)
+{
+    return n < backend->most_questions ? n : backend->most_questions;
+}
 
 static char place[256];
 static struct pool pool;
@@ -43,7 +83,10 @@ static struct pd_tib *open_tib(enum pd_tib_mode mode, const struct pd_tib_config
 {
     struct pd_tib *tib = NULL;
     struct pd_error error = {0};
-    if (pd_tib_open(place, mode, config, &tib, &error))
+    struct pd_tib_config shared = config ? *config : (struct pd_tib_config){0};
+    shared.host_id = 7;
+    shared.spool = spool;
+    if (pd_tib_open(place, mode, backend->server ? &shared : config, &tib, &error))
         fail_msg("%s", error.text);
     return tib;
 }
@@ -82,7 +125,7 @@ static void assert_answers(struct pd_tib *tib, const struct list *oracle, unsign
     struct pd_path path;
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
     assert_answer(snapshot, oracle, &all);
-    for (unsigned i = 0; i < filters; i++) {
+    for (unsigned i = 0; i < questions(filters); i++) {
         struct pd_tib_filter filter = pool_filter(&pool, &rnd, &path);
         assert_answer(snapshot, oracle, &filter);
     }
@@ -129,7 +172,7 @@ static void test_random(void **state)
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
     for (unsigned round = 0; round < 30; round++) {
         append(tib, &oracle,
-               random_below(&rnd, 2) ? random_below(&rnd, 5) : random_below(&rnd, 300));
+               few(random_below(&rnd, 2) ? random_below(&rnd, 5) : random_below(&rnd, 300)));
         assert_int_equal(pd_tib_commit(tib), 0);
         assert_answers(tib, &oracle, 30);
         if (random_below(&rnd, 5) == 0) {
@@ -155,7 +198,7 @@ static void test_segments(void **state)
     struct pd_tib_stat stat;
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
     for (unsigned round = 0; round < 10; round++) {
-        append(tib, &oracle, 15000 + random_below(&rnd, 3000));
+        append(tib, &oracle, few(15000 + random_below(&rnd, 3000)));
         if (round % 3)
             assert_int_equal(pd_tib_commit(tib), 0);
     }
@@ -186,7 +229,7 @@ static void test_cold(void **state)
     uint64_t now_us = pd_clock_wall_us();
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, &config);
     for (unsigned round = 0; round < 6; round++) {
-        append(tib, &oracle, round % 2 ? 30000 : 500);
+        append(tib, &oracle, few(round % 2 ? 30000 : 500));
         assert_int_equal(pd_tib_commit(tib), 0);
         assert_int_equal(pd_tib_maintain(tib, now_us += UINT64_C(3600000000)), 0);
     }
@@ -280,8 +323,10 @@ static void tokens_take(struct pd_tib *tib, const struct list *oracle, struct to
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
     assert_int_equal(pd_tib_token(snapshot, &tokens->text[tokens->len]), 0);
     tokens->first[tokens->len++] = oracle->len;
-    for (unsigned i = 0; i < tokens->len; i++)
-        assert_since(snapshot, oracle, tokens->first[i], tokens->text[i]);
+    for (unsigned i = 0; i < questions(tokens->len); i++) {
+        unsigned at = backend->server ? (unsigned)random_below(&rnd, tokens->len) : i;
+        assert_since(snapshot, oracle, tokens->first[at], tokens->text[at]);
+    }
     pd_tib_release(snapshot);
 }
 
@@ -298,7 +343,7 @@ static void test_since(void **state)
         unsigned round = tokens.len;
         tokens_take(tib, &oracle, &tokens);
         for (unsigned commits = (unsigned)random_below(&rnd, 4); commits; commits--) {
-            append(tib, &oracle, random_below(&rnd, round % 6 == 1 ? 30000 : 300));
+            append(tib, &oracle, few(random_below(&rnd, round % 6 == 1 ? 30000 : 300)));
             assert_int_equal(pd_tib_commit(tib), 0);
         }
         if (round % 5 == 2)
@@ -409,7 +454,7 @@ static void test_snapshot_isolation(void **state)
     size_t lens[5];
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
     for (unsigned i = 0; i < 5; i++) {
-        append(tib, &oracle, 20000);
+        append(tib, &oracle, few(20000));
         assert_int_equal(pd_tib_commit(tib), 0);
         append(tib, &oracle, 5);
         assert_int_equal(pd_tib_snapshot(tib, &snapshots[i]), 0);
@@ -460,7 +505,7 @@ static void test_visitor(void **state)
     size_t visited = 0;
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
     for (unsigned i = 0; i < 4; i++) {
-        append(tib, &oracle, 20000);
+        append(tib, &oracle, few(20000));
         assert_int_equal(pd_tib_commit(tib), 0);
     }
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
@@ -492,7 +537,7 @@ static void assert_groups(struct pd_tib *tib, const struct list *oracle, size_t 
     struct pd_tib_snapshot *snapshot;
     struct pd_path path;
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < questions(n); i++) {
         struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
         struct list live = {0};
         make_live(&live, random_below(&rnd, 2) ? random_below(&rnd, 300) : 0);
@@ -517,7 +562,7 @@ static void test_groups(void **state)
     size_t since_first = 0;
     assert_groups(tib, &oracle, 0, since, 20);
     for (unsigned round = 0; round < 8; round++) {
-        append(tib, &oracle, random_below(&rnd, 2) ? random_below(&rnd, 5) : 2000);
+        append(tib, &oracle, random_below(&rnd, 2) ? random_below(&rnd, 5) : few(2000));
         assert_int_equal(pd_tib_commit(tib), 0);
         assert_groups(tib, &oracle, since_first, since, 40);
         if (round == 4) {
@@ -526,7 +571,7 @@ static void test_groups(void **state)
             since_first = oracle.len;
         }
     }
-    append(tib, &oracle, 70000); /* segments */
+    append(tib, &oracle, few(70000)); /* segments */
     assert_int_equal(pd_tib_commit(tib), 0);
     assert_groups(tib, &oracle, since_first, since, 6);
     pd_tib_close(tib);
@@ -553,7 +598,7 @@ static void test_group_limits(void **state)
         .by = PD_TIB_BY_RECORD, .order = PD_TIB_ORDER_BYTES, .memory_bytes = 1 << 20};
     size_t visited = 0;
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
-    append(tib, &oracle, 30000);
+    append(tib, &oracle, backend->server ? 13000 : 30000);
     assert_int_equal(pd_tib_commit(tib), 0);
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
     assert_int_equal(pd_tib_group(snapshot, &all, &grouping, never, NULL), -PD_E_TOO_LARGE);
@@ -590,6 +635,8 @@ int main(void)
     int failed = 0;
     for (size_t i = 0; i < sizeof locations / sizeof *locations; i++) {
         backend = &locations[i];
+        if (backend->server != (getenv("PD_TIB_SERVER") != NULL))
+            continue;
         failed += cmocka_run_group_tests_name(backend->backend, tests, NULL, NULL);
     }
     return failed;

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filters as matches that the server executes: the same meaning as pd_tib_filter_matches, in operators that all servers have. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tib/mongodb/store.h"
+
+static void match_addr(const struct pd_flow_match *flow, enum pd_flow_field field, const char *name,
+                       const struct pd_addr *addr, bson_t *match)
+{
+    char text[PD_MONGO_ADDR_BYTES];
+    if (flow->fields & field)
+        bson_append_utf8(match, name, -1, pd_mongo_addr_text(addr, flow->id.ip_version, text), -1);
+}
+
+static void match_number(const struct pd_flow_match *flow, enum pd_flow_field field,
+                         const char *name, int32_t number, bson_t *match)
+{
+    if (flow->fields & field)
+        bson_append_int32(match, name, -1, number);
+}
+
+static void match_flow(const struct pd_flow_match *flow, bson_t *match)
+{
+    match_addr(flow, PD_FLOW_SRC_IP, "src", &flow->id.src, match);
+    match_addr(flow, PD_FLOW_DST_IP, "dst", &flow->id.dst, match);
+    match_number(flow, PD_FLOW_SRC_PORT, "sport", flow->id.src_port, match);
+    match_number(flow, PD_FLOW_DST_PORT, "dport", flow->id.dst_port, match);
+    match_number(flow, PD_FLOW_PROTOCOL, "proto", flow->id.protocol, match);
+}
+
+/* A wildcard is the beginning or the end of a link's text; the index serves the first. */
+static void match_link(struct pd_link_match link, bson_t *match)
+{
+    char text[24];
+    if (link.from && link.to) {
+        snprintf(text, sizeof text, "%u-%u", link.from, link.to);
+        BSON_APPEND_UTF8(match, "links", text);
+    } else if (link.from || link.to) {
+        bson_t inner;
+        snprintf(text, sizeof text, link.from ? "^%u-" : "-%u$", link.from ? link.from : link.to);
+        BSON_APPEND_DOCUMENT_BEGIN(match, "links", &inner);
+        BSON_APPEND_UTF8(&inner, "$regex", text);
+        bson_append_document_end(match, &inner);
+    }
+}
+
+/* A path that no text stands for is the path of no record. */
+static bool match_path(const struct pd_path *path, bson_t *match)
+{
+    char text[PD_MONGO_PATH_BYTES];
+    struct pd_path back;
+    if (pd_mongo_path_parse(pd_mongo_path_text(path, text), &back) || !pd_path_equal(path, &back))
+        return false;
+    BSON_APPEND_UTF8(match, "path", text);
+    return true;
+}
+
+static void match_bound(bson_t *match, const char *name, const char *operator, uint64_t bound)
+{
+    bson_t inner;
+    bson_append_document_begin(match, name, -1, &inner);
+    bson_append_int64(&inner, operator, - 1, bound < INT64_MAX ? (int64_t)bound : INT64_MAX);
+    bson_append_document_end(match, &inner);
+}
+
+static void match_writer(const struct pd_mongo_writer *writer, bson_t *match)
+{
+    char after[PD_MONGO_ID_BYTES], last[PD_MONGO_ID_BYTES];
+    bson_t range;
+    BSON_APPEND_INT64(match, "host", writer->host);
+    BSON_APPEND_DOCUMENT_BEGIN(match, "_id", &range);
+    BSON_APPEND_UTF8(
+        &range, "$gt",
+        pd_mongo_id_text((struct pd_mongo_id){writer->host, writer->writer, writer->after}, after));
+    BSON_APPEND_UTF8(
+        &range, "$lte",
+        pd_mongo_id_text((struct pd_mongo_id){writer->host, writer->writer, writer->committed},
+                         last));
+    bson_append_document_end(match, &range);
+}
+
+static bool gives_records(const struct pd_mongo_writer *writer)
+{
+    return writer->after < writer->committed;
+}
+
+/* Returns how many writers can give records. */
+static size_t match_writers(const struct pd_mongo_writers *writers, bson_t *match)
+{
+    size_t giving = 0, last = 0;
+    for (size_t i = 0; i < writers->len; i++)
+        if (gives_records(&writers->writers[i])) {
+            giving++;
+            last = i;
+        }
+    if (giving == 1)
+        match_writer(&writers->writers[last], match);
+    if (giving <= 1 || giving > PD_MONGO_WRITERS_ASKED)
+        return giving;
+    bson_t any, one;
+    char key[8];
+    unsigned index = 0;
+    BSON_APPEND_ARRAY_BEGIN(match, "$or", &any);
+    for (size_t i = 0; i < writers->len; i++) {
+        if (!gives_records(&writers->writers[i]))
+            continue;
+        snprintf(key, sizeof key, "%u", index++);
+        BSON_APPEND_DOCUMENT_BEGIN(&any, key, &one);
+        match_writer(&writers->writers[i], &one);
+        bson_append_document_end(&any, &one);
+    }
+    bson_append_array_end(match, &any);
+    return giving;
+}
+
+bool pd_mongo_match(const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
+                    bson_t *match)
+{
+    if (!match_writers(writers, match))
+        return false;
+    match_flow(&filter->flow, match);
+    match_link(filter->link, match);
+    if (filter->path && !match_path(filter->path, match))
+        return false;
+    if (filter->from_us)
+        match_bound(match, "etime_us", "$gte", filter->from_us);
+    if (filter->to_us < UINT64_MAX)
+        match_bound(match, "stime_us", "$lte", filter->to_us);
+    return true;
+}
+
+bool pd_mongo_within(const struct pd_mongo_writers *writers, struct pd_mongo_id id)
+{
+    size_t low = 0, high = writers->len;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct pd_mongo_writer *at = &writers->writers[middle];
+        if (at->host == id.host && at->writer == id.writer)
+            return id.seq > at->after && id.seq <= at->committed;
+        if (at->host < id.host || (at->host == id.host && at->writer < id.writer))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}

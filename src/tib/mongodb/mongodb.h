@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The backend for MongoDB and FerretDB: one collection of records for many hosts. Without libmongoc, a stub that says so. */
+#ifndef PD_TIB_MONGODB_MONGODB_H
+#define PD_TIB_MONGODB_MONGODB_H
+
+#include "tib/tib.h"
+
+extern const struct pd_tib_ops pd_mongo_ops;
+
+#endif
