@@ -142,7 +142,7 @@ static void add_one(struct pd_tally *table, uint32_t hash, struct pd_tib_record 
 int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len)
 {
     uint32_t hashes[PD_BLOCK_ROWS];
-    if (table->len + len > pd_tib_most_used(table->slots_len)) {
+    while (table->len + len > pd_tib_most_used(table->slots_len)) {
         int err = grow(table);
         if (err)
             return err;
