@@ -143,10 +143,10 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
 static void announce(struct daemon *daemon)
 {
     const char *where = daemon->settings.listen ? daemon->listener.name : "nobody";
-    char state[400];
+    char state[400], tib[PD_TIB_SHOWN_BYTES];
 
     pd_log(PD_LOG_INFO, MODULE, NULL, "pathdumpd %s serves %s, intake %s, store %s", PD_VERSION,
-           where, daemon->settings.intake, daemon->settings.tib);
+           where, daemon->settings.intake, pd_tib_shown(daemon->settings.tib, tib));
     snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", where);
     pd_notify(state);
 }

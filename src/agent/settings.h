@@ -37,6 +37,9 @@ struct pd_settings {
     uint64_t retention_bytes;
     uint64_t cold_after_s;
     uint64_t map_bytes;
+    uint64_t host_id;
+    const char *spool;
+    uint64_t spool_bytes;
     enum pd_log_level log_level;
     struct pd_options_memory *memory; /* of the strings that came from the file */
 };

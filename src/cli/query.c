@@ -197,6 +197,13 @@ static int memory_write(void *context, const char *bytes, size_t len)
 
 /* ---- whom to ask ---- */
 
+/* For people: a store's location may hold a password. */
+static const char *place_of(const struct settings *set)
+{
+    static char text[PD_TIB_SHOWN_BYTES];
+    return set->tib ? pd_tib_shown(set->tib, text) : set->agent;
+}
+
 static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
                    struct pd_error *error)
 {
@@ -208,7 +215,7 @@ static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
         return code;
     code = pd_tib_snapshot(tib, &snapshot);
     if (code)
-        pd_fail(error, code, "%.300s: %s", set->tib, pd_error_text(code));
+        pd_fail(error, code, "%.300s: %s", place_of(set), pd_error_text(code));
     else
         code = pd_query_run(&set->query, snapshot, NULL, 0, sink, &complete, error);
     pd_tib_release(snapshot);
@@ -275,7 +282,7 @@ static int run_json(const struct settings *set, struct pd_error *error)
         return code;
     if (stream_complete(&stream, &complete))
         return pd_fail(error, -PD_E_TRUNCATED, "%.300s: the answer has no \"complete\" at its end",
-                       set->tib ? set->tib : set->agent);
+                       place_of(set));
     if (stream.tail[stream.tail_len - 1] != '\n')
         putchar('\n');
     return report(complete);
@@ -292,7 +299,7 @@ static int run_table(const struct settings *set, struct pd_error *error)
         code = pd_cli_view(set->query.name, memory.bytes ? memory.bytes : "", memory.len, &style,
                            stdout, &complete, error);
         if (code)
-            pd_fail_within(error, set->tib ? set->tib : set->agent);
+            pd_fail_within(error, place_of(set));
     }
     free(memory.bytes);
     return code ? code : report(complete);

@@ -239,7 +239,6 @@ enum {
     HAS_SPORT = 1 << 8,
     HAS_DPORT = 1 << 9,
     HAS_PROTO = 1 << 10,
-    HAS_SUMS = HAS_STIME | HAS_ETIME | HAS_BYTES | HAS_PKTS,
     HAS_ALL = (1 << 11) - 1,
 };
 
@@ -332,14 +331,14 @@ int pd_mongo_row(const bson_t *document, struct pd_mongo_row *ret_row)
     return 0;
 }
 
-int pd_mongo_group_row(const bson_t *document, struct pd_mongo_row *ret_row)
+int pd_mongo_group_row(const bson_t *document, bool with_times, struct pd_mongo_row *ret_row)
 {
     bson_iter_t at, inner;
-    unsigned has = 0;
+    unsigned has = 0, needed = HAS_BYTES | HAS_PKTS | (with_times ? HAS_STIME | HAS_ETIME : 0);
     memset(ret_row, 0, sizeof *ret_row);
     if (!bson_iter_init(&at, document) || !bson_iter_next(&at) || !BSON_ITER_HOLDS_DOCUMENT(&at) ||
         !bson_iter_recurse(&at, &inner) || read_fields(&inner, ret_row, &has) ||
-        read_fields(&at, ret_row, &has) || (has & HAS_SUMS) != HAS_SUMS)
+        read_fields(&at, ret_row, &has) || (has & needed) != needed)
         return -PD_E_CORRUPT;
     return 0;
 }

@@ -45,7 +45,7 @@ struct pd_mongo_row {
 
 /* -PD_E_CORRUPT: a field is missing or is not what it should be. */
 int pd_mongo_row(const bson_t *document, struct pd_mongo_row *ret_row);
-int pd_mongo_group_row(const bson_t *document, struct pd_mongo_row *ret_row);
+int pd_mongo_group_row(const bson_t *document, bool with_times, struct pd_mongo_row *ret_row);
 
 /* A number that is not negative, of any of the types that servers answer with. */
 int pd_mongo_number(const bson_iter_t *at, uint64_t *ret_number);

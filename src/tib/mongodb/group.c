@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups: $group where the server has $min and $max, sort and limit for single records; the rest is group.c of the stage. */
+/* Groups: $group where the server has $min and $max or times are not asked for, sort and limit for single records; the rest is group.c of the stage. */
 #include "tib/group.h"
 
 #include <stdatomic.h>
@@ -64,19 +64,21 @@ static void put_accumulator(bson_t *group, const char *field, const char *operat
     bson_append_document_end(group, &inner);
 }
 
-static void put_group(enum pd_tib_by by, bson_t *stage)
+static void put_group(const struct pd_tib_grouping *grouping, bson_t *stage)
 {
     bson_t group, key;
     char source[16];
     BSON_APPEND_DOCUMENT_BEGIN(stage, "$group", &group);
     BSON_APPEND_DOCUMENT_BEGIN(&group, "_id", &key);
-    for (const char *const *field = keys_of[by]; *field; field++) {
+    for (const char *const *field = keys_of[grouping->by]; *field; field++) {
         snprintf(source, sizeof source, "$%s", *field);
         bson_append_utf8(&key, *field, -1, source, -1);
     }
     bson_append_document_end(&group, &key);
-    put_accumulator(&group, "stime_us", "$min");
-    put_accumulator(&group, "etime_us", "$max");
+    if (!grouping->without_times) {
+        put_accumulator(&group, "stime_us", "$min");
+        put_accumulator(&group, "etime_us", "$max");
+    }
     put_accumulator(&group, "bytes", "$sum");
     put_accumulator(&group, "pkts", "$sum");
     bson_append_document_end(stage, &group);
@@ -118,7 +120,7 @@ static bson_t *pipeline_new(const struct pd_tib_grouping *grouping, const bson_t
     BSON_APPEND_DOCUMENT(&stage, "$match", match);
     bson_append_document_end(&stages, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stages, "1", &stage);
-    put_group(grouping->by, &stage);
+    put_group(grouping, &stage);
     bson_append_document_end(&stages, &stage);
     if (top)
         put_top(grouping, &stages);
@@ -126,36 +128,7 @@ static bson_t *pipeline_new(const struct pd_tib_grouping *grouping, const bson_t
     return pipeline;
 }
 
-static int scan_groups(struct pushed *pushed, const struct pd_mongo_writers *writers,
-                       const struct pd_tib_filter *filter,
-                       int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                       void *context)
-{
-    struct pd_mongo_client client;
-    bson_t match = BSON_INITIALIZER;
-    struct pd_tib_filter unexpired = pd_mongo_unexpired(pushed->snapshot, filter);
-    bool top = pushed->grouping->top_len && !matches_live(filter, pushed->grouping);
-    int code = 0;
-    if (pd_mongo_match(writers, &unexpired, &match) &&
-        !(code = pd_mongo_client_take(&pushed->snapshot->store->server, &client))) {
-        bson_t *pipeline = pipeline_new(pushed->grouping, &match, top);
-        bson_t *options =
-            BCON_NEW("allowDiskUse", BCON_BOOL(true), "maxTimeMS", BCON_INT64(PD_MONGO_QUERY_MS));
-        code = pd_mongo_walk(
-            pushed->snapshot,
-            mongoc_collection_aggregate(client.records, MONGOC_QUERY_NONE, pipeline, options, NULL),
-            true, writers, filter, visit, context);
-        bson_destroy(options);
-        bson_destroy(pipeline);
-        pd_mongo_client_give(&client);
-    }
-    bson_destroy(&match);
-    return code;
-}
-
-/* ---- what can be pushed ---- */
-
-static bool server_groups(struct pd_mongo_store *store)
+static bool server_has_min_max(struct pd_mongo_store *store)
 {
     struct pd_mongo_client client;
     pthread_mutex_lock(&store->lock);
@@ -172,6 +145,38 @@ static bool server_groups(struct pd_mongo_store *store)
     pthread_mutex_unlock(&store->lock);
     return has;
 }
+
+static int scan_groups(struct pushed *pushed, const struct pd_mongo_writers *writers,
+                       const struct pd_tib_filter *filter,
+                       int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                       void *context)
+{
+    struct pd_mongo_client client;
+    bson_t match = BSON_INITIALIZER;
+    struct pd_tib_filter unexpired = pd_mongo_unexpired(pushed->snapshot, filter);
+    /* The first k of sums need the server's $min as well, which caps them. */
+    bool top = pushed->grouping->top_len && !matches_live(filter, pushed->grouping) &&
+               server_has_min_max(pushed->snapshot->store);
+    int code = 0;
+    if (pd_mongo_match(writers, &unexpired, &match) &&
+        !(code = pd_mongo_client_take(&pushed->snapshot->store->server, &client))) {
+        bson_t *pipeline = pipeline_new(pushed->grouping, &match, top);
+        bson_t *options =
+            BCON_NEW("allowDiskUse", BCON_BOOL(true), "maxTimeMS", BCON_INT64(PD_MONGO_QUERY_MS));
+        code = pd_mongo_walk(
+            pushed->snapshot,
+            mongoc_collection_aggregate(client.records, MONGOC_QUERY_NONE, pipeline, options, NULL),
+            pushed->grouping->without_times ? PD_MONGO_GROUPS_WITHOUT_TIMES : PD_MONGO_GROUPS,
+            writers, filter, visit, context);
+        bson_destroy(options);
+        bson_destroy(pipeline);
+        pd_mongo_client_give(&client);
+    }
+    bson_destroy(&match);
+    return code;
+}
+
+/* ---- what can be pushed ---- */
 
 static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter *filter,
                        int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
@@ -192,7 +197,8 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
         code = pd_mongo_scan_sorted(pushed->snapshot, filter, &sort, grouping->top_len, visit,
                                     context);
         bson_destroy(&sort);
-    } else if (grouping->by != PD_TIB_BY_RECORD && few && server_groups(pushed->snapshot->store)) {
+    } else if (grouping->by != PD_TIB_BY_RECORD && few &&
+               (grouping->without_times || server_has_min_max(pushed->snapshot->store))) {
         code = scan_groups(pushed, &writers, filter, visit, context);
     } else {
         code = pd_mongo_scan_sorted(pushed->snapshot, filter, NULL, 0, visit, context);

@@ -14,7 +14,7 @@ struct walk {
     struct pd_mongo_snapshot *snapshot;
     const struct pd_mongo_writers *writers;
     const struct pd_tib_filter *filter;
-    bool grouped;
+    enum pd_mongo_rows rows;
     int (*visit)(void *context, const struct pd_tib_record *records, size_t n);
     void *context;
     size_t len;
@@ -26,16 +26,18 @@ static int take(struct walk *walk, const bson_t *document)
 {
     struct pd_mongo_row row;
     struct pd_tib_record *record = &walk->records[walk->len];
-    int code = walk->grouped ? pd_mongo_group_row(document, &row) : pd_mongo_row(document, &row);
+    bool grouped = walk->rows != PD_MONGO_RECORDS;
+    int code = grouped ? pd_mongo_group_row(document, walk->rows == PD_MONGO_GROUPS, &row)
+                       : pd_mongo_row(document, &row);
     if (code) {
         atomic_fetch_add_explicit(&walk->snapshot->head.damaged, 1, memory_order_relaxed);
         return 0;
     }
-    if (!walk->grouped && !pd_mongo_within(walk->writers, row.id))
+    if (!grouped && !pd_mongo_within(walk->writers, row.id))
         return 0;
     if (row.has_path && (code = pd_mongo_intern(walk->snapshot, &row.path, &row.record.path)))
         return code;
-    if (!walk->grouped && !pd_tib_filter_matches(walk->filter, &row.record))
+    if (!grouped && !pd_tib_filter_matches(walk->filter, &row.record))
         return 0;
     *record = row.record;
     if (++walk->len < BATCH)
@@ -44,8 +46,9 @@ static int take(struct walk *walk, const bson_t *document)
     return walk->visit(walk->context, walk->records, BATCH);
 }
 
-int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor, bool grouped,
-                  const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
+int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
+                  enum pd_mongo_rows rows, const struct pd_mongo_writers *writers,
+                  const struct pd_tib_filter *filter,
                   int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                   void *context)
 {
@@ -57,7 +60,7 @@ int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor, b
         walk->snapshot = snapshot;
         walk->writers = writers;
         walk->filter = filter;
-        walk->grouped = grouped;
+        walk->rows = rows;
         walk->visit = visit;
         walk->context = context;
         walk->len = 0;
@@ -112,7 +115,7 @@ int pd_mongo_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib
         bson_t *options = options_new(sort, limit);
         code = pd_mongo_walk(
             snapshot, mongoc_collection_find_with_opts(client.records, &match, options, NULL),
-            false, &writers, &unexpired, visit, context);
+            PD_MONGO_RECORDS, &writers, &unexpired, visit, context);
         bson_destroy(options);
         pd_mongo_client_give(&client);
     }

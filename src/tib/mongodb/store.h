@@ -181,9 +181,11 @@ int pd_mongo_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib
                          const bson_t *sort, uint64_t limit,
                          int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                          void *context);
-/* Walks a cursor, and destroys it. `grouped`: rows of $group. */
-int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor, bool grouped,
-                  const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
+/* Walks a cursor, and destroys it. */
+enum pd_mongo_rows { PD_MONGO_RECORDS, PD_MONGO_GROUPS, PD_MONGO_GROUPS_WITHOUT_TIMES };
+int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
+                  enum pd_mongo_rows rows, const struct pd_mongo_writers *writers,
+                  const struct pd_tib_filter *filter,
                   int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                   void *context);
 int pd_mongo_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
