@@ -71,11 +71,16 @@ static int cool(struct cooling *cooling, MDB_txn *txn)
 int pd_store_cool(struct pd_store *store, uint64_t now_us)
 {
     uint64_t after_us = store->config.cold_after_s * PD_US_PER_S;
-    struct cooling cooling = {
-        .store = store, .before_us = now_us - after_us, .hot_from = store->writer.hot_from};
-    MDB_txn *txn;
     if (!store->config.cold_after_s || now_us < after_us)
         return 0;
+    return pd_store_pack(store, now_us - after_us);
+}
+
+int pd_store_pack(struct pd_store *store, uint64_t before_us)
+{
+    struct cooling cooling = {
+        .store = store, .before_us = before_us, .hot_from = store->writer.hot_from};
+    MDB_txn *txn;
     int err = pd_store_txn_begin(store, &txn);
     if (err)
         return err;

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "tib/lmdb/pages.h"
 #include "tib/lmdb/store.h"
@@ -123,14 +122,14 @@ static int compact(struct pd_store *store, int directory_fd,
     return err ? err : pd_store_writer_resume(store);
 }
 
-/* All that is cold by now, not only some. */
-static int cool_all(struct pd_store *store)
+/* Whoever compacts wants the bytes: all is sealed and packed, hot or cold. */
+static int pack_all(struct pd_store *store)
 {
     uint64_t packed;
-    int err;
+    int err = pd_store_seal_tail(store);
     do {
         packed = store->counters.segments_packed;
-        err = pd_store_cool(store, pd_clock_wall_us());
+        err = err ? err : pd_store_pack(store, UINT64_MAX);
     } while (!err && store->counters.segments_packed > packed);
     return err;
 }
@@ -142,7 +141,7 @@ int pd_store_compact(struct pd_tib *tib,
     if (store->mode != PD_TIB_WRITE)
         return -PD_E_UNSUPPORTED;
     int err = pd_store_commit(tib);
-    err = err ? err : cool_all(store);
+    err = err ? err : pack_all(store);
     if (err || !store->env)
         return err ? err : -EIO;
     int directory_fd = open(store->location, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

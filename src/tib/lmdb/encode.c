@@ -28,7 +28,8 @@ struct encoder {
     uint32_t *run_path; /* path IDs, sorted from the last switch */
     uint32_t *run_last;
     uint32_t runs_len;
-    uint64_t *values; /* of the column at hand */
+    uint64_t *row_values; /* all of a column of rows, then all of the next */
+    uint64_t *values;     /* of the column at hand */
     uint8_t *bytes;
     size_t size_bytes;
     struct pd_column_descriptor descriptors[PD_COLUMN_COUNT];
@@ -43,6 +44,7 @@ static void encoder_done(struct encoder *e)
     free(e->prefix_slots);
     free(e->run_path);
     free(e->run_last);
+    free(e->row_values);
     free(e->values);
     free(e->bytes);
 }
@@ -64,10 +66,11 @@ static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
     e->run_last = malloc(len * sizeof *e->run_last);
     /* Also holds the Bloom filter, which has fewer words than there are rows, but at least one block. */
     e->values = malloc((2 * len + PD_BLOOM_BLOCK_WORDS) * sizeof *e->values);
+    e->row_values = malloc((PD_COLUMN_COMMIT + 1) * len * sizeof *e->row_values);
     e->bytes = malloc(PD_CHUNK_HEAD_BYTES);
     e->size_bytes = PD_CHUNK_HEAD_BYTES;
     return e->order && e->src_code && e->dst_code && e->prefixes && e->prefix_slots &&
-                   e->run_path && e->run_last && e->values && e->bytes
+                   e->run_path && e->run_last && e->row_values && e->values && e->bytes
                ? 0
                : -ENOMEM;
 }
@@ -113,6 +116,57 @@ static int compare_reversed(const void *a, const void *b, void *context)
     return pa->len != pb->len ? (pa->len < pb->len ? -1 : 1) : memcmp(pa, pb, sizeof *pa);
 }
 
+/* A path to be ranked, with as much of it as fits into 128 bits: its last 8 switches, the last one highest. */
+struct ranked {
+    uint64_t high, low;
+    uint32_t path;
+};
+
+/* Leaves the key 0, and so the order to compare_reversed, where a switch has more than 16 bits: `whole` says so for all. */
+static void rank_key(const struct pd_path *path, struct ranked *ret_ranked, bool *ret_whole)
+{
+    uint64_t key[2] = {0, 0};
+    for (unsigned i = 0; path && i < path->len; i++) {
+        uint32_t id = path->switches[path->len - 1 - i];
+        if (id > UINT16_MAX)
+            *ret_whole = false;
+        if (i < 8)
+            key[i / 4] |= (uint64_t)(uint16_t)id << (48 - 16 * (i % 4));
+    }
+    ret_ranked->high = key[0];
+    ret_ranked->low = key[1];
+}
+
+static int compare_ranked(const void *a, const void *b, void *context)
+{
+    const struct ranked *ra = a, *rb = b;
+    if (ra->high != rb->high)
+        return ra->high < rb->high ? -1 : 1;
+    if (ra->low != rb->low)
+        return ra->low < rb->low ? -1 : 1;
+    return compare_reversed(&ra->path, &rb->path, context);
+}
+
+/* Sorts e->run_path. Paths lie all over the memory, so the keys save most looks at them. */
+static int paths_rank(struct encoder *e, struct pd_paths *paths)
+{
+    bool whole = true;
+    struct ranked *ranked = malloc(e->runs_len * sizeof *ranked);
+    if (!ranked)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < e->runs_len; i++) {
+        ranked[i].path = e->run_path[i];
+        rank_key(pd_paths_get(paths, e->run_path[i]), &ranked[i], &whole);
+    }
+    for (uint32_t i = 0; i < e->runs_len && !whole; i++)
+        ranked[i].high = ranked[i].low = 0;
+    qsort_r(ranked, e->runs_len, sizeof *ranked, compare_ranked, paths);
+    for (uint32_t i = 0; i < e->runs_len; i++)
+        e->run_path[i] = ranked[i].path;
+    free(ranked);
+    return 0;
+}
+
 /* Counting sort of the rows by the rank of their path, stable in the order of arrival. */
 static int runs_build(struct encoder *e, struct pd_paths *paths)
 {
@@ -124,7 +178,7 @@ static int runs_build(struct encoder *e, struct pd_paths *paths)
     for (size_t i = 0; i < e->len; i++)
         if (!count[e->rows[i].path]++)
             e->run_path[e->runs_len++] = e->rows[i].path;
-    qsort_r(e->run_path, e->runs_len, sizeof *e->run_path, compare_reversed, paths);
+    int err = paths_rank(e, paths);
     uint32_t next = 0;
     for (uint32_t run = 0; run < e->runs_len; run++) {
         uint32_t *of_path = &count[e->run_path[run]], rows = *of_path;
@@ -135,7 +189,7 @@ static int runs_build(struct encoder *e, struct pd_paths *paths)
     for (uint32_t i = 0; i < e->len; i++)
         e->order[count[e->rows[i].path]++] = i;
     free(count);
-    return 0;
+    return err;
 }
 
 static unsigned width_for(uint64_t offset)
@@ -156,13 +210,14 @@ static void values_pack(const uint64_t *values, size_t len, uint64_t base, unsig
     }
 }
 
-/* Appends e->values as a column. */
-static int column_put(struct encoder *e, enum pd_chunk_column id, size_t len)
+/* Appends a column. */
+static int column_put(struct encoder *e, enum pd_chunk_column id, const uint64_t *values,
+                      size_t len)
 {
     uint64_t min = UINT64_MAX, max = 0;
     for (size_t i = 0; i < len; i++) {
-        min = e->values[i] < min ? e->values[i] : min;
-        max = e->values[i] > max ? e->values[i] : max;
+        min = values[i] < min ? values[i] : min;
+        max = values[i] > max ? values[i] : max;
     }
     uint64_t base = len ? min : 0;
     unsigned width_bytes = len ? width_for(max - min) : 0;
@@ -171,7 +226,7 @@ static int column_put(struct encoder *e, enum pd_chunk_column id, size_t len)
     if (!grown)
         return -ENOMEM;
     memset(grown + e->size_bytes, 0, size_bytes - e->size_bytes);
-    values_pack(e->values, len, base, width_bytes, grown + e->size_bytes);
+    values_pack(values, len, base, width_bytes, grown + e->size_bytes);
     e->descriptors[id] = (struct pd_column_descriptor){
         .base = htole64(base),
         .offset_bytes = htole32((uint32_t)e->size_bytes),
@@ -183,39 +238,37 @@ static int column_put(struct encoder *e, enum pd_chunk_column id, size_t len)
     return 0;
 }
 
-static uint64_t row_value(const struct encoder *e, enum pd_chunk_column id, uint32_t i)
+/* The values of row `i`, `stride` apart, one for each column. */
+static void row_values(const struct encoder *e, uint32_t i, uint64_t *to, size_t stride)
 {
     const struct pd_row *row = &e->rows[i];
     uint64_t upper, low;
-    switch (id) {
-    case PD_COLUMN_SRC_PREFIX: return e->src_code[i];
-    case PD_COLUMN_DST_PREFIX: return e->dst_code[i];
-    case PD_COLUMN_SRC_LOW:
-        pd_addr_halves(&row->flow.src, row->flow.ip_version, &upper, &low);
-        return low;
-    case PD_COLUMN_DST_LOW:
-        pd_addr_halves(&row->flow.dst, row->flow.ip_version, &upper, &low);
-        return low;
-    case PD_COLUMN_SRC_PORT: return row->flow.src_port;
-    case PD_COLUMN_DST_PORT: return row->flow.dst_port;
-    case PD_COLUMN_PROTOCOL: return row->flow.protocol;
-    case PD_COLUMN_STIME: return row->stime_us;
-    case PD_COLUMN_DURATION: return row->etime_us - row->stime_us;
-    case PD_COLUMN_BYTES: return row->bytes;
-    case PD_COLUMN_PKTS: return row->pkts;
-    default: return row->commit;
-    }
+    to[PD_COLUMN_SRC_PREFIX * stride] = e->src_code[i];
+    to[PD_COLUMN_DST_PREFIX * stride] = e->dst_code[i];
+    pd_addr_halves(&row->flow.src, row->flow.ip_version, &upper, &low);
+    to[PD_COLUMN_SRC_LOW * stride] = low;
+    pd_addr_halves(&row->flow.dst, row->flow.ip_version, &upper, &low);
+    to[PD_COLUMN_DST_LOW * stride] = low;
+    to[PD_COLUMN_SRC_PORT * stride] = row->flow.src_port;
+    to[PD_COLUMN_DST_PORT * stride] = row->flow.dst_port;
+    to[PD_COLUMN_PROTOCOL * stride] = row->flow.protocol;
+    to[PD_COLUMN_STIME * stride] = row->stime_us;
+    to[PD_COLUMN_DURATION * stride] = row->etime_us - row->stime_us;
+    to[PD_COLUMN_BYTES * stride] = row->bytes;
+    to[PD_COLUMN_PKTS * stride] = row->pkts;
+    to[PD_COLUMN_COMMIT * stride] = row->commit;
 }
+_Static_assert(PD_COLUMN_COMMIT == 11, "row_values knows all columns of rows");
 
+/* Sorted rows lie all over the memory: each is looked at once, for all columns. */
 static int rows_put(struct encoder *e)
 {
-    for (enum pd_chunk_column id = PD_COLUMN_SRC_PREFIX; id <= PD_COLUMN_COMMIT; id++) {
-        for (size_t i = 0; i < e->len; i++)
-            e->values[i] = row_value(e, id, e->order[i]);
-        if (column_put(e, id, e->len))
-            return -ENOMEM;
-    }
-    return 0;
+    int err = 0;
+    for (size_t i = 0; i < e->len; i++)
+        row_values(e, e->order[i], e->row_values + i, e->len);
+    for (enum pd_chunk_column id = 0; !err && id <= PD_COLUMN_COMMIT; id++)
+        err = column_put(e, id, e->row_values + id * e->len, e->len);
+    return err;
 }
 
 static uint64_t add_saturating(uint64_t a, uint64_t b)
@@ -226,33 +279,34 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 /* Sum over the rows of each run. */
 static int sums_put(struct encoder *e, enum pd_chunk_column of, enum pd_chunk_column id)
 {
+    const uint64_t *values = e->row_values + of * e->len;
     for (uint32_t run = 0, i = 0; run < e->runs_len; run++) {
         e->values[run] = 0;
         for (; i <= e->run_last[run]; i++)
-            e->values[run] = add_saturating(e->values[run], row_value(e, of, e->order[i]));
+            e->values[run] = add_saturating(e->values[run], values[i]);
     }
-    return column_put(e, id, e->runs_len);
+    return column_put(e, id, e->values, e->runs_len);
 }
 
 static int dictionaries_put(struct encoder *e)
 {
     for (uint32_t i = 0; i < e->runs_len; i++)
         e->values[i] = e->run_path[i];
-    int err = column_put(e, PD_COLUMN_RUN_PATH, e->runs_len);
+    int err = column_put(e, PD_COLUMN_RUN_PATH, e->values, e->runs_len);
     for (uint32_t i = 0; i < e->runs_len; i++)
         e->values[i] = e->run_last[i];
-    err = err ? err : column_put(e, PD_COLUMN_RUN_LAST, e->runs_len);
+    err = err ? err : column_put(e, PD_COLUMN_RUN_LAST, e->values, e->runs_len);
     err = err ? err : sums_put(e, PD_COLUMN_BYTES, PD_COLUMN_RUN_BYTES);
     err = err ? err : sums_put(e, PD_COLUMN_PKTS, PD_COLUMN_RUN_PKTS);
     for (uint32_t i = 0; i < e->prefixes_len; i++)
         e->values[i] = e->prefixes[i].upper;
-    err = err ? err : column_put(e, PD_COLUMN_PREFIX_UPPER, e->prefixes_len);
+    err = err ? err : column_put(e, PD_COLUMN_PREFIX_UPPER, e->values, e->prefixes_len);
     for (uint32_t i = 0; i < e->prefixes_len; i++)
         e->values[i] = e->prefixes[i].family;
-    err = err ? err : column_put(e, PD_COLUMN_PREFIX_FAMILY, e->prefixes_len);
+    err = err ? err : column_put(e, PD_COLUMN_PREFIX_FAMILY, e->values, e->prefixes_len);
     for (size_t i = 0; i < e->input->commits_len; i++)
         e->values[i] = e->input->commits[i];
-    return err ? err : column_put(e, PD_COLUMN_COMMIT_ROW, e->input->commits_len);
+    return err ? err : column_put(e, PD_COLUMN_COMMIT_ROW, e->values, e->input->commits_len);
 }
 
 static int bloom_put(struct encoder *e, size_t words)
@@ -265,7 +319,7 @@ static int bloom_put(struct encoder *e, size_t words)
         for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++)
             block[probe] |= pd_bloom_bit(hash, probe);
     }
-    return column_put(e, PD_COLUMN_BLOOM, words);
+    return column_put(e, PD_COLUMN_BLOOM, e->values, words);
 }
 
 static void head_put(struct encoder *e, size_t bloom_words)

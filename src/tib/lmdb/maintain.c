@@ -39,9 +39,11 @@ static bool tail_is_due(struct pd_store_writer *writer, uint64_t now_us)
     return now_us - writer->tail_since_us >= PD_SEAL_AGE_US;
 }
 
-static int seal_tail(struct pd_store *store)
+int pd_store_seal_tail(struct pd_store *store)
 {
     MDB_txn *txn;
+    if (!store->writer.tail_rows)
+        return 0;
     int err = pd_store_txn_begin(store, &txn);
     if (err)
         return err;
@@ -163,7 +165,7 @@ int pd_store_maintain(struct pd_tib *tib, uint64_t now_us)
     if (store->mode != PD_TIB_WRITE)
         return -PD_E_UNSUPPORTED;
     mdb_reader_check(store->env, &stale);
-    int err = tail_is_due(&store->writer, now_us) ? seal_tail(store) : 0;
+    int err = tail_is_due(&store->writer, now_us) ? pd_store_seal_tail(store) : 0;
     int also = retention(store, trusted_now(&store->writer, now_us));
     err = err ? err : also;
     err = err ? err : pd_store_cool(store, now_us);

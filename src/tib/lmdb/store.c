@@ -52,8 +52,10 @@ static int store_open(const char *location, enum pd_tib_mode mode,
 static void store_close(struct pd_tib *tib)
 {
     struct pd_store *store = (struct pd_store *)tib;
-    if (store->mode == PD_TIB_WRITE)
+    if (store->mode == PD_TIB_WRITE) {
         pd_store_commit(tib);
+        pd_store_punch(store);
+    }
     store_free(store);
 }
 

@@ -185,6 +185,7 @@ int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *ext
 
 /* cold.c: packs segments that have not changed for a while; some in one call. */
 int pd_store_cool(struct pd_store *store, uint64_t now_us);
+int pd_store_pack(struct pd_store *store, uint64_t before_us); /* last etime before: now */
 
 /* holes.c: gives free pages back to the file system. */
 int pd_store_punch(struct pd_store *store);
@@ -196,6 +197,7 @@ int pd_store_compact(struct pd_tib *tib,
                      void (*progress)(void *context, uint64_t done, uint64_t all), void *context);
 
 /* maintain.c */
+int pd_store_seal_tail(struct pd_store *store); /* whatever its age */
 int pd_store_maintain(struct pd_tib *tib, uint64_t now_us);
 void pd_store_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s);
 

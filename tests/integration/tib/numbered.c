@@ -128,7 +128,8 @@ void numbered_make(char *ret_place, size_t size_bytes)
 
 void numbered_wipe(const char *place)
 {
-    static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock", "new.mdb"};
+    static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock", "new.mdb",
+                                        "compact.mdb"};
     char name[512];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(name, sizeof name, "%s/%s", place, files[i]);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,14 +24,30 @@
 
 static unsigned rounds = 30;
 
+#define PHASES(X) X(open) X(append) X(commit) X(upkeep) X(compaction)
+enum phase {
+#define X(name) PHASE_##name,
+    PHASES(X)
+#undef X
+        PHASE_COUNT
+};
+static const char *const phase_names[] = {
+#define X(name) #name,
+    PHASES(X)
+#undef X
+};
+static volatile int *phase; /* what the writer is at: shared with it */
+
 /* The child: appends from `next` on, tells each commit that returned 0, until it is killed. Now and then a clock that runs
- * ahead by an hour makes it seal the tail; retention runs where there is a limit. */
+ * ahead by an hour makes it seal the tail and pack what has become cold; retention runs where there is a limit; sometimes the
+ * whole store is compacted. */
 static void write_until_killed(const char *place, uint64_t next, uint64_t seed,
                                const struct pd_tib_config *config, int acknowledge_fd)
 {
     struct pd_tib *tib;
     struct pd_error error = {0};
     uint64_t clock_us = UINT64_C(1790000000000000);
+    *phase = PHASE_open;
     if (pd_tib_open(place, PD_TIB_WRITE, config, &tib, &error)) {
         fprintf(stderr, "%s\n", error.text);
         _exit(1);
@@ -39,15 +56,23 @@ static void write_until_killed(const char *place, uint64_t next, uint64_t seed,
         uint64_t kind = numbered_random(&seed);
         uint64_t len =
             kind & 1 ? 1 + numbered_random(&seed) % 20 : 1 + numbered_random(&seed) % 25000;
-        if (numbered_append(tib, next, next + len) || pd_tib_commit(tib))
+        *phase = PHASE_append;
+        if (numbered_append(tib, next, next + len))
+            _exit(2);
+        *phase = PHASE_commit;
+        if (pd_tib_commit(tib))
             _exit(2);
         next += len;
         if (write(acknowledge_fd, &next, sizeof next) != sizeof next)
             _exit(3);
         if (kind >> 1 & 1)
             clock_us += HOUR_US;
+        *phase = PHASE_upkeep;
         if (pd_tib_maintain(tib, clock_us))
             _exit(4);
+        *phase = PHASE_compaction;
+        if ((kind >> 2 & 7) == 0 && pd_tib_compact(tib, NULL, NULL))
+            _exit(5);
     }
 }
 
@@ -106,11 +131,15 @@ static void test_kill(void **state)
     char place[256];
     uint64_t seed = test_seed();
     uint64_t stored = 0, lost_most = 0, killed_at = 0;
-    struct pd_tib_config config = {0};
+    unsigned killed_in[PHASE_COUNT] = {0};
+    struct pd_tib_config config = {.cold_after_s = 3600};
+    phase = mmap(NULL, sizeof *phase, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(phase, MAP_FAILED);
     numbered_make(place, sizeof place);
     for (unsigned round = 0; round < rounds; round++) {
         uint64_t first, end;
         uint64_t acknowledged = run_and_kill(place, stored, &seed, &config);
+        killed_in[*phase]++;
         examine(place, &first, &end);
         assert_true(end >= acknowledged); /* one commit may have become durable and not been told */
         assert_true(end <= acknowledged + 25000);
@@ -128,6 +157,9 @@ static void test_kill(void **state)
     }
     print_message("%u writers killed; at most %llu records were durable and not yet acknowledged\n",
                   rounds, (unsigned long long)lost_most);
+    for (unsigned i = 0; i < PHASE_COUNT; i++)
+        print_message("    %u in %s\n", killed_in[i], phase_names[i]);
+    munmap((void *)phase, sizeof *phase);
     assert_true(killed_at > 0);
     numbered_wipe(place);
 }

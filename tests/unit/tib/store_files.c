@@ -29,7 +29,8 @@ const char *store_file(const char *location, const char *name)
 
 void store_wipe(const char *location)
 {
-    static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock", "new.mdb"};
+    static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock", "new.mdb",
+                                        "compact.mdb"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(store_file(location, files[i]));
     assert_int_equal(rmdir(location), 0);

@@ -414,6 +414,40 @@ static void test_retention_clock_jump(void **state)
     pd_tib_close(tib);
 }
 
+/* A clock that jumps an hour ahead or back: nothing expires that is younger by the daemon's own time, nothing is lost, and
+ * records carry the times that they were given. */
+static void test_clock_hour(void **state)
+{
+    (void)state;
+    struct pd_tib_config config = {.max_age_s = 5400, .cold_after_s = 600};
+    struct pd_tib_snapshot *snapshot;
+    struct pd_tib *tib;
+    uint64_t now_us = UINT64_C(1790000000000000);
+    const int64_t hours[] = {0, 1, 0, -1, 0, 1, 1, -1};
+    assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &config, &tib, NULL), 0);
+    for (unsigned i = 0; i < sizeof hours / sizeof *hours; i++) {
+        uint64_t shown_us = now_us + (uint64_t)(hours[i] * (int64_t)HOUR_US);
+        append_at(tib, shown_us, 10);
+        assert_int_equal(pd_tib_maintain(tib, shown_us), 0);
+        assert_int_equal(stat_of(tib).records, 10 * (i + 1));
+    }
+    for (int64_t hour = -1; hour <= 1; hour++) {
+        struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
+        struct list found = {0};
+        size_t wanted = 0;
+        for (unsigned i = 0; i < sizeof hours / sizeof *hours; i++)
+            wanted += hours[i] == hour ? 10 : 0;
+        filter.from_us = now_us + (uint64_t)(hour * (int64_t)HOUR_US) - 100;
+        filter.to_us = filter.from_us + 200;
+        assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+        assert_int_equal(list_scan(snapshot, &filter, &found), 0);
+        assert_int_equal(found.len, wanted);
+        pd_tib_release(snapshot);
+        list_clear(&found);
+    }
+    pd_tib_close(tib);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +461,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seal_by_age, setup, teardown),
         cmocka_unit_test_setup_teardown(test_retention_by_age, setup, teardown),
         cmocka_unit_test_setup_teardown(test_retention_clock_jump, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clock_hour, setup, teardown),
     };
     rnd.state = test_seed();
     pool_init(&pool, &rnd);
