@@ -29,6 +29,7 @@
     X(PD_E_CORRUPT, 500, "checksum or structure does not hold")             \
     X(PD_E_VERSION, 500, "version not supported")                           \
     X(PD_E_UNSUPPORTED, 501, "not supported here")                          \
+    X(PD_E_UNREACHABLE, 502, "the other end cannot be reached")             \
     X(PD_E_BUSY, 503, "in use by another process")                          \
     X(PD_E_UNAVAILABLE, 503, "the server of the store does not answer")     \
     X(PD_E_DENIED, 503, "the server of the store refuses this user")        \

@@ -135,6 +135,7 @@ static const char *title(int http_status)
     case 414: return "URI Too Long";
     case 422: return "Unprocessable Content";
     case 501: return "Not Implemented";
+    case 502: return "Bad Gateway";
     case 503: return "Service Unavailable";
     case 504: return "Gateway Timeout";
     case 507: return "Insufficient Storage";

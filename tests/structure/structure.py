@@ -8,9 +8,9 @@ import os
 import re
 import sys
 
-CHAIN = ["base", "packet", "trajectory", "topology", "codec", "intake", "tib", "query", "program", "http", "agent", "cli"]
+CHAIN = ["base", "packet", "trajectory", "topology", "codec", "intake", "tib", "query", "program", "http", "fleet", "agent", "cli"]
 MAY_USE = {stage: set(CHAIN[:n + 1]) for n, stage in enumerate(CHAIN)}
-MAY_USE["controller"] = MAY_USE["http"] | {"controller"}
+MAY_USE["controller"] = MAY_USE["fleet"] | {"controller"}
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
 FOLDER = {stage: stage if stage in ("topology", "controller") else f"src/{stage}" for stage in MAY_USE}
 

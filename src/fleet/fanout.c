@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fan-out over libcurl's multi interface; the only file of the stage that knows libcurl. */
+#include "fleet/fanout.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "pd_version.h"
+
+#define PROBLEM_MAX_BYTES 4096u
+#define WAIT_MS           1000
+#define MULTIS_KEPT       8u
+
+static const char unix_scheme[] = "unix:";
+
+/* Connections belong to a multi handle, and that to one thread at a time: each asker takes one. */
+struct pd_fanout {
+    pthread_mutex_t lock;
+    CURLM *idle[MULTIS_KEPT];
+    unsigned idle_len;
+};
+
+/* All of one question. */
+struct asking {
+    const struct pd_fanout_request *request;
+    const struct pd_fanout_peer *peers;
+    const struct pd_fanout_sink *sink;
+    struct curl_slist *headers;
+};
+
+struct transfer {
+    struct asking *asking;
+    size_t i;
+    CURL *curl;
+    uint64_t taken_bytes;
+    int refused; /* by the sink, or as too large */
+    size_t problem_len;
+    char problem[PROBLEM_MAX_BYTES];
+    char words[CURL_ERROR_SIZE];
+};
+
+struct pd_fanout *pd_fanout_new(void)
+{
+    struct pd_fanout *fanout = calloc(1, sizeof *fanout);
+    if (!fanout)
+        return NULL;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
+        free(fanout);
+        return NULL;
+    }
+    pthread_mutex_init(&fanout->lock, NULL);
+    return fanout;
+}
+
+void pd_fanout_free(struct pd_fanout *fanout)
+{
+    if (!fanout)
+        return;
+    for (unsigned i = 0; i < fanout->idle_len; i++)
+        curl_multi_cleanup(fanout->idle[i]);
+    pthread_mutex_destroy(&fanout->lock);
+    curl_global_cleanup();
+    free(fanout);
+}
+
+static CURLM *multi_take(struct pd_fanout *fanout)
+{
+    pthread_mutex_lock(&fanout->lock);
+    CURLM *multi = fanout->idle_len ? fanout->idle[--fanout->idle_len] : NULL;
+    pthread_mutex_unlock(&fanout->lock);
+    return multi ? multi : curl_multi_init();
+}
+
+static void multi_give(struct pd_fanout *fanout, CURLM *multi)
+{
+    pthread_mutex_lock(&fanout->lock);
+    bool kept = fanout->idle_len < MULTIS_KEPT;
+    if (kept)
+        fanout->idle[fanout->idle_len++] = multi;
+    pthread_mutex_unlock(&fanout->lock);
+    if (!kept)
+        curl_multi_cleanup(multi);
+}
+
+/* ---- one transfer ---- */
+
+static size_t keep_problem(struct transfer *transfer, const char *bytes, size_t len)
+{
+    size_t room = PROBLEM_MAX_BYTES - transfer->problem_len, kept = len < room ? len : room;
+    memcpy(transfer->problem + transfer->problem_len, bytes, kept);
+    transfer->problem_len += kept;
+    return kept; /* less than came ends the transfer: enough was read */
+}
+
+static size_t on_bytes(char *bytes, size_t one, size_t len, void *context)
+{
+    struct transfer *transfer = context;
+    const struct asking *asking = transfer->asking;
+    long status = 0;
+    (void)one;
+    curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200)
+        return keep_problem(transfer, bytes, len);
+    transfer->taken_bytes += len;
+    transfer->refused = transfer->taken_bytes > asking->request->max_bytes
+                            ? -PD_E_TOO_LARGE
+                            : asking->sink->take(asking->sink->context, transfer->i, bytes, len);
+    return transfer->refused ? 0 : len;
+}
+
+static int set_up(struct transfer *transfer)
+{
+    const struct asking *asking = transfer->asking;
+    const struct pd_fanout_peer *peer = &asking->peers[transfer->i];
+    const char *base = peer->url;
+    CURL *curl = transfer->curl;
+    char url[1024];
+    bool is_unix = !strncmp(base, unix_scheme, strlen(unix_scheme));
+    size_t base_len = strlen(base);
+    while (base_len && base[base_len - 1] == '/')
+        base_len--;
+    int len =
+        is_unix ? snprintf(url, sizeof url, "http://localhost%s", asking->request->route)
+                : snprintf(url, sizeof url, "%.*s%s", (int)base_len, base, asking->request->route);
+    if (len >= (int)sizeof url)
+        return -PD_E_URI_TOO_LONG;
+    bool failed = curl_easy_setopt(curl, CURLOPT_URL, url);
+    if (is_unix)
+        failed |= curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, base + strlen(unix_scheme));
+    failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, peer->body);
+    failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
+    failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, asking->headers);
+    failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
+    failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
+    failed |= curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->words);
+    failed |= curl_easy_setopt(curl, CURLOPT_PRIVATE, transfer);
+    failed |= curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    failed |= curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    failed |= curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    return failed ? -ENOMEM : 0;
+}
+
+/* At the deadline at the latest, from now. */
+static int limit_time(struct transfer *transfer)
+{
+    uint64_t deadline_ns = transfer->asking->request->deadline_ns, now_ns = pd_clock_monotonic_ns();
+    if (now_ns >= deadline_ns)
+        return -PD_E_DEADLINE;
+    long left_ms = (long)((deadline_ns - now_ns) / PD_NS_PER_MS) + 1;
+    return curl_easy_setopt(transfer->curl, CURLOPT_TIMEOUT_MS, left_ms) ? -ENOMEM : 0;
+}
+
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
+/* A problem document's words, or the status alone. */
+static void fail_status(const struct transfer *transfer, long status, struct pd_error *error)
+{
+    json_t *problem = json_loadb(transfer->problem, transfer->problem_len, 0, NULL);
+    const char *detail = json_string_value(json_object_get(problem, "detail"));
+    int code = status == 404   ? -PD_E_NOT_FOUND
+               : status == 413 ? -PD_E_TOO_LARGE
+               : status == 503 ? -PD_E_BUSY
+               : status == 504 ? -PD_E_DEADLINE
+                               : -PD_E_VALUE;
+    if (detail)
+        pd_fail(error, code, "%.300s (status %ld)", detail, status);
+    else
+        pd_fail(error, code, "answered with status %ld", status);
+    json_decref(problem);
+    make_printable(error->text);
+}
+
+static void judge(const struct transfer *transfer, CURLcode result, struct pd_error *error)
+{
+    long status = 0;
+    curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (transfer->refused)
+        pd_fail(error, transfer->refused, "%s", pd_error_text(transfer->refused));
+    else if (result == CURLE_OPERATION_TIMEDOUT)
+        pd_fail(error, -PD_E_DEADLINE, "no whole answer before the deadline");
+    else if (status && status != 200)
+        fail_status(transfer, status, error);
+    else if (result)
+        pd_fail(error, -PD_E_UNREACHABLE, "%.200s",
+                *transfer->words ? transfer->words : curl_easy_strerror(result));
+}
+
+static void end(const struct transfer *transfer, const struct pd_error *error)
+{
+    const struct pd_fanout_sink *sink = transfer->asking->sink;
+    sink->end(sink->context, transfer->i, error);
+}
+
+/* ---- all of them ---- */
+
+/* An error ends the transfer before it has begun. */
+static bool begin(CURLM *multi, struct transfer *transfer)
+{
+    struct pd_error error = {0};
+    transfer->curl = curl_easy_init();
+    int code = transfer->curl ? set_up(transfer) : -ENOMEM;
+    code = code ? code : limit_time(transfer);
+    if (!code && curl_multi_add_handle(multi, transfer->curl))
+        code = -ENOMEM;
+    if (!code)
+        return true;
+    pd_fail(&error, code, "%s", pd_error_text(code));
+    end(transfer, &error);
+    curl_easy_cleanup(transfer->curl);
+    transfer->curl = NULL;
+    return false;
+}
+
+static unsigned finish_some(CURLM *multi)
+{
+    CURLMsg *message;
+    unsigned finished = 0;
+    int left;
+    while ((message = curl_multi_info_read(multi, &left))) {
+        struct transfer *transfer = NULL;
+        struct pd_error error = {0};
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        judge(transfer, message->data.result, &error);
+        end(transfer, &error);
+        curl_multi_remove_handle(multi, transfer->curl);
+        curl_easy_cleanup(transfer->curl);
+        transfer->curl = NULL;
+        finished++;
+    }
+    return finished;
+}
+
+static void run(CURLM *multi, struct transfer *transfers, size_t len, size_t at_once)
+{
+    size_t next = 0, open = 0;
+    while (next < len || open) {
+        int running;
+        while (next < len && open < at_once)
+            open += begin(multi, &transfers[next++]);
+        curl_multi_perform(multi, &running);
+        open -= finish_some(multi);
+        if (open)
+            curl_multi_poll(multi, NULL, 0, WAIT_MS, NULL);
+    }
+}
+
+static int add_header(struct curl_slist **headers, const char *name, const char *value)
+{
+    char line[1100];
+    if (!value)
+        return 0;
+    snprintf(line, sizeof line, "%s: %s", name, value);
+    struct curl_slist *grown = curl_slist_append(*headers, line);
+    if (!grown)
+        return -ENOMEM;
+    *headers = grown;
+    return 0;
+}
+
+static int add_headers(struct asking *asking)
+{
+    char bearer[1024] = "Bearer ";
+    if (asking->request->bearer)
+        snprintf(bearer + strlen(bearer), sizeof bearer - strlen(bearer), "%s",
+                 asking->request->bearer);
+    int err = add_header(&asking->headers, "Content-Type", asking->request->type);
+    err = err ? err : add_header(&asking->headers, "Accept", asking->request->accept);
+    err = err ? err : add_header(&asking->headers, "User-Agent", "pathdump/" PD_VERSION);
+    err = err ? err : add_header(&asking->headers, "Expect", "");
+    return err || !asking->request->bearer ? err
+                                           : add_header(&asking->headers, "Authorization", bearer);
+}
+
+int pd_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                  const struct pd_fanout_peer *peers, size_t peers_len,
+                  const struct pd_fanout_sink *sink)
+{
+    struct asking asking = {.request = request, .peers = peers, .sink = sink};
+    struct transfer *transfers = calloc(peers_len + 1, sizeof *transfers);
+    CURLM *multi = transfers ? multi_take(fanout) : NULL;
+    int err = multi ? add_headers(&asking) : -ENOMEM;
+    for (size_t i = 0; !err && i < peers_len; i++) {
+        transfers[i].asking = &asking;
+        transfers[i].i = i;
+    }
+    if (!err)
+        run(multi, transfers, peers_len, request->at_once ? request->at_once : peers_len);
+    if (multi)
+        multi_give(fanout, multi);
+    curl_slist_free_all(asking.headers);
+    free(transfers);
+    return err;
+}

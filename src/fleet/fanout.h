@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fan-out: one POST to each of many servers at once, answers taken as they come, each end told with its reason. */
+#ifndef PD_FLEET_FANOUT_H
+#define PD_FLEET_FANOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* What an agent does for the children that a tree names, and the controller for all hosts. All transfers share the caller's thread; nothing is
+ * kept of an answer but what the caller keeps. A server that is slow, dead or hostile costs its own answer only: nothing is
+ * redirected, no proxy is asked, at most `max_bytes` are taken from each, and at the deadline what has not come is over.
+ *
+ * Thread safety: pd_fanout works on the caller's memory; any number of threads may each run one. pd_fanout_new and _free: once each. */
+
+struct pd_fanout_peer {
+    const char *url; /* "http://HOST:PORT", "https://…" or "unix:/SOCKET" */
+    const char *body;
+    size_t body_bytes;
+};
+
+struct pd_fanout_request {
+    const char *route;    /* "/v1/query" */
+    const char *type;     /* of the bodies */
+    const char *accept;   /* of the answers */
+    const char *bearer;   /* token, or NULL */
+    uint64_t deadline_ns; /* monotonic */
+    uint64_t max_bytes;   /* of an answer */
+    unsigned at_once;     /* most connections open at a time; 0: all */
+};
+
+struct pd_fanout_sink {
+    void *context;
+    /* Bytes of peer i's answer, only when its status is 200. A non-zero return ends this peer with that error. */
+    int (*take)(void *context, size_t i, const char *bytes, size_t len);
+    /* Peer i is done, once for each. 0; or an error with words: -PD_E_DEADLINE, -PD_E_TOO_LARGE, -PD_E_NOT_FOUND … (as its problem document says),
+     * -PD_E_UNREACHABLE, or what `take` returned. */
+    void (*end)(void *context, size_t i, const struct pd_error *error);
+};
+
+/* Connections that are kept for the next time. */
+struct pd_fanout;
+
+struct pd_fanout *pd_fanout_new(void); /* NULL without memory */
+void pd_fanout_free(struct pd_fanout *fanout);
+
+/* Asks all and returns when each has ended. 0, or -ENOMEM when nothing was asked. */
+int pd_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                  const struct pd_fanout_peer *peers, size_t peers_len,
+                  const struct pd_fanout_sink *sink);
+
+#endif
