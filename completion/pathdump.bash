@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec query help --help --version'
+        _pathdump_words 'topology codec query tib help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -37,6 +37,13 @@ _pathdump()
     if [[ $command == codec ]]; then
         if ((COMP_CWORD == 2)); then
             _pathdump_words 'verify encode decode rules --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == tib ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'stat check export import compact --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -123,9 +130,42 @@ _pathdump()
         --timeout) rest=- ;;
         esac
         ;;
+    'tib stat')
+        flags='--tib --json --help'
+        case $prev in
+        --tib) rest=DIR ;;
+        esac
+        ;;
+    'tib check')
+        flags='--tib --json --help'
+        case $prev in
+        --tib) rest=DIR ;;
+        esac
+        ;;
+    'tib export')
+        flags='--tib --help'
+        case $prev in
+        --tib) rest=DIR ;;
+        esac
+        ;;
+    'tib import')
+        flags='--tib --json --help'
+        case $prev in
+        --tib) rest=DIR ;;
+        esac
+        ;;
+    'tib compact')
+        flags='--tib --json --help'
+        case $prev in
+        --tib) rest=DIR ;;
+        esac
+        ;;
+        --app) rest=- ;;
+        esac
+        ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec query help'
+        [[ $cur == -* ]] || rest='topology codec query tib help'
         ;;
     esac
     case $rest in

@@ -28,7 +28,8 @@ struct pd_cli_command {
     const char *name;     /* "topology fat-tree" */
     const char *synopsis; /* what follows the name */
     const char *help;     /* one line, no full stop */
-    const char *details;  /* paragraphs for help and man page, separated by \n; "\tWORD\tTEXT" is an item of a list */
+    const char *
+        details; /* paragraphs for help and man page, separated by \n; "\tWORD\tTEXT" is an item of a list */
     const struct pd_option *options;
     const char *required; /* names of options that have to be given, separated by blanks */
     const char *words;    /* completion of the words: "FILE", "a|b|c"; "" when none are taken */
@@ -47,6 +48,8 @@ extern const struct pd_cli_command pd_cli_topology_fat_tree, pd_cli_topology_vl2
 extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_cli_codec_decode,
     pd_cli_codec_rules;
 extern const struct pd_cli_command pd_cli_query;
+extern const struct pd_cli_command pd_cli_tib_stat, pd_cli_tib_check, pd_cli_tib_export,
+    pd_cli_tib_import, pd_cli_tib_compact;
 extern const struct pd_cli_command pd_cli_help;
 
 /* The command that argv[1..] begins with, and how many words its name has; NULL when there is none. */

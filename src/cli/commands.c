@@ -19,6 +19,11 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_codec_decode,
     &pd_cli_codec_rules,
     &pd_cli_query,
+    &pd_cli_tib_stat,
+    &pd_cli_tib_check,
+    &pd_cli_tib_export,
+    &pd_cli_tib_import,
+    &pd_cli_tib_compact,
     &pd_cli_help,
     NULL,
 };

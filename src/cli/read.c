@@ -139,13 +139,13 @@ int pd_read_times(const struct pd_reader *reader, const json_t *object,
     return 0;
 }
 
-int pd_read_counts(const struct pd_reader *reader, const json_t *object,
+int pd_read_counts(const struct pd_reader *reader, const json_t *object, uint64_t max,
                    struct pd_tib_record *record)
 {
     uint64_t bytes, pkts;
-    int code = pd_read_number(reader, object, "bytes", PD_READ_MAX, &bytes);
+    int code = pd_read_number(reader, object, "bytes", max, &bytes);
     if (!code)
-        code = pd_read_number(reader, object, "pkts", PD_READ_MAX, &pkts);
+        code = pd_read_number(reader, object, "pkts", max, &pkts);
     if (code)
         return code;
     record->bytes = bytes;

@@ -35,8 +35,8 @@ int pd_read_flow(const struct pd_reader *reader, const json_t *object, struct pd
 /* "stime_us" and "etime_us", not before it. */
 int pd_read_times(const struct pd_reader *reader, const json_t *object,
                   struct pd_tib_record *record);
-/* "bytes" and "pkts" */
-int pd_read_counts(const struct pd_reader *reader, const json_t *object,
+/* "bytes" and "pkts", at most `max` */
+int pd_read_counts(const struct pd_reader *reader, const json_t *object, uint64_t max,
                    struct pd_tib_record *record);
 
 #endif

@@ -94,7 +94,7 @@ static int counts(const struct view *view, const json_t *row, struct pd_table *t
 {
     char text[PD_CLI_NUMBER_BYTES];
     struct pd_tib_record record = {0};
-    int code = pd_read_counts(&view->reader, row, &record);
+    int code = pd_read_counts(&view->reader, row, PD_READ_MAX, &record);
     if (code)
         return code;
     number_cell(table, record.pkts);

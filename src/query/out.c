@@ -144,6 +144,29 @@ void pd_query_out_tags(struct pd_query_out *out, const struct pd_path *path)
     used(out, at);
 }
 
+void pd_query_out_path(struct pd_query_out *out, const struct pd_path *path)
+{
+    pd_query_out_text(out, "\"path\":");
+    pd_query_out_switches(out, path);
+    if (path->len)
+        return;
+    pd_query_out_text(out, ",");
+    pd_query_out_tags(out, path);
+}
+
+void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *record)
+{
+    pd_query_out_text(out, "{\"flow_id\":");
+    pd_query_out_flow_id(out, &record->flow);
+    pd_query_out_text(out, ",");
+    pd_query_out_path(out, record->path);
+    pd_query_out_member(out, ",\"stime_us\":", record->stime_us);
+    pd_query_out_member(out, ",\"etime_us\":", record->etime_us);
+    pd_query_out_member(out, ",\"bytes\":", record->bytes);
+    pd_query_out_member(out, ",\"pkts\":", record->pkts);
+    pd_query_out_text(out, "}");
+}
+
 int pd_query_out_end(struct pd_query_out *out)
 {
     flush(out);

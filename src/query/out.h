@@ -33,6 +33,12 @@ void pd_query_out_switches(struct pd_query_out *out, const struct pd_path *path)
 /* "tags":[9,9] and, unless 0, ,"dscp":3: what is known of an infeasible trajectory. */
 void pd_query_out_tags(struct pd_query_out *out, const struct pd_path *path);
 
+/* "path":[…] and, of an infeasible trajectory, what is known of it. */
+void pd_query_out_path(struct pd_query_out *out, const struct pd_path *path);
+
+/* {"flow_id":…,"path":…,"stime_us":…,"etime_us":…,"bytes":…,"pkts":…}: a row of getFlows and topRecords, a line of an export. */
+void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *record);
+
 /* Passes on what is left. 0 or the sink's first error. */
 int pd_query_out_end(struct pd_query_out *out);
 

@@ -27,29 +27,6 @@ static void separate(struct run *run)
     pd_query_out_text(&run->out, run->items++ ? ",{" : "{");
 }
 
-static void write_flow_id(struct run *run, const struct pd_tib_record *group)
-{
-    pd_query_out_text(&run->out, "\"flow_id\":");
-    pd_query_out_flow_id(&run->out, &group->flow);
-}
-
-/* With what is known of a trajectory that fits no path. */
-static void write_path(struct run *run, const struct pd_tib_record *group)
-{
-    pd_query_out_text(&run->out, "\"path\":");
-    pd_query_out_switches(&run->out, group->path);
-    if (group->path->len)
-        return;
-    pd_query_out_text(&run->out, ",");
-    pd_query_out_tags(&run->out, group->path);
-}
-
-static void write_times(struct run *run, const struct pd_tib_record *group)
-{
-    pd_query_out_member(&run->out, ",\"stime_us\":", group->stime_us);
-    pd_query_out_member(&run->out, ",\"etime_us\":", group->etime_us);
-}
-
 static void note_cap(struct run *run, uint64_t bytes, uint64_t pkts)
 {
     if (bytes >= PD_TIB_SUM_MAX || pkts >= PD_TIB_SUM_MAX)
@@ -66,21 +43,19 @@ static void write_counts(struct run *run, uint64_t bytes, uint64_t pkts)
 
 /* ---- rows: one group is one row ---- */
 
-static int flow_path_row(struct run *run, const struct pd_tib_record *group)
+static int record_row(struct run *run, const struct pd_tib_record *group)
 {
-    separate(run);
-    write_flow_id(run, group);
-    pd_query_out_text(&run->out, ",");
-    write_path(run, group);
-    write_times(run, group);
-    write_counts(run, group->bytes, group->pkts);
+    pd_query_out_text(&run->out, run->items++ ? "," : "");
+    pd_query_out_record(&run->out, group);
+    note_cap(run, group->bytes, group->pkts);
     return run->out.error;
 }
 
 static int flow_row(struct run *run, const struct pd_tib_record *group)
 {
     separate(run);
-    write_flow_id(run, group);
+    pd_query_out_text(&run->out, "\"flow_id\":");
+    pd_query_out_flow_id(&run->out, &group->flow);
     write_counts(run, group->bytes, group->pkts);
     return run->out.error;
 }
@@ -97,7 +72,7 @@ static int host_row(struct run *run, const struct pd_tib_record *group)
 static int path_counts_row(struct run *run, const struct pd_tib_record *group)
 {
     separate(run);
-    write_path(run, group);
+    pd_query_out_path(&run->out, group->path);
     write_counts(run, group->bytes, group->pkts);
     return run->out.error;
 }
@@ -275,14 +250,14 @@ static const struct plan {
     int (*end)(struct run *run); /* the rest, before "complete" */
 } plans[PD_QUERY_COUNT] = {
     [PD_QUERY_GET_FLOWS] = {PD_TIB_BY_FLOW_PATH, PD_TIB_ORDER_KEY, false, "{\"flows\":[",
-                            flow_path_row, end_list},
+                            record_row, end_list},
     [PD_QUERY_GET_PATHS] = {PD_TIB_BY_PATH, PD_TIB_ORDER_KEY, false, "{\"paths\":[", path_row,
                             end_paths},
     [PD_QUERY_GET_COUNT] = {PD_TIB_BY_PATH, PD_TIB_ORDER_NONE, false, "{", sum_group, end_count},
     [PD_QUERY_GET_DURATION] = {PD_TIB_BY_PATH, PD_TIB_ORDER_NONE, false, "{", sum_group,
                                end_duration},
-    [PD_QUERY_TOP_RECORDS] = {PD_TIB_BY_RECORD, PD_TIB_ORDER_NONE, true, "{\"top\":[",
-                              flow_path_row, end_list},
+    [PD_QUERY_TOP_RECORDS] = {PD_TIB_BY_RECORD, PD_TIB_ORDER_NONE, true, "{\"top\":[", record_row,
+                              end_list},
     [PD_QUERY_TOP_FLOWS] = {PD_TIB_BY_FLOW, PD_TIB_ORDER_NONE, true, "{\"top\":[", flow_row,
                             end_list},
     [PD_QUERY_TOP_HOSTS] = {PD_TIB_BY_SOURCE, PD_TIB_ORDER_NONE, true, "{\"top\":[", host_row,
