@@ -29,7 +29,7 @@ class Completion(CommandTest):
 
     def test_words(self):
         for words, wanted in {
-                (""): X, ("co",): ["codec"],
+                ("",): ["topology", "codec", "query", "tib", "help", "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "--help"], ("topology", "f"): ["fat-tree"],
                 ("query", "getP"): ["getPaths"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
                 ("codec", "rules", "--depth", "p"): ["pcp", "plain"], ("codec", "rules", "--depth", "=", "pl"): ["plain"],
@@ -40,7 +40,8 @@ class Completion(CommandTest):
                 self.assertEqual(self.complete(*words), wanted)
 
     def test_every_flag_is_offered(self):
-        for command in ("topology fat-tree", "topology leaf-spine", "codec verify", "codec encode", "codec decode", "codec rules", "query", "tib check", "tib export"):
+        for command in ("topology fat-tree", "topology leaf-spine", "codec verify", "codec encode", "codec decode", "codec rules", "query",
+                        "tib check", "tib export"):
             text = self.ok("help", *command.split())
             flags = re.findall(r"^  (--[a-z-]+)", text, re.M)
             self.assertTrue(flags)
