@@ -160,9 +160,6 @@ _pathdump()
         --tib) rest=DIR ;;
         esac
         ;;
-        --app) rest=- ;;
-        esac
-        ;;
     'help')
         flags='--man --bash-completion --help'
         [[ $cur == -* ]] || rest='topology codec query tib help'
