@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tib/lmdb/store.h"
 
-#define PACKED_MAX 4u /* segments in one call, some 10 ms each */
+#define PACKED_MAX 2u /* segments in one call, some 20 ms each */
 
 struct cooling {
     struct pd_store *store;

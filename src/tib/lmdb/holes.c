@@ -18,13 +18,14 @@
  * Some pages stay: a disk that is full would else stop retention, which needs pages to free pages. */
 
 #define SLACK_BYTES \
-    (256u << 10) /* free bytes that are not worth the work, and 1/64 of what is in use */
-#define RESERVE_PAGES 64u
+    (64u << 10) /* free bytes that are not worth the work, and 1/256 of what is in use */
+#define RESERVE_PAGES 32u
 #define RUN_PAGES     4u         /* shorter holes would only break up the file */
 #define PAGES_MAX     (1u << 20) /* in one call */
 
 struct holes {
     size_t oldest;        /* transaction: what was freed before it is unreachable */
+    bool pinned;          /* by a reader */
     uint64_t later_pages; /* freed since: they can be given back soon */
     uint64_t *pages;
     size_t len, room;
@@ -134,12 +135,14 @@ static int runs_punch(const struct holes *holes)
 
 static int holes_find(struct pd_store *store, struct holes *holes)
 {
+    size_t last = holes->oldest;
     MDB_txn *reader; /* LMDB shows the list of free pages to readers only */
     MDB_stat stat;
     int err = pd_lmdb_error(mdb_env_stat(store->env, &stat));
     err = err ? err : pd_lmdb_error(mdb_env_get_fd(store->env, &holes->fd));
     int listed = err ? 0 : mdb_reader_list(store->env, reader_see, &holes->oldest);
     err = listed < 0 ? pd_lmdb_error(listed) : err;
+    holes->pinned = holes->oldest != last;
     err = err ? err : pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &reader));
     if (err)
         return err;
@@ -163,6 +166,22 @@ static int punch(struct pd_store *store, struct holes *holes)
     }
     mdb_txn_abort(writer);
     return err;
+}
+
+/* What the last commit has freed becomes unreachable with the commits that follow. An idle store gets them, empty. */
+static int age(struct pd_store *store)
+{
+    MDB_txn *txn;
+    int err = pd_store_txn_begin(store, &txn);
+    if (err)
+        return err;
+    struct pd_store_meta same = store->writer.meta;
+    return pd_store_txn_end(store, txn, &same, 0);
+}
+
+static uint64_t slack_bytes(uint64_t used)
+{
+    return SLACK_BYTES + used / 256;
 }
 
 /* Bytes of the file that are free and still have blocks. */
@@ -191,7 +210,7 @@ int pd_store_punch(struct pd_store *store)
     if (store->writer.holes_refused || !store->env)
         return 0;
     int err = free_bytes(store, &free_now, &used);
-    if (err || free_now <= store->writer.held_bytes + SLACK_BYTES + used / 64)
+    if (err || free_now <= store->writer.held_bytes + slack_bytes(used))
         return err;
     err = punch(store, &holes);
     free(holes.pages);
@@ -202,5 +221,7 @@ int pd_store_punch(struct pd_store *store)
     uint64_t later = holes.later_pages * holes.page_bytes;
     if (!err && !free_bytes(store, &free_now, &used))
         store->writer.held_bytes = free_now > later ? free_now - later : 0;
-    return err;
+    if (!err && later > slack_bytes(used) && !holes.pinned)
+        err = age(store);
+    return err == -PD_E_FULL ? 0 : err;
 }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "tib/lmdb/chunk.h"
 
-#define LEVEL 3 /* 9 takes four times as long for 1 % less */
+#define LEVEL 6 /* 3 takes a third of the time for 1 % more, 15 seven times as long for 5 % less */
 
 static size_t frame_len(const struct pd_column *column, size_t frame)
 {
