@@ -243,8 +243,9 @@ static inline void add(struct pd_slot *slot, const struct sample *sample)
 /* A packet that may end its record, close it, or come before its first one. */
 static __attribute__((noinline)) void hit_seldom(struct pd_trajectory *trajectory,
                                                  struct pd_slot *slot, unsigned key_len,
-                                                 struct sample sample)
+                                                 const struct sample *as_given)
 {
+    struct sample sample = *as_given;
     sample.now_ns = min_u64(sample.now_ns, TIME_MAX);
     enum pd_eviction eviction = expiry(trajectory, slot, sample.now_ns);
     if (eviction && !trajectory->sink_full && offer(trajectory, slot, key_len, eviction)) {
@@ -280,8 +281,10 @@ static __attribute__((noinline)) void lose(struct pd_trajectory *trajectory,
 }
 
 static __attribute__((noinline)) void miss(struct pd_trajectory *trajectory, struct pd_table *table,
-                                           const struct lookup *lookup, struct sample sample)
+                                           const struct lookup *lookup,
+                                           const struct sample *as_given)
 {
+    struct sample sample = *as_given;
     if (pd_trajectory_len(trajectory) >= trajectory->config.max_records) {
         lose(trajectory, &sample);
         return;
@@ -318,8 +321,11 @@ static __attribute__((noinline)) struct pd_slot *find_from_home(const struct pd_
     return pd_table_find(side, table->key_len, key, pd_table_home(side, hash));
 }
 
-static inline void count(struct pd_trajectory *trajectory, struct pd_table *table, unsigned key_len,
-                         const struct lookup *lookup, struct sample sample)
+/* Inlined at every level of optimisation, so that the sample stays in registers: to pass it through memory stalls. */
+static inline __attribute__((always_inline)) void count(struct pd_trajectory *trajectory,
+                                                        struct pd_table *table, unsigned key_len,
+                                                        const struct lookup *lookup,
+                                                        const struct sample *sample)
 {
     struct pd_slot *slot = pd_slot_at(&table->now, key_len, lookup->at);
     if (__builtin_expect(table->old.slots || !pd_key_equal(key_len, slot->key, lookup->key), 0)) {
@@ -329,19 +335,20 @@ static inline void count(struct pd_trajectory *trajectory, struct pd_table *tabl
             return;
         }
     }
-    if (__builtin_expect(!merges_plainly(trajectory, slot, &sample), 0)) {
+    if (__builtin_expect(!merges_plainly(trajectory, slot, sample), 0)) {
         hit_seldom(trajectory, slot, key_len, sample);
         return;
     }
     uint32_t sequence = pd_slot_open(slot);
-    add(slot, &sample);
-    PD_SLOT_SET(slot->last_ns, sample.now_ns);
+    add(slot, sample);
+    PD_SLOT_SET(slot->last_ns, sample->now_ns);
     pd_slot_close(slot, sequence);
 }
 
 /* IPv6 is out of line, so that the registers are free for IPv4. */
 static __attribute__((noinline)) void count_ipv6(struct pd_trajectory *trajectory,
-                                                 const struct lookup *lookup, struct sample sample)
+                                                 const struct lookup *lookup,
+                                                 const struct sample *sample)
 {
     count(trajectory, &trajectory->ipv6, PD_KEY_LEN_IPV6, lookup, sample);
 }
@@ -365,7 +372,7 @@ static __attribute__((noinline)) void hash_ipv6(const struct pd_trajectory *traj
 static inline void step_aside(const struct pd_table *table, unsigned key_len, struct lookup *lookup)
 {
     const struct pd_slot *home = pd_slot_at(&table->now, key_len, lookup->at);
-    uint32_t step = home->key[2] != lookup->key[2];
+    uint32_t step = !pd_key_equal(key_len, home->key, lookup->key);
     lookup->at += step; /* there are slots behind the last home */
     pd_table_prefetch(&table->now, key_len, lookup->at);
 }
@@ -398,9 +405,9 @@ static inline __attribute__((always_inline)) void update_batch(
                                 .tcp_flags = packets[i].tcp_flags};
         pkts += sample.pkts;
         if (packets[i].flow.ip_version == 4) {
-            count(trajectory, &trajectory->ipv4, PD_KEY_LEN_IPV4, &lookups[i], sample);
+            count(trajectory, &trajectory->ipv4, PD_KEY_LEN_IPV4, &lookups[i], &sample);
         } else {
-            count_ipv6(trajectory, &lookups[i], sample);
+            count_ipv6(trajectory, &lookups[i], &sample);
         }
     }
     COUNT(trajectory, updates, pkts);
