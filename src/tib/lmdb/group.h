@@ -74,6 +74,8 @@ int pd_group_top_records(struct pd_group *group);
 /* The records with the `most` largest values, and all that are as large as the last of those, decoded; in no order. */
 int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record **ret_records,
                      size_t *ret_len);
+/* The `wanted`-th largest of the values, which change places: quickselect by the median of three. */
+uint64_t pd_group_kth_largest(uint64_t *values, size_t len, size_t wanted);
 int pd_group_by_path(struct pd_group *group);
 int pd_group_top_flows(struct pd_group *group);
 

@@ -224,12 +224,6 @@ static int group_all(struct sketch *sketch, struct pd_tally *table)
 
 /* ---- the bound: sums that k flows reach for certain ---- */
 
-static int compare_down(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a < b) - (a > b);
-}
-
 static int kth_sum(const struct pd_group *group, const struct pd_tally *table, uint64_t *ret_bound)
 {
     uint64_t most = group->grouping->top_len, *sums;
@@ -241,8 +235,7 @@ static int kth_sum(const struct pd_group *group, const struct pd_tally *table, u
         return -ENOMEM;
     for (uint32_t i = 0; i < table->len; i++)
         sums[i] = pd_group_value(group->grouping->order, &table->groups[i]);
-    qsort(sums, table->len, sizeof *sums, compare_down);
-    *ret_bound = sums[most - 1];
+    *ret_bound = pd_group_kth_largest(sums, table->len, (size_t)most);
     free(sums);
     return 0;
 }

@@ -8,10 +8,13 @@
 #include "tib/lmdb/group.h"
 #include "tib/order.h"
 
-#define FIRST_ROOM 8192u /* candidates */
+#define FIRST_ROOM 16384u /* candidates */
 
-/* A candidate is a row whose value reached the threshold when it was met. When a multiple of k have come together, the k-th largest of
- * them is the new threshold and those below go. Of N rows in random order, k · ln(N / k) ever become candidates. */
+/* A candidate is a row whose value reached the threshold when it was met. Candidates are counted by size, in steps of a thirty-second of
+ * a power of two; the threshold is the highest step that k of them reach. Of N rows in random order little more than
+ * k · ln(N / k) ever become candidates. In the end the k-th largest of them is found exactly. */
+
+#define STEPS 2048u
 
 struct candidate {
     uint64_t value;
@@ -23,12 +26,14 @@ struct search {
     struct pd_group *group;
     size_t most;
     uint64_t threshold;           /* at least `most` candidates reach it; 0 before */
+    unsigned step;                /* that it is the beginning of */
+    size_t reach;                 /* candidates that reach it */
     struct candidate *candidates; /* by chunk and row */
     size_t len, room;
-    uint64_t *spare; /* as many */
     struct pd_rows rows;
     uint64_t values[PD_BLOCK_ROWS];
     uint32_t found[PD_BLOCK_ROWS];
+    uint32_t counts[STEPS]; /* candidates by step */
 };
 
 /* ---- threshold ---- */
@@ -40,8 +45,7 @@ static void swap(uint64_t *a, uint64_t *b)
     *b = value;
 }
 
-/* The `wanted`-th largest of the values, which change places: quickselect by the median of three. */
-static uint64_t select_largest(uint64_t *values, size_t len, size_t wanted)
+uint64_t pd_group_kth_largest(uint64_t *values, size_t len, size_t wanted)
 {
     size_t low = 0, high = len;
     while (high - low > 1) {
@@ -66,42 +70,66 @@ static uint64_t select_largest(uint64_t *values, size_t len, size_t wanted)
     return values[low];
 }
 
-/* The k-th largest candidate is the threshold from now on. */
+static unsigned step_of(uint64_t value)
+{
+    unsigned power = value < 32 ? 5 : 63 - (unsigned)__builtin_clzll(value);
+    return value < 32 ? (unsigned)value
+                      : (power - 4) * 32 + ((unsigned)(value >> (power - 5)) & 31);
+}
+
+static uint64_t step_begin(unsigned step)
+{
+    return step < 32 ? step : (uint64_t)(32 + step % 32) << (step / 32 - 1);
+}
+
 static void raise_threshold(struct search *search)
+{
+    while (search->reach - search->counts[search->step] >= search->most)
+        search->reach -= search->counts[search->step++];
+    search->threshold = step_begin(search->step);
+}
+
+static void drop_below(struct search *search, uint64_t threshold)
 {
     size_t kept = 0;
     for (size_t i = 0; i < search->len; i++)
-        search->spare[i] = search->candidates[i].value;
-    search->threshold = select_largest(search->spare, search->len, search->most);
-    for (size_t i = 0; i < search->len; i++)
-        if (search->candidates[i].value >= search->threshold)
+        if (search->candidates[i].value >= threshold)
             search->candidates[kept++] = search->candidates[i];
     search->len = kept;
-}
-
-static int room_double(struct search *search)
-{
-    size_t room = 2 * search->room;
-    struct pd_tib_budget *budget = &search->group->budget;
-    int err = pd_tib_resize(budget, &search->spare, search->room * sizeof *search->spare,
-                            room * sizeof *search->spare);
-    err =
-        err ? err
-            : pd_tib_resize(budget, &search->candidates, search->room * sizeof *search->candidates,
-                            room * sizeof *search->candidates);
-    if (!err)
-        search->room = room;
-    return err;
 }
 
 /* Room for a block more. Doubles it where too many are equally large to be told apart yet. */
 static int make_room(struct search *search)
 {
+    raise_threshold(search);
     if (search->len + PD_BLOCK_ROWS <= search->room)
         return 0;
-    if (search->len > search->most)
-        raise_threshold(search);
-    return search->len + PD_BLOCK_ROWS <= search->room / 4 * 3 ? 0 : room_double(search);
+    drop_below(search, search->threshold);
+    if (search->len + PD_BLOCK_ROWS <= search->room / 4 * 3)
+        return 0;
+    int err = pd_tib_resize(&search->group->budget, &search->candidates,
+                            search->room * sizeof *search->candidates,
+                            2 * search->room * sizeof *search->candidates);
+    search->room = err ? search->room : 2 * search->room;
+    return err;
+}
+
+/* Leaves those that are as large as the k-th largest. */
+static int drop_all_below(struct search *search)
+{
+    uint64_t *values = NULL, left_bytes = search->group->budget.left_bytes;
+    drop_below(search, search->threshold);
+    if (search->len <= search->most)
+        return 0;
+    int err = pd_tib_resize(&search->group->budget, &values, 0, search->len * sizeof *values);
+    if (err)
+        return err;
+    for (size_t i = 0; i < search->len; i++)
+        values[i] = search->candidates[i].value;
+    drop_below(search, pd_group_kth_largest(values, search->len, search->most));
+    free(values);
+    search->group->budget.left_bytes = left_bytes;
+    return 0;
 }
 
 /* ---- rows ---- */
@@ -110,7 +138,11 @@ static void add(struct search *search, size_t chunk, uint32_t row, uint64_t valu
 {
     value = value < PD_TIB_SUM_MAX ? value : PD_TIB_SUM_MAX;
     search->candidates[search->len] = (struct candidate){value, (uint32_t)chunk, row};
-    search->len += value >= search->threshold;
+    if (value >= search->threshold) {
+        search->counts[step_of(value)]++;
+        search->reach++;
+        search->len++;
+    }
 }
 
 /* Whole runs: the column is compared where it lies. */
@@ -215,24 +247,19 @@ static int search_all(struct search *search)
     int err = 0;
     for (size_t i = 0; !err && i < search->group->select.chunks_len; i++)
         err = search_chunk(search, i);
-    if (!err && search->len > search->most)
-        raise_threshold(search);
-    return err;
+    return err ? err : drop_all_below(search);
 }
 
 static int search_init(struct search *search, struct pd_group *group, size_t most)
 {
-    size_t room = 2 * ((most < FIRST_ROOM ? most : FIRST_ROOM) + PD_BLOCK_ROWS);
+    size_t room = 4 * ((most < FIRST_ROOM ? most : FIRST_ROOM) + PD_BLOCK_ROWS);
     search->group = group;
     search->most = most;
     search->rows.columns = UINT32_C(1) << pd_group_column(group->grouping->order);
-    search->room = room / 2;
     int err =
-        pd_tib_resize(&group->budget, &search->spare, 0, search->room * sizeof *search->spare);
-    err = err ? err
-              : pd_tib_resize(&group->budget, &search->candidates, 0,
-                              search->room * sizeof *search->candidates);
-    return err ? err : room_double(search);
+        pd_tib_resize(&group->budget, &search->candidates, 0, room * sizeof *search->candidates);
+    search->room = err ? 0 : room;
+    return err;
 }
 
 int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record **ret_records,
@@ -247,7 +274,6 @@ int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record *
     err = err ? err : decode(search, ret_records, ret_len);
     group->budget.left_bytes = left_bytes - (err ? 0 : search->len * sizeof **ret_records);
     pd_rows_done(&search->rows);
-    free(search->spare);
     free(search->candidates);
     free(search);
     return err;

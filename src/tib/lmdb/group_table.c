@@ -10,7 +10,7 @@
 #include "tib/lmdb/group.h"
 #include "tib/order.h"
 
-#define FIRST_SLOTS 64u
+#define FIRST_SLOTS 512u /* a block fits */
 #define PASSES_MAX  64u
 
 /* Odd numbers at random: a multilinear hash of the words of a key. */
@@ -105,10 +105,12 @@ static int grow(struct pd_tally *table)
     struct pd_tally_slot *slots = calloc(len, sizeof *slots);
     if (!slots)
         return -ENOMEM;
+    table->budget->left_bytes -= bytes;
     int err = pd_tib_resize(table->budget, &table->groups,
                             pd_tib_most_used(table->slots_len) * sizeof *table->groups,
                             pd_tib_most_used(len) * sizeof *table->groups);
     if (err) {
+        table->budget->left_bytes += bytes;
         free(slots);
         return err;
     }
@@ -117,7 +119,6 @@ static int grow(struct pd_tally *table)
             place(slots, len - 1, table->slots[i]);
     free(table->slots);
     table->budget->left_bytes += (uint64_t)table->slots_len * sizeof *slots;
-    table->budget->left_bytes -= bytes;
     table->slots = slots;
     table->slots_len = len;
     return 0;
