@@ -45,7 +45,7 @@ static int set_parameter(struct pd_request *request, const char *name, const cha
 static int parse_parameters(struct pd_target *target, struct pd_request *request,
                             struct pd_problem *problem)
 {
-    char name[sizeof problem->parameter], value[1024];
+    char name[sizeof problem->parameter], value[PD_TARGET_MAX_BYTES];
     int more;
 
     while ((more = pd_target_next(target, name, sizeof name, value, sizeof value,
@@ -59,14 +59,18 @@ static int parse_parameters(struct pd_target *target, struct pd_request *request
     return more;
 }
 
-/* What concerns several parameters is told under the name that the words begin with. */
+void pd_request_name_parameter(struct pd_problem *problem)
+{
+    snprintf(problem->parameter, sizeof problem->parameter, "%.*s",
+             (int)strcspn(problem->error.text, ":"), problem->error.text);
+}
+
 static int finish_query(struct pd_request *request, struct pd_problem *problem)
 {
     int e = pd_query_finish(&request->query, &problem->error);
 
     if (e)
-        snprintf(problem->parameter, sizeof problem->parameter, "%.*s",
-                 (int)strcspn(problem->error.text, ":"), problem->error.text);
+        pd_request_name_parameter(problem);
     return e;
 }
 

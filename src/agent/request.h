@@ -36,4 +36,7 @@ struct pd_request {
 int pd_request_parse(const char *method, const char *target, size_t target_bytes,
                      struct pd_request *ret_request, struct pd_problem *ret_problem);
 
+/* What concerns several parameters, or turns out when a query runs, is told under the name that the words begin with. */
+void pd_request_name_parameter(struct pd_problem *problem);
+
 #endif

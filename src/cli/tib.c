@@ -51,7 +51,8 @@ static int open_tib(const struct settings *set, enum pd_tib_mode mode, struct pd
 
 static int fail(const struct settings *set, int code, struct pd_error *error)
 {
-    return pd_fail(error, code, "%.300s: %s", set->tib, pd_error_text(code));
+    char text[PD_TIB_SHOWN_BYTES]; /* the location may hold a password */
+    return pd_fail(error, code, "%s: %s", pd_tib_shown(set->tib, text), pd_error_text(code));
 }
 
 /* Prints the document, if there is one, and lets go of it. */

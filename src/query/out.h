@@ -21,7 +21,8 @@ struct pd_query_out {
 };
 
 void pd_query_out_begin(struct pd_query_out *out, const struct pd_query_sink *sink);
-void pd_query_out_text(struct pd_query_out *out, const char *json); /* as it is; short */
+void pd_query_out_text(struct pd_query_out *out,
+                       const char *json); /* as it is; at most PD_QUERY_OUT_BYTES */
 void pd_query_out_member(struct pd_query_out *out, const char *json_key, uint64_t number);
 void pd_query_out_bool(struct pd_query_out *out, bool value);
 void pd_query_out_addr(struct pd_query_out *out, const struct pd_addr *addr, uint8_t ip_version);

@@ -2,6 +2,7 @@
 /* Execution: the groups of a snapshot and of the trajectory memory become one answer. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "query/fold.h"
 #include "query/out.h"
@@ -314,9 +315,11 @@ static int write_token(struct run *run, struct pd_tib_snapshot *snapshot)
     int error = snapshot ? pd_tib_token(snapshot, &token) : -PD_E_UNSUPPORTED;
     if (error)
         return error == -PD_E_UNSUPPORTED ? 0 : error;
-    pd_query_out_text(&run->out, ",\"token\":\"");
-    pd_query_out_text(&run->out, token);
-    pd_query_out_text(&run->out, "\"");
+    if (strlen(token) < PD_QUERY_TOKEN_BYTES) { /* else it could not be given back */
+        pd_query_out_text(&run->out, ",\"token\":\"");
+        pd_query_out_text(&run->out, token);
+        pd_query_out_text(&run->out, "\"");
+    }
     free(token);
     return 0;
 }

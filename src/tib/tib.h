@@ -160,7 +160,7 @@ struct pd_tib_ops {
                  const struct pd_tib_grouping *grouping,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context);
-    /* Text for `since` of later filters: no record comes twice or never. The caller frees it. Scans refuse one that this store did
+    /* Text for `since` of later filters, of letters, digits and .:_- alone: no record comes twice or never. The caller frees it. Scans refuse one that this store did
      * not give with -PD_E_VALUE. */
     int (*token)(struct pd_tib_snapshot *snapshot, char **ret_token);
     /* Verifies every checksum; each damage is reported by place. 0 or -PD_E_CORRUPT. */

@@ -76,6 +76,26 @@ class Tib(CommandTest):
         for row in top:
             self.assertIn(json.dumps(row, separators=(",", ":")), self.lines)
 
+    def test_since(self):
+        """what was stored after an answer is what a store of that alone would say, for each query; asked again, it is the same"""
+        queries = (("getFlows",), ("getPaths", "--dst-port", "80"), ("getCount", "--link", "9-*"), ("getDuration",), ("topRecords", "--k", "50"),
+                   ("topFlows", "--by", "pkts"), ("topHosts",), ("topLinks",), ("flowSizes", "--link", "9-17", "--bin-bytes", "100000000"),
+                   ("trafficMatrix",), ("pathBytes", "--src-ip", "10.1.1.3"), ("distinct", "--of", "flows"))
+        alone = self.path("alone")
+        self.fill(self.lines[:2000])
+        tokens = [self.json("query", "--tib", self.tib, *query)["token"] for query in queries]
+        self.assertEqual(len(set(tokens)), 1)
+        self.fill(self.lines[2000:])
+        run("tib", "import", "--tib", alone, stdin="\n".join(self.lines[2000:]) + "\n")
+        for query in queries:
+            with self.subTest(query):
+                later = self.json("query", "--tib", self.tib, *query, "--since", tokens[0])
+                self.assertNotEqual(later.pop("token"), tokens[0])
+                wanted = self.json("query", "--tib", alone, *query)
+                del wanted["token"]
+                self.assertEqual(later, wanted)
+        self.fails(1, "since", "query", "--tib", alone, "getFlows", "--since", tokens[0])
+
     def test_stat(self):
         self.fill()
         records = [json.loads(line) for line in self.lines]

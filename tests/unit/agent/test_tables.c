@@ -248,6 +248,7 @@ static void test_answers(void **state)
         {"/v1/getFlows?k=1", 400, "parameter"},
         {"/v1/flowSizes?link=9-17", 400, "parameter"},
         {"/v1/distinct", 400, "parameter"},
+        {"/v1/getFlows?since=0123456789abcdef-7", 400, "parameter"},
         {"/v1/x", 404, "title"},
     };
     struct pd_answer answer;
