@@ -75,7 +75,7 @@ static size_t make_packet(struct given *given, const uint8_t *data, size_t size)
 
     given->len = MIN(wanted, size - HEAD_BYTES);
     given->bytes = copy_of(data + HEAD_BYTES, given->len);
-    given->packet.source = own ? DPBUF_MALLOC : DPBUF_DPDK;
+    given->packet = (struct dp_packet){.source = own ? DPBUF_MALLOC : DPBUF_DPDK};
     make_chain(given, own ? 1 : 1U + (data[0] & 3), data + 1);
     return HEAD_BYTES + given->len;
 }

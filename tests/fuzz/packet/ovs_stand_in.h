@@ -3,15 +3,19 @@
 #ifndef PD_TESTS_FUZZ_OVS_STAND_IN_H
 #define PD_TESTS_FUZZ_OVS_STAND_IN_H
 
+#include <arpa/inet.h>
 #include <assert.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "trajectory/region.h"
 
 #define DPDK_NETDEV                 1
 #define NETDEV_MAX_BURST            32
+#define ARRAY_SIZE(array)           (sizeof(array) / sizeof((array)[0]))
 #define MIN(a, b)                   ((a) < (b) ? (a) : (b))
 #define OVS_LIKELY(value)           (value)
 #define OVS_UNLIKELY(value)         (value)
@@ -32,6 +36,8 @@ struct rte_mbuf {
 struct dp_packet {
     struct rte_mbuf mbuf;
     enum dp_packet_source source;
+    bool rss_valid;
+    uint32_t rss_hash;
 };
 
 struct dp_packet_batch {
@@ -66,6 +72,43 @@ static inline void *dp_packet_pull(struct dp_packet *packet, size_t size)
     packet->mbuf.pkt_len -= (uint32_t)size;
     packet->mbuf.data_len = (uint16_t)packet->mbuf.pkt_len;
     return dp_packet_data(packet);
+}
+
+static inline bool dp_packet_rss_valid(const struct dp_packet *packet)
+{
+    return packet->rss_valid;
+}
+
+static inline void dp_packet_set_rss_hash(struct dp_packet *packet, uint32_t hash)
+{
+    packet->rss_hash = hash;
+    packet->rss_valid = true;
+}
+
+/* A hash of some kind: what it is worth is not the matter here. */
+typedef uint16_t ovs_be16;
+
+static inline uint32_t get_unaligned_u32(const void *at)
+{
+    uint32_t word;
+
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static inline uint32_t hash_add(uint32_t hash, uint32_t word)
+{
+    return (hash ^ word) * UINT32_C(0x9e3779b1);
+}
+
+static inline uint32_t hash_add64(uint32_t hash, uint64_t word)
+{
+    return hash_add(hash_add(hash, (uint32_t)word), (uint32_t)(word >> 32));
+}
+
+static inline uint32_t hash_finish(uint32_t hash, uint32_t final)
+{
+    return hash_add(hash, final);
 }
 
 enum trajectory_mode { TRAJECTORY_OFF, TRAJECTORY_TAGS, TRAJECTORY_TAGS_AND_DSCP };
