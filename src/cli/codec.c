@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `pathdump codec …`: verifies a topology's codec, encodes and decodes by hand, prints rules. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/progress.h"
 #include "cli/text.h"
 #include "codec/codec.h"
 
@@ -106,30 +105,31 @@ static int set_depth(void *target, const char *name, const char *value, struct p
     {                                                                                       \
         .name = id, .type = PD_OPTION_CALLBACK, .value = "IP", .set = set_end, .help = text \
     }
+/* What encode and decode begin with. */
+#define OPTIONS_ENDS                                                    \
+    OPTION_TOPOLOGY, OPTION_END("src", "source address of the packet"), \
+        OPTION_END("dst", "destination address")
 
 /* ---- what the commands share ---- */
 
-static int open_codec(const char *file, struct pd_topology **ret_topology,
-                      struct pd_codec **ret_codec, struct pd_error *error)
+/* Opens the codec of the topology, does the command's work with it, and closes both. */
+static int with_codec(const struct settings *set, struct pd_error *error,
+                      int (*work)(const struct settings *set, const struct pd_codec *codec,
+                                  struct pd_error *error))
 {
     struct pd_topology *topology = NULL;
-    int code = pd_topology_read(file, &topology, error);
+    struct pd_codec *codec = NULL;
+    int code = pd_topology_read(set->topology, &topology, error);
     if (code)
         return code;
-    code = pd_codec_new(topology, ret_codec, error);
-    if (code) {
-        pd_topology_free(topology);
-        pd_fail_within(error, file);
-        return code;
-    }
-    *ret_topology = topology;
-    return 0;
-}
-
-static void close_codec(struct pd_topology *topology, struct pd_codec *codec)
-{
+    code = pd_codec_new(topology, &codec, error);
+    if (code)
+        pd_fail_within(error, set->topology);
+    else
+        code = work(set, codec, error);
     pd_codec_free(codec);
     pd_topology_free(topology);
+    return code;
 }
 
 static int find_tor(const struct settings *set, const struct pd_topology *topology,
@@ -142,17 +142,6 @@ static int find_tor(const struct settings *set, const struct pd_topology *topolo
                        end->text, set->topology);
     *ret_tor = tor;
     return 0;
-}
-
-static int print_json(json_t *object, struct pd_error *error)
-{
-    int code = PD_CLI_OK;
-    if (!object || json_dumpf(object, stdout, JSON_COMPACT))
-        code = pd_fail(error, -PD_E_FULL, "the answer could not be written");
-    else
-        putchar('\n');
-    json_decref(object);
-    return code;
 }
 
 static json_t *json_tags(const struct pd_tags *tags)
@@ -187,21 +176,9 @@ static const struct pd_option verify_options[] = {
     {0},
 };
 
-struct progress {
-    uint64_t next_ns; /* monotonic; no line before */
-    bool shown;
-};
-
-/* A line that overwrites itself, ten times a second at most. */
 static void show_progress(void *context, double share)
 {
-    struct progress *progress = context;
-    uint64_t now_ns = pd_clock_monotonic_ns();
-    if (now_ns < progress->next_ns)
-        return;
-    fprintf(stderr, "\rverified %3.0f %%", share * 100);
-    progress->next_ns = now_ns + 100 * PD_NS_PER_MS;
-    progress->shown = true;
+    pd_progress_step(context, (uint64_t)(share * 1000), 1000);
 }
 
 static json_t *verification_json(const struct pd_verification *found)
@@ -234,34 +211,31 @@ static void print_verification(const struct settings *set, const struct pd_topol
     printf("  undecodable %18s\n", pd_cli_number(found->undecodable, number));
 }
 
-static int run_verify(const void *settings, const struct pd_cli_words *words,
-                      struct pd_error *error)
+static int verify(const struct settings *set, const struct pd_codec *codec, struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct progress progress = {0};
+    struct pd_progress progress;
     struct pd_verification found;
-    struct pd_topology *topology = NULL;
-    struct pd_codec *codec = NULL;
-    (void)words;
-    int code = open_codec(set->topology, &topology, &codec, error);
+    pd_progress_begin(&progress, "verify");
+    int code = pd_codec_verify(codec, (unsigned)set->max_hops, show_progress, &progress, &found);
+    pd_progress_end(&progress);
     if (code)
-        return code;
-    code = pd_codec_verify(codec, (unsigned)set->max_hops,
-                           isatty(STDERR_FILENO) ? show_progress : NULL, &progress, &found);
-    if (progress.shown)
-        fputs("\r\033[K", stderr);
-    if (code)
-        pd_fail(error, code, "%.300s: %s", set->topology, pd_error_text(code));
-    else if (set->json)
-        code = print_json(verification_json(&found), error);
+        return pd_fail(error, code, "%.300s: %s", set->topology, pd_error_text(code));
+    if (set->json)
+        code = pd_json_print(verification_json(&found), error);
     else
-        print_verification(set, topology, &found);
+        print_verification(set, codec->topology, &found);
     if (!code && (found.ambiguous || found.undecodable))
         code = pd_fail(error, -PD_E_TOPOLOGY,
                        "%.300s: paths cannot be told apart: do not deploy this codec here",
                        set->topology);
-    close_codec(topology, codec);
     return code;
+}
+
+static int run_verify(const void *settings, const struct pd_cli_words *words,
+                      struct pd_error *error)
+{
+    (void)words;
+    return with_codec(settings, error, verify);
 }
 
 const struct pd_cli_command pd_cli_codec_verify = {
@@ -285,9 +259,7 @@ const struct pd_cli_command pd_cli_codec_verify = {
 /* ---- encode ---- */
 
 static const struct pd_option encode_options[] = {
-    OPTION_TOPOLOGY,
-    OPTION_END("src", "source address of the packet"),
-    OPTION_END("dst", "destination address"),
+    OPTIONS_ENDS,
     {.name = "path",
      .type = PD_OPTION_CALLBACK,
      .value = "LIST",
@@ -310,15 +282,13 @@ static int check_end(const struct settings *set, const struct pd_topology *topol
     return code;
 }
 
-static int encode(const struct settings *set, const struct pd_codec *codec,
-                  struct pd_encoding *ret_encoding, struct pd_error *error)
+static int check_ends(const struct settings *set, const struct pd_topology *topology,
+                      struct pd_error *error)
 {
     const struct pd_path *path = &set->path;
-    int code = check_end(set, codec->topology, "src", &set->src, path->switches[0], error);
-    if (!code)
-        code =
-            check_end(set, codec->topology, "dst", &set->dst, path->switches[path->len - 1], error);
-    return code ? code : pd_codec_encode(codec, path, ret_encoding, error);
+    int code = check_end(set, topology, "src", &set->src, path->switches[0], error);
+    return code ? code
+                : check_end(set, topology, "dst", &set->dst, path->switches[path->len - 1], error);
 }
 
 static void print_encoding(const struct settings *set, const struct pd_encoding *encoding)
@@ -332,26 +302,27 @@ static void print_encoding(const struct settings *set, const struct pd_encoding 
                set->path.switches[encoding->punted_at]);
 }
 
+static int encode(const struct settings *set, const struct pd_codec *codec, struct pd_error *error)
+{
+    struct pd_encoding encoding = {.punted = false};
+    int code = check_ends(set, codec->topology, error);
+    if (!code)
+        code = pd_codec_encode(codec, &set->path, &encoding, error);
+    if (code)
+        return code;
+    if (set->json)
+        return pd_json_print(json_pack("{s:o,s:i,s:b}", "tags", json_tags(&encoding.tags), "dscp",
+                                       encoding.tags.dscp, "punted", encoding.punted),
+                             error);
+    print_encoding(set, &encoding);
+    return PD_CLI_OK;
+}
+
 static int run_encode(const void *settings, const struct pd_cli_words *words,
                       struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct pd_encoding encoding = {.punted = false};
-    struct pd_topology *topology = NULL;
-    struct pd_codec *codec = NULL;
     (void)words;
-    int code = open_codec(set->topology, &topology, &codec, error);
-    if (code)
-        return code;
-    code = encode(set, codec, &encoding, error);
-    if (!code && set->json)
-        code = print_json(json_pack("{s:o,s:i,s:b}", "tags", json_tags(&encoding.tags), "dscp",
-                                    encoding.tags.dscp, "punted", encoding.punted),
-                          error);
-    else if (!code)
-        print_encoding(set, &encoding);
-    close_codec(topology, codec);
-    return code;
+    return with_codec(settings, error, encode);
 }
 
 const struct pd_cli_command pd_cli_codec_encode = {
@@ -371,9 +342,7 @@ const struct pd_cli_command pd_cli_codec_encode = {
 /* ---- decode ---- */
 
 static const struct pd_option decode_options[] = {
-    OPTION_TOPOLOGY,
-    OPTION_END("src", "source address of the packet"),
-    OPTION_END("dst", "destination address"),
+    OPTIONS_ENDS,
     {.name = "tags",
      .type = PD_OPTION_CALLBACK,
      .value = "LIST",
@@ -390,38 +359,32 @@ static const struct pd_option decode_options[] = {
     {0},
 };
 
-static int decode(const struct settings *set, const struct pd_codec *codec,
-                  struct pd_path *ret_path, struct pd_error *error)
+static int decode(const struct settings *set, const struct pd_codec *codec, struct pd_error *error)
 {
+    struct pd_style style = pd_cli_style(stdout);
+    char text[PD_CLI_PATH_BYTES];
     struct pd_tags tags = set->tags;
+    struct pd_path path = {0};
     uint32_t src_tor = 0, dst_tor = 0;
     tags.dscp = (uint8_t)set->dscp;
     int code = find_tor(set, codec->topology, "src", &set->src, &src_tor, error);
     if (!code)
         code = find_tor(set, codec->topology, "dst", &set->dst, &dst_tor, error);
-    return code ? code : pd_codec_decode(codec, src_tor, dst_tor, &tags, ret_path, error);
+    if (!code)
+        code = pd_codec_decode(codec, src_tor, dst_tor, &tags, &path, error);
+    if (code)
+        return code;
+    if (set->json)
+        return pd_json_print(json_pack("{s:o}", "path", json_path(&path)), error);
+    puts(pd_cli_path(&path, &style, text));
+    return PD_CLI_OK;
 }
 
 static int run_decode(const void *settings, const struct pd_cli_words *words,
                       struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct pd_style style = pd_cli_style(stdout);
-    char text[PD_CLI_PATH_BYTES];
-    struct pd_path path = {0};
-    struct pd_topology *topology = NULL;
-    struct pd_codec *codec = NULL;
     (void)words;
-    int code = open_codec(set->topology, &topology, &codec, error);
-    if (code)
-        return code;
-    code = decode(set, codec, &path, error);
-    if (!code && set->json)
-        code = print_json(json_pack("{s:o}", "path", json_path(&path)), error);
-    else if (!code)
-        puts(pd_cli_path(&path, &style, text));
-    close_codec(topology, codec);
-    return code;
+    return with_codec(settings, error, decode);
 }
 
 const struct pd_cli_command pd_cli_codec_decode = {
@@ -457,26 +420,20 @@ static const struct pd_option rules_options[] = {
     {0},
 };
 
+static int rules(const struct settings *set, const struct pd_codec *codec, struct pd_error *error)
+{
+    uint32_t sw = pd_topology_switch(codec->topology, (uint32_t)set->sw);
+    if (sw == PD_NONE)
+        return pd_fail(error, -PD_E_NOT_FOUND, "--switch: %" PRIu64 " is no switch of %.300s",
+                       set->sw, set->topology);
+    int code = pd_codec_openflow(codec, sw, set->depth, stdout);
+    return code ? pd_fail(error, code, "switch %" PRIu64 ": %s", set->sw, pd_error_text(code)) : 0;
+}
+
 static int run_rules(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct pd_topology *topology = NULL;
-    struct pd_codec *codec = NULL;
     (void)words;
-    int code = open_codec(set->topology, &topology, &codec, error);
-    if (code)
-        return code;
-    uint32_t sw = pd_topology_switch(topology, (uint32_t)set->sw);
-    if (sw == PD_NONE) {
-        code = pd_fail(error, -PD_E_NOT_FOUND, "--switch: %" PRIu64 " is no switch of %.300s",
-                       set->sw, set->topology);
-    } else {
-        code = pd_codec_openflow(codec, sw, set->depth, stdout);
-        if (code)
-            pd_fail(error, code, "switch %" PRIu64 ": %s", set->sw, pd_error_text(code));
-    }
-    close_codec(topology, codec);
-    return code;
+    return with_codec(settings, error, rules);
 }
 
 const struct pd_cli_command pd_cli_codec_rules = {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/read.h"
+#include "cli/json.h"
 
 #define BUFFER_BYTES (4 * PD_NDJSON_LINE_BYTES)
 #define BATCH        256

@@ -2,13 +2,13 @@
 /* `pathdump tib …`: what is in a store, whether it is sound, its records out and in, its bytes given back. */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "cli/ndjson.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -53,17 +53,6 @@ static int fail(const struct settings *set, int code, struct pd_error *error)
 {
     char text[PD_TIB_SHOWN_BYTES]; /* the location may hold a password */
     return pd_fail(error, code, "%s: %s", pd_tib_shown(set->tib, text), pd_error_text(code));
-}
-
-/* Prints the document, if there is one, and lets go of it. */
-static int print_json(json_t *document, struct pd_error *error)
-{
-    int code = document ? json_dumpf(document, stdout, JSON_COMPACT) : -1;
-    json_decref(document);
-    if (code)
-        return pd_fail(error, -ENOMEM, "no memory for the answer");
-    putchar('\n');
-    return PD_CLI_OK;
 }
 
 static void print_number(const char *what, uint64_t number)
@@ -124,7 +113,7 @@ static int run_stat(const void *settings, const struct pd_cli_words *words, stru
     if (code)
         return fail(set, code, error);
     if (set->json)
-        return print_json(stat_json(&stat), error);
+        return pd_json_print(stat_json(&stat), error);
     stat_print(&stat);
     return PD_CLI_OK;
 }
@@ -202,10 +191,10 @@ static int print_check(const struct findings *findings, const struct pd_tib_stat
 {
     char segments[PD_CLI_NUMBER_BYTES], records[PD_CLI_NUMBER_BYTES];
     if (findings->json)
-        return print_json(json_pack("{s:I, s:I, s:O}", "segments", (json_int_t)stat->segments,
-                                    "records", (json_int_t)stat->records, "damaged",
-                                    findings->list),
-                          error);
+        return pd_json_print(json_pack("{s:I, s:I, s:O}", "segments", (json_int_t)stat->segments,
+                                       "records", (json_int_t)stat->records, "damaged",
+                                       findings->list),
+                             error);
     printf("%s segment%s, %s record%s, ", pd_cli_number(stat->segments, segments),
            stat->segments == 1 ? "" : "s", pd_cli_number(stat->records, records),
            stat->records == 1 ? "" : "s");
@@ -280,10 +269,10 @@ static int run_compact(const void *settings, const struct pd_cli_words *words,
     if (code)
         return code;
     if (set->json)
-        return print_json(json_pack("{s:I, s:I, s:I}", "records", (json_int_t)after.records,
-                                    "bytes_before", (json_int_t)before.bytes_file, "bytes_after",
-                                    (json_int_t)after.bytes_file),
-                          error);
+        return pd_json_print(json_pack("{s:I, s:I, s:I}", "records", (json_int_t)after.records,
+                                       "bytes_before", (json_int_t)before.bytes_file, "bytes_after",
+                                       (json_int_t)after.bytes_file),
+                             error);
     print_number("records", after.records);
     print_bytes("before", before.bytes_file);
     print_bytes("after", after.bytes_file);
@@ -463,7 +452,7 @@ static int run_import(const void *settings, const struct pd_cli_words *words,
     if (code)
         return code;
     if (set->json)
-        return print_json(json_pack("{s:I}", "records", (json_int_t)import.stored), error);
+        return pd_json_print(json_pack("{s:I}", "records", (json_int_t)import.stored), error);
     print_number("records", import.stored);
     return PD_CLI_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/flow_id.h"
-#include "cli/read.h"
+#include "cli/json.h"
 #include "query/protocol.h"
 #include "tib/group.h"
 

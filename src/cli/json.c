@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading JSON that others wrote. */
-#include "cli/read.h"
+/* JSON: answers printed, and what others wrote read. */
+#include "cli/json.h"
+
+#include "cli/cli.h"
+
+int pd_json_print(json_t *document, struct pd_error *error)
+{
+    int code = PD_CLI_OK;
+    if (!document || json_dumpf(document, stdout, JSON_COMPACT))
+        code = pd_fail(error, -PD_E_FULL, "the answer could not be written");
+    else
+        putchar('\n');
+    json_decref(document);
+    return code;
+}
 
 int pd_read_bad(const struct pd_reader *reader, const char *key, const char *expected)
 {
