@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partial results, the writing end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/partial.h"
+#include "query/partial_item.h"
+#include "tib/budget.h"
+
+#define BUFFER_BYTES 16384u
+
+struct pd_partial_writer {
+    const struct pd_query_sink *sink;
+    struct pd_tib_budget *budget;
+    const struct pd_path **paths; /* by number */
+    uint32_t *slots;              /* number + 1; 0: free */
+    uint32_t paths_len, slots_len;
+    struct pd_tib_record last; /* group */
+    uint32_t last_path;        /* its path's number + 1; 0: none */
+    int error;
+    size_t len;
+    uint8_t buffer[BUFFER_BYTES];
+};
+
+/* ---- bytes ---- */
+
+static void flush(struct pd_partial_writer *writer)
+{
+    if (writer->len && !writer->error)
+        writer->error =
+            writer->sink->write(writer->sink->context, (const char *)writer->buffer, writer->len);
+    writer->len = 0;
+}
+
+/* Room for an item, that put_… may fill. */
+static void begin_item(struct pd_partial_writer *writer, enum pd_partial_kind kind)
+{
+    if (writer->len > BUFFER_BYTES - PD_PARTIAL_ITEM_MAX_BYTES)
+        flush(writer);
+    writer->buffer[writer->len++] = (uint8_t)kind;
+}
+
+static void put_bytes(struct pd_partial_writer *writer, const void *bytes, size_t len)
+{
+    memcpy(writer->buffer + writer->len, bytes, len);
+    writer->len += len;
+}
+
+static void put_number(struct pd_partial_writer *writer, uint64_t number)
+{
+    for (; number >= 0x80; number >>= 7)
+        writer->buffer[writer->len++] = (uint8_t)(number | 0x80);
+    writer->buffer[writer->len++] = (uint8_t)number;
+}
+
+/* ---- paths ---- */
+
+static void put_path(struct pd_partial_writer *writer, const struct pd_path *path)
+{
+    begin_item(writer, PD_PARTIAL_ITEM_PATH);
+    put_number(writer, path->len);
+    for (unsigned i = 0; i < path->len; i++)
+        put_number(writer, path->switches[i]);
+    if (path->len)
+        return;
+    put_number(writer, path->tags_len);
+    put_number(writer, path->dscp);
+    for (unsigned i = 0; i < path->tags_len; i++)
+        put_number(writer, path->tags[i]);
+}
+
+static int grow(struct pd_partial_writer *writer)
+{
+    void *grown;
+    uint32_t slots_len;
+    int error = pd_tib_double_table(writer->budget, writer->slots_len, sizeof *writer->slots,
+                                    &writer->paths, sizeof(void *), &grown, &slots_len);
+    if (error)
+        return error;
+    uint32_t *slots = grown;
+    for (uint32_t i = 0; i < writer->paths_len; i++) {
+        uint32_t at = (uint32_t)pd_path_hash(writer->paths[i]) & (slots_len - 1);
+        while (slots[at])
+            at = (at + 1) & (slots_len - 1);
+        slots[at] = i + 1;
+    }
+    free(writer->slots);
+    writer->slots = slots;
+    writer->slots_len = slots_len;
+    return 0;
+}
+
+/* Number + 1 of a path, which is sent when it is new; 0 for none. */
+static int number_path(struct pd_partial_writer *writer, const struct pd_path *path,
+                       uint32_t *ret_number)
+{
+    *ret_number = 0;
+    if (!path)
+        return 0;
+    if (writer->last.path == path) {
+        *ret_number = writer->last_path;
+        return 0;
+    }
+    int error = writer->paths_len == pd_tib_most_used(writer->slots_len) ? grow(writer) : 0;
+    if (error)
+        return error;
+    uint32_t mask = writer->slots_len - 1, at = (uint32_t)pd_path_hash(path) & mask;
+    while (writer->slots[at] && !pd_path_equal(writer->paths[writer->slots[at] - 1], path))
+        at = (at + 1) & mask;
+    if (!writer->slots[at]) {
+        put_path(writer, path);
+        writer->paths[writer->paths_len++] = path;
+        writer->slots[at] = writer->paths_len;
+    }
+    *ret_number = writer->slots[at];
+    return 0;
+}
+
+/* ---- groups ---- */
+
+static unsigned differing(const struct pd_partial_writer *writer, const struct pd_tib_record *group,
+                          uint32_t path)
+{
+    const struct pd_tib_record *last = &writer->last;
+    const struct pd_flow_id *now = &group->flow, *old = &last->flow;
+    unsigned mask = 0;
+    mask |= (unsigned)(now->ip_version != old->ip_version) << PD_PARTIAL_IP_VERSION;
+    mask |= (unsigned)(memcmp(&now->src, &old->src, sizeof now->src) != 0) << PD_PARTIAL_SRC;
+    mask |= (unsigned)(memcmp(&now->dst, &old->dst, sizeof now->dst) != 0) << PD_PARTIAL_DST;
+    mask |= (unsigned)(now->src_port != old->src_port) << PD_PARTIAL_SRC_PORT;
+    mask |= (unsigned)(now->dst_port != old->dst_port) << PD_PARTIAL_DST_PORT;
+    mask |= (unsigned)(now->protocol != old->protocol) << PD_PARTIAL_PROTOCOL;
+    mask |= (unsigned)(path != writer->last_path) << PD_PARTIAL_PATH;
+    mask |= (unsigned)(group->stime_us != last->stime_us) << PD_PARTIAL_STIME;
+    mask |= (unsigned)(group->etime_us - group->stime_us != last->etime_us - last->stime_us)
+            << PD_PARTIAL_DURATION;
+    mask |= (unsigned)(group->bytes != last->bytes) << PD_PARTIAL_BYTES;
+    mask |= (unsigned)(group->pkts != last->pkts) << PD_PARTIAL_PKTS;
+    return mask;
+}
+
+static void put_field(struct pd_partial_writer *writer, enum pd_partial_field field,
+                      const struct pd_tib_record *group, uint32_t path)
+{
+    const struct pd_flow_id *flow = &group->flow;
+    size_t addr_bytes = flow->ip_version == 6 ? 16 : 4;
+    switch (field) {
+    case PD_PARTIAL_IP_VERSION: put_number(writer, flow->ip_version); break;
+    case PD_PARTIAL_SRC: put_bytes(writer, &flow->src, addr_bytes); break;
+    case PD_PARTIAL_DST: put_bytes(writer, &flow->dst, addr_bytes); break;
+    case PD_PARTIAL_SRC_PORT: put_number(writer, flow->src_port); break;
+    case PD_PARTIAL_DST_PORT: put_number(writer, flow->dst_port); break;
+    case PD_PARTIAL_PROTOCOL: put_number(writer, flow->protocol); break;
+    case PD_PARTIAL_PATH: put_number(writer, path); break;
+    case PD_PARTIAL_STIME:
+        put_number(writer, pd_partial_zigzag((int64_t)(group->stime_us - writer->last.stime_us)));
+        break;
+    case PD_PARTIAL_DURATION: put_number(writer, group->etime_us - group->stime_us); break;
+    case PD_PARTIAL_BYTES: put_number(writer, group->bytes); break;
+    case PD_PARTIAL_PKTS: put_number(writer, group->pkts); break;
+    case PD_PARTIAL_FIELD_COUNT: break;
+    }
+}
+
+static int put_group(struct pd_partial_writer *writer, const struct pd_tib_record *group)
+{
+    uint32_t path;
+    int error = number_path(writer, group->path, &path);
+    if (error)
+        return error;
+    unsigned mask = differing(writer, group, path);
+    begin_item(writer, PD_PARTIAL_ITEM_GROUP);
+    put_number(writer, mask);
+    for (unsigned field = 0; field < PD_PARTIAL_FIELD_COUNT; field++)
+        if (mask >> field & 1)
+            put_field(writer, (enum pd_partial_field)field, group, path);
+    writer->last = *group;
+    writer->last_path = path;
+    return writer->error;
+}
+
+/* ---- the writer ---- */
+
+int pd_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *budget,
+                     struct pd_partial_writer **ret_writer)
+{
+    struct pd_partial_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return -ENOMEM;
+    writer->sink = sink;
+    writer->budget = budget;
+    put_bytes(writer, PD_PARTIAL_MAGIC, 4);
+    put_number(writer, PD_PARTIAL_VERSION);
+    *ret_writer = writer;
+    return 0;
+}
+
+int pd_partial_put_groups(struct pd_partial_writer *writer, const struct pd_tib_record *groups,
+                          size_t n)
+{
+    int error = writer->error;
+    for (size_t i = 0; i < n && !error; i++)
+        error = put_group(writer, &groups[i]);
+    return error;
+}
+
+int pd_partial_put_sums(struct pd_partial_writer *writer, const struct pd_query_sums *sums,
+                        size_t n)
+{
+    for (size_t i = 0; i < n && !writer->error; i++) {
+        begin_item(writer, PD_PARTIAL_ITEM_SUMS);
+        put_number(writer, sums[i].key);
+        put_number(writer, sums[i].bytes);
+        put_number(writer, sums[i].pkts);
+        put_number(writer, sums[i].groups);
+    }
+    return writer->error;
+}
+
+int pd_partial_put_missing(struct pd_partial_writer *writer, uint64_t host, const char *reason)
+{
+    size_t len = strnlen(reason, PD_PARTIAL_REASON_BYTES - 1);
+    begin_item(writer, PD_PARTIAL_ITEM_MISSING);
+    put_number(writer, host);
+    put_number(writer, len);
+    put_bytes(writer, reason, len);
+    return writer->error;
+}
+
+int pd_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_end *end)
+{
+    begin_item(writer, PD_PARTIAL_ITEM_END);
+    put_number(writer, end->complete);
+    put_number(writer, end->asked);
+    put_number(writer, end->answered);
+    flush(writer);
+    return writer->error;
+}
+
+void pd_partial_writer_free(struct pd_partial_writer *writer)
+{
+    if (!writer)
+        return;
+    free(writer->paths);
+    free(writer->slots);
+    free(writer);
+}
