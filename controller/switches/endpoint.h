@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The endpoint's insides: what its thread owns, and what it shares with the callers. */
+#ifndef PD_CONTROLLER_SWITCHES_ENDPOINT_H
+#define PD_CONTROLLER_SWITCHES_ENDPOINT_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "controller/switches/session.h"
+#include "http/listen.h"
+
+/* The thread owns the connections and never waits for anybody but epoll. Callers leave commands under the lock and wake it; it
+ * publishes what it knows of each switch under the same lock. No callback and no system call happens under the lock.
+ *
+ * Internal to controller/switches/. */
+
+#define PD_ENDPOINT_COMMAND_BYTES_MAX (4 << 20) /* that wait for the thread */
+#define PD_ENDPOINT_UNKNOWN_MAX       256       /* switches that were reported lately */
+#define PD_ENDPOINT_UNKNOWN_NS        (60 * UINT64_C(1000000000))
+
+enum pd_command_kind { PD_COMMAND_CHECK, PD_COMMAND_PACKET_OUT };
+
+struct pd_command {
+    STAILQ_ENTRY(pd_command) next;
+    enum pd_command_kind kind;
+    uint32_t sw;
+    uint32_t in_port, out_port;
+    size_t bytes;
+    uint8_t data[];
+};
+STAILQ_HEAD(pd_commands, pd_command);
+
+/* Where a connection is listed: before the handshake, while it waits for a check, or nowhere else than at its switch. */
+enum pd_connection_list { PD_LIST_NONE, PD_LIST_STRANGERS, PD_LIST_WAITING, PD_LIST_ENDED };
+
+struct pd_connection {
+    struct pd_of_session session;
+    struct pd_switches *owner;
+    TAILQ_ENTRY(pd_connection) link; /* of `list` */
+    enum pd_connection_list list;
+    int fd;
+    uint32_t sw; /* PD_NONE before the handshake */
+    bool checking;
+    bool wants_check; /* another one, behind that which runs */
+    bool writing;     /* epoll tells when it can be written */
+    char peer[64];
+};
+TAILQ_HEAD(pd_connections, pd_connection);
+
+struct pd_published {
+    struct pd_switch_status status;
+    char *changes; /* NULL: not checked */
+};
+
+struct pd_switches {
+    const struct pd_codec *codec;
+    struct pd_switches_settings settings; /* without zeros */
+    struct pd_listener listener;
+    int epoll, wake; /* file descriptors, -1 when not open */
+    pthread_t thread;
+    bool running; /* the thread was started */
+    atomic_bool stopping;
+    _Atomic uint64_t counters[PD_SWITCHES_COUNTER_COUNT];
+
+    /* The thread's own. */
+    struct pd_connection **by_switch;                /* index of the topology; NULL: away */
+    struct pd_connections strangers, waiting, ended; /* oldest first; ended: freed after the turn */
+    uint32_t strangers_len, checks_len;
+    bool deaf; /* no descriptors: nothing is accepted until the next tick */
+    struct {
+        uint64_t datapath_id, until_ns;
+    } unknown[PD_ENDPOINT_UNKNOWN_MAX];
+    unsigned unknown_next;
+
+    pthread_mutex_t lock; /* of all below */
+    struct pd_published *published;
+    struct pd_commands commands;
+    size_t commands_bytes;
+};
+
+/* loop.c */
+void *pd_endpoint_run(void *switches); /* until `stopping` */
+
+#endif

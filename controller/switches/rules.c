@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compares a switch's flows with the codec's rules and writes what makes them equal. */
+#include "controller/switches/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/switches/switches.h"
+
+enum verdict { MISSING, SAME, DIFFERING, BLOCKED, VERDICTS };
+
+struct rule {
+    struct pd_of_flow flow; /* into `room` */
+    uint8_t room[PD_OF_FLOW_ROOM];
+    const char *text; /* into `text` of the rules */
+    enum verdict verdict;
+};
+
+struct pd_of_rules {
+    char *text;          /* the codec's lines, each ended by 0 */
+    struct rule *rules;  /* in the order of the text */
+    struct rule **order; /* the same by pd_of_flow_compare */
+    size_t len;
+    uint32_t surplus;
+    uint64_t foreign;
+    struct of_buffer deletions; /* of surplus flows, xid 0 */
+};
+
+/* ---- what it should have */
+
+static int read_lines(struct pd_of_rules *rules, struct pd_error *error)
+{
+    char *line = rules->text;
+    for (size_t i = 0; i < rules->len; i++) {
+        struct rule *rule = &rules->rules[i];
+        char *end = strchr(line, '\n');
+        *end = '\0';
+        int failed = pd_of_flow_parse(line, rule->room, &rule->flow, error);
+        if (failed)
+            return failed;
+        rule->flow.cookie = PD_SWITCHES_COOKIE;
+        rule->text = line;
+        rules->order[i] = rule;
+        line = end + 1;
+    }
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct rule *const *x = a, *const *y = b;
+    return pd_of_flow_compare(&(*x)->flow, &(*y)->flow);
+}
+
+static int write_text(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
+                      char **ret_text)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return -ENOMEM;
+    int failed = pd_codec_openflow(codec, sw, depth, out);
+    if (fclose(out) && !failed)
+        failed = -ENOMEM;
+    if (failed)
+        free(text);
+    else
+        *ret_text = text;
+    return failed;
+}
+
+int pd_of_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
+                    struct pd_of_rules **ret_rules, struct pd_error *error)
+{
+    struct pd_of_rules *rules = calloc(1, sizeof *rules);
+    int failed = rules ? write_text(codec, sw, depth, &rules->text) : -ENOMEM;
+    if (failed)
+        goto out;
+    for (const char *at = rules->text; (at = strchr(at, '\n')); at++)
+        rules->len++;
+    rules->rules = calloc(rules->len + 1, sizeof *rules->rules);
+    rules->order = calloc(rules->len + 1, sizeof(struct rule *));
+    failed = rules->rules && rules->order ? read_lines(rules, error) : -ENOMEM;
+    if (failed)
+        goto out;
+    qsort(rules->order, rules->len, sizeof(struct rule *), compare);
+    *ret_rules = rules;
+    return 0;
+out:
+    pd_of_rules_free(rules);
+    return failed;
+}
+
+void pd_of_rules_free(struct pd_of_rules *rules)
+{
+    if (!rules)
+        return;
+    of_buffer_done(&rules->deletions);
+    free(rules->order);
+    free(rules->rules);
+    free(rules->text);
+    free(rules);
+}
+
+/* ---- what it has */
+
+void pd_of_rules_begin(struct pd_of_rules *rules)
+{
+    for (size_t i = 0; i < rules->len; i++)
+        rules->rules[i].verdict = MISSING;
+    rules->surplus = 0;
+    rules->foreign = 0;
+    of_buffer_done(&rules->deletions);
+}
+
+static struct rule *find(const struct pd_of_rules *rules, const struct pd_of_flow *flow)
+{
+    struct rule key = {.flow = *flow};
+    const struct rule *pointer = &key;
+    struct rule **found =
+        bsearch(&pointer, rules->order, rules->len, sizeof(struct rule *), compare);
+    return found ? *found : NULL;
+}
+
+int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow)
+{
+    bool ours = flow->cookie == PD_SWITCHES_COOKIE;
+    if (flow->table != PD_SWITCHES_TABLE)
+        return 0;
+    rules->foreign += !ours;
+    struct rule *rule = find(rules, flow);
+    if (rule && !flow->timed && pd_of_flow_does_same(flow, &rule->flow))
+        rule->verdict = SAME;
+    else if (rule)
+        rule->verdict = ours ? DIFFERING : BLOCKED;
+    else if (ours && rules->surplus < UINT32_MAX) {
+        rules->surplus++;
+        if (rules->deletions.bytes < PD_OF_SURPLUS_BYTES_MAX)
+            pd_of_flow_write(flow, OF_DELETE_STRICT, 0, &rules->deletions);
+    }
+    return rules->deletions.error;
+}
+
+/* ---- what to do */
+
+uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
+                           struct pd_of_differences *ret_differences)
+{
+    uint32_t verdicts[VERDICTS] = {0};
+    for (size_t i = 0; i < rules->len; i++)
+        verdicts[rules->rules[i].verdict]++;
+    *ret_differences = (struct pd_of_differences){
+        .rules = (uint32_t)rules->len,
+        .missing = verdicts[MISSING],
+        .differing = verdicts[DIFFERING],
+        .surplus = rules->surplus,
+        .blocked = verdicts[BLOCKED],
+        .foreign = rules->foreign,
+    };
+    return verdicts[MISSING] + verdicts[DIFFERING] + rules->surplus;
+}
+
+void pd_of_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer)
+{
+    for (size_t i = 0; i < rules->len; i++)
+        if (rules->rules[i].verdict == MISSING || rules->rules[i].verdict == DIFFERING)
+            pd_of_flow_write(&rules->rules[i].flow, OF_ADD, xid, buffer);
+    of_write_bytes(buffer, rules->deletions.data, rules->deletions.bytes);
+}
+
+/* The deletions are whole messages of ours: their match lies at a fixed place. */
+static void print_deletions(const struct of_buffer *deletions, FILE *out)
+{
+    enum { TABLE = 24, PRIORITY = 30, MATCH = 48 };
+    for (size_t at = 0; at < deletions->bytes;) {
+        uint8_t *message = deletions->data + at;
+        struct pd_of_flow flow = {
+            .table = message[TABLE],
+            .priority = (uint16_t)of_number(message + PRIORITY, 2),
+            .match = message + MATCH + 4,
+            .match_bytes = (uint16_t)(of_number(message + MATCH + 2, 2) - 4),
+        };
+        fputs("delete ", out);
+        pd_of_flow_print(&flow, out);
+        fputc('\n', out);
+        at += of_number(message + 2, 2);
+    }
+}
+
+int pd_of_rules_changes(const struct pd_of_rules *rules, char **ret_text)
+{
+    static const char *const words[VERDICTS] = {"add", NULL, "replace", "blocked"};
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return -ENOMEM;
+    for (size_t i = 0; i < rules->len; i++)
+        if (words[rules->rules[i].verdict])
+            fprintf(out, "%s %s\n", words[rules->rules[i].verdict], rules->rules[i].text);
+    print_deletions(&rules->deletions, out);
+    bool failed = ferror(out);
+    if (fclose(out) || failed) {
+        free(text);
+        return -ENOMEM;
+    }
+    *ret_text = text;
+    return 0;
+}
