@@ -10,8 +10,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "groups.h"
-#include "records.h"
+#include "conformance.h"
 #include "store_files.h"
 
 /* A place for one empty store, made for each test and taken away after it. */
@@ -51,19 +50,24 @@ static const struct location locations[] = {
 };
 static const struct location *backend;
 
-static size_t few(size_t records)
+size_t few(size_t records)
 {
     return records < backend->most_records ? records : backend->most_records;
 }
 
-static unsigned questions(unsigned n)
+unsigned questions(unsigned n)
 {
     return n < backend->most_questions ? n : backend->most_questions;
 }
 
 static char place[256];
-static struct pool pool;
-static struct random rnd;
+struct pool pool;
+struct random rnd;
+
+bool on_server(void)
+{
+    return backend->server;
+}
 
 static int setup(void **state)
 {
@@ -79,7 +83,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct pd_tib *open_tib(enum pd_tib_mode mode, const struct pd_tib_config *config)
+struct pd_tib *open_tib(enum pd_tib_mode mode, const struct pd_tib_config *config)
 {
     struct pd_tib *tib = NULL;
     struct pd_error error = {0};
@@ -91,8 +95,7 @@ static struct pd_tib *open_tib(enum pd_tib_mode mode, const struct pd_tib_config
     return tib;
 }
 
-/* n random records into the store and the oracle. */
-static void append(struct pd_tib *tib, struct list *oracle, size_t n)
+void append(struct pd_tib *tib, struct list *oracle, size_t n)
 {
     while (n) {
         struct pd_tib_record batch[7];
@@ -360,7 +363,7 @@ static void test_since(void **state)
     list_clear(&oracle);
 }
 
-static char *token_of(struct pd_tib *tib)
+char *token_of(struct pd_tib *tib)
 {
     struct pd_tib_snapshot *snapshot;
     char *token = NULL;
@@ -475,7 +478,7 @@ static void test_snapshot_isolation(void **state)
     list_clear(&oracle);
 }
 
-static int stop_at_once(void *context, const struct pd_tib_record *records, size_t n)
+int stop_at_once(void *context, const struct pd_tib_record *records, size_t n)
 {
     (void)records;
     *(size_t *)context += n;
@@ -512,103 +515,6 @@ static void test_visitor(void **state)
     assert_int_equal(pd_tib_scan(snapshot, &all, stop_at_once, &visited), 42);
     assert_true(visited > 0 && visited < oracle.len);
     assert_int_equal(pd_tib_scan(snapshot, &all, same_pointers, seen), 0);
-    pd_tib_release(snapshot);
-    pd_tib_close(tib);
-    list_clear(&oracle);
-}
-
-/* ---- groups ---- */
-
-/* Live records: some of flows and paths that are stored as well, at other addresses; none of them stored. */
-static void make_live(struct list *live, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct pd_tib_record record = pool_record(&pool, &rnd);
-        list_add(live, &record);
-    }
-}
-
-/* Random groupings of random selections, with live records and without, all of the store or what came since a token. */
-static void assert_groups(struct pd_tib *tib, const struct list *oracle, size_t since_first,
-                          const char *since, unsigned n)
-{
-    struct list later = {.records = since_first ? oracle->records + since_first : oracle->records,
-                         .len = oracle->len - since_first};
-    struct pd_tib_snapshot *snapshot;
-    struct pd_path path;
-    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
-    for (unsigned i = 0; i < questions(n); i++) {
-        struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
-        struct list live = {0};
-        make_live(&live, random_below(&rnd, 2) ? random_below(&rnd, 300) : 0);
-        struct pd_tib_grouping grouping = random_grouping(&rnd, &live);
-        if (random_below(&rnd, 4))
-            filter = pool_filter(&pool, &rnd, &path);
-        filter.since = random_below(&rnd, 3) ? NULL : since;
-        groups_assert(random_below(&rnd, 16) ? snapshot : NULL, filter.since ? &later : oracle,
-                      &filter, &grouping);
-        list_clear(&live);
-    }
-    assert_int_equal(pd_tib_snapshot_damaged(snapshot), 0);
-    pd_tib_release(snapshot);
-}
-
-static void test_groups(void **state)
-{
-    (void)state;
-    struct list oracle = {0};
-    struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
-    char *since = token_of(tib);
-    size_t since_first = 0;
-    assert_groups(tib, &oracle, 0, since, 20);
-    for (unsigned round = 0; round < 8; round++) {
-        append(tib, &oracle, random_below(&rnd, 2) ? random_below(&rnd, 5) : few(2000));
-        assert_int_equal(pd_tib_commit(tib), 0);
-        assert_groups(tib, &oracle, since_first, since, 40);
-        if (round == 4) {
-            free(since);
-            since = token_of(tib);
-            since_first = oracle.len;
-        }
-    }
-    append(tib, &oracle, few(70000)); /* segments */
-    assert_int_equal(pd_tib_commit(tib), 0);
-    assert_groups(tib, &oracle, since_first, since, 6);
-    pd_tib_close(tib);
-    free(since);
-    list_clear(&oracle);
-}
-
-static int never(void *context, const struct pd_tib_record *groups, size_t n)
-{
-    (void)context;
-    (void)groups;
-    fail_msg("%zu groups of a grouping that failed", n);
-    return 0;
-}
-
-/* Memory that does for the answer's groups is enough where the others need not be kept; else the limit is told before any group. */
-static void test_group_limits(void **state)
-{
-    (void)state;
-    struct list oracle = {0};
-    struct pd_tib_filter all = PD_TIB_FILTER_ALL;
-    struct pd_tib_snapshot *snapshot;
-    struct pd_tib_grouping grouping = {
-        .by = PD_TIB_BY_RECORD, .order = PD_TIB_ORDER_BYTES, .memory_bytes = 1 << 20};
-    size_t visited = 0;
-    struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
-    append(tib, &oracle, backend->server ? 13000 : 30000);
-    assert_int_equal(pd_tib_commit(tib), 0);
-    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
-    assert_int_equal(pd_tib_group(snapshot, &all, &grouping, never, NULL), -PD_E_TOO_LARGE);
-    grouping.top_len = 1000;
-    groups_assert(snapshot, &oracle, &all, &grouping);
-    assert_int_equal(pd_tib_group(snapshot, &all, &grouping, stop_at_once, &visited), 42);
-    assert_in_range(visited, 1, 1000);
-    grouping.by = PD_TIB_BY_FLOW_PATH; /* nearly 200 * 64 groups */
-    grouping.memory_bytes = 100 * 1024;
-    assert_int_equal(pd_tib_group(snapshot, &all, &grouping, never, NULL), -PD_E_TOO_LARGE);
     pd_tib_release(snapshot);
     pd_tib_close(tib);
     list_clear(&oracle);
