@@ -26,7 +26,8 @@ struct item {
 
 enum { FAMILY, SRC_UPPER, SRC_LOW, DST_UPPER, DST_LOW, PORTS, PROTOCOL, FIELDS };
 
-static uint64_t field_of(const struct pd_flow_id *flow, unsigned field)
+static inline __attribute__((always_inline)) uint64_t field_of(const struct pd_flow_id *flow,
+                                                               unsigned field)
 {
     uint64_t half;
     switch (field) {
@@ -40,47 +41,73 @@ static uint64_t field_of(const struct pd_flow_id *flow, unsigned field)
     }
 }
 
-/* Appends a field to the numbers; *bits_left of them are free. */
-static void append_field(const struct pd_tib_record *groups, struct item *items, size_t len,
-                         unsigned field, unsigned *bits_left)
+/* What the values of a field have in common, and how they are packed: bits low … low + bits - 1 of the value less `base`. */
+struct span {
+    uint64_t min, max, any, all;
+    unsigned low, bits, drop;
+};
+
+static void span_add(struct span *span, uint64_t value)
 {
-    uint64_t min = UINT64_MAX, max = 0, any = 0, all = UINT64_MAX;
-    for (size_t i = 0; i < len; i++) {
-        uint64_t value = field_of(&groups[i].flow, field);
-        min = value < min ? value : min;
-        max = value > max ? value : max;
-        any |= value;
-        all &= value;
+    span->min = value < span->min ? value : span->min;
+    span->max = value > span->max ? value : span->max;
+    span->any |= value;
+    span->all &= value;
+}
+
+/* Gives each field its bits, the first ones first. Returns how many are used. */
+static unsigned spans_pack(struct span *spans)
+{
+    unsigned left = 64;
+    for (struct span *span = spans; span < spans + FIELDS; span++) {
+        uint64_t differs = span->any & ~span->all; /* bits in which two values differ */
+        if (!differs)
+            continue;
+        span->low = (unsigned)__builtin_ctzll(differs);
+        unsigned bits =
+            64 - (unsigned)__builtin_clzll((span->max >> span->low) - (span->min >> span->low));
+        span->bits = bits < left ? bits : left;
+        span->drop = bits - span->bits;
+        left -= span->bits;
     }
-    uint64_t differs = any & ~all; /* bits in which two values differ */
-    if (!differs || !*bits_left)
-        return;
-    unsigned low = (unsigned)__builtin_ctzll(differs);
-    uint64_t base = min >> low;
-    unsigned bits = 64 - (unsigned)__builtin_clzll((max >> low) - base);
-    unsigned drop = bits > *bits_left ? bits - *bits_left : 0;
-    for (size_t i = 0; i < len; i++) {
-        uint64_t value = (field_of(&groups[i].flow, field) >> low) - base;
-        unsigned kept = bits - drop;
-        items[i].number = (kept < 64 ? items[i].number << kept : 0) | value >> drop;
+    return 64 - left;
+}
+
+static uint64_t number_of(const struct pd_flow_id *flow, const struct span *spans)
+{
+    uint64_t number = 0;
+    for (unsigned field = 0; field < FIELDS; field++) {
+        const struct span *span = &spans[field];
+        if (!span->bits)
+            continue;
+        uint64_t value = (field_of(flow, field) >> span->low) - (span->min >> span->low);
+        number = (span->bits < 64 ? number << span->bits : 0) | value >> span->drop;
     }
-    *bits_left = drop ? 0 : *bits_left - bits;
+    return number;
+}
+
+static unsigned key_numbers(const struct pd_tib_record *groups, struct item *items, size_t len)
+{
+    struct span spans[FIELDS];
+    for (unsigned field = 0; field < FIELDS; field++)
+        spans[field] = (struct span){.min = UINT64_MAX, .all = UINT64_MAX};
+    for (size_t i = 0; i < len; i++)
+        for (unsigned field = 0; field < FIELDS; field++)
+            span_add(&spans[field], field_of(&groups[i].flow, field));
+    unsigned bits = spans_pack(spans);
+    for (size_t i = 0; i < len; i++)
+        items[i] = (struct item){number_of(&groups[i].flow, spans), (uint32_t)i};
+    return bits;
 }
 
 /* Ascending numbers are the order asked for, as far as they tell. Returns how many bits they have. */
 static unsigned numbers(const struct pd_tib_record *groups, struct item *items, size_t len,
                         enum pd_tib_order order)
 {
-    unsigned bits_left = 64;
+    if (order == PD_TIB_ORDER_KEY)
+        return key_numbers(groups, items, len);
     for (size_t i = 0; i < len; i++)
-        items[i] = (struct item){0, (uint32_t)i};
-    if (order == PD_TIB_ORDER_KEY) {
-        for (unsigned field = 0; field < FIELDS; field++)
-            append_field(groups, items, len, field, &bits_left);
-        return 64 - bits_left;
-    }
-    for (size_t i = 0; i < len; i++)
-        items[i].number = PD_TIB_SUM_MAX - pd_group_value(order, &groups[i]);
+        items[i] = (struct item){PD_TIB_SUM_MAX - pd_group_value(order, &groups[i]), (uint32_t)i};
     return 53;
 }
 

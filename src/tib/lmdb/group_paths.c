@@ -20,6 +20,7 @@ struct paths {
     struct sums *sums;
     struct pd_rows rows;
     uint64_t ids[PD_BLOCK_ROWS], bytes[PD_BLOCK_ROWS], pkts[PD_BLOCK_ROWS];
+    uint32_t of_row[PD_BLOCK_ROWS]; /* path IDs of a block */
     uint64_t stime_us[PD_BLOCK_ROWS], etime_us[PD_BLOCK_ROWS];
 };
 
@@ -63,39 +64,24 @@ static void chunk_by_runs(struct paths *paths)
 
 /* ---- row by row ---- */
 
-/* Path IDs of a block's rows; blocks come in order. */
-static void block_ids(struct pd_rows *rows, const struct pd_block *block, uint64_t *ret_ids)
-{
-    const struct pd_column *last = &rows->chunk->columns[PD_COLUMN_RUN_LAST];
-    const struct pd_column *ids = &rows->chunk->columns[PD_COLUMN_RUN_PATH];
-    for (uint32_t i = 0; i < block->len;) {
-        uint32_t row = block->rows ? block->rows[i] : block->first + i;
-        while (pd_column_get(last, rows->run) < row)
-            rows->run++;
-        uint64_t end = pd_column_get(last, rows->run) + 1, id = pd_column_get(ids, rows->run);
-        while (i < block->len && (block->rows ? block->rows[i] : block->first + i) < end)
-            ret_ids[i++] = id;
-    }
-}
-
 static void add_block(struct paths *paths, const struct pd_block *block)
 {
     struct pd_rows *rows = &paths->rows;
-    block_ids(rows, block, paths->ids);
+    pd_rows_path_ids(rows, block, paths->of_row);
     pd_rows_column(rows, block, PD_COLUMN_BYTES, paths->bytes);
     pd_rows_column(rows, block, PD_COLUMN_PKTS, paths->pkts);
     if (!paths->group->grouping->without_times) {
         pd_rows_column(rows, block, PD_COLUMN_STIME, paths->stime_us);
         pd_rows_column(rows, block, PD_COLUMN_DURATION, paths->etime_us);
         for (uint32_t i = 0; i < block->len; i++) {
-            struct sums *sums = &paths->sums[paths->ids[i]];
+            struct sums *sums = &paths->sums[paths->of_row[i]];
             add_times(sums, paths->stime_us[i], paths->stime_us[i] + paths->etime_us[i]);
             add(sums, paths->bytes[i], paths->pkts[i]);
         }
         return;
     }
     for (uint32_t i = 0; i < block->len; i++)
-        add(&paths->sums[paths->ids[i]], paths->bytes[i], paths->pkts[i]);
+        add(&paths->sums[paths->of_row[i]], paths->bytes[i], paths->pkts[i]);
 }
 
 static void add_chunk(struct paths *paths, size_t i)

@@ -185,10 +185,10 @@ static void clear(struct pd_tally *table)
 
 struct passes {
     struct pd_group *group;
-    struct pd_rows rows;
     struct pd_tally table;
     unsigned parts;
     bool may_halve;
+    struct pd_rows rows;
     struct pd_tib_record records[PD_BLOCK_ROWS];
 };
 
@@ -317,9 +317,12 @@ static int group_by_table(struct passes *passes)
 
 int pd_group_by_table(struct pd_group *group)
 {
-    struct passes *passes = calloc(1, sizeof *passes);
+    struct passes *passes = malloc(sizeof *passes);
     if (!passes)
         return -ENOMEM;
+    memset(passes, 0, offsetof(struct passes, rows.found));
+    if (group->grouping->without_times) /* then they stay as they are */
+        memset(passes->records, 0, sizeof passes->records);
     passes->group = group;
     passes->parts = pd_tally_parts(group->grouping, &passes->rows.columns);
     pd_tally_init(&passes->table, group->grouping->by, &group->budget);

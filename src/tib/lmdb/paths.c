@@ -31,8 +31,9 @@ void pd_paths_free(struct pd_paths *paths)
     for (size_t i = 0; i < PD_PATHS_BLOCKS; i++)
         free(paths->blocks[i]);
     free(paths->slots);
+    for (uint32_t i = 0; i < paths->links.heads_len; i++)
+        free(paths->links.heads[i].paths);
     free(paths->links.heads);
-    free(paths->links.postings);
     pthread_mutex_destroy(&paths->lock);
     free(paths);
 }
@@ -183,15 +184,13 @@ int pd_paths_intern(struct pd_paths *paths, const struct pd_path *path, uint32_t
 
 /* ---- links ---- */
 
-static uint32_t *head_of(const struct pd_link_index *links, uint32_t from, uint32_t to)
+/* The link's head, or the free one where it would go. */
+static struct pd_link_head *head_of(const struct pd_link_index *links, uint32_t from, uint32_t to)
 {
     for (uint64_t at = pd_hash_mix((uint64_t)from << 32 | to);; at++) {
         struct pd_link_head *head = &links->heads[at & (links->heads_len - 1)];
-        if (!head->posting || (head->from == from && head->to == to)) {
-            head->from = from;
-            head->to = to;
-            return &head->posting;
-        }
+        if (!head->paths || (head->from == from && head->to == to))
+            return head;
     }
 }
 
@@ -204,8 +203,8 @@ static int heads_grow(struct pd_link_index *links)
         return -ENOMEM;
     for (uint32_t i = 0; i < links->heads_len; i++) {
         const struct pd_link_head *head = &links->heads[i];
-        if (head->posting)
-            *head_of(&grown, head->from, head->to) = head->posting;
+        if (head->paths)
+            *head_of(&grown, head->from, head->to) = *head;
     }
     free(links->heads);
     links->heads = grown.heads;
@@ -213,30 +212,34 @@ static int heads_grow(struct pd_link_index *links)
     return 0;
 }
 
-static int postings_reserve(struct pd_link_index *links)
+static int head_reserve(struct pd_link_head *head)
 {
-    if (links->postings_len + PD_PATH_MAX < links->postings_room)
+    if (head->len < head->room)
         return 0;
-    uint32_t room = links->postings_room ? 2 * links->postings_room : 1024;
-    struct pd_link_posting *grown = realloc(links->postings, room * sizeof *grown);
+    uint32_t room = head->room ? 2 * head->room : 4;
+    uint32_t *grown = realloc(head->paths, room * sizeof *grown);
     if (!grown)
         return -ENOMEM;
-    links->postings = grown;
-    links->postings_room = room;
+    head->paths = grown;
+    head->room = room;
     return 0;
 }
 
 static int index_path(struct pd_link_index *links, const struct pd_path *path, uint32_t id)
 {
-    if (postings_reserve(links))
-        return -ENOMEM;
     for (unsigned i = 1; i < path->len; i++) {
         if (2 * (links->heads_used + 1) > links->heads_len && heads_grow(links))
             return -ENOMEM;
-        uint32_t *head = head_of(links, path->switches[i - 1], path->switches[i]);
-        links->heads_used += !*head;
-        links->postings[links->postings_len++] = (struct pd_link_posting){id, *head};
-        *head = links->postings_len; /* index + 1; 0 ends a list */
+        struct pd_link_head *head = head_of(links, path->switches[i - 1], path->switches[i]);
+        if (head->len && head->paths[head->len - 1] == id)
+            continue; /* twice on this path, or indexed before memory ran out */
+        bool first = !head->paths;
+        if (head_reserve(head))
+            return -ENOMEM;
+        links->heads_used += first;
+        head->from = path->switches[i - 1];
+        head->to = path->switches[i];
+        head->paths[head->len++] = id;
     }
     return 0;
 }
@@ -266,14 +269,11 @@ int pd_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t 
     }
     pthread_mutex_lock(&paths->lock);
     int err = index_all(paths);
-    for (uint32_t at = !err && paths->links.heads_len ? *head_of(&paths->links, link.from, link.to)
-                                                      : 0;
-         at;) {
-        const struct pd_link_posting *posting = &paths->links.postings[at - 1];
-        if (posting->path < len)
-            bits[posting->path / 64] |= UINT64_C(1) << posting->path % 64;
-        at = posting->next;
-    }
+    const struct pd_link_head *head =
+        !err && paths->links.heads_len ? head_of(&paths->links, link.from, link.to) : NULL;
+    for (uint32_t i = 0; head && i < head->len; i++)
+        if (head->paths[i] < len)
+            bits[head->paths[i] / 64] |= UINT64_C(1) << head->paths[i] % 64;
     pthread_mutex_unlock(&paths->lock);
     return err;
 }

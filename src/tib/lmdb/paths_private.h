@@ -12,20 +12,16 @@
 #define PD_PATHS_BLOCKS (PD_PATHS_MAX / PD_PATHS_BLOCK)
 #define PD_PATH_DAMAGED UINT8_MAX /* tags_len of an ID whose path is not known */
 
+/* Paths that have a link; side by side, since a query reads all of them. */
 struct pd_link_head {
     uint32_t from, to;
-    uint32_t posting; /* index + 1 of the list's first; 0: free */
+    uint32_t *paths; /* NULL: a free head */
+    uint32_t len, room;
 };
-struct pd_link_posting {
-    uint32_t path;
-    uint32_t next; /* index + 1; 0 ends the list */
-};
-/* Hash from links to lists of the paths that have them. */
+/* Hash from links to their paths. */
 struct pd_link_index {
     struct pd_link_head *heads;
     uint32_t heads_len, heads_used;
-    struct pd_link_posting *postings;
-    uint32_t postings_len, postings_room;
     uint32_t paths_len; /* paths below this ID are in the index */
 };
 

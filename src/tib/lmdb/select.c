@@ -382,24 +382,33 @@ bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
 
 /* ---- decoding ---- */
 
-void pd_rows_paths(struct pd_rows *rows, const struct pd_block *block,
-                   const struct pd_path **ret_paths)
+/* Index of the first run from rows->run on that ends behind a row: in steps that double, then halve. */
+static void run_seek(struct pd_rows *rows, size_t row)
 {
-    const struct pd_paths *paths = rows->select->snapshot->store->paths;
+    size_t runs = rows->chunk->columns[PD_COLUMN_RUN_LAST].len, step = 1;
+    while (rows->run + step < runs && run_end(rows, rows->run + step - 1) <= row) {
+        rows->run += step;
+        step *= 2;
+    }
+    for (; step; step /= 2)
+        if (rows->run + step <= runs && run_end(rows, rows->run + step - 1) <= row)
+            rows->run += step;
+}
+
+void pd_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids)
+{
     const struct pd_column *path_ids = &rows->chunk->columns[PD_COLUMN_RUN_PATH];
     for (uint32_t i = 0; i < block->len;) {
         uint32_t row = block->rows ? block->rows[i] : block->first + i;
-        size_t end;
-        while ((end = run_end(rows, rows->run)) <= row)
-            rows->run++;
-        const struct pd_path *path =
-            pd_paths_get(paths, (uint32_t)pd_column_get(path_ids, rows->run));
+        run_seek(rows, row);
+        size_t end = run_end(rows, rows->run);
+        uint32_t id = (uint32_t)pd_column_get(path_ids, rows->run);
         if (block->rows)
             while (i < block->len && block->rows[i] < end)
-                ret_paths[i++] = path;
+                ret_ids[i++] = id;
         else
             while (i < block->len && block->first + i < end)
-                ret_paths[i++] = path;
+                ret_ids[i++] = id;
     }
 }
 
@@ -481,9 +490,12 @@ void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigne
         families(rows, block, ret_records);
     }
     if (parts & PD_PART_PATH) {
-        pd_rows_paths(rows, block, rows->path);
+        const struct pd_paths *paths = rows->select->snapshot->store->paths;
+        pd_rows_path_ids(rows, block, rows->ids);
         for (uint32_t i = 0; i < block->len; i++)
-            ret_records[i].path = rows->path[i];
+            ret_records[i].path = i && rows->ids[i] == rows->ids[i - 1]
+                                      ? ret_records[i - 1].path
+                                      : pd_paths_get(paths, rows->ids[i]);
     }
     if (parts & PD_PART_TIMES) {
         FIELD(PD_COLUMN_STIME, stime_us, uint64_t);

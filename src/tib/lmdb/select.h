@@ -65,10 +65,10 @@ struct pd_rows {
     bool check_etime;
     size_t next_run;  /* to look for wanted runs from */
     size_t next, end; /* rows of the wanted runs at hand */
-    size_t run;       /* that pd_rows_paths has come to */
+    size_t run;       /* that pd_rows_path_ids has come to */
     uint32_t found[PD_BLOCK_ROWS];
     uint64_t values[PD_BLOCK_ROWS]; /* scratch of pd_rows_records */
-    const struct pd_path *path[PD_BLOCK_ROWS];
+    uint32_t ids[PD_BLOCK_ROWS];
 };
 
 void pd_rows_done(struct pd_rows *rows);
@@ -103,9 +103,8 @@ static inline void pd_rows_column(const struct pd_rows *rows, const struct pd_bl
         rows->select->kernels->load(column, block->first, block->len, ret_values);
 }
 
-/* Paths of a block's rows; blocks have to come in order. */
-void pd_rows_paths(struct pd_rows *rows, const struct pd_block *block,
-                   const struct pd_path **ret_paths);
+/* Path IDs of a block's rows; blocks of a chunk have to come in order. */
+void pd_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids);
 
 /* A block's rows as records, or those fields of them that `parts` names (others are not touched). */
 enum pd_rows_part {

@@ -40,13 +40,21 @@ extern const char *const question_names[QUESTIONS];
 /* The data as they are loaded, and what is asked of them. */
 struct data {
     uint64_t records;
-    int only; /* ask this question only; -1: all */
+    int only;                             /* ask this question only; -1: all */
     uint64_t span_us;                     /* from the first record's start to the last one's */
     struct pd_flow_id flows[FLOWS_ASKED]; /* of records from all over */
     struct pd_paths *paths;               /* numbers of paths, for the other databases */
 };
 
 void die(const char *what);
+
+/* An IPv4 address as a number: the data set has no others. */
+static inline uint32_t addr_number(const struct pd_addr *addr)
+{
+    const uint8_t *b = addr->bytes;
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
 double now_ms(void);
 
 /* GB/s that one core reads from memory, the best of some runs. */

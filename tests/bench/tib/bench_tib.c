@@ -361,8 +361,8 @@ static void pack_all(const char *directory, const struct data *data)
     pd_tib_close(tib);
     printf("{\"records\":%" PRIu64 ",\"cold\":true,\"seconds\":%.1f,\"bytes_per_record\":%.2f,"
            "\"bytes_used_per_record\":%.2f}\n",
-           data->records, seconds, (double)disk_bytes(directory) / (double)data->records,
-           (double)stat.bytes_used / (double)data->records);
+           data->records, seconds, (double)disk_bytes(directory) / (double)stat.records,
+           (double)stat.bytes_used / (double)stat.records);
 }
 
 static void wipe(const char *directory)
