@@ -78,9 +78,18 @@ class Switch:
         """how often something was counted since the start"""
         return sum(int(line.split()[-1]) for line in self.appctl("coverage/show").splitlines() if line.split()[:1] == [name])
 
+    def figures(self):
+        """{text: number} of trajectory/show, summed over all threads"""
+        found = {}
+        for line in self.appctl("trajectory/show").splitlines():
+            text, _, rest = line.strip().rpartition(": ")
+            if line.startswith("  "):
+                found[text] = found.get(text, 0) + int(rest.split()[0])
+        return found
+
     def show(self, text):
-        """sum of a figure of trajectory/show over all threads; `text` is the beginning of its line"""
-        return sum(int(line.split(": ")[-1].split()[0]) for line in self.appctl("trajectory/show").splitlines() if line.strip().startswith(text))
+        """the figure whose text begins so"""
+        return sum(number for name, number in self.figures().items() if name.startswith(text))
 
     def stop(self):
         for process in (self.daemon, self.database):

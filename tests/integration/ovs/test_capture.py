@@ -15,7 +15,8 @@ SEED = int(os.environ.get("PD_SEED") or time.time_ns() % 1_000_000)
 FLOWS, FRAMES = 400, 6000
 UNKNOWN_TAG = 4000
 FIGURES = {                                     # text in trajectory/show: metric of the agent, besides those that say so themselves
-    "live records": "trajectory_live_records", "ring": "intake_ring_events", "ring full": "intake_ring_full_total", "new flows not announced": "intake_ring_unheard_total",
+    "live records": "trajectory_live_records", "frames": "intake_frames_total", "frame bytes": "intake_frame_bytes_total",
+    "ring": "intake_ring_events", "ring full": "intake_ring_full_total", "new flows not announced": "intake_ring_unheard_total",
 }
 
 
@@ -129,7 +130,7 @@ class TestCapture(SwitchTest):
 
     def test_figures(self):
         """trajectory/show, coverage/show and the agent's metrics give the same figures; trajectory/dump shows the records"""
-        self.start_switch()
+        self.start_switch(**{"trajectory-idle-ms": 60000})      # nothing moves while one after the other is asked
         agent = self.agent()
         pcap = self.make_capture("a.pcap", self.marks(self.topology, (*PATHS, DETOUR)))
         self.switch.replay(pcap)
@@ -141,21 +142,24 @@ class TestCapture(SwitchTest):
 
     def differences(self, agent):
         """(text of the switch, its figure, that of the agent) where they are not the same"""
-        values, helps = metrics(agent)
+        figures, (values, helps) = self.switch.figures(), metrics(agent)
         pairs = {helps[f"trajectory_{name}_total"]: values[f"trajectory_{name}_total"] for name in agent.status()["trajectory"] if name != "live_records"}
         pairs |= {f"frames {name}": values[f'intake_verdicts_total{{verdict="{name}"}}'] for name in agent.status()["intake"]["verdicts"]}
         pairs |= {text: values[name] for text, name in FIGURES.items()}
-        shown = [(text, self.switch.show(text + ":"), value) for text, value in pairs.items()]
+        shown = [(text, figures.get(text), value) for text, value in pairs.items()]
         shown.append(("trajectory_packets", self.switch.coverage("trajectory_packets"), pairs["frames ok"]))
-        shown.append(("trajectory_not_counted", self.switch.coverage("trajectory_not_counted"), values["intake_frames_total"] - pairs["frames ok"]))
+        shown.append(("trajectory_not_counted", self.switch.coverage("trajectory_not_counted"), pairs["frames"] - pairs["frames ok"]))
         return [row for row in shown if row[1] != row[2]]
 
     def check_dump(self):
-        lines = self.switch.appctl("trajectory/dump").splitlines()
-        self.assertEqual(len(lines), self.switch.show("live records"))
+        self.switch.until(lambda: len(self.dump()) == self.switch.figures()["live records"])      # those with FIN may still go
+        lines = self.dump()
         chosen = [line for line in lines if "sport=1007," in line]
-        self.assertEqual(self.switch.appctl("trajectory/dump", "sport=1007,").splitlines(), chosen)
-        self.assertEqual(self.switch.appctl("trajectory/dump", "no such record"), "")
+        self.assertEqual(self.dump("sport=1007,"), chosen)
+        self.assertEqual(self.dump("no such record"), [])
+
+    def dump(self, *choice):
+        return self.switch.appctl("trajectory/dump", *choice).splitlines()
 
 
 if __name__ == "__main__":
