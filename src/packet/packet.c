@@ -42,6 +42,7 @@ struct cursor {
     size_t at;
     size_t captured;   /* bytes that are there */
     size_t packet_end; /* of the IP packet as its header says; SIZE_MAX before that is known */
+    size_t limit;      /* the smaller one of the two */
 };
 
 /* What was read so far. Apart from the caller's packet, which is filled at the end: to copy a packet
@@ -61,15 +62,18 @@ static inline enum pd_packet_verdict take(struct cursor *cursor, size_t bytes,
                                           const uint8_t **ret_bytes)
 {
     size_t end = cursor->at + bytes;
-    if (end > cursor->packet_end) {
-        return PD_PACKET_BAD_TOTAL_LEN;
-    }
-    if (end > cursor->captured) {
-        return PD_PACKET_TRUNCATED;
+    if (__builtin_expect(end > cursor->limit, 0)) {
+        return end > cursor->packet_end ? PD_PACKET_BAD_TOTAL_LEN : PD_PACKET_TRUNCATED;
     }
     *ret_bytes = cursor->bytes + cursor->at;
     cursor->at = end;
     return PD_PACKET_OK;
+}
+
+static inline void set_packet_end(struct cursor *cursor, size_t packet_end)
+{
+    cursor->packet_end = packet_end;
+    cursor->limit = packet_end < cursor->captured ? packet_end : cursor->captured;
 }
 
 static inline uint16_t be16(const uint8_t *bytes)
@@ -155,7 +159,7 @@ static inline enum pd_packet_verdict read_ipv4(struct cursor *cursor, size_t wir
     if (total_bytes < header_bytes || total_bytes > wire - headers->ip_offset) {
         return PD_PACKET_BAD_TOTAL_LEN;
     }
-    cursor->packet_end = headers->ip_offset + total_bytes;
+    set_packet_end(cursor, headers->ip_offset + total_bytes);
     const uint8_t *options;
     verdict = take(cursor, header_bytes - IPV4_BYTES, &options);
     if (verdict) {
@@ -270,7 +274,7 @@ static enum pd_packet_verdict read_ipv6(struct cursor *cursor, size_t wire, stru
     if (payload_bytes > wire - cursor->at || payload_bytes > UINT32_MAX - IPV6_BYTES) {
         return PD_PACKET_BAD_TOTAL_LEN;
     }
-    cursor->packet_end = cursor->at + payload_bytes;
+    set_packet_end(cursor, cursor->at + payload_bytes);
     headers->ip_bytes = IPV6_BYTES + payload_bytes;
     headers->dscp = (uint8_t)(be16(ip) >> 6 & 0x3f);
     headers->ip_version = 6;
@@ -309,7 +313,7 @@ static inline void fill(const struct headers *headers, struct pd_packet *ret_pac
 enum pd_packet_verdict pd_packet_parse(const uint8_t *frame, size_t captured, size_t wire,
                                        struct pd_packet *ret_packet)
 {
-    struct cursor cursor = {frame, 0, captured, SIZE_MAX};
+    struct cursor cursor = {frame, 0, captured, SIZE_MAX, captured};
     struct headers headers;
     uint16_t ethertype;
     enum pd_packet_verdict verdict = read_ethernet(&cursor, &headers, &ethertype);

@@ -22,7 +22,8 @@ static uint16_t renumber(uint16_t port, uint16_t queue, struct rte_mbuf *packets
 {
     (void)port, (void)queue, (void)max;
     for (uint16_t i = 0; i < n; i++) {
-        uint8_t *udp = rte_pktmbuf_mtod(packets[i], uint8_t *) + MACS + (uintptr_t)tags * TAG + 2 + IPV4;
+        uint8_t *udp =
+            rte_pktmbuf_mtod(packets[i], uint8_t *) + MACS + (uintptr_t)tags * TAG + 2 + IPV4;
         memcpy(udp, &next_flow, sizeof next_flow);
         next_flow = next_flow + 1 < flows ? next_flow + 1 : 0;
     }
@@ -37,8 +38,9 @@ static void *wait_for_port(void *tags)
         {
             struct rte_eth_dev_info info;
             struct rte_eth_rxq_info queue;
-            if (rte_eth_dev_info_get(port, &info) == 0 && strcmp(info.driver_name, "net_pcap") == 0 &&
-                info.nb_rx_queues > 0 && rte_eth_rx_queue_info_get(port, 0, &queue) != -EINVAL &&
+            if (rte_eth_dev_info_get(port, &info) == 0 &&
+                strcmp(info.driver_name, "net_pcap") == 0 && info.nb_rx_queues > 0 &&
+                rte_eth_rx_queue_info_get(port, 0, &queue) != -EINVAL &&
                 rte_eth_add_rx_callback(port, 0, renumber, tags)) {
                 return NULL;
             }
@@ -51,5 +53,6 @@ __attribute__((constructor)) static void begin(void)
     const char *wanted = getenv("PD_BENCH_FLOWS"), *tags = getenv("PD_BENCH_TAGS");
     pthread_t thread;
     flows = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : 1;
-    pthread_create(&thread, NULL, wait_for_port, (void *)(uintptr_t)(tags ? strtoul(tags, NULL, 10) : 0));
+    pthread_create(&thread, NULL, wait_for_port,
+                   (void *)(uintptr_t)(tags ? strtoul(tags, NULL, 10) : 0));
 }
