@@ -79,13 +79,21 @@ static void keep_times_and_commits(struct pd_select *select, const struct pd_vie
     select->chunks_len = kept;
 }
 
-/* The cache line of a chunk's Bloom filter that a flow is in; NULL when the chunk has none. */
-static const uint8_t *bloom_block(const struct pd_view_chunk *chunk, uint64_t flow_hash)
+/* A flow's block: in what the columns have of it, where the values are less the base. */
+static const uint8_t *bloom_block(const struct pd_view_bloom *bloom, uint64_t flow_hash)
 {
-    const struct pd_column *bloom = &chunk->chunk.columns[PD_COLUMN_BLOOM];
-    size_t word =
-        pd_bloom_block(flow_hash, bloom->len / PD_BLOOM_BLOCK_WORDS) * PD_BLOOM_BLOCK_WORDS;
-    return bloom->len ? bloom->at + word * bloom->width_bytes : NULL;
+    return bloom->at +
+           pd_bloom_block(flow_hash, bloom->blocks) * PD_BLOOM_BLOCK_WORDS * bloom->width_bytes;
+}
+
+static bool bloom_may_have(const struct pd_view_bloom *bloom, uint64_t flow_hash)
+{
+    const uint8_t *block = bloom_block(bloom, flow_hash);
+    bool passes = true;
+    for (unsigned probe = 0; bloom->blocks && passes && probe < PD_BLOOM_PROBES; probe++)
+        passes = (bloom->base + pd_column_offset_at(block, bloom->width_bytes, probe)) &
+                 pd_bloom_bit(flow_hash, probe);
+    return passes;
 }
 
 /* All blocks are on their way before the first is looked at: each is a miss, and misses can overlap. */
@@ -94,16 +102,14 @@ static void keep_flow(struct pd_select *select, const struct pd_view *view)
     uint64_t flow_hash = pd_flow_id_hash(&select->filter->flow.id);
     size_t kept = 0;
     for (size_t i = 0; i < select->chunks_len; i++) {
-        const uint8_t *block = bloom_block(view->chunks[select->chunks[i]], flow_hash);
-        if (block) {
-            __builtin_prefetch(block);
-            __builtin_prefetch(block + 63);
-        }
+        const uint8_t *block = bloom_block(&view->blooms[select->chunks[i]], flow_hash);
+        __builtin_prefetch(block); /* of nothing, where there is no filter */
+        __builtin_prefetch(block + 63);
     }
     for (size_t i = 0; i < select->chunks_len; i++) {
         uint32_t chunk = select->chunks[i];
         select->chunks[kept] = chunk;
-        kept += pd_chunk_may_have(&view->chunks[chunk]->chunk, flow_hash);
+        kept += bloom_may_have(&view->blooms[chunk], flow_hash);
     }
     select->chunks_len = kept;
 }
@@ -119,7 +125,7 @@ static int chunks_init(struct pd_select *select)
     if (select->filter->flow.fields == PD_FLOW_ALL)
         keep_flow(select, view);
     for (size_t i = 0; i < select->chunks_len; i++)
-        select->rows += view->chunks[select->chunks[i]]->chunk.header.len[PD_AXIS_ROWS];
+        select->rows += view->ranges[select->chunks[i]].rows;
     return 0;
 }
 

@@ -24,6 +24,7 @@ static void view_free(struct pd_view *view)
         chunk_put(view->chunks[i]);
     free(view->chunks);
     free(view->ranges);
+    free(view->blooms);
     free(view);
 }
 
@@ -46,6 +47,10 @@ static int reserve(struct pd_view *view)
     if (!ranges)
         return -ENOMEM;
     view->ranges = ranges;
+    void *blooms = realloc(view->blooms, room * sizeof *view->blooms);
+    if (!blooms)
+        return -ENOMEM;
+    view->blooms = blooms;
     view->room = room;
     return 0;
 }
@@ -80,15 +85,21 @@ static void add(struct pd_view *view, struct pd_view_chunk *chunk)
 {
     const struct pd_chunk_header *header = &chunk->chunk.header;
     struct pd_view_range range = {.damaged = 1};
+    struct pd_view_bloom bloom = {0};
     if (!chunk->error) {
         const struct pd_column *commits = &chunk->chunk.columns[PD_COLUMN_COMMIT_ROW];
         range = (struct pd_view_range){header->min_time_us, header->max_time_us,
-                                       pd_column_get(commits, commits->len - 1), 0};
+                                       pd_column_get(commits, commits->len - 1),
+                                       header->len[PD_AXIS_ROWS], 0};
+        const struct pd_column *column = &chunk->chunk.columns[PD_COLUMN_BLOOM];
+        bloom = (struct pd_view_bloom){column->at, column->base, column->len / PD_BLOOM_BLOCK_WORDS,
+                                       column->width_bytes};
         view->rows += header->len[PD_AXIS_ROWS];
     }
     view->damaged += chunk->error != 0;
     chunk->views++;
     view->ranges[view->len] = range;
+    view->blooms[view->len] = bloom;
     view->chunks[view->len++] = chunk;
 }
 

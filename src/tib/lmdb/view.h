@@ -29,7 +29,16 @@ struct pd_view_chunk {
 struct pd_view_range {
     uint64_t min_time_us, max_time_us;
     uint64_t last_commit_row; /* number of the first record of its last commit */
-    uint64_t damaged;         /* 1: the rest is not known */
+    uint32_t rows;
+    uint32_t damaged; /* 1: the rest is not known */
+};
+
+/* Where the Bloom filters are: a look-up of one flow asks all of them. */
+struct pd_view_bloom {
+    const uint8_t *at;
+    uint64_t base;
+    uint32_t blocks; /* 0: no filter, rows have to be looked at */
+    uint32_t width_bytes;
 };
 
 struct pd_view {
@@ -41,6 +50,7 @@ struct pd_view {
     uint64_t damaged;
     struct pd_view_chunk **chunks;
     struct pd_view_range *ranges;
+    struct pd_view_bloom *blooms;
 };
 
 /* The view of a snapshot, which keeps it until pd_view_put. 0, -ENOMEM or an error of LMDB's. */
