@@ -2,12 +2,15 @@
 /* The endpoint with its thread and real sockets: a whole fabric at once, idle connections, switches that come twice. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +22,8 @@
 #define PATIENCE_MS 60000
 #define IDLE_LEN    500 /* connections that say nothing */
 #define ROOM_LEN    50  /* for so many */
+#define DESCRIPTORS 64  /* where they are to run out */
+#define CROWD_LEN   84  /* connections of those who take them */
 
 struct world {
     struct pd_topology *topology;
@@ -179,6 +184,62 @@ static void test_idle_connections(void **state)
     pd_switches_close(switches);
 }
 
+/* A process of its own that opens connections when it is told to, and keeps them until it is killed. */
+static pid_t start_crowd(const struct world *world, int *ret_go)
+{
+    static int crowd[CROWD_LEN];
+    int pipe_ends[2];
+    char word;
+    assert_int_equal(pipe(pipe_ends), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        if (read(pipe_ends[0], &word, 1) != 1)
+            _exit(1);
+        for (unsigned i = 0; i < CROWD_LEN; i++)
+            crowd[i] = connect_to(world);
+        while (true)
+            pause();
+    }
+    close(pipe_ends[0]);
+    *ret_go = pipe_ends[1];
+    return pid;
+}
+
+static void set_descriptors(rlim_t len, struct rlimit *ret_before)
+{
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, ret_before), 0);
+    struct rlimit limit = {.rlim_cur = len, .rlim_max = ret_before->rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* More connections than descriptors: counted, and no reason to spin or to stop. */
+static void test_descriptors_run_out(void **state)
+{
+    struct world *world = *state;
+    struct rlimit before;
+    struct peer peer;
+    int go;
+    pid_t crowd = start_crowd(world, &go);
+    struct pd_switches *switches =
+        open_endpoint(world, (struct pd_switches_settings){.handshake_ms = 60000});
+    set_descriptors(DESCRIPTORS, &before);
+    assert_int_equal(write(go, "x", 1), 1);
+    for (long ms = 0; pd_switches_counter(switches, PD_SWITCHES_NO_ROOM) < 3; ms++) {
+        assert_true(ms < PATIENCE_MS);
+        pause_ms(1);
+    }
+    assert_true(pd_switches_counter(switches, PD_SWITCHES_CROWDED) > 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    peer_init(&peer, world, world->topology->switches[0].id);
+    run_until(switches, world, &peer, 1, PD_SWITCH_INSTALLED);
+    kill(crowd, SIGKILL);
+    waitpid(crowd, NULL, 0);
+    close(go);
+    peer_done(&peer);
+    pd_switches_close(switches);
+}
+
 /* The newer connection of a switch counts: the older one may be half dead. */
 static void test_comes_twice(void **state)
 {
@@ -313,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_whole_fabric, &world),
         cmocka_unit_test_prestate(test_idle_connections, &world),
+        cmocka_unit_test_prestate(test_descriptors_run_out, &world),
         cmocka_unit_test_prestate(test_comes_twice, &world),
         cmocka_unit_test_prestate(test_packets, &world),
         cmocka_unit_test_prestate(test_unknown_is_said_once, &world),
