@@ -8,6 +8,7 @@
 
 #define MODULE          "mongodb"
 #define BULK_RECORDS    (2 * PD_SPOOL_ENTRY_RECORDS)
+#define BULK_LEAST      50u
 #define RETRY_MIN_MS    100u
 #define RETRY_MAX_MS    5000u
 #define IDLE_MS         1000u
@@ -24,6 +25,8 @@ struct sending {
     bson_t *documents;
     const bson_t **pointers;
     uint32_t documents_len;
+    uint32_t
+        slice; /* documents of one bulk: fewer when bulks fail, which may take the server too long */
 };
 
 static void wait_ms(struct pd_mongo_store *store, uint64_t ms)
@@ -85,20 +88,36 @@ static bool only_known_errors(const bson_t *reply, uint64_t *ret_refused)
     return seen > 0;
 }
 
-static int bulk_insert(struct sending *sending, struct pd_mongo_client *client,
-                       uint64_t *ret_refused, struct pd_error *error)
+static int slice_insert(struct sending *sending, struct pd_mongo_client *client, uint32_t first,
+                        uint64_t *refused, struct pd_error *error)
 {
+    uint32_t left = sending->batch.len - first, len = left < sending->slice ? left : sending->slice;
+    uint64_t not_taken = 0;
     bson_t *options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
     bson_t reply;
     bson_error_t mongo;
     int code = 0;
-    *ret_refused = 0;
-    if (!mongoc_collection_insert_many(client->records, sending->pointers, sending->batch.len,
-                                       options, &reply, &mongo) &&
-        !(mongo.domain != MONGOC_ERROR_STREAM && only_known_errors(&reply, ret_refused)))
+    if (!mongoc_collection_insert_many(client->records, sending->pointers + first, len, options,
+                                       &reply, &mongo) &&
+        !(mongo.domain != MONGOC_ERROR_STREAM && only_known_errors(&reply, &not_taken)))
         code = pd_mongo_fail(client->server, &mongo, error);
+    *refused += not_taken;
     bson_destroy(&reply);
     bson_destroy(options);
+    return code;
+}
+
+static int bulk_insert(struct sending *sending, struct pd_mongo_client *client,
+                       uint64_t *ret_refused, struct pd_error *error)
+{
+    int code = 0;
+    *ret_refused = 0;
+    for (uint32_t first = 0; first < sending->batch.len && !code; first += sending->slice)
+        code = slice_insert(sending, client, first, ret_refused, error);
+    if (code)
+        sending->slice = sending->slice / 2 > BULK_LEAST ? sending->slice / 2 : BULK_LEAST;
+    else
+        sending->slice = 2 * sending->slice < BULK_RECORDS ? 2 * sending->slice : BULK_RECORDS;
     return code;
 }
 
@@ -291,7 +310,7 @@ static void sending_done(struct sending *sending)
 
 static void *run(void *context)
 {
-    struct sending sending = {.store = context};
+    struct sending sending = {.store = context, .slice = BULK_RECORDS};
     struct pd_error error = {0};
     uint64_t retry_ms = RETRY_MIN_MS;
     int code = sending_init(&sending);
