@@ -2,7 +2,6 @@
 /* The endpoint with its thread and real sockets: a whole fabric at once, idle connections, switches that come twice. */
 #include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -184,7 +183,8 @@ static void test_idle_connections(void **state)
     pd_switches_close(switches);
 }
 
-/* A process of its own that opens connections when it is told to, and keeps them until it is killed. */
+/* A process of its own that opens connections when it is told to, and keeps them until the other end of the pipe is
+ * closed. */
 static pid_t start_crowd(const struct world *world, int *ret_go)
 {
     static int crowd[CROWD_LEN];
@@ -194,12 +194,13 @@ static pid_t start_crowd(const struct world *world, int *ret_go)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
+        close(pipe_ends[1]);
         if (read(pipe_ends[0], &word, 1) != 1)
             _exit(1);
         for (unsigned i = 0; i < CROWD_LEN; i++)
-            crowd[i] = connect_to(world);
-        while (true)
-            pause();
+            if ((crowd[i] = connect_to(world)) < 0)
+                _exit(1);
+        _exit((int)read(pipe_ends[0], &word, 1)); /* ends with its parent at the latest */
     }
     close(pipe_ends[0]);
     *ret_go = pipe_ends[1];
@@ -233,9 +234,8 @@ static void test_descriptors_run_out(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     peer_init(&peer, world, world->topology->switches[0].id);
     run_until(switches, world, &peer, 1, PD_SWITCH_INSTALLED);
-    kill(crowd, SIGKILL);
-    waitpid(crowd, NULL, 0);
     close(go);
+    waitpid(crowd, NULL, 0);
     peer_done(&peer);
     pd_switches_close(switches);
 }
