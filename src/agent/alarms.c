@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/text.h"
 #include "base/clock.h"
+#include "http/text.h"
 
 struct pd_alarms {
     pthread_mutex_t lock; /* of everything below */

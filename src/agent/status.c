@@ -2,8 +2,8 @@
 /* The members of the status document, from the stages' counter tables. */
 #include "agent/status.h"
 
-#include "http/text.h"
 #include "base/clock.h"
+#include "http/text.h"
 #include "pd_version.h"
 
 #define SET(object, name, value) \

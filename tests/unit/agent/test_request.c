@@ -137,9 +137,8 @@ static void test_lengths(void **state)
     memset(target, '9', LONG);
     memcpy(target, head, sizeof head - 1);
     assert_int_equal(pd_request_parse("GET", target, LONG, &request, &problem), -PD_E_URI_TOO_LONG);
-    assert_int_equal(
-        pd_request_parse("GET", target, PD_TARGET_MAX_BYTES + 1, &request, &problem),
-        -PD_E_URI_TOO_LONG);
+    assert_int_equal(pd_request_parse("GET", target, PD_TARGET_MAX_BYTES + 1, &request, &problem),
+                     -PD_E_URI_TOO_LONG);
     assert_int_equal(pd_request_parse("GET", target, PD_TARGET_MAX_BYTES, &request, &problem),
                      -PD_E_VALUE);
     assert_string_equal(problem.parameter, "link");
