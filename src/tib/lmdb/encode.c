@@ -151,7 +151,7 @@ static int compare_ranked(const void *a, const void *b, void *context)
 static int paths_rank(struct encoder *e, struct pd_paths *paths)
 {
     bool whole = true;
-    struct ranked *ranked = malloc(e->runs_len * sizeof *ranked);
+    struct ranked *ranked = malloc(e->len * sizeof *ranked); /* runs are no more than rows */
     if (!ranked)
         return -ENOMEM;
     for (uint32_t i = 0; i < e->runs_len; i++) {

@@ -516,7 +516,7 @@ int pd_pages_value(int fd, unsigned page, const char *database, const char *key,
 {
     struct walk walk = {.error = NULL};
     int err = walk_begin(fd, &walk);
-    if (err)
+    if (err || !walk.map)
         return err;
     err = value_find(&walk, page, database, key, ret_value, ret_size_bytes, ret_txn_id);
     munmap((void *)walk.map, walk.size_bytes);
@@ -528,7 +528,7 @@ int pd_pages_check(int fd, uint64_t txn_id, bool with_free, struct pd_error *err
     uint64_t free_behind = 0;
     struct walk walk = {.free_behind = &free_behind, .error = error};
     int err = walk_begin(fd, &walk);
-    if (err)
+    if (err || !walk.map)
         return err;
     err = check_mapped(&walk, txn_id, with_free);
     munmap((void *)walk.map, walk.size_bytes);

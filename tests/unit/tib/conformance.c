@@ -245,11 +245,11 @@ static void test_cold(void **state)
     assert_int_equal(pd_tib_commit(tib), 0);
     assert_answer(snapshot, &before, &all);
     pd_tib_release(snapshot);
-    assert_answers(tib, &oracle, 60);
+    assert_answers(tib, &oracle, 25);
     assert_check(tib);
     pd_tib_close(tib);
     tib = open_tib(PD_TIB_READ, NULL);
-    assert_answers(tib, &oracle, 30);
+    assert_answers(tib, &oracle, 15);
     assert_check(tib);
     pd_tib_close(tib);
     list_clear(&before);
@@ -312,7 +312,7 @@ static void assert_since(struct pd_tib_snapshot *snapshot, const struct list *or
     list_clear(&since);
 }
 
-#define TOKENS 14u
+#define TOKENS 12u
 struct tokens {
     char *text[TOKENS];
     size_t first[TOKENS]; /* what the store held then */
@@ -346,7 +346,7 @@ static void test_since(void **state)
         unsigned round = tokens.len;
         tokens_take(tib, &oracle, &tokens);
         for (unsigned commits = (unsigned)random_below(&rnd, 4); commits; commits--) {
-            append(tib, &oracle, few(random_below(&rnd, round % 6 == 1 ? 30000 : 300)));
+            append(tib, &oracle, few(random_below(&rnd, round % 6 == 1 ? 12000 : 300)));
             assert_int_equal(pd_tib_commit(tib), 0);
         }
         if (round % 5 == 2)
