@@ -97,7 +97,8 @@ def heard(end, count=0):
 def metrics(agent):
     """({name with labels: value}, {name: help}) of /metrics, without the prefix"""
     text = agent.raw("/metrics")[2].decode()
-    return {name: int(value) for name, value in re.findall(r"^pathdump_(\S+) (\d+)$", text, re.M)}, dict(re.findall(r"^# HELP pathdump_(\S+) (.*)$", text, re.M))
+    values = {name: int(value) for name, value in re.findall(r"^pathdump_(\S+) (\d+)$", text, re.M)}
+    return values, dict(re.findall(r"^# HELP pathdump_(\S+) (.*)$", text, re.M))
 
 
 def main():

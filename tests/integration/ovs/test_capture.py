@@ -143,7 +143,8 @@ class TestCapture(SwitchTest):
     def differences(self, agent):
         """(text of the switch, its figure, that of the agent) where they are not the same"""
         figures, (values, helps) = self.switch.figures(), metrics(agent)
-        pairs = {helps[f"trajectory_{name}_total"]: values[f"trajectory_{name}_total"] for name in agent.status()["trajectory"] if name != "live_records"}
+        counters = [f"trajectory_{name}_total" for name in agent.status()["trajectory"] if name != "live_records"]
+        pairs = {helps[name]: values[name] for name in counters}
         pairs |= {f"frames {name}": values[f'intake_verdicts_total{{verdict="{name}"}}'] for name in agent.status()["intake"]["verdicts"]}
         pairs |= {text: values[name] for text, name in FIGURES.items()}
         shown = [(text, figures.get(text), value) for text, value in pairs.items()]

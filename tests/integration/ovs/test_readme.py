@@ -12,6 +12,7 @@ from programs import BIN
 
 HEADING = "## A quick look at the patched switch"
 CONNECTIONS = 4
+PATIENCE_S = 200
 
 
 def commands():
@@ -27,7 +28,8 @@ class TestReadme(unittest.TestCase):
         unshare(CLONE_NEWNS)                    # a bed that somebody has brought up is another one
         for words in (("--make-rprivate", "/"), ("-t", "tmpfs", "none", "/run")):
             subprocess.run(["mount", *words], check=True)
-        done = subprocess.run(["bash", "-ec", commands()], cwd=SOURCE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(["bash", "-ec", commands()], cwd=SOURCE, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(len(re.findall(r"^10\.1\.1\.2:\d+ +10\.2\.1\.2:5001 +tcp +1→", done.stdout, re.M)), CONNECTIONS, done.stdout)
         flows, pkts = self.totals(done.stdout)
