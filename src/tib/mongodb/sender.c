@@ -289,7 +289,7 @@ static int sending_init(struct sending *sending)
     if (pd_spool_batch_init(&sending->batch, BULK_RECORDS))
         return -ENOMEM;
     sending->documents = calloc(BULK_RECORDS, sizeof *sending->documents);
-    sending->pointers = calloc(BULK_RECORDS, sizeof *sending->pointers);
+    sending->pointers = calloc(BULK_RECORDS, sizeof(const bson_t *));
     if (!sending->documents || !sending->pointers)
         return -ENOMEM;
     for (; sending->documents_len < BULK_RECORDS; sending->documents_len++) {

@@ -23,7 +23,7 @@ static int snapshot_new(struct pd_mongo_store *store, struct pd_mongo_snapshot *
     struct pd_mongo_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
         return -ENOMEM;
-    snapshot->paths = calloc(BUCKETS, sizeof *snapshot->paths);
+    snapshot->paths = calloc(BUCKETS, sizeof(struct path_node *));
     if (!snapshot->paths) {
         free(snapshot);
         return -ENOMEM;

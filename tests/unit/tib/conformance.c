@@ -173,7 +173,7 @@ static void test_random(void **state)
     (void)state;
     struct list oracle = {0};
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
-    for (unsigned round = 0; round < 30; round++) {
+    for (unsigned round = 0; round < (backend->server ? 10 : 30); round++) {
         append(tib, &oracle,
                few(random_below(&rnd, 2) ? random_below(&rnd, 5) : random_below(&rnd, 300)));
         assert_int_equal(pd_tib_commit(tib), 0);
