@@ -252,7 +252,8 @@ class Bed:
 
     def save(self):
         state = {"token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged),
-                 "edges": self.edge_hosts, "ovs": self.ovs, "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)), "tagging": self.tagging, "installed": self.installed,
+                 "edges": self.edge_hosts, "ovs": self.ovs, "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
+                 "tagging": self.tagging, "installed": self.installed,
                  "groups": {i: list(f.groups.items()) for i, f in self.forwarding.items()}}
         new = os.path.join(self.folder, "state.new")
         with open(new, "w", encoding="utf-8") as file:
