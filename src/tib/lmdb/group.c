@@ -52,9 +52,9 @@ static int live_init(struct pd_group *group)
     int err = pd_tib_resize(&group->budget, &group->live, 0, len * sizeof *group->live);
     if (err)
         return err;
-    if (slots_len * sizeof(struct pd_path *) > group->budget.left_bytes)
+    if (slots_len * sizeof(void *) > group->budget.left_bytes)
         return -PD_E_TOO_LARGE;
-    const struct pd_path **slots = calloc(slots_len, sizeof *slots);
+    const struct pd_path **slots = calloc(slots_len, sizeof(void *));
     if (!slots)
         return -ENOMEM;
     err = live_take(group, slots, slots_len - 1);

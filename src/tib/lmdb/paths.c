@@ -214,7 +214,7 @@ static int heads_grow(struct pd_link_index *links)
 
 static int head_reserve(struct pd_link_head *head)
 {
-    if (head->len < head->room)
+    if (head->paths && head->len < head->room)
         return 0;
     uint32_t room = head->room ? 2 * head->room : 4;
     uint32_t *grown = realloc(head->paths, room * sizeof *grown);
@@ -231,7 +231,7 @@ static int index_path(struct pd_link_index *links, const struct pd_path *path, u
         if (2 * (links->heads_used + 1) > links->heads_len && heads_grow(links))
             return -ENOMEM;
         struct pd_link_head *head = head_of(links, path->switches[i - 1], path->switches[i]);
-        if (head->len && head->paths[head->len - 1] == id)
+        if (head->paths && head->paths[head->len - 1] == id)
             continue; /* twice on this path, or indexed before memory ran out */
         bool first = !head->paths;
         if (head_reserve(head))

@@ -39,7 +39,7 @@ static int reserve(struct pd_view *view)
     if (view->len < view->room)
         return 0;
     size_t room = view->room ? 2 * view->room : FIRST_ROOM;
-    void *chunks = realloc(view->chunks, room * sizeof *view->chunks);
+    void *chunks = realloc(view->chunks, room * sizeof(void *));
     if (!chunks)
         return -ENOMEM;
     view->chunks = chunks;
