@@ -51,12 +51,10 @@ static void assert_counted(struct pd_tib *tib, uint64_t stored, uint64_t lost)
     assert_int_equal(end, stored);
 }
 
-static void test_disk(void **state)
+/* A disk of 5 MB; skips the test where mounting is not allowed. */
+static void disk_make(char *at, size_t size_bytes)
 {
-    (void)state;
-    char at[256], place[300];
-    struct pd_tib *tib;
-    numbered_make(at, sizeof at);
+    numbered_make(at, size_bytes);
     if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
         mount("tmpfs", at, "tmpfs", 0, "size=5m")) {
         int err = errno;
@@ -66,6 +64,14 @@ static void test_disk(void **state)
         print_message("NOT TESTED: mounting needs root\n");
         skip();
     }
+}
+
+static void test_disk(void **state)
+{
+    (void)state;
+    char at[256], place[300];
+    struct pd_tib *tib;
+    disk_make(at, sizeof at);
     snprintf(place, sizeof place, "%s/tib", at);
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL), 0);
     uint64_t next = fill(tib, 0);
@@ -82,6 +88,38 @@ static void test_disk(void **state)
     uint64_t more = fill(tib, next);
     assert_true(more > next + 100000);
     assert_counted(tib, more, 2 * COMMIT);
+    pd_tib_close(tib);
+    numbered_wipe(place);
+    assert_int_equal(umount(at), 0);
+    rmdir(at);
+}
+
+/* Retention keeps a store on a small disk going for ever, and frees a disk that has become full. */
+static void test_disk_retention(void **state)
+{
+    (void)state;
+    char at[256], place[300];
+    struct pd_tib *tib;
+    struct pd_tib_stat stat;
+    uint64_t first, end, now_us = pd_clock_wall_us();
+    disk_make(at, sizeof at);
+    snprintf(place, sizeof place, "%s/tib", at);
+    assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL), 0);
+    uint64_t next = fill(tib, 0);
+    pd_tib_retain(tib, 1 << 20, 0);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    for (unsigned i = 0; i < 60; i++) {
+        assert_int_equal(numbered_append(tib, next, next + COMMIT), 0);
+        assert_int_equal(pd_tib_commit(tib), 0);
+        next += COMMIT;
+        assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    }
+    assert_int_equal(numbered_range(tib, &first, &end), 0);
+    assert_int_equal(end, next);
+    assert_int_equal(pd_tib_stat(tib, &stat), 0);
+    assert_int_equal(stat.lost_full, COMMIT);
+    assert_true(stat.expired > 0);
     pd_tib_close(tib);
     numbered_wipe(place);
     assert_int_equal(umount(at), 0);
@@ -152,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_map),
         cmocka_unit_test(test_full_map_shrinks),
         cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_disk_retention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
