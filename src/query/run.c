@@ -83,8 +83,7 @@ static int set_aside(struct run *run, const struct pd_path *path)
     if (run->set_aside_len == run->set_aside_room) {
         size_t room = run->set_aside_room ? 2 * run->set_aside_room : 64;
         int error = pd_tib_resize(&run->budget, &run->set_aside,
-                                  run->set_aside_room * sizeof *run->set_aside,
-                                  room * sizeof *run->set_aside);
+                                  run->set_aside_room * sizeof(void *), room * sizeof(void *));
         if (error)
             return error;
         run->set_aside_room = room;

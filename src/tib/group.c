@@ -19,7 +19,7 @@ static int grow_paths(struct pd_tib_paths *paths, struct pd_tib_budget *budget)
     void *grown;
     uint32_t slots_len;
     int error = pd_tib_double_table(budget, paths->slots_len, sizeof *paths->slots, &paths->paths,
-                                    sizeof *paths->paths, &grown, &slots_len);
+                                    sizeof(void *), &grown, &slots_len);
     if (error)
         return error;
     uint32_t *slots = grown;

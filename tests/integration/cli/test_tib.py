@@ -159,15 +159,15 @@ class Tib(CommandTest):
 
     def test_compact(self):
         """what is packed and moved is still there, and the file is no larger"""
-        self.fill(self.lines * 23)
+        self.fill(self.lines * 22)
         before = self.json("tib", "stat", "--tib", self.tib)
         answer = self.json("tib", "compact", "--tib", self.tib)
         self.assertEqual(list(answer), ["records", "bytes_before", "bytes_after"])
-        self.assertEqual((answer["records"], answer["bytes_before"]), (69_000, before["bytes_file"]))
+        self.assertEqual((answer["records"], answer["bytes_before"]), (66_000, before["bytes_file"]))
         self.assertLess(answer["bytes_after"], answer["bytes_before"])
-        self.assertEqual(self.exported(), sorted(self.lines * 23))
+        self.assertEqual(self.exported(), sorted(self.lines * 22))
         self.assertEqual(self.json("tib", "check", "--tib", self.tib)["damaged"], [])
-        self.assertIn("69,000", self.ok("tib", "compact", "--tib", self.tib))
+        self.assertIn("66,000", self.ok("tib", "compact", "--tib", self.tib))
 
     def test_check(self):
         self.fill()
@@ -176,7 +176,7 @@ class Tib(CommandTest):
         name, turned = os.path.join(self.tib, "data.mdb"), 0
         with open(name, "rb") as f:
             whole = f.read()
-        for _ in range(60):
+        for _ in range(25):
             spoilt = bytearray(whole)
             at = random.randrange(len(spoilt) * 8)
             spoilt[at // 8] ^= 1 << at % 8
@@ -194,7 +194,7 @@ class Tib(CommandTest):
             code, out, _ = run("tib", "export", "--tib", self.tib)
             self.assertIn(code, (0, 1, 3))
             self.assertLessEqual(set(out.splitlines()), set(self.lines))
-        self.assertGreater(turned, 5)
+        self.assertGreater(turned, 2)
 
     def test_a_file_that_is_no_store(self):
         self.fill()
@@ -211,19 +211,23 @@ class Tib(CommandTest):
         self.assertFalse(os.path.exists(nowhere))
 
     def test_a_bar_on_a_terminal_alone(self):
-        lines = self.lines * 30
         with open(self.path("lines"), "w", encoding="utf-8") as f:
-            f.write("\n".join(lines) + "\n")
+            f.write("\n".join(self.lines) + "\n")
         ours, theirs = pty.openpty()
-        with open(self.path("lines"), encoding="utf-8") as f:
-            done = subprocess.run([os.path.join(BIN, "pathdump"), "tib", "import", "--tib", self.tib], stdin=f, stderr=theirs,
-                                  stdout=subprocess.PIPE, text=True, timeout=120, check=True)
-        os.close(theirs)
-        shown = os.read(ours, 1 << 16).decode()
+        with open(self.path("lines"), encoding="utf-8") as f, subprocess.Popen(
+                [os.path.join(BIN, "pathdump"), "tib", "import", "--tib", self.tib], stdin=f, stderr=theirs, stdout=subprocess.PIPE,
+                text=True) as process:
+            os.close(theirs)
+            shown = b""
+            try:
+                while piece := os.read(ours, 1 << 16):
+                    shown += piece
+            except OSError: # how a terminal says that nobody writes any more
+                pass
+            self.assertEqual(process.communicate()[0].split(), ["records", "3,000"])
         os.close(ours)
-        self.assertEqual(done.stdout.split(), ["records", "90,000"])
-        self.assertRegex(shown, r"^\rimport \[#* *\] +\d+ %")
-        self.assertTrue(shown.endswith("\r\033[K"), repr(shown[-40:]))
+        self.assertRegex(shown.decode(), r"^\rimport \[#* *\] +\d+ %")
+        self.assertTrue(shown.endswith(b"\r\033[K"), shown[-40:])
 
 
 if __name__ == "__main__":
