@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec query tib help --help --version'
+        _pathdump_words 'topology codec query tib simulate help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -160,9 +160,17 @@ _pathdump()
         --tib) rest=DIR ;;
         esac
         ;;
+    'simulate')
+        flags='--seed --app --json --help'
+        [[ $cur == -* ]] || rest=FILE
+        case $prev in
+        --seed) rest=- ;;
+        --app) rest=- ;;
+        esac
+        ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec query tib help'
+        [[ $cur == -* ]] || rest='topology codec query tib simulate help'
         ;;
     esac
     case $rest in

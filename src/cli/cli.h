@@ -50,6 +50,7 @@ extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_
 extern const struct pd_cli_command pd_cli_query;
 extern const struct pd_cli_command pd_cli_tib_stat, pd_cli_tib_check, pd_cli_tib_export,
     pd_cli_tib_import, pd_cli_tib_compact;
+extern const struct pd_cli_command pd_cli_simulate;
 extern const struct pd_cli_command pd_cli_help;
 
 /* The command that argv[1..] begins with, and how many words its name has; NULL when there is none. */

@@ -8,13 +8,13 @@ import os
 import re
 import sys
 
-CHAIN = ["base", "packet", "trajectory", "topology", "codec", "intake", "tib", "query", "program", "http", "fleet", "agent", "cli"]
+CHAIN = ["base", "packet", "trajectory", "topology", "codec", "intake", "tib", "query", "localise", "sim", "program", "http", "fleet", "agent", "cli"]
 MAY_USE = {stage: set(CHAIN[:n + 1]) for n, stage in enumerate(CHAIN)}
 MAY_USE["controller"] = MAY_USE["fleet"] | {"controller"}
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
 FOLDER = {stage: stage if stage in ("topology", "controller") else f"src/{stage}" for stage in MAY_USE}
 
-GENERATED = {"pd_version.h"}
+GENERATED = {"pd_version.h", "sim_sizes.h"}
 LIBC = set("""aio alloca assert byteswap cpuid ctype dirent dlfcn elf endian errno err fcntl features fenv float fnmatch
 ftw getopt glob grp ifaddrs inttypes iso646 langinfo libgen limits link locale malloc math mqueue netdb paths poll pthread
 pty pwd regex resolv sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio

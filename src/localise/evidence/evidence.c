@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence`: takes observations in, leaves those of congested paths aside. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "localise/evidence/evidence.h"
+
+enum { PATHS_MAX = 64 }; /* of one flow in one period; further ones are left aside */
+
+static void free_evidence(struct pd_localiser *localiser)
+{
+    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
+    pd_links_done(&evidence->links);
+    pd_loads_done(&evidence->loads);
+    pd_losses_done(&evidence->losses);
+    free(evidence->trial);
+    free(evidence->shares);
+    free(evidence->plain_sent);
+    free(evidence->plain_lost);
+    free(evidence->marks);
+    free(evidence);
+}
+
+static int new_evidence(const struct pd_localiser_config *config,
+                        struct pd_localiser **ret_localiser)
+{
+    struct pd_evidence *evidence = calloc(1, sizeof *evidence);
+    const struct pd_topology *topology = config->topology;
+    if (!evidence)
+        return -ENOMEM;
+    for (uint32_t i = 0; topology && i < topology->switches_len; i++)
+        evidence->fabric_links += topology->switches[i].switch_neighbours;
+    *ret_localiser = &evidence->head;
+    return 0;
+}
+
+/* ---- the load of the period */
+
+static bool is_usable(const struct pd_evidence *evidence, const struct pd_observation *flow)
+{
+    for (size_t r = 0; r < flow->records_len; r++)
+        if (!pd_localiser_knows(&evidence->head, flow->records[r].path))
+            return false;
+    return flow->records_len && flow->records_len <= PATHS_MAX;
+}
+
+/* Twice the room, zero behind what is there. */
+static int grow_zeroed(void **array, size_t item_bytes, size_t old_len, size_t len)
+{
+    char *grown = realloc(*array, len * item_bytes);
+    if (!grown)
+        return -ENOMEM;
+    memset(grown + old_len * item_bytes, 0, (len - old_len) * item_bytes);
+    *array = grown;
+    return 0;
+}
+
+static int reserve_marks(struct pd_evidence *evidence)
+{
+    size_t old_len = evidence->marks_room, len = 2 * evidence->links.len;
+    if (evidence->links.len <= old_len)
+        return 0;
+    if (grow_zeroed((void **)&evidence->shares, sizeof *evidence->shares, old_len, len) ||
+        grow_zeroed((void **)&evidence->plain_sent, sizeof(double), old_len, len) ||
+        grow_zeroed((void **)&evidence->plain_lost, sizeof(double), old_len, len) ||
+        grow_zeroed((void **)&evidence->marks, sizeof *evidence->marks, old_len, len))
+        return -ENOMEM;
+    evidence->marks_room = len;
+    return 0;
+}
+
+/* Numbers all links first, so that the arrays by link are made once. */
+static int number_links(struct pd_evidence *evidence, const struct pd_observation *flows,
+                        size_t len)
+{
+    uint32_t hops[PD_HOPS_MAX];
+    size_t hops_len;
+    int code = 0;
+    for (size_t i = 0; i < len && !code; i++) {
+        if (!is_usable(evidence, &flows[i]))
+            continue;
+        for (size_t r = 0; r < flows[i].records_len && !code; r++)
+            code = pd_loads_hops(&evidence->links, &flows[i].records[r], hops, &hops_len);
+    }
+    if (!code)
+        code = pd_losses_reserve(&evidence->losses, evidence->links.len);
+    return code ? code : reserve_marks(evidence);
+}
+
+static int sum_loads(struct pd_evidence *evidence, const struct pd_observation *flows, size_t len)
+{
+    uint32_t hops[PD_HOPS_MAX];
+    size_t hops_len;
+    int code = pd_loads_begin(&evidence->loads, evidence->links.len);
+    for (size_t i = 0; i < len && !code; i++) {
+        if (!is_usable(evidence, &flows[i]))
+            continue;
+        for (size_t r = 0; r < flows[i].records_len && !code; r++) {
+            const struct pd_tib_record *record = &flows[i].records[r];
+            code = pd_loads_hops(&evidence->links, record, hops, &hops_len);
+            for (size_t h = 0; !code && h < hops_len; h++)
+                evidence->loads.bytes[hops[h]] += (double)record->bytes;
+        }
+    }
+    return code;
+}
+
+/* ---- one flow */
+
+struct flow {
+    struct pd_losses_member members[PATHS_MAX * PD_HOPS_MAX]; /* weight: packets, then shares */
+    size_t members_len;
+    double pkts;
+    uint64_t key;
+    bool congested;
+    bool named; /* crosses a link that the last verdict names */
+};
+
+static void add_hop(struct pd_evidence *evidence, struct flow *flow, uint32_t link, double pkts)
+{
+    uint32_t *place = &evidence->shares[link];
+    if (!*place) {
+        flow->members[flow->members_len++] = (struct pd_losses_member){.link = link};
+        *place = (uint32_t)flow->members_len;
+    }
+    flow->members[*place - 1].weight += pkts;
+}
+
+static double bytes_limit(const struct pd_evidence *evidence)
+{
+    const struct pd_localiser_config *config = &evidence->head.config;
+    if (!config->link_mbps || !config->period_us)
+        return INFINITY;
+    return PD_EVIDENCE_LOAD_MAX * (double)config->link_mbps * (double)config->period_us / 8;
+}
+
+/* The links of all its paths with the packets over each; a flow with nothing arrived sent what was lost. */
+static int gather(struct pd_evidence *evidence, const struct pd_observation *observed,
+                  struct flow *flow)
+{
+    uint32_t hops[PD_HOPS_MAX];
+    size_t hops_len = 0;
+    double limit = bytes_limit(evidence);
+    flow->members_len = 0;
+    flow->pkts = 0;
+    flow->key = observed->records_len;
+    flow->congested = flow->named = false;
+    int code = 0;
+    for (size_t r = 0; r < observed->records_len && !code; r++) {
+        const struct pd_tib_record *record = &observed->records[r];
+        double pkts = record->pkts ? (double)record->pkts : 1;
+        code = pd_loads_hops(&evidence->links, record, hops, &hops_len);
+        flow->pkts += pkts;
+        for (size_t h = 0; !code && h < hops_len; h++) {
+            add_hop(evidence, flow, hops[h], pkts);
+            flow->named |= evidence->marks[hops[h]] == PD_EVIDENCE_NAMED;
+            flow->congested |= h > 0 && evidence->loads.bytes[hops[h]] > limit;
+        }
+    }
+    for (size_t i = 0; i < flow->members_len; i++) {
+        evidence->shares[flow->members[i].link] = 0;
+        flow->members[i].weight /= flow->pkts > 0 ? flow->pkts : 1;
+        flow->key = pd_hash_mix(flow->key ^ flow->members[i].link);
+    }
+    return code;
+}
+
+/* No more was lost than was sent: counters of others are hostile. */
+static int take(struct pd_evidence *evidence, const struct flow *flow, uint64_t retransmissions)
+{
+    struct pd_losses *losses = &evidence->losses;
+    struct pd_localiser_counters *counters = &evidence->head.counters;
+    double sent = flow->pkts + (double)retransmissions, lost = (double)retransmissions;
+    int code = 0;
+    if (retransmissions) {
+        code = pd_losses_add(losses, flow->key, flow->members, flow->members_len, sent, lost);
+        counters->signatures++;
+    }
+    if (code) {
+        counters->dropped++;
+        return code == -PD_E_FULL ? 0 : code;
+    }
+    losses->flows++;
+    for (size_t i = 0; i < flow->members_len; i++)
+        losses->sent[flow->members[i].link] += sent * flow->members[i].weight;
+    return 0;
+}
+
+static void take_plain(struct pd_evidence *evidence, const struct flow *flow, double lost)
+{
+    if (flow->named)
+        return;
+    for (size_t i = 0; i < flow->members_len; i++) {
+        uint32_t link = flow->members[i].link;
+        evidence->plain_sent[link] += (flow->pkts + lost) * flow->members[i].weight;
+        evidence->plain_lost[link] += lost;
+    }
+}
+
+static void fade(struct pd_evidence *evidence)
+{
+    evidence->fade_s += (double)evidence->head.config.period_us / 1e6;
+    if (evidence->fade_s < 1)
+        return;
+    double keep = exp2(-evidence->fade_s / PD_EVIDENCE_HALF_LIFE_S);
+    pd_losses_fade(&evidence->losses, keep);
+    for (size_t l = 0; l < evidence->links.len; l++) {
+        evidence->plain_sent[l] *= keep;
+        evidence->plain_lost[l] *= keep;
+    }
+    evidence->fade_s = 0;
+}
+
+static int observe(struct pd_localiser *localiser, const struct pd_observation *observations,
+                   size_t observations_len)
+{
+    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
+    struct flow *flow = malloc(sizeof *flow);
+    int code = flow ? number_links(evidence, observations, observations_len) : -ENOMEM;
+    if (!code)
+        code = sum_loads(evidence, observations, observations_len);
+    for (size_t i = 0; i < observations_len && !code; i++) {
+        localiser->counters.flows++;
+        if (!is_usable(evidence, &observations[i])) {
+            localiser->counters.unknown++;
+            continue;
+        }
+        code = gather(evidence, &observations[i], flow);
+        if (!code)
+            take_plain(evidence, flow, (double)observations[i].retransmissions);
+        if (!code && flow->congested)
+            localiser->counters.congested++;
+        else if (!code)
+            code = take(evidence, flow, observations[i].retransmissions);
+    }
+    free(flow);
+    fade(evidence);
+    return code;
+}
+
+static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict)
+{
+    return pd_evidence_judge((struct pd_evidence *)localiser, ret_verdict);
+}
+
+const struct pd_localiser_ops pd_localiser_evidence = {
+    .name = "evidence",
+    .help = "likelihood of each link's loss rate, from flows with and without retransmissions",
+    .new = new_evidence,
+    .free = free_evidence,
+    .observe = observe,
+    .locate = locate,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence`: names links by a likelihood test that flows without losses take part in. */
+#ifndef PD_LOCALISE_EVIDENCE_EVIDENCE_H
+#define PD_LOCALISE_EVIDENCE_EVIDENCE_H
+
+#include "localise/evidence/loads.h"
+#include "localise/evidence/losses.h"
+#include "localise/links.h"
+#include "localise/localise.h"
+
+/* Paper 000, section 4.3, with another algorithm than its MAX-COVERAGE:
+ * - flows that did *not* suffer count: a link that many packets passed without a loss is cleared (losses.h);
+ * - the number of retransmissions counts, not only that there were some;
+ * - an observation is left aside where a link of its path carried more than PD_EVIDENCE_LOAD_MAX of what it can in the
+ *   period: full queues drop packets as well, and no number of such losses tells them from a faulty interface. A host's link
+ *   up does not count here: a stack holds its senders back and drops nothing;
+ * - access links explain losses (a slow host, incast) but are never named;
+ * - a link is named when its estimated rate is over PD_EVIDENCE_FLOOR and D = 2 (log likelihood at the estimate − the greatest
+ *   one with this link's rate held at the floor) / dispersion reaches PD_EVIDENCE_NAME; for certain from PD_EVIDENCE_CERTAIN on;
+ * - a link is cleared when the same D against PD_EVIDENCE_CEILING, from below, reaches PD_EVIDENCE_CLEAR, in this model or in a
+ *   simpler count: all packets of flows that cross no link named so far, congested or not, and all their retransmissions, as
+ *   if this link had to answer for each of them. That needs no model, since noise can only add to it;
+ * - the verdict is certain when every named link is, and every other one of the topology is cleared: a link that nothing crossed
+ *   is not;
+ * - a signature all of whose links are cleared is contradicted: it speaks for none of them any more;
+ * - what is older than some half-lives (PD_EVIDENCE_HALF_LIFE_S) has faded.
+ *
+ * What it cannot do: losses below the ceiling may go unnamed, those below the floor will; two links that the same packets cross in the same shares cannot be
+ * told apart, so that neither is named for certain; nor can a link that is loaded beyond the limit all the time.
+ *
+ * Internal to the folder. One thread. */
+
+#define PD_EVIDENCE_FLOOR       0.003
+#define PD_EVIDENCE_CEILING     0.005
+#define PD_EVIDENCE_NAME        12.0
+#define PD_EVIDENCE_CERTAIN     30.0
+#define PD_EVIDENCE_CLEAR       16.0
+#define PD_EVIDENCE_LOAD_MAX    0.80
+#define PD_EVIDENCE_HALF_LIFE_S 30.0
+
+enum pd_evidence_mark { PD_EVIDENCE_OPEN, PD_EVIDENCE_NAMED, PD_EVIDENCE_CLEARED };
+
+struct pd_evidence {
+    struct pd_localiser head;
+    struct pd_links links;
+    struct pd_loads loads;
+    struct pd_losses losses;
+    double *trial; /* rates with one link held at the floor */
+    size_t trial_room;
+    uint32_t
+        *shares; /* number + 1 of a link in the observation at hand; by link, zeroed after use */
+    double *plain_sent; /* per link: packets of flows that cross no named link */
+    double *plain_lost; /* their retransmissions */
+    uint8_t *marks;     /* per link: enum pd_evidence_mark, of the last verdict */
+    size_t marks_room;
+    uint64_t fabric_links; /* directed links between switches of the topology; 0: no topology */
+    double fade_s;         /* seconds since the counts last faded */
+};
+
+/* The verdict on all that was seen. 0 or -ENOMEM. */
+int pd_evidence_judge(struct pd_evidence *evidence, struct pd_verdict *ret_verdict);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence`: tests each link against the floor and makes the verdict. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "localise/evidence/evidence.h"
+
+enum { STEPS_FIT = 40, STEPS_TEST = 30, NO_LINK = UINT32_MAX };
+enum { FITS_MAX = 128 }; /* for one verdict; links beyond stay open, so that nothing is certain */
+
+/* What is known of the links as a whole. */
+struct judgement {
+    double at_estimate; /* log likelihood */
+    double dispersion;
+    double weakest;   /* least D of the links named */
+    uint64_t cleared; /* links between switches that are cleared */
+    unsigned fits;    /* made for this verdict */
+    uint64_t seen;    /* links between switches that flows crossed */
+};
+
+static int reserve_trial(struct pd_evidence *evidence)
+{
+    if (evidence->links.len <= evidence->trial_room)
+        return 0;
+    double *trial = realloc(evidence->trial, 2 * evidence->links.len * sizeof *trial);
+    if (!trial)
+        return -ENOMEM;
+    evidence->trial = trial;
+    evidence->trial_room = 2 * evidence->links.len;
+    return 0;
+}
+
+/* D of one link: how much worse everything fits with its rate held. */
+static double distance(struct pd_evidence *evidence, struct judgement *judgement, uint32_t link,
+                       double rate)
+{
+    struct pd_losses *losses = &evidence->losses;
+    if (judgement->fits++ >= FITS_MAX)
+        return 0;
+    memcpy(evidence->trial, losses->rate, losses->links_len * sizeof *losses->rate);
+    evidence->trial[link] = rate;
+    pd_losses_fit(losses, evidence->trial, STEPS_TEST, link);
+    double held = pd_losses_likelihood(losses, evidence->trial);
+    double d = 2 * (judgement->at_estimate - held) / judgement->dispersion;
+    return d > 0 ? d : 0;
+}
+
+static void name(const struct pd_evidence *evidence, uint32_t link, struct pd_verdict *verdict)
+{
+    uint64_t key = evidence->links.keys[link];
+    if (verdict->links_len < PD_LOCALISE_NAMED_MAX)
+        verdict->links[verdict->links_len++] = (struct pd_verdict_link){
+            (uint32_t)(key >> 32), (uint32_t)key, evidence->losses.rate[link]};
+}
+
+/* As if the link had to answer for every retransmission of every flow that crosses it and no named link. */
+static bool is_clear_anyway(const struct pd_evidence *evidence, uint32_t link)
+{
+    double expected = PD_EVIDENCE_CEILING * evidence->plain_sent[link];
+    double lost = evidence->plain_lost[link];
+    if (lost >= expected)
+        return false;
+    double d = 2 * (expected - lost + (lost > 0 ? lost * log(lost / expected) : 0));
+    return d >= PD_EVIDENCE_CLEAR;
+}
+
+/* A bound tells most links that the model does not clear yet, without a fit. */
+static bool is_clear(struct pd_evidence *evidence, struct judgement *judgement, uint32_t link)
+{
+    if (is_clear_anyway(evidence, link))
+        return true;
+    if (2 * PD_EVIDENCE_CEILING * evidence->losses.sent[link] / judgement->dispersion <
+        PD_EVIDENCE_CLEAR)
+        return false;
+    return distance(evidence, judgement, link, PD_EVIDENCE_CEILING) >= PD_EVIDENCE_CLEAR;
+}
+
+static enum pd_evidence_mark judge_link(struct pd_evidence *evidence, struct judgement *judgement,
+                                        uint32_t link, struct pd_verdict *verdict)
+{
+    if (evidence->losses.rate[link] > PD_EVIDENCE_FLOOR) {
+        double d = distance(evidence, judgement, link, PD_EVIDENCE_FLOOR);
+        if (d < PD_EVIDENCE_NAME)
+            return PD_EVIDENCE_OPEN;
+        name(evidence, link, verdict);
+        judgement->weakest = d < judgement->weakest ? d : judgement->weakest;
+        return PD_EVIDENCE_NAMED;
+    }
+    return is_clear(evidence, judgement, link) ? PD_EVIDENCE_CLEARED : PD_EVIDENCE_OPEN;
+}
+
+/* What was counted beside the links named before says nothing about others: it begins anew when a link is named or no longer. */
+static void judge_links(struct pd_evidence *evidence, struct judgement *judgement,
+                        struct pd_verdict *verdict)
+{
+    bool changed = false;
+    for (uint32_t link = 0; link < evidence->losses.links_len; link++) {
+        if (pd_link_is_access(evidence->links.keys[link]))
+            continue;
+        enum pd_evidence_mark mark = judge_link(evidence, judgement, link, verdict);
+        changed |= (mark == PD_EVIDENCE_NAMED) != (evidence->marks[link] == PD_EVIDENCE_NAMED);
+        evidence->marks[link] = (uint8_t)mark;
+        judgement->cleared += mark == PD_EVIDENCE_CLEARED;
+        judgement->seen++;
+    }
+    if (!changed)
+        return;
+    memset(evidence->plain_sent, 0, evidence->links.len * sizeof *evidence->plain_sent);
+    memset(evidence->plain_lost, 0, evidence->links.len * sizeof *evidence->plain_lost);
+}
+
+/* Signatures all of whose links between switches are cleared. */
+static uint64_t count_contradicted(const struct pd_evidence *evidence)
+{
+    const struct pd_losses *losses = &evidence->losses;
+    uint64_t contradicted = 0;
+    for (size_t g = 0; g < losses->groups_len; g++) {
+        const struct pd_losses_group *group = &losses->groups[g];
+        bool open = false;
+        for (uint32_t i = 0; i < group->links_len; i++) {
+            uint32_t link = losses->members[group->first + i].link;
+            open |= !pd_link_is_access(evidence->links.keys[link]) &&
+                    evidence->marks[link] != PD_EVIDENCE_CLEARED;
+        }
+        contradicted += !open;
+    }
+    return contradicted;
+}
+
+static int compare_links(const void *a, const void *b)
+{
+    const struct pd_verdict_link *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+static void conclude(const struct pd_evidence *evidence, const struct judgement *judgement,
+                     struct pd_verdict *verdict)
+{
+    uint64_t all = evidence->fabric_links ? evidence->fabric_links : judgement->seen;
+    if (!verdict->links_len)
+        return;
+    uint64_t decided = judgement->cleared + verdict->links_len;
+    qsort(verdict->links, verdict->links_len, sizeof *verdict->links, compare_links);
+    verdict->certain = judgement->weakest >= PD_EVIDENCE_CERTAIN && decided >= all;
+    verdict->confidence = (1 - exp(-judgement->weakest / 2)) * (double)decided / (double)all;
+}
+
+int pd_evidence_judge(struct pd_evidence *evidence, struct pd_verdict *ret_verdict)
+{
+    struct pd_losses *losses = &evidence->losses;
+    struct pd_verdict verdict = {.links_len = 0};
+    int code = reserve_trial(evidence);
+    if (code)
+        return code;
+    pd_losses_fit(losses, losses->rate, STEPS_FIT, NO_LINK);
+    struct judgement judgement = {.at_estimate = pd_losses_likelihood(losses, losses->rate),
+                                  .dispersion = pd_losses_dispersion(losses),
+                                  .weakest = INFINITY};
+    judge_links(evidence, &judgement, &verdict);
+    evidence->head.counters.contradicted = count_contradicted(evidence);
+    conclude(evidence, &judgement, &verdict);
+    *ret_verdict = verdict;
+    return 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows of the simulator: arrivals, routes, and a table that forgets them. */
+#include "sim/flows.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPRAY_ROUTES_MAX = 16, SPRAY_TRIES = 64, TCP = 6 };
+
+int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_scenario *scenario,
+                      const struct pd_net *net, struct pd_random *random, size_t state_bytes)
+{
+    double host_bytes_s = scenario->load * (double)scenario->link_mbps * 1e6 / 8;
+    double flows_s =
+        host_bytes_s / (scenario->sizes.mean_bytes * PD_SIM_MTU_BYTES / PD_SIM_MSS_BYTES);
+    *flows = (struct pd_sim_flows){.scenario = scenario,
+                                   .net = net,
+                                   .random = random,
+                                   .routes_max = scenario->spray ? SPRAY_ROUTES_MAX : 1,
+                                   .state_bytes = state_bytes,
+                                   .gap_s = 1 / (flows_s * net->topology->hosts_len)};
+    flows->next_s = flows->gap_s * pd_random_exponential(random);
+    return 0;
+}
+
+void pd_sim_flows_done(struct pd_sim_flows *flows)
+{
+    for (uint32_t i = 0; i < flows->table_len; i++) {
+        free(flows->table[i].routes);
+        free(flows->table[i].state);
+    }
+    free(flows->table);
+    free(flows->order);
+    free(flows->unused);
+    *flows = (struct pd_sim_flows){0};
+}
+
+static int grow(struct pd_sim_flows *flows)
+{
+    uint32_t room = flows->table_room ? flows->table_room * 2 : 1024;
+    struct pd_sim_flow *table = realloc(flows->table, room * sizeof *table);
+    if (!table)
+        return -ENOMEM;
+    flows->table = table;
+    uint32_t *order = realloc(flows->order, room * sizeof *order);
+    if (!order)
+        return -ENOMEM;
+    flows->order = order;
+    uint32_t *unused = realloc(flows->unused, room * sizeof *unused);
+    if (!unused)
+        return -ENOMEM;
+    flows->unused = unused;
+    flows->table_room = room;
+    return 0;
+}
+
+/* A place in the table, with room for routes and the level's state; both stay with the place. */
+static int take_place(struct pd_sim_flows *flows, struct pd_sim_flow **ret_flow)
+{
+    if (!flows->unused_len) {
+        if (flows->table_len == flows->table_room && grow(flows))
+            return -ENOMEM;
+        struct pd_sim_flow *flow = &flows->table[flows->table_len];
+        struct pd_sim_route *routes = calloc(flows->routes_max, sizeof *routes);
+        void *state = calloc(1, flows->state_bytes + 1);
+        if (!routes || !state) {
+            free(routes);
+            free(state);
+            return -ENOMEM;
+        }
+        *flow = (struct pd_sim_flow){.routes = routes, .state = state};
+        flows->unused[flows->unused_len++] = flows->table_len++;
+    }
+    uint32_t place = flows->unused[--flows->unused_len];
+    flows->order[flows->order_len++] = place;
+    *ret_flow = &flows->table[place];
+    return 0;
+}
+
+static void draw_ends(struct pd_sim_flows *flows, struct pd_sim_flow *flow)
+{
+    const struct pd_topology *topology = flows->net->topology;
+    uint32_t hosts = topology->hosts_len;
+    flow->src = pd_random_below(flows->random, hosts);
+    flow->dst = pd_random_below(flows->random, hosts - 1);
+    flow->dst += flow->dst >= flow->src;
+    memset(&flow->id, 0, sizeof flow->id);
+    flow->id.src = topology->hosts[flow->src].addrs[0];
+    flow->id.dst = topology->hosts[flow->dst].addrs[0];
+    flow->id.ip_version = topology->hosts[flow->src].ip_versions[0];
+    flow->id.protocol = TCP;
+    flow->id.src_port = (uint16_t)(1024 + pd_random_below(flows->random, 64512));
+    flow->id.dst_port = 80;
+}
+
+/* One route, or the different ones that some tries give. */
+static void draw_routes(struct pd_sim_flows *flows, struct pd_sim_flow *flow)
+{
+    uint32_t tries = flows->routes_max > 1 ? SPRAY_TRIES : 1;
+    flow->routes_len = 0;
+    for (uint32_t t = 0; t < tries && flow->routes_len < flows->routes_max; t++) {
+        struct pd_sim_route *route = &flow->routes[flow->routes_len];
+        memset(route, 0, sizeof *route);
+        pd_net_route(flows->net, flow->src, flow->dst, flows->random, &route->route);
+        uint32_t same = 0;
+        while (same < flow->routes_len &&
+               !pd_path_equal(&flow->routes[same].route.path, &route->route.path))
+            same++;
+        flow->routes_len += same == flow->routes_len;
+    }
+}
+
+int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_flow **ret_flow)
+{
+    struct pd_sim_flow *flow;
+    *ret_flow = NULL;
+    while (flows->next_s < until_s && flows->order_len >= PD_SIM_FLOWS_MAX) {
+        flows->refused++;
+        flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
+    }
+    if (flows->next_s >= until_s)
+        return 0;
+    if (take_place(flows, &flow))
+        return -ENOMEM;
+    draw_ends(flows, flow);
+    draw_routes(flows, flow);
+    memset(flow->state, 0, flows->state_bytes);
+    flow->retransmissions = 0;
+    flow->start_us = (uint64_t)(flows->next_s * 1e6);
+    flow->total_pkts =
+        (uint64_t)ceil(pd_sizes_draw(&flows->scenario->sizes, flows->random) / PD_SIM_MSS_BYTES);
+    flow->live = true;
+    flow->used = true;
+    flows->started++;
+    flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
+    *ret_flow = flow;
+    return 0;
+}
+
+void pd_sim_flows_sweep(struct pd_sim_flows *flows)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < flows->order_len; i++) {
+        uint32_t place = flows->order[i];
+        if (flows->table[place].live) {
+            flows->order[kept++] = place;
+            continue;
+        }
+        flows->table[place].used = false;
+        flows->unused[flows->unused_len++] = place;
+    }
+    flows->order_len = kept;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two levels of the simulator, behind one table of functions. */
+#ifndef PD_SIM_LEVELS_H
+#define PD_SIM_LEVELS_H
+
+#include "sim/flows.h"
+#include "sim/net.h"
+#include "sim/sim.h"
+
+/* Internal to sim/. What a level shares with the rest; it moves flows on and counts in their slices. */
+struct pd_sim_world {
+    const struct pd_scenario *scenario;
+    struct pd_net net;
+    struct pd_random random;
+    struct pd_sim_flows flows;
+    struct pd_sim_totals totals;
+};
+
+struct pd_sim_level_ops {
+    size_t flow_bytes; /* of a flow's state */
+    /* 0 or -ENOMEM. */
+    int (*new)(struct pd_sim_world *world, void **ret_level);
+    void (*free)(void *level);
+    /* Everything up to this time; later than the time of the call before. 0 or -ENOMEM. */
+    int (*advance)(void *level, double until_s);
+};
+
+extern const struct pd_sim_level_ops pd_sim_flow_level, pd_sim_packet_level;
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulated network: distances by breadth-first search from each rack, routes by walking down them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/net.h"
+
+enum { FAR = UINT8_MAX };
+
+void pd_net_done(struct pd_net *net)
+{
+    free(net->first);
+    free(net->loss);
+    free(net->distance);
+    free(net->rack_rank);
+    *net = (struct pd_net){0};
+}
+
+/* Distances of all switches to `rack`. */
+static void search(const struct pd_topology *topology, uint32_t rack, uint8_t *distance,
+                   uint32_t *queue)
+{
+    size_t head = 0, tail = 0;
+    memset(distance, FAR, topology->switches_len);
+    distance[rack] = 0;
+    queue[tail++] = rack;
+    while (head < tail) {
+        uint32_t at = queue[head++];
+        const struct pd_switch *sw = &topology->switches[at];
+        for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
+            uint32_t next = sw->neighbours[n].node;
+            if (distance[next] != FAR || distance[at] + 1 >= FAR)
+                continue;
+            distance[next] = (uint8_t)(distance[at] + 1);
+            queue[tail++] = next;
+        }
+    }
+}
+
+static int number_links(struct pd_net *net)
+{
+    const struct pd_topology *topology = net->topology;
+    net->first = calloc((size_t)topology->switches_len + 1, sizeof *net->first);
+    net->rack_rank = calloc((size_t)topology->switches_len + 1, sizeof *net->rack_rank);
+    if (!net->first || !net->rack_rank)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        net->first[i] = net->fabric_len;
+        net->fabric_len += topology->switches[i].switch_neighbours;
+        net->rack_rank[i] = PD_NONE;
+    }
+    net->links_len = net->fabric_len + 2 * topology->hosts_len;
+    net->loss = calloc((size_t)net->links_len + 1, sizeof *net->loss);
+    return net->loss ? 0 : -ENOMEM;
+}
+
+static int measure(struct pd_net *net)
+{
+    const struct pd_topology *topology = net->topology;
+    uint32_t racks = 0;
+    for (uint32_t h = 0; h < topology->hosts_len; h++)
+        if (net->rack_rank[topology->hosts[h].tor] == PD_NONE)
+            net->rack_rank[topology->hosts[h].tor] = racks++;
+    uint32_t *queue = calloc((size_t)topology->switches_len + 1, sizeof *queue);
+    net->distance = malloc((size_t)racks * topology->switches_len + 1);
+    if (!queue || !net->distance) {
+        free(queue);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < topology->switches_len; i++)
+        if (net->rack_rank[i] != PD_NONE)
+            search(topology, i, net->distance + (size_t)net->rack_rank[i] * topology->switches_len,
+                   queue);
+    free(queue);
+    return 0;
+}
+
+static int check_reach(const struct pd_net *net, struct pd_error *error)
+{
+    const struct pd_topology *topology = net->topology;
+    for (uint32_t h = 1; h < topology->hosts_len; h++) {
+        size_t row = (size_t)net->rack_rank[topology->hosts[0].tor] * topology->switches_len;
+        if (2 * net->distance[row + topology->hosts[h].tor] + 2 > PD_ROUTE_LINKS_MAX)
+            return pd_fail(error, -PD_E_TOPOLOGY, "topology: hosts %u and %u are too far apart",
+                           topology->hosts[0].id, topology->hosts[h].id);
+    }
+    return 0;
+}
+
+int pd_net_init(const struct pd_topology *topology, struct pd_net *ret_net, struct pd_error *error)
+{
+    struct pd_net net = {.topology = topology};
+    int code = number_links(&net);
+    if (!code)
+        code = measure(&net);
+    if (code)
+        pd_fail(error, code, "no memory");
+    else
+        code = check_reach(&net, error);
+    if (code)
+        pd_net_done(&net);
+    else
+        *ret_net = net;
+    return code;
+}
+
+static uint32_t link_between(const struct pd_net *net, uint32_t from, uint32_t to)
+{
+    const struct pd_switch *sw = &net->topology->switches[from];
+    return net->first[from] +
+           (uint32_t)(pd_topology_link(net->topology, from, to) - sw->neighbours);
+}
+
+void pd_net_faults(struct pd_net *net, const struct pd_scenario *scenario, double now_s)
+{
+    for (size_t i = 0; i < scenario->faults_len; i++) {
+        const struct pd_sim_fault *fault = &scenario->faults[i];
+        net->loss[link_between(net, fault->from, fault->to)] =
+            now_s >= fault->start_s ? fault->loss : 0;
+    }
+}
+
+/* Draws one of the neighbours that are nearer to the rack; its place among the neighbours. */
+static uint32_t next_hop(const struct pd_switch *sw, const uint8_t *distance, uint8_t here,
+                         struct pd_random *random)
+{
+    uint32_t candidates = 0, chosen = 0;
+    for (uint32_t n = 0; n < sw->switch_neighbours; n++)
+        candidates += distance[sw->neighbours[n].node] + 1 == here;
+    uint32_t left = pd_random_below(random, candidates ? candidates : 1);
+    for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
+        if (distance[sw->neighbours[n].node] + 1 != here)
+            continue;
+        chosen = n;
+        if (!left--)
+            break;
+    }
+    return chosen;
+}
+
+void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host,
+                  struct pd_random *random, struct pd_route *ret_route)
+{
+    const struct pd_topology *topology = net->topology;
+    uint32_t at = topology->hosts[src_host].tor, to = topology->hosts[dst_host].tor;
+    const uint8_t *distance = net->distance + (size_t)net->rack_rank[to] * topology->switches_len;
+    memset(&ret_route->path, 0, sizeof ret_route->path);
+    ret_route->links_len = 0;
+    ret_route->links[ret_route->links_len++] = net->fabric_len + src_host;
+    ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;
+    while (at != to && ret_route->links_len < PD_ROUTE_LINKS_MAX - 1) {
+        const struct pd_switch *sw = &topology->switches[at];
+        uint32_t place = next_hop(sw, distance, distance[at], random);
+        ret_route->links[ret_route->links_len++] = net->first[at] + place;
+        at = sw->neighbours[place].node;
+        ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;
+    }
+    ret_route->links[ret_route->links_len++] = net->fabric_len + topology->hosts_len + dst_host;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulated network: directed links with their faults, and equal-cost shortest routes between hosts. */
+#ifndef PD_SIM_NET_H
+#define PD_SIM_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/path.h"
+#include "sim/random.h"
+#include "sim/scenario.h"
+
+/* Links are numbered: those between switches in the order of the topology's neighbours, then each host's link up, then each
+ * host's link down. Any topology of the reader will do: routes follow distances, not shapes. At each switch the next one is
+ * drawn among the neighbours that are nearer to the destination's rack, which is what a perfect ECMP hash does per flow,
+ * and spraying per packet. Immutable but for the faults. */
+
+#define PD_ROUTE_LINKS_MAX 12 /* host to host; longer shortest paths are refused */
+
+struct pd_route {
+    struct pd_path path;
+    uint32_t links[PD_ROUTE_LINKS_MAX];
+    uint32_t links_len;
+};
+
+struct pd_net {
+    const struct pd_topology *topology;
+    uint32_t *first;     /* per switch: its first link */
+    uint32_t fabric_len; /* links between switches */
+    uint32_t links_len;
+    double *loss;        /* per link, now */
+    uint8_t *distance;   /* rank of the rack's switch among such × switches */
+    uint32_t *rack_rank; /* per switch, PD_NONE: no rack */
+};
+
+/* 0, -ENOMEM, or -PD_E_TOPOLOGY when hosts cannot reach each other. */
+int pd_net_init(const struct pd_topology *topology, struct pd_net *ret_net, struct pd_error *error);
+void pd_net_done(struct pd_net *net); /* works on zeroed memory */
+
+/* Sets losses as they are at this time. */
+void pd_net_faults(struct pd_net *net, const struct pd_scenario *scenario, double now_s);
+
+/* One of the shortest routes. */
+void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host,
+                  struct pd_random *random, struct pd_route *ret_route);
+
+static inline bool pd_net_is_up(const struct pd_net *net, uint32_t link)
+{
+    return link >= net->fabric_len && link < net->fabric_len + net->topology->hosts_len;
+}
+
+#endif

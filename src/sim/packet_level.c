@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The level of packets: each one passes each queue of its route; senders run a small TCP. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/levels.h"
+#include "sim/tcp.h"
+
+/* Time is in nanoseconds from the start. Events (a packet arrives at the next port, an acknowledgement at its sender) stand
+ * in a wheel of buckets of 1024 ns; within a bucket they come in the order in which they were put there. All packets are full
+ * ones and take the same time on a link, so that a queue is one number, when its link is free again: a packet joins it,
+ * or is dropped when more than the buffer waits. A host's own link queues without loss, as its stack would hold the sender
+ * back. Acknowledgements take no room on links and are not lost; they arrive a fixed time after the packet.
+ *
+ * Retransmission timers and new flows are looked after every millisecond. */
+
+#define NS           1e9
+#define TICK_NS      UINT64_C(1000000)
+#define HOP_NS       10000 /* processing and propagation */
+#define BUCKET_BITS  10
+#define BUCKETS_BITS 16
+#define BUCKETS      (1u << BUCKETS_BITS)
+#define NONE         UINT32_MAX
+
+/* One packet on its way, or its acknowledgement on the way back (hop == ACK). */
+struct packet {
+    uint64_t at_ns;
+    uint32_t flow;
+    uint32_t born;  /* of the flow that took this place in the table: others' packets are ignored */
+    uint32_t order; /* the sender's count of transmissions */
+    uint32_t next;
+    uint32_t sent_us; /* by its sender */
+    uint16_t hop;
+    uint16_t route;
+};
+enum { ACK = UINT16_MAX };
+
+struct flow_state {
+    struct pd_tcp tcp;
+    uint32_t born;
+    uint32_t next_route;
+};
+
+struct level {
+    struct pd_sim_world *world;
+    uint64_t now_ns;
+    uint64_t tick_ns;   /* next look at timers and arrivals */
+    uint64_t packet_ns; /* on a link */
+    uint64_t *free_ns;  /* per link: when it has sent what waits */
+    struct packet *packets;
+    uint32_t packets_len, unused; /* list of those not in use */
+    uint32_t heads[BUCKETS], tails[BUCKETS];
+    uint32_t births;
+    bool full; /* memory ran out */
+};
+
+static void free_level(void *context)
+{
+    struct level *level = context;
+    free(level->free_ns);
+    free(level->packets);
+    free(level);
+}
+
+static int new_level(struct pd_sim_world *world, void **ret_level)
+{
+    struct level *level = calloc(1, sizeof *level);
+    if (!level)
+        return -ENOMEM;
+    level->world = world;
+    level->packet_ns = (uint64_t)(PD_SIM_MTU_BYTES * 8e3 / world->scenario->link_mbps);
+    level->free_ns = calloc(world->net.links_len, sizeof *level->free_ns);
+    level->unused = NONE;
+    memset(level->heads, 0xff, sizeof level->heads);
+    if (!level->free_ns) {
+        free_level(level);
+        return -ENOMEM;
+    }
+    *ret_level = level;
+    return 0;
+}
+
+static struct flow_state *state_of(const struct pd_sim_flow *flow)
+{
+    return flow->state;
+}
+
+/* ---- packets and the wheel */
+
+static int grow(struct level *level)
+{
+    uint32_t len = level->packets_len ? level->packets_len * 2 : 4096;
+    struct packet *packets =
+        len > UINT32_MAX / 4 ? NULL : realloc(level->packets, len * sizeof *packets);
+    if (!packets)
+        return -ENOMEM;
+    for (uint32_t i = level->packets_len; i < len; i++)
+        packets[i].next = i + 1 < len ? i + 1 : level->unused;
+    level->unused = level->packets_len;
+    level->packets = packets;
+    level->packets_len = len;
+    return 0;
+}
+
+static void post(struct level *level, uint32_t number, uint64_t at_ns)
+{
+    uint64_t horizon_ns = level->now_ns + ((uint64_t)(BUCKETS - 2) << BUCKET_BITS);
+    uint64_t due_ns =
+        at_ns < horizon_ns ? at_ns : horizon_ns; /* later ones are posted again then */
+    uint32_t bucket = (uint32_t)(due_ns >> BUCKET_BITS) & (BUCKETS - 1);
+    level->packets[number].at_ns = at_ns;
+    level->packets[number].next = NONE;
+    if (level->heads[bucket] == NONE)
+        level->heads[bucket] = number;
+    else
+        level->packets[level->tails[bucket]].next = number;
+    level->tails[bucket] = number;
+}
+
+static void drop(struct level *level, uint32_t number)
+{
+    level->packets[number].next = level->unused;
+    level->unused = number;
+}
+
+/* ---- what happens to a packet */
+
+/* Passes the port of one link; false when it is dropped there. */
+static bool pass_port(struct level *level, uint32_t number, uint32_t link)
+{
+    struct pd_sim_world *world = level->world;
+    struct packet *packet = &level->packets[number];
+    uint64_t now = packet->at_ns, ready = level->free_ns[link] > now ? level->free_ns[link] : now;
+    bool up = pd_net_is_up(&world->net, link);
+    if (!up && ready - now > level->packet_ns * world->scenario->buffer_pkts) {
+        world->totals.lost_queue++;
+        return false;
+    }
+    level->free_ns[link] = ready + level->packet_ns;
+    world->totals.packet_hops += !up;
+    packet->hop++;
+    if (world->net.loss[link] > 0 && pd_random_share(&world->random) < world->net.loss[link]) {
+        world->totals.lost_fault++;
+        return false;
+    }
+    post(level, number, ready + level->packet_ns + HOP_NS);
+    return true;
+}
+
+static void pump(struct level *level, struct pd_sim_flow *flow);
+
+static void acknowledge(struct level *level, uint32_t number, struct pd_sim_flow *flow)
+{
+    uint32_t order = level->packets[number].order;
+    uint64_t now = level->packets[number].at_ns;
+    uint32_t rtt_us = (uint32_t)(now / 1000) - level->packets[number].sent_us;
+    drop(level, number);
+    flow->retransmissions += pd_tcp_acked(&state_of(flow)->tcp, order, now, rtt_us);
+    if (pd_tcp_is_done(&state_of(flow)->tcp))
+        flow->live = false;
+    else
+        pump(level, flow);
+}
+
+static void arrive(struct level *level, uint32_t number)
+{
+    struct packet *packet = &level->packets[number];
+    struct pd_sim_flow *flow = &level->world->flows.table[packet->flow];
+    if (!flow->used || !flow->live || state_of(flow)->born != packet->born) {
+        drop(level, number);
+        return;
+    }
+    if (packet->hop == ACK) {
+        acknowledge(level, number, flow);
+        return;
+    }
+    struct pd_sim_route *route = &flow->routes[packet->route];
+    if (packet->hop == route->route.links_len) {
+        route->pkts++;
+        packet->hop = ACK;
+        post(level, number, packet->at_ns + (uint64_t)route->route.links_len * HOP_NS);
+    } else if (!pass_port(level, number, route->route.links[packet->hop])) {
+        drop(level, number);
+    }
+}
+
+/* ---- senders */
+
+static void send_one(struct level *level, struct pd_sim_flow *flow, uint32_t order)
+{
+    struct flow_state *state = state_of(flow);
+    if (level->unused == NONE && grow(level)) {
+        level->full = true;
+        return;
+    }
+    uint32_t number = level->unused;
+    struct packet *packet = &level->packets[number];
+    level->unused = packet->next;
+    *packet = (struct packet){.at_ns = level->now_ns,
+                              .flow = (uint32_t)(flow - level->world->flows.table),
+                              .born = state->born,
+                              .order = order,
+                              .sent_us = (uint32_t)(level->now_ns / 1000)};
+    if (flow->routes_len > 1)
+        packet->route = (uint16_t)pd_random_below(&level->world->random, flow->routes_len);
+    if (!pass_port(level, number, flow->routes[packet->route].route.links[0]))
+        drop(level, number);
+}
+
+static void pump(struct level *level, struct pd_sim_flow *flow)
+{
+    uint32_t order;
+    while (!level->full && pd_tcp_may_send(&state_of(flow)->tcp, level->now_ns, &order))
+        send_one(level, flow, order);
+}
+
+/* Timers of all flows, then the flows that start in the next millisecond. */
+static int tick(struct level *level)
+{
+    struct pd_sim_flows *flows = &level->world->flows;
+    struct pd_sim_flow *flow;
+    int code;
+    for (uint32_t i = 0; i < flows->order_len; i++) {
+        flow = &flows->table[flows->order[i]];
+        if (!flow->live)
+            continue;
+        uint32_t timed_out = pd_tcp_timer(&state_of(flow)->tcp, level->now_ns);
+        flow->retransmissions += timed_out;
+        if (pd_tcp_is_done(&state_of(flow)->tcp))
+            flow->live = false;
+        else if (timed_out)
+            pump(level, flow);
+    }
+    level->tick_ns += TICK_NS;
+    while (!(code = pd_sim_flows_next(flows, (double)level->tick_ns / NS, &flow)) && flow) {
+        pd_tcp_init(&state_of(flow)->tcp, flow->total_pkts, flow->routes_len > 1, level->now_ns);
+        state_of(flow)->born = ++level->births;
+        pump(level, flow);
+    }
+    return code;
+}
+
+static void run_bucket(struct level *level)
+{
+    uint64_t turn = level->now_ns >> BUCKET_BITS;
+    uint32_t bucket = (uint32_t)turn & (BUCKETS - 1);
+    while (level->heads[bucket] != NONE) {
+        uint32_t number = level->heads[bucket];
+        uint64_t at_ns = level->packets[number].at_ns;
+        level->heads[bucket] = level->packets[number].next;
+        if (at_ns >> BUCKET_BITS > turn) {
+            post(level, number, at_ns);
+            continue;
+        }
+        level->now_ns = at_ns > level->now_ns ? at_ns : level->now_ns;
+        arrive(level, number);
+    }
+}
+
+static int advance(void *context, double until_s)
+{
+    struct level *level = context;
+    uint64_t until_ns = (uint64_t)(until_s * NS), step = UINT64_C(1) << BUCKET_BITS;
+    while (level->now_ns < until_ns) {
+        int code = level->now_ns >= level->tick_ns ? tick(level) : 0;
+        if (code || level->full)
+            return -ENOMEM;
+        run_bucket(level);
+        level->now_ns = (level->now_ns & ~(step - 1)) + step;
+    }
+    return 0;
+}
+
+const struct pd_sim_level_ops pd_sim_packet_level = {
+    .flow_bytes = sizeof(struct flow_state),
+    .new = new_level,
+    .free = free_level,
+    .advance = advance,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulator's random numbers: one seed, the same numbers on every machine. */
+#ifndef PD_SIM_RANDOM_H
+#define PD_SIM_RANDOM_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* SplitMix64 (Steele, Lea, Flood 2014): one addition and a mix a number, enough for simulations. Belongs to one thread. */
+struct pd_random {
+    uint64_t state;
+};
+
+static inline uint64_t pd_random_next(struct pd_random *random)
+{
+    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* 0 … limit-1; limit ≥ 1. */
+static inline uint32_t pd_random_below(struct pd_random *random, uint32_t limit)
+{
+    return (uint32_t)((pd_random_next(random) >> 32) * limit >> 32);
+}
+
+/* 0 ≤ x < 1 */
+static inline double pd_random_share(struct pd_random *random)
+{
+    return (double)(pd_random_next(random) >> 11) * 0x1p-53;
+}
+
+/* Exponentially distributed with mean 1. */
+static inline double pd_random_exponential(struct pd_random *random)
+{
+    return -log1p(-pd_random_share(random));
+}
+
+/* How many of n events with probability p each happen: binomial, by the normal approximation where that is good. */
+uint64_t pd_random_binomial(struct pd_random *random, uint64_t n, double p);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenarios: the JSON reader, which checks every member and names the one that is wrong. */
+#include "sim/scenario.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+
+enum { FILE_BYTES_MAX = 4 << 20 };
+
+struct reader {
+    const json_t *root;
+    const char *name; /* of the file */
+    bool files;
+    struct pd_scenario scenario;
+    struct pd_error *error;
+};
+
+#define FAIL(reader, ...) pd_fail((reader)->error, -PD_E_VALUE, __VA_ARGS__)
+
+/* ---- plain members */
+
+static int read_real(const struct reader *reader, const json_t *object, const char *key,
+                     double least, double most, double *value)
+{
+    const json_t *given = json_object_get(object, key);
+    if (!given)
+        return 0;
+    double real = json_number_value(given);
+    if (!json_is_number(given) || !(real >= least && real <= most))
+        return FAIL(reader, "%s: expected a number from %g to %g", key, least, most);
+    *value = real;
+    return 0;
+}
+
+static int read_count(const struct reader *reader, const char *key, uint32_t least, uint32_t most,
+                      uint32_t *value)
+{
+    const json_t *given = json_object_get(reader->root, key);
+    if (!given)
+        return 0;
+    json_int_t count = json_integer_value(given);
+    if (!json_is_integer(given) || count < least || count > most)
+        return FAIL(reader, "%s: expected an integer from %u to %u", key, least, most);
+    *value = (uint32_t)count;
+    return 0;
+}
+
+static int read_level(struct reader *reader)
+{
+    const json_t *given = json_object_get(reader->root, "level");
+    const char *text = given ? json_string_value(given) : "flow";
+    if (!text || (strcmp(text, "flow") != 0 && strcmp(text, "packet") != 0))
+        return FAIL(reader, "level: expected \"flow\" or \"packet\"");
+    reader->scenario.level = strcmp(text, "packet") ? PD_SIM_FLOWS : PD_SIM_PACKETS;
+    return 0;
+}
+
+static int read_spray(struct reader *reader)
+{
+    const json_t *given = json_object_get(reader->root, "spray");
+    if (given && !json_is_boolean(given))
+        return FAIL(reader, "spray: expected true or false");
+    reader->scenario.spray = json_is_true(given);
+    return 0;
+}
+
+static int read_numbers(struct reader *reader)
+{
+    struct pd_scenario *s = &reader->scenario;
+    int code = read_count(reader, "link_mbps", 1, 400000, &s->link_mbps);
+    if (!code)
+        code = read_count(reader, "period_ms", 10, 60000, &s->period_ms);
+    if (!code)
+        code = read_count(reader, "alarm_retransmissions", 1, 1000000, &s->alarm_retransmissions);
+    if (!code)
+        code = read_count(reader, "buffer_pkts", 8, 65536, &s->buffer_pkts);
+    if (!code)
+        code = read_real(reader, reader->root, "load", 0.001, 1, &s->load);
+    if (!code)
+        code = read_real(reader, reader->root, "duration_s", 0.01, 86400, &s->duration_s);
+    if (!code)
+        code = read_spray(reader);
+    return code ? code : read_level(reader);
+}
+
+/* ---- topology and sizes */
+
+/* A file that the scenario names lies beside the scenario. */
+static int beside(const struct reader *reader, const char *file, char ret_path[PATH_MAX])
+{
+    const char *slash = strrchr(reader->name, '/');
+    int folder = slash && *file != '/' ? (int)(slash - reader->name) + 1 : 0;
+    if (snprintf(ret_path, PATH_MAX, "%.*s%s", folder, reader->name, file) >= PATH_MAX)
+        return FAIL(reader, "a name of a file that is too long");
+    return 0;
+}
+
+static int read_topology_file(struct reader *reader, const char *file)
+{
+    char path[PATH_MAX];
+    if (!reader->files)
+        return FAIL(reader, "topology: files are not read here");
+    int code = beside(reader, file, path);
+    return code ? code : pd_topology_read(path, &reader->scenario.topology, reader->error);
+}
+
+static int read_generated(struct reader *reader, const json_t *given)
+{
+    const json_t *fat_tree = json_object_get(given, "fat_tree"),
+                 *vl2 = json_object_get(given, "vl2");
+    const json_t *k = fat_tree ? fat_tree : vl2;
+    if (json_object_size(given) != 1 || !json_is_integer(k) || json_integer_value(k) < 4 ||
+        json_integer_value(k) > 72)
+        return FAIL(reader, "topology: expected a file name, {\"fat_tree\":K} or {\"vl2\":K}");
+    uint32_t ports = (uint32_t)json_integer_value(k);
+    int code = fat_tree ? pd_topology_fat_tree(ports, &reader->scenario.topology, reader->error)
+                        : pd_topology_vl2(ports, &reader->scenario.topology, reader->error);
+    return code ? pd_fail_within(reader->error, "topology") : 0;
+}
+
+static int read_topology(struct reader *reader)
+{
+    const json_t *given = json_object_get(reader->root, "topology");
+    int code = json_is_string(given) ? read_topology_file(reader, json_string_value(given))
+                                     : read_generated(reader, given);
+    if (code)
+        return code;
+    const struct pd_topology *topology = reader->scenario.topology;
+    for (uint32_t i = 0; i < topology->hosts_len; i++)
+        if (!topology->hosts[i].addrs_len)
+            return FAIL(reader, "topology: host %u has no address", topology->hosts[i].id);
+    return topology->hosts_len >= 2 ? 0 : FAIL(reader, "topology: expected at least two hosts");
+}
+
+static int read_sizes(struct reader *reader)
+{
+    const json_t *given = json_object_get(reader->root, "flow_sizes");
+    const char *name = given ? json_string_value(given) : "web-search";
+    char path[PATH_MAX];
+    if (!name)
+        return FAIL(reader, "flow_sizes: expected \"web-search\", \"hadoop\" or a CSV file");
+    if (!strcmp(name, "web-search") || !strcmp(name, "hadoop"))
+        return pd_sizes_read(name, &reader->scenario.sizes, reader->error);
+    if (!reader->files)
+        return FAIL(reader, "flow_sizes: files are not read here");
+    int code = beside(reader, name, path);
+    if (!code)
+        code = pd_sizes_read(path, &reader->scenario.sizes, reader->error);
+    return code ? pd_fail_within(reader->error, "flow_sizes") : 0;
+}
+
+/* ---- faults */
+
+static int known_only(const struct reader *reader, const json_t *object, const char *const *names)
+{
+    const char *key;
+    const json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        size_t i = 0;
+        while (names[i] && strcmp(names[i], key) != 0)
+            i++;
+        if (!names[i])
+            return pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.60s: unknown member", key);
+    }
+    return 0;
+}
+
+static int read_link(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
+{
+    const struct pd_topology *topology = reader->scenario.topology;
+    const char *text = json_string_value(json_object_get(object, "link"));
+    struct pd_link_match link;
+    if (!text || pd_link_parse(text, &link) || !link.from || !link.to)
+        return FAIL(reader, "link: expected two switch IDs as in \"9-17\"");
+    fault->from = pd_topology_switch(topology, link.from);
+    fault->to = pd_topology_switch(topology, link.to);
+    if (fault->from == PD_NONE || fault->to == PD_NONE ||
+        !pd_topology_link(topology, fault->from, fault->to))
+        return FAIL(reader, "link: the topology has no link %u-%u", link.from, link.to);
+    return 0;
+}
+
+static int read_fault(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
+{
+    static const char *const names[] = {"link", "loss", "blackhole", "start_s", NULL};
+    const json_t *loss = json_object_get(object, "loss"),
+                 *blackhole = json_object_get(object, "blackhole");
+    if (!json_is_object(object))
+        return FAIL(reader, "expected an object");
+    int code = known_only(reader, object, names);
+    if (!code)
+        code = read_link(reader, object, fault);
+    if (!code && (!loss == !blackhole || (blackhole && !json_is_true(blackhole))))
+        return FAIL(reader, "expected \"loss\": a number, or \"blackhole\": true");
+    fault->loss = 1;
+    if (!code)
+        code = read_real(reader, object, "loss", 0, 1, &fault->loss);
+    if (!code)
+        code = read_real(reader, object, "start_s", 0, 86400, &fault->start_s);
+    return code;
+}
+
+static int read_faults(struct reader *reader)
+{
+    const json_t *given = json_object_get(reader->root, "faults");
+    struct pd_scenario *s = &reader->scenario;
+    size_t len = json_array_size(given);
+    char place[40];
+    if (given && (!json_is_array(given) || len > PD_SCENARIO_FAULTS_MAX))
+        return FAIL(reader, "faults: expected a list of at most %d faults", PD_SCENARIO_FAULTS_MAX);
+    s->faults = calloc(len + 1, sizeof *s->faults);
+    if (!s->faults)
+        return pd_fail(reader->error, -ENOMEM, "no memory");
+    for (; s->faults_len < len; s->faults_len++) {
+        int code =
+            read_fault(reader, json_array_get(given, s->faults_len), &s->faults[s->faults_len]);
+        snprintf(place, sizeof place, "faults[%zu]", s->faults_len);
+        if (code) {
+            pd_fail_within(reader->error, place);
+            return code;
+        }
+    }
+    return 0;
+}
+
+/* ---- the whole */
+
+void pd_scenario_done(struct pd_scenario *scenario)
+{
+    pd_topology_free(scenario->topology);
+    pd_sizes_done(&scenario->sizes);
+    free(scenario->faults);
+    *scenario = (struct pd_scenario){0};
+}
+
+static int read_all(struct reader *reader)
+{
+    static const char *const names[] = {
+        "topology",    "link_mbps", "load",  "duration_s", "flow_sizes",
+        "spray",       "faults",    "level", "period_ms",  "alarm_retransmissions",
+        "buffer_pkts", NULL};
+    if (!json_is_object(reader->root))
+        return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
+    int code = known_only(reader, reader->root, names);
+    if (!code)
+        code = read_numbers(reader);
+    if (!code)
+        code = read_topology(reader);
+    if (!code)
+        code = read_sizes(reader);
+    return code ? code : read_faults(reader);
+}
+
+int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool files,
+                      struct pd_scenario *ret_scenario, struct pd_error *error)
+{
+    json_error_t at;
+    json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &at);
+    struct reader reader = {.root = root, .name = name, .files = files, .error = error};
+    reader.scenario = (struct pd_scenario){.link_mbps = 1000,
+                                           .load = 0.7,
+                                           .duration_s = 60,
+                                           .period_ms = 200,
+                                           .alarm_retransmissions = 1,
+                                           .buffer_pkts = 512};
+    if (!root)
+        return pd_fail(error, -PD_E_SYNTAX, "%.200s:%d:%d: %s", name, at.line, at.column, at.text);
+    int code = read_all(&reader);
+    json_decref(root);
+    if (code) {
+        pd_scenario_done(&reader.scenario);
+        pd_fail_within(error, name);
+        return code;
+    }
+    *ret_scenario = reader.scenario;
+    return 0;
+}
+
+int pd_scenario_read(const char *file, struct pd_scenario *ret_scenario, struct pd_error *error)
+{
+    FILE *in = fopen(file, "re");
+    if (!in)
+        return pd_fail(error, -errno, "%.200s: %s", file, strerror(errno));
+    char *text = malloc(FILE_BYTES_MAX + 1);
+    size_t bytes = text ? fread(text, 1, FILE_BYTES_MAX + 1, in) : 0;
+    int code = 0;
+    if (!text)
+        code = pd_fail(error, -ENOMEM, "no memory");
+    else if (ferror(in))
+        code = pd_fail(error, -EIO, "%.200s: cannot be read", file);
+    else if (bytes > FILE_BYTES_MAX)
+        code = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than 4 MiB", file);
+    else
+        code = pd_scenario_parse(text, bytes, file, true, ret_scenario, error);
+    free(text);
+    fclose(in);
+    return code;
+}

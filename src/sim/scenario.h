@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenarios: what is simulated, read from JSON that anyone may have written. */
+#ifndef PD_SIM_SCENARIO_H
+#define PD_SIM_SCENARIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sim/sizes.h"
+#include "topology/topology.h"
+
+/* docs/simulator.md has the members. Unknown members are errors: a slip in a name would otherwise change what is simulated
+ * without a word. Each error names the member. Immutable once read. */
+
+#define PD_SCENARIO_FAULTS_MAX 1024
+
+enum pd_sim_level { PD_SIM_FLOWS, PD_SIM_PACKETS };
+
+struct pd_sim_fault {
+    uint32_t from, to; /* indexes of switches; the direction that drops */
+    double loss;       /* 1: a blackhole */
+    double start_s;
+};
+
+struct pd_scenario {
+    struct pd_topology *topology;
+    struct pd_sizes sizes;
+    struct pd_sim_fault *faults;
+    size_t faults_len;
+    double duration_s;
+    double load; /* of each host's access link */
+    uint32_t link_mbps;
+    uint32_t period_ms;             /* of the monitors */
+    uint32_t alarm_retransmissions; /* in a period, from which a flow raises POOR_PERF */
+    uint32_t buffer_pkts;           /* of each port */
+    enum pd_sim_level level;
+    bool spray;
+};
+
+/* `file` names the place that files of the scenario are relative to. 0, or an error with its place: "x.json: faults[0].link: …". */
+int pd_scenario_read(const char *file, struct pd_scenario *ret_scenario, struct pd_error *error);
+/* The same from memory; `name` stands for the file in errors. Without `files`, members that name files are refused. */
+int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool files,
+                      struct pd_scenario *ret_scenario, struct pd_error *error);
+void pd_scenario_done(struct pd_scenario *scenario); /* works on zeroed memory */
+
+#endif

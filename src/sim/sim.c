@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulator's clockwork: period after period, and what agents would tell of each. */
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sim/levels.h"
+
+struct run {
+    struct pd_sim_world world;
+    const struct pd_sim_level_ops *ops;
+    void *level;
+    struct pd_tib_record *records;
+    struct pd_observation *observations;
+    size_t records_room, observations_room;
+};
+
+static void run_done(struct run *run)
+{
+    if (run->level)
+        run->ops->free(run->level);
+    pd_sim_flows_done(&run->world.flows);
+    pd_net_done(&run->world.net);
+    free(run->records);
+    free(run->observations);
+}
+
+static int run_init(struct run *run, const struct pd_scenario *scenario, uint64_t seed,
+                    struct pd_error *error)
+{
+    *run = (struct run){.ops = scenario->level == PD_SIM_PACKETS ? &pd_sim_packet_level
+                                                                 : &pd_sim_flow_level};
+    run->world.scenario = scenario;
+    run->world.random.state = seed;
+    int code = pd_net_init(scenario->topology, &run->world.net, error);
+    if (code)
+        return code;
+    code = pd_sim_flows_init(&run->world.flows, scenario, &run->world.net, &run->world.random,
+                             run->ops->flow_bytes);
+    if (!code)
+        code = run->ops->new (&run->world, &run->level);
+    return code ? pd_fail(error, code, "no memory") : 0;
+}
+
+/* ---- a period's slices */
+
+static int reserve(struct run *run)
+{
+    size_t flows_len = run->world.flows.order_len + 1;
+    size_t records_len = flows_len * run->world.flows.routes_max;
+    if (flows_len > run->observations_room) {
+        struct pd_observation *grown = realloc(run->observations, 2 * flows_len * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        run->observations = grown;
+        run->observations_room = 2 * flows_len;
+    }
+    if (records_len > run->records_room) {
+        struct pd_tib_record *grown = realloc(run->records, 2 * records_len * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        run->records = grown;
+        run->records_room = 2 * records_len;
+    }
+    return 0;
+}
+
+/* The records of a flow; its slice is empty afterwards. */
+static size_t take_records(struct pd_sim_flow *flow, uint64_t from_us, uint64_t to_us,
+                           struct pd_tib_record *records)
+{
+    size_t len = 0;
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
+        struct pd_sim_route *route = &flow->routes[r];
+        route->seen |= route->pkts > 0;
+        if (!route->pkts && !(flow->retransmissions && route->seen))
+            continue;
+        records[len++] = (struct pd_tib_record){
+            .flow = flow->id,
+            .path = &route->route.path,
+            .stime_us = flow->start_us > from_us ? flow->start_us : from_us,
+            .etime_us = to_us,
+            .bytes = route->pkts * PD_SIM_MTU_BYTES,
+            .pkts = route->pkts,
+        };
+        route->pkts = 0;
+    }
+    return len;
+}
+
+static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void *context)
+{
+    struct pd_sim_flows *flows = &run->world.flows;
+    struct pd_sim_totals *totals = &run->world.totals;
+    size_t records_len = 0, len = 0;
+    if (reserve(run))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < flows->order_len; i++) {
+        struct pd_sim_flow *flow = &flows->table[flows->order[i]];
+        struct pd_tib_record *records = &run->records[records_len];
+        size_t n =
+            take_records(flow, (uint64_t)(from_s * 1e6), (uint64_t)(totals->now_s * 1e6), records);
+        if (!n && !flow->retransmissions)
+            continue;
+        run->observations[len++] = (struct pd_observation){records, n, flow->retransmissions};
+        records_len += n;
+        totals->alarms += flow->retransmissions >= run->world.scenario->alarm_retransmissions;
+        flow->retransmissions = 0;
+    }
+    totals->flows = flows->started;
+    totals->refused = flows->refused;
+    int code = visit(context, run->observations, len, totals);
+    pd_sim_flows_sweep(flows);
+    return code;
+}
+
+int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
+               void *context, struct pd_sim_totals *ret_totals, struct pd_error *error)
+{
+    struct run run;
+    struct pd_sim_totals *totals = &run.world.totals;
+    int code = run_init(&run, scenario, seed, error);
+    double period_s = (double)scenario->period_ms / 1e3;
+    for (uint64_t period = 1; !code && totals->now_s < scenario->duration_s; period++) {
+        double from_s = totals->now_s, until_s = (double)period * period_s;
+        if (until_s > scenario->duration_s)
+            until_s = scenario->duration_s;
+        pd_net_faults(&run.world.net, scenario, from_s);
+        code = run.ops->advance(run.level, until_s);
+        totals->now_s = until_s;
+        if (!code)
+            code = end_period(&run, from_s, visit, context);
+        if (code == -ENOMEM)
+            pd_fail(error, code, "no memory");
+    }
+    if (!code)
+        *ret_totals = *totals;
+    run_done(&run);
+    return code;
+}

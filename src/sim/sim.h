@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulator: a data-centre network with faults, that makes the records and alarms that agents make. */
+#ifndef PD_SIM_SIM_H
+#define PD_SIM_SIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "localise/localise.h"
+#include "sim/scenario.h"
+
+/* Paper 000, section 4.3: each host generates web traffic, some interfaces drop packets at random, TCP monitors look at their
+ * flows every 200 ms. Two levels, behind one interface (levels.h):
+ * - flow: rates are max-min fair among the flows of each millisecond, losses are drawn for the packets that a rate makes;
+ * - packet: each packet passes each queue; senders run a TCP with selective acknowledgements.
+ * docs/simulator.md tells what each models and what not.
+ *
+ * At the end of each period the visitor gets what agents would tell: one observation for each flow that had packets or
+ * retransmissions in the period. A path of which nothing ever arrived is in nobody's TIB, so that its observation has no record.
+ *
+ * The same scenario and seed give the same run on every machine with IEEE arithmetic. One thread. */
+
+struct pd_sim_totals {
+    double now_s;
+    uint64_t flows;       /* started */
+    uint64_t packet_hops; /* packets × switches that forwarded them */
+    uint64_t alarms;      /* POOR_PERF */
+    uint64_t lost_fault;  /* packets that faulty links dropped */
+    uint64_t lost_queue;  /* packets that full queues dropped */
+    uint64_t refused;     /* flows beyond the simulator's limit */
+};
+
+/* Called once a period. Non-zero ends the simulation, which then returns it. */
+typedef int pd_sim_visit(void *context, const struct pd_observation *flows, size_t flows_len,
+                         const struct pd_sim_totals *totals);
+
+int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
+               void *context, struct pd_sim_totals *ret_totals, struct pd_error *error);
+
+#endif

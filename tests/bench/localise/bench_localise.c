@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Milliseconds for a verdict: each localiser on random signatures of a fat-tree.
+ *
+ * Usage: bench_localise [K [SIGNATURES [ROUNDS]]]      16, 10000, 9
+ *
+ * Two cases: signatures of 4 faulty links, and signatures anywhere (the greatest cover there is). Median of the rounds; taking
+ * the signatures in is told apart from the verdict. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "localise/localise.h"
+#include "sim/net.h"
+
+enum { ROUNDS_MAX = 99, FAULTS = 4 };
+
+struct bench {
+    struct pd_topology *topology;
+    struct pd_net net;
+    struct pd_random random;
+    struct pd_route *routes;
+    struct pd_tib_record *records;
+    struct pd_observation *observations;
+    size_t len;
+};
+
+static void *need(void *memory)
+{
+    if (!memory) {
+        fputs("out of memory\n", stderr);
+        exit(1);
+    }
+    return memory;
+}
+
+static bool crosses(const struct pd_route *route, const uint32_t *faults)
+{
+    for (uint32_t i = 1; i + 1 < route->links_len; i++)
+        for (int f = 0; f < FAULTS; f++)
+            if (route->links[i] == faults[f])
+                return true;
+    return false;
+}
+
+static void draw(struct bench *b, bool faulty)
+{
+    uint32_t hosts = b->topology->hosts_len, faults[FAULTS];
+    for (int f = 0; f < FAULTS; f++)
+        faults[f] = pd_random_below(&b->random, b->net.fabric_len);
+    for (size_t i = 0; i < b->len; i++) {
+        uint32_t src, dst;
+        do {
+            src = pd_random_below(&b->random, hosts);
+            dst = pd_random_below(&b->random, hosts);
+            pd_net_route(&b->net, src, dst, &b->random, &b->routes[i]);
+        } while (b->routes[i].path.len < 2 || (faulty && !crosses(&b->routes[i], faults)));
+        b->records[i] = (struct pd_tib_record){.path = &b->routes[i].path, .pkts = 1000};
+        b->records[i].flow.src = b->topology->hosts[src].addrs[0];
+        b->records[i].flow.dst = b->topology->hosts[dst].addrs[0];
+        b->observations[i] = (struct pd_observation){&b->records[i], 1, 10};
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double ms_since(uint64_t start_ns)
+{
+    return (double)(pd_clock_monotonic_ns() - start_ns) / 1e6;
+}
+
+static void measure(struct bench *b, const struct pd_localiser_ops *ops, bool faulty, int rounds)
+{
+    struct pd_localiser_config config = {.topology = b->topology, .period_us = 200000};
+    double take_ms[ROUNDS_MAX], verdict_ms[ROUNDS_MAX];
+    struct pd_verdict verdict;
+    for (int r = 0; r < rounds; r++) {
+        struct pd_localiser *localiser;
+        draw(b, faulty);
+        if (pd_localiser_new(ops, &config, &localiser))
+            exit(1);
+        uint64_t start_ns = pd_clock_monotonic_ns();
+        if (pd_localiser_observe(localiser, b->observations, b->len))
+            exit(1);
+        take_ms[r] = ms_since(start_ns);
+        start_ns = pd_clock_monotonic_ns();
+        if (pd_localiser_locate(localiser, &verdict))
+            exit(1);
+        verdict_ms[r] = ms_since(start_ns);
+        pd_localiser_free(localiser);
+    }
+    qsort(take_ms, (size_t)rounds, sizeof *take_ms, compare);
+    qsort(verdict_ms, (size_t)rounds, sizeof *verdict_ms, compare);
+    printf("{\"bench\":\"localise\",\"localiser\":\"%s\",\"signatures\":%zu,\"of\":\"%s\","
+           "\"links\":%u,"
+           "\"named\":%zu,\"take_ms\":%.2f,\"verdict_ms\":%.2f,\"rounds\":%d}\n",
+           ops->name, b->len, faulty ? "4 faulty links" : "anywhere", b->net.fabric_len,
+           verdict.links_len, take_ms[rounds / 2], verdict_ms[rounds / 2], rounds);
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t k = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 16;
+    int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 9;
+    struct bench b = {.random = {2016}, .len = argc > 2 ? strtoul(argv[2], NULL, 10) : 10000};
+    struct pd_error error;
+    if (rounds < 1 || rounds > ROUNDS_MAX || !b.len)
+        return 2;
+    if (pd_topology_fat_tree(k, &b.topology, &error) || pd_net_init(b.topology, &b.net, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    b.routes = need(calloc(b.len, sizeof *b.routes));
+    b.records = need(calloc(b.len, sizeof *b.records));
+    b.observations = need(calloc(b.len, sizeof *b.observations));
+    for (size_t i = 0; pd_localisers[i]; i++)
+        for (int faulty = 1; faulty >= 0; faulty--)
+            measure(&b, pd_localisers[i], faulty, rounds);
+    free(b.routes);
+    free(b.records);
+    free(b.observations);
+    pd_net_done(&b.net);
+    pd_topology_free(b.topology);
+    return 0;
+}

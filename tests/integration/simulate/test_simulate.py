@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`pathdump simulate` as a whole: the lines it prints, files beside a scenario, seeds, errors and exit codes."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../build/release/bin")
+SMALL = {"topology": {"fat_tree": 4}, "link_mbps": 200, "flow_sizes": "hadoop", "duration_s": 4}
+FAULT = {"faults": [{"link": "9-17", "loss": .04}]}
+
+
+def simulate(scenario, *flags):
+    """(exit code, stdout, stderr); `scenario` is what stands in its file, or the name of one"""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+        if not isinstance(scenario, str):
+            json.dump(scenario, f)
+            f.flush()
+        done = subprocess.run([os.path.join(BIN, "pathdump"), "simulate", scenario if isinstance(scenario, str) else f.name, *flags],
+                              capture_output=True, text=True, timeout=200, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def events(scenario, *flags):
+    code, out, err = simulate(scenario, *flags, "--json")
+    assert code == 0, err
+    return [json.loads(line) for line in out.splitlines()]
+
+
+class Simulate(unittest.TestCase):
+    def test_lines(self):
+        *verdicts, end = events({**SMALL, **FAULT}, "--seed", "3")
+        self.assertEqual(end["event"], "end")
+        self.assertEqual({"t_s", "flows", "packet_hops", "alarms", "wall_s"} - end.keys(), set())
+        for verdict in verdicts:
+            self.assertEqual({"event", "t_s", "links", "certain", "confidence"} - verdict.keys(), set())
+            self.assertTrue(not verdict["certain"] or verdict["links"] == ["9-17"], verdict)
+        self.assertTrue(verdicts[-1]["certain"])
+        self.assertEqual(verdicts, sorted(verdicts, key=lambda v: v["t_s"]))
+
+    def test_quiet(self):
+        *verdicts, _ = events(SMALL)
+        self.assertFalse([v for v in verdicts if v["links"]])
+
+    def test_seed(self):
+        one, same, other = (events({**SMALL, **FAULT}, "--seed", seed) for seed in ("5", "5", "6"))
+        for run in (one, same, other):
+            del run[-1]["wall_s"]
+        self.assertEqual(one, same)
+        self.assertNotEqual(one[-1], other[-1])
+
+    def test_apps(self):
+        *verdicts, _ = events({**SMALL, **FAULT}, "--app", "max-coverage")
+        self.assertIn("9-17", verdicts[-1]["links"])
+        self.assertFalse([v for v in verdicts if v["certain"]])
+        self.assertEqual(len(events({**SMALL, **FAULT}, "--app", "none")), 1)
+
+    def test_text(self):
+        code, out, _ = simulate({**SMALL, **FAULT})
+        self.assertEqual(code, 0)
+        self.assertIn("certain", out)
+        self.assertIn("9-17", out)
+        self.assertIn("packet-hops", out.splitlines()[-1])
+
+    def test_files_beside_the_scenario(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "net.json"), "wb") as f:
+                f.write(subprocess.run([os.path.join(BIN, "pathdump"), "topology", "vl2", "--k", "4"], capture_output=True,
+                                       check=True).stdout)
+            with open(os.path.join(folder, "sizes.csv"), "w", encoding="utf-8") as f:
+                f.write("bytes,share\n1000,0\n100000,1\n")
+            with open(os.path.join(folder, "x.json"), "w", encoding="utf-8") as f:
+                json.dump({"topology": "net.json", "flow_sizes": "sizes.csv", "duration_s": .5, "link_mbps": 10}, f)
+            self.assertGreater(events(os.path.join(folder, "x.json"))[-1]["flows"], 10)
+
+    def test_errors(self):
+        for scenario, words in (({}, "topology: "), ({**SMALL, "lod": 1}, "lod: unknown member"), ("/nowhere.json", "/nowhere.json: "),
+                                ({**SMALL, "faults": [{"link": "9-99", "loss": .1}]}, "faults[0]: link: ")):
+            code, out, err = simulate(scenario)
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(words, err)
+            self.assertEqual(err.count("\n"), 1)
+        code, _, err = simulate(SMALL, "--app", "magic")
+        self.assertEqual(code, 2)
+        self.assertIn("--app", err.replace("app:", "--app:"))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence`: finds what loses, says certain only when it may, forgets what was repaired, is not taken in by queues. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/localise/flows.h"
+
+struct rig {
+    struct pd_topology *topology;
+    struct pd_localiser *localiser;
+    struct flows flows;
+    struct random random;
+    struct pd_verdict verdict;
+};
+
+static struct rig *rig_new(uint64_t seed)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    rig->random.state = seed;
+    assert_int_equal(pd_topology_fat_tree(4, &rig->topology, NULL), 0);
+    struct pd_localiser_config config = {
+        .topology = rig->topology, .link_mbps = 1000, .period_us = 200000};
+    assert_int_equal(pd_localiser_new(&pd_localiser_evidence, &config, &rig->localiser), 0);
+    return rig;
+}
+
+static void rig_free(struct rig *rig)
+{
+    pd_localiser_free(rig->localiser);
+    pd_topology_free(rig->topology);
+    free(rig);
+}
+
+/* A period of 150 flows with 300 packets each: 0.15 Gb/s on a link. */
+static void run_period(struct rig *rig, uint32_t from, uint32_t to, double loss)
+{
+    for (rig->flows.len = 0; rig->flows.len < 150;)
+        add_flow(&rig->flows, &rig->random, from, to, loss, 300);
+    assert_int_equal(pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len),
+                     0);
+    assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+}
+
+/* Any single link of the network, both directions: found, for certain, and never another one for certain. */
+static void each_link_is_found(void **state)
+{
+    struct rig *probe = rig_new(test_seed());
+    (void)state;
+    for (uint32_t i = 0; i < probe->topology->switches_len; i++)
+        for (uint32_t n = 0; n < probe->topology->switches[i].switch_neighbours; n++) {
+            struct rig *rig = rig_new(random_next(&probe->random));
+            uint32_t from = probe->topology->switches[i].id;
+            uint32_t to =
+                probe->topology->switches[probe->topology->switches[i].neighbours[n].node].id;
+            for (int period = 0; period < 40; period++) {
+                run_period(rig, from, to, 0.02);
+                assert_true(!rig->verdict.certain ||
+                            (rig->verdict.links_len == 1 && names(&rig->verdict, from, to)));
+            }
+            assert_true(rig->verdict.certain);
+            assert_true(rig->verdict.confidence > 0.99);
+            assert_true(rig->verdict.links[0].loss > 0.01 && rig->verdict.links[0].loss < 0.03);
+            rig_free(rig);
+        }
+    rig_free(probe);
+}
+
+/* A repaired link is no longer named, and one that becomes faulty later is. */
+static void what_changes_is_followed(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 40; period++)
+        run_period(rig, 9, 17, 0.03);
+    assert_true(rig->verdict.certain && names(&rig->verdict, 9, 17));
+    for (int period = 0; period < 1000; period++)
+        run_period(rig, 18, 13, 0.03);
+    assert_true(names(&rig->verdict, 18, 13));
+    assert_false(names(&rig->verdict, 9, 17));
+    rig_free(rig);
+}
+
+/* Losses of one host's flows, wherever they go, are its own link's: no link between switches is named. */
+static void a_slow_host_is_no_faulty_link(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    struct pd_addr host = host_addr(5);
+    (void)state;
+    for (int period = 0; period < 40; period++) {
+        for (rig->flows.len = 0; rig->flows.len < 150;) {
+            struct pd_observation *flow = add_flow(&rig->flows, &rig->random, 0, 0, 0, 300);
+            if (!memcmp(&flow->records->flow.dst, &host, sizeof host))
+                flow->retransmissions = random_below(&rig->random, 20);
+        }
+        assert_int_equal(
+            pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
+        assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+        assert_false(rig->verdict.certain);
+    }
+    assert_int_equal(rig->verdict.links_len, 0);
+    rig_free(rig);
+}
+
+/* Losses where a link is full are not held against it. */
+static void a_full_queue_is_no_faulty_link(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 30; period++) {
+        for (rig->flows.len = 0; rig->flows.len < 150;)
+            add_flow(&rig->flows, &rig->random, 9, 17, 0.05, 2500);
+        assert_int_equal(
+            pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
+        assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+        assert_false(rig->verdict.certain);
+    }
+    assert_true(rig->localiser->counters.congested > 0);
+    rig_free(rig);
+}
+
+/* A link that no flow crosses cannot be cleared, so nothing is certain. */
+static void an_unseen_link_keeps_doubt(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 60; period++) {
+        for (rig->flows.len = 0; rig->flows.len < 150;) {
+            add_flow(&rig->flows, &rig->random, 9, 17, 0.03, 300);
+            rig->flows.len -= pd_path_crosses(&rig->flows.paths[rig->flows.len - 1],
+                                              (struct pd_link_match){3, 11});
+        }
+        assert_int_equal(
+            pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
+        assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+        assert_false(rig->verdict.certain);
+    }
+    assert_true(names(&rig->verdict, 9, 17));
+    rig_free(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_link_is_found),
+        cmocka_unit_test(what_changes_is_followed),
+        cmocka_unit_test(a_slow_host_is_no_faulty_link),
+        cmocka_unit_test(a_full_queue_is_no_faulty_link),
+        cmocka_unit_test(an_unseen_link_keeps_doubt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

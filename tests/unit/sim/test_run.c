@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole runs: the same twice, loads and losses as asked for, faults found at both levels, nothing named without one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/hunt.h"
+
+static struct pd_scenario read_scenario(const char *json)
+{
+    struct pd_scenario scenario;
+    struct pd_error error = {0};
+    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error))
+        fail_msg("%s", error.text);
+    return scenario;
+}
+
+/* ---- what a run tells, as one number */
+
+struct sums {
+    uint64_t hash, pkts, bytes, retransmissions, alarms;
+};
+
+static int add_up(void *context, const struct pd_observation *flows, size_t flows_len,
+                  const struct pd_sim_totals *totals)
+{
+    struct sums *sums = context;
+    for (size_t i = 0; i < flows_len; i++) {
+        sums->retransmissions += flows[i].retransmissions;
+        sums->alarms += flows[i].retransmissions >= 1;
+        sums->hash = sums->hash * 31 + flows[i].retransmissions;
+        for (size_t r = 0; r < flows[i].records_len; r++) {
+            const struct pd_tib_record *record = &flows[i].records[r];
+            assert_true(record->stime_us <= record->etime_us);
+            sums->pkts += record->pkts;
+            sums->bytes += record->bytes;
+            sums->hash = sums->hash * 31 + pd_flow_id_hash(&record->flow);
+            sums->hash = sums->hash * 31 + pd_path_hash(record->path) + record->pkts;
+        }
+    }
+    assert_int_equal(sums->alarms, totals->alarms);
+    return 0;
+}
+
+static struct sums run(const struct pd_scenario *scenario, uint64_t seed,
+                       struct pd_sim_totals *totals)
+{
+    struct sums sums = {0};
+    assert_int_equal(pd_sim_run(scenario, seed, add_up, &sums, totals, NULL), 0);
+    return sums;
+}
+
+static void the_same_seed_gives_the_same_run(void **state)
+{
+    static const char *const scenarios[] = {
+        "{\"topology\":{\"fat_tree\":4},\"duration_s\":2,\"faults\":[{\"link\":\"9-17\",\"loss\":0."
+        "02}]}",
+        "{\"topology\":{\"fat_tree\":4},\"duration_s\":0.5,\"level\":\"packet\",\"link_mbps\":200,"
+        "\"faults\":[{\"link\":\"9-17\",\"loss\":0.02}]}",
+        "{\"topology\":{\"vl2\":4},\"duration_s\":0.4,\"spray\":true,\"link_mbps\":100,"
+        "\"flow_sizes\":\"hadoop\"}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        struct pd_scenario scenario = read_scenario(scenarios[i]);
+        struct pd_sim_totals totals[3];
+        struct sums a = run(&scenario, 7, &totals[0]), b = run(&scenario, 7, &totals[1]),
+                    c = run(&scenario, 8, &totals[2]);
+        assert_memory_equal(&a, &b, sizeof a);
+        assert_int_equal(totals[0].packet_hops, totals[1].packet_hops);
+        assert_true(a.hash != c.hash && a.pkts > 0);
+        assert_int_equal(a.bytes, a.pkts * 1500);
+        pd_scenario_done(&scenario);
+    }
+}
+
+/* Hosts send what the load says (20 % apart: few large flows make most of it), and links drop what they should. */
+static void load_and_loss_are_as_asked(void **state)
+{
+    static const char *const levels[] = {"flow", "packet"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char json[300];
+        snprintf(json, sizeof json,
+                 "{\"topology\":{\"fat_tree\":4},\"duration_s\":5,\"load\":0.4,\"link_mbps\":100,"
+                 "\"level\":\"%s\","
+                 "\"flow_sizes\":\"hadoop\",\"faults\":[{\"link\":\"9-17\",\"loss\":0.02}]}",
+                 levels[i]);
+        struct pd_scenario scenario = read_scenario(json);
+        struct pd_sim_totals totals;
+        struct sums sums = run(&scenario, 2016, &totals);
+        double share = (double)sums.bytes * 8 / (16 * 100e6 * 5);
+        assert_true(share > 0.32 && share < 0.48);
+        /* Each of 32 links up carries a like share of what leaves its rack or pod; 12 of 15 flows leave the pod. */
+        double over_link = (double)sums.pkts * 12 / 15 / 16;
+        assert_true((double)totals.lost_fault > over_link * 0.02 * 0.6);
+        assert_true((double)totals.lost_fault < over_link * 0.02 * 1.6);
+        assert_true(sums.retransmissions >= totals.lost_fault * 9 / 10);
+        pd_scenario_done(&scenario);
+    }
+}
+
+/* ---- hunts */
+
+struct found {
+    uint32_t from, to; /* wanted; 0: nothing */
+    bool certain;
+    unsigned
+        wrong; /* verdicts that name anything although nothing is faulty, or another link for certain */
+};
+
+static int judge(void *context, double now_s, const struct pd_verdict *verdict)
+{
+    struct found *found = context;
+    bool right = verdict->links_len == 1 && verdict->links[0].from == found->from &&
+                 verdict->links[0].to == found->to;
+    (void)now_s;
+    found->wrong += found->from ? verdict->certain && !right : verdict->links_len > 0;
+    found->certain = right && verdict->certain;
+    return 0;
+}
+
+static struct found hunt(const char *members, uint32_t from, uint32_t to, double loss)
+{
+    char json[400], faults[100] = "";
+    struct pd_hunt_end end;
+    struct found found = {.from = from, .to = to};
+    if (from)
+        snprintf(faults, sizeof faults, "{\"link\":\"%u-%u\",\"loss\":%g}", from, to, loss);
+    snprintf(json, sizeof json, "{%s,\"faults\":[%s]}", members, faults);
+    struct pd_scenario scenario = read_scenario(json);
+    assert_int_equal(pd_hunt(&scenario, 2016, &pd_localiser_evidence, judge, &found, &end, NULL),
+                     0);
+    assert_true(end.totals.flows > 0 && end.totals.packet_hops > 0);
+    pd_scenario_done(&scenario);
+    return found;
+}
+
+#define SMALL \
+    "\"topology\":{\"fat_tree\":4},\"link_mbps\":200,\"flow_sizes\":\"hadoop\",\"duration_s\":4"
+
+static void a_fault_is_found_at_both_levels(void **state)
+{
+    struct found found;
+    (void)state;
+    found = hunt(SMALL, 3, 11, 0.03);
+    assert_true(found.certain && !found.wrong);
+    found = hunt(SMALL ",\"level\":\"packet\"", 18, 13, 0.03);
+    assert_true(found.certain && !found.wrong);
+}
+
+static void nothing_is_named_without_a_fault(void **state)
+{
+    (void)state;
+    assert_int_equal(hunt(SMALL, 0, 0, 0).wrong, 0);
+    assert_int_equal(hunt(SMALL ",\"level\":\"packet\"", 0, 0, 0).wrong, 0);
+    assert_int_equal(
+        hunt("\"topology\":{\"vl2\":4},\"duration_s\":1,\"link_mbps\":100", 0, 0, 0).wrong, 0);
+}
+
+/* Nothing passes a blackhole, so that no path over it is in any TIB: the verdict has nothing to name, and does not guess. */
+static void a_blackhole_is_not_guessed_at(void **state)
+{
+    struct found found;
+    (void)state;
+    found = hunt(SMALL, 9, 17, 1);
+    assert_int_equal(found.wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_seed_gives_the_same_run),
+        cmocka_unit_test(load_and_loss_are_as_asked),
+        cmocka_unit_test(a_fault_is_found_at_both_levels),
+        cmocka_unit_test(nothing_is_named_without_a_fault),
+        cmocka_unit_test(a_blackhole_is_not_guessed_at),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
