@@ -25,9 +25,18 @@ static const struct {
     const char *name;
     const char *param; /* "" or name=value */
 } questions[] = {
-    {"getFlows", "link=257-129"}, {"getFlows", "link=*-129"},   {"getFlows", ""},
-    {"getPaths", "src_ip=*"},     {"getPaths", "link=257-129"}, {"getCount", "link=257-129"},
+    {"getFlows", "link=257-129"},
+    {"getFlows", "link=*-129"},
+    {"getFlows", ""},
+    {"getPaths", "src_ip=*"},
+    {"getPaths", "link=257-129"},
+    {"getCount", "link=257-129"},
     {"getDuration", ""},
+    {"topRecords", "k=10000"},
+    {"topFlows", "k=10000"},
+    {"topLinks", ""},
+    {"trafficMatrix", ""},
+    {"distinct", "of=flows"},
 };
 
 /* Of this thread: what else the machine does stays out of it. */
