@@ -90,7 +90,7 @@ static void put_cap(bson_t *stage)
     bson_t *cap = BCON_NEW("bytes", "{", "$min", "[", BCON_UTF8("$bytes"),
                            BCON_INT64((int64_t)PD_TIB_SUM_MAX), "]", "}", "pkts", "{", "$min", "[",
                            BCON_UTF8("$pkts"), BCON_INT64((int64_t)PD_TIB_SUM_MAX), "]", "}");
-    BSON_APPEND_DOCUMENT(stage, "$set", cap);
+    BSON_APPEND_DOCUMENT(stage, "$addFields", cap);
     bson_destroy(cap);
 }
 

@@ -67,8 +67,11 @@ int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
     }
     while (!code && mongoc_cursor_next(cursor, &document))
         code = take(walk, document);
-    if (!code && mongoc_cursor_error(cursor, &mongo))
-        code = pd_mongo_fail(&snapshot->store->server, &mongo, NULL);
+    if (!code && mongoc_cursor_error(cursor, &mongo)) {
+        struct pd_error error = {0};
+        code = pd_mongo_fail(&snapshot->store->server, &mongo, &error);
+        pd_log(PD_LOG_DEBUG, "mongodb", NULL, "%s: %s", snapshot->store->server.place, error.text);
+    }
     if (!code && walk->len)
         code = visit(context, walk->records, walk->len);
     mongoc_cursor_destroy(cursor);

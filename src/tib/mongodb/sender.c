@@ -13,7 +13,7 @@
 #define RETRY_MAX_MS    5000u
 #define IDLE_MS         1000u
 #define CLOSE_MS        10000u /* a store that closes waits so long for the spool to run empty */
-#define WAIT_MS         2000u  /* and a query for what was committed before it */
+#define WAIT_MS         10000u /* and a query for what was committed before it */
 
 #define CODE_DUPLICATE  11000
 #define CODE_VALIDATION 121

@@ -20,10 +20,10 @@ static struct pd_tib *open_store(const char *location, enum pd_tib_mode mode, co
 {
     struct pd_tib *tib = NULL;
     struct pd_error error = {0};
-    struct pd_tib_config config = {
-        .spool = spool,
-        .host_id = host ? (uint32_t)strtoul(host, NULL, 10) : 0,
-        .spool_bytes = getenv("SPOOL_BYTES") ? strtoull(getenv("SPOOL_BYTES"), NULL, 10) : 0};
+    const char *most = getenv("SPOOL_BYTES");
+    struct pd_tib_config config = {.spool = spool,
+                                   .host_id = host ? (uint32_t)strtoul(host, NULL, 10) : 0,
+                                   .spool_bytes = most ? strtoull(most, NULL, 10) : 0};
     if (pd_tib_open(location, mode, &config, &tib, &error)) {
         fprintf(stderr, "%s\n", error.text);
         exit(1);

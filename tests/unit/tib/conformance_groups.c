@@ -88,7 +88,7 @@ void test_group_limits(void **state)
         .by = PD_TIB_BY_RECORD, .order = PD_TIB_ORDER_BYTES, .memory_bytes = 1 << 20};
     size_t visited = 0;
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
-    append(tib, &oracle, on_server() ? 20000 : 30000);
+    append(tib, &oracle, on_server() ? 13500 : 30000);
     assert_int_equal(pd_tib_commit(tib), 0);
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
     assert_int_equal(pd_tib_group(snapshot, &all, &grouping, never, NULL), -PD_E_TOO_LARGE);
