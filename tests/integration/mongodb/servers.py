@@ -130,7 +130,7 @@ def servers():
 def servers_or_skip():
     kinds = servers()
     if not kinds:
-        print("SKIPPED: THE MONGODB STORE IS NOT TESTED: NEITHER GO >= 1.24 (builds FerretDB) NOR A mongod IS HERE; INSTALL ONE OF THEM",
+        print("SKIPPED: THE MONGODB STORE IS NOT TESTED: NEITHER GO 1.24 OR LATER, WHICH BUILDS FERRETDB, NOR A mongod IS HERE: INSTALL ONE OF THEM",
               file=sys.stderr, flush=True)
         sys.exit(SKIPPED)
     return kinds
