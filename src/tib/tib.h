@@ -88,8 +88,6 @@ struct pd_tib_config {
     uint64_t
         cold_after_s; /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
     uint64_t map_bytes; /* most the store may ever take on disk (LMDB map); 0: default */
-    unsigned
-        threads; /* most that one large query may use; 0: as many as there are cores, up to 4 */
     /* Stores that many hosts share, WRITE: whose records these are (not 0), and where they wait while the server is away. */
     uint32_t host_id;
     const char *spool;    /* directory; NULL: default */

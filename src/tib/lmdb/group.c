@@ -4,13 +4,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "tib/group.h"
 
-#define THREADS_MOST      4u
-#define ROWS_OF_A_THREAD  (1u << 20) /* below, starting it costs more than it gains */
 #define SKETCH_WORTH_ROWS (1u << 17)
 
 /* The path that stands for all that are equal: the store's, or that of an earlier live record. */
@@ -62,21 +59,10 @@ static int live_init(struct pd_group *group)
     return err;
 }
 
-static unsigned threads_for(const struct pd_group *group)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned most = group->select.snapshot->store->config.threads;
-    uint64_t useful = group->select.rows / ROWS_OF_A_THREAD;
-    if (!most)
-        most = cores < 1 ? 1 : cores < THREADS_MOST ? (unsigned)cores : THREADS_MOST;
-    return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
-}
-
 static int run(struct pd_group *group)
 {
     const struct pd_tib_grouping *grouping = group->grouping;
     bool by_size = grouping->order == PD_TIB_ORDER_BYTES || grouping->order == PD_TIB_ORDER_PKTS;
-    group->threads = threads_for(group);
     if (grouping->by == PD_TIB_BY_RECORD)
         return pd_group_top_records(group);
     if (grouping->by == PD_TIB_BY_PATH)

@@ -16,7 +16,7 @@
  *   group_table.c    all else: a hash table of groups, filled a block of rows at a time; by parts of the hash where it would not fit
  *   group_give.c     order and output
  *
- * One call of `group` is one struct pd_group on the caller's stack or heap; its passes may use several threads inside. */
+ * One call of `group` is one struct pd_group, and one thread. */
 
 struct pd_group {
     struct pd_select select;
@@ -26,7 +26,6 @@ struct pd_group {
     void *context;
     struct pd_tib_record *live; /* those that pass, with the snapshot's paths where it has them */
     size_t live_len;
-    unsigned threads;
 };
 
 /* What is compared in orders by size. */

@@ -2,6 +2,7 @@
 /* The LMDB backend's scan: the rows that a selection lets pass, decoded and handed out in batches. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tib/lmdb/select.h"
 
@@ -30,9 +31,10 @@ int pd_store_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter *filt
                   int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                   void *context)
 {
-    struct scan *scan = calloc(1, sizeof *scan);
+    struct scan *scan = malloc(sizeof *scan);
     if (!scan)
         return -ENOMEM;
+    memset(scan, 0, offsetof(struct scan, rows.found)); /* the rest is buffers */
     scan->rows.columns = PD_COLUMNS_OF_RECORDS;
     int err = pd_select_init(&scan->select, (struct pd_store_snapshot *)head, filter);
     for (size_t i = 0; !err && i < scan->select.chunks_len; i++)

@@ -457,6 +457,15 @@ static void families(struct pd_rows *rows, const struct pd_block *block,
                      struct pd_tib_record *records)
 {
     const struct pd_column *family = &rows->chunk->columns[PD_COLUMN_PREFIX_FAMILY];
+    const struct pd_column *codes = &rows->chunk->columns[PD_COLUMN_SRC_PREFIX];
+    uint8_t of_all = (uint8_t)pd_column_get(family, codes->base);
+    if (!codes->width_bytes) {
+        for (uint32_t i = 0; i < block->len; i++) {
+            records[i].flow.ip_version = of_all;
+            memset(records[i].flow.zero, 0, sizeof records[i].flow.zero);
+        }
+        return;
+    }
     pd_rows_column(rows, block, PD_COLUMN_SRC_PREFIX, rows->values);
     for (uint32_t i = 0; i < block->len; i++) {
         records[i].flow.ip_version = (uint8_t)pd_column_get(family, rows->values[i]);

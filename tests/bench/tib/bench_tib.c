@@ -160,7 +160,7 @@ static uint64_t disk_bytes(const char *directory)
 
 static struct pd_tib *open_tib(const char *directory, enum pd_tib_mode mode, uint64_t cold_after_s)
 {
-    struct pd_tib_config config = {.threads = 1, .cold_after_s = cold_after_s};
+    struct pd_tib_config config = {.cold_after_s = cold_after_s};
     struct pd_error error;
     struct pd_tib *tib;
     if (pd_tib_open(directory, mode, &config, &tib, &error))
