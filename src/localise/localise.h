@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "tib/tib.h"
 #include "topology/topology.h"
 

@@ -8,6 +8,9 @@
 #include "localise/evidence/evidence.h"
 
 enum { STEPS_FIT = 40, STEPS_TEST = 30, NO_LINK = UINT32_MAX };
+enum {
+    SHARES_MAX = 200
+};                       /* a link that explains a lesser part of the losses stays open untested */
 enum { FITS_MAX = 128 }; /* for one verdict; links beyond stay open, so that nothing is certain */
 
 /* What is known of the links as a whole. */
@@ -16,6 +19,7 @@ struct judgement {
     double dispersion;
     double weakest;   /* least D of the links named */
     uint64_t cleared; /* links between switches that are cleared */
+    double lost;      /* retransmissions of all signatures */
     unsigned fits;    /* made for this verdict */
     uint64_t seen;    /* links between switches that flows crossed */
 };
@@ -80,7 +84,10 @@ static bool is_clear(struct pd_evidence *evidence, struct judgement *judgement, 
 static enum pd_evidence_mark judge_link(struct pd_evidence *evidence, struct judgement *judgement,
                                         uint32_t link, struct pd_verdict *verdict)
 {
-    if (evidence->losses.rate[link] > PD_EVIDENCE_FLOOR) {
+    const struct pd_losses *losses = &evidence->losses;
+    if (losses->rate[link] > PD_EVIDENCE_FLOOR) {
+        if (losses->rate[link] * losses->sent[link] * SHARES_MAX < judgement->lost)
+            return PD_EVIDENCE_OPEN;
         double d = distance(evidence, judgement, link, PD_EVIDENCE_FLOOR);
         if (d < PD_EVIDENCE_NAME)
             return PD_EVIDENCE_OPEN;
@@ -160,6 +167,8 @@ int pd_evidence_judge(struct pd_evidence *evidence, struct pd_verdict *ret_verdi
     struct judgement judgement = {.at_estimate = pd_losses_likelihood(losses, losses->rate),
                                   .dispersion = pd_losses_dispersion(losses),
                                   .weakest = INFINITY};
+    for (size_t g = 0; g < losses->groups_len; g++)
+        judgement.lost += losses->groups[g].lost;
     judge_links(evidence, &judgement, &verdict);
     evidence->head.counters.contradicted = count_contradicted(evidence);
     conclude(evidence, &judgement, &verdict);
