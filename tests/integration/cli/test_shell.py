@@ -29,7 +29,7 @@ class Completion(CommandTest):
 
     def test_words(self):
         for words, wanted in {
-                ("",): ["topology", "codec", "query", "tib", "help", "--help", "--version"], ("co",): ["codec"],
+                ("",): ["topology", "codec", "query", "tib", "simulate", "help", "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "--help"], ("topology", "f"): ["fat-tree"],
                 ("query", "getP"): ["getPaths"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
                 ("codec", "rules", "--depth", "p"): ["pcp", "plain"], ("codec", "rules", "--depth", "=", "pl"): ["plain"],
