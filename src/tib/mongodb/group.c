@@ -16,6 +16,14 @@ struct pushed {
     const struct pd_tib_grouping *grouping;
 };
 
+#define LIMIT_MOST \
+    (1u << 30) /* more is as good as all, and servers refuse what they take for negative */
+
+static bool has_limit(const struct pd_tib_grouping *grouping)
+{
+    return grouping->top_len && grouping->top_len <= LIMIT_MOST;
+}
+
 static bool matches_live(const struct pd_tib_filter *filter, const struct pd_tib_grouping *grouping)
 {
     for (size_t i = 0; i < grouping->live_len; i++)
@@ -155,7 +163,7 @@ static int scan_groups(struct pushed *pushed, const struct pd_mongo_writers *wri
     bson_t match = BSON_INITIALIZER;
     struct pd_tib_filter unexpired = pd_mongo_unexpired(pushed->snapshot, filter);
     /* The first k of sums need the server's $min as well, which caps them. */
-    bool top = pushed->grouping->top_len && !matches_live(filter, pushed->grouping) &&
+    bool top = has_limit(pushed->grouping) && !matches_live(filter, pushed->grouping) &&
                server_has_min_max(pushed->snapshot->store);
     int code = 0;
     if (pd_mongo_match(writers, &unexpired, &match) &&
@@ -190,7 +198,7 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
         return code;
     bool few =
         writers.len <= PD_MONGO_WRITERS_ASKED; /* else the server does not know which count */
-    if (grouping->by == PD_TIB_BY_RECORD && few && grouping->top_len) {
+    if (grouping->by == PD_TIB_BY_RECORD && few && has_limit(grouping)) {
         bson_t sort = BSON_INITIALIZER;
         if (grouping->order != PD_TIB_ORDER_NONE)
             put_sort(grouping->order, "", &sort);
