@@ -285,13 +285,10 @@ static __attribute__((noinline)) void miss(struct pd_trajectory *trajectory, str
                                            const struct sample *as_given)
 {
     struct sample sample = *as_given;
-    if (pd_trajectory_len(trajectory) >= trajectory->config.max_records) {
-        lose(trajectory, &sample);
-        return;
-    }
     sample.now_ns = min_u64(sample.now_ns, TIME_MAX);
+    bool full = pd_trajectory_len(trajectory) >= trajectory->config.max_records;
     uint64_t hash = pd_table_hash(table, table->key_len, lookup->key);
-    struct pd_slot *slot = pd_table_insert(table, lookup->key, hash);
+    struct pd_slot *slot = full ? NULL : pd_table_insert(table, lookup->key, hash);
     if (!slot) {
         lose(trajectory, &sample);
         return;
