@@ -41,7 +41,9 @@ static bool lens_hold(const uint32_t len[PD_AXIS_COUNT])
            len[PD_AXIS_PREFIXES] <= 2 * len[PD_AXIS_ROWS] && len[PD_AXIS_COMMITS] >= 1 &&
            len[PD_AXIS_COMMITS] <= len[PD_AXIS_ROWS] &&
            len[PD_AXIS_BLOOM] % PD_BLOOM_BLOCK_WORDS == 0 &&
-           len[PD_AXIS_BLOOM] <= PD_CHUNK_ROWS / PD_BLOOM_ROWS_PER_BLOCK * PD_BLOOM_BLOCK_WORDS;
+           len[PD_AXIS_BLOOM] <= PD_CHUNK_ROWS / PD_BLOOM_ROWS_PER_BLOCK * PD_BLOOM_BLOCK_WORDS &&
+           (len[PD_AXIS_INDEX] == 0 || len[PD_AXIS_INDEX] == len[PD_AXIS_ROWS]) &&
+           len[PD_AXIS_BUCKETS] == pd_index_buckets(len[PD_AXIS_INDEX]);
 }
 
 /* Sizes of the frames stand in front of them; together they fill the column. */
@@ -139,6 +141,22 @@ static bool commits_hold(const struct pd_chunk *chunk)
     return holds && column_below(&chunk->columns[PD_COLUMN_COMMIT], first->len);
 }
 
+/* Buckets are in order and the last one ends with the last row. */
+static bool index_holds(const struct pd_chunk *chunk)
+{
+    const struct pd_column *end = &chunk->columns[PD_COLUMN_FLOW_END];
+    uint64_t before = 0;
+    for (size_t i = 0; i < end->len; i++) {
+        uint64_t now = pd_column_get(end, i);
+        if (now < before)
+            return false;
+        before = now;
+    }
+    return before == chunk->header.len[PD_AXIS_INDEX] &&
+           (!end->len ||
+            column_below(&chunk->columns[PD_COLUMN_FLOW_ROW], chunk->header.len[PD_AXIS_ROWS]));
+}
+
 static uint64_t chunk_hash(const uint8_t *bytes, size_t size_bytes, uint64_t first_row)
 {
     return XXH3_64bits_withSeed(bytes + HASHED_FROM, size_bytes - HASHED_FROM, first_row);
@@ -155,7 +173,7 @@ int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len)
     const struct pd_chunk_header *header = &chunk->header;
     uint64_t xxh3 = chunk_hash(chunk->bytes, header->size_bytes, header->first_row);
     uint32_t prefixes = header->len[PD_AXIS_PREFIXES];
-    if (xxh3 != header->xxh3 || !runs_hold(chunk) || !commits_hold(chunk) ||
+    if (xxh3 != header->xxh3 || !runs_hold(chunk) || !commits_hold(chunk) || !index_holds(chunk) ||
         !column_below(&chunk->columns[PD_COLUMN_SRC_PREFIX], prefixes) ||
         !column_below(&chunk->columns[PD_COLUMN_DST_PREFIX], prefixes) ||
         !column_below(&chunk->columns[PD_COLUMN_RUN_PATH], paths_len))
@@ -218,6 +236,18 @@ bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash)
     for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++)
         if (!(pd_column_get(bloom, first + probe) & pd_bloom_bit(flow_hash, probe)))
             return false;
+    return true;
+}
+
+bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32_t *ret_first,
+                        uint32_t *ret_end)
+{
+    const struct pd_column *end = &chunk->columns[PD_COLUMN_FLOW_END];
+    if (!end->len)
+        return false;
+    uint32_t bucket = pd_index_bucket(flow_hash, end->len);
+    *ret_first = bucket ? (uint32_t)pd_column_get(end, bucket - 1) : 0;
+    *ret_end = (uint32_t)pd_column_get(end, bucket);
     return true;
 }
 

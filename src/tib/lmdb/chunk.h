@@ -26,6 +26,9 @@
  * token of an earlier snapshot stands between two commits, so the rows behind it are those with a commit number from some
  * one on, however the rows are sorted.
  *
+ * Index of flows: the rows once more, in the order of their flow IDs' hashes, in buckets of some 16; a look-up of one flow reads one
+ * bucket instead of a column. It does not compress, so cold chunks have none.
+ *
  * A cold chunk (encoding 1) has its large columns packed: frames of 8,192 values, their bytes sorted by significance and
  * compressed. What tells whether a chunk is needed at all is never packed. Readers load what they need of it.
  *
@@ -45,6 +48,8 @@ enum pd_chunk_axis {
     PD_AXIS_PREFIXES,
     PD_AXIS_COMMITS,
     PD_AXIS_BLOOM,
+    PD_AXIS_INDEX,
+    PD_AXIS_BUCKETS,
     PD_AXIS_COUNT
 };
 
@@ -68,7 +73,9 @@ enum pd_chunk_axis {
     X(PREFIX_UPPER, PREFIXES)  /* upper 64 bits of an address */                   \
     X(PREFIX_FAMILY, PREFIXES) /* 4 or 6 */                                        \
     X(COMMIT_ROW, COMMITS)     /* number of a commit's first record */             \
-    X(BLOOM, BLOOM)
+    X(BLOOM, BLOOM)                                                                \
+    X(FLOW_ROW, INDEX)   /* rows by the bucket of their flow ID */                 \
+    X(FLOW_END, BUCKETS) /* where a bucket's rows end in that column */
 
 enum pd_chunk_column {
 #define X(name, axis) PD_COLUMN_##name,
@@ -86,18 +93,19 @@ struct pd_chunk_header {
     uint16_t columns;   /* PD_COLUMN_COUNT */
     uint64_t xxh3;      /* XXH3-64 of all bytes behind this field, seed first_row */
     uint64_t first_row; /* number of its earliest record since the store was made; the key */
-    uint32_t len[PD_AXIS_COUNT]; /* rows, runs, prefixes, commits, words of the Bloom filter */
-    uint32_t encoding;           /* enum pd_chunk_encoding */
-    uint64_t min_time_us;        /* least stime (or etime) of a row */
-    uint64_t max_time_us;        /* greatest etime (or stime) */
-    uint32_t size_bytes;         /* of the whole chunk */
+    /* Rows, runs, prefixes, commits, words of the Bloom filter, rows in the index of flows, its buckets. */
+    uint32_t len[PD_AXIS_COUNT];
+    uint32_t encoding;    /* enum pd_chunk_encoding */
+    uint64_t min_time_us; /* least stime (or etime) of a row */
+    uint64_t max_time_us; /* greatest etime (or stime) */
+    uint32_t size_bytes;  /* of the whole chunk */
     uint32_t zero;
 };
-_Static_assert(sizeof(struct pd_chunk_header) == 72, "docs/formats/tib.md");
+_Static_assert(sizeof(struct pd_chunk_header) == 80, "docs/formats/tib.md");
 _Static_assert(offsetof(struct pd_chunk_header, first_row) == 16, "docs/formats/tib.md");
-_Static_assert(offsetof(struct pd_chunk_header, encoding) == 44, "docs/formats/tib.md");
-_Static_assert(offsetof(struct pd_chunk_header, min_time_us) == 48, "docs/formats/tib.md");
-_Static_assert(offsetof(struct pd_chunk_header, size_bytes) == 64, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, encoding) == 52, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, min_time_us) == 56, "docs/formats/tib.md");
+_Static_assert(offsetof(struct pd_chunk_header, size_bytes) == 72, "docs/formats/tib.md");
 
 struct pd_column_descriptor {
     uint64_t base;
@@ -196,6 +204,10 @@ static inline bool pd_column_packs(unsigned id)
 /* Puts the hash in front of a chunk's bytes. */
 void pd_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row);
 
+/* Which values of FLOW_ROW are rows of a flow with this hash, and of others of its bucket. False: there is no index. */
+bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32_t *ret_first,
+                        uint32_t *ret_end);
+
 /* The fields of row `row` of a verified chunk; of a packed one, its rows are loaded. */
 void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow);
 
@@ -239,6 +251,16 @@ static inline void pd_addr_halves(const struct pd_addr *addr, uint8_t ip_version
 static inline size_t pd_bloom_block(uint64_t flow_hash, size_t blocks)
 {
     return (size_t)((flow_hash >> 32) * blocks >> 32);
+}
+/* The bucket of a flow in the index. */
+#define PD_INDEX_ROWS_PER_BUCKET 16u
+static inline uint32_t pd_index_buckets(size_t rows)
+{
+    return (uint32_t)((rows + PD_INDEX_ROWS_PER_BUCKET - 1) / PD_INDEX_ROWS_PER_BUCKET);
+}
+static inline uint32_t pd_index_bucket(uint64_t flow_hash, uint32_t buckets)
+{
+    return (uint32_t)((flow_hash >> 32) * buckets >> 32);
 }
 #define PD_BLOOM_PROBES 8u
 static inline uint64_t pd_bloom_bit(uint64_t flow_hash, unsigned probe)

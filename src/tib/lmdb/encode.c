@@ -29,6 +29,7 @@ struct encoder {
     uint32_t *run_last;
     uint32_t runs_len;
     uint64_t *row_values; /* all of a column of rows, then all of the next */
+    uint64_t *hashes;     /* of the flow IDs of rows, by their index in `rows` */
     uint64_t *values;     /* of the column at hand */
     uint8_t *bytes;
     size_t size_bytes;
@@ -45,6 +46,7 @@ static void encoder_done(struct encoder *e)
     free(e->run_path);
     free(e->run_last);
     free(e->row_values);
+    free(e->hashes);
     free(e->values);
     free(e->bytes);
 }
@@ -67,10 +69,11 @@ static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
     /* Also holds the Bloom filter, which has fewer words than there are rows, but at least one block. */
     e->values = malloc((2 * len + PD_BLOOM_BLOCK_WORDS) * sizeof *e->values);
     e->row_values = malloc((PD_COLUMN_COMMIT + 1) * len * sizeof *e->row_values);
+    e->hashes = malloc(len * sizeof *e->hashes);
     e->bytes = malloc(PD_CHUNK_HEAD_BYTES);
     e->size_bytes = PD_CHUNK_HEAD_BYTES;
     return e->order && e->src_code && e->dst_code && e->prefixes && e->prefix_slots &&
-                   e->run_path && e->run_last && e->row_values && e->values && e->bytes
+                   e->run_path && e->run_last && e->row_values && e->values && e->hashes && e->bytes
                ? 0
                : -ENOMEM;
 }
@@ -313,13 +316,32 @@ static int bloom_put(struct encoder *e, size_t words)
 {
     memset(e->values, 0, words * sizeof *e->values);
     for (size_t i = 0; i < e->len && words; i++) {
-        uint64_t hash = pd_flow_id_hash(&e->rows[i].flow);
+        uint64_t hash = e->hashes[i];
         uint64_t *block =
             &e->values[pd_bloom_block(hash, words / PD_BLOOM_BLOCK_WORDS) * PD_BLOOM_BLOCK_WORDS];
         for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++)
             block[probe] |= pd_bloom_bit(hash, probe);
     }
     return column_put(e, PD_COLUMN_BLOOM, e->values, words);
+}
+
+/* Counting sort of the rows by bucket, stable: those of a bucket ascend. */
+static int index_put(struct encoder *e)
+{
+    uint32_t buckets = pd_index_buckets(e->len), next = 0;
+    uint64_t *rows = e->values, *end = e->values + e->len;
+    memset(end, 0, buckets * sizeof *end);
+    for (size_t i = 0; i < e->len; i++)
+        end[pd_index_bucket(e->hashes[i], buckets)]++;
+    for (uint32_t bucket = 0; bucket < buckets; bucket++) {
+        uint32_t len = (uint32_t)end[bucket];
+        end[bucket] = next;
+        next += len;
+    }
+    for (size_t row = 0; row < e->len; row++)
+        rows[end[pd_index_bucket(e->hashes[e->order[row]], buckets)]++] = row;
+    int err = column_put(e, PD_COLUMN_FLOW_ROW, rows, e->len);
+    return err ? err : column_put(e, PD_COLUMN_FLOW_END, end, buckets);
 }
 
 static void head_put(struct encoder *e, size_t bloom_words)
@@ -340,7 +362,8 @@ static void head_put(struct encoder *e, size_t bloom_words)
         .columns = htole16(PD_COLUMN_COUNT),
         .first_row = htole64(first_row),
         .len = {htole32((uint32_t)e->len), htole32(e->runs_len), htole32(e->prefixes_len),
-                htole32((uint32_t)e->input->commits_len), htole32((uint32_t)bloom_words)},
+                htole32((uint32_t)e->input->commits_len), htole32((uint32_t)bloom_words),
+                htole32((uint32_t)e->len), htole32(pd_index_buckets(e->len))},
         .min_time_us = htole64(min),
         .max_time_us = htole64(max),
         .size_bytes = htole32((uint32_t)e->size_bytes),
@@ -360,11 +383,14 @@ int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, 
     int err = encoder_init(&e, input);
     if (err)
         goto out;
+    for (size_t i = 0; i < e.len; i++)
+        e.hashes[i] = pd_flow_id_hash(&e.rows[i].flow);
     prefixes_build(&e);
     err = runs_build(&e, paths);
     err = err ? err : rows_put(&e);
     err = err ? err : dictionaries_put(&e);
     err = err ? err : bloom_put(&e, words);
+    err = err ? err : index_put(&e);
     if (err)
         goto out;
     head_put(&e, words);

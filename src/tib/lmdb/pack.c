@@ -64,9 +64,16 @@ static void column_pack(struct packer *packer, const struct pd_column *column)
     }
 }
 
+/* Leaves the index of flows out. */
+static struct pd_column column_kept(const struct pd_chunk *plain, unsigned id)
+{
+    bool left_out = id == PD_COLUMN_FLOW_ROW || id == PD_COLUMN_FLOW_END;
+    return left_out ? (struct pd_column){.at = plain->bytes} : plain->columns[id];
+}
+
 static void column_put(struct packer *packer, const struct pd_chunk *plain, unsigned id)
 {
-    const struct pd_column *column = &plain->columns[id];
+    const struct pd_column kept = column_kept(plain, id), *column = &kept;
     struct pd_column_descriptor raw;
     size_t place = sizeof plain->header + id * sizeof raw, from = packer->size_bytes;
     memcpy(&raw, plain->bytes + place, sizeof raw);
@@ -77,6 +84,7 @@ static void column_put(struct packer *packer, const struct pd_chunk *plain, unsi
         packer->size_bytes += (size_t)column->len * column->width_bytes;
     }
     size_t stored = packer->size_bytes - from;
+    raw.width_bytes = column->width_bytes;
     raw.offset_bytes = htole32((uint32_t)from);
     for (unsigned i = 0; i < sizeof raw.stored_bytes; i++)
         raw.stored_bytes[i] = (uint8_t)(stored >> 8 * i);
@@ -114,6 +122,8 @@ int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_si
         column_put(packer, plain, id);
     uint32_t encoding = htole32(PD_CHUNK_PACKED), size = htole32((uint32_t)packer->size_bytes);
     memcpy(packer->bytes + offsetof(struct pd_chunk_header, encoding), &encoding, sizeof encoding);
+    memset(packer->bytes + offsetof(struct pd_chunk_header, len[PD_AXIS_INDEX]), 0,
+           2 * sizeof plain->header.len[0]);
     memcpy(packer->bytes + offsetof(struct pd_chunk_header, size_bytes), &size, sizeof size);
     pd_chunk_seal_hash(packer->bytes, packer->size_bytes, plain->header.first_row);
     *ret_bytes = packer->bytes;

@@ -99,7 +99,7 @@ static bool bloom_may_have(const struct pd_view_bloom *bloom, uint64_t flow_hash
 /* All blocks are on their way before the first is looked at: each is a miss, and misses can overlap. */
 static void keep_flow(struct pd_select *select, const struct pd_view *view)
 {
-    uint64_t flow_hash = pd_flow_id_hash(&select->filter->flow.id);
+    uint64_t flow_hash = select->flow_hash;
     size_t kept = 0;
     for (size_t i = 0; i < select->chunks_len; i++) {
         const uint8_t *block = bloom_block(&view->blooms[select->chunks[i]], flow_hash);
@@ -122,8 +122,10 @@ static int chunks_init(struct pd_select *select)
     if (!select->chunks || !select->broken)
         return -ENOMEM;
     keep_times_and_commits(select, view);
-    if (select->filter->flow.fields == PD_FLOW_ALL)
+    if (select->filter->flow.fields == PD_FLOW_ALL) {
+        select->flow_hash = pd_flow_id_hash(&select->filter->flow.id);
         keep_flow(select, view);
+    }
     for (size_t i = 0; i < select->chunks_len; i++)
         select->rows += view->ranges[select->chunks[i]].rows;
     return 0;
@@ -246,7 +248,12 @@ bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t 
     }
     rows->predicates_len = 0;
     rows->next_run = rows->next = rows->end = rows->run = 0;
-    return want_flow(rows) && want_since(rows) && want_times(rows);
+    if (!want_flow(rows) || !want_since(rows) || !want_times(rows))
+        return false;
+    rows->indexed =
+        select->filter->flow.fields == PD_FLOW_ALL && rows->predicates_len &&
+        pd_chunk_flow_rows(rows->chunk, select->flow_hash, &rows->next_flow, &rows->flows_end);
+    return true;
 }
 
 /* ---- runs and rows ---- */
@@ -344,13 +351,10 @@ static bool find_first(struct pd_rows *rows, size_t *ret_len)
 
 #define TIME_COLUMNS (UINT32_C(1) << PD_COLUMN_STIME | UINT32_C(1) << PD_COLUMN_DURATION)
 
-/* Rows that pass; false when the chunk turned out to be damaged. */
-static bool find(struct pd_rows *rows, size_t *ret_len)
+/* Rows that pass, of `len` found ones that passed all predicates before `first`; false when the chunk turned out to be damaged. */
+static bool narrow(struct pd_rows *rows, unsigned first, size_t len, size_t *ret_len)
 {
-    size_t len = 0;
-    if (!find_first(rows, &len))
-        return false;
-    for (unsigned i = 1; i < rows->predicates_len && len; i++) {
+    for (unsigned i = first; i < rows->predicates_len && len; i++) {
         const struct pd_predicate *next = &rows->predicates[i];
         if (!load_found(rows, column_bit(rows, next->column), len))
             return false;
@@ -365,8 +369,53 @@ static bool find(struct pd_rows *rows, size_t *ret_len)
     return true;
 }
 
+static bool find(struct pd_rows *rows, size_t *ret_len)
+{
+    size_t len = 0;
+    return find_first(rows, &len) && narrow(rows, 1, len, ret_len);
+}
+
+/* ---- rows of one flow ---- */
+
+/* Runs were not looked at: rows whose path does not pass are left out here. */
+static size_t narrow_paths(struct pd_rows *rows, size_t len)
+{
+    const uint32_t *bits = rows->select->path_bits;
+    struct pd_block block = {rows->found, rows->found[0], (uint32_t)len};
+    size_t kept = 0, run = rows->run;
+    if (!bits)
+        return len;
+    pd_rows_path_ids(rows, &block, rows->ids);
+    for (size_t i = 0; i < len; i++) {
+        rows->found[kept] = rows->found[i];
+        kept += bits[rows->ids[i] / 32] >> rows->ids[i] % 32 & 1;
+    }
+    rows->run = run; /* for who reads the block */
+    return kept;
+}
+
+static bool next_of_flow(struct pd_rows *rows, struct pd_block *ret_block)
+{
+    const struct pd_column *of_flow = &rows->chunk->columns[PD_COLUMN_FLOW_ROW];
+    while (rows->next_flow < rows->flows_end) {
+        size_t len = 0;
+        while (len < PD_BLOCK_ROWS && rows->next_flow < rows->flows_end)
+            rows->found[len++] = (uint32_t)pd_column_get(of_flow, rows->next_flow++);
+        if (!narrow(rows, 0, len, &len))
+            return false;
+        len = len ? narrow_paths(rows, len) : 0;
+        if (len) {
+            *ret_block = (struct pd_block){rows->found, rows->found[0], (uint32_t)len};
+            return true;
+        }
+    }
+    return false;
+}
+
 bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
 {
+    if (rows->indexed)
+        return next_of_flow(rows, ret_block);
     for (;;) {
         if (rows->next == rows->end && !pd_rows_next_range(rows))
             return false;

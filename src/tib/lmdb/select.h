@@ -10,7 +10,8 @@
 
 /* Three steps, each of which leaves out what it can without touching it: chunks by time, by commit and by the Bloom filter on the flow ID
  * (a look-up of one flow prefetches the filters' cache lines of all chunks before it tests the first); runs by their path;
- * rows by the columns that the filter names, the first of them in one vectorised pass, the others on what is left. A row is decoded
+ * rows by the columns that the filter names, the first of them in one vectorised pass, the others on what is left; rows of one flow are
+ * looked up in the chunk's index, where it has one. A row is decoded
  * only when it has passed, a block of rows at a time, column by column.
  *
  * A selection is for one query; it does not change once it is made, so threads may share it, each with its own struct pd_rows.
@@ -23,6 +24,7 @@ struct pd_select {
     const struct pd_kernels *kernels;
     uint32_t *path_bits; /* IDs of the paths that pass; NULL: all do */
     uint64_t since_row;  /* records before this one do not count */
+    uint64_t flow_hash;  /* of a filter that names a whole flow ID */
     uint32_t *chunks;    /* indexes in the view of those that may have rows */
     _Atomic uint8_t
         *broken; /* of these: packed columns turned out to be damaged, which is counted once */
@@ -63,6 +65,9 @@ struct pd_rows {
     struct pd_predicate predicates[PD_PREDICATES_MAX];
     unsigned predicates_len;
     bool check_etime;
+    bool
+        indexed; /* rows come from the chunk's index of flows, the values next_flow … flows_end - 1 of it */
+    uint32_t next_flow, flows_end;
     size_t next_run;  /* to look for wanted runs from */
     size_t next, end; /* rows of the wanted runs at hand */
     size_t run;       /* that pd_rows_path_ids has come to */

@@ -36,6 +36,17 @@ static void pack_and_compare(const struct pd_chunk *plain, const struct pd_row *
     pd_chunk_scratch_done(&scratch);
 }
 
+static void look_up(const struct pd_chunk *chunk, uint64_t flow_hash)
+{
+    uint32_t at = 0, end = 0;
+    if (!pd_chunk_flow_rows(chunk, flow_hash, &at, &end))
+        return;
+    for (; at < end; at++)
+        if (pd_column_get(&chunk->columns[PD_COLUMN_FLOW_ROW], at) >=
+            chunk->header.len[PD_AXIS_ROWS])
+            abort();
+}
+
 static void use(struct pd_chunk *chunk)
 {
     struct pd_chunk_scratch scratch = {.zstd = NULL};
@@ -51,6 +62,7 @@ static void use(struct pd_chunk *chunk)
         if (rows[i].path >= PD_PATHS_MAX)
             abort();
         pd_chunk_may_have(chunk, pd_flow_id_hash(&rows[i].flow));
+        look_up(chunk, pd_flow_id_hash(&rows[i].flow));
     }
     free(rows);
     pd_chunk_scratch_done(&scratch);

@@ -53,6 +53,25 @@ static struct pd_chunk_input chunk_input(struct pd_row *rows, size_t len, uint64
     return input;
 }
 
+/* The index leads to each row, and a bucket's rows ascend. */
+static void assert_indexed(const struct pd_chunk *chunk)
+{
+    const struct pd_column *rows = &chunk->columns[PD_COLUMN_FLOW_ROW];
+    uint32_t first, end, rows_len = chunk->header.len[PD_AXIS_ROWS];
+    for (uint32_t row = 0; row < rows_len; row++) {
+        struct pd_flow_id flow;
+        bool found = false;
+        pd_chunk_flow(chunk, row, &flow);
+        assert_true(pd_chunk_flow_rows(chunk, pd_flow_id_hash(&flow), &first, &end));
+        assert_true(first < end && end <= rows_len);
+        for (uint32_t i = first; i < end; i++) {
+            found |= pd_column_get(rows, i) == row;
+            assert_true(i == first || pd_column_get(rows, i - 1) < pd_column_get(rows, i));
+        }
+        assert_true(found);
+    }
+}
+
 static int compare_rows(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct pd_row));
@@ -83,6 +102,7 @@ static void test_chunk_round_trip(void **state)
             assert_true(decoded[i].stime_us >= chunk.header.min_time_us);
             assert_true(decoded[i].etime_us <= chunk.header.max_time_us);
         }
+        assert_indexed(&chunk);
         for (size_t i = 0; i < input.commits_len; i++) {
             assert_int_equal(pd_chunk_commits_before(&chunk, commits[i]), i);
             assert_int_equal(pd_chunk_commits_before(&chunk, commits[i] + 1), i + 1);
