@@ -173,7 +173,8 @@ static double group_rate(const struct pd_losses *losses, const struct pd_losses_
 /* Shares each group's losses out among its links, by their rates as they are. */
 static void share_out(struct pd_losses *losses, const double *rate)
 {
-    memset(losses->work, 0, losses->links_len * sizeof *losses->work);
+    for (size_t l = 0; l < losses->links_len; l++)
+        losses->work[l] = 0;
     for (size_t g = 0; g < losses->groups_len; g++) {
         const struct pd_losses_group *group = &losses->groups[g];
         const struct pd_losses_member *members = losses->members + group->first;
