@@ -25,10 +25,12 @@
  * - a signature all of whose links are cleared is contradicted: it speaks for none of them any more;
  * - what is older than some half-lives (PD_EVIDENCE_HALF_LIFE_S) has faded.
  *
- * A link that explains less than 1/200 of all losses stays open without a test, which bounds the work of a verdict.
+ * A link that explains less than 1/200 of all losses stays open without a test, and no more than 128 links are tested in the
+ * model for being clear, which bounds the work of a verdict.
  *
- * What it cannot do: losses below the ceiling may go unnamed, those below the floor will; two links that the same packets cross in the same shares cannot be
- * told apart, so that neither is named for certain; nor can a link that is loaded beyond the limit all the time.
+ * What it cannot do: losses below the ceiling may go unnamed, those below the floor will; two links that the same packets
+ * cross in the same shares cannot be told apart, so that neither is named for certain; nor can a link that is loaded beyond
+ * the limit all the time.
  *
  * Internal to the folder. One thread. */
 

@@ -8,10 +8,10 @@
 #include "localise/evidence/evidence.h"
 
 enum { STEPS_FIT = 40, STEPS_TEST = 30, NO_LINK = UINT32_MAX };
-enum {
-    SHARES_MAX = 200
-};                       /* a link that explains a lesser part of the losses stays open untested */
-enum { FITS_MAX = 128 }; /* for one verdict; links beyond stay open, so that nothing is certain */
+/* A link that explains less than 1/SHARES_MAX of the losses stays open untested, so that no more than that are tested. */
+enum { SHARES_MAX = 200 };
+/* Made to clear links, for one verdict; links beyond stay open, so that nothing is certain. */
+enum { FITS_MAX = 128 };
 
 /* What is known of the links as a whole. */
 struct judgement {
@@ -20,8 +20,9 @@ struct judgement {
     double weakest;   /* least D of the links named */
     uint64_t cleared; /* links between switches that are cleared */
     double lost;      /* retransmissions of all signatures */
-    unsigned fits;    /* made for this verdict */
+    unsigned fits;    /* made to clear links */
     uint64_t seen;    /* links between switches that flows crossed */
+    bool changed;     /* a link is named that was not, or the other way round */
 };
 
 static int reserve_trial(struct pd_evidence *evidence)
@@ -37,12 +38,10 @@ static int reserve_trial(struct pd_evidence *evidence)
 }
 
 /* D of one link: how much worse everything fits with its rate held. */
-static double distance(struct pd_evidence *evidence, struct judgement *judgement, uint32_t link,
-                       double rate)
+static double distance(struct pd_evidence *evidence, const struct judgement *judgement,
+                       uint32_t link, double rate)
 {
     struct pd_losses *losses = &evidence->losses;
-    if (judgement->fits++ >= FITS_MAX)
-        return 0;
     memcpy(evidence->trial, losses->rate, losses->links_len * sizeof *losses->rate);
     evidence->trial[link] = rate;
     pd_losses_fit(losses, evidence->trial, STEPS_TEST, link);
@@ -78,41 +77,52 @@ static bool is_clear(struct pd_evidence *evidence, struct judgement *judgement, 
     if (2 * PD_EVIDENCE_CEILING * evidence->losses.sent[link] / judgement->dispersion <
         PD_EVIDENCE_CLEAR)
         return false;
-    return distance(evidence, judgement, link, PD_EVIDENCE_CEILING) >= PD_EVIDENCE_CLEAR;
+    return judgement->fits++ < FITS_MAX &&
+           distance(evidence, judgement, link, PD_EVIDENCE_CEILING) >= PD_EVIDENCE_CLEAR;
 }
 
-static enum pd_evidence_mark judge_link(struct pd_evidence *evidence, struct judgement *judgement,
-                                        uint32_t link, struct pd_verdict *verdict)
+static bool is_suspect(const struct pd_evidence *evidence, uint32_t link)
+{
+    return evidence->losses.rate[link] > PD_EVIDENCE_FLOOR;
+}
+
+static enum pd_evidence_mark judge_suspect(struct pd_evidence *evidence,
+                                           struct judgement *judgement, uint32_t link,
+                                           struct pd_verdict *verdict)
 {
     const struct pd_losses *losses = &evidence->losses;
-    if (losses->rate[link] > PD_EVIDENCE_FLOOR) {
-        if (losses->rate[link] * losses->sent[link] * SHARES_MAX < judgement->lost)
-            return PD_EVIDENCE_OPEN;
-        double d = distance(evidence, judgement, link, PD_EVIDENCE_FLOOR);
-        if (d < PD_EVIDENCE_NAME)
-            return PD_EVIDENCE_OPEN;
-        name(evidence, link, verdict);
-        judgement->weakest = d < judgement->weakest ? d : judgement->weakest;
-        return PD_EVIDENCE_NAMED;
-    }
-    return is_clear(evidence, judgement, link) ? PD_EVIDENCE_CLEARED : PD_EVIDENCE_OPEN;
+    if (losses->rate[link] * losses->sent[link] * SHARES_MAX < judgement->lost)
+        return PD_EVIDENCE_OPEN;
+    double d = distance(evidence, judgement, link, PD_EVIDENCE_FLOOR);
+    if (d < PD_EVIDENCE_NAME)
+        return PD_EVIDENCE_OPEN;
+    name(evidence, link, verdict);
+    judgement->weakest = d < judgement->weakest ? d : judgement->weakest;
+    return PD_EVIDENCE_NAMED;
+}
+
+static void judge_link(struct pd_evidence *evidence, struct judgement *judgement, uint32_t link,
+                       struct pd_verdict *verdict)
+{
+    enum pd_evidence_mark mark = PD_EVIDENCE_OPEN, old = evidence->marks[link];
+    if (is_suspect(evidence, link))
+        mark = judge_suspect(evidence, judgement, link, verdict);
+    else if (is_clear(evidence, judgement, link))
+        mark = PD_EVIDENCE_CLEARED;
+    judgement->changed |= (mark == PD_EVIDENCE_NAMED) != (old == PD_EVIDENCE_NAMED);
+    judgement->cleared += mark == PD_EVIDENCE_CLEARED;
+    judgement->seen++;
+    evidence->marks[link] = (uint8_t)mark;
 }
 
 /* What was counted beside the links named before says nothing about others: it begins anew when a link is named or no longer. */
 static void judge_links(struct pd_evidence *evidence, struct judgement *judgement,
                         struct pd_verdict *verdict)
 {
-    bool changed = false;
-    for (uint32_t link = 0; link < evidence->losses.links_len; link++) {
-        if (pd_link_is_access(evidence->links.keys[link]))
-            continue;
-        enum pd_evidence_mark mark = judge_link(evidence, judgement, link, verdict);
-        changed |= (mark == PD_EVIDENCE_NAMED) != (evidence->marks[link] == PD_EVIDENCE_NAMED);
-        evidence->marks[link] = (uint8_t)mark;
-        judgement->cleared += mark == PD_EVIDENCE_CLEARED;
-        judgement->seen++;
-    }
-    if (!changed)
+    for (uint32_t link = 0; link < evidence->losses.links_len; link++)
+        if (!pd_link_is_access(evidence->links.keys[link]))
+            judge_link(evidence, judgement, link, verdict);
+    if (!judgement->changed)
         return;
     memset(evidence->plain_sent, 0, evidence->links.len * sizeof *evidence->plain_sent);
     memset(evidence->plain_lost, 0, evidence->links.len * sizeof *evidence->plain_lost);
