@@ -133,10 +133,12 @@ static int read_topology(struct reader *reader)
     if (code)
         return code;
     const struct pd_topology *topology = reader->scenario.topology;
+    if (!topology || topology->hosts_len < 2)
+        return FAIL(reader, "topology: expected at least two hosts");
     for (uint32_t i = 0; i < topology->hosts_len; i++)
         if (!topology->hosts[i].addrs_len)
             return FAIL(reader, "topology: host %u has no address", topology->hosts[i].id);
-    return topology->hosts_len >= 2 ? 0 : FAIL(reader, "topology: expected at least two hosts");
+    return 0;
 }
 
 static int read_sizes(struct reader *reader)
