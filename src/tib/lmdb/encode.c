@@ -92,7 +92,8 @@ static uint32_t prefix_code(struct encoder *e, uint64_t upper, uint8_t family)
     }
 }
 
-static void prefixes_build(struct encoder *e)
+/* Prefix codes and hashes of the flow IDs. */
+static void flows_read(struct encoder *e)
 {
     for (size_t i = 0; i < e->len; i++) {
         const struct pd_flow_id *flow = &e->rows[i].flow;
@@ -101,6 +102,7 @@ static void prefixes_build(struct encoder *e)
         e->src_code[i] = prefix_code(e, upper, flow->ip_version);
         pd_addr_halves(&flow->dst, flow->ip_version, &upper, &low);
         e->dst_code[i] = prefix_code(e, upper, flow->ip_version);
+        e->hashes[i] = pd_flow_id_hash(flow);
     }
 }
 
@@ -383,9 +385,7 @@ int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, 
     int err = encoder_init(&e, input);
     if (err)
         goto out;
-    for (size_t i = 0; i < e.len; i++)
-        e.hashes[i] = pd_flow_id_hash(&e.rows[i].flow);
-    prefixes_build(&e);
+    flows_read(&e);
     err = runs_build(&e, paths);
     err = err ? err : rows_put(&e);
     err = err ? err : dictionaries_put(&e);
