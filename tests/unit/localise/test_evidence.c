@@ -55,7 +55,7 @@ static void each_link_is_found(void **state)
             uint32_t from = probe->topology->switches[i].id;
             uint32_t to =
                 probe->topology->switches[probe->topology->switches[i].neighbours[n].node].id;
-            for (int period = 0; period < 40; period++) {
+            for (int period = 0; period < 30; period++) {
                 run_period(rig, from, to, 0.02);
                 assert_true(!rig->verdict.certain ||
                             (rig->verdict.links_len == 1 && names(&rig->verdict, from, to)));
