@@ -60,7 +60,9 @@ static const struct pd_option options[] = {
 
 static int print_object(json_t *object)
 {
-    int code = !object || json_dumpf(object, stdout, JSON_COMPACT) ? -PD_E_FULL : 0;
+    int code = !object || json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15))
+                   ? -PD_E_FULL
+                   : 0;
     if (!code)
         putchar('\n');
     json_decref(object);
