@@ -154,24 +154,27 @@ static struct found hunt(const char *members, uint32_t from, uint32_t to, double
     return found;
 }
 
-#define SMALL \
-    "\"topology\":{\"fat_tree\":4},\"link_mbps\":200,\"flow_sizes\":\"hadoop\",\"duration_s\":4"
+#define SMALL(seconds)                                                           \
+    "\"topology\":{\"fat_tree\":4},\"link_mbps\":200,\"flow_sizes\":\"hadoop\"," \
+    "\"duration_s\":" #seconds
+#define PACKETS ",\"level\":\"packet\""
 
+/* Most are found for certain in 1.4 s; one seed in 200 took 3.4. */
 static void a_fault_is_found_at_both_levels(void **state)
 {
     struct found found;
     (void)state;
-    found = hunt(SMALL, 3, 11, 0.03);
+    found = hunt(SMALL(6), 3, 11, 0.03);
     assert_true(found.certain && !found.wrong);
-    found = hunt(SMALL ",\"level\":\"packet\"", 18, 13, 0.03);
+    found = hunt(SMALL(6) PACKETS, 18, 13, 0.03);
     assert_true(found.certain && !found.wrong);
 }
 
 static void nothing_is_named_without_a_fault(void **state)
 {
     (void)state;
-    assert_int_equal(hunt(SMALL, 0, 0, 0).wrong, 0);
-    assert_int_equal(hunt(SMALL ",\"level\":\"packet\"", 0, 0, 0).wrong, 0);
+    assert_int_equal(hunt(SMALL(2), 0, 0, 0).wrong, 0);
+    assert_int_equal(hunt(SMALL(2) PACKETS, 0, 0, 0).wrong, 0);
     assert_int_equal(
         hunt("\"topology\":{\"vl2\":4},\"duration_s\":1,\"link_mbps\":100", 0, 0, 0).wrong, 0);
 }
@@ -181,7 +184,7 @@ static void a_blackhole_is_not_guessed_at(void **state)
 {
     struct found found;
     (void)state;
-    found = hunt(SMALL, 9, 17, 1);
+    found = hunt(SMALL(3), 9, 17, 1);
     assert_int_equal(found.wrong, 0);
 }
 
