@@ -20,7 +20,8 @@ def commands():
     with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as readme:
         block = readme.read().split(HEADING)[1].split("```")[1]
     lines = block[block.index("tests/testbed/bed up"):]
-    return lines.replace("bed up", f"bed up --bin {BIN} --ovs {OVS}").replace("build/release/bin", BIN).replace("build/ovs/", f"{OVS}/")
+    lines = lines.replace("build/release/bin", BIN).replace("build/ovs/", f"{OVS}/")
+    return lines.replace("bed up", f"bed up --bin {BIN} --ovs {OVS}")
 
 
 class TestReadme(unittest.TestCase):

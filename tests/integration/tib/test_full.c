@@ -155,7 +155,8 @@ static void test_full_map_shrinks(void **state)
     struct pd_tib *tib;
     struct pd_tib_stat stat;
     uint64_t first, end, now_us = pd_clock_wall_us();
-    struct pd_tib_config config = {.map_bytes = 8 << 20};
+    struct pd_tib_config config = {
+        .map_bytes = 10 << 20}; /* five segments, between which the next one finds room */
     numbered_make(place, sizeof place);
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &config, &tib, NULL), 0);
     uint64_t next = fill(tib, 0);
