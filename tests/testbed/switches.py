@@ -27,13 +27,13 @@ def port(switch, peer):
 
 
 def run_all(commands):
-    """runs commands at the same time: (arguments, environment, standard input) each; raises when one fails"""
-    running = [(subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 text=True), text) for args, env, text in commands]
+    """runs commands at the same time: (arguments, environment, standard input) each; returns what they write to standard output; raises when one fails"""
+    running = [(subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True), text)
+               for args, env, text in commands]
     answers = [(process.args, *process.communicate(text), process.returncode) for process, text in running]
-    for args, output, _, code in answers:
+    for args, output, said, code in answers:
         if code:
-            raise RuntimeError(f"{' '.join(map(str, args))}: {output.strip()}")
+            raise RuntimeError(f"{' '.join(map(str, args))}: {said.strip()} {output.strip()}")
     return [output for _, output, _, _ in answers]
 
 
