@@ -22,7 +22,7 @@
 #define COUNTERS_BITS_MAX 22u
 #define SCALE_BYTES       8u
 
-#define AHEAD 24u /* rows */
+#define AHEAD             24u /* rows */
 
 struct sketch {
     struct pd_group *group;
