@@ -145,8 +145,8 @@ static int flush(struct ndjson *ndjson)
 static int read_all(struct ndjson *ndjson)
 {
     for (;;) {
-        const char *line;
-        size_t len;
+        const char *line = NULL;
+        size_t len = 0;
         int code = next_line(ndjson, &line, &len);
         if (code || !line)
             return code;

@@ -40,7 +40,7 @@ enum pd_partial_field {
 /* Signed differences as small numbers: 0, -1, 1, -2 … */
 static inline uint64_t pd_partial_zigzag(int64_t difference)
 {
-    return (uint64_t)difference << 1 ^ (uint64_t)(difference >> 63);
+    return (uint64_t)difference << 1 ^ -(uint64_t)(difference < 0);
 }
 static inline int64_t pd_partial_unzigzag(uint64_t number)
 {

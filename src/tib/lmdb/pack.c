@@ -67,8 +67,8 @@ static void column_pack(struct packer *packer, const struct pd_column *column)
 /* Leaves the index of flows out. */
 static struct pd_column column_kept(const struct pd_chunk *plain, unsigned id)
 {
-    bool left_out = id == PD_COLUMN_FLOW_ROW || id == PD_COLUMN_FLOW_END;
-    return left_out ? (struct pd_column){.at = plain->bytes} : plain->columns[id];
+    struct pd_column nothing = {.at = plain->bytes};
+    return id == PD_COLUMN_FLOW_ROW || id == PD_COLUMN_FLOW_END ? nothing : plain->columns[id];
 }
 
 static void column_put(struct packer *packer, const struct pd_chunk *plain, unsigned id)

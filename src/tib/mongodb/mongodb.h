@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend for MongoDB and FerretDB: one collection of records for many hosts. Without libmongoc, a stub that says so. */
+/* The backend for MongoDB and FerretDB: one collection of records for many hosts. */
 #ifndef PD_TIB_MONGODB_MONGODB_H
 #define PD_TIB_MONGODB_MONGODB_H
 

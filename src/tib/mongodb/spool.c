@@ -332,7 +332,7 @@ static int take(struct pd_spool *spool, MDB_txn *txn, MDB_cursor *cursor,
     int result = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
     int error = meta_get(spool, txn, &meta);
     while (!result && !error) {
-        uint64_t seq = seq_of(&key), end;
+        uint64_t seq = seq_of(&key), end = 0;
         MDB_val entry = value;
         error = entry_end(cursor, le64toh(meta.next_seq), &end);
         if (error)

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <cmocka.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 
 #define PEERS      40
 #define MAX_BYTES  (1 << 20)
-#define SLOW_US    (3 * 1000 * 1000)
+#define SLOW_MS    3000
 #define DEADLINE_S 2
 
 static struct pd_listener listener;
@@ -33,7 +34,7 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     struct pd_problem problem = {0};
     (void)context;
     if (strstr(request->body, "slow"))
-        usleep(SLOW_US);
+        poll(NULL, 0, SLOW_MS);
     if (strstr(request->body, "refuse")) {
         pd_fail(&problem.error, -PD_E_NOT_FOUND, "no such \x01 query");
         pd_answer_problem(answer, &problem);
