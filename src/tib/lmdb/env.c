@@ -124,6 +124,21 @@ out:
     return err;
 }
 
+/* Whoever may read the store may register as a reader, so lock.mdb is writable for all who can read the data. */
+static int reader_table_create(int directory_fd, const char *data_file)
+{
+    struct stat data;
+    if (fstatat(directory_fd, data_file, &data, 0))
+        return -errno;
+    int fd = openat(directory_fd, "lock.mdb", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, DATA_MODE);
+    if (fd < 0)
+        return errno == EEXIST ? 0 : -errno;
+    mode_t readable = data.st_mode & (S_IRUSR | S_IRGRP | S_IROTH);
+    int err = fchmod(fd, readable | readable >> 1) ? -errno : 0;
+    close(fd);
+    return err;
+}
+
 /* A data.mdb is whole from the moment that it is there: made under another name, synced, renamed. */
 static int store_create(struct pd_store *store, int directory_fd, const char *location,
                         uint64_t map_bytes)
@@ -133,6 +148,8 @@ static int store_create(struct pd_store *store, int directory_fd, const char *lo
         return -ENAMETOOLONG;
     unlinkat(directory_fd, "new.mdb", 0); /* of a writer that was killed here */
     int err = store_build(store, new_file, map_bytes);
+    /* First the table: a reader that finds data without one would make it, with its own rights. */
+    err = err ? err : reader_table_create(directory_fd, "new.mdb");
     if (!err && renameat(directory_fd, "new.mdb", directory_fd, "data.mdb"))
         err = -errno;
     if (!err && fsync(directory_fd))
@@ -151,21 +168,6 @@ static int writer_lock(struct pd_store *store, int directory_fd)
     return 0;
 }
 
-/* Whoever may read the store may register as a reader, so lock.mdb is writable for all who can read data.mdb. */
-static int reader_table_create(int directory_fd)
-{
-    struct stat data;
-    if (fstatat(directory_fd, "data.mdb", &data, 0))
-        return -errno;
-    int fd = openat(directory_fd, "lock.mdb", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, DATA_MODE);
-    if (fd < 0)
-        return errno == EEXIST ? 0 : -errno;
-    mode_t readable = data.st_mode & (S_IRUSR | S_IRGRP | S_IROTH);
-    int err = fchmod(fd, readable | readable >> 1) ? -errno : 0;
-    close(fd);
-    return err;
-}
-
 static int writer_prepare(struct pd_store *store, int directory_fd, const char *location,
                           struct pd_error *error)
 {
@@ -176,7 +178,7 @@ static int writer_prepare(struct pd_store *store, int directory_fd, const char *
     unlinkat(directory_fd, PD_COMPACT_FILE, 0); /* of a compaction that was killed */
     if (!err && faccessat(directory_fd, "data.mdb", F_OK, 0))
         err = store_create(store, directory_fd, location, map_bytes);
-    err = err ? err : reader_table_create(directory_fd);
+    err = err ? err : reader_table_create(directory_fd, "data.mdb");
     return err ? pd_fail(error, err, "%s: cannot make a TIB there: %s", location,
                          pd_error_text(err))
                : 0;
@@ -188,8 +190,10 @@ static int reader_flags(struct pd_store *store, int directory_fd, const char *lo
                         unsigned *ret_flags, struct pd_error *error)
 {
     *ret_flags = MDB_RDONLY;
-    if (!faccessat(directory_fd, "lock.mdb", R_OK | W_OK, AT_EACCESS) ||
-        (errno == ENOENT && !faccessat(directory_fd, ".", W_OK, AT_EACCESS)))
+    if (faccessat(directory_fd, "lock.mdb", F_OK, 0) &&
+        !faccessat(directory_fd, ".", W_OK, AT_EACCESS))
+        reader_table_create(directory_fd, "data.mdb"); /* where this fails, it cannot be written */
+    if (!faccessat(directory_fd, "lock.mdb", R_OK | W_OK, AT_EACCESS))
         return 0;
     store->lock_fd = openat(directory_fd, "writer.lock", O_RDONLY | O_CLOEXEC);
     if (store->lock_fd < 0 && errno != ENOENT)
