@@ -3,20 +3,19 @@
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/model.h"
-#include "agent/notify.h"
 #include "agent/rest.h"
 #include "agent/settings.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/notify.h"
+#include "daemon/signals.h"
 #include "http/listen.h"
 #include "http/server.h"
 #include "pd_version.h"
@@ -57,31 +56,6 @@ static void print_help(void)
 
 /* ---- start ---- */
 
-/* A reload that is asked for before all is open waits; what ends the daemon does so at once until then. */
-static void hold_reloads(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
-/* Signals become readable: no handler, no interrupted system call. Threads inherit the mask. */
-static int open_signals(struct daemon *daemon, struct pd_error *error)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return daemon->signal_fd < 0 ? pd_fail(error, -errno, "signalfd: %s", strerror(errno)) : 0;
-}
-
 static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct pd_error *error)
 {
     struct pd_pipeline_config config = {
@@ -107,7 +81,7 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     struct pd_model *model = NULL;
     int e;
 
-    hold_reloads();
+    pd_signals_hold();
     e = pd_alarms_new(&daemon->agent.alarms);
     if (!e)
         e = pd_model_load(daemon->settings.topology, &model, error);
@@ -120,7 +94,7 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
         return e;
     }
     e = open_pipeline(daemon, model, error);
-    return e ? e : open_signals(daemon, error);
+    return e ? e : pd_signals_open(&daemon->signal_fd, error);
 }
 
 static int start_all(struct daemon *daemon, struct pd_error *error)
@@ -200,19 +174,14 @@ static void reload(struct daemon *daemon)
     pd_notify("READY=1");
 }
 
-/* Reads what signals there are; returns whether one of them ends the daemon. */
+/* Returns whether one of the signals ends the daemon. */
 static bool take_signals(struct daemon *daemon)
 {
-    struct signalfd_siginfo info;
-    bool end = false;
+    struct pd_signals_taken taken = pd_signals_take(daemon->signal_fd);
 
-    while (read(daemon->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGHUP)
-            reload(daemon);
-        else
-            end = true;
-    }
-    return end;
+    if (taken.reload)
+        reload(daemon);
+    return taken.end;
 }
 
 /* A sign of life is sent for threads that work, not for a main thread that sleeps. */

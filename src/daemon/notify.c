@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sd_notify's protocol, as sd_notify(3) describes it. */
-#include "agent/notify.h"
+#include "daemon/notify.h"
 
 #include <errno.h>
 #include <stddef.h>

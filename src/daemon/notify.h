@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Word to the service manager (sd_notify's protocol): ready, reloading, stopping, alive. */
-#ifndef PD_AGENT_NOTIFY_H
-#define PD_AGENT_NOTIFY_H
+#ifndef PD_DAEMON_NOTIFY_H
+#define PD_DAEMON_NOTIFY_H
 
 #include <stdint.h>
 
