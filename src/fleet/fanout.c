@@ -115,27 +115,34 @@ static size_t on_bytes(char *bytes, size_t one, size_t len, void *context)
     return transfer->refused ? 0 : len;
 }
 
+/* POST unless the request says otherwise; what is no POST has no body. */
+static bool set_method(CURL *curl, const char *method, const struct pd_fanout_peer *peer)
+{
+    if (method && strcmp(method, "POST") != 0)
+        return curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    return curl_easy_setopt(curl, CURLOPT_POSTFIELDS, peer->body) ||
+           curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
+}
+
 static int set_up(struct transfer *transfer)
 {
     const struct asking *asking = transfer->asking;
     const struct pd_fanout_peer *peer = &asking->peers[transfer->i];
-    const char *base = peer->url;
+    const char *base = peer->url, *route = peer->route ? peer->route : asking->request->route;
     CURL *curl = transfer->curl;
     char url[1024];
     bool is_unix = !strncmp(base, unix_scheme, strlen(unix_scheme));
     size_t base_len = strlen(base);
     while (base_len && base[base_len - 1] == '/')
         base_len--;
-    int len =
-        is_unix ? snprintf(url, sizeof url, "http://localhost%s", asking->request->route)
-                : snprintf(url, sizeof url, "%.*s%s", (int)base_len, base, asking->request->route);
+    int len = is_unix ? snprintf(url, sizeof url, "http://localhost%s", route)
+                      : snprintf(url, sizeof url, "%.*s%s", (int)base_len, base, route);
     if (len >= (int)sizeof url)
         return -PD_E_URI_TOO_LONG;
     bool failed = curl_easy_setopt(curl, CURLOPT_URL, url);
     if (is_unix)
         failed |= curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, base + strlen(unix_scheme));
-    failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, peer->body);
-    failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
+    failed |= set_method(curl, asking->request->method, peer);
     failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, asking->headers);
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);

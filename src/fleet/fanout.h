@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fan-out: one POST to each of many servers at once, answers taken as they come, each end told with its reason. */
+/* Fan-out: one request to each of many servers at once, answers taken as they come, each end told with its reason. */
 #ifndef PD_FLEET_FANOUT_H
 #define PD_FLEET_FANOUT_H
 
@@ -15,12 +15,14 @@
  * Thread safety: pd_fanout works on the caller's memory; any number of threads may each run one. pd_fanout_new and _free: once each. */
 
 struct pd_fanout_peer {
-    const char *url; /* "http://HOST:PORT", "https://…" or "unix:/SOCKET" */
-    const char *body;
+    const char *url;  /* "http://HOST:PORT", "https://…" or "unix:/SOCKET" */
+    const char *body; /* of a POST */
     size_t body_bytes;
+    const char *route; /* where it is not that of all; else NULL */
 };
 
 struct pd_fanout_request {
+    const char *method;   /* "GET", "DELETE"; NULL: POST */
     const char *route;    /* "/v1/query" */
     const char *type;     /* of the bodies */
     const char *accept;   /* of the answers */

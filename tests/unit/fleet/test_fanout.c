@@ -44,6 +44,9 @@ static void answer(void *context, const struct pd_http_request *request, struct 
         for (int i = 0; i < 2 * MAX_BYTES / (int)sizeof block; i++)
             pd_answer_write(answer, block, sizeof block);
         pd_answer_finish(answer);
+    } else if (!request->body_bytes) {
+        pd_answer_write(answer, request->method, strlen(request->method));
+        pd_answer_write(answer, request->target, request->target_bytes);
     } else {
         pd_answer_write(answer, "<", 1);
         pd_answer_write(answer, request->body, request->body_bytes);
@@ -56,6 +59,8 @@ static void count(void *context, enum pd_http_event event)
     (void)context;
     (void)event;
 }
+
+static const char *method; /* of what is asked */
 
 static int set_up(void **state)
 {
@@ -103,6 +108,7 @@ static void end(void *context, size_t i, const struct pd_error *error)
 static void ask(const struct pd_fanout_peer *peers, size_t len, struct got *got, unsigned at_once)
 {
     struct pd_fanout_request request = {
+        .method = method,
         .route = "/v1/query",
         .type = "text/plain",
         .accept = "text/plain",
@@ -132,7 +138,7 @@ static void everyone_answers(void **state)
         struct got got[PEERS] = {{.len = 0}};
         for (int i = 0; i < PEERS; i++) {
             snprintf(bodies[i], sizeof bodies[i], "body %d", i);
-            peers[i] = (struct pd_fanout_peer){url(), bodies[i], strlen(bodies[i])};
+            peers[i] = (struct pd_fanout_peer){url(), bodies[i], strlen(bodies[i]), NULL};
         }
         ask(peers, PEERS, got, at_once);
         for (int i = 0; i < PEERS; i++) {
@@ -181,12 +187,12 @@ static void each_failure_is_its_own(void **state)
     memcpy(long_url, "http://", 7);
     long_url[sizeof long_url - 1] = '\0';
     const struct pd_fanout_peer peers[] = {
-        {url(), "good", 4},     {url(), "slow", 4},
-        {url(), "refuse", 6},   {url(), "huge", 4},
-        {dead_url, "dead", 4},  {rude_url, "rude", 4},
-        {silent_url, "x", 1},   {"file:///etc/passwd", "x", 1},
-        {long_url, "x", 1},     {url(), "stopped", 7},
-        {url(), "good too", 8},
+        {url(), "good", 4, NULL},     {url(), "slow", 4, NULL},
+        {url(), "refuse", 6, NULL},   {url(), "huge", 4, NULL},
+        {dead_url, "dead", 4, NULL},  {rude_url, "rude", 4, NULL},
+        {silent_url, "x", 1, NULL},   {"file:///etc/passwd", "x", 1, NULL},
+        {long_url, "x", 1, NULL},     {url(), "stopped", 7, NULL},
+        {url(), "good too", 8, NULL},
     };
     static const int wanted[] = {0,
                                  -PD_E_DEADLINE,
@@ -217,11 +223,29 @@ static void each_failure_is_its_own(void **state)
     close(silent);
 }
 
+/* A method and a route of each peer's own; what is no POST has no body. */
+static void other_methods(void **state)
+{
+    struct pd_fanout_peer peers[2] = {{.url = url()}, {.url = url(), .route = "/v1/things/7"}};
+    struct got got[2] = {{.len = 0}};
+    (void)state;
+    method = "DELETE";
+    ask(peers, 2, got, 0);
+    method = "GET";
+    assert_string_equal(got[0].text, "DELETE/v1/query");
+    assert_string_equal(got[1].text, "DELETE/v1/things/7");
+    memset(got, 0, sizeof got);
+    ask(peers, 2, got, 0);
+    method = NULL;
+    assert_string_equal(got[1].text, "GET/v1/things/7");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everyone_answers),
         cmocka_unit_test(each_failure_is_its_own),
+        cmocka_unit_test(other_methods),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
