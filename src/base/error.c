@@ -60,3 +60,13 @@ int pd_fail_within(struct pd_error *error, const char *prefix)
     struct pd_error inner = *error;
     return pd_fail(error, inner.code, "%s: %s", prefix, inner.text);
 }
+
+void pd_printable(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        if (*at < ' ' || *at == 0x7f)
+            *at = '?';
+        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) /* U+0080 to U+009F */
+            *at = at[1] = '?';
+    }
+}

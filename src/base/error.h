@@ -63,4 +63,7 @@ int pd_fail(struct pd_error *error, int code, const char *format, ...)
 /* Puts "prefix: " in front of the words that are there, for example the file name; returns the code. */
 int pd_fail_within(struct pd_error *error, const char *prefix);
 
+/* Words of others that a terminal or a log is to show: control characters (C0, DEL and, in UTF-8, C1) become question marks. */
+void pd_printable(char *text);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP GET from an agent. */
+/* Asking an agent or a controller over HTTP. */
 #include "cli/http.h"
 
 #include <curl/curl.h>
@@ -13,10 +13,11 @@
 #define CONNECT_TIMEOUT_S 10L
 #define PROBLEM_MAX_BYTES (64 * 1024)
 #define URL_MAX_BYTES     8192
+#define KEEPALIVE_S       30L /* of a server that may be silent: is it still there? */
 
 static const char unix_scheme[] = "unix:";
 
-int pd_http_base_check(const char *base)
+int pd_cli_base_check(const char *base)
 {
     static const char *const schemes[] = {"http://", "https://", "unix:/"};
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
@@ -28,11 +29,12 @@ int pd_http_base_check(const char *base)
 }
 
 struct transfer {
-    const struct pd_http_request *request;
+    const struct pd_cli_request *request;
     CURL *curl;
+    struct curl_slist *headers;
     const struct pd_query_sink *sink;
     int sink_code; /* what the sink returned when it stopped the transfer */
-    char *problem; /* body of an answer that is not 200 */
+    char *problem; /* body of an answer whose status is not 2xx */
     size_t problem_len;
     bool problem_cut;
     char words[CURL_ERROR_SIZE];
@@ -63,7 +65,7 @@ static int append_param(CURL *curl, char *url, bool first, const char *name, con
     return code;
 }
 
-static int make_url(CURL *curl, const struct pd_http_request *request, char *url)
+static int make_url(CURL *curl, const struct pd_cli_request *request, char *url)
 {
     bool is_unix = !strncmp(request->base, unix_scheme, strlen(unix_scheme));
     int code = append(url, is_unix ? "http://localhost" : request->base);
@@ -71,7 +73,7 @@ static int make_url(CURL *curl, const struct pd_http_request *request, char *url
         url[len - 1] = '\0';
     if (!code)
         code = append(url, request->route);
-    for (size_t i = 0; !code && request->names[i]; i++)
+    for (size_t i = 0; !code && request->names && request->names[i]; i++)
         code = append_param(curl, url, i == 0, request->names[i], request->values[i]);
     return code;
 }
@@ -88,24 +90,38 @@ static size_t keep_problem(struct transfer *transfer, const char *bytes, size_t 
     return kept;
 }
 
+static long status_of(const struct transfer *transfer)
+{
+    long status = 0;
+    curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static bool is_good(long status)
+{
+    return status >= 200 && status < 300;
+}
+
 static size_t on_body(char *bytes, size_t one, size_t len, void *context)
 {
     struct transfer *transfer = context;
-    long status = 0;
     (void)one;
-    curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (status != 200)
+    if (!is_good(status_of(transfer)))
         return keep_problem(transfer, bytes, len);
     transfer->sink_code = transfer->sink->write(transfer->sink->context, bytes, len);
     return transfer->sink_code ? 0 : len;
 }
 
-static void make_printable(char *text)
+static int on_progress(void *context, curl_off_t all, curl_off_t got, curl_off_t to_send,
+                       curl_off_t sent)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
-    }
+    const struct pd_cli_request *request = context;
+    (void)all;
+    (void)to_send;
+    (void)sent;
+    if (!got)
+        request->waiting(request->waiting_context);
+    return 0;
 }
 
 /* "title: detail" of a problem document, or the status alone. */
@@ -123,7 +139,7 @@ static int fail_status(struct transfer *transfer, long status, struct pd_error *
                 status);
     json_decref(problem);
     if (error)
-        make_printable(error->text);
+        pd_printable(error->text);
     return code;
 }
 
@@ -137,47 +153,99 @@ static int fail_transfer(struct transfer *transfer, CURLcode result, struct pd_e
         words = "breaks off in the middle of the answer";
     pd_fail(error, code, "%s: %s", transfer->request->base, words);
     if (error)
-        make_printable(error->text);
+        pd_printable(error->text);
     return code;
 }
 
 /* ---- the transfer ---- */
 
-static void set_up(struct transfer *transfer, const char *url)
+static int add_header(struct transfer *transfer, const char *name, const char *value)
 {
-    const struct pd_http_request *request = transfer->request;
+    char line[512];
+    struct curl_slist *headers;
+    if (!value)
+        return 0;
+    if (strpbrk(value, "\r\n") ||
+        snprintf(line, sizeof line, "%s: %s", name, value) >= (int)sizeof line)
+        return -PD_E_VALUE;
+    headers = curl_slist_append(transfer->headers, line);
+    if (!headers)
+        return -ENOMEM;
+    transfer->headers = headers;
+    return 0;
+}
+
+static int set_up_method(struct transfer *transfer)
+{
+    const struct pd_cli_request *request = transfer->request;
+    int code = add_header(transfer, "Accept", request->accept);
+    if (!code)
+        code = add_header(transfer, "Last-Event-ID", request->last_event_id);
+    if (!code && request->body)
+        code = add_header(transfer, "Content-Type", "application/json");
+    if (request->body) {
+        curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)strlen(request->body));
+        curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDS, request->body);
+    }
+    if (request->method)
+        curl_easy_setopt(transfer->curl, CURLOPT_CUSTOMREQUEST, request->method);
+    curl_easy_setopt(transfer->curl, CURLOPT_HTTPHEADER, transfer->headers);
+    return code;
+}
+
+/* A server that is silent for too long, or has gone without a word. */
+static void set_up_patience(struct transfer *transfer)
+{
+    const struct pd_cli_request *request = transfer->request;
     CURL *curl = transfer->curl;
     long timeout_s = request->timeout_s < 86400 ? (long)request->timeout_s : 86400;
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
+                     timeout_s && timeout_s < CONNECT_TIMEOUT_S ? timeout_s : CONNECT_TIMEOUT_S);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_S);
+    if (timeout_s) {
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, timeout_s);
+    }
+    if (request->waiting) {
+        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, request);
+    }
+}
+
+static int set_up(struct transfer *transfer, const char *url)
+{
+    const struct pd_cli_request *request = transfer->request;
+    CURL *curl = transfer->curl;
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "pathdump/" PD_VERSION);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
-                     timeout_s < CONNECT_TIMEOUT_S ? timeout_s : CONNECT_TIMEOUT_S);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, timeout_s);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->words);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
     if (!strncmp(request->base, unix_scheme, strlen(unix_scheme)))
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, request->base + strlen(unix_scheme));
+    set_up_patience(transfer);
+    return set_up_method(transfer);
 }
 
 static int perform(struct transfer *transfer, struct pd_error *error)
 {
-    long status = 0;
     CURLcode result = curl_easy_perform(transfer->curl);
-    curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
+    long status = status_of(transfer);
     if (transfer->sink_code)
         return transfer->sink_code;
     if (result != CURLE_OK && !transfer->problem_cut)
         return fail_transfer(transfer, result, error);
-    return status == 200 ? 0 : fail_status(transfer, status, error);
+    return is_good(status) ? 0 : fail_status(transfer, status, error);
 }
 
-int pd_http_get(const struct pd_http_request *request, const struct pd_query_sink *sink,
-                struct pd_error *error)
+int pd_cli_ask(const struct pd_cli_request *request, const struct pd_query_sink *sink,
+               struct pd_error *error)
 {
     struct transfer transfer = {.request = request, .sink = sink};
     char url[URL_MAX_BYTES] = "";
@@ -189,14 +257,16 @@ int pd_http_get(const struct pd_http_request *request, const struct pd_query_sin
         goto out;
     }
     code = make_url(transfer.curl, request, url);
+    if (!code)
+        code = set_up(&transfer, url);
     if (code) {
         pd_fail(error, code, "%.200s: %s", request->base, pd_error_text(code));
         goto out;
     }
-    set_up(&transfer, url);
     code = perform(&transfer, error);
 out:
     free(transfer.problem);
+    curl_slist_free_all(transfer.headers);
     curl_easy_cleanup(transfer.curl);
     return code;
 }

@@ -110,7 +110,7 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     if (set->live && !set->agent)
         return pd_fail(error, -PD_E_VALUE,
                        "--live: only an agent has a trajectory memory: needs --agent");
-    if (set->agent && pd_http_base_check(set->agent))
+    if (set->agent && pd_cli_base_check(set->agent))
         return pd_fail(error, -PD_E_VALUE,
                        "--agent: expects http://HOST:PORT or unix:/SOCKET, not \"%.100s\"",
                        set->agent);
@@ -236,12 +236,12 @@ static int ask_agent(const struct settings *set, const struct pd_query_sink *sin
         }
     }
     snprintf(route, sizeof route, "/v1/%s", pd_query_name_text(set->query.name));
-    return pd_http_get(&(struct pd_http_request){.base = set->agent,
-                                                 .route = route,
-                                                 .names = names,
-                                                 .values = values,
-                                                 .timeout_s = set->timeout_s},
-                       sink, error);
+    return pd_cli_ask(&(struct pd_cli_request){.base = set->agent,
+                                               .route = route,
+                                               .names = names,
+                                               .values = values,
+                                               .timeout_s = set->timeout_s},
+                      sink, error);
 }
 
 static int ask(const struct settings *set, const struct pd_query_sink *sink, struct pd_error *error)

@@ -6,10 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/flow_id.h"
+#include "cli/cells.h"
 #include "cli/json.h"
-#include "query/protocol.h"
 #include "tib/group.h"
 
 struct view {
@@ -17,76 +15,6 @@ struct view {
     FILE *out;
     struct pd_reader reader;
 };
-
-/* ---- cells ---- */
-
-#define END_BYTES (PD_ADDR_TEXT_BYTES + 12)
-
-/* "10.1.1.2:80", "[fd00::2]:80"; the address alone for a protocol without ports. */
-static const char *end_text(const struct pd_addr *addr, const struct pd_flow_id *flow,
-                            uint16_t port, char text[END_BYTES])
-{
-    char addr_text[PD_ADDR_TEXT_BYTES];
-    const char *name = pd_protocol_name(flow->protocol);
-    bool ports = flow->src_port || flow->dst_port ||
-                 (name && (!strcmp(name, "tcp") || !strcmp(name, "udp") || !strcmp(name, "sctp")));
-    pd_addr_format(addr, flow->ip_version, addr_text);
-    if (!ports)
-        return strcpy(text, addr_text);
-    snprintf(text, END_BYTES, flow->ip_version == 6 ? "[%s]:%u" : "%s:%u", addr_text, port);
-    return text;
-}
-
-/* RFC 3339 with a blank instead of the T: easier on the eye, and still read by --from and --to. */
-static const char *time_text(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES])
-{
-    char *t = strchr(pd_time_format(wall_us, text), 'T');
-    if (t)
-        *t = ' ';
-    return text;
-}
-
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-static void number_cell(struct pd_table *table, uint64_t number)
-{
-    char text[PD_CLI_NUMBER_BYTES];
-    pd_table_cell(table, pd_cli_number(number, text));
-}
-
-static void flow_cells(struct pd_table *table, const struct pd_flow_id *flow)
-{
-    char end[END_BYTES], number[PD_CLI_NUMBER_BYTES];
-    const char *name = pd_protocol_name(flow->protocol);
-    snprintf(number, sizeof number, "%u", flow->protocol);
-    pd_table_cell(table, end_text(&flow->src, flow, flow->src_port, end));
-    pd_table_cell(table, end_text(&flow->dst, flow, flow->dst_port, end));
-    pd_table_cell(table, name ? name : number);
-}
-
-static void path_cell(const struct view *view, struct pd_table *table, const struct pd_path *path)
-{
-    char text[PD_CLI_PATH_BYTES];
-    pd_table_cell(table, pd_cli_path(path, view->style, text));
-}
-
-static void hops_cell(struct pd_table *table, const struct pd_path *path)
-{
-    char hops[12] = "?";
-    if (path->len)
-        snprintf(hops, sizeof hops, "%u", path->len - 1U);
-    pd_table_cell(table, hops);
-}
-
-static void time_cells(struct pd_table *table, const struct pd_tib_record *record)
-{
-    char time[PD_TIME_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
-    pd_table_cell(table, time_text(record->stime_us, time));
-    pd_table_cell(table, pd_cli_span(record->etime_us - record->stime_us, number));
-}
 
 /* What is summed below a list, too. */
 static int counts(const struct view *view, const json_t *row, struct pd_table *table,
@@ -97,7 +25,7 @@ static int counts(const struct view *view, const json_t *row, struct pd_table *t
     int code = pd_read_counts(&view->reader, row, PD_READ_MAX, &record);
     if (code)
         return code;
-    number_cell(table, record.pkts);
+    pd_cell_number(table, record.pkts);
     pd_table_cell(table, pd_cli_bytes(record.bytes, text));
     pd_tib_sum(&sums->bytes, record.bytes);
     pd_tib_sum(&sums->pkts, record.pkts);
@@ -133,9 +61,9 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_t
         code = pd_read_times(&view->reader, row, &record);
     if (code)
         return code;
-    flow_cells(table, &record.flow);
-    path_cell(view, table, &path);
-    time_cells(table, &record);
+    pd_cell_flow(table, &record.flow);
+    pd_cell_path(view->style, table, &path);
+    pd_cell_times(table, &record);
     return counts(view, row, table, sums);
 }
 
@@ -150,7 +78,7 @@ static int flow_row(const struct view *view, const json_t *row, struct pd_table 
     int code = pd_read_flow(&view->reader, row, &flow);
     if (code)
         return code;
-    flow_cells(table, &flow);
+    pd_cell_flow(table, &flow);
     return counts(view, row, table, sums);
 }
 
@@ -180,7 +108,7 @@ static int link_row(const struct view *view, const json_t *row, struct pd_table 
     struct pd_link_match link;
     if (!text || pd_link_parse(text, &link) || !link.from || !link.to)
         return pd_read_bad(&view->reader, "link", "a link");
-    path_cell(view, table, &(struct pd_path){.len = 2, .switches = {link.from, link.to}});
+    pd_cell_path(view->style, table, &(struct pd_path){.len = 2, .switches = {link.from, link.to}});
     return counts(view, row, table, sums);
 }
 
@@ -213,8 +141,8 @@ static int path_counts_row(const struct view *view, const json_t *row, struct pd
     int code = pd_read_path(&view->reader, row, &path);
     if (code)
         return code;
-    hops_cell(table, &path);
-    path_cell(view, table, &path);
+    pd_cell_hops(table, &path);
+    pd_cell_path(view->style, table, &path);
     return counts(view, row, table, sums);
 }
 
@@ -230,8 +158,8 @@ static int bin_row(const struct view *view, const json_t *row, struct pd_table *
     if (code)
         return code;
     (void)sums;
-    number_cell(table, from_bytes);
-    number_cell(table, flows);
+    pd_cell_number(table, from_bytes);
+    pd_cell_number(table, flows);
     return 0;
 }
 
@@ -253,9 +181,10 @@ static void print_sums(const struct view *view, const struct list *list, size_t 
 {
     char number[PD_CLI_NUMBER_BYTES];
     fprintf(view->out, "%s%s %s%s", len ? "\n" : "", pd_cli_number(len, number), list->noun,
-            plural(len));
+            pd_cell_plural(len));
     if (len && list->counted) {
-        fprintf(view->out, ", %s packet%s", pd_cli_number(sums->pkts, number), plural(sums->pkts));
+        fprintf(view->out, ", %s packet%s", pd_cli_number(sums->pkts, number),
+                pd_cell_plural(sums->pkts));
         fprintf(view->out, ", %s", pd_cli_bytes(sums->bytes, number));
     }
     fputc('\n', view->out);
@@ -293,8 +222,8 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
                                                json_array_get(infeasible, i - feasible), &path);
         if (code)
             return code;
-        hops_cell(table, &path);
-        path_cell(view, table, &path);
+        pd_cell_hops(table, &path);
+        pd_cell_path(view->style, table, &path);
     }
     return 0;
 }
@@ -310,7 +239,7 @@ static int view_paths(const struct view *view, const json_t *answer)
         size_t len = json_array_size(paths), others = json_array_size(infeasible);
         if (len + others)
             code = pd_table_print(table, view->style, view->out);
-        fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, plural(len));
+        fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_cell_plural(len));
         if (others)
             fprintf(view->out, ", %zu infeasible trajector%s", others, others == 1 ? "y" : "ies");
         fputc('\n', view->out);
@@ -349,8 +278,8 @@ static int view_duration(const struct view *view, const json_t *answer)
         code = pd_read_number(&view->reader, answer, "duration_us", PD_READ_MAX, &duration_us);
     if (code)
         return code;
-    fprintf(view->out, "first packet  %s\n", time_text(stime_us, text));
-    fprintf(view->out, "last packet   %s\n", time_text(etime_us, text));
+    fprintf(view->out, "first packet  %s\n", pd_cell_time_text(stime_us, text));
+    fprintf(view->out, "last packet   %s\n", pd_cell_time_text(etime_us, text));
     fprintf(view->out, "lasted        %s\n", pd_cli_span(duration_us, number));
     return 0;
 }

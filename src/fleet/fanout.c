@@ -164,13 +164,6 @@ static int limit_time(struct transfer *transfer)
     return curl_easy_setopt(transfer->curl, CURLOPT_TIMEOUT_MS, left_ms) ? -ENOMEM : 0;
 }
 
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
-}
-
 /* A problem document's words, or the status alone. */
 static void fail_status(const struct transfer *transfer, long status, struct pd_error *error)
 {
@@ -186,7 +179,7 @@ static void fail_status(const struct transfer *transfer, long status, struct pd_
     else
         pd_fail(error, code, "answered with status %ld", status);
     json_decref(problem);
-    make_printable(error->text);
+    pd_printable(error->text);
 }
 
 static void judge(const struct transfer *transfer, CURLcode result, struct pd_error *error)

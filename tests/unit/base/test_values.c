@@ -43,6 +43,15 @@ static void failures_are_nested_and_cut(void **state)
     assert_int_equal(pd_fail(NULL, -EIO, "nobody listens"), -EIO);
 }
 
+static void words_of_others_lose_their_controls(void **state)
+{
+    (void)state;
+    char text[] = "a\nb\x1b[2J\x7f \xc2\x9b"
+                  "31m \xc2\xa9 \xc3\xa9";
+    pd_printable(text);
+    assert_string_equal(text, "a?b?[2J? ??31m \xc2\xa9 \xc3\xa9");
+}
+
 static void addresses_round_trip(void **state)
 {
     (void)state;
@@ -197,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_have_text_and_status),
         cmocka_unit_test(failures_are_nested_and_cut),
+        cmocka_unit_test(words_of_others_lose_their_controls),
         cmocka_unit_test(addresses_round_trip),
         cmocka_unit_test(matches_compare_only_given_fields),
         cmocka_unit_test(paths_are_parsed_and_crossed),

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells of tables: ends of flows, times, paths, numbers as people read them. */
+#include "cli/cells.h"
+
+#include <string.h>
+
+#include "query/protocol.h"
+
+/* "10.1.1.2:80", "[fd00::2]:80"; the address alone for a protocol without ports. */
+const char *pd_cell_end(const struct pd_addr *addr, const struct pd_flow_id *flow, uint16_t port,
+                        char text[PD_CELL_END_BYTES])
+{
+    char addr_text[PD_ADDR_TEXT_BYTES];
+    const char *name = pd_protocol_name(flow->protocol);
+    bool ports = flow->src_port || flow->dst_port ||
+                 (name && (!strcmp(name, "tcp") || !strcmp(name, "udp") || !strcmp(name, "sctp")));
+    pd_addr_format(addr, flow->ip_version, addr_text);
+    if (!ports)
+        return strcpy(text, addr_text);
+    snprintf(text, PD_CELL_END_BYTES, flow->ip_version == 6 ? "[%s]:%u" : "%s:%u", addr_text, port);
+    return text;
+}
+
+/* RFC 3339 with a blank instead of the T: easier on the eye, and still read by --from and --to. */
+const char *pd_cell_time_text(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES])
+{
+    char *t = strchr(pd_time_format(wall_us, text), 'T');
+    if (t)
+        *t = ' ';
+    return text;
+}
+
+const char *pd_cell_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+void pd_cell_number(struct pd_table *table, uint64_t number)
+{
+    char text[PD_CLI_NUMBER_BYTES];
+    pd_table_cell(table, pd_cli_number(number, text));
+}
+
+void pd_cell_flow(struct pd_table *table, const struct pd_flow_id *flow)
+{
+    char end[PD_CELL_END_BYTES], number[PD_CLI_NUMBER_BYTES];
+    const char *name = pd_protocol_name(flow->protocol);
+    snprintf(number, sizeof number, "%u", flow->protocol);
+    pd_table_cell(table, pd_cell_end(&flow->src, flow, flow->src_port, end));
+    pd_table_cell(table, pd_cell_end(&flow->dst, flow, flow->dst_port, end));
+    pd_table_cell(table, name ? name : number);
+}
+
+void pd_cell_path(const struct pd_style *style, struct pd_table *table, const struct pd_path *path)
+{
+    char text[PD_CLI_PATH_BYTES];
+    pd_table_cell(table, pd_cli_path(path, style, text));
+}
+
+void pd_cell_hops(struct pd_table *table, const struct pd_path *path)
+{
+    char hops[12] = "?";
+    if (path->len)
+        snprintf(hops, sizeof hops, "%u", path->len - 1U);
+    pd_table_cell(table, hops);
+}
+
+void pd_cell_times(struct pd_table *table, const struct pd_tib_record *record)
+{
+    char time[PD_TIME_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
+    pd_table_cell(table, pd_cell_time_text(record->stime_us, time));
+    pd_table_cell(table, pd_cli_span(record->etime_us - record->stime_us, number));
+}
