@@ -47,7 +47,7 @@ void pd_draft_done(struct pd_draft *draft)
     free(draft->by_id);
 }
 
-int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_role role, uint32_t pod)
+int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role, uint32_t pod)
 {
     if (grow((void **)&draft->nodes, &draft->nodes_room, draft->nodes_len, 1, sizeof *draft->nodes))
         return -ENOMEM;

@@ -27,7 +27,7 @@ struct pd_draft_node {
     uint32_t name;  /* offset in `strings` */
     uint32_t addrs; /* first of its prefixes or addresses in `addrs` */
     uint8_t addrs_len;
-    uint8_t role;   /* enum pd_role */
+    uint8_t role;   /* enum pd_switch_role */
     uint32_t index; /* in the topology; set by pd_topology_build */
 };
 
@@ -58,7 +58,7 @@ int pd_draft_init(struct pd_draft *draft);
 void pd_draft_done(struct pd_draft *draft);
 
 /* Add one at the end. The node's addresses are those added by pd_draft_addr after it. 0 or -ENOMEM. */
-int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_role role, uint32_t pod);
+int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role, uint32_t pod);
 int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix);
 int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target);
 /* Copies a string and gives its offset. */

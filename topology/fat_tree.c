@@ -32,7 +32,7 @@ static void check_counts(const struct pd_topology *topology, struct pd_fat_tree 
         pd_findings_add(findings,
                         "nodes: %u cores, expected the square of k/2 for an even k from %d to %d",
                         cores, MIN_K, MAX_K);
-    static const enum pd_role lower[] = {PD_ROLE_TOR, PD_ROLE_AGG};
+    static const enum pd_switch_role lower[] = {PD_ROLE_TOR, PD_ROLE_AGG};
     for (int i = 0; i < 2 && h * h == cores; i++) {
         uint32_t count = pd_shape_count(topology, lower[i]);
         if (count != shape->k * h)
@@ -90,7 +90,7 @@ static void check_wiring(const struct pd_topology *topology, const struct pd_fat
                          struct pd_findings *findings)
 {
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        enum pd_role role = topology->switches[i].role;
+        enum pd_switch_role role = topology->switches[i].role;
         if (role == PD_ROLE_TOR)
             check_pod_links(topology, i, findings);
         if (role == PD_ROLE_AGG)
@@ -197,8 +197,8 @@ static void place_aggs(const struct pd_topology *topology, struct pd_fat_tree *s
 static int fill(const struct pd_topology *topology, struct pd_fat_tree *shape,
                 struct pd_findings *findings)
 {
-    static const enum pd_role pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
-                                            {PD_ROLE_AGG, PD_ROLE_CORE}};
+    static const enum pd_switch_role pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
+                                                   {PD_ROLE_AGG, PD_ROLE_CORE}};
     pd_shape_check_roles(topology, pairs, 2, "fat-tree", findings);
     check_counts(topology, shape, findings);
     if (findings->len)

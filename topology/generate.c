@@ -12,11 +12,11 @@
 #define LEAF_SPINE_TAGS   4094
 
 /* A node's ID is its place + 1. */
-static int add_node(struct pd_draft *draft, enum pd_role role, uint32_t pod, const char *format,
-                    ...) __attribute__((format(printf, 4, 5)));
+static int add_node(struct pd_draft *draft, enum pd_switch_role role, uint32_t pod,
+                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static int add_node(struct pd_draft *draft, enum pd_role role, uint32_t pod, const char *format,
-                    ...)
+static int add_node(struct pd_draft *draft, enum pd_switch_role role, uint32_t pod,
+                    const char *format, ...)
 {
     char name[PD_NAME_MAX];
     va_list args;

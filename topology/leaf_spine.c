@@ -52,7 +52,7 @@ static void place(const struct pd_topology *topology, struct pd_leaf_spine *shap
 static int fill(const struct pd_topology *topology, struct pd_leaf_spine *shape,
                 struct pd_findings *findings)
 {
-    static const enum pd_role pairs[][2] = {{PD_ROLE_LEAF, PD_ROLE_SPINE}};
+    static const enum pd_switch_role pairs[][2] = {{PD_ROLE_LEAF, PD_ROLE_SPINE}};
     shape->leaves_len = pd_shape_count(topology, PD_ROLE_LEAF);
     shape->spines_len = pd_shape_count(topology, PD_ROLE_SPINE);
     pd_shape_check_roles(topology, pairs, 1, "leaf-spine", findings);

@@ -17,12 +17,12 @@ static const char *const role_names[] = {
     [PD_ROLE_HOST] = "host",
 };
 
-const char *pd_role_name(enum pd_role role)
+const char *pd_role_name(enum pd_switch_role role)
 {
     return role_names[role];
 }
 
-bool pd_role_is_tor(enum pd_role role)
+bool pd_role_is_tor(enum pd_switch_role role)
 {
     return role == PD_ROLE_TOR || role == PD_ROLE_LEAF;
 }

@@ -141,7 +141,8 @@ static int read_addrs(struct reader *reader, json_t *list, size_t node, bool hos
 
 /* ---- nodes */
 
-static bool read_role(struct reader *reader, json_t *node, size_t nth, enum pd_role *ret_role)
+static bool read_role(struct reader *reader, json_t *node, size_t nth,
+                      enum pd_switch_role *ret_role)
 {
     const char *text = json_string_value(json_object_get(node, "role"));
     for (int role = PD_ROLE_TOR; text && role <= PD_ROLE_HOST; role++)
@@ -178,7 +179,7 @@ static int read_node(struct reader *reader, json_t *node, size_t nth)
         return 0;
     }
     json_int_t id = 0, pod = 0;
-    enum pd_role role = PD_ROLE_HOST;
+    enum pd_switch_role role = PD_ROLE_HOST;
     bool good = read_integer(reader, node, "nodes", nth, "id", UINT32_MAX, -1, &id);
     good &= read_role(reader, node, nth, &role);
     if (!good)

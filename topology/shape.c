@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_role role)
+uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_switch_role role)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < topology->switches_len; i++)
@@ -12,7 +12,8 @@ uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_role role)
     return count;
 }
 
-static bool role_fits(enum pd_role role, const enum pd_role (*pairs)[2], size_t pairs_len)
+static bool role_fits(enum pd_switch_role role, const enum pd_switch_role (*pairs)[2],
+                      size_t pairs_len)
 {
     for (size_t i = 0; i < pairs_len; i++)
         if (role == pairs[i][0] || role == pairs[i][1])
@@ -20,8 +21,8 @@ static bool role_fits(enum pd_role role, const enum pd_role (*pairs)[2], size_t 
     return false;
 }
 
-static bool pair_fits(enum pd_role a, enum pd_role b, const enum pd_role (*pairs)[2],
-                      size_t pairs_len)
+static bool pair_fits(enum pd_switch_role a, enum pd_switch_role b,
+                      const enum pd_switch_role (*pairs)[2], size_t pairs_len)
 {
     for (size_t i = 0; i < pairs_len; i++)
         if ((a == pairs[i][0] && b == pairs[i][1]) || (b == pairs[i][0] && a == pairs[i][1]))
@@ -30,8 +31,8 @@ static bool pair_fits(enum pd_role a, enum pd_role b, const enum pd_role (*pairs
 }
 
 static void check_links_of(const struct pd_topology *topology, uint32_t sw,
-                           const enum pd_role (*pairs)[2], size_t pairs_len, const char *shape,
-                           struct pd_findings *findings)
+                           const enum pd_switch_role (*pairs)[2], size_t pairs_len,
+                           const char *shape, struct pd_findings *findings)
 {
     const struct pd_switch *a = &topology->switches[sw];
     for (uint32_t i = 0; i < a->switch_neighbours; i++) {
@@ -44,7 +45,7 @@ static void check_links_of(const struct pd_topology *topology, uint32_t sw,
     }
 }
 
-void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_role (*pairs)[2],
+void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_switch_role (*pairs)[2],
                           size_t pairs_len, const char *shape, struct pd_findings *findings)
 {
     for (uint32_t i = 0; i < topology->switches_len; i++) {
@@ -57,8 +58,9 @@ void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_role
     }
 }
 
-void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw, enum pd_role role,
-                           uint32_t expected, struct pd_findings *findings)
+void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
+                           enum pd_switch_role role, uint32_t expected,
+                           struct pd_findings *findings)
 {
     const struct pd_switch *entry = &topology->switches[sw];
     uint32_t count = 0;

@@ -64,15 +64,16 @@ void pd_leaf_spine_free(struct pd_leaf_spine *shape);
 /* ---- shared by the shapes (shape.c) */
 
 /* How many switches have the role. */
-uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_role role);
+uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_switch_role role);
 
 /* Each link joins one of the `pairs` of roles; a finding for every switch or link that does not fit. */
-void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_role (*pairs)[2],
+void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_switch_role (*pairs)[2],
                           size_t pairs_len, const char *shape, struct pd_findings *findings);
 
 /* The switch has this number of neighbours of this role; a finding otherwise. */
-void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw, enum pd_role role,
-                           uint32_t expected, struct pd_findings *findings);
+void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
+                           enum pd_switch_role role, uint32_t expected,
+                           struct pd_findings *findings);
 
 /* Checks the shape that the topology's codec needs; a codec unknown here needs none. 0 or -ENOMEM. */
 int pd_shape_check(const struct pd_topology *topology, struct pd_findings *findings);

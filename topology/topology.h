@@ -17,7 +17,7 @@
  * A port number is the neighbour's rank, from 1: first the switch's neighbouring switches in ascending order of ID,
  * then its hosts. Rules (OpenFlow, P4, tc) use these numbers; "source_port"/"target_port" in a link override them. */
 
-enum pd_role {
+enum pd_switch_role {
     PD_ROLE_TOR,
     PD_ROLE_AGG,
     PD_ROLE_CORE,
@@ -44,7 +44,7 @@ struct pd_neighbour {
 
 struct pd_switch {
     uint32_t id;
-    enum pd_role role;
+    enum pd_switch_role role;
     uint32_t pod; /* from 1; 0 where the topology has none */
     const char *name;
     const struct pd_neighbour
@@ -99,8 +99,8 @@ int pd_topology_write(const struct pd_topology *topology, FILE *out);
 
 void pd_topology_free(struct pd_topology *topology); /* NULL is fine */
 
-const char *pd_role_name(enum pd_role role);
-bool pd_role_is_tor(enum pd_role role); /* ToR or leaf: a switch with a rack below */
+const char *pd_role_name(enum pd_switch_role role);
+bool pd_role_is_tor(enum pd_switch_role role); /* ToR or leaf: a switch with a rack below */
 
 /* Index of the switch or host with this ID, or PD_NONE. */
 uint32_t pd_topology_switch(const struct pd_topology *topology, uint32_t id);

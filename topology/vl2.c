@@ -30,7 +30,7 @@ static void check_counts(const struct pd_topology *topology, uint32_t k,
         return;
     }
     const struct {
-        enum pd_role role;
+        enum pd_switch_role role;
         uint32_t expected;
     } layers[] = {{PD_ROLE_INTERMEDIATE, k / 2}, {PD_ROLE_TOR, k * k / 4}};
     for (int i = 0; i < 2; i++) {
@@ -45,7 +45,7 @@ static void check_degrees(const struct pd_topology *topology, uint32_t k,
                           struct pd_findings *findings)
 {
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        enum pd_role role = topology->switches[i].role;
+        enum pd_switch_role role = topology->switches[i].role;
         if (role == PD_ROLE_AGG) {
             pd_shape_check_degree(topology, i, PD_ROLE_TOR, k / 2, findings);
             pd_shape_check_degree(topology, i, PD_ROLE_INTERMEDIATE, k / 2, findings);
@@ -92,7 +92,7 @@ static void place_upper(const struct pd_topology *topology, struct pd_vl2 *shape
 {
     uint16_t pairs = 0, intermediates = 0;
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        enum pd_role role = topology->switches[i].role;
+        enum pd_switch_role role = topology->switches[i].role;
         if (role == PD_ROLE_INTERMEDIATE) {
             shape->intermediates[intermediates] = i;
             shape->places[i].position = intermediates++;
@@ -119,8 +119,8 @@ static void place_tors(const struct pd_topology *topology, struct pd_vl2 *shape)
 static int fill(const struct pd_topology *topology, struct pd_vl2 *shape,
                 struct pd_findings *findings)
 {
-    static const enum pd_role pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
-                                            {PD_ROLE_AGG, PD_ROLE_INTERMEDIATE}};
+    static const enum pd_switch_role pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
+                                                   {PD_ROLE_AGG, PD_ROLE_INTERMEDIATE}};
     uint32_t k = shape->k = pd_shape_count(topology, PD_ROLE_AGG);
     pd_shape_check_roles(topology, pairs, 2, "VL2", findings);
     check_counts(topology, k, findings);

@@ -202,7 +202,7 @@ static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *
     MHD_add_response_header(response, "Content-Type", answer->type);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (answer->allow[0])
+    if (answer->allow)
         MHD_add_response_header(response, "Allow", answer->allow);
     if (answer->http_status == 503)
         MHD_add_response_header(response, "Retry-After", "1");

@@ -80,7 +80,7 @@ static uint32_t hops(const struct fat_tree *ft, uint32_t a, uint32_t b)
         b = swap;
     }
     const struct pd_place *x = &ft->shape->places[a], *y = &ft->shape->places[b];
-    enum pd_role lower = switches[a].role, upper = switches[b].role;
+    enum pd_switch_role lower = switches[a].role, upper = switches[b].role;
     if (lower == upper)
         return x->group == y->group || (lower == PD_ROLE_AGG && x->position == y->position) ? 2 : 4;
     if (lower == PD_ROLE_AGG)
@@ -97,7 +97,7 @@ static int extend(const struct fat_tree *ft, struct pd_walk *walk, uint32_t to,
 {
     const struct pd_topology *topology = ft->head.topology;
     uint32_t from = walk->switches[walk->len - 1], way = hops(ft, from, to);
-    enum pd_role role = topology->switches[from].role;
+    enum pd_switch_role role = topology->switches[from].role;
     bool tor_core = role != topology->switches[to].role && way == 2;
     if (way > 1 && !tor_core)
         return pd_fail(error, -PD_E_INFEASIBLE, "the tags do not tell the way from %u to %u",

@@ -37,7 +37,7 @@ static uint32_t rename_id(const struct pd_topology *t, const struct naive *naive
     uint32_t sw = pd_topology_switch(t, id), h = naive->k / 2, base = 0;
     if (sw == PD_NONE)
         return 100000 - id; /* a host */
-    enum pd_role role = t->switches[sw].role;
+    enum pd_switch_role role = t->switches[sw].role;
     base = role == PD_ROLE_TOR || role == PD_ROLE_LEAF ? 6001 : role == PD_ROLE_AGG ? 4001 : 2;
     if (naive->kind == NAIVE_FAT_TREE && role == PD_ROLE_AGG) {
         uint32_t at = id - 1 - naive->k * h;

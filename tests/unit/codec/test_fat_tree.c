@@ -171,7 +171,7 @@ static void rules_grow_with_ports(void **state)
             struct pd_rule *rules;
             size_t len;
             bool used[4096] = {false};
-            enum pd_role role = topology->switches[sw].role;
+            enum pd_switch_role role = topology->switches[sw].role;
             assert_int_equal(pd_codec_rules(codec, sw, &rules, &len), 0);
             assert_int_equal(len, role == PD_ROLE_TOR   ? k / 2 + 1
                                   : role == PD_ROLE_AGG ? k / 2
