@@ -58,8 +58,12 @@ static int build(const char *file, struct pd_model *model, struct pd_error *erro
 int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error)
 {
     struct pd_model *model = calloc(1, sizeof *model);
-    int e = model ? build(file, model, error) : pd_fail(error, -ENOMEM, "%s: no memory", file);
+    int e = model ? 0 : pd_fail(error, -ENOMEM, "%s: no memory", file);
 
+    if (model) {
+        atomic_init(&model->held, 1);
+        e = build(file, model, error);
+    }
     if (e)
         pd_model_free(model);
     else
@@ -68,9 +72,15 @@ int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error
     return e;
 }
 
+struct pd_model *pd_model_hold(struct pd_model *model)
+{
+    atomic_fetch_add_explicit(&model->held, 1, memory_order_relaxed);
+    return model;
+}
+
 void pd_model_free(struct pd_model *model)
 {
-    if (!model)
+    if (!model || atomic_fetch_sub_explicit(&model->held, 1, memory_order_acq_rel) > 1)
         return;
     pd_decoder_free(model->decoder);
     pd_codec_free(model->codec);

@@ -3,11 +3,16 @@
 #ifndef PD_AGENT_MODEL_H
 #define PD_AGENT_MODEL_H
 
+#include <stdatomic.h>
+
 #include "base/error.h"
 #include "codec/codec.h"
 #include "topology/topology.h"
 
+/* Topology and codec do not change: whoever holds the model may read them, from any thread. */
 struct pd_model {
+    atomic_uint
+        held; /* times; acquire-release: the last one to let go frees what the others read */
     struct pd_topology *topology;
     struct pd_codec *codec;
     struct pd_decoder *decoder; /* used by one thread: that of the store */
@@ -15,6 +20,7 @@ struct pd_model {
 
 /* Reads the file and sets up its codec. A topology without codec is an error: nothing could be decoded. */
 int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error);
-void pd_model_free(struct pd_model *model); /* NULL is fine */
+struct pd_model *pd_model_hold(struct pd_model *model); /* for one more owner; returns `model` */
+void pd_model_free(struct pd_model *model);             /* once for each owner; NULL is fine */
 
 #endif

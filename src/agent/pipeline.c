@@ -44,6 +44,7 @@ struct pd_pipeline {
     struct pd_recorder recorder; /* the store thread's */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
+    struct pd_feed *feed; /* the intake thread writes */
     bool use_dscp;
     bool started;
     int wake_fd;  /* wakes the intake thread */
@@ -99,6 +100,8 @@ static bool evicted(void *context, const struct pd_trajectory_record *record)
     struct pd_pipeline *pipeline = context;
     struct pd_item *item = &pipeline->outbox[pipeline->outbox_len++];
 
+    if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_EVICTED))
+        pd_feed_give(pipeline->feed, PD_TRIGGER_EVICTED, record);
     item->kind = PD_ITEM_RECORD;
     item->record = *record;
     if (pipeline->outbox_len == OUTBOX_LEN)
@@ -112,8 +115,9 @@ static void new_flow(void *context, const struct pd_trajectory_record *record)
 {
     struct pd_pipeline *pipeline = context;
 
-    (void)record;
     pd_count(&pipeline->counters->new_flows, 1);
+    if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_NEW_FLOW))
+        pd_feed_give(pipeline->feed, PD_TRIGGER_NEW_FLOW, record);
 }
 
 /* Everybody reads the copy. That the intake has ended is for the store thread to tell, once all is stored. */
@@ -194,6 +198,7 @@ static void *run_intake(void *context)
             sleep_until_woken(pipeline);
         else
             e = pd_intake_poll(pipeline->intake, POLL_MS);
+        pd_feed_flush(pipeline->feed);
         send_outbox(pipeline);
         send_positions(pipeline);
         publish_intake(pipeline);
@@ -207,6 +212,7 @@ static void *run_intake(void *context)
     }
     serve_mailbox(pipeline);
     pd_intake_flush(pipeline->intake);
+    pd_feed_flush(pipeline->feed);
     send_positions(pipeline);
     publish_intake(pipeline);
     send_mark(pipeline, &(struct pd_item){.kind = PD_ITEM_STOP});
@@ -490,6 +496,7 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
     pipeline->wake_fd = pipeline->ended_fd = -1;
     pipeline->alarms = config->alarms;
     pipeline->counters = config->counters;
+    pipeline->feed = config->feed;
     init_locks(pipeline);
     e = open_parts(pipeline, config, error);
     if (e) {

@@ -8,6 +8,7 @@
 
 #include "agent/alarms.h"
 #include "agent/counters.h"
+#include "agent/feed.h"
 #include "agent/model.h"
 #include "agent/picture.h"
 #include "intake/intake.h"
@@ -31,6 +32,7 @@ struct pd_pipeline_config {
     struct pd_tib *tib;                    /* these three outlive the pipeline */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
+    struct pd_feed *feed; /* of installed queries; NULL: none. It outlives the pipeline, too */
 };
 
 /* What the threads did so far; a copy. */
