@@ -15,6 +15,8 @@
     X(PD_E_SYNTAX, 400, "malformed input")                                  \
     X(PD_E_VALUE, 400, "unacceptable value")                                \
     X(PD_E_UNKNOWN_KEY, 400, "unknown key or parameter")                    \
+    X(PD_E_UNAUTHORIZED, 401, "no credentials that are known here")         \
+    X(PD_E_FORBIDDEN, 403, "the role does not allow this")                  \
     X(PD_E_NOT_FOUND, 404, "no such thing")                                 \
     X(PD_E_METHOD, 405, "method not allowed")                               \
     X(PD_E_TOO_LARGE, 413, "too large")                                     \

@@ -129,6 +129,8 @@ static const char *title(int http_status)
 {
     switch (http_status) {
     case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 413: return "Content Too Large";

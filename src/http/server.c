@@ -204,6 +204,8 @@ static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (answer->allow)
         MHD_add_response_header(response, "Allow", answer->allow);
+    if (answer->http_status == 401)
+        MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"pathdump\"");
     if (answer->http_status == 503)
         MHD_add_response_header(response, "Retry-After", "1");
     result = MHD_queue_response(connection, (unsigned)answer->http_status, response);
@@ -276,6 +278,8 @@ static void ask(struct pd_http *http, const char *method, const struct exchange 
         .target_bytes = exchange->target_bytes,
         .body = exchange->body ? exchange->body : "",
         .body_bytes = exchange->body_bytes,
+        .role = PD_ROLE_ADMIN, /* it serves loopback and unix sockets only */
+        .peer = "local",
     };
 
     pd_answer_init(answer);

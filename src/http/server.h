@@ -25,6 +25,16 @@
 #define PD_HTTP_HEADER_BYTES \
     (160 * 1024) /* memory of a connection: over-long targets fit, to get their 414 */
 
+/* What whoever sent a request may do (http/role.h). ANY is what a route needs, never what somebody has. */
+enum pd_role {
+    PD_ROLE_NONE, /* nobody knows who it is */
+    PD_ROLE_READ,
+    PD_ROLE_INSTALL,
+    PD_ROLE_ADMIN,
+    PD_ROLE_AGENT,
+    PD_ROLE_ANY,
+};
+
 /* One request, whole. Texts may be NULL where the client did not send them. */
 struct pd_http_request {
     const char *method;
@@ -32,6 +42,8 @@ struct pd_http_request {
     size_t target_bytes;
     const char *body; /* "" when there is none; a NUL follows it */
     size_t body_bytes;
+    enum pd_role role;
+    const char *peer; /* name of who sent it, for logs: an agent's is its host's ID */
 };
 
 enum pd_http_event { PD_HTTP_ENDED, PD_HTTP_REFUSED, PD_HTTP_TOO_LARGE };
