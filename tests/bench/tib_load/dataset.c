@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define K        16u
-#define H        (K / 2)
-#define TORS     (K * H)
-#define SOURCES  (TORS * H) /* hosts; the first of them is the destination */
-#define RECENT   4096u
-#define START_US UINT64_C(1790000000000000)
+#define K           16u
+#define SOURCES_MAX (K * K * K / 4)
+#define RECENT      4096u
+#define START_US    UINT64_C(1790000000000000)
 
 static uint64_t next(struct dataset *d)
 {
@@ -31,19 +29,31 @@ static double unit(struct dataset *d)
     return (double)((next(d) >> 11) + 1) / (double)(UINT64_C(1) << 53);
 }
 
+static uint32_t sources(const struct dataset *d)
+{
+    return 2 * d->half * d->half * d->half;
+}
+
+void dataset_place(struct dataset *d, uint32_t k, uint32_t destination)
+{
+    d->half = k / 2;
+    d->destination = destination;
+    double sum = 0;
+    for (unsigned i = 0; i < sources(d); i++)
+        d->zipf[i] = sum += 1.0 / (i + 1);
+    for (unsigned i = 0; i < sources(d); i++)
+        d->zipf[i] /= sum;
+}
+
 int dataset_init(struct dataset *d, uint64_t seed, double records_per_s)
 {
     *d = (struct dataset){.random = seed, .clock_us = START_US, .step_us = 1e6 / records_per_s};
-    d->zipf = malloc(SOURCES * sizeof *d->zipf);
+    d->zipf = malloc(SOURCES_MAX * sizeof *d->zipf);
     d->recent = malloc(RECENT * sizeof *d->recent);
     d->recent_paths = malloc(RECENT * sizeof *d->recent_paths);
     if (!d->zipf || !d->recent || !d->recent_paths)
         return -1;
-    double sum = 0;
-    for (unsigned i = 0; i < SOURCES; i++)
-        d->zipf[i] = sum += 1.0 / (i + 1);
-    for (unsigned i = 0; i < SOURCES; i++)
-        d->zipf[i] /= sum;
+    dataset_place(d, K, 0);
     return 0;
 }
 
@@ -54,11 +64,11 @@ void dataset_done(struct dataset *d)
     free(d->recent_paths);
 }
 
-/* Host by rank; ranks are scattered over the pods. Never the destination, host 0. */
+/* Host by rank; ranks are scattered over the pods. Never the destination. */
 static uint32_t source(struct dataset *d)
 {
     double wanted = unit(d);
-    uint32_t low = 0, high = SOURCES - 1;
+    uint32_t low = 0, high = sources(d) - 1;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
         if (d->zipf[mid] < wanted)
@@ -66,58 +76,65 @@ static uint32_t source(struct dataset *d)
         else
             high = mid;
     }
-    uint32_t host = (low * 389u + 1) % SOURCES; /* 389 is prime to 1024: a permutation */
-    return host ? host : 1;
+    uint32_t host = (low * 389u + 1) % sources(d); /* 389 is prime to their number: a permutation */
+    return host != d->destination ? host : (host + 1) % sources(d);
 }
 
-static uint32_t tor(uint32_t pod, uint32_t i)
+static uint32_t tor(const struct dataset *d, uint32_t pod, uint32_t i)
 {
-    return pod * H + i + 1;
+    return pod * d->half + i + 1;
 }
 
-static uint32_t agg(uint32_t pod, uint32_t s)
+static uint32_t agg(const struct dataset *d, uint32_t pod, uint32_t s)
 {
-    return K * H + pod * H + s + 1;
+    return 2 * d->half * d->half + pod * d->half + s + 1;
 }
 
-static uint32_t core(uint32_t s, uint32_t c)
+static uint32_t core(const struct dataset *d, uint32_t s, uint32_t c)
 {
-    return K * K + s * H + c + 1;
+    return 4 * d->half * d->half + s * d->half + c + 1;
 }
 
-/* From the rack of `host` to the first rack of pod 0, by random equal-cost choices, sometimes by a detour. */
+/* From the rack of `host` to that of the destination, by random equal-cost choices, sometimes by a detour. */
 static void path_of(struct dataset *d, uint32_t host, struct pd_path *path)
 {
-    uint32_t rack = host / H, pod = rack / H, i = rack % H, s = below(d, H), c = below(d, H);
+    uint32_t h = d->half, rack = host / h, pod = rack / h, i = rack % h;
+    uint32_t last = d->destination / h, last_pod = last / h;
+    uint32_t s = below(d, h), c = below(d, h);
     bool detour = below(d, 100) == 0;
     uint32_t *sw = path->switches;
     memset(path, 0, sizeof *path);
-    if (rack)
-        sw[path->len++] = tor(pod, i);
-    if (pod) {
-        uint32_t other = (i + 1 + below(d, H - 1)) % H;
+    if (rack != last)
+        sw[path->len++] = tor(d, pod, i);
+    if (pod != last_pod) {
+        uint32_t other = (i + 1 + below(d, h - 1)) % h;
         if (detour) { /* in the source's pod: down to another rack and up again */
-            sw[path->len++] = agg(pod, (s + 1 + below(d, H - 1)) % H);
-            sw[path->len++] = tor(pod, other);
+            sw[path->len++] = agg(d, pod, (s + 1 + below(d, h - 1)) % h);
+            sw[path->len++] = tor(d, pod, other);
         }
-        sw[path->len++] = agg(pod, s);
-        sw[path->len++] = core(s, c);
+        sw[path->len++] = agg(d, pod, s);
+        sw[path->len++] = core(d, s, c);
     }
-    if (rack)
-        sw[path->len++] = agg(0, s);
-    sw[path->len++] = tor(0, 0);
+    if (rack != last)
+        sw[path->len++] = agg(d, last_pod, s);
+    sw[path->len++] = tor(d, last_pod, last % h);
+}
+
+static void address_of(const struct dataset *d, uint32_t host, uint8_t ret_address[4])
+{
+    uint32_t rack = host / d->half;
+    ret_address[0] = 10;
+    ret_address[1] = (uint8_t)(rack / d->half + 1);
+    ret_address[2] = (uint8_t)(rack % d->half + 1);
+    ret_address[3] = (uint8_t)(host % d->half + 2);
 }
 
 static void flow_of(struct dataset *d, uint32_t host, struct pd_flow_id *flow)
 {
     static const uint16_t services[] = {80, 443, 3306, 5201, 8080, 9092};
-    uint32_t rack = host / H;
-    uint8_t src[4] = {10, (uint8_t)(rack / H + 1), (uint8_t)(rack % H + 1),
-                      (uint8_t)(host % H + 2)};
-    uint8_t dst[4] = {10, 1, 1, 2};
     memset(flow, 0, sizeof *flow);
-    memcpy(flow->src.bytes, src, 4);
-    memcpy(flow->dst.bytes, dst, 4);
+    address_of(d, host, flow->src.bytes);
+    address_of(d, d->destination, flow->dst.bytes);
     flow->src_port = (uint16_t)(32768 + below(d, 28232));
     flow->dst_port = services[below(d, sizeof services / sizeof *services)];
     flow->protocol = 6;

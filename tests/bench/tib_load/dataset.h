@@ -5,11 +5,13 @@
 
 #include "tib/tib.h"
 
-/* A fat-tree(16): the destination is one host of pod 1; sources are all other hosts, by a Zipf law; nine flows in ten are new,
- * one continues (the same flow ID and path in a later time slice, as the active timeout makes them); one record in a
+/* A fat-tree(16): the destination is one host, the first of pod 1 unless said otherwise; sources are all other hosts, by a Zipf law; nine flows
+ * in ten are new, one continues (the same flow ID and path in a later time slice, as the active timeout makes them); one record in a
  * hundred took a 6-hop detour. Sizes are heavy-tailed; times advance at `records_per_s` of the traffic's own clock.
  * The same seed gives the same records. */
 struct dataset {
+    uint32_t half;        /* k / 2 of the fat-tree */
+    uint32_t destination; /* its host, counted from 0 in the order of racks */
     uint64_t random;
     uint64_t clock_us;
     double step_us;
@@ -20,6 +22,8 @@ struct dataset {
 };
 
 int dataset_init(struct dataset *dataset, uint64_t seed, double records_per_s);
+/* The same for another fat-tree (k a power of two, at most 16) and another host of it; after dataset_init, before the first record. */
+void dataset_place(struct dataset *dataset, uint32_t k, uint32_t destination);
 void dataset_done(struct dataset *dataset);
 
 /* The next record; its path lies in `path`. */
