@@ -164,7 +164,7 @@ static void reload(struct daemon *daemon)
         pd_count(&daemon->agent.counters.reloads_failed, 1);
     } else {
         pd_settings_compare(&daemon->settings, &wanted, warn_restart);
-        pd_log_set_level(wanted.log_level);
+        pd_log_set_level(wanted.common.log_level);
         pd_tib_retain(daemon->agent.tib, wanted.retention_bytes, wanted.retention_age_s);
         pd_settings_done(&daemon->settings);
         daemon->settings = wanted;
@@ -309,19 +309,19 @@ int main(int argc, char **argv)
         complain(&error);
         return usage ? EXIT_USAGE : EXIT_FAILED;
     }
-    if (daemon.settings.help || daemon.settings.version) {
-        if (daemon.settings.help)
+    if (daemon.settings.common.help || daemon.settings.common.version) {
+        if (daemon.settings.common.help)
             print_help();
         else
             puts("pathdumpd " PD_VERSION);
         return EXIT_OK;
     }
-    pd_log_set_level(daemon.settings.log_level);
+    pd_log_set_level(daemon.settings.common.log_level);
     daemon.watchdog_ns = pd_notify_watchdog_ns();
     if (pd_settings_check(&daemon.settings, &error))
         status = complain(&error);
     else
-        status = daemon.settings.check_config ? check_config(&daemon) : run(&daemon);
+        status = daemon.settings.common.check_config ? check_config(&daemon) : run(&daemon);
     pd_settings_done(&daemon.settings);
     return status;
 }

@@ -5,20 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "http/listen.h"
-
-#define OPTIONS_MAX 64
-
-static int set_log_level(void *target, const char *name, const char *value, struct pd_error *error)
-{
-    struct pd_settings *settings = target;
-
-    if (pd_log_level_parse(value, &settings->log_level))
-        return pd_fail(error, -PD_E_VALUE, "%s: expects error, warn, info or debug, not \"%.100s\"",
-                       name, value);
-    return 0;
-}
-
 /* "KIND:WHAT" with a kind that there is; what it names is looked at when it is opened. */
 static int check_intake(const char *spec, struct pd_error *error)
 {
@@ -46,28 +32,18 @@ static int accept_intake(void *target, const char *name, const char *value, stru
     return check_intake(value, error);
 }
 
-static int accept_listen(void *target, const char *name, const char *value, struct pd_error *error)
-{
-    (void)target;
-    (void)name;
-    return pd_listen_check(value, error);
-}
-
 #define AT(member) offsetof(struct pd_settings, member)
 #define GIB        (UINT64_C(1) << 30)
 #define LISTEN     "127.0.0.1:7411"
 
 const struct pd_option pd_settings_table[] = {
-    {NULL, "config", PD_OPTION_STRING, AT(config), 0, 0, "FILE", NULL,
-     "read settings from this file; flags win over it", NULL},
-    {NULL, "check-config", PD_OPTION_FLAG, AT(check_config), 0, 0, NULL, NULL,
-     "check the settings and the topology, start nothing, and exit with 0 or 1", NULL},
+    PD_DAEMON_OPTIONS_FIRST("check the settings and the topology"),
     {"agent", "topology", PD_OPTION_STRING, AT(topology), 0, 0, "FILE", NULL,
      "topology of the network, JSON; it names the codec", NULL},
     {"agent", "listen", PD_OPTION_STRING, AT(listen), 0, 0, "ADDRESS", NULL,
      "serve REST here: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT (0: any port) or unix:/PATH; "
      "when not given: " LISTEN ", or nowhere with --exit-after-intake",
-     accept_listen},
+     pd_daemon_accept_listen},
     {NULL, "exit-after-intake", PD_OPTION_FLAG, AT(exit_after_intake), 0, 0, NULL, NULL,
      "exit once the intake has ended and all is stored", NULL},
     {"intake", "intake", PD_OPTION_STRING, AT(intake), 0, 0, "KIND:WHAT", NULL,
@@ -103,40 +79,21 @@ const struct pd_option pd_settings_table[] = {
      NULL},
     {"tib", "tib-spool-bytes", PD_OPTION_BYTES, AT(spool_bytes), 0, 0, "BYTES", "1G",
      "most that may wait there; what comes then is lost, and counted", NULL},
-    {"log", "log-level", PD_OPTION_CALLBACK, 0, 0, 0, "LEVEL", "info", "error, warn, info or debug",
-     set_log_level},
-    {NULL, "version", PD_OPTION_FLAG, AT(version), 0, 0, NULL, NULL, "print the version and exit",
-     NULL},
-    {NULL, "help", PD_OPTION_FLAG, AT(help), 0, 0, NULL, NULL, "print this and exit", NULL},
+    PD_DAEMON_OPTIONS_LAST,
     {0},
 };
-_Static_assert(sizeof pd_settings_table / sizeof pd_settings_table[0] <= OPTIONS_MAX,
-               "`given` has room for all");
+_Static_assert(sizeof pd_settings_table / sizeof pd_settings_table[0] <= PD_DAEMON_OPTIONS_MAX,
+               "there is room for all");
 
 int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
                      struct pd_error *error)
 {
     struct pd_settings settings = {0};
-    bool given[OPTIONS_MAX] = {false};
-    int words = 0, e;
+    int e =
+        pd_daemon_settings_load(pd_settings_table, &settings.common, argc, argv, ret_usage, error);
 
-    *ret_usage = true;
-    e = pd_options_defaults(pd_settings_table, &settings, error);
-    if (!e)
-        e = pd_options_flags(pd_settings_table, &settings, argc, argv, &words, given, error);
-    if (!e && words)
-        e = pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: expects flags only", argv[1]);
     if (e)
         return e;
-    if (settings.config && !settings.help && !settings.version) {
-        *ret_usage = false;
-        e = pd_options_file(pd_settings_table, &settings, settings.config, given, &settings.memory,
-                            error);
-    }
-    if (e) {
-        pd_settings_done(&settings);
-        return e;
-    }
     /* Whoever only stores a capture does not want to be in the way of the agent that serves. */
     if (!settings.listen && !settings.exit_after_intake)
         settings.listen = LISTEN;
@@ -146,8 +103,7 @@ int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bo
 
 void pd_settings_done(struct pd_settings *settings)
 {
-    pd_options_memory_free(settings->memory);
-    settings->memory = NULL;
+    pd_daemon_settings_done(&settings->common);
 }
 
 int pd_settings_check(const struct pd_settings *settings, struct pd_error *error)
@@ -169,33 +125,17 @@ int pd_settings_check(const struct pd_settings *settings, struct pd_error *error
     return 0;
 }
 
-static bool same(const struct pd_option *option, const struct pd_settings *a,
-                 const struct pd_settings *b)
+/* These are taken over at run time; another topology file if its codec allows. */
+static bool at_once(const struct pd_option *option)
 {
-    const char *x = (const char *)a + option->offset, *y = (const char *)b + option->offset;
-    const char *s, *t;
-
-    switch (option->type) {
-    case PD_OPTION_STRING:
-        memcpy(&s, x, sizeof s);
-        memcpy(&t, y, sizeof t);
-        return s == t || (s && t && !strcmp(s, t));
-    case PD_OPTION_FLAG: return !memcmp(x, y, sizeof(bool));
-    case PD_OPTION_CALLBACK: return true; /* the log level: changes at once */
-    default: return !memcmp(x, y, sizeof(uint64_t));
-    }
+    return option->offset == AT(topology) || option->offset == AT(retention_age_s) ||
+           option->offset == AT(retention_bytes);
 }
 
 void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
                          void (*report)(const char *name))
 {
-    for (const struct pd_option *option = pd_settings_table; option->name; option++) {
-        /* These are taken over at run time; another topology file if its codec allows. */
-        bool at_once = option->offset == AT(topology) || option->offset == AT(retention_age_s) ||
-                       option->offset == AT(retention_bytes);
-        if (!at_once && !same(option, now, wanted))
-            report(option->name);
-    }
+    pd_daemon_settings_compare(pd_settings_table, now, wanted, at_once, report);
 }
 
 struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp)

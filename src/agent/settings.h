@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/options.h"
+#include "daemon/settings.h"
 #include "intake/intake.h"
 #include "tib/tib.h"
 
@@ -17,15 +17,12 @@
  * Thread safety: the main thread owns them; other threads get what they need when they start. */
 
 struct pd_settings {
+    struct pd_daemon_settings common;
     const char *topology; /* file */
     const char *listen;   /* "127.0.0.1:7411", "unix:/run/pathdump/agent.sock"; NULL: nowhere */
     const char *intake;   /* "pcap:FILE", "live:IFACE" */
     const char *tib;      /* directory */
-    const char *config;   /* file, or NULL */
-    bool check_config;
     bool exit_after_intake;
-    bool version;
-    bool help;
     bool strip;
     bool promiscuous;
     uint64_t ring_bytes;
@@ -40,8 +37,6 @@ struct pd_settings {
     uint64_t host_id;
     const char *spool;
     uint64_t spool_bytes;
-    enum pd_log_level log_level;
-    struct pd_options_memory *memory; /* of the strings that came from the file */
 };
 
 extern const struct pd_option pd_settings_table[]; /* ends with a NULL name */

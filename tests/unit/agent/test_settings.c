@@ -45,7 +45,7 @@ static void test_load(void **state)
     assert_int_equal(settings.idle_ms, 100);
     assert_int_equal(settings.active_ms, 60000);
     assert_true(settings.strip);
-    assert_int_equal(settings.log_level, PD_LOG_INFO);
+    assert_int_equal(settings.common.log_level, PD_LOG_INFO);
 
     struct pd_intake_config intake = pd_settings_intake(&settings, true);
 
@@ -131,7 +131,7 @@ static void test_compare(void **state)
     (void)state;
     b.tib = tib;
     b.topology = "b";
-    b.log_level = PD_LOG_DEBUG;
+    b.common.log_level = PD_LOG_DEBUG;
     b.retention_age_s = b.retention_bytes = 5;
     pd_settings_compare(&a, &b, tell);
     assert_string_equal(told, "");

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading and comparing a daemon's settings by its table. */
+#include "daemon/settings.h"
+
+#include <string.h>
+
+#include "http/listen.h"
+
+int pd_daemon_set_log_level(void *target, const char *name, const char *value,
+                            struct pd_error *error)
+{
+    struct pd_daemon_settings *settings = target;
+
+    if (pd_log_level_parse(value, &settings->log_level))
+        return pd_fail(error, -PD_E_VALUE, "%s: expects error, warn, info or debug, not \"%.100s\"",
+                       name, value);
+    return 0;
+}
+
+int pd_daemon_accept_listen(void *target, const char *name, const char *value,
+                            struct pd_error *error)
+{
+    (void)target;
+    (void)name;
+    return pd_listen_check(value, error);
+}
+
+int pd_daemon_settings_load(const struct pd_option *table, struct pd_daemon_settings *settings,
+                            int argc, char **argv, bool *ret_usage, struct pd_error *error)
+{
+    bool given[PD_DAEMON_OPTIONS_MAX] = {false};
+    int words = 0, e;
+
+    *ret_usage = true;
+    e = pd_options_defaults(table, settings, error);
+    if (!e)
+        e = pd_options_flags(table, settings, argc, argv, &words, given, error);
+    if (!e && words)
+        e = pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: expects flags only", argv[1]);
+    if (e || !settings->config || settings->help || settings->version)
+        return e;
+    *ret_usage = false;
+    e = pd_options_file(table, settings, settings->config, given, &settings->memory, error);
+    if (e)
+        pd_daemon_settings_done(settings);
+    return e;
+}
+
+void pd_daemon_settings_done(struct pd_daemon_settings *settings)
+{
+    pd_options_memory_free(settings->memory);
+    settings->memory = NULL;
+}
+
+static bool same(const struct pd_option *option, const void *a, const void *b)
+{
+    const char *x = (const char *)a + option->offset, *y = (const char *)b + option->offset;
+    const char *s, *t;
+
+    switch (option->type) {
+    case PD_OPTION_STRING:
+        memcpy(&s, x, sizeof s);
+        memcpy(&t, y, sizeof t);
+        return s == t || (s && t && !strcmp(s, t));
+    case PD_OPTION_FLAG: return !memcmp(x, y, sizeof(bool));
+    case PD_OPTION_CALLBACK: return true; /* the log level: changes at once */
+    default: return !memcmp(x, y, sizeof(uint64_t));
+    }
+}
+
+void pd_daemon_settings_compare(const struct pd_option *table, const void *now, const void *wanted,
+                                bool (*at_once)(const struct pd_option *option),
+                                void (*report)(const char *name))
+{
+    for (const struct pd_option *option = table; option->name; option++) {
+        if (!at_once(option) && !same(option, now, wanted))
+            report(option->name);
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The settings that every daemon has, and how all of a daemon's are loaded and compared. */
+#ifndef PD_DAEMON_SETTINGS_H
+#define PD_DAEMON_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/options.h"
+
+/* A daemon's settings are a struct whose first member is a struct pd_daemon_settings, and a table that begins with PD_DAEMON_OPTIONS_FIRST and ends with
+ * PD_DAEMON_OPTIONS_LAST and an empty row.
+ *
+ * Thread safety: works on the caller's memory only. */
+
+struct pd_daemon_settings {
+    const char *config; /* file, or NULL */
+    bool check_config;
+    bool version;
+    bool help;
+    enum pd_log_level log_level;
+    struct pd_options_memory *memory; /* of the strings that came from the file */
+};
+
+/* `checks`: what --check-config does, "check the settings and the topology". */
+// clang-format off
+#define PD_DAEMON_OPTIONS_FIRST(checks)                                                                              \
+    {NULL, "config", PD_OPTION_STRING, offsetof(struct pd_daemon_settings, config), 0, 0, "FILE", NULL,               \
+     "read settings from this file; flags win over it", NULL},                                                        \
+    {NULL, "check-config", PD_OPTION_FLAG, offsetof(struct pd_daemon_settings, check_config), 0, 0, NULL, NULL,       \
+     checks ", start nothing, and exit with 0 or 1", NULL}
+
+#define PD_DAEMON_OPTIONS_LAST                                                                                        \
+    {"log", "log-level", PD_OPTION_CALLBACK, 0, 0, 0, "LEVEL", "info", "error, warn, info or debug",                  \
+     pd_daemon_set_log_level},                                                                                        \
+    {NULL, "version", PD_OPTION_FLAG, offsetof(struct pd_daemon_settings, version), 0, 0, NULL, NULL,                 \
+     "print the version and exit", NULL},                                                                             \
+    {NULL, "help", PD_OPTION_FLAG, offsetof(struct pd_daemon_settings, help), 0, 0, NULL, NULL,                       \
+     "print this and exit", NULL}
+// clang-format on
+
+#define PD_DAEMON_OPTIONS_MAX 64 /* rows of a table */
+
+/* Defaults, then flags, then what the file says and the flags do not, into `settings` (zeroed by the caller). `argv` must outlive them.
+ * `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that was wrong; then nothing is left to free. */
+int pd_daemon_settings_load(const struct pd_option *table, struct pd_daemon_settings *settings,
+                            int argc, char **argv, bool *ret_usage, struct pd_error *error);
+
+void pd_daemon_settings_done(struct pd_daemon_settings *settings);
+
+/* Calls `report` with the name of each option whose value differs, but for those that `at_once` says take effect without a restart. */
+void pd_daemon_settings_compare(const struct pd_option *table, const void *now, const void *wanted,
+                                bool (*at_once)(const struct pd_option *option),
+                                void (*report)(const char *name));
+
+/* For tables: an option of type CALLBACK, and the check of an address to listen on. */
+int pd_daemon_set_log_level(void *target, const char *name, const char *value,
+                            struct pd_error *error);
+int pd_daemon_accept_listen(void *target, const char *name, const char *value,
+                            struct pd_error *error);
+
+#endif
