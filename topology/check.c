@@ -161,15 +161,6 @@ static int compare_prefixes(const void *a, const void *b)
     return order;
 }
 
-static bool within(const struct pd_prefix *outer, const struct pd_prefix *inner)
-{
-    unsigned bytes = outer->bits / 8, rest = outer->bits % 8;
-    if (outer->ip_version != inner->ip_version || outer->bits > inner->bits ||
-        memcmp(&outer->addr, &inner->addr, bytes) != 0)
-        return false;
-    return !rest || (outer->addr.bytes[bytes] ^ inner->addr.bytes[bytes]) >> (8 - rest) == 0;
-}
-
 static void report_overlap(const struct owned_prefix *outer, const struct owned_prefix *inner,
                            bool hosts, struct pd_findings *findings)
 {
@@ -203,7 +194,7 @@ static int check_overlaps(const struct pd_draft *draft, bool hosts, struct pd_fi
     qsort(all, len, sizeof *all, compare_prefixes);
     size_t outer = 0;
     for (size_t i = 1; i < len; i++) {
-        if (within(&all[outer].prefix, &all[i].prefix))
+        if (pd_prefix_within(&all[outer].prefix, &all[i].prefix))
             report_overlap(&all[outer], &all[i], hosts, findings);
         else
             outer = i;

@@ -83,32 +83,6 @@ static bool parse_addr(const char *text, struct pd_prefix *ret_prefix)
     return true;
 }
 
-static bool has_host_bits(const struct pd_prefix *prefix)
-{
-    for (unsigned bit = prefix->bits; bit < 128; bit++)
-        if (prefix->addr.bytes[bit / 8] & 0x80 >> bit % 8)
-            return true;
-    return false;
-}
-
-static bool parse_prefix(const char *text, struct pd_prefix *ret_prefix)
-{
-    char addr[PD_ADDR_TEXT_BYTES];
-    const char *slash = strchr(text, '/');
-    if (!slash || (size_t)(slash - text) >= sizeof addr)
-        return false;
-    memcpy(addr, text, (size_t)(slash - text));
-    addr[slash - text] = 0;
-    size_t digits = strspn(slash + 1, "0123456789");
-    if (!digits || digits > 3 || slash[1 + digits] || !parse_addr(addr, ret_prefix))
-        return false;
-    unsigned long bits = strtoul(slash + 1, NULL, 10);
-    if (bits > ret_prefix->bits)
-        return false;
-    ret_prefix->bits = (uint8_t)bits;
-    return !has_host_bits(ret_prefix);
-}
-
 /* The list of prefixes of a rack or addresses of a host. */
 static int read_addrs(struct reader *reader, json_t *list, size_t node, bool host)
 {
@@ -125,7 +99,7 @@ static int read_addrs(struct reader *reader, json_t *list, size_t node, bool hos
         const char *text = json_string_value(json_array_get(list, i));
         struct pd_prefix prefix;
         memset(&prefix, 0, sizeof prefix);
-        if (text && (host ? parse_addr(text, &prefix) : parse_prefix(text, &prefix))) {
+        if (text && (host ? parse_addr(text, &prefix) : !pd_prefix_parse(text, &prefix))) {
             if (pd_draft_addr(&reader->draft, &prefix))
                 return -ENOMEM;
             continue;

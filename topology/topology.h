@@ -29,12 +29,6 @@ enum pd_switch_role {
 
 #define PD_NONE UINT32_MAX /* "no such index" */
 
-struct pd_prefix {
-    struct pd_addr addr; /* bits behind `bits` are zero */
-    uint8_t ip_version;
-    uint8_t bits;
-};
-
 struct pd_neighbour {
     uint32_t node;     /* index of a switch, or of a host when is_host */
     uint16_t port;     /* on this switch, towards the neighbour */

@@ -29,6 +29,11 @@ uint64_t pd_clock_wall_ns(void)
     return read_ns(CLOCK_REALTIME);
 }
 
+uint64_t pd_clock_thread_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t pd_clock_wall_us(void)
 {
     return pd_clock_wall_ns() / PD_NS_PER_US;

@@ -13,6 +13,7 @@
 uint64_t pd_clock_monotonic_ns(void);
 uint64_t pd_clock_wall_us(void); /* microseconds since the epoch */
 uint64_t pd_clock_wall_ns(void);
+uint64_t pd_clock_thread_ns(void); /* processor time of the calling thread */
 
 /* Reads seconds since the epoch ("1700000000.25", up to microseconds) or RFC 3339 ("2026-11-21T01:02:03.5Z",
  * "…+02:00") into microseconds since the epoch. Returns 0 or -PD_E_VALUE; nothing below 0 or from 2^53 us on. */

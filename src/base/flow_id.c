@@ -3,6 +3,7 @@
 #include "base/flow_id.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -23,6 +24,46 @@ const char *pd_addr_format(const struct pd_addr *addr, uint8_t ip_version,
                            char text[PD_ADDR_TEXT_BYTES])
 {
     return inet_ntop(ip_version == 6 ? AF_INET6 : AF_INET, addr->bytes, text, PD_ADDR_TEXT_BYTES);
+}
+
+static bool has_host_bits(const struct pd_prefix *prefix)
+{
+    for (unsigned bit = prefix->bits; bit < 128; bit++)
+        if (prefix->addr.bytes[bit / 8] & 0x80 >> bit % 8)
+            return true;
+    return false;
+}
+
+int pd_prefix_parse(const char *text, struct pd_prefix *ret_prefix)
+{
+    struct pd_prefix prefix;
+    char addr[PD_ADDR_TEXT_BYTES];
+    const char *slash = strchr(text, '/');
+    if (!slash || (size_t)(slash - text) >= sizeof addr)
+        return -PD_E_VALUE;
+    memcpy(addr, text, (size_t)(slash - text));
+    addr[slash - text] = 0;
+    size_t digits = strspn(slash + 1, "0123456789");
+    if (!digits || digits > 3 || slash[1 + digits] ||
+        pd_addr_parse(addr, &prefix.addr, &prefix.ip_version))
+        return -PD_E_VALUE;
+    unsigned long bits = strtoul(slash + 1, NULL, 10);
+    if (bits > (prefix.ip_version == 4 ? 32 : 128))
+        return -PD_E_VALUE;
+    prefix.bits = (uint8_t)bits;
+    if (has_host_bits(&prefix))
+        return -PD_E_VALUE;
+    *ret_prefix = prefix;
+    return 0;
+}
+
+bool pd_prefix_within(const struct pd_prefix *outer, const struct pd_prefix *inner)
+{
+    unsigned bytes = outer->bits / 8, rest = outer->bits % 8;
+    if (outer->ip_version != inner->ip_version || outer->bits > inner->bits ||
+        memcmp(&outer->addr, &inner->addr, bytes) != 0)
+        return false;
+    return !rest || (outer->addr.bytes[bytes] ^ inner->addr.bytes[bytes]) >> (8 - rest) == 0;
 }
 
 bool pd_flow_id_equal(const struct pd_flow_id *a, const struct pd_flow_id *b)

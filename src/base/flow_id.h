@@ -50,6 +50,19 @@ int pd_addr_parse(const char *text, struct pd_addr *ret_addr, uint8_t *ret_ip_ve
 const char *pd_addr_format(const struct pd_addr *addr, uint8_t ip_version,
                            char text[PD_ADDR_TEXT_BYTES]);
 
+/* 10.1.0.0/16: the addresses of one family that begin with the same bits. */
+struct pd_prefix {
+    struct pd_addr addr; /* bits behind `bits` are zero */
+    uint8_t ip_version;
+    uint8_t bits;
+};
+
+/* Reads "10.1.0.0/16" or "fd00::/8"; bits behind the prefix have to be 0. Returns 0 or -PD_E_VALUE. */
+int pd_prefix_parse(const char *text, struct pd_prefix *ret_prefix);
+
+/* Whether all of `inner` lies in `outer`. */
+bool pd_prefix_within(const struct pd_prefix *outer, const struct pd_prefix *inner);
+
 bool pd_flow_id_equal(const struct pd_flow_id *a, const struct pd_flow_id *b);
 
 /* 64-bit hash, the same in every process and release (stored in files). */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "query/document.h" /* PD_PROGRAM_SOURCE_MAX_BYTES */
 
 /* A program defines run(args) and, for aggregation trees, merge(a, b); what they return is a JSON value. It asks this host's records
  * through get_flows{}, get_paths{}, get_count{}, get_duration{}, get_poor_tcp_flows{} and alarm{} (docs/programs.md).
@@ -19,8 +20,6 @@
  * that has done its work is kept for the next run: the interpreter is made anew each time.
  *
  * Thread safety: any number of threads may run programs at once; each run takes one worker. */
-
-#define PD_PROGRAM_SOURCE_MAX_BYTES ((size_t)1 << 20)
 
 struct pd_program_limits {
     uint64_t instructions; /* of the virtual machine */

@@ -13,6 +13,9 @@
 
 #define PD_QUERY_OUT_BYTES 16384 /* bytes of a piece */
 
+/* JSON: one object. NDJSON: each row of its list on a line of its own, then an object with all other members on the last line. */
+enum pd_query_form { PD_FORM_JSON, PD_FORM_NDJSON };
+
 struct pd_query_out {
     const struct pd_query_sink *sink;
     size_t len; /* bytes in the buffer */

@@ -27,6 +27,9 @@ struct pd_partial_end {
     bool complete;     /* no store was damaged, no sum capped */
     uint64_t asked;    /* hosts, this one included */
     uint64_t answered; /* of these; the others are listed as missing */
+    uint64_t
+        critical_us; /* the longest chain of processor time: this host's own and the longest of those below */
+    uint64_t bytes; /* received over all links below */
 };
 
 /* ---- writing ---- */

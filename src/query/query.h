@@ -94,6 +94,40 @@ extern const struct pd_query_param pd_query_params[]; /* ends with a NULL name *
     16384             /* of a token, with the final NUL: stores of many hosts have long ones */
 #define PD_QUERY_K 10 /* when nothing else is asked for */
 
+/* ---- the rules of "conformance" ---- */
+
+#define PD_CONFORMANCE_SWITCHES_MAX 64
+#define PD_CONFORMANCE_ALLOW_MAX    256
+
+// clang-format off
+#define PD_CONFORMANCE_RULES(X) \
+    X(MAX_HOPS, "max_hops")     \
+    X(AVOID, "avoid")           \
+    X(MUST_PASS, "must_pass")   \
+    X(ALLOW, "allow")
+// clang-format on
+
+enum pd_conformance_rule {
+#define X(name, text) PD_CONFORMANCE_##name,
+    PD_CONFORMANCE_RULES(X)
+#undef X
+        PD_CONFORMANCE_RULE_COUNT
+};
+
+struct pd_switch_set {
+    uint32_t len;
+    uint32_t switches[PD_CONFORMANCE_SWITCHES_MAX];
+};
+
+struct pd_conformance {
+    uint32_t max_hops;  /* PD_PATH_MAX: any */
+    uint32_t allow_len; /* 0: everybody may talk to everybody */
+    struct pd_switch_set avoid, must_pass;
+    struct {
+        struct pd_prefix src, dst;
+    } allow[PD_CONFORMANCE_ALLOW_MAX];
+};
+
 struct pd_query {
     enum pd_query_name name;
     struct pd_tib_filter
@@ -105,6 +139,7 @@ struct pd_query {
     enum pd_tib_by of;    /* FLOW or SOURCE */
     uint64_t bin_bytes;
     bool live;
+    struct pd_conformance rules;
     unsigned given;        /* bit n: parameter n was set */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
 };
@@ -121,6 +156,12 @@ int pd_query_set(struct pd_query *query, const char *name, const char *value,
 /* After the last parameter, when the name is settled: refuses what this query does not take, misses what it needs, and checks what
  * concerns several (from <= to). The words begin with the parameter's name. */
 int pd_query_finish(struct pd_query *query, struct pd_error *error);
+
+/* The rules that a record breaks: bit n is rule n of enum pd_conformance_rule; 0: it conforms, or the query has no rules. Whether the query's filter
+ * wants the record is not looked at (pd_tib_filter_matches). A trajectory that fits no path has no switches to judge: it can break `allow` alone;
+ * the answer counts those under "infeasible", the agent alarms them as such. */
+unsigned pd_conformance_check(const struct pd_query *query, const struct pd_tib_record *record);
+const char *pd_conformance_rule_text(enum pd_conformance_rule rule);
 
 /* Where the answer's bytes go; a non-zero return stops the query with that value. */
 struct pd_query_sink {

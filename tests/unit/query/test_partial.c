@@ -118,7 +118,7 @@ static void write_all(const struct pd_tib_record *groups, unsigned len, struct b
     struct pd_tib_budget budget = {MEMORY};
     struct pd_query_sink sink = {ret_bytes, keep};
     struct pd_partial_writer *writer;
-    struct pd_partial_end end = {true, 7, 6};
+    struct pd_partial_end end = {.complete = true, .asked = 7, .answered = 6};
     assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
     assert_int_equal(pd_partial_put_groups(writer, groups, len), 0);
     for (unsigned i = 0; i < len; i++) {
@@ -183,7 +183,7 @@ static void a_flow_takes_few_bytes(void **state)
     struct pd_tib_budget budget = {MEMORY};
     struct pd_query_sink sink = {&bytes, keep};
     struct pd_partial_writer *writer;
-    struct pd_partial_end end = {true, 1, 1};
+    struct pd_partial_end end = {.complete = true, .asked = 1, .answered = 1};
     assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
     assert_int_equal(pd_partial_put_groups(writer, groups, GROUPS_MAX), 0);
     assert_int_equal(pd_partial_finish(writer, &end), 0);

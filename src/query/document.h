@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Query documents: the one JSON form in which people, installed queries and trees of servers say what is asked. */
+#ifndef PD_QUERY_DOCUMENT_H
+#define PD_QUERY_DOCUMENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "query/query.h"
+
+/* {"query":NAME,"args":{…}} or {"program":"… Lua …","args":{…}}. Other members belong to who carries the document ("deadline_ms", "hosts",
+ * "period_ms" …): the caller names those it reads itself, any more are refused. A member of "args" is a parameter of query.h; besides its text a value
+ * may be a number, a boolean, or a list: "path":[1,9,17], "avoid":[17], "allow":[["10.0.0.0/24","10.1.0.0/16"]].
+ *
+ * Errors name the member: "args.k: expected a number from 1 to 4294967295, not "many"".
+ *
+ * Thread safety: a document is the caller's; it shares no JSON with what it was made from. */
+
+#define PD_PROGRAM_SOURCE_MAX_BYTES ((size_t)1 << 20)
+#define PD_DOCUMENT_ARGS_MAX_BYTES  ((size_t)1 << 20) /* "args", as compact JSON */
+#define PD_DOCUMENT_DEPTH_MAX       32u  /* lists and objects in each other, "args" included */
+#define PD_DOCUMENT_LIST_MAX        256u /* items of a list that is a parameter's value */
+
+struct pd_document {
+    bool is_program;
+    struct pd_query query; /* unless it is a program; finished */
+    char *program;         /* source */
+    json_t *args;          /* an object, as given; {} when there was none */
+};
+
+/* Text to JSON: an object, without duplicate members; errors say where. `what` is the subject of the words: "the body". -PD_E_SYNTAX, -ENOMEM. */
+int pd_document_load(const char *bytes, size_t len, const char *what, json_t **ret_json,
+                     struct pd_error *error);
+
+/* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE, -PD_E_UNKNOWN_KEY, -PD_E_NOT_FOUND (no such
+ * query), -PD_E_TOO_LARGE, -ENOMEM. */
+int pd_document_parse(const json_t *json, const char *const *others,
+                      struct pd_document *ret_document, struct pd_error *error);
+
+/* {"query"|"program":…,"args":{…}} that is read as the same document. The caller's; NULL without memory. */
+json_t *pd_document_json(const struct pd_document *document);
+
+int pd_document_copy(const struct pd_document *document,
+                     struct pd_document *ret_copy);  /* 0 or -ENOMEM */
+void pd_document_done(struct pd_document *document); /* a zeroed one is fine */
+
+#endif
