@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of the newest alarms. */
+/* The list of the newest alarms, and what each reason may add to it. */
 #include "agent/alarms.h"
 
 #include <errno.h>
@@ -10,27 +10,35 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "http/text.h"
+
+/* What a reason has used of its budget. */
+struct budget {
+    uint64_t second; /* monotonic */
+    unsigned this_second;
+    uint64_t untold; /* suppressed since the last alarm that could say so */
+};
+
+struct listener {
+    void (*hear)(void *context, const struct pd_alarm *alarm);
+    void *context;
+};
 
 struct pd_alarms {
     pthread_mutex_t lock; /* of everything below */
-    uint64_t next_id;     /* alarm `id` lies in ring[id % PD_ALARMS_MAX] */
-    uint64_t second;      /* monotonic, of the budget */
-    unsigned this_second;
+    uint64_t next_id;
     struct pd_alarm_counts counts;
-    struct pd_alarm ring[PD_ALARMS_MAX];
+    struct budget budgets[PD_ALARM_REASONS_MAX];
+    struct pd_alarm *list[PD_ALARMS_MAX]; /* counts.kept of them, oldest first */
+    struct listener listeners[PD_ALARM_LISTENERS];
+    unsigned listeners_len;
 };
 
-static const char *const reason_ids[] = {
-#define X(name, id, text) id,
-    PD_ALARM_REASONS(X)
+#define X(name, id, text) const char PD_ALARM_##name[] = id;
+PD_ALARM_REASONS(X)
 #undef X
-};
-
-const char *pd_alarm_reason_id(enum pd_alarm_reason reason)
-{
-    return reason_ids[reason];
-}
 
 int pd_alarms_new(struct pd_alarms **ret_alarms)
 {
@@ -40,6 +48,9 @@ int pd_alarms_new(struct pd_alarms **ret_alarms)
         return -ENOMEM;
     pthread_mutex_init(&alarms->lock, NULL);
     alarms->next_id = 1;
+#define X(name, id, text) strcpy(alarms->counts.reasons[alarms->counts.reasons_len++].reason, id);
+    PD_ALARM_REASONS(X)
+#undef X
     *ret_alarms = alarms;
     return 0;
 }
@@ -48,80 +59,232 @@ void pd_alarms_free(struct pd_alarms *alarms)
 {
     if (!alarms)
         return;
+    for (uint64_t i = 0; i < alarms->counts.kept; i++)
+        free(alarms->list[i]);
     pthread_mutex_destroy(&alarms->lock);
     free(alarms);
 }
 
-static bool same(const struct pd_alarm *a, const struct pd_alarm *b)
+void pd_alarms_listen(struct pd_alarms *alarms,
+                      void (*hear)(void *context, const struct pd_alarm *alarm), void *context)
 {
-    return a->reason == b->reason && !memcmp(&a->flow, &b->flow, sizeof a->flow) &&
-           !memcmp(&a->path, &b->path, sizeof a->path);
+    pthread_mutex_lock(&alarms->lock);
+    if (alarms->listeners_len < PD_ALARM_LISTENERS)
+        alarms->listeners[alarms->listeners_len++] = (struct listener){hear, context};
+    pthread_mutex_unlock(&alarms->lock);
 }
 
-static struct pd_alarm *find(struct pd_alarms *alarms, const struct pd_alarm *alarm)
+static void tell(struct pd_alarms *alarms, struct pd_alarm *alarm)
 {
-    for (uint64_t i = 1; i <= alarms->counts.kept; i++) {
-        struct pd_alarm *kept = &alarms->ring[(alarms->next_id - i) % PD_ALARMS_MAX];
-
-        if (same(kept, alarm))
-            return kept;
-    }
-    return NULL;
+    for (unsigned i = 0; i < alarms->listeners_len; i++)
+        alarms->listeners[i].hear(alarms->listeners[i].context, alarm);
+    alarm->told = alarm->count;
+    alarm->told_ns = pd_clock_monotonic_ns();
 }
 
-static bool within_budget(struct pd_alarms *alarms)
+/* ---- reasons ---- */
+
+static bool is_reason(const char *text)
+{
+    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+    return len && len < PD_ALARM_REASON_BYTES && !text[len] && *text >= 'A' && *text <= 'Z';
+}
+
+/* The place of a reason in the counts. The last place is that of all for which there is none. */
+static unsigned slot_of(struct pd_alarms *alarms, const char *reason)
+{
+    struct pd_alarm_counts *counts = &alarms->counts;
+    unsigned i = 0;
+
+    while (i < counts->reasons_len && strcmp(counts->reasons[i].reason, reason) != 0)
+        i++;
+    if (i < counts->reasons_len)
+        return i;
+    if (i == PD_ALARM_REASONS_MAX)
+        return i - 1;
+    strcpy(counts->reasons[i].reason, i == PD_ALARM_REASONS_MAX - 1 ? PD_ALARM_OTHER : reason);
+    counts->reasons_len++;
+    return i;
+}
+
+static bool within_budget(struct budget *budget)
 {
     uint64_t second = pd_clock_monotonic_ns() / PD_NS_PER_S;
 
-    if (second != alarms->second) {
-        alarms->second = second;
-        alarms->this_second = 0;
+    if (second != budget->second) {
+        budget->second = second;
+        budget->this_second = 0;
     }
-    if (alarms->this_second >= PD_ALARMS_PER_S)
+    if (budget->this_second >= PD_ALARMS_PER_S)
         return false;
-    alarms->this_second++;
+    budget->this_second++;
     return true;
 }
 
-/* The budget also bounds the searches: whoever floods us pays for at most so many a second. */
-static void raise_locked(struct pd_alarms *alarms, const struct pd_alarm *alarm)
+static void suppress(struct pd_alarms *alarms, unsigned slot)
 {
-    struct pd_alarm *kept;
-
-    alarms->counts.by_reason[alarm->reason]++;
-    if (!within_budget(alarms)) {
-        alarms->counts.suppressed++;
-        return;
-    }
-    kept = find(alarms, alarm);
-    if (kept) {
-        kept->count++;
-        kept->last_us = alarm->last_us;
-        return;
-    }
-    kept = &alarms->ring[alarms->next_id % PD_ALARMS_MAX];
-    if (alarms->counts.kept == PD_ALARMS_MAX)
-        alarms->counts.overwritten++;
-    else
-        alarms->counts.kept++;
-    *kept = *alarm;
-    kept->id = alarms->next_id++;
+    alarms->counts.reasons[slot].suppressed++;
+    alarms->counts.suppressed++;
+    alarms->budgets[slot].untold++;
 }
 
-void pd_alarms_raise(struct pd_alarms *alarms, enum pd_alarm_reason reason,
-                     const struct pd_flow_id *flow, const struct pd_path *path, const char *detail)
-{
-    struct pd_alarm alarm = {.reason = reason, .count = 1};
+/* ---- the list ---- */
 
-    alarm.first_us = alarm.last_us = pd_clock_wall_us();
-    if (flow)
-        alarm.flow = *flow;
-    if (path)
-        alarm.path = *path;
-    snprintf(alarm.detail, sizeof alarm.detail, "%s", detail);
+static bool same(const struct pd_alarm *a, const struct pd_alarm *b)
+{
+    return a->hash == b->hash && !strcmp(a->reason, b->reason) &&
+           !memcmp(&a->flow, &b->flow, sizeof a->flow) && a->paths_len == b->paths_len &&
+           a->paths_left == b->paths_left &&
+           !memcmp(a->paths, b->paths, a->paths_len * sizeof *a->paths);
+}
+
+static struct pd_alarm *find(const struct pd_alarms *alarms, const struct pd_alarm *alarm)
+{
+    for (uint64_t i = alarms->counts.kept; i > 0; i--)
+        if (same(alarms->list[i - 1], alarm))
+            return alarms->list[i - 1];
+    return NULL;
+}
+
+/* The oldest alarm of the reason that has the most. */
+static void push_out(struct pd_alarms *alarms)
+{
+    struct pd_alarm_counts *counts = &alarms->counts;
+    unsigned most = 0;
+    uint64_t at = 0;
+
+    for (unsigned i = 1; i < counts->reasons_len; i++)
+        if (counts->reasons[i].kept > counts->reasons[most].kept)
+            most = i;
+    while (alarms->list[at]->slot != most)
+        at++;
+    free(alarms->list[at]);
+    counts->kept--;
+    memmove(alarms->list + at, alarms->list + at + 1,
+            (counts->kept - at) * sizeof(struct pd_alarm *));
+    counts->reasons[most].kept--;
+    counts->overwritten++;
+}
+
+/* The alarm becomes the list's. */
+static void keep(struct pd_alarms *alarms, struct pd_alarm *alarm)
+{
+    struct budget *budget = &alarms->budgets[alarm->slot];
+
+    if (alarms->counts.kept == PD_ALARMS_MAX)
+        push_out(alarms);
+    alarm->id = alarms->next_id++;
+    alarm->suppressed = budget->untold;
+    budget->untold = 0;
+    alarms->list[alarms->counts.kept++] = alarm;
+    alarms->counts.reasons[alarm->slot].kept++;
+    tell(alarms, alarm);
+}
+
+static void repeat(struct pd_alarms *alarms, struct pd_alarm *kept, uint64_t now_us)
+{
+    struct budget *budget = &alarms->budgets[kept->slot];
+
+    kept->count++;
+    kept->last_us = now_us;
+    alarms->counts.reasons[kept->slot].repeated++;
+    if (pd_clock_monotonic_ns() - kept->told_ns < PD_ALARM_AGAIN_NS)
+        return;
+    kept->suppressed += budget->untold;
+    budget->untold = 0;
+    tell(alarms, kept);
+}
+
+static uint64_t hash_of(const struct pd_alarm *alarm)
+{
+    uint64_t hash = pd_flow_id_hash(&alarm->flow);
+
+    for (unsigned i = 0; i < alarm->paths_len; i++)
+        hash = pd_hash_mix(hash ^ pd_path_hash(&alarm->paths[i]));
+    for (const char *c = alarm->reason; *c; c++)
+        hash = pd_hash_mix(hash + (unsigned char)*c);
+    return hash;
+}
+
+static struct pd_alarm *make(const struct pd_alarm_raise *raise)
+{
+    size_t len = raise->paths_len < PD_ALARM_PATHS_MAX ? raise->paths_len : PD_ALARM_PATHS_MAX;
+    struct pd_alarm *alarm = calloc(1, sizeof *alarm + len * sizeof *alarm->paths);
+
+    if (!alarm)
+        return NULL;
+    alarm->count = 1;
+    alarm->first_us = alarm->last_us = pd_clock_wall_us();
+    strcpy(alarm->reason, raise->reason);
+    if (raise->flow)
+        alarm->flow = *raise->flow;
+    alarm->paths_len = (unsigned)len;
+    alarm->paths_left = (unsigned)(raise->paths_len - len);
+    if (len)
+        memcpy(alarm->paths, raise->paths, len * sizeof *alarm->paths);
+    snprintf(alarm->detail, sizeof alarm->detail, "%s", raise->detail ? raise->detail : "");
+    alarm->hash = hash_of(alarm);
+    return alarm;
+}
+
+/* The budget also bounds the searches: whoever floods us pays for at most so many a second. */
+static void raise_locked(struct pd_alarms *alarms, const struct pd_alarm_raise *raise)
+{
+    unsigned slot = slot_of(alarms, raise->reason);
+    struct pd_alarm *alarm, *kept;
+
+    alarms->counts.reasons[slot].raised++;
+    alarm = within_budget(&alarms->budgets[slot]) ? make(raise) : NULL;
+    if (!alarm) {
+        suppress(alarms, slot);
+        return;
+    }
+    alarm->slot = slot;
+    kept = find(alarms, alarm);
+    if (!kept) {
+        keep(alarms, alarm);
+        return;
+    }
+    repeat(alarms, kept, alarm->last_us);
+    free(alarm);
+}
+
+int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise)
+{
+    if (!raise->reason || !is_reason(raise->reason))
+        return -PD_E_VALUE;
     pthread_mutex_lock(&alarms->lock);
-    raise_locked(alarms, &alarm);
+    raise_locked(alarms, raise);
     pthread_mutex_unlock(&alarms->lock);
+    return 0;
+}
+
+/* An alarm without a flow that only carries the count. It is none that was raised, so it is in no sum but that of the list. */
+static bool settle(struct pd_alarms *alarms, unsigned slot)
+{
+    struct pd_alarm_raise raise = {.reason = alarms->counts.reasons[slot].reason,
+                                   .detail = "a storm of alarms of this reason is over"};
+    struct pd_alarm *alarm = make(&raise);
+
+    if (!alarm)
+        return false;
+    alarm->slot = slot;
+    keep(alarms, alarm);
+    return true;
+}
+
+unsigned pd_alarms_settle(struct pd_alarms *alarms)
+{
+    uint64_t second = pd_clock_monotonic_ns() / PD_NS_PER_S;
+    unsigned told = 0;
+
+    pthread_mutex_lock(&alarms->lock);
+    for (unsigned i = 0; i < alarms->counts.reasons_len; i++)
+        if (alarms->budgets[i].untold && alarms->budgets[i].second != second)
+            told += settle(alarms, i);
+    pthread_mutex_unlock(&alarms->lock);
+    return told;
 }
 
 void pd_alarms_counts(struct pd_alarms *alarms, struct pd_alarm_counts *ret_counts)
@@ -130,6 +293,8 @@ void pd_alarms_counts(struct pd_alarms *alarms, struct pd_alarm_counts *ret_coun
     *ret_counts = alarms->counts;
     pthread_mutex_unlock(&alarms->lock);
 }
+
+/* ---- the document ---- */
 
 static json_t *flow_json(const struct pd_flow_id *flow)
 {
@@ -143,17 +308,23 @@ static json_t *flow_json(const struct pd_flow_id *flow)
                      "dst_port", flow->dst_port, "protocol", flow->protocol);
 }
 
-/* A list of at most one path: a path of no switches is no path. */
-static json_t *paths_json(const struct pd_path *path)
+static json_t *switches_json(const struct pd_path *path)
 {
-    json_t *paths = json_array(), *switches;
+    json_t *switches = json_array();
 
-    if (!path->len)
-        return paths;
-    switches = json_array();
     for (unsigned i = 0; i < path->len; i++)
         json_array_append_new(switches, json_integer(path->switches[i]));
-    json_array_append_new(paths, switches);
+    return switches;
+}
+
+/* A path of no switches is no path. */
+static json_t *paths_json(const struct pd_alarm *alarm)
+{
+    json_t *paths = json_array();
+
+    for (unsigned i = 0; i < alarm->paths_len; i++)
+        if (alarm->paths[i].len)
+            json_array_append_new(paths, switches_json(&alarm->paths[i]));
     return paths;
 }
 
@@ -168,12 +339,16 @@ static json_t *tags_json(const struct pd_path *path)
 
 static json_t *alarm_json(const struct pd_alarm *alarm)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:i, s:o}", "id",
+    static const struct pd_path none;
+    const struct pd_path *first = alarm->paths_len ? &alarm->paths[0] : &none;
+
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:i, s:o, s:i, s:o}", "id",
                      (json_int_t)alarm->id, "time_us", (json_int_t)alarm->first_us, "last_us",
-                     (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count, "reason",
-                     reason_ids[alarm->reason], "flow_id", flow_json(&alarm->flow), "paths",
-                     paths_json(&alarm->path), "tags", tags_json(&alarm->path), "dscp",
-                     alarm->path.dscp, "detail", pd_text_json(alarm->detail));
+                     (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count, "suppressed",
+                     (json_int_t)alarm->suppressed, "reason", alarm->reason, "flow_id",
+                     flow_json(&alarm->flow), "paths", paths_json(alarm), "paths_left",
+                     (int)alarm->paths_left, "tags", tags_json(first), "dscp", first->dscp,
+                     "detail", pd_text_json(alarm->detail));
 }
 
 json_t *pd_alarms_json(struct pd_alarms *alarms)
@@ -182,9 +357,8 @@ json_t *pd_alarms_json(struct pd_alarms *alarms)
     bool complete;
 
     pthread_mutex_lock(&alarms->lock);
-    for (uint64_t i = alarms->counts.kept; i >= 1; i--)
-        json_array_append_new(list,
-                              alarm_json(&alarms->ring[(alarms->next_id - i) % PD_ALARMS_MAX]));
+    for (uint64_t i = 0; i < alarms->counts.kept; i++)
+        json_array_append_new(list, alarm_json(alarms->list[i]));
     complete = !alarms->counts.suppressed && !alarms->counts.overwritten;
     pthread_mutex_unlock(&alarms->lock);
     return json_pack("{s:o, s:b}", "alarms", list, "complete", (int)complete);

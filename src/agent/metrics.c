@@ -91,9 +91,9 @@ static void put_alarms(struct pd_metrics *metrics, struct pd_alarms *alarms)
 
     pd_alarms_counts(alarms, &counts);
     pd_metrics_head(metrics, "alarms_total", "counter", "alarms raised, by reason");
-    for (int i = 0; i < PD_ALARM_REASON_COUNT; i++)
-        pd_metrics_labelled(metrics, "alarms_total", "reason",
-                            pd_alarm_reason_id((enum pd_alarm_reason)i), counts.by_reason[i]);
+    for (unsigned i = 0; i < counts.reasons_len; i++)
+        pd_metrics_labelled(metrics, "alarms_total", "reason", counts.reasons[i].reason,
+                            counts.reasons[i].raised);
     pd_metrics_counter(metrics, "alarms_suppressed_total",
                        "alarms counted but not kept: too many in a second", counts.suppressed);
     pd_metrics_counter(metrics, "alarms_overwritten_total", "alarms pushed out by newer ones",

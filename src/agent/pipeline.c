@@ -164,13 +164,16 @@ static void tell_end(struct pd_pipeline *pipeline, int e)
     pd_intake_status(pipeline->intake, &status);
     mark.end_state = e == -PD_E_EOF || e == -PD_E_TRUNCATED ? PD_INTAKE_FINISHED : PD_INTAKE_FAILED;
     if (e == -PD_E_TRUNCATED) {
-        pd_alarms_raise(pipeline->alarms, PD_ALARM_INTAKE_TRUNCATED, NULL, NULL, status.detail);
+        pd_alarms_raise(
+            pipeline->alarms,
+            &(struct pd_alarm_raise){.reason = PD_ALARM_INTAKE_TRUNCATED, .detail = status.detail});
         pd_log(PD_LOG_WARN, MODULE, NULL, "the capture is cut, what came before is kept: %s",
                status.detail);
     } else if (e != -PD_E_EOF) {
         const char *detail = status.detail[0] ? status.detail : pd_error_text(e);
 
-        pd_alarms_raise(pipeline->alarms, PD_ALARM_INTAKE_FAILED, NULL, NULL, detail);
+        pd_alarms_raise(pipeline->alarms, &(struct pd_alarm_raise){.reason = PD_ALARM_INTAKE_FAILED,
+                                                                   .detail = detail});
         pd_log(PD_LOG_ERROR, MODULE, NULL, "the intake failed, nothing more is counted: %s",
                detail);
     }

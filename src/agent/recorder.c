@@ -31,8 +31,10 @@ static void judge(struct pd_recorder *recorder, int e)
     if (e) {
         bool full = e == -PD_E_FULL;
 
-        pd_alarms_raise(recorder->alarms, full ? PD_ALARM_TIB_FULL : PD_ALARM_TIB_ERROR, NULL, NULL,
-                        pd_error_text(e));
+        pd_alarms_raise(
+            recorder->alarms,
+            &(struct pd_alarm_raise){.reason = full ? PD_ALARM_TIB_FULL : PD_ALARM_TIB_ERROR,
+                                     .detail = pd_error_text(e)});
         pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE, "records are being lost: %s",
                        pd_error_text(e));
         if (!recorder->log_limit.suppressed)
@@ -62,10 +64,15 @@ static void append(struct pd_recorder *recorder)
 static void alarm_undecoded(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
                             const struct pd_path *path, int e)
 {
-    bool unknown = e == -PD_E_UNKNOWN_HOST;
+    struct pd_alarm_raise raise = {
+        .reason = e == -PD_E_UNKNOWN_HOST ? PD_ALARM_UNKNOWN_HOST : PD_ALARM_INFEASIBLE_PATH,
+        .flow = &record->flow,
+        .paths = path,
+        .paths_len = 1,
+        .detail = pd_error_text(e),
+    };
 
-    pd_alarms_raise(recorder->alarms, unknown ? PD_ALARM_UNKNOWN_HOST : PD_ALARM_INFEASIBLE_PATH,
-                    &record->flow, path, pd_error_text(e));
+    pd_alarms_raise(recorder->alarms, &raise);
 }
 
 static void tell_committed(struct pd_recorder *recorder)

@@ -75,8 +75,8 @@ static json_t *alarms_json(struct pd_alarms *alarms)
     struct pd_alarm_counts counts;
 
     pd_alarms_counts(alarms, &counts);
-    for (int i = 0; i < PD_ALARM_REASON_COUNT; i++)
-        SET(reasons, pd_alarm_reason_id((enum pd_alarm_reason)i), counts.by_reason[i]);
+    for (unsigned i = 0; i < counts.reasons_len; i++)
+        SET(reasons, counts.reasons[i].reason, counts.reasons[i].raised);
     SET(object, "kept", counts.kept);
     SET(object, "suppressed", counts.suppressed);
     SET(object, "overwritten", counts.overwritten);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alarms: aggregation, the bound of the list, the budget, and the document. */
+/* Alarms: sameness, the bound of the list, budgets of reasons, listeners, and the document. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,16 +13,54 @@
 
 #include "agent/alarms.h"
 #include "base/clock.h"
+#include "base/error.h"
 
-static json_t *first(json_t *document)
+static json_t *nth(json_t *document, size_t n)
 {
-    return json_array_get(json_object_get(document, "alarms"), 0);
+    return json_array_get(json_object_get(document, "alarms"), n);
+}
+
+static json_int_t number(const json_t *object, const char *name)
+{
+    assert_true(json_is_integer(json_object_get(object, name)));
+    return json_integer_value(json_object_get(object, name));
+}
+
+static const struct pd_alarm_reason_counts *counts_of(const struct pd_alarm_counts *counts,
+                                                      const char *reason)
+{
+    for (unsigned i = 0; i < counts->reasons_len; i++)
+        if (!strcmp(counts->reasons[i].reason, reason))
+            return &counts->reasons[i];
+    fail_msg("no counts of %s", reason);
+    return NULL;
+}
+
+/* A whole second lies ahead. */
+static void wait_for_second(void)
+{
+    uint64_t second = pd_clock_monotonic_ns() / PD_NS_PER_S;
+
+    while (pd_clock_monotonic_ns() / PD_NS_PER_S == second)
+        usleep(1000);
+}
+
+static void raise_tag(struct pd_alarms *alarms, const char *reason, unsigned tag)
+{
+    struct pd_path path = {.tags_len = 1, .tags = {(uint16_t)tag}};
+
+    assert_int_equal(
+        pd_alarms_raise(alarms,
+                        &(struct pd_alarm_raise){.reason = reason, .paths = &path, .paths_len = 1}),
+        0);
 }
 
 static void test_one(void **state)
 {
     struct pd_flow_id flow = {.src_port = 40000, .dst_port = 80, .protocol = 6};
     struct pd_path path = {.tags_len = 2, .tags = {9, 14}};
+    struct pd_alarm_raise raise = {PD_ALARM_INFEASIBLE_PATH, &flow, &path, 1,
+                                   "as \"they\" say \xff"};
     struct pd_alarms *alarms;
     json_t *document, *alarm;
 
@@ -29,13 +68,14 @@ static void test_one(void **state)
     assert_int_equal(pd_addr_parse("10.1.1.2", &flow.src, &flow.ip_version), 0);
     assert_int_equal(pd_addr_parse("10.2.1.2", &flow.dst, &flow.ip_version), 0);
     assert_int_equal(pd_alarms_new(&alarms), 0);
-    pd_alarms_raise(alarms, PD_ALARM_INFEASIBLE_PATH, &flow, &path, "as \"they\" say \xff");
-    pd_alarms_raise(alarms, PD_ALARM_INFEASIBLE_PATH, &flow, &path, "again");
+    assert_int_equal(pd_alarms_raise(alarms, &raise), 0);
+    raise.detail = "again";
+    assert_int_equal(pd_alarms_raise(alarms, &raise), 0);
     document = pd_alarms_json(alarms);
     assert_int_equal(json_array_size(json_object_get(document, "alarms")), 1);
     assert_true(json_is_true(json_object_get(document, "complete")));
-    alarm = first(document);
-    assert_int_equal(json_integer_value(json_object_get(alarm, "count")), 2);
+    alarm = nth(document, 0);
+    assert_int_equal(number(alarm, "count"), 2);
     assert_string_equal(json_string_value(json_object_get(alarm, "reason")), "INFEASIBLE_PATH");
     assert_string_equal(json_string_value(json_object_get(alarm, "detail")), "as \"they\" say ?");
     assert_string_equal(
@@ -44,42 +84,151 @@ static void test_one(void **state)
     assert_int_equal(json_integer_value(json_array_get(json_object_get(alarm, "tags"), 1)), 14);
     assert_int_equal(json_array_size(json_object_get(alarm, "paths")), 0);
     json_decref(document);
+    pd_alarms_free(alarms);
+}
 
-    path = (struct pd_path){.len = 2, .switches = {1, 9}};
-    pd_alarms_raise(alarms, PD_ALARM_UNKNOWN_HOST, NULL, &path, "");
+static void test_paths(void **state)
+{
+    struct pd_path paths[PD_ALARM_PATHS_MAX + 3];
+    struct pd_alarm_raise raise = {.reason = "POOR_PERF", .paths = paths};
+    struct pd_alarms *alarms;
+    json_t *document, *alarm;
+
+    (void)state;
+    for (unsigned i = 0; i < PD_ALARM_PATHS_MAX + 3; i++)
+        paths[i] = (struct pd_path){.len = 2, .switches = {1, 9 + i}};
+    assert_int_equal(pd_alarms_new(&alarms), 0);
+    raise.paths_len = 2;
+    assert_int_equal(pd_alarms_raise(alarms, &raise), 0);
+    raise.paths_len = PD_ALARM_PATHS_MAX + 3;
+    assert_int_equal(pd_alarms_raise(alarms, &raise), 0);
     document = pd_alarms_json(alarms);
-    alarm = json_array_get(json_object_get(document, "alarms"), 1);
+    alarm = nth(document, 0);
     assert_true(json_is_null(json_object_get(alarm, "flow_id")));
-    assert_int_equal(json_array_size(json_array_get(json_object_get(alarm, "paths"), 0)), 2);
+    assert_int_equal(json_array_size(json_object_get(alarm, "paths")), 2);
+    assert_int_equal(number(alarm, "paths_left"), 0);
+    alarm = nth(document, 1);
+    assert_int_equal(json_array_size(json_object_get(alarm, "paths")), PD_ALARM_PATHS_MAX);
+    assert_int_equal(number(alarm, "paths_left"), 3);
     json_decref(document);
     pd_alarms_free(alarms);
 }
 
-/* Everything that was raised is kept, pushed out, merged or suppressed: the counts add up. */
-static void test_bounds(void **state)
+static void test_reasons(void **state)
+{
+    static const char *const wrong[] = {
+        "", "lower", "1ST", "_A", "A B", "A\"", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG", "\xc3\x84"};
+    struct pd_alarm_counts counts;
+    struct pd_alarms *alarms;
+
+    (void)state;
+    assert_int_equal(pd_alarms_new(&alarms), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(pd_alarms_raise(alarms, &(struct pd_alarm_raise){.reason = wrong[i]}),
+                         -PD_E_VALUE);
+    assert_int_equal(pd_alarms_raise(alarms, &(struct pd_alarm_raise){0}), -PD_E_VALUE);
+    raise_tag(alarms, "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345", 1);
+    for (unsigned i = 0; i < 3 * PD_ALARM_REASONS_MAX; i++) {
+        char reason[PD_ALARM_REASON_BYTES];
+
+        snprintf(reason, sizeof reason, "R%u", i);
+        raise_tag(alarms, reason, 1);
+    }
+    pd_alarms_counts(alarms, &counts);
+    assert_int_equal(counts.reasons_len, PD_ALARM_REASONS_MAX);
+    assert_int_equal(counts_of(&counts, PD_ALARM_OTHER)->raised,
+                     3 * PD_ALARM_REASONS_MAX + 1 -
+                         (PD_ALARM_REASONS_MAX - 1 - PD_ALARM_KNOWN_COUNT));
+    assert_int_equal(counts_of(&counts, "R0")->raised, 1);
+    assert_int_equal(counts_of(&counts, "TIB_FULL")->raised, 0);
+    pd_alarms_free(alarms);
+}
+
+struct heard {
+    unsigned alarms;
+    uint64_t suppressed;
+    char last[PD_ALARM_REASON_BYTES];
+};
+
+static void hear(void *context, const struct pd_alarm *alarm)
+{
+    struct heard *heard = context;
+
+    heard->alarms++;
+    heard->suppressed += alarm->suppressed;
+    memcpy(heard->last, alarm->reason, sizeof heard->last);
+}
+
+/* A storm leaves other reasons their budget, and becomes a count that the next alarm tells, or else settling. */
+static void test_storm(void **state)
 {
     enum { EACH = PD_ALARMS_PER_S + 20 };
     struct pd_alarm_counts counts;
+    struct heard heard = {0};
     struct pd_alarms *alarms;
     json_t *document;
-    uint64_t second = pd_clock_monotonic_ns() / PD_NS_PER_S;
 
     (void)state;
-    while (pd_clock_monotonic_ns() / PD_NS_PER_S == second)
-        usleep(1000); /* a whole second lies ahead */
     assert_int_equal(pd_alarms_new(&alarms), 0);
-    for (unsigned i = 0; i < EACH; i++) {
-        struct pd_path path = {.tags_len = 1, .tags = {(uint16_t)i}};
-
-        pd_alarms_raise(alarms, PD_ALARM_INFEASIBLE_PATH, NULL, &path, "");
-    }
+    pd_alarms_listen(alarms, hear, &heard);
+    wait_for_second();
+    for (unsigned i = 0; i < EACH; i++)
+        raise_tag(alarms, PD_ALARM_INFEASIBLE_PATH, i);
+    raise_tag(alarms, "POOR_PERF", 1);
     pd_alarms_counts(alarms, &counts);
-    assert_int_equal(counts.by_reason[PD_ALARM_INFEASIBLE_PATH], EACH);
-    assert_int_equal(counts.suppressed, EACH - PD_ALARMS_PER_S);
-    assert_int_equal(counts.kept, PD_ALARMS_PER_S);
+    assert_int_equal(counts_of(&counts, "INFEASIBLE_PATH")->raised, EACH);
+    assert_int_equal(counts_of(&counts, "INFEASIBLE_PATH")->suppressed, 20);
+    assert_int_equal(counts_of(&counts, "POOR_PERF")->suppressed, 0);
+    assert_int_equal(counts.suppressed, 20);
+    assert_int_equal(counts.kept, PD_ALARMS_PER_S + 1);
     assert_int_equal(counts.overwritten, 0);
+    assert_int_equal(heard.alarms, PD_ALARMS_PER_S + 1);
+    assert_int_equal(heard.suppressed, 0);
+    assert_string_equal(heard.last, "POOR_PERF");
+
+    assert_int_equal(pd_alarms_settle(alarms), 0); /* it may go on */
+    wait_for_second();
+    raise_tag(alarms, PD_ALARM_INFEASIBLE_PATH, EACH);
+    assert_int_equal(heard.suppressed, 20);
+    assert_int_equal(pd_alarms_settle(alarms), 0); /* told already */
+    for (unsigned i = 0; i < EACH; i++)
+        raise_tag(alarms, PD_ALARM_INFEASIBLE_PATH, 1000 + i);
+    wait_for_second();
+    assert_int_equal(pd_alarms_settle(alarms), 1);
+    assert_int_equal(heard.suppressed, 20 + 21);
     document = pd_alarms_json(alarms);
     assert_true(json_is_false(json_object_get(document, "complete")));
+    json_decref(document);
+    pd_alarms_free(alarms);
+}
+
+/* A full list gives up the oldest of what it has most of. */
+static void test_pushed_out(void **state)
+{
+    struct pd_alarm_counts counts;
+    struct pd_alarms *alarms;
+    json_t *document;
+    unsigned tag = 0;
+
+    (void)state;
+    assert_int_equal(pd_alarms_new(&alarms), 0);
+    raise_tag(alarms, "RARE", 1);
+    for (unsigned i = 0; i < PD_ALARMS_MAX + 50; i++) {
+        char reason[PD_ALARM_REASON_BYTES];
+
+        snprintf(reason, sizeof reason, "R%u", i % 32); /* within the budget of each */
+        raise_tag(alarms, reason, tag++);
+    }
+    pd_alarms_counts(alarms, &counts);
+    assert_int_equal(counts.kept, PD_ALARMS_MAX);
+    assert_int_equal(counts.overwritten, 51);
+    assert_int_equal(counts.suppressed, 0);
+    assert_int_equal(counts_of(&counts, "RARE")->kept, 1);
+    for (unsigned i = 0; i < 32; i++)
+        assert_in_range(counts.reasons[PD_ALARM_KNOWN_COUNT + 1 + i].kept, 31, 33);
+    document = pd_alarms_json(alarms);
+    assert_string_equal(json_string_value(json_object_get(nth(document, 0), "reason")), "RARE");
+    assert_int_equal(json_array_size(json_object_get(document, "alarms")), PD_ALARMS_MAX);
     json_decref(document);
     pd_alarms_free(alarms);
 }
@@ -87,17 +236,17 @@ static void test_bounds(void **state)
 static void *raise_many(void *context)
 {
     for (unsigned i = 0; i < 500; i++) {
-        struct pd_path path = {.tags_len = 1, .tags = {(uint16_t)i}};
-
-        pd_alarms_raise(context, PD_ALARM_INFEASIBLE_PATH, NULL, &path, "x");
+        raise_tag(context, PD_ALARM_INFEASIBLE_PATH, i);
         if (i % 50 == 0)
             json_decref(pd_alarms_json(context));
     }
     return NULL;
 }
 
+/* Everything that was raised is kept, pushed out, the same as another one, or suppressed: the counts add up. */
 static void test_threads(void **state)
 {
+    const struct pd_alarm_reason_counts *reason;
     struct pd_alarm_counts counts;
     struct pd_alarms *alarms;
     pthread_t threads[4];
@@ -109,16 +258,19 @@ static void test_threads(void **state)
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     pd_alarms_counts(alarms, &counts);
-    assert_int_equal(counts.by_reason[PD_ALARM_INFEASIBLE_PATH], 2000);
+    reason = counts_of(&counts, "INFEASIBLE_PATH");
+    assert_int_equal(reason->raised, 2000);
+    assert_int_equal(reason->suppressed + reason->repeated + counts.kept + counts.overwritten,
+                     2000);
     pd_alarms_free(alarms);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_one),        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_reasons),    cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_pushed_out), cmocka_unit_test(test_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
