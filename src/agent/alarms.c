@@ -287,6 +287,11 @@ unsigned pd_alarms_settle(struct pd_alarms *alarms)
     return told;
 }
 
+void pd_alarms_note(struct pd_alarms *alarms, const char *reason, const char *detail)
+{
+    pd_alarms_raise(alarms, &(struct pd_alarm_raise){.reason = reason, .detail = detail});
+}
+
 void pd_alarms_counts(struct pd_alarms *alarms, struct pd_alarm_counts *ret_counts)
 {
     pthread_mutex_lock(&alarms->lock);

@@ -104,6 +104,9 @@ void pd_alarms_free(struct pd_alarms *alarms);    /* NULL is fine */
 /* Never waits for a disk or a network. 0, or -PD_E_VALUE: this can be no reason, and nothing was raised. */
 int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise);
 
+/* One without flow and paths. */
+void pd_alarms_note(struct pd_alarms *alarms, const char *reason, const char *detail);
+
 /* `hear` is called in the thread that raises, with the list's lock held: it must neither wait nor raise an alarm. What an alarm
  * points to is valid until it returns. Before the first thread starts, and never taken back. */
 void pd_alarms_listen(struct pd_alarms *alarms,

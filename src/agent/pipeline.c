@@ -172,8 +172,7 @@ static void tell_end(struct pd_pipeline *pipeline, int e)
     } else if (e != -PD_E_EOF) {
         const char *detail = status.detail[0] ? status.detail : pd_error_text(e);
 
-        pd_alarms_raise(pipeline->alarms, &(struct pd_alarm_raise){.reason = PD_ALARM_INTAKE_FAILED,
-                                                                   .detail = detail});
+        pd_alarms_note(pipeline->alarms, PD_ALARM_INTAKE_FAILED, detail);
         pd_log(PD_LOG_ERROR, MODULE, NULL, "the intake failed, nothing more is counted: %s",
                detail);
     }
