@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -156,6 +157,9 @@ void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *proble
 
     if (problem->parameter[0])
         json_object_set_new(document, "parameter", pd_text_json(problem->parameter));
-    answer->allow = problem->error.code == -PD_E_METHOD ? "GET, HEAD" : NULL;
+    answer->allow[0] = '\0';
+    if (problem->error.code == -PD_E_METHOD)
+        snprintf(answer->allow, sizeof answer->allow, "%s",
+                 problem->allow[0] ? problem->allow : "GET, HEAD");
     pd_answer_json(answer, http_status, "application/problem+json", document);
 }

@@ -19,6 +19,7 @@
 struct pd_problem {
     struct pd_error error;
     char parameter[64]; /* the one that is wrong, or "" */
+    char allow[64];     /* of -PD_E_METHOD: what would do; "" means GET, HEAD */
 };
 
 #define PD_ANSWER_MEMORY_BYTES (256 * 1024)
@@ -26,9 +27,9 @@ struct pd_problem {
 
 struct pd_answer {
     int http_status;
-    const char *type;  /* static */
-    const char *allow; /* of 405, else NULL; static */
-    char *bytes;       /* what is in memory: all, or what is not yet in the file */
+    const char *type; /* static */
+    char allow[64];   /* of 405, else "" */
+    char *bytes;      /* what is in memory: all, or what is not yet in the file */
     size_t len, size;
     int fd;              /* the file, or -1 */
     uint64_t file_bytes; /* in the file already */

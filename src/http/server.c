@@ -202,7 +202,7 @@ static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *
     MHD_add_response_header(response, "Content-Type", answer->type);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (answer->allow)
+    if (answer->allow[0])
         MHD_add_response_header(response, "Allow", answer->allow);
     if (answer->http_status == 401)
         MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"pathdump\"");
