@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of eight, each written in a circle. */
+#include "agent/raised.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/hash.h"
+
+#define WAYS       8
+#define SETS       (PD_RAISED_MAX / WAYS)
+#define RULE_BYTES 64
+
+struct pd_raised {
+    uint64_t secret[2];
+    uint64_t known[SETS][WAYS]; /* 0: free */
+    uint8_t next[SETS];         /* way to be written next */
+};
+
+/* What is hashed: no padding. */
+struct violation {
+    uint64_t secret[2];
+    struct pd_flow_id flow;
+    struct pd_path path;
+    char rule[RULE_BYTES];
+    uint32_t zero;
+};
+_Static_assert(sizeof(struct violation) == 16 + 40 + 140 + RULE_BYTES + 4, "hashed as bytes");
+
+int pd_raised_new(struct pd_raised **ret_raised)
+{
+    struct pd_raised *raised = calloc(1, sizeof *raised);
+
+    if (!raised)
+        return -ENOMEM;
+    while (getrandom(raised->secret, sizeof raised->secret, 0) < 0) {
+        if (errno != EINTR) {
+            int e = -errno;
+
+            free(raised);
+            return e;
+        }
+    }
+    *ret_raised = raised;
+    return 0;
+}
+
+void pd_raised_free(struct pd_raised *raised)
+{
+    free(raised);
+}
+
+static uint64_t key_of(const struct pd_raised *raised, const struct pd_flow_id *flow,
+                       const struct pd_path *path, const char *rule)
+{
+    struct violation violation = {.flow = *flow, .path = *path};
+    uint64_t key;
+
+    memcpy(violation.secret, raised->secret, sizeof violation.secret);
+    strncpy(violation.rule, rule, sizeof violation.rule - 1);
+    key = pd_hash(&violation, sizeof violation);
+    return key ? key : 1;
+}
+
+bool pd_raised_add(struct pd_raised *raised, const struct pd_flow_id *flow,
+                   const struct pd_path *path, const char *rule)
+{
+    uint64_t key = key_of(raised, flow, path, rule);
+    size_t set = key % SETS;
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (raised->known[set][i] == key)
+            return false;
+    }
+    raised->known[set][raised->next[set]] = key;
+    raised->next[set] = (uint8_t)((raised->next[set] + 1) % WAYS);
+    return true;
+}
