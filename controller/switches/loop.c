@@ -35,6 +35,8 @@ static void publish(struct pd_connection *c, enum pd_switch_state state, char *c
     const struct pd_of_differences *d = &c->session.differences;
     pthread_mutex_lock(&s->lock);
     struct pd_switch_status *status = &published->status;
+    if (status->state != state)
+        status->changed_us = pd_clock_wall_us();
     status->state = state;
     status->rules = d->rules;
     status->missing = d->missing;

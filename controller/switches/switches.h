@@ -84,6 +84,7 @@ struct pd_switch_status {
     uint64_t foreign;     /* flows of others in the tagging table */
     uint64_t connects;    /* handshakes so far */
     uint64_t packet_ins;  /* received so far */
+    uint64_t changed_us;  /* wall time at which `state` was entered; 0: as it was from the start */
     char last_error[160]; /* "" when there was none since the latest handshake */
 };
 

@@ -5,6 +5,8 @@ import os
 import subprocess
 import time
 
+from controller import agent_socket
+
 PORT = 7411
 START_S = 15
 STOP_S = 20
@@ -27,14 +29,23 @@ def flow_flags(flow):
 
 
 class Agent:
-    """one agent with its own store and log in a folder; also a context, at whose end it is stopped"""
+    """one agent with its own store and log in a folder; also a context, at whose end it is stopped. Where the bed has a controller, the agent
+    belongs to it and listens on a unix socket, since the controller is in another network namespace"""
 
     def __init__(self, host, folder, intake="live:eth0", options=("--strip",)):
         self.host, self.folder = host, folder
         self.tib, self.log = os.path.join(folder, f"tib{host.id}"), os.path.join(folder, f"agent{host.id}.log")
         self.command = [host.bed.program_path("pathdumpd"), "--topology", host.bed.topology, "--intake", intake,
-                        "--tib", self.tib, "--listen", f"127.0.0.1:{PORT}", *options]
+                        "--tib", self.tib, *self.place(host.bed.controller), *options]
         self.process = None
+
+    def place(self, controller):
+        """where it listens, and to whom it belongs"""
+        self.socket = agent_socket(self.host.bed.folder, self.host.id) if controller else None
+        self.url = f"unix:{self.socket}" if controller else f"http://127.0.0.1:{PORT}"
+        if not controller:
+            return ["--listen", f"127.0.0.1:{PORT}"]
+        return ["--listen", self.url, "--host-id", self.host.id, "--controller", controller.url]
 
     def __enter__(self):
         return self.start()
@@ -43,8 +54,15 @@ class Agent:
         self.stop()
 
     def start(self):
+        return self.launch().ready()
+
+    def launch(self):
+        """does not wait until it receives: ready() does"""
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = self.host.popen(self.command, stdout=log, stderr=log)
+        return self
+
+    def ready(self):
         deadline = time.monotonic() + START_S
         while not self.receiving():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -62,12 +80,12 @@ class Agent:
 
     def curl(self, route):
         """what a GET of /v1/ROUTE answers, "" when nobody does"""
-        url = f"http://127.0.0.1:{PORT}/v1/{route}"
-        return self.host.run(["curl", "-s", "--max-time", "10", url], stdout=subprocess.PIPE, text=True).stdout
+        where = ["--unix-socket", self.socket, f"http://localhost/v1/{route}"] if self.socket else [f"{self.url}/v1/{route}"]
+        return self.host.run(["curl", "-s", "--max-time", "10", *where], stdout=subprocess.PIPE, text=True).stdout
 
     def query(self, *words):
         """an answer of the running agent, what is still in its trajectory memory included"""
-        return self.ask("--agent", f"http://127.0.0.1:{PORT}", *words, "--live")
+        return self.ask("--agent", self.url, *words, "--live")
 
     def stored(self, *words):
         """an answer of its store"""

@@ -22,6 +22,7 @@ import time
 
 import keeper
 import switches
+from controller import Controller
 from edge import UPLINK, VM, Edge
 from fabric import Fabric
 from keeper import FIRST_FD, STATE, TOKEN
@@ -69,15 +70,17 @@ class Host:
 class Bed:
     """owns the state folder STATE/NAME while it is up; see the file's head"""
 
-    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS):
+    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS, controller=False):
         """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host IDs that get frames
         with their tags on (they run an agent), or the function all; edges: IDs of hosts that stand behind a patched
-        switch of their own, of the build in the folder `ovs`"""
+        switch of their own, of the build in the folder `ovs`; controller: the tagging rules are put on the switches by a
+        pathdump-controller of the bed, to which its agents belong"""
         self.name = name or f"bed{os.getpid()}"
         self.folder = os.path.join(STATE, self.name)
         self.binaries = os.path.abspath(binaries)
         self.topology, self.tags, self.tagged = topology, tags, tagged
         self.edge_hosts, self.ovs = sorted(edges), os.path.abspath(ovs)
+        self.controller = Controller(self) if controller else None
         self.down_links, self.tagging, self.installed, self.started = set(), {}, {}, []
         self.token, self.keeper, self.keeper_pid = f"{self.name}.{secrets.token_hex(8)}", None, None
 
@@ -99,13 +102,20 @@ class Bed:
             self.read_topology(os.path.join(self.folder, "topology.json"))
             self.start_keeper(lock, stay)
             self.save()
+            if self.controller:
+                self.controller.list_hosts()
+                self.controller.start()
             self.start_sites()
             self.connect()
             run_all([site.bring_up() for site in self.all_sites()])
             for i in self.edge_hosts:
                 self.hosts[i].edge.wait_for_socket()
+            if self.controller:                 # a first controller makes Open vSwitch forget all flows, so those of the bed come after it
+                self.controller.ready().point_switches()
             self.read_tagging()
             self.program(self.forwarding)
+            if self.controller:
+                self.controller.wait_installed()
             self.save()
         except BaseException:
             os.close(lock)
@@ -226,9 +236,11 @@ class Bed:
         return lines
 
     def read_tagging(self):
-        """the codec's rules of every switch, as they are installed in table 0"""
-        if self.tags:
-            ids = [n.id for n in self.fabric.switches]
+        """what the bed itself puts into table 0 of every switch: the codec's rules, nothing where the controller does it"""
+        ids = [n.id for n in self.fabric.switches]
+        if self.controller or not self.tags:
+            self.tagging = dict.fromkeys(ids, "" if self.controller else switches.NO_TAGGING)
+        else:
             command = [self.program_path("pathdump"), "codec", "rules", "--topology", self.topology, "--depth", "pcp", "--switch"]
             self.tagging = dict(zip(ids, run_all([(command + [str(i)], None, None) for i in ids])))
 
@@ -236,15 +248,15 @@ class Bed:
         return os.path.join(self.binaries, program)
 
     def program(self, ids):
-        """installs groups and flows of these switches; flows that have not changed keep their counters"""
+        """installs groups and flows of these switches; flows that have not changed keep their counters, those of others stay"""
         routes = self.fabric.routes(self.down_links)
         groups, flows = [], []
         for i in ids:
-            text = self.forwarding[i].flows(routes, self.tagging.get(i), self.tagged)
-            if text != self.installed.get(i):
+            text, before = self.forwarding[i].flows(routes, self.tagging[i], self.tagged), self.installed.get(i, "")
+            if text != before:
                 site, self.installed[i] = self.site[i], text
                 groups.append((site.control("-O", "OpenFlow15", "add-groups", switches.bridge(i), "-"), site.env, self.forwarding[i].group_text()))
-                flows.append((site.control("-O", "OpenFlow13", "replace-flows", switches.bridge(i), "-"), site.env, text))
+                flows.append((site.control("-O", "OpenFlow13", "--bundle", "add-flows", switches.bridge(i), "-"), site.env, switches.changes(before, text)))
         run_all(groups)
         run_all(flows)
 
@@ -252,7 +264,7 @@ class Bed:
 
     def save(self):
         state = {"token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged),
-                 "edges": self.edge_hosts, "ovs": self.ovs, "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
+                 "edges": self.edge_hosts, "ovs": self.ovs, "controller": bool(self.controller), "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
                  "tagging": self.tagging, "installed": self.installed,
                  "groups": {i: list(f.groups.items()) for i, f in self.forwarding.items()}}
         new = os.path.join(self.folder, "state.new")
@@ -271,6 +283,7 @@ class Bed:
         bed.token, bed.keeper_pid, bed.binaries = state["token"], state["keeper"], state["binaries"]
         bed.tags, bed.tagged = state["tags"], state["tagged"]
         bed.edge_hosts, bed.ovs = state["edges"], state["ovs"]
+        bed.controller = Controller(bed) if state["controller"] else None
         bed.topology = os.path.join(bed.folder, "topology.json")
         bed.read_topology(bed.topology)
         bed.down_links = {tuple(link) for link in state["down"]}

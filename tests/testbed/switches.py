@@ -15,6 +15,7 @@ SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 TUN = "/dev/net/tun"
 HASHED = "ip_src,ip_dst,ipv6_src,ipv6_dst,tcp_src,tcp_dst,udp_src,udp_dst"
 TIMEOUT_S = 20
+NO_TAGGING = "table=0,priority=0,actions=goto_table:1"
 
 
 def bridge(switch):
@@ -112,8 +113,8 @@ class Forwarding:
         self.groups = {}                        # ports -> group number
 
     def flows(self, routes, tagging, tagged_hosts):
-        """the whole flow table as text; tagging: the codec's rules; tagged_hosts: hosts whose tags stay on"""
-        lines = [tagging or "table=0,priority=0,actions=goto_table:1"]
+        """the whole flow table as text; tagging: what belongs into table 0; tagged_hosts: hosts whose tags stay on"""
+        lines = [tagging.rstrip("\n")] if tagging else []
         for rack in self.fabric.racks:
             if rack is self.node:
                 lines += [f"table=1,priority=200,{m},actions=goto_table:2" for m in matches(rack.prefixes)]
@@ -145,6 +146,15 @@ class Forwarding:
         start = f"type=select,selection_method=hash,selection_method_param={self.node.id},fields({HASHED})"
         return "".join(f"add_or_mod group_id={number},{start},{','.join(f'bucket=output:{p}' for p in ports)}\n"
                        for ports, number in self.groups.items())
+
+
+def changes(before, after):
+    """what turns one flow table into another one, for `ovs-ofctl add-flows`"""
+    old, new = ([line for line in text.splitlines() if line and not line.startswith("#")] for text in (before, after))
+    taken = {line.partition(",actions=")[0] for line in new}
+    gone = [match for match in (line.partition(",actions=")[0] for line in old) if match not in taken]
+    known = set(old)
+    return "".join([f"delete_strict {match}\n" for match in gone] + [f"add {line}\n" for line in new if line not in known])
 
 
 def matches(prefixes):
