@@ -1,42 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The router and the reader of parameters. */
+/* The router, the reader of parameters and of bodies. */
 #include "agent/request.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "http/body.h"
+#include "http/role.h"
 #include "http/target.h"
 
-static const struct {
-    const char *path;
-    enum pd_route route;
-} routes[] = {
-#define X(name, path, help) {path, PD_ROUTE_##name},
-    PD_ROUTES(X)
+#define BODY_MAX_BYTES ((size_t)16 << 20) /* a tree of PD_TREE_HOSTS_MAX hosts fits */
+
+/* The queries come first, by their numbers. */
+static const struct pd_route routes[] = {
+#define X(id, name, help) {"GET", "/v1/" name, PD_ROLE_READ, help},
+    PD_QUERIES(X)
+#undef X
+#define X(name, method, path, role, handler, help) {#method, path, PD_ROLE_##role, help},
+        PD_ROUTES(X)
 #undef X
 };
 
-static int find_route(const char *path, struct pd_request *request)
+static int find_route(const char *method, const char *path, struct pd_request *request,
+                      enum pd_role *ret_role, struct pd_problem *problem)
 {
-    enum pd_query_name name;
+    size_t i;
+    int e = pd_route_find(routes, sizeof routes / sizeof *routes, method, path, &i, request->id,
+                          problem);
 
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (!strcmp(path, routes[i].path)) {
-            request->route = routes[i].route;
-            return 0;
-        }
-    }
-    if (strncmp(path, "/v1/", 4) || pd_query_name_parse(path + 4, &name))
-        return -PD_E_NOT_FOUND;
-    request->route = PD_ROUTE_QUERY;
-    pd_query_init(&request->query, name);
+    if (e)
+        return e;
+    *ret_role = routes[i].role;
+    if (i < PD_QUERY_COUNT)
+        pd_query_init(&request->query, (enum pd_query_name)i);
+    else
+        request->route =
+            (enum pd_request_route)(PD_ROUTE_NAMED_QUERY + 1 + (int)(i - PD_QUERY_COUNT));
     return 0;
 }
 
 static int set_parameter(struct pd_request *request, const char *name, const char *value,
                          struct pd_problem *problem)
 {
-    if (request->route != PD_ROUTE_QUERY)
+    if (request->route != PD_ROUTE_NAMED_QUERY)
         return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
                        "%s: unknown parameter, this route takes none", name);
     return pd_query_set(&request->query, name, value, &problem->error);
@@ -74,31 +80,67 @@ static int finish_query(struct pd_request *request, struct pd_problem *problem)
     return e;
 }
 
-static int parse(const char *method, const char *bytes, size_t len, struct pd_request *request,
-                 struct pd_problem *problem)
+/* The path decides first, then the method: what is not there has no methods. */
+static int parse_path(const struct pd_http_request *http, struct pd_target *target,
+                      struct pd_request *request, enum pd_role *ret_role,
+                      struct pd_problem *problem)
 {
-    struct pd_target target;
-    char path[64];
-    int e = pd_target_path(&target, bytes, len, path, sizeof path);
+    char path[PD_ROUTE_PATH_BYTES];
+    int e = pd_target_path(target, http->target, http->target_bytes, path, sizeof path);
 
     if (e == -PD_E_URI_TOO_LONG)
         return pd_fail(&problem->error, e, "the request target is longer than %d bytes",
                        PD_TARGET_MAX_BYTES);
-    if (e || find_route(path, request))
-        return pd_fail(&problem->error, -PD_E_NOT_FOUND,
-                       "there is nothing here; /openapi.json lists what there is");
-    if (strcmp(method, "GET") && strcmp(method, "HEAD"))
-        return pd_fail(&problem->error, -PD_E_METHOD, "this route is only read: GET or HEAD");
-    e = parse_parameters(&target, request, problem);
-    return e || request->route != PD_ROUTE_QUERY ? e : finish_query(request, problem);
+    return find_route(http->method, e ? "" : path, request, ret_role, problem);
 }
 
-int pd_request_parse(const char *method, const char *target, size_t target_bytes,
-                     struct pd_request *ret_request, struct pd_problem *ret_problem)
+static int parse(const struct pd_http_request *http, struct pd_request *request,
+                 struct pd_problem *problem)
+{
+    struct pd_target target;
+    enum pd_role role;
+    int e = parse_path(http, &target, request, &role, problem);
+
+    if (!e)
+        e = pd_role_check(http, role, problem);
+    if (!e)
+        e = parse_parameters(&target, request, problem);
+    if (e)
+        return e;
+    request->http = http;
+    if (request->route == PD_ROUTE_NAMED_QUERY)
+        return finish_query(request, problem);
+    return strcmp(http->method, "POST")
+               ? 0
+               : pd_body_json(http->body, http->body_bytes, &request->body, &problem->error);
+}
+
+size_t pd_request_body_bytes(const char *method, const char *target)
+{
+    struct pd_request request = {.route = PD_ROUTE_NAMED_QUERY};
+    struct pd_problem problem = {0};
+    struct pd_target rest;
+    enum pd_role role;
+    struct pd_http_request http = {
+        .method = method, .target = target, .target_bytes = strlen(target)};
+
+    return strcmp(method, "POST") || parse_path(&http, &rest, &request, &role, &problem)
+               ? 0
+               : BODY_MAX_BYTES;
+}
+
+void pd_request_done(struct pd_request *request)
+{
+    json_decref(request->body);
+    request->body = NULL;
+}
+
+int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_request,
+                     struct pd_problem *ret_problem)
 {
     struct pd_problem problem = {0};
-    struct pd_request request = {0};
-    int e = parse(method, target, target_bytes, &request, &problem);
+    struct pd_request request = {.route = PD_ROUTE_NAMED_QUERY};
+    int e = parse(http, &request, &problem);
 
     if (e)
         *ret_problem = problem;

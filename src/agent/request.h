@@ -1,40 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request's method and target -> route and parameters, each checked. */
+/* A request -> route, parameters and body, each checked. */
 #ifndef PD_AGENT_REQUEST_H
 #define PD_AGENT_REQUEST_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/routes.h"
 #include "http/answer.h"
+#include "http/server.h"
 #include "query/query.h"
 
 /* Thread safety: pure. */
 
-/* Routes beside those of the queries ("/v1/" + name of the query). They take no parameters. */
-#define PD_ROUTES(X)                                                             \
-    X(ALARMS, "/v1/alarms", "newest alarms of this host")                        \
-    X(STATUS, "/v1/status", "state and counters of the daemon")                  \
-    X(METRICS, "/metrics", "the same counters in the text format of Prometheus") \
-    X(OPENAPI, "/openapi.json", "description of this API")
+// clang-format off
+/* Routes beside GET of the queries ("/v1/" + name of the query): name, method, path ("{id}": any last segment), least role, handler, help. They
+ * take no parameters. A POST has a JSON object as its body, of at most pd_request_body_bytes. A new route is a line here and its handler, a
+ * pd_rest_handler in a file of its own. */
+#define PD_ROUTES(X)                                                                                         \
+    X(ALARMS, GET, "/v1/alarms", READ, pd_rest_alarms, "newest alarms of this host")                         \
+    X(STATUS, GET, "/v1/status", READ, pd_rest_status, "state and counters of the daemon")                   \
+    X(METRICS, GET, "/metrics", READ, pd_rest_metrics, "the same counters in the text format of Prometheus") \
+    X(OPENAPI, GET, "/openapi.json", ANY, pd_rest_openapi, "description of this API")
+// clang-format on
 
-enum pd_route {
-    PD_ROUTE_QUERY,
-#define X(name, path, help) PD_ROUTE_##name,
+enum pd_request_route {
+    PD_ROUTE_NAMED_QUERY,
+#define X(name, method, path, role, handler, help) PD_ROUTE_##name,
     PD_ROUTES(X)
 #undef X
         PD_ROUTE_COUNT
 };
 
 struct pd_request {
-    enum pd_route route;
-    struct pd_query query; /* of PD_ROUTE_QUERY */
+    enum pd_request_route route;
+    struct pd_query query;      /* of PD_ROUTE_NAMED_QUERY */
+    char id[PD_ROUTE_ID_BYTES]; /* of a path with "{id}" */
+    json_t *body;               /* of a POST: an object; else NULL */
+    const struct pd_http_request *http;
 };
 
-/* `target` as it stood in the request line, `target_bytes` without a final NUL. Returns 0; or a negative error with
- * `ret_problem` filled: -PD_E_NOT_FOUND, -PD_E_METHOD, -PD_E_URI_TOO_LONG, -PD_E_SYNTAX, -PD_E_VALUE, -PD_E_UNKNOWN_KEY. */
-int pd_request_parse(const char *method, const char *target, size_t target_bytes,
-                     struct pd_request *ret_request, struct pd_problem *ret_problem);
+/* Returns 0; or a negative error with `ret_problem` filled: -PD_E_NOT_FOUND, -PD_E_METHOD, -PD_E_UNAUTHORIZED, -PD_E_FORBIDDEN, -PD_E_URI_TOO_LONG, -PD_E_SYNTAX,
+ * -PD_E_VALUE, -PD_E_UNKNOWN_KEY. The request keeps a pointer to `http`. */
+int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_request,
+                     struct pd_problem *ret_problem);
+void pd_request_done(struct pd_request *request);
+
+/* Most that the body of such a request may have; 0: none is wanted. */
+size_t pd_request_body_bytes(const char *method, const char *target);
 
 /* What concerns several parameters, or turns out when a query runs, is told under the name that the words begin with. */
 void pd_request_name_parameter(struct pd_problem *problem);

@@ -7,10 +7,9 @@
 
 #include "agent/metrics.h"
 #include "agent/openapi.h"
-#include "agent/request.h"
 #include "agent/status.h"
 
-#define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* bodies are read and ignored */
+#define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* of bodies that nobody wants */
 
 struct stream {
     struct pd_agent *agent;
@@ -90,39 +89,64 @@ static int answer_query(struct pd_agent *agent, const struct pd_query *query,
     return e;
 }
 
-static int answer_openapi(struct pd_answer *answer)
+static int rest_named_query(struct pd_agent *agent, const struct pd_request *request,
+                            struct pd_answer *answer, struct pd_problem *problem)
 {
+    return answer_query(agent, &request->query, answer, &problem->error);
+}
+
+int pd_rest_alarms(struct pd_agent *agent, const struct pd_request *request,
+                   struct pd_answer *answer, struct pd_problem *problem)
+{
+    (void)request;
+    (void)problem;
+    pd_answer_json(answer, 200, answer->type, pd_alarms_json(agent->alarms));
+    return 0;
+}
+
+int pd_rest_status(struct pd_agent *agent, const struct pd_request *request,
+                   struct pd_answer *answer, struct pd_problem *problem)
+{
+    (void)request;
+    (void)problem;
+    pd_answer_json(answer, 200, answer->type, pd_status_json(agent));
+    return 0;
+}
+
+int pd_rest_metrics(struct pd_agent *agent, const struct pd_request *request,
+                    struct pd_answer *answer, struct pd_problem *problem)
+{
+    (void)request;
+    (void)problem;
+    return pd_metrics_write(agent, answer);
+}
+
+int pd_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
+                    struct pd_answer *answer, struct pd_problem *problem)
+{
+    (void)agent;
+    (void)request;
+    (void)problem;
     return pd_answer_write(answer, pd_openapi, pd_openapi_bytes());
 }
 
-static int answer_route(struct pd_agent *agent, const struct pd_request *request,
-                        struct pd_answer *answer, struct pd_error *error)
-{
-    switch (request->route) {
-    case PD_ROUTE_QUERY: return answer_query(agent, &request->query, answer, error);
-    case PD_ROUTE_ALARMS:
-        pd_answer_json(answer, 200, answer->type, pd_alarms_json(agent->alarms));
-        return 0;
-    case PD_ROUTE_STATUS:
-        pd_answer_json(answer, 200, answer->type, pd_status_json(agent));
-        return 0;
-    case PD_ROUTE_METRICS: return pd_metrics_write(agent, answer);
-    case PD_ROUTE_OPENAPI: return answer_openapi(answer);
-    case PD_ROUTE_COUNT: break;
-    }
-    return -EINVAL;
-}
+static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_NAMED_QUERY] = rest_named_query,
+#define X(name, method, path, role, handler, help) [PD_ROUTE_##name] = (handler),
+                                                          PD_ROUTES(X)
+#undef X
+};
 
-void pd_rest_answer(struct pd_agent *agent, const char *method, const char *target,
-                    size_t target_bytes, struct pd_answer *answer)
+void pd_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
+                    struct pd_answer *answer)
 {
     struct pd_problem problem = {0};
-    struct pd_request request;
-    int e = pd_request_parse(method, target, target_bytes, &request, &problem);
+    struct pd_request request = {0};
+    int e = pd_request_parse(http, &request, &problem);
 
     pd_count(&agent->counters.http_requests, 1);
     if (!e)
-        e = answer_route(agent, &request, answer, &problem.error);
+        e = handlers[request.route](agent, &request, answer, &problem);
+    pd_request_done(&request);
     if (e) {
         if (!problem.error.code)
             problem.error.code = e;
@@ -138,7 +162,7 @@ void pd_rest_answer(struct pd_agent *agent, const char *method, const char *targ
 static void answer_http(void *context, const struct pd_http_request *request,
                         struct pd_answer *answer)
 {
-    pd_rest_answer(context, request->method, request->target, request->target_bytes, answer);
+    pd_rest_answer(context, request, answer);
 }
 
 static void count_event(void *context, enum pd_http_event event)
@@ -155,7 +179,14 @@ static void count_event(void *context, enum pd_http_event event)
     }
 }
 
+static size_t wanted_bytes(void *context, const char *method, const char *target)
+{
+    (void)context;
+    return pd_request_body_bytes(method, target);
+}
+
 struct pd_http_service pd_rest_service(struct pd_agent *agent)
 {
-    return (struct pd_http_service){agent, answer_http, count_event, PD_REST_BODY_MAX_BYTES};
+    return (struct pd_http_service){agent, answer_http, count_event, PD_REST_BODY_MAX_BYTES,
+                                    wanted_bytes};
 }

@@ -38,8 +38,9 @@ struct pd_http {
 
 /* One request, from its first line to the end of its answer. */
 struct exchange {
-    bool begun; /* the headers were seen */
-    char *body; /* NULL: none so far */
+    bool begun;          /* the headers were seen */
+    size_t wanted_bytes; /* most that the body may have and be kept; 0: it is read and forgotten */
+    char *body;          /* NULL: none so far */
     size_t body_bytes;
     size_t target_bytes;
     char target[];
@@ -151,6 +152,7 @@ static void *begin(void *context, const char *target, struct MHD_Connection *con
         return NULL;
     exchange->begun = false;
     exchange->body = NULL;
+    exchange->wanted_bytes = 0;
     exchange->body_bytes = 0;
     exchange->target_bytes = bytes;
     memcpy(exchange->target, target, bytes + 1);
@@ -214,12 +216,27 @@ static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *
     return result;
 }
 
+/* Most that the body may have. */
+static size_t body_max_bytes(const struct pd_http *http, const struct exchange *exchange)
+{
+    return exchange->wanted_bytes ? exchange->wanted_bytes : http->service.body_max_bytes;
+}
+
+static size_t ask_wanted_bytes(const struct pd_http *http, const char *method, const char *target)
+{
+    const struct pd_http_service *service = &http->service;
+
+    return service->wanted_bytes ? service->wanted_bytes(service->context, method, target)
+                                 : service->body_max_bytes;
+}
+
 /* Or may be: once a body has begun to come the library takes no answer before its end, which nobody knows when chunked. */
-static bool body_announced_too_long(const struct pd_http *http, struct MHD_Connection *connection)
+static bool body_announced_too_long(const struct pd_http *http, const struct exchange *exchange,
+                                    struct MHD_Connection *connection)
 {
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 
-    return (length && strtoull(length, NULL, 10) > http->service.body_max_bytes) ||
+    return (length && strtoull(length, NULL, 10) > body_max_bytes(http, exchange)) ||
            MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
@@ -238,7 +255,8 @@ static void discard_rest(struct MHD_Connection *connection)
     }
 }
 
-static enum MHD_Result refuse_body(struct pd_http *http, struct MHD_Connection *connection)
+static enum MHD_Result refuse_body(struct pd_http *http, const struct exchange *exchange,
+                                   struct MHD_Connection *connection)
 {
     struct pd_problem problem = {0};
     struct pd_answer answer;
@@ -246,7 +264,7 @@ static enum MHD_Result refuse_body(struct pd_http *http, struct MHD_Connection *
     http->service.count(http->service.context, PD_HTTP_TOO_LARGE);
     pd_fail(&problem.error, -PD_E_TOO_LARGE,
             "the request's body is longer than %zu bytes, or of unknown length",
-            http->service.body_max_bytes);
+            body_max_bytes(http, exchange));
     discard_rest(connection);
     pd_answer_init(&answer);
     pd_answer_problem(&answer, &problem);
@@ -257,8 +275,12 @@ static enum MHD_Result refuse_body(struct pd_http *http, struct MHD_Connection *
 static bool take_body(const struct pd_http *http, struct exchange *exchange, const char *bytes,
                       size_t len)
 {
-    if (len > http->service.body_max_bytes - exchange->body_bytes)
+    if (len > body_max_bytes(http, exchange) - exchange->body_bytes)
         return false;
+    if (!exchange->wanted_bytes) {
+        exchange->body_bytes += len;
+        return true;
+    }
     char *grown = realloc(exchange->body, exchange->body_bytes + len + 1);
     if (!grown)
         return false;
@@ -269,15 +291,16 @@ static bool take_body(const struct pd_http *http, struct exchange *exchange, con
     return true;
 }
 
-static void ask(struct pd_http *http, const char *method, const struct exchange *exchange,
-                struct pd_answer *answer)
+static void ask(struct pd_http *http, struct MHD_Connection *connection, const char *method,
+                const struct exchange *exchange, struct pd_answer *answer)
 {
     struct pd_http_request request = {
         .method = method,
         .target = exchange->target,
         .target_bytes = exchange->target_bytes,
+        .accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"),
         .body = exchange->body ? exchange->body : "",
-        .body_bytes = exchange->body_bytes,
+        .body_bytes = exchange->body ? exchange->body_bytes : 0,
         .role = PD_ROLE_ADMIN, /* it serves loopback and unix sockets only */
         .peer = "local",
     };
@@ -301,7 +324,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return MHD_NO; /* no memory */
     if (!exchange->begun) {
         exchange->begun = true;
-        return body_announced_too_long(http, connection) ? refuse_body(http, connection) : MHD_YES;
+        exchange->wanted_bytes = ask_wanted_bytes(http, method, exchange->target);
+        return body_announced_too_long(http, exchange, connection)
+                   ? refuse_body(http, exchange, connection)
+                   : MHD_YES;
     }
     if (*body_bytes) {
         bool taken = take_body(http, exchange, body, *body_bytes);
@@ -310,7 +336,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return taken ? MHD_YES : MHD_NO;
     }
     keep_until(http, connection, UINT64_MAX);
-    ask(http, method, exchange, &answer);
+    ask(http, connection, method, exchange, &answer);
     return send_answer(http, connection, &answer);
 }
 

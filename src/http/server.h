@@ -40,7 +40,8 @@ struct pd_http_request {
     const char *method;
     const char *target; /* as it stood in the request line */
     size_t target_bytes;
-    const char *body; /* "" when there is none; a NUL follows it */
+    const char *accept; /* header Accept; NULL: none */
+    const char *body;   /* "" when there is none, or none is wanted; a NUL follows it */
     size_t body_bytes;
     enum pd_role role;
     const char *peer; /* name of who sent it, for logs: an agent's is its host's ID */
@@ -55,6 +56,9 @@ struct pd_http_service {
     /* A connection was ended for another one, or refused; or a request got its 413 without `answer` being asked. */
     void (*count)(void *context, enum pd_http_event event);
     size_t body_max_bytes; /* of a request: more, or chunked, is refused with 413 */
+    /* How much body a request may have that is to be kept; 0: none is, up to body_max_bytes are read and forgotten. May be NULL: as
+     * body_max_bytes says. */
+    size_t (*wanted_bytes)(void *context, const char *method, const char *target);
 };
 
 struct pd_http;

@@ -68,13 +68,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(target != NULL);
     if (target_bytes)
         memcpy(target, data + size - target_bytes, target_bytes);
-    e = pd_request_parse(method, target, target_bytes, &request, &problem);
+    struct pd_http_request http = {.role = PD_ROLE_ADMIN,
+                                   .method = method,
+                                   .target = target,
+                                   .target_bytes = target_bytes,
+                                   .body = target,
+                                   .body_bytes = target_bytes};
+    e = pd_request_parse(&http, &request, &problem);
     if (e)
         check_problem(e, &problem);
-    else if (request.route == PD_ROUTE_QUERY)
+    else if (request.route == PD_ROUTE_NAMED_QUERY)
         check_query(&request.query);
     else
         require(request.route < PD_ROUTE_COUNT);
+    pd_request_done(&request);
     free(target);
     return 0;
 }

@@ -23,7 +23,13 @@ static uint64_t count(struct pd_agent *agent, const char *target)
     uint64_t pkts;
 
     pd_answer_init(&answer);
-    pd_rest_answer(agent, "GET", target, strlen(target), &answer);
+    pd_rest_answer(agent,
+                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
+                                             .method = "GET",
+                                             .target = target,
+                                             .target_bytes = strlen(target),
+                                             .body = ""},
+                   &answer);
     assert_int_equal(answer.http_status, 200);
     document = json_loadb(answer.bytes, answer.len, 0, NULL);
     assert_true(json_is_true(json_object_get(document, "complete")));

@@ -15,20 +15,26 @@
 static int parse(const char *method, const char *target, struct pd_request *request,
                  struct pd_problem *problem)
 {
-    return pd_request_parse(method, target, strlen(target), request, problem);
+    struct pd_http_request http = {.role = PD_ROLE_ADMIN,
+                                   .method = method,
+                                   .target = target,
+                                   .target_bytes = strlen(target),
+                                   .body = ""};
+
+    return pd_request_parse(&http, request, problem);
 }
 
 static void test_routes(void **state)
 {
     static const struct {
         const char *target;
-        enum pd_route route;
+        enum pd_request_route route;
         enum pd_query_name name;
     } cases[] = {
-        {"/v1/getFlows", PD_ROUTE_QUERY, PD_QUERY_GET_FLOWS},
-        {"/v1/getPaths?", PD_ROUTE_QUERY, PD_QUERY_GET_PATHS},
-        {"/v1/getCount?&&", PD_ROUTE_QUERY, PD_QUERY_GET_COUNT},
-        {"/v1/get%44uration", PD_ROUTE_QUERY, PD_QUERY_GET_DURATION},
+        {"/v1/getFlows", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_FLOWS},
+        {"/v1/getPaths?", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_PATHS},
+        {"/v1/getCount?&&", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_COUNT},
+        {"/v1/get%44uration", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_DURATION},
         {"/v1/alarms", PD_ROUTE_ALARMS, 0},
         {"/v1/status", PD_ROUTE_STATUS, 0},
         {"/metrics", PD_ROUTE_METRICS, 0},
@@ -42,7 +48,7 @@ static void test_routes(void **state)
 
         assert_int_equal(parse(i % 2 ? "GET" : "HEAD", cases[i].target, &request, &problem), 0);
         assert_int_equal(request.route, cases[i].route);
-        if (request.route == PD_ROUTE_QUERY)
+        if (request.route == PD_ROUTE_NAMED_QUERY)
             assert_int_equal(request.query.name, cases[i].name);
     }
 }
@@ -125,6 +131,15 @@ static void test_problems(void **state)
     }
 }
 
+static int parse_bytes(const char *target, size_t bytes, struct pd_request *request,
+                       struct pd_problem *problem)
+{
+    struct pd_http_request http = {
+        .role = PD_ROLE_ADMIN, .method = "GET", .target = target, .target_bytes = bytes};
+
+    return pd_request_parse(&http, request, problem);
+}
+
 static void test_lengths(void **state)
 {
     enum { LONG = 70000 };
@@ -136,14 +151,13 @@ static void test_lengths(void **state)
     (void)state;
     memset(target, '9', LONG);
     memcpy(target, head, sizeof head - 1);
-    assert_int_equal(pd_request_parse("GET", target, LONG, &request, &problem), -PD_E_URI_TOO_LONG);
-    assert_int_equal(pd_request_parse("GET", target, PD_TARGET_MAX_BYTES + 1, &request, &problem),
+    assert_int_equal(parse_bytes(target, LONG, &request, &problem), -PD_E_URI_TOO_LONG);
+    assert_int_equal(parse_bytes(target, PD_TARGET_MAX_BYTES + 1, &request, &problem),
                      -PD_E_URI_TOO_LONG);
-    assert_int_equal(pd_request_parse("GET", target, PD_TARGET_MAX_BYTES, &request, &problem),
-                     -PD_E_VALUE);
+    assert_int_equal(parse_bytes(target, PD_TARGET_MAX_BYTES, &request, &problem), -PD_E_VALUE);
     assert_string_equal(problem.parameter, "link");
     memset(target + 13, 'n', 200); /* an over-long name */
-    assert_int_equal(pd_request_parse("GET", target, 300, &request, &problem), -PD_E_SYNTAX);
+    assert_int_equal(parse_bytes(target, 300, &request, &problem), -PD_E_SYNTAX);
     free(target);
 }
 

@@ -64,7 +64,7 @@ static const char *method; /* of what is asked */
 
 static int set_up(void **state)
 {
-    struct pd_http_service service = {NULL, answer, count, 1 << 16};
+    struct pd_http_service service = {.answer = answer, .count = count, .body_max_bytes = 1 << 16};
     (void)state;
     fanout = pd_fanout_new();
     assert_non_null(fanout);
