@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,8 @@ static int parse_port(const char *text, in_port_t *ret_port)
 }
 
 /* Splits "HOST:PORT", the host perhaps in brackets. */
-static int parse_inet(const char *text, union address *ret_address, struct pd_error *error)
+static int parse_inet(const char *text, bool anywhere, union address *ret_address,
+                      struct pd_error *error)
 {
     const char *colon = strrchr(text, ':');
     union address address = {0};
@@ -78,7 +80,7 @@ static int parse_inet(const char *text, union address *ret_address, struct pd_er
     if (inet_pton(AF_INET, host, &address.in.sin_addr) == 1) {
         address.in.sin_family = AF_INET;
         address.in.sin_port = port;
-        if (ntohl(address.in.sin_addr.s_addr) >> 24 != 127)
+        if (!anywhere && ntohl(address.in.sin_addr.s_addr) >> 24 != 127)
             goto refuse;
     } else {
         if (host[0] != '[' || host[len - 1] != ']')
@@ -88,7 +90,7 @@ static int parse_inet(const char *text, union address *ret_address, struct pd_er
             return fail_syntax(text, error);
         address.in6.sin6_family = AF_INET6;
         address.in6.sin6_port = port;
-        if (!IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr))
+        if (!anywhere && !IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr))
             goto refuse;
     }
     *ret_address = address;
@@ -100,9 +102,10 @@ refuse:
                    text);
 }
 
-static int parse(const char *text, union address *ret_address, struct pd_error *error)
+static int parse(const char *text, bool anywhere, union address *ret_address,
+                 struct pd_error *error)
 {
-    return strncmp(text, "unix:", 5) ? parse_inet(text, ret_address, error)
+    return strncmp(text, "unix:", 5) ? parse_inet(text, anywhere, ret_address, error)
                                      : parse_unix(text, ret_address, error);
 }
 
@@ -110,7 +113,14 @@ int pd_listen_check(const char *text, struct pd_error *error)
 {
     union address address;
 
-    return parse(text, &address, error);
+    return parse(text, false, &address, error);
+}
+
+int pd_listen_check_tls(const char *text, struct pd_error *error)
+{
+    union address address;
+
+    return parse(text, true, &address, error);
 }
 
 static socklen_t address_bytes(const union address *address)
@@ -168,11 +178,12 @@ static int bind_listen(int fd, const union address *address)
     return listen(fd, BACKLOG) ? -errno : 0;
 }
 
-int pd_listen_open(const char *text, struct pd_listener *ret_listener, struct pd_error *error)
+static int open_listener(const char *text, bool anywhere, struct pd_listener *ret_listener,
+                         struct pd_error *error)
 {
     struct pd_listener listener = {.fd = -1};
     union address address = {0};
-    int e = parse(text, &address, error);
+    int e = parse(text, anywhere, &address, error);
 
     if (e)
         return e;
@@ -191,6 +202,16 @@ int pd_listen_open(const char *text, struct pd_listener *ret_listener, struct pd
         memcpy(listener.path, address.un.sun_path, sizeof listener.path);
     *ret_listener = listener;
     return 0;
+}
+
+int pd_listen_open(const char *text, struct pd_listener *ret_listener, struct pd_error *error)
+{
+    return open_listener(text, false, ret_listener, error);
+}
+
+int pd_listen_open_tls(const char *text, struct pd_listener *ret_listener, struct pd_error *error)
+{
+    return open_listener(text, true, ret_listener, error);
 }
 
 void pd_listen_close(struct pd_listener *listener)

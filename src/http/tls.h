@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What GnuTLS is needed for: a server's certificate, and whose certificate a client has shown. */
+#ifndef PD_HTTP_TLS_H
+#define PD_HTTP_TLS_H
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+
+#include "base/error.h"
+#include "http/server.h"
+
+/* A client's certificate says who it is: OU is the role (read, install, admin, agent), CN the name; an agent's CN is its host's ID. Each must
+ * stand there once. It must come from the CA, be valid today, and be meant for clients.
+ *
+ * Thread safety: struct pd_tls is immutable once loaded; GnuTLS allows any number of threads to verify and sign with it. */
+
+/* TLS 1.2 and 1.3, with forward secrecy and authenticated ciphers only. */
+#define PD_TLS_PRIORITIES                                                                    \
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:-MAC-ALL:+AEAD:-SHA1:%SERVER_" \
+    "PRECEDENCE"
+
+#define PD_TLS_CHAIN_MAX 8
+
+struct pd_tls {
+    gnutls_pcert_st chain[PD_TLS_CHAIN_MAX];
+    unsigned chain_len; /* 0: no certificate of our own */
+    gnutls_privkey_t key;
+    gnutls_x509_trust_list_t ca; /* NULL: nobody is asked for one */
+};
+
+/* Texts are PEM; NULL for what there is not. -PD_E_VALUE. `tls` may be given to pd_tls_done after an error, too. */
+int pd_tls_load_own(struct pd_tls *tls, const char *cert, const char *key, struct pd_error *error);
+int pd_tls_load_ca(struct pd_tls *tls, const char *ca, struct pd_error *error);
+void pd_tls_done(struct pd_tls *tls);
+
+/* -PD_E_NOT_FOUND when the client has shown no certificate; -PD_E_UNAUTHORIZED with the reason when it is not good. `name` takes
+ * PD_TLS_NAME_BYTES. */
+#define PD_TLS_NAME_BYTES 64
+int pd_tls_who(const struct pd_tls *tls, gnutls_session_t session, enum pd_role *ret_role,
+               char *ret_name, struct pd_error *error);
+
+#endif

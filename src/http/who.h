@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who sent a request: from a client certificate, a bearer token, or the socket it came through. */
+#ifndef PD_HTTP_WHO_H
+#define PD_HTTP_WHO_H
+
+#include <gnutls/gnutls.h>
+
+#include "http/credentials.h"
+#include "http/server.h"
+#include "http/tls.h"
+#include "http/tokens.h"
+
+/* All that is shown must be good: a bad certificate is not mended by a good token, nor the other way round. With both, the token gives the role.
+ * Where a server has neither a CA nor tokens it listens on loopback only, and who can log in to this host is an admin; at a unix socket the
+ * file's permissions decide.
+ *
+ * Thread safety: pure. */
+
+struct pd_credentials_set {
+    unsigned holders; /* under the lock of struct pd_credentials */
+    struct pd_credentials *owner;
+    uint64_t generation;
+    char *cert, *key, *ca; /* PEM, as clients need them; NULL: none */
+    char *token_out;
+    bool has_tokens;
+    struct pd_tokens tokens;
+    struct pd_tls tls;
+};
+
+struct pd_who {
+    enum pd_role role;
+    char name[64];
+    struct pd_error why; /* of PD_ROLE_NONE */
+};
+
+/* `set` NULL, or one with nothing to know anybody by: everybody is an admin. `session` NULL: no TLS; `authorization`: that header or NULL. */
+void pd_who(const struct pd_credentials_set *set, gnutls_session_t session,
+            const char *authorization, struct pd_who *ret_who);
+
+#endif
