@@ -164,9 +164,7 @@ static void tell_end(struct pd_pipeline *pipeline, int e)
     pd_intake_status(pipeline->intake, &status);
     mark.end_state = e == -PD_E_EOF || e == -PD_E_TRUNCATED ? PD_INTAKE_FINISHED : PD_INTAKE_FAILED;
     if (e == -PD_E_TRUNCATED) {
-        pd_alarms_raise(
-            pipeline->alarms,
-            &(struct pd_alarm_raise){.reason = PD_ALARM_INTAKE_TRUNCATED, .detail = status.detail});
+        pd_alarms_note(pipeline->alarms, PD_ALARM_INTAKE_TRUNCATED, status.detail);
         pd_log(PD_LOG_WARN, MODULE, NULL, "the capture is cut, what came before is kept: %s",
                status.detail);
     } else if (e != -PD_E_EOF) {

@@ -31,10 +31,8 @@ static void judge(struct pd_recorder *recorder, int e)
     if (e) {
         bool full = e == -PD_E_FULL;
 
-        pd_alarms_raise(
-            recorder->alarms,
-            &(struct pd_alarm_raise){.reason = full ? PD_ALARM_TIB_FULL : PD_ALARM_TIB_ERROR,
-                                     .detail = pd_error_text(e)});
+        pd_alarms_note(recorder->alarms, full ? PD_ALARM_TIB_FULL : PD_ALARM_TIB_ERROR,
+                       pd_error_text(e));
         pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE, "records are being lost: %s",
                        pd_error_text(e));
         if (!recorder->log_limit.suppressed)

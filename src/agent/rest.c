@@ -187,6 +187,9 @@ static size_t wanted_bytes(void *context, const char *method, const char *target
 
 struct pd_http_service pd_rest_service(struct pd_agent *agent)
 {
-    return (struct pd_http_service){agent, answer_http, count_event, PD_REST_BODY_MAX_BYTES,
-                                    wanted_bytes};
+    return (struct pd_http_service){.context = agent,
+                                    .answer = answer_http,
+                                    .count = count_event,
+                                    .body_max_bytes = PD_REST_BODY_MAX_BYTES,
+                                    .wanted_bytes = wanted_bytes};
 }

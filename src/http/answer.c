@@ -22,9 +22,12 @@ static void drop_body(struct pd_answer *answer)
     if (answer->fd >= 0)
         close(answer->fd);
     answer->bytes = NULL;
+    if (answer->stream.read)
+        answer->stream.close(answer->stream.context);
     answer->len = answer->size = 0;
     answer->fd = -1;
     answer->file_bytes = 0;
+    answer->stream = (struct pd_answer_stream){0};
 }
 
 void pd_answer_done(struct pd_answer *answer)
@@ -105,6 +108,15 @@ int pd_answer_write(void *context, const char *bytes, size_t len)
         len -= n;
     }
     return 0;
+}
+
+void pd_answer_stream(struct pd_answer *answer, const char *type,
+                      const struct pd_answer_stream *stream)
+{
+    drop_body(answer);
+    answer->http_status = 200;
+    answer->type = type;
+    answer->stream = *stream;
 }
 
 int pd_answer_finish(struct pd_answer *answer)

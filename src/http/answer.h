@@ -7,11 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
 /* Answers are made whole before their first byte is sent. So an error anywhere still becomes a problem document, the
- * length is known, and a slow client holds a file, never a snapshot of the TIB or much memory.
+ * length is known, and a slow client holds a file, never a snapshot of the TIB or much memory. The exception is what has no end:
+ * a stream makes its body while it is sent, and nothing of it is kept for a client that does not take it.
  *
  * Thread safety: works on the caller's memory only. */
 
@@ -25,22 +27,36 @@ struct pd_problem {
 #define PD_ANSWER_MEMORY_BYTES (256 * 1024)
 #define PD_ANSWER_MAX_BYTES    (UINT64_C(4) << 30)
 
+/* A body without end, or one whose parts come late. Both functions are called in the connection's thread. */
+struct pd_answer_stream {
+    void *context;
+    /* The next bytes, at most `size`; waits for them, but no longer than a second: 0 is "nothing yet", and it is asked again. What is
+     * negative ends the body: -PD_E_EOF as it should, anything else so that the client sees that it was cut off. */
+    ssize_t (*read)(void *context, char *buffer, size_t size);
+    void (*close)(void *context); /* once, however the connection ends */
+};
+
 struct pd_answer {
     int http_status;
     const char *type; /* static */
     char allow[64];   /* of 405, else "" */
     char *bytes;      /* what is in memory: all, or what is not yet in the file */
     size_t len, size;
-    int fd;              /* the file, or -1 */
-    uint64_t file_bytes; /* in the file already */
+    int fd;                         /* the file, or -1 */
+    uint64_t file_bytes;            /* in the file already */
+    struct pd_answer_stream stream; /* if it has a `read`: instead of all this */
 };
 
 void pd_answer_init(struct pd_answer *answer);
 void pd_answer_done(
-    struct pd_answer *answer); /* what was taken out of it must be set to NULL or -1 */
+    struct pd_answer *answer); /* what was taken out of it must be set to NULL, -1 or {0} */
 
 /* Appends. -PD_E_TOO_LARGE, -ENOMEM, or -PD_E_FULL when the file cannot be written. Fits struct pd_query_sink. */
 int pd_answer_write(void *answer, const char *bytes, size_t len);
+
+/* Replaces whatever there is by a stream, whose context the answer closes from then on. */
+void pd_answer_stream(struct pd_answer *answer, const char *type,
+                      const struct pd_answer_stream *stream);
 
 /* Brings all of a long body into its file. 0 or -PD_E_FULL; without a file nothing happens. */
 int pd_answer_finish(struct pd_answer *answer);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #define STACK_BYTES      (256 * 1024)
 
 #define DISCARD_QUIET_MS 100
+#define STREAM_BYTES     (16 * 1024)
 
 /* A connection. Until `until_ns` it keeps its place whoever else wants one. */
 struct place {
@@ -31,9 +33,12 @@ struct place {
 struct pd_http {
     struct MHD_Daemon *daemon;
     struct pd_http_service service;
-    pthread_mutex_t mutex; /* over the places */
-    /* Those that are being ended keep theirs until their threads are gone: hence twice as many. */
-    struct place places[2 * PD_HTTP_CONNECTIONS_MAX];
+    unsigned connections_max, streams_max, stream_take_s;
+    atomic_bool stopping;  /* relaxed: streams end within a second */
+    pthread_mutex_t mutex; /* over what follows */
+    unsigned streams;
+    size_t places_len;
+    struct place places[];
 };
 
 /* One request, from its first line to the end of its answer. */
@@ -49,13 +54,12 @@ struct exchange {
 /* ---- places ---- */
 
 /* Ends the connections whose time is over; returns how many others there are. */
-static int make_room(struct pd_http *http)
+static unsigned make_room(struct pd_http *http)
 {
     uint64_t now_ns = pd_clock_monotonic_ns();
-    int others = 0;
+    unsigned others = 0;
 
-    for (struct place *place = http->places; place < http->places + 2 * PD_HTTP_CONNECTIONS_MAX;
-         place++) {
+    for (struct place *place = http->places; place < http->places + http->places_len; place++) {
         if (!place->taken || place->ended)
             continue;
         place->ended = place->until_ns <= now_ns;
@@ -69,11 +73,11 @@ static int make_room(struct pd_http *http)
     return others;
 }
 
-static int count_places(const struct pd_http *http)
+static unsigned count_places(const struct pd_http *http)
 {
-    int taken = 0;
+    unsigned taken = 0;
 
-    for (int i = 0; i < 2 * PD_HTTP_CONNECTIONS_MAX; i++)
+    for (size_t i = 0; i < http->places_len; i++)
         taken += http->places[i].taken && !http->places[i].ended;
     return taken;
 }
@@ -87,8 +91,7 @@ static enum MHD_Result admit(void *context, const struct sockaddr *peer, socklen
     (void)peer;
     (void)peer_bytes;
     pthread_mutex_lock(&http->mutex);
-    room =
-        count_places(http) < PD_HTTP_CONNECTIONS_MAX || make_room(http) < PD_HTTP_CONNECTIONS_MAX;
+    room = count_places(http) < http->connections_max || make_room(http) < http->connections_max;
     pthread_mutex_unlock(&http->mutex);
     if (!room)
         http->service.count(http->service.context, PD_HTTP_REFUSED);
@@ -139,6 +142,85 @@ static void keep_for(struct pd_http *http, struct MHD_Connection *connection, ui
     keep_until(http, connection, pd_clock_monotonic_ns() + seconds * PD_NS_PER_S);
 }
 
+/* ---- streams ---- */
+
+struct streaming {
+    struct pd_http *http;
+    struct MHD_Connection *connection;
+    struct pd_answer_stream source;
+    uint64_t taken_by_ns; /* what was read last; 0: nothing was */
+};
+
+static bool take_stream(struct pd_http *http)
+{
+    bool room;
+
+    pthread_mutex_lock(&http->mutex);
+    room = http->streams < http->streams_max;
+    http->streams += room;
+    pthread_mutex_unlock(&http->mutex);
+    return room;
+}
+
+static void give_stream(struct pd_http *http)
+{
+    pthread_mutex_lock(&http->mutex);
+    http->streams--;
+    pthread_mutex_unlock(&http->mutex);
+}
+
+/* The library asks for more when all that it has is taken. It never waits, so its thread waits here. */
+static ssize_t stream_more(void *context, uint64_t at, char *buffer, size_t size)
+{
+    struct streaming *streaming = context;
+    ssize_t n = 0;
+
+    (void)at;
+    if (streaming->taken_by_ns && pd_clock_monotonic_ns() > streaming->taken_by_ns)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    keep_until(streaming->http, streaming->connection, UINT64_MAX);
+    while (!n && !atomic_load_explicit(&streaming->http->stopping, memory_order_relaxed))
+        n = streaming->source.read(streaming->source.context, buffer, size);
+    if (n <= 0)
+        return !n || n == -PD_E_EOF ? MHD_CONTENT_READER_END_OF_STREAM
+                                    : MHD_CONTENT_READER_END_WITH_ERROR;
+    streaming->taken_by_ns = pd_clock_monotonic_ns() + streaming->http->stream_take_s * PD_NS_PER_S;
+    keep_until(streaming->http, streaming->connection, streaming->taken_by_ns);
+    return n;
+}
+
+static void stream_end(void *context)
+{
+    struct streaming *streaming = context;
+
+    streaming->source.close(streaming->source.context);
+    give_stream(streaming->http);
+    free(streaming);
+}
+
+/* The stream's context becomes the library's. NULL without memory. */
+static struct MHD_Response *make_stream(struct pd_http *http, struct MHD_Connection *connection,
+                                        struct pd_answer *answer)
+{
+    struct streaming *streaming = calloc(1, sizeof *streaming);
+    struct MHD_Response *response;
+
+    if (!streaming)
+        return NULL;
+    streaming->http = http;
+    streaming->connection = connection;
+    streaming->source = answer->stream;
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BYTES, stream_more,
+                                                 streaming, stream_end);
+    if (!response) {
+        free(streaming);
+        return NULL;
+    }
+    answer->stream = (struct pd_answer_stream){0};
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, http->stream_take_s);
+    return response;
+}
+
 /* ---- requests ---- */
 
 /* Called with the request line's target before anything is taken apart: the reader of requests wants it whole. */
@@ -171,10 +253,17 @@ static void end(void *context, struct MHD_Connection *connection, void **exchang
 }
 
 /* The body becomes the library's. */
-static struct MHD_Response *make_response(struct pd_answer *answer)
+static struct MHD_Response *make_response(struct pd_http *http, struct MHD_Connection *connection,
+                                          struct pd_answer *answer)
 {
     struct MHD_Response *response;
 
+    if (answer->stream.read) {
+        response = make_stream(http, connection, answer);
+        if (!response)
+            give_stream(http);
+        return response;
+    }
     if (answer->fd >= 0) {
         response = MHD_create_response_from_fd64(answer->file_bytes, answer->fd);
         if (response)
@@ -189,11 +278,21 @@ static struct MHD_Response *make_response(struct pd_answer *answer)
     return response;
 }
 
+static void refuse_stream(struct pd_http *http, struct pd_answer *answer)
+{
+    struct pd_problem problem = {0};
+
+    http->service.count(http->service.context, PD_HTTP_REFUSED);
+    pd_fail(&problem.error, -PD_E_BUSY, "%u streams are open already; try again",
+            http->streams_max);
+    pd_answer_problem(answer, &problem);
+}
+
 static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *connection,
                                    struct pd_answer *answer)
 {
     uint64_t bytes = answer->len + answer->file_bytes;
-    struct MHD_Response *response = make_response(answer);
+    struct MHD_Response *response = make_response(http, connection, answer);
     enum MHD_Result result;
 
     if (!response) {
@@ -303,10 +402,13 @@ static void ask(struct pd_http *http, struct MHD_Connection *connection, const c
         .body_bytes = exchange->body ? exchange->body_bytes : 0,
         .role = PD_ROLE_ADMIN, /* it serves loopback and unix sockets only */
         .peer = "local",
+        .last_event_id = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Last-Event-ID"),
     };
 
     pd_answer_init(answer);
     http->service.answer(http->service.context, &request, answer);
+    if (answer->stream.read && !take_stream(http))
+        refuse_stream(http, answer);
 }
 
 /* Called once for the headers, then for each piece of a body, then for the answer. */
@@ -358,7 +460,7 @@ static struct MHD_Daemon *start(struct pd_http *http, int fd)
                                 MHD_USE_ITC | MHD_USE_ERROR_LOG,
                             0, admit, http, handle, http, MHD_OPTION_EXTERNAL_LOGGER, log_line,
                             NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-                            2U * PD_HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+                            (unsigned)http->places_len, MHD_OPTION_CONNECTION_TIMEOUT,
                             (unsigned)PD_HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                             (size_t)PD_HTTP_HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
                             (size_t)STACK_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin, http,
@@ -369,11 +471,17 @@ static struct MHD_Daemon *start(struct pd_http *http, int fd)
 int pd_http_start(const struct pd_http_service *service, struct pd_listener *listener,
                   struct pd_http **ret_http)
 {
-    struct pd_http *http = calloc(1, sizeof *http);
+    unsigned most = service->connections_max ? service->connections_max : PD_HTTP_CONNECTIONS_MAX;
+    /* Those that are being ended keep their places until their threads are gone: hence twice as many. */
+    struct pd_http *http = calloc(1, sizeof *http + 2 * (size_t)most * sizeof *http->places);
 
     if (!http)
         return -ENOMEM;
     http->service = *service;
+    http->connections_max = most;
+    http->streams_max = service->streams_max ? service->streams_max : most / 4;
+    http->stream_take_s = service->stream_take_s ? service->stream_take_s : PD_HTTP_TIMEOUT_S;
+    http->places_len = 2 * (size_t)most;
     pthread_mutex_init(&http->mutex, NULL);
     errno = 0;
     http->daemon = start(http, listener->fd);
@@ -393,6 +501,7 @@ void pd_http_stop(struct pd_http *http)
 {
     if (!http)
         return;
+    atomic_store_explicit(&http->stopping, true, memory_order_relaxed);
     MHD_stop_daemon(http->daemon);
     pthread_mutex_destroy(&http->mutex);
     free(http);

@@ -8,16 +8,19 @@
 #include "http/answer.h"
 #include "http/listen.h"
 
-/* A thread for each connection, at most PD_HTTP_CONNECTIONS_MAX: so an answer may block (a query, a picture) without
+/* A thread for each connection, at most so many as the service allows: so an answer may block (a query, a picture) without
  * keeping anybody else waiting, and an idle daemon has one sleeping thread more instead of a pool. A connection that
  * neither sends nor takes anything for PD_HTTP_TIMEOUT_S is closed.
  *
  * Slow ones and idle ones lock nobody out: when all places are taken and somebody else wants one, connections end that
  * have not sent their request line, or the rest of the request after it, within PD_HTTP_HEAD_S, that were idle for
  * PD_HTTP_IDLE_S after an answer, or that take an answer more slowly than PD_HTTP_ANSWER_BYTES_PER_S. Only when there
- * are none of these is the newcomer refused. Both are counted. */
+ * are none of these is the newcomer refused. Both are counted.
+ *
+ * A stream (struct pd_answer_stream) keeps its place while it has nothing to say; its number is limited, too. A client that does not take
+ * what there is, at the pace demanded of all, is cut off. */
 
-#define PD_HTTP_CONNECTIONS_MAX    64
+#define PD_HTTP_CONNECTIONS_MAX    64 /* unless the service says otherwise */
 #define PD_HTTP_TIMEOUT_S          30
 #define PD_HTTP_HEAD_S             5
 #define PD_HTTP_IDLE_S             1
@@ -44,7 +47,8 @@ struct pd_http_request {
     const char *body;   /* "" when there is none, or none is wanted; a NUL follows it */
     size_t body_bytes;
     enum pd_role role;
-    const char *peer; /* name of who sent it, for logs: an agent's is its host's ID */
+    const char *last_event_id; /* of a client that resumes a stream of events */
+    const char *peer;          /* name of who sent it, for logs: an agent's is its host's ID */
 };
 
 enum pd_http_event { PD_HTTP_ENDED, PD_HTTP_REFUSED, PD_HTTP_TOO_LARGE };
@@ -59,6 +63,9 @@ struct pd_http_service {
     /* How much body a request may have that is to be kept; 0: none is, up to body_max_bytes are read and forgotten. May be NULL: as
      * body_max_bytes says. */
     size_t (*wanted_bytes)(void *context, const char *method, const char *target);
+    unsigned connections_max; /* 0: PD_HTTP_CONNECTIONS_MAX */
+    unsigned streams_max;     /* of these; 0: a quarter. More get 503 */
+    unsigned stream_take_s;   /* a client's time to take what a stream gave; 0: PD_HTTP_TIMEOUT_S */
 };
 
 struct pd_http;
