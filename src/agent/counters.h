@@ -3,8 +3,9 @@
 #ifndef PD_AGENT_COUNTERS_H
 #define PD_AGENT_COUNTERS_H
 
-#include <stdatomic.h>
 #include <stdint.h>
+
+#include "daemon/count.h"
 
 /* Any thread adds, any thread reads. Relaxed: each is a number of its own, no other memory hangs on it. */
 
@@ -29,15 +30,5 @@ struct pd_agent_counters {
     PD_AGENT_COUNTERS(X)
 #undef X
 };
-
-static inline void pd_count(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
-}
-
-static inline uint64_t pd_counted(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
 
 #endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters of the controller: one table for the status document and /metrics. */
+#ifndef PD_CONTROLLER_COUNTERS_H
+#define PD_CONTROLLER_COUNTERS_H
+
+#include <stdint.h>
+
+#include "daemon/count.h"
+
+// clang-format off
+#define PD_CONTROLLER_COUNTERS(X)                                                   \
+    X(executes, "queries that hosts were asked")                                    \
+    X(executes_direct, "of these, each host asked by the controller itself")        \
+    X(executes_tree, "of these, along an aggregation tree")                         \
+    X(executes_incomplete, "answers that something was missing from")               \
+    X(executes_failed, "queries without an answer")                                 \
+    X(executes_refused, "queries refused because too many were waiting")            \
+    X(hosts_asked, "hosts whose records a query wanted")                            \
+    X(hosts_missing, "of these, hosts that are missing from the answer")            \
+    X(fleet_bytes, "bytes of answers over all links of the trees")                  \
+    X(http_requests, "requests to the REST interface")                              \
+    X(http_problems, "of these, answered with a problem document")                  \
+    X(http_ended, "connections ended because others wanted their places")           \
+    X(http_refused, "connections refused because all places were in use")           \
+    X(reloads, "configuration, hosts and topology read again")                      \
+    X(reloads_failed, "of these, refused: everything stayed as it was")
+// clang-format on
+
+struct pd_controller_counters {
+#define X(name, text) _Atomic uint64_t name;
+    PD_CONTROLLER_COUNTERS(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* States of hosts beside the inventory that they belong to. */
+#include "controller/hosts.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "controller/routes.h"
+#include "http/text.h"
+
+enum state { UNKNOWN, UP, MISSING };
+
+static const char *const state_ids[] = {"unknown", "up", "missing"};
+
+struct host {
+    enum state state;
+    uint64_t seen_us, error_us; /* wall time, 0: never */
+    char error[160];
+};
+
+struct pd_hosts {
+    pthread_mutex_t mutex; /* over all below */
+    struct pd_inventory *inventory;
+    struct host *states; /* by index in the inventory */
+};
+
+int pd_hosts_new(struct pd_inventory *inventory, struct pd_hosts **ret_hosts)
+{
+    struct pd_hosts *hosts = calloc(1, sizeof *hosts);
+    struct host *states = calloc(inventory->hosts_len + 1, sizeof *states);
+
+    if (!hosts || !states) {
+        free(hosts);
+        free(states);
+        return -ENOMEM;
+    }
+    pthread_mutex_init(&hosts->mutex, NULL);
+    hosts->inventory = inventory;
+    hosts->states = states;
+    *ret_hosts = hosts;
+    return 0;
+}
+
+void pd_hosts_free(struct pd_hosts *hosts)
+{
+    if (!hosts)
+        return;
+    pthread_mutex_destroy(&hosts->mutex);
+    pd_inventory_free(hosts->inventory);
+    free(hosts->states);
+    free(hosts);
+}
+
+struct pd_inventory *pd_hosts_inventory(struct pd_hosts *hosts)
+{
+    struct pd_inventory *inventory;
+
+    pthread_mutex_lock(&hosts->mutex);
+    inventory = pd_inventory_hold(hosts->inventory);
+    pthread_mutex_unlock(&hosts->mutex);
+    return inventory;
+}
+
+/* A host that is asked at another place is another one. */
+static void carry_over(const struct pd_hosts *hosts, const struct pd_inventory *inventory,
+                       struct host *states)
+{
+    for (size_t i = 0; i < inventory->hosts_len; i++) {
+        size_t old = pd_inventory_find(hosts->inventory, inventory->hosts[i].id);
+
+        if (old != SIZE_MAX && !strcmp(hosts->inventory->hosts[old].url, inventory->hosts[i].url))
+            states[i] = hosts->states[old];
+    }
+}
+
+int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
+{
+    struct host *states = calloc(inventory->hosts_len + 1, sizeof *states), *old_states;
+    struct pd_inventory *old;
+
+    if (!states)
+        return -ENOMEM;
+    pthread_mutex_lock(&hosts->mutex);
+    carry_over(hosts, inventory, states);
+    old = hosts->inventory;
+    old_states = hosts->states;
+    hosts->inventory = inventory;
+    hosts->states = states;
+    pthread_mutex_unlock(&hosts->mutex);
+    pd_inventory_free(old);
+    free(old_states);
+    return 0;
+}
+
+void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason)
+{
+    uint64_t now_us = pd_clock_wall_us();
+    size_t i;
+
+    pthread_mutex_lock(&hosts->mutex);
+    i = pd_inventory_find(hosts->inventory, id);
+    if (i != SIZE_MAX && reason && *reason) {
+        hosts->states[i].state = MISSING;
+        hosts->states[i].error_us = now_us;
+        snprintf(hosts->states[i].error, sizeof hosts->states[i].error, "%s", reason);
+    } else if (i != SIZE_MAX) {
+        hosts->states[i].state = UP;
+        hosts->states[i].seen_us = now_us;
+    }
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+/* ---- what people see ---- */
+
+static json_t *time_json(uint64_t us)
+{
+    return us ? json_integer((json_int_t)us) : json_null();
+}
+
+static json_t *host_json(const struct pd_inventory *inventory, const struct pd_inventory_host *host,
+                         const struct host *state)
+{
+    const struct pd_topology *topology = inventory->topology;
+    const struct pd_switch *rack = &topology->switches[topology->hosts[host->index].tor];
+
+    return json_pack("{s:I, s:o, s:s, s:I, s:s, s:o, s:o, s:o}", "id", (json_int_t)host->id, "name",
+                     pd_text_json(host->name), "url", host->url, "rack", (json_int_t)rack->id,
+                     "state", state_ids[state->state], "last_seen_us", time_json(state->seen_us),
+                     "last_error", pd_text_json(state->error), "last_error_us",
+                     time_json(state->error_us));
+}
+
+json_t *pd_hosts_json(struct pd_hosts *hosts)
+{
+    json_t *list = json_array();
+
+    pthread_mutex_lock(&hosts->mutex);
+    for (size_t i = 0; i < hosts->inventory->hosts_len; i++)
+        json_array_append_new(
+            list, host_json(hosts->inventory, &hosts->inventory->hosts[i], &hosts->states[i]));
+    pthread_mutex_unlock(&hosts->mutex);
+    return json_pack("{s:o}", "hosts", list);
+}
+
+struct pd_hosts_numbers pd_hosts_count(struct pd_hosts *hosts)
+{
+    struct pd_hosts_numbers numbers = {0};
+
+    pthread_mutex_lock(&hosts->mutex);
+    numbers.all = hosts->inventory->hosts_len;
+    for (size_t i = 0; i < numbers.all; i++) {
+        numbers.up += hosts->states[i].state == UP;
+        numbers.missing += hosts->states[i].state == MISSING;
+    }
+    pthread_mutex_unlock(&hosts->mutex);
+    return numbers;
+}
+
+int pd_hosts_answer(struct pd_controller *controller, struct pd_call *call,
+                    struct pd_answer *answer, struct pd_problem *problem)
+{
+    (void)call;
+    (void)problem;
+    pd_answer_json(answer, 200, answer->type, pd_hosts_json(controller->hosts));
+    return 0;
+}

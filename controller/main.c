@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pathdump-controller: start, signals, end. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "controller/controller.h"
+#include "controller/rest.h"
+#include "daemon/notify.h"
+#include "daemon/signals.h"
+#include "http/listen.h"
+#include "http/server.h"
+#include "pd_version.h"
+
+#define MODULE "controller"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* All that the main thread holds. */
+struct daemon {
+    int argc;
+    char **argv;
+    struct pd_controller_settings settings; /* in force */
+    struct pd_controller controller;
+    struct pd_listener listener;
+    struct pd_http *http;
+    int signal_fd;
+    uint64_t watchdog_ns; /* 0: none */
+};
+
+/* Opened in this order, closed in the opposite one. */
+static const struct pd_controller_part *const parts[] = {
+    NULL,
+};
+
+static int complain(const struct pd_error *error)
+{
+    fprintf(stderr, "pathdump-controller: %s\n",
+            error->text[0] ? error->text : pd_error_text(error->code));
+    return EXIT_FAILED;
+}
+
+static void print_help(void)
+{
+    puts("Usage: pathdump-controller --topology FILE --hosts FILE --state DIR [FLAG …]\n"
+         "Asks the agents of all hosts as one: queries, installed queries, alarms, switches.\n");
+    pd_options_help(pd_controller_options, stdout);
+    puts("\nExit status: 0 done, 1 failed, 2 wrong usage. pathdump-controller(8) says more.");
+}
+
+/* ---- start ---- */
+
+static int open_hosts(struct daemon *daemon, struct pd_error *error)
+{
+    struct pd_inventory *inventory;
+    int e = pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, error);
+
+    if (e)
+        return e;
+    e = pd_hosts_new(inventory, &daemon->controller.hosts);
+    if (e)
+        pd_inventory_free(inventory);
+    return e;
+}
+
+static int open_parts(struct pd_controller *controller, struct pd_error *error)
+{
+    int e = 0;
+
+    for (size_t i = 0; parts[i] && !e; i++)
+        e = parts[i]->open ? parts[i]->open(controller, error) : 0;
+    return e;
+}
+
+/* What may be refused comes before what leaves traces. */
+static int open_all(struct daemon *daemon, struct pd_error *error)
+{
+    struct pd_controller *controller = &daemon->controller;
+    int e;
+
+    pd_signals_hold();
+    controller->settings = &daemon->settings;
+    controller->started_ns = pd_clock_monotonic_ns();
+    if (gethostname(controller->host, sizeof controller->host - 1))
+        controller->host[0] = '\0';
+    e = open_hosts(daemon, error);
+    if (!e)
+        e = pd_listen_open(daemon->settings.listen, &daemon->listener, error);
+    if (!e)
+        e = pd_state_open(daemon->settings.state, &controller->state, error);
+    if (!e && !(controller->fanout = pd_fanout_new()))
+        e = -ENOMEM;
+    if (!e)
+        e = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
+    return e ? e : open_parts(controller, error);
+}
+
+static int start_http(struct daemon *daemon, struct pd_error *error)
+{
+    struct pd_http_service service = pd_controller_service(&daemon->controller);
+    int e = pd_http_start(&service, &daemon->listener, &daemon->http);
+
+    return e ? pd_fail(error, e, "listen: %s: %s", daemon->settings.listen, pd_error_text(e)) : 0;
+}
+
+static void announce(struct daemon *daemon)
+{
+    struct pd_hosts_numbers numbers = pd_hosts_count(daemon->controller.hosts);
+    char state[400];
+
+    pd_log(PD_LOG_INFO, MODULE, NULL, "pathdump-controller %s serves %s, %zu hosts, state in %s",
+           PD_VERSION, daemon->listener.name, numbers.all, daemon->settings.state);
+    snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", daemon->listener.name);
+    pd_notify(state);
+}
+
+/* ---- at work ---- */
+
+static void warn_restart(const char *name)
+{
+    pd_log(PD_LOG_WARN, MODULE, NULL, "%s has changed: it takes effect at the next start", name);
+}
+
+static int replace_inventory(struct daemon *daemon, const struct pd_controller_settings *wanted,
+                             struct pd_error *error)
+{
+    struct pd_inventory *inventory;
+    int e = pd_controller_settings_check(wanted, error);
+
+    if (!e)
+        e = pd_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
+    if (e)
+        return e;
+    e = pd_hosts_replace(daemon->controller.hosts, inventory);
+    if (e) {
+        pd_inventory_free(inventory);
+        return pd_fail(error, e, "%s", pd_error_text(e));
+    }
+    for (size_t i = 0; parts[i]; i++) {
+        if (parts[i]->reload)
+            parts[i]->reload(&daemon->controller);
+    }
+    return 0;
+}
+
+static int load_again(struct daemon *daemon, struct pd_controller_settings *ret_wanted,
+                      struct pd_error *error)
+{
+    bool usage;
+    int e = pd_controller_settings_load(daemon->argc, daemon->argv, ret_wanted, &usage, error);
+
+    if (e)
+        return e;
+    e = replace_inventory(daemon, ret_wanted, error);
+    if (e)
+        pd_controller_settings_done(ret_wanted);
+    return e;
+}
+
+/* All or nothing: after an error everything stays as it was. */
+static void reload(struct daemon *daemon)
+{
+    struct pd_controller_settings wanted;
+    struct pd_error error = {0};
+
+    pd_notify_reloading();
+    if (load_again(daemon, &wanted, &error)) {
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
+        pd_count(&daemon->controller.counters.reloads_failed, 1);
+    } else {
+        pd_controller_settings_compare(&daemon->settings, &wanted, warn_restart);
+        pd_log_set_level(wanted.common.log_level);
+        pd_controller_settings_done(&wanted);
+        pd_log(PD_LOG_INFO, MODULE, NULL, "configuration, topology and hosts reloaded");
+        pd_count(&daemon->controller.counters.reloads, 1);
+    }
+    pd_notify("READY=1");
+}
+
+static void work(struct daemon *daemon)
+{
+    struct pollfd fd = {.fd = daemon->signal_fd, .events = POLLIN};
+    int timeout_ms = daemon->watchdog_ns ? (int)(daemon->watchdog_ns / PD_NS_PER_MS) : -1;
+    struct pd_signals_taken taken = {0};
+
+    while (!taken.end) {
+        if (daemon->watchdog_ns)
+            pd_notify("WATCHDOG=1");
+        if (poll(&fd, 1, timeout_ms) < 0 && errno != EINTR)
+            break;
+        taken = pd_signals_take(daemon->signal_fd);
+        if (taken.reload && !taken.end)
+            reload(daemon);
+    }
+}
+
+/* ---- end ---- */
+
+static void close_all(struct daemon *daemon)
+{
+    struct pd_controller *controller = &daemon->controller;
+    size_t i = 0;
+
+    atomic_store_explicit(&controller->stopping, true, memory_order_relaxed);
+    for (; parts[i]; i++) {
+        if (parts[i]->stop)
+            parts[i]->stop(controller);
+    }
+    pd_http_stop(daemon->http);
+    pd_listen_close(&daemon->listener);
+    while (i--) {
+        if (parts[i]->close)
+            parts[i]->close(controller);
+    }
+    if (controller->fanout)
+        pd_fanout_free(controller->fanout);
+    pd_hosts_free(controller->hosts);
+    pd_state_close(&controller->state);
+    if (daemon->signal_fd >= 0)
+        close(daemon->signal_fd);
+}
+
+static int run(struct daemon *daemon)
+{
+    struct pd_error error = {0};
+    int status = EXIT_OK, e = open_all(daemon, &error);
+
+    if (!e)
+        e = start_http(daemon, &error);
+    if (e) {
+        error.code = e;
+        status = complain(&error);
+    } else {
+        announce(daemon);
+        work(daemon);
+        pd_notify("STOPPING=1");
+    }
+    close_all(daemon);
+    if (!e)
+        pd_log(PD_LOG_INFO, MODULE, NULL, "stopped");
+    return status;
+}
+
+static int check_config(struct daemon *daemon)
+{
+    struct pd_inventory *inventory;
+    struct pd_error error = {0};
+
+    if (pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, &error))
+        return complain(&error);
+    pd_inventory_free(inventory);
+    puts("the configuration is fine");
+    return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct daemon daemon = {.argc = argc,
+                            .argv = argv,
+                            .listener = {.fd = -1},
+                            .signal_fd = -1,
+                            .controller = {.state = {.fd = -1, .lock_fd = -1}}};
+    struct pd_error error = {0};
+    bool usage = false;
+    int status;
+
+    if (pd_controller_settings_load(argc, argv, &daemon.settings, &usage, &error)) {
+        complain(&error);
+        return usage ? EXIT_USAGE : EXIT_FAILED;
+    }
+    if (daemon.settings.common.help || daemon.settings.common.version) {
+        if (daemon.settings.common.help)
+            print_help();
+        else
+            puts("pathdump-controller " PD_VERSION);
+        return EXIT_OK;
+    }
+    pd_log_set_level(daemon.settings.common.log_level);
+    daemon.watchdog_ns = pd_notify_watchdog_ns();
+    if (pd_controller_settings_check(&daemon.settings, &error))
+        status = complain(&error);
+    else
+        status = daemon.settings.common.check_config ? check_config(&daemon) : run(&daemon);
+    pd_controller_settings_done(&daemon.settings);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a request to its answer. */
+#ifndef PD_CONTROLLER_REST_H
+#define PD_CONTROLLER_REST_H
+
+#include "controller/controller.h"
+#include "http/answer.h"
+#include "http/server.h"
+
+#define PD_CONTROLLER_BODY_BYTES \
+    ((size_t)4 << 20) /* most of a body: a list of 100,000 hosts and a program */
+
+/* Fills the answer (initialised by the caller), with a problem document when something is wrong. From any thread. */
+void pd_controller_answer(struct pd_controller *controller, const struct pd_http_request *request,
+                          struct pd_answer *answer);
+
+/* The same for the HTTP server; its counters become the controller's. */
+struct pd_http_service pd_controller_service(struct pd_controller *controller);
+
+#endif

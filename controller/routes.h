@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the controller's routes. */
+#ifndef PD_CONTROLLER_ROUTES_H
+#define PD_CONTROLLER_ROUTES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "controller/controller.h"
+#include "daemon/routes.h"
+#include "http/answer.h"
+#include "http/server.h"
+#include "http/target.h"
+
+/* A new route is a line here, its handler in a file of its topic, and its description in docs/api/controller.json; a test compares the last with the
+ * first. */
+
+// clang-format off
+/* name, method, path ("{id}": any last segment), role that it needs, takes parameters, handler, help */
+#define PD_CONTROLLER_ROUTES(X)                                                                                                          \
+    X(EXECUTE, POST, "/v1/execute", READ, false, pd_execute_answer, "asks hosts a query or runs a program on them, and merges the answers") \
+    X(HOSTS, GET, "/v1/hosts", READ, false, pd_hosts_answer, "hosts of the inventory and how they answered")                             \
+    X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \
+    X(METRICS, GET, "/metrics", READ, false, pd_metrics_answer, "the same counters in the text format of Prometheus")                    \
+    X(OPENAPI, GET, "/openapi.json", READ, false, pd_openapi_answer, "description of this API")
+// clang-format on
+
+enum pd_controller_route {
+#define X(name, method, path, role, parameters, handler, help) PD_CONTROLLER_##name,
+    PD_CONTROLLER_ROUTES(X)
+#undef X
+        PD_CONTROLLER_ROUTE_COUNT
+};
+
+/* A request that has found its route and may take it. */
+struct pd_call {
+    const struct pd_http_request *http;
+    char id[PD_ROUTE_ID_BYTES];  /* of a path with "{id}" */
+    struct pd_target parameters; /* for pd_target_next, of a route that takes some */
+    json_t *body;                /* of a POST: an object; else NULL */
+};
+
+/* Fills the answer (initialised by the caller) and returns 0; or fills the problem and returns its negative error: what the answer holds by then is
+ * dropped. Called from any thread; may block. */
+typedef int pd_controller_handler(struct pd_controller *controller, struct pd_call *call,
+                                  struct pd_answer *answer, struct pd_problem *problem);
+
+#define X(name, method, path, role, parameters, handler, help) pd_controller_handler handler;
+PD_CONTROLLER_ROUTES(X)
+#undef X
+
+extern const struct pd_route pd_controller_routes[PD_CONTROLLER_ROUTE_COUNT];
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the controller's settings, and what is checked beyond single values. */
+#include "controller/settings.h"
+
+#include <stddef.h>
+
+#define AT(member) offsetof(struct pd_controller_settings, member)
+
+const struct pd_option pd_controller_options[] = {
+    PD_DAEMON_OPTIONS_FIRST("check the settings, the topology and the hosts"),
+    {"controller", "topology", PD_OPTION_STRING, AT(topology), 0, 0, "FILE", NULL,
+     "topology of the network, JSON; it names the codec", NULL},
+    {"controller", "hosts", PD_OPTION_STRING, AT(hosts), 0, 0, "FILE", NULL,
+     "the hosts that run an agent, JSON: [{\"id\", \"name\", \"url\"}, ...]", NULL},
+    {"controller", "state", PD_OPTION_STRING, AT(state), 0, 0, "DIR", NULL,
+     "what must outlive a restart, made when it is not there", NULL},
+    {"controller", "listen", PD_OPTION_STRING, AT(listen), 0, 0, "ADDRESS", "127.0.0.1:7412",
+     "serve REST here: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT (0: any port) or unix:/PATH",
+     pd_daemon_accept_listen},
+    {"controller", "queries-at-once", PD_OPTION_U64, AT(queries_at_once), 1, 64, "N", "4",
+     "queries that run at the same time; others wait for their turn", NULL},
+    {"controller", "queries-waiting", PD_OPTION_U64, AT(queries_waiting), 0, 1024, "N", "32",
+     "queries that may wait; more are refused", NULL},
+    {"switches", "openflow", PD_OPTION_STRING, AT(openflow), 0, 0, "tcp:ADDRESS:PORT", NULL,
+     "serve OpenFlow 1.3 to the switches here; when not given: switches are left alone", NULL},
+    PD_DAEMON_OPTIONS_LAST,
+    {0},
+};
+_Static_assert(sizeof pd_controller_options / sizeof pd_controller_options[0] <=
+                   PD_DAEMON_OPTIONS_MAX,
+               "there is room for all");
+
+int pd_controller_settings_load(int argc, char **argv, struct pd_controller_settings *ret_settings,
+                                bool *ret_usage, struct pd_error *error)
+{
+    struct pd_controller_settings settings = {0};
+    int e = pd_daemon_settings_load(pd_controller_options, &settings.common, argc, argv, ret_usage,
+                                    error);
+
+    if (!e)
+        *ret_settings = settings;
+    return e;
+}
+
+int pd_controller_settings_check(const struct pd_controller_settings *settings,
+                                 struct pd_error *error)
+{
+    const struct {
+        const char *name, *value;
+    } needed[] = {
+        {"topology", settings->topology}, {"hosts", settings->hosts}, {"state", settings->state}};
+
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (!needed[i].value || !needed[i].value[0])
+            return pd_fail(error, -PD_E_VALUE,
+                           "%s is missing: give --%s or the key in the configuration file",
+                           needed[i].name, needed[i].name);
+    }
+    return 0;
+}
+
+void pd_controller_settings_done(struct pd_controller_settings *settings)
+{
+    pd_daemon_settings_done(&settings->common);
+}
+
+/* These are read again at every reload. */
+static bool at_once(const struct pd_option *option)
+{
+    return option->offset == AT(topology) || option->offset == AT(hosts);
+}
+
+void pd_controller_settings_compare(const struct pd_controller_settings *now,
+                                    const struct pd_controller_settings *wanted,
+                                    void (*report)(const char *name))
+{
+    pd_daemon_settings_compare(pd_controller_options, now, wanted, at_once, report);
+}

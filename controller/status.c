@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/status and /metrics: state and counters of the controller and its parts. */
+#include "base/clock.h"
+#include "controller/routes.h"
+#include "daemon/metrics.h"
+#include "http/text.h"
+#include "pd_version.h"
+
+#define SET(object, name, value) \
+    json_object_set_new(object, name, json_integer((json_int_t)(value)))
+
+/* ---- the status document ---- */
+
+static json_t *topology_json(const struct pd_topology *topology)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "name", pd_text_json(topology->name));
+    json_object_set_new(object, "codec", pd_text_json(topology->codec));
+    SET(object, "switches", topology->switches_len);
+    SET(object, "hosts", topology->hosts_len);
+    return object;
+}
+
+static json_t *hosts_json(struct pd_hosts *hosts)
+{
+    struct pd_hosts_numbers numbers = pd_hosts_count(hosts);
+    json_t *object = json_object();
+
+    SET(object, "all", numbers.all);
+    SET(object, "up", numbers.up);
+    SET(object, "missing", numbers.missing);
+    return object;
+}
+
+static json_t *counters_json(const struct pd_controller_counters *counters)
+{
+    json_t *object = json_object();
+
+#define X(name, text) SET(object, #name, pd_counted(&counters->name));
+    PD_CONTROLLER_COUNTERS(X)
+#undef X
+    return object;
+}
+
+int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
+                     struct pd_answer *answer, struct pd_problem *problem)
+{
+    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    json_t *document = json_object();
+
+    (void)call;
+    (void)problem;
+    json_object_set_new(document, "version", json_string(PD_VERSION));
+    json_object_set_new(document, "host", pd_text_json(controller->host));
+    SET(document, "uptime_s", (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
+    json_object_set_new(document, "topology", topology_json(inventory->topology));
+    json_object_set_new(document, "hosts", hosts_json(controller->hosts));
+    json_object_set_new(document, "controller", counters_json(&controller->counters));
+    pd_inventory_free(inventory);
+    pd_answer_json(answer, 200, answer->type, document);
+    return 0;
+}
+
+/* ---- metrics ---- */
+
+static void put_info(struct pd_metrics *metrics, const struct pd_topology *topology)
+{
+    char name[160], codec[160];
+
+    pd_metrics_head(metrics, "controller_info", "gauge", "version, topology and codec, as labels");
+    pd_metrics_put(metrics,
+                   "pathdump_controller_info{version=\"%s\",topology=\"%s\",codec=\"%s\"} 1\n",
+                   PD_VERSION, pd_metrics_label(topology->name, name, sizeof name),
+                   pd_metrics_label(topology->codec, codec, sizeof codec));
+    pd_metrics_gauge(metrics, "topology_switches", "switches of the topology",
+                     topology->switches_len);
+    pd_metrics_gauge(metrics, "topology_hosts", "hosts of the topology", topology->hosts_len);
+}
+
+static void put_hosts(struct pd_metrics *metrics, struct pd_hosts *hosts)
+{
+    struct pd_hosts_numbers numbers = pd_hosts_count(hosts);
+
+    pd_metrics_gauge(metrics, "controller_hosts", "hosts of the inventory", numbers.all);
+    pd_metrics_gauge(metrics, "controller_hosts_up", "of these, answered when asked last",
+                     numbers.up);
+    pd_metrics_gauge(metrics, "controller_hosts_missing", "of these, did not", numbers.missing);
+}
+
+int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
+                      struct pd_answer *answer, struct pd_problem *problem)
+{
+    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_metrics metrics = {answer, 0};
+
+    (void)call;
+    (void)problem;
+    answer->type = PD_METRICS_TYPE;
+    put_info(&metrics, inventory->topology);
+    pd_inventory_free(inventory);
+    pd_metrics_gauge(&metrics, "controller_uptime_seconds", "seconds since the controller started",
+                     (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
+    put_hosts(&metrics, controller->hosts);
+#define X(name, text)                                                \
+    pd_metrics_counter(&metrics, "controller_" #name "_total", text, \
+                       pd_counted(&controller->counters.name));
+    PD_CONTROLLER_COUNTERS(X)
+#undef X
+    return metrics.error;
+}
