@@ -9,6 +9,8 @@
 #include "http/body.h"
 #include "http/role.h"
 
+#define IGNORED_BODY_BYTES ((size_t)65536)
+
 const struct pd_route pd_controller_routes[PD_CONTROLLER_ROUTE_COUNT] = {
 #define X(name, method, path, role, parameters, handler, help) \
     [PD_CONTROLLER_##name] = {#method, path, PD_ROLE_##role, help},
@@ -104,10 +106,26 @@ static void count_event(void *context, enum pd_http_event event)
     }
 }
 
+/* Bodies are kept for routes that are posted to; what nobody wants is read and forgotten. */
+static size_t wanted_bytes(void *context, const char *method, const char *target)
+{
+    const struct pd_http_request http = {
+        .method = method, .target = target, .target_bytes = strlen(target)};
+    struct pd_problem problem = {0};
+    struct pd_call call;
+    size_t route;
+
+    (void)context;
+    return strcmp(method, "POST") || find_route(&http, &call, &route, &problem)
+               ? 0
+               : PD_CONTROLLER_BODY_BYTES;
+}
+
 struct pd_http_service pd_controller_service(struct pd_controller *controller)
 {
     return (struct pd_http_service){.context = controller,
                                     .answer = answer_http,
                                     .count = count_event,
-                                    .body_max_bytes = PD_CONTROLLER_BODY_BYTES};
+                                    .body_max_bytes = IGNORED_BODY_BYTES,
+                                    .wanted_bytes = wanted_bytes};
 }
