@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns: at most so many at work at once, and a bounded, fair queue for those who wait. */
+#ifndef PD_DAEMON_TURNS_H
+#define PD_DAEMON_TURNS_H
+
+#include <stdint.h>
+
+/* Fair between clients: of those who wait, the client comes first that has the fewest at work, then the one that was served longest ago; each client's own wait in the
+ * order in which they came. So a client with a hundred questions delays another one's by one turn at most. A client is whoever gives the same name.
+ *
+ * Only what needs the processor or the store holds a turn, and nobody who holds one waits for another host: so a host that is in several trees at once, above
+ * itself even, cannot lock up.
+ *
+ * Thread safety: all functions may be called from any thread. */
+
+#define PD_TURNS_CLIENT_BYTES 64 /* of a client's name that count, with the final NUL */
+
+struct pd_turns_limits {
+    unsigned working;            /* at once */
+    unsigned waiting;            /* in all */
+    unsigned waiting_per_client; /* of these */
+};
+
+struct pd_turns_counters {
+    uint64_t taken;
+    uint64_t waited;           /* of these: not at once */
+    uint64_t refused;          /* too many were waiting already */
+    uint64_t late;             /* the deadline passed while they waited */
+    uint64_t wait_us;          /* that those who waited and got a turn did so, summed */
+    unsigned working, waiting; /* now */
+};
+
+struct pd_turns;
+
+int pd_turns_new(const struct pd_turns_limits *limits,
+                 struct pd_turns **ret_turns); /* 0 or -ENOMEM */
+void pd_turns_free(struct pd_turns *turns);    /* nobody works or waits any more; NULL is fine */
+
+/* Waits for a turn until `deadline_ns` (monotonic). -PD_E_BUSY: too many wait already; -PD_E_DEADLINE. */
+int pd_turns_take(struct pd_turns *turns, const char *client, uint64_t deadline_ns);
+void pd_turns_give(struct pd_turns *turns, const char *client); /* the same name */
+
+void pd_turns_counters(struct pd_turns *turns, struct pd_turns_counters *ret_counters);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One question to many hosts, along the trees given: asked, gathered, merged, answered. */
+#ifndef PD_FLEET_EXECUTE_H
+#define PD_FLEET_EXECUTE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "fleet/fanout.h"
+#include "fleet/tree.h"
+#include "program/program.h"
+#include "query/document.h"
+#include "query/merge.h"
+
+/* The top host of each tree gets the document with the hosts below it, all at once; meanwhile this host's own part runs in a thread of its own. A host's answer is
+ * kept until it is whole (in memory, a long one in a file without a name), verified, and only then merged: so what comes late, cut off, hostile or huge costs
+ * itself only, and nothing is counted twice. Of a host that fails, the children are asked by us, at once and with what is left of the time; so that something is left,
+ * a host with children has to answer some time before our own deadline.
+ *
+ * Every answer says of each host of the trees whether it answered, and why not. Only when none did and all refuse the question itself (a program that fails, an unknown
+ * parameter) there is no answer but that error.
+ *
+ * Thread safety: any number of threads may execute at once. */
+
+#define PD_EXECUTE_DEADLINE_MS     30000u /* when a document does not say */
+#define PD_EXECUTE_DEADLINE_MAX_MS 3600000u
+#define PD_EXECUTE_PARTIAL_TYPE    "application/vnd.pathdump.partial"
+#define PD_EXECUTE_NDJSON_TYPE     "application/x-ndjson"
+
+enum pd_execute_form {
+    PD_EXECUTE_JSON,
+    PD_EXECUTE_NDJSON, /* queries only */
+    PD_EXECUTE_PARTIAL /* queries only */
+};
+
+/* This host's own part. Both are called at most once, from any thread. */
+struct pd_execute_local {
+    void *context;
+    uint32_t host;                   /* its ID, for lists of results; 0: unknown */
+    struct pd_programs *programs;    /* for merge(); NULL: programs are not supported here */
+    struct pd_program_limits limits; /* of merge(); its deadline is the execution's */
+    /* pd_query_merge_local on its store. NULL: it has none (the controller). */
+    int (*query)(void *context, const struct pd_document *document, struct pd_query_merge *merge,
+                 uint64_t deadline_ns, struct pd_error *error);
+    /* run(args). NULL: it has no records. */
+    int (*program)(void *context, const struct pd_document *document, uint64_t deadline_ns,
+                   json_t **ret_result, struct pd_error *error);
+};
+
+struct pd_execution {
+    struct pd_fanout *fanout;
+    const struct pd_document *document;
+    const struct pd_tree *trees; /* may be none */
+    size_t trees_len;
+    const struct pd_execute_local *local;
+    enum pd_execute_form form;
+    uint64_t deadline_ns; /* monotonic; pd_execute_deadline */
+    uint64_t
+        begun_ns; /* pd_clock_thread_ns of the calling thread when its work on this question began */
+    unsigned at_once;    /* most hosts asked at a time; 0: 256 */
+    const json_t *extra; /* further members of the JSON answer, an object; NULL: none */
+};
+
+/* What became of it. */
+struct pd_execute_summary {
+    uint64_t asked, answered; /* hosts; those missing are asked - answered */
+    uint64_t bytes;           /* received over all links */
+    uint64_t critical_us;     /* longest chain of processor time */
+    uint64_t adopted;         /* hosts that were asked instead of the one above them */
+    bool complete;
+};
+
+/* Writes the answer: JSON with `extra`, "hosts", "cost" and "complete" besides what the query answers or "result"; NDJSON, the same in its last line; or a partial
+ * result. Programs: "result" is what merge() made of all results; without a merge() a list of {"host","result"} by ascending host.
+ * -PD_E_DEADLINE, -PD_E_TOO_LARGE, -PD_E_VALUE, -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the sink returned, or what all hosts
+ * refuse the question with. Nothing was written then, except where the sink failed. */
+int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
+               struct pd_execute_summary *ret_summary, struct pd_error *error);
+
+/* A document's "deadline_ms" (NULL: not given), from now. -PD_E_VALUE. */
+int pd_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,
+                        struct pd_error *error);
+
+#endif
