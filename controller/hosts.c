@@ -130,8 +130,7 @@ static json_t *host_json(const struct pd_inventory *inventory, const struct pd_i
     return json_pack("{s:I, s:o, s:s, s:I, s:s, s:o, s:o, s:o}", "id", (json_int_t)host->id, "name",
                      pd_text_json(host->name), "url", host->url, "rack", (json_int_t)rack->id,
                      "state", state_ids[state->state], "last_seen_us", time_json(state->seen_us),
-                     "last_error", pd_text_json(state->error), "last_error_us",
-                     time_json(state->error_us));
+                     "error", pd_text_json(state->error), "error_us", time_json(state->error_us));
 }
 
 json_t *pd_hosts_json(struct pd_hosts *hosts)

@@ -26,7 +26,7 @@ int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory);
 /* How a question to a host ended: `reason` NULL or "" for an answer. IDs that the inventory does not know (any more) are passed over. */
 void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason);
 
-/* {"hosts":[{"id","name","url","rack","state","last_seen_us","last_error","last_error_us"}]}; NULL without memory. Times are wall time, null: never. */
+/* {"hosts":[{"id","name","url","rack","state","last_seen_us","error","error_us"}]}; NULL without memory. Times are wall time, null: never. */
 json_t *pd_hosts_json(struct pd_hosts *hosts);
 
 struct pd_hosts_numbers {
