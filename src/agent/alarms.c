@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "http/text.h"
 
 /* What a reason has used of its budget. */
 struct budget {
@@ -83,13 +82,6 @@ static void tell(struct pd_alarms *alarms, struct pd_alarm *alarm)
 }
 
 /* ---- reasons ---- */
-
-static bool is_reason(const char *text)
-{
-    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-
-    return len && len < PD_ALARM_REASON_BYTES && !text[len] && *text >= 'A' && *text <= 'Z';
-}
 
 /* The place of a reason in the counts. The last place is that of all for which there is none. */
 static unsigned slot_of(struct pd_alarms *alarms, const char *reason)
@@ -252,7 +244,7 @@ static void raise_locked(struct pd_alarms *alarms, const struct pd_alarm_raise *
 
 int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise)
 {
-    if (!raise->reason || !is_reason(raise->reason))
+    if (!raise->reason || !pd_alarm_reason_holds(raise->reason))
         return -PD_E_VALUE;
     pthread_mutex_lock(&alarms->lock);
     raise_locked(alarms, raise);
@@ -301,36 +293,17 @@ void pd_alarms_counts(struct pd_alarms *alarms, struct pd_alarm_counts *ret_coun
 
 /* ---- the document ---- */
 
-static json_t *flow_json(const struct pd_flow_id *flow)
-{
-    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
-
-    if (!flow->ip_version)
-        return json_null();
-    return json_pack("{s:s, s:s, s:i, s:i, s:i}", "src_ip",
-                     pd_addr_format(&flow->src, flow->ip_version, src), "dst_ip",
-                     pd_addr_format(&flow->dst, flow->ip_version, dst), "src_port", flow->src_port,
-                     "dst_port", flow->dst_port, "protocol", flow->protocol);
-}
-
-static json_t *switches_json(const struct pd_path *path)
-{
-    json_t *switches = json_array();
-
-    for (unsigned i = 0; i < path->len; i++)
-        json_array_append_new(switches, json_integer(path->switches[i]));
-    return switches;
-}
-
 /* A path of no switches is no path. */
-static json_t *paths_json(const struct pd_alarm *alarm)
+void pd_alarm_message_make(const struct pd_alarm *alarm, struct pd_alarm_message *ret_message)
 {
-    json_t *paths = json_array();
-
+    ret_message->time_us = alarm->first_us;
+    memcpy(ret_message->reason, alarm->reason, sizeof alarm->reason);
+    ret_message->flow = alarm->flow;
+    snprintf(ret_message->detail, sizeof ret_message->detail, "%s", alarm->detail);
+    ret_message->paths_len = 0;
     for (unsigned i = 0; i < alarm->paths_len; i++)
         if (alarm->paths[i].len)
-            json_array_append_new(paths, switches_json(&alarm->paths[i]));
-    return paths;
+            ret_message->paths[ret_message->paths_len++] = alarm->paths[i];
 }
 
 static json_t *tags_json(const struct pd_path *path)
@@ -347,13 +320,17 @@ static json_t *alarm_json(const struct pd_alarm *alarm)
     static const struct pd_path none;
     const struct pd_path *first = alarm->paths_len ? &alarm->paths[0] : &none;
 
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:i, s:o, s:i, s:o}", "id",
-                     (json_int_t)alarm->id, "time_us", (json_int_t)alarm->first_us, "last_us",
-                     (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count, "suppressed",
-                     (json_int_t)alarm->suppressed, "reason", alarm->reason, "flow_id",
-                     flow_json(&alarm->flow), "paths", paths_json(alarm), "paths_left",
-                     (int)alarm->paths_left, "tags", tags_json(first), "dscp", first->dscp,
-                     "detail", pd_text_json(alarm->detail));
+    struct pd_alarm_message message;
+    json_t *object;
+
+    pd_alarm_message_make(alarm, &message);
+    object = pd_alarm_message_json(&message);
+    json_object_update_new(
+        object, json_pack("{s:I, s:I, s:I, s:I, s:i, s:o, s:i}", "id", (json_int_t)alarm->id,
+                          "last_us", (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count,
+                          "suppressed", (json_int_t)alarm->suppressed, "paths_left",
+                          (int)alarm->paths_left, "tags", tags_json(first), "dscp", first->dscp));
+    return object;
 }
 
 json_t *pd_alarms_json(struct pd_alarms *alarms)

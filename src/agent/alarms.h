@@ -8,6 +8,7 @@
 
 #include "base/flow_id.h"
 #include "base/path.h"
+#include "fleet/alarm_message.h"
 
 /* A bounded list of the newest alarms. A reason is a text, for installed queries and programs have reasons of their own; those that
  * the agent itself raises are named below.
@@ -44,9 +45,7 @@ enum pd_alarm_known {
         PD_ALARM_KNOWN_COUNT
 };
 
-#define PD_ALARM_REASON_BYTES 33 /* [A-Z][A-Z0-9_]{0,31} and NUL */
 #define PD_ALARM_DETAIL_BYTES 256
-#define PD_ALARM_PATHS_MAX    16
 #define PD_ALARM_REASONS_MAX \
     64 /* different ones; what comes later shares the last place, "OTHER" */
 #define PD_ALARM_OTHER     "OTHER"
@@ -115,6 +114,9 @@ void pd_alarms_listen(struct pd_alarms *alarms,
 /* When a storm is over and no alarm of its reason follows, somebody still has to say how many were suppressed: to be called every second or
  * so. Returns how many alarms came of it. */
 unsigned pd_alarms_settle(struct pd_alarms *alarms);
+
+/* As the controller gets it, and people: without the raw tags of what has no path. */
+void pd_alarm_message_make(const struct pd_alarm *alarm, struct pd_alarm_message *ret_message);
 
 void pd_alarms_counts(struct pd_alarms *alarms, struct pd_alarm_counts *ret_counts);
 

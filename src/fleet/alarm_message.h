@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An alarm on its way from a host to the controller and on to people: what it holds, and its form in JSON. */
+#ifndef PD_FLEET_ALARM_MESSAGE_H
+#define PD_FLEET_ALARM_MESSAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/flow_id.h"
+#include "base/path.h"
+
+/* {"time_us","reason","flow_id":{…}|null,"paths":[[…]],"detail"}: docs/formats/alarms.md. The agent writes it, the controller reads and
+ * keeps it and adds "id" and "host". What is read is hostile: every member is checked, and one that is not known is refused.
+ *
+ * Thread safety: pure functions. */
+
+#define PD_ALARM_REASON_BYTES      33 /* [A-Z][A-Z0-9_]{0,31} and NUL */
+#define PD_ALARM_PATHS_MAX         16
+#define PD_ALARM_MESSAGE_DETAIL    512
+#define PD_ALARM_MESSAGE_MAX_US    ((UINT64_C(1) << 53) - 1)
+#define PD_ALARM_MESSAGE_MAX_BYTES 10240 /* of its JSON, compact: no message is longer */
+
+struct pd_alarm_message {
+    uint64_t time_us;
+    char reason[PD_ALARM_REASON_BYTES];
+    struct pd_flow_id flow;               /* ip_version 0: none */
+    char detail[PD_ALARM_MESSAGE_DETAIL]; /* UTF-8 */
+    unsigned paths_len;
+    struct pd_path
+        paths[PD_ALARM_PATHS_MAX]; /* paths_len of them, with switches; the rest is not set */
+};
+
+bool pd_alarm_reason_holds(const char *text);
+
+/* The five members; NULL without memory. */
+json_t *pd_alarm_message_json(const struct pd_alarm_message *message);
+
+/* `number` names one more member, an integer from 1, or is NULL. 0, or -PD_E_VALUE with words; then the message is undefined. */
+int pd_alarm_message_read(const json_t *object, const char *number,
+                          struct pd_alarm_message *ret_message, uint64_t *ret_number,
+                          struct pd_error *error);
+
+#endif
