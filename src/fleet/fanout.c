@@ -17,6 +17,8 @@
 #define PROBLEM_MAX_BYTES 4096u
 #define WAIT_MS           1000
 #define MULTIS_KEPT       8u
+#define CONNECTIONS_KEPT  256L /* of a multi handle */
+#define CONNECT_MIN_MS    1000L
 
 static const char unix_scheme[] = "unix:";
 
@@ -30,13 +32,14 @@ struct pd_fanout {
 /* All of one question. */
 struct asking {
     const struct pd_fanout_request *request;
-    const struct pd_fanout_peer *peers;
+    const struct pd_fanout_source *source;
     const struct pd_fanout_sink *sink;
     struct curl_slist *headers;
 };
 
 struct transfer {
     struct asking *asking;
+    struct pd_fanout_peer peer;
     size_t i;
     CURL *curl;
     uint64_t taken_bytes;
@@ -75,7 +78,9 @@ static CURLM *multi_take(struct pd_fanout *fanout)
     pthread_mutex_lock(&fanout->lock);
     CURLM *multi = fanout->idle_len ? fanout->idle[--fanout->idle_len] : NULL;
     pthread_mutex_unlock(&fanout->lock);
-    return multi ? multi : curl_multi_init();
+    if (!multi && (multi = curl_multi_init()))
+        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
+    return multi;
 }
 
 static void multi_give(struct pd_fanout *fanout, CURLM *multi)
@@ -127,7 +132,7 @@ static bool set_method(CURL *curl, const char *method, const struct pd_fanout_pe
 static int set_up(struct transfer *transfer)
 {
     const struct asking *asking = transfer->asking;
-    const struct pd_fanout_peer *peer = &asking->peers[transfer->i];
+    const struct pd_fanout_peer *peer = &transfer->peer;
     const char *base = peer->url, *route = peer->route ? peer->route : asking->request->route;
     CURL *curl = transfer->curl;
     char url[1024];
@@ -154,14 +159,34 @@ static int set_up(struct transfer *transfer)
     return failed ? -ENOMEM : 0;
 }
 
-/* At the deadline at the latest, from now. */
+/* At the deadline at the latest, from now; where nobody takes the connection there is to be time left for another way. */
 static int limit_time(struct transfer *transfer)
 {
     uint64_t deadline_ns = transfer->asking->request->deadline_ns, now_ns = pd_clock_monotonic_ns();
+    if (transfer->peer.deadline_ns && transfer->peer.deadline_ns < deadline_ns)
+        deadline_ns = transfer->peer.deadline_ns;
     if (now_ns >= deadline_ns)
         return -PD_E_DEADLINE;
     long left_ms = (long)((deadline_ns - now_ns) / PD_NS_PER_MS) + 1;
-    return curl_easy_setopt(transfer->curl, CURLOPT_TIMEOUT_MS, left_ms) ? -ENOMEM : 0;
+    long connect_ms = left_ms / 3 > CONNECT_MIN_MS ? left_ms / 3 : CONNECT_MIN_MS;
+    bool failed = curl_easy_setopt(transfer->curl, CURLOPT_TIMEOUT_MS, left_ms);
+    failed |= curl_easy_setopt(transfer->curl, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
+    return failed ? -ENOMEM : 0;
+}
+
+static int code_of(long status)
+{
+    switch (status) {
+    case 401: return -PD_E_UNAUTHORIZED;
+    case 403: return -PD_E_FORBIDDEN;
+    case 404: return -PD_E_NOT_FOUND;
+    case 413: return -PD_E_TOO_LARGE;
+    case 422: return -PD_E_PROGRAM;
+    case 501: return -PD_E_UNSUPPORTED;
+    case 503: return -PD_E_BUSY;
+    case 504: return -PD_E_DEADLINE;
+    default: return status >= 400 && status < 500 ? -PD_E_VALUE : -PD_E_UNREACHABLE;
+    }
 }
 
 /* A problem document's words, or the status alone. */
@@ -169,11 +194,7 @@ static void fail_status(const struct transfer *transfer, long status, struct pd_
 {
     json_t *problem = json_loadb(transfer->problem, transfer->problem_len, 0, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail"));
-    int code = status == 404   ? -PD_E_NOT_FOUND
-               : status == 413 ? -PD_E_TOO_LARGE
-               : status == 503 ? -PD_E_BUSY
-               : status == 504 ? -PD_E_DEADLINE
-                               : -PD_E_VALUE;
+    int code = code_of(status);
     if (detail)
         pd_fail(error, code, "%.300s (status %ld)", detail, status);
     else
@@ -197,36 +218,46 @@ static void judge(const struct transfer *transfer, CURLcode result, struct pd_er
                 *transfer->words ? transfer->words : curl_easy_strerror(result));
 }
 
-static void end(const struct transfer *transfer, const struct pd_error *error)
-{
-    const struct pd_fanout_sink *sink = transfer->asking->sink;
-    sink->end(sink->context, transfer->i, error);
-}
-
 /* ---- all of them ---- */
 
-/* An error ends the transfer before it has begun. */
-static bool begin(CURLM *multi, struct transfer *transfer)
+static void transfer_free(struct transfer *transfer)
 {
-    struct pd_error error = {0};
+    curl_easy_cleanup(transfer->curl);
+    free(transfer);
+}
+
+static int start(CURLM *multi, struct transfer *transfer)
+{
     transfer->curl = curl_easy_init();
     int code = transfer->curl ? set_up(transfer) : -ENOMEM;
     code = code ? code : limit_time(transfer);
-    if (!code && curl_multi_add_handle(multi, transfer->curl))
-        code = -ENOMEM;
-    if (!code)
-        return true;
+    return !code && curl_multi_add_handle(multi, transfer->curl) ? -ENOMEM : code;
+}
+
+/* An error ends the transfer before it has begun. */
+static bool begin(CURLM *multi, struct asking *asking, size_t i, const struct pd_fanout_peer *peer)
+{
+    struct transfer *transfer = calloc(1, sizeof *transfer);
+    struct pd_error error = {0};
+    int code = -ENOMEM;
+    if (transfer) {
+        transfer->asking = asking;
+        transfer->peer = *peer;
+        transfer->i = i;
+        code = start(multi, transfer);
+        if (!code)
+            return true;
+        transfer_free(transfer);
+    }
     pd_fail(&error, code, "%s", pd_error_text(code));
-    end(transfer, &error);
-    curl_easy_cleanup(transfer->curl);
-    transfer->curl = NULL;
+    asking->sink->end(asking->sink->context, i, &error);
     return false;
 }
 
-static unsigned finish_some(CURLM *multi)
+static size_t finish_some(CURLM *multi)
 {
     CURLMsg *message;
-    unsigned finished = 0;
+    size_t finished = 0;
     int left;
     while ((message = curl_multi_info_read(multi, &left))) {
         struct transfer *transfer = NULL;
@@ -235,25 +266,34 @@ static unsigned finish_some(CURLM *multi)
             continue;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         judge(transfer, message->data.result, &error);
-        end(transfer, &error);
         curl_multi_remove_handle(multi, transfer->curl);
-        curl_easy_cleanup(transfer->curl);
-        transfer->curl = NULL;
+        transfer->asking->sink->end(transfer->asking->sink->context, transfer->i, &error);
+        transfer_free(transfer);
         finished++;
     }
     return finished;
 }
 
-static void run(CURLM *multi, struct transfer *transfers, size_t len, size_t at_once)
+static void run(CURLM *multi, struct asking *asking)
 {
-    size_t next = 0, open = 0;
-    while (next < len || open) {
+    const struct pd_fanout_source *source = asking->source;
+    size_t at_once = asking->request->at_once ? asking->request->at_once : SIZE_MAX;
+    size_t i = 0, open = 0;
+    bool more = true;
+    while (more || open) {
+        struct pd_fanout_peer peer = {0};
         int running;
-        while (next < len && open < at_once)
-            open += begin(multi, &transfers[next++]);
+        more = open < at_once && source->next(source->context, &peer);
+        if (more) {
+            open += begin(multi, asking, i++, &peer);
+            continue;
+        }
         curl_multi_perform(multi, &running);
-        open -= finish_some(multi);
-        if (open)
+        size_t finished = finish_some(multi);
+        open -= finished;
+        if (finished)
+            more = true; /* there is room, or something new to ask */
+        else if (open)
             curl_multi_poll(multi, NULL, 0, WAIT_MS, NULL);
     }
 }
@@ -285,23 +325,38 @@ static int add_headers(struct asking *asking)
                                            : add_header(&asking->headers, "Authorization", bearer);
 }
 
+int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                  const struct pd_fanout_source *source, const struct pd_fanout_sink *sink)
+{
+    struct asking asking = {.request = request, .source = source, .sink = sink};
+    CURLM *multi = multi_take(fanout);
+    int err = multi ? add_headers(&asking) : -ENOMEM;
+    if (!err)
+        run(multi, &asking);
+    if (multi)
+        multi_give(fanout, multi);
+    curl_slist_free_all(asking.headers);
+    return err;
+}
+
+struct list {
+    const struct pd_fanout_peer *next, *end;
+};
+
+static bool next_of_list(void *context, struct pd_fanout_peer *ret_peer)
+{
+    struct list *list = context;
+    if (list->next == list->end)
+        return false;
+    *ret_peer = *list->next++;
+    return true;
+}
+
 int pd_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
                   const struct pd_fanout_peer *peers, size_t peers_len,
                   const struct pd_fanout_sink *sink)
 {
-    struct asking asking = {.request = request, .peers = peers, .sink = sink};
-    struct transfer *transfers = calloc(peers_len + 1, sizeof *transfers);
-    CURLM *multi = transfers ? multi_take(fanout) : NULL;
-    int err = multi ? add_headers(&asking) : -ENOMEM;
-    for (size_t i = 0; !err && i < peers_len; i++) {
-        transfers[i].asking = &asking;
-        transfers[i].i = i;
-    }
-    if (!err)
-        run(multi, transfers, peers_len, request->at_once ? request->at_once : peers_len);
-    if (multi)
-        multi_give(fanout, multi);
-    curl_slist_free_all(asking.headers);
-    free(transfers);
-    return err;
+    struct list list = {peers, peers + peers_len};
+    struct pd_fanout_source source = {&list, next_of_list};
+    return pd_fanout_run(fanout, request, &source, sink);
 }

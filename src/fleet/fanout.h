@@ -3,6 +3,7 @@
 #ifndef PD_FLEET_FANOUT_H
 #define PD_FLEET_FANOUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,15 @@ struct pd_fanout_peer {
     const char *url;  /* "http://HOST:PORT", "https://…" or "unix:/SOCKET" */
     const char *body; /* of a POST */
     size_t body_bytes;
-    const char *route; /* where it is not that of all; else NULL */
+    const char *route;    /* where it is not that of all; else NULL */
+    uint64_t deadline_ns; /* monotonic, where it is earlier than that of all; else 0 */
+};
+
+/* Peers one after the other, numbered as they come: asked for the next one whenever there is room for it, and again after each end, which may bring new ones. Its body
+ * and route must last until its end. */
+struct pd_fanout_source {
+    void *context;
+    bool (*next)(void *context, struct pd_fanout_peer *ret_peer); /* false: none for now */
 };
 
 struct pd_fanout_request {
@@ -29,7 +38,7 @@ struct pd_fanout_request {
     const char *bearer;   /* token, or NULL */
     uint64_t deadline_ns; /* monotonic */
     uint64_t max_bytes;   /* of an answer */
-    unsigned at_once;     /* most connections open at a time; 0: all */
+    unsigned at_once;     /* most connections open at a time; 0: no limit */
 };
 
 struct pd_fanout_sink {
@@ -47,7 +56,11 @@ struct pd_fanout;
 struct pd_fanout *pd_fanout_new(void); /* NULL without memory */
 void pd_fanout_free(struct pd_fanout *fanout);
 
-/* Asks all and returns when each has ended. 0, or -ENOMEM when nothing was asked. */
+/* Asks all that the source has and returns when each has ended. 0, or -ENOMEM when nothing was asked. */
+int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                  const struct pd_fanout_source *source, const struct pd_fanout_sink *sink);
+
+/* The same for a list. */
 int pd_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
                   const struct pd_fanout_peer *peers, size_t peers_len,
                   const struct pd_fanout_sink *sink);

@@ -138,7 +138,7 @@ static void everyone_answers(void **state)
         struct got got[PEERS] = {{.len = 0}};
         for (int i = 0; i < PEERS; i++) {
             snprintf(bodies[i], sizeof bodies[i], "body %d", i);
-            peers[i] = (struct pd_fanout_peer){url(), bodies[i], strlen(bodies[i]), NULL};
+            peers[i] = (struct pd_fanout_peer){url(), bodies[i], strlen(bodies[i]), NULL, 0};
         }
         ask(peers, PEERS, got, at_once);
         for (int i = 0; i < PEERS; i++) {
@@ -187,12 +187,12 @@ static void each_failure_is_its_own(void **state)
     memcpy(long_url, "http://", 7);
     long_url[sizeof long_url - 1] = '\0';
     const struct pd_fanout_peer peers[] = {
-        {url(), "good", 4, NULL},     {url(), "slow", 4, NULL},
-        {url(), "refuse", 6, NULL},   {url(), "huge", 4, NULL},
-        {dead_url, "dead", 4, NULL},  {rude_url, "rude", 4, NULL},
-        {silent_url, "x", 1, NULL},   {"file:///etc/passwd", "x", 1, NULL},
-        {long_url, "x", 1, NULL},     {url(), "stopped", 7, NULL},
-        {url(), "good too", 8, NULL},
+        {url(), "good", 4, NULL, 0},     {url(), "slow", 4, NULL, 0},
+        {url(), "refuse", 6, NULL, 0},   {url(), "huge", 4, NULL, 0},
+        {dead_url, "dead", 4, NULL, 0},  {rude_url, "rude", 4, NULL, 0},
+        {silent_url, "x", 1, NULL, 0},   {"file:///etc/passwd", "x", 1, NULL, 0},
+        {long_url, "x", 1, NULL, 0},     {url(), "stopped", 7, NULL, 0},
+        {url(), "good too", 8, NULL, 0},
     };
     static const int wanted[] = {0,
                                  -PD_E_DEADLINE,
