@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec query tib simulate help --help --version'
+        _pathdump_words 'topology codec query install uninstall installed alarms hosts switches tib simulate help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -108,11 +108,21 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --live --timeout --json --help'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --live --program --arg --args --json --ndjson --help'
         [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct'
         case $prev in
         --tib) rest=DIR ;;
         --agent) rest=- ;;
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        --hosts) rest=- ;;
+        --mode) rest='auto direct tree' ;;
+        --fanout) rest=- ;;
+        --deadline-ms) rest=- ;;
         --link) rest=- ;;
         --src-ip) rest=- ;;
         --dst-ip) rest=- ;;
@@ -127,7 +137,99 @@ _pathdump()
         --by) rest='bytes pkts' ;;
         --bin-bytes) rest=- ;;
         --of) rest='flows sources' ;;
+        --program) rest=FILE ;;
+        --arg) rest=- ;;
+        --args) rest=- ;;
+        esac
+        ;;
+    'install')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --live --program --arg --args --json --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct'
+        case $prev in
+        --controller) rest=- ;;
         --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        --hosts) rest=- ;;
+        --period) rest=- ;;
+        --on) rest='new_flow evicted alarm' ;;
+        --link) rest=- ;;
+        --src-ip) rest=- ;;
+        --dst-ip) rest=- ;;
+        --src-port) rest=- ;;
+        --dst-port) rest=- ;;
+        --protocol) rest=- ;;
+        --path) rest=- ;;
+        --from) rest=- ;;
+        --to) rest=- ;;
+        --since) rest=- ;;
+        --k) rest=- ;;
+        --by) rest='bytes pkts' ;;
+        --bin-bytes) rest=- ;;
+        --of) rest='flows sources' ;;
+        --program) rest=FILE ;;
+        --arg) rest=- ;;
+        --args) rest=- ;;
+        esac
+        ;;
+    'uninstall')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        [[ $cur == -* ]] || rest=-
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
+    'installed')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
+    'alarms')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --since --reason --follow --json --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        --since) rest=- ;;
+        --reason) rest=- ;;
+        esac
+        ;;
+    'hosts')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
+    'switches')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
         esac
         ;;
     'tib stat')
@@ -170,7 +272,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec query tib simulate help'
+        [[ $cur == -* ]] || rest='topology codec query install uninstall installed alarms hosts switches tib simulate help'
         ;;
     esac
     case $rest in

@@ -11,27 +11,26 @@ struct pd_cli_access {
     struct pd_credentials_files files; /* `tokens` is of no use here */
 };
 
-#define PD_CLI_ACCESS_OPTIONS(type, member)                                                  \
-    {.name = "tls-ca",                                                                       \
-     .type = PD_OPTION_STRING,                                                               \
-     .offset = offsetof(type, member.files.ca),                                              \
-     .value = "FILE",                                                                        \
-     .help = "CA (PEM) that the server's certificate must come from; else those the system " \
-             "trusts"},                                                                      \
-        {.name = "tls-cert",                                                                 \
-         .type = PD_OPTION_STRING,                                                           \
-         .offset = offsetof(type, member.files.cert),                                        \
-         .value = "FILE",                                                                    \
-         .help = "client certificate (PEM); needs --tls-key"},                               \
-        {.name = "tls-key",                                                                  \
-         .type = PD_OPTION_STRING,                                                           \
-         .offset = offsetof(type, member.files.key),                                         \
-         .value = "FILE",                                                                    \
-         .help = "its private key (PEM)"},                                                   \
-    {                                                                                        \
-        .name = "token-file", .type = PD_OPTION_STRING,                                      \
-        .offset = offsetof(type, member.files.token_out), .value = "FILE",                   \
-        .help = "file with the bearer token that is shown to the server"                     \
+#define PD_CLI_ACCESS_OPTIONS(target, member)                                \
+    {.name = "tls-ca",                                                       \
+     .type = PD_OPTION_STRING,                                               \
+     .offset = offsetof(target, member.files.ca),                            \
+     .value = "FILE",                                                        \
+     .help = "CA (PEM) of the server; else those the system trusts"},        \
+        {.name = "tls-cert",                                                 \
+         .type = PD_OPTION_STRING,                                           \
+         .offset = offsetof(target, member.files.cert),                      \
+         .value = "FILE",                                                    \
+         .help = "client certificate (PEM); needs --tls-key"},               \
+        {.name = "tls-key",                                                  \
+         .type = PD_OPTION_STRING,                                           \
+         .offset = offsetof(target, member.files.key),                       \
+         .value = "FILE",                                                    \
+         .help = "its private key (PEM)"},                                   \
+    {                                                                        \
+        .name = "token-file", .type = PD_OPTION_STRING,                      \
+        .offset = offsetof(target, member.files.token_out), .value = "FILE", \
+        .help = "file with the bearer token that is shown to the server"     \
     }
 
 #endif

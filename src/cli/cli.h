@@ -48,6 +48,8 @@ extern const struct pd_cli_command pd_cli_topology_fat_tree, pd_cli_topology_vl2
 extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_cli_codec_decode,
     pd_cli_codec_rules;
 extern const struct pd_cli_command pd_cli_query;
+extern const struct pd_cli_command pd_cli_install, pd_cli_uninstall, pd_cli_installed;
+extern const struct pd_cli_command pd_cli_alarms, pd_cli_hosts, pd_cli_switches;
 extern const struct pd_cli_command pd_cli_tib_stat, pd_cli_tib_check, pd_cli_tib_export,
     pd_cli_tib_import, pd_cli_tib_compact;
 extern const struct pd_cli_command pd_cli_simulate;

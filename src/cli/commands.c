@@ -19,6 +19,12 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_codec_decode,
     &pd_cli_codec_rules,
     &pd_cli_query,
+    &pd_cli_install,
+    &pd_cli_uninstall,
+    &pd_cli_installed,
+    &pd_cli_alarms,
+    &pd_cli_hosts,
+    &pd_cli_switches,
     &pd_cli_tib_stat,
     &pd_cli_tib_check,
     &pd_cli_tib_export,
@@ -107,7 +113,7 @@ static int check_words(const struct pd_cli_command *command, const struct pd_cli
     return 0;
 }
 
-#define OPTIONS_MAX 32 /* of one command; a test looks after it */
+#define OPTIONS_MAX 48 /* of one command; a test looks after it */
 
 /* argv[0] is the last word of the command's name. */
 static int parse(const struct pd_cli_command *command, int argc, char **argv, void *settings,

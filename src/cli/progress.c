@@ -10,6 +10,7 @@
 
 #define BAR_COLUMNS 30
 #define REDRAW_MS   100
+#define WAIT_MS     500 /* what takes less needs no word */
 
 static uint64_t now_ms(void)
 {
@@ -52,6 +53,19 @@ void pd_progress_step(void *context, uint64_t done, uint64_t all)
         fputs(pd_cli_number(done, text), stderr);
     }
     fputs("\033[K", stderr);
+}
+
+void pd_progress_wait(void *context)
+{
+    struct pd_progress *progress = context;
+    char text[PD_CLI_NUMBER_BYTES];
+    uint64_t now = progress->shown ? now_ms() : 0;
+    if (!progress->shown || now < progress->start_ms + WAIT_MS ||
+        now < progress->drawn_ms + REDRAW_MS)
+        return;
+    progress->drawn_ms = now;
+    fprintf(stderr, "\r%s: %s s\033[K", progress->what,
+            pd_cli_number((now - progress->start_ms) / 1000, text));
 }
 
 void pd_progress_end(struct pd_progress *progress)

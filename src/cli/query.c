@@ -1,66 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `pathdump query`: asks a TIB in a folder, or an agent over HTTP. */
+/* `pathdump query`: asks a TIB in a folder, an agent, or all servers through their controller. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/fleet.h"
 #include "cli/http.h"
+#include "cli/progress.h"
+#include "cli/question.h"
+#include "cli/server.h"
 #include "cli/text.h"
 #include "cli/view.h"
-#include "query/query.h"
 #include "tib/tib.h"
 
-#define TABLE_MAX_BYTES \
-    ((size_t)64 << 20) /* of JSON that is read as a whole to be shown as a table */
+#define TIMEOUT_MARGIN_S \
+    10 /* an answer is late by this much at most, once its deadline has passed */
 
 struct settings {
+    struct pd_cli_question question; /* first: its options need it */
     const char *tib;
     const char *agent;
-    uint64_t timeout_s;
+    struct pd_cli_server controller;
+    const char *hosts;
+    const char *mode;
+    uint64_t fanout;
+    uint64_t deadline_ms;
     bool json;
-    bool live;
-    bool begun; /* `query` was initialised */
-    struct pd_query query;
-    const char *values[PD_QUERY_PARAM_COUNT]; /* as given, for the agent */
+    bool ndjson;
 };
 
-/* ---- options: those of the query's table, and where to ask ---- */
-
-static void begin(struct settings *set)
+static int check_mode(void *target, const char *name, const char *value, struct pd_error *error)
 {
-    if (!set->begun)
-        pd_query_init(&set->query, PD_QUERY_GET_FLOWS);
-    set->begun = true;
-}
-
-/* Errors of pd_query_set begin with the name in REST; people gave the flag. */
-static void name_the_flag(struct pd_error *error)
-{
-    for (char *at = error->text; *at && *at != ':'; at++) {
-        if (*at == '_')
-            *at = '-';
-    }
-}
-
-static int set_param(struct settings *set, unsigned id, const char *value, struct pd_error *error)
-{
-    begin(set);
-    int code = pd_query_set(&set->query, pd_query_params[id].name, value, error);
-    if (code)
-        name_the_flag(error);
-    else
-        set->values[id] = value;
-    return code;
-}
-
-static int set_option(void *target, const char *name, const char *value, struct pd_error *error)
-{
-    unsigned id = 0;
-    while (strcmp(pd_query_params[id].flag, name) != 0)
-        id++;
-    return set_param(target, id, value, error);
+    (void)target;
+    if (strcmp(value, "auto") && strcmp(value, "direct") && strcmp(value, "tree"))
+        return pd_fail(error, -PD_E_VALUE, "%s: expected auto, direct or tree, not \"%.100s\"",
+                       name, value);
+    return 0;
 }
 
 static const struct pd_option options[] = {
@@ -74,125 +53,86 @@ static const struct pd_option options[] = {
      .offset = offsetof(struct settings, agent),
      .value = "URL",
      .help = "ask this agent: http://HOST:PORT or unix:/SOCKET"},
-#define X(id, rest, flag, placeholder, takers, needers, agent_only, text) \
-    {.name = flag,                                                        \
-     .type = agent_only ? PD_OPTION_FLAG : PD_OPTION_CALLBACK,            \
-     .offset = agent_only ? offsetof(struct settings, live) : 0,          \
-     .value = placeholder,                                                \
-     .help = text,                                                        \
-     .set = agent_only ? NULL : set_option},
-    PD_QUERY_PARAMS(X)
-#undef X
-        {.name = "timeout",
-         .type = PD_OPTION_SECONDS,
-         .offset = offsetof(struct settings, timeout_s),
-         .min = 1,
-         .max = 86400,
-         .value = "TIME",
-         .fallback = "60s",
-         .help = "longest silence of the agent"},
-    {.name = "json",
+    PD_CLI_SERVER_OPTIONS(struct settings, controller),
+    {.name = "hosts",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, hosts),
+     .value = "HOSTS",
+     .help = "which ones: all, rack:SWITCH or IDs as in 21,22",
+     .set = pd_cli_hosts_check},
+    {.name = "mode",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, mode),
+     .value = "auto|direct|tree",
+     .help = "how the controller asks them, auto when not given",
+     .set = check_mode},
+    {.name = "fanout",
+     .type = PD_OPTION_U64,
+     .offset = offsetof(struct settings, fanout),
+     .min = 1,
+     .max = 65536,
+     .value = "N",
+     .help = "children of each node of the tree"},
+    {.name = "deadline-ms",
+     .type = PD_OPTION_U64,
+     .offset = offsetof(struct settings, deadline_ms),
+     .min = 1,
+     .max = 86400000,
+     .value = "N",
+     .help = "who has not answered by then is missing"},
+    PD_CLI_QUESTION_OPTIONS,
+    PD_CLI_JSON_OPTION(struct settings, json),
+    {.name = "ndjson",
      .type = PD_OPTION_FLAG,
-     .offset = offsetof(struct settings, json),
-     .help = "print one JSON object, as REST does"},
+     .offset = offsetof(struct settings, ndjson),
+     .help = "print JSON, a line for each row and one for the rest"},
     {0},
 };
+
+static bool asks_controller(const struct settings *set)
+{
+    return !set->tib && !set->agent;
+}
+
+static int check_place(struct settings *set, struct pd_error *error)
+{
+    const char *fleet = set->hosts    ? "--hosts"
+                        : set->mode   ? "--mode"
+                        : set->fanout ? "--fanout"
+                                      : NULL;
+    const char *served = set->question.live      ? "--live"
+                         : set->question.program ? "--program"
+                         : set->ndjson           ? "--ndjson"
+                         : set->deadline_ms      ? "--deadline-ms"
+                                                 : NULL;
+    if (!!set->tib + !!set->agent + !!set->controller.url > 1)
+        return pd_fail(error, -PD_E_VALUE, "only one of --tib, --agent and --controller");
+    if (fleet && !asks_controller(set))
+        return pd_fail(error, -PD_E_VALUE, "%s: only a controller asks several: needs --controller",
+                       fleet);
+    if (served && set->tib)
+        return pd_fail(error, -PD_E_VALUE,
+                       "%s: only a running agent can do that: needs --agent or --controller",
+                       served);
+    if (set->tib)
+        return 0;
+    if (set->agent)
+        return pd_cli_url_check("--agent", set->agent, error);
+    if (!set->controller.url && !getenv("PATHDUMP_CONTROLLER"))
+        return pd_fail(error, -PD_E_VALUE,
+                       "either --tib DIR, --agent URL or --controller URL has to be given");
+    return pd_cli_server_check(&set->controller, error);
+}
 
 static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     struct settings *set = settings;
-    begin(set);
-    if (pd_query_name_parse(words->words[0], &set->query.name))
-        return pd_fail(error, -PD_E_VALUE, "there is no query \"%.100s\"; there are %s",
-                       words->words[0], pd_cli_query.words);
-    if (!set->tib == !set->agent)
-        return pd_fail(error, -PD_E_VALUE, "either --tib DIR or --agent URL has to be given");
-    if (set->live && !set->agent)
-        return pd_fail(error, -PD_E_VALUE,
-                       "--live: only an agent has a trajectory memory: needs --agent");
-    if (set->agent && pd_cli_base_check(set->agent))
-        return pd_fail(error, -PD_E_VALUE,
-                       "--agent: expects http://HOST:PORT or unix:/SOCKET, not \"%.100s\"",
-                       set->agent);
-    if (set->live && set_param(set, PD_QUERY_PARAM_LIVE, "true", error))
-        return -PD_E_VALUE;
-    struct pd_error inner;
-    int code = pd_query_finish(&set->query, &inner);
-    if (code)
-        name_the_flag(&inner);
-    return code ? pd_fail(error, code, "--%s", inner.text) : 0;
-}
-
-/* ---- where answers go ---- */
-
-/* With --json: straight to stdout, the last bytes kept to see how it ended. */
-struct stream {
-    char tail[64];
-    size_t tail_len;
-};
-
-static int stream_write(void *context, const char *bytes, size_t len)
-{
-    struct stream *stream = context;
-    size_t tail = len < sizeof stream->tail ? len : sizeof stream->tail;
-    size_t kept = sizeof stream->tail - tail;
-    if (stream->tail_len > kept) {
-        memmove(stream->tail, stream->tail + stream->tail_len - kept, kept);
-        stream->tail_len = kept;
-    }
-    memcpy(stream->tail + stream->tail_len, bytes + len - tail, tail);
-    stream->tail_len += tail;
-    return fwrite(bytes, 1, len, stdout) == len ? 0 : -EIO;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* "complete" is the last member: its value stands before the last brace, whatever blanks are between. */
-static int stream_complete(const struct stream *stream, bool *ret_complete)
-{
-    static const char *const ends[] = {"\"complete\":false}", "\"complete\":true}"};
-    char packed[sizeof stream->tail];
-    size_t len = 0;
-    for (size_t i = 0; i < stream->tail_len; i++) {
-        if (!is_blank(stream->tail[i]))
-            packed[len++] = stream->tail[i];
-    }
-    for (size_t i = 0; i < 2; i++) {
-        size_t end = strlen(ends[i]);
-        if (len >= end && !memcmp(packed + len - end, ends[i], end)) {
-            *ret_complete = i;
-            return 0;
-        }
-    }
-    return -PD_E_TRUNCATED;
-}
-
-/* Without: all of it in memory, to be made into a table. */
-struct memory {
-    char *bytes;
-    size_t len;
-    size_t max; /* allocated */
-};
-
-static int memory_write(void *context, const char *bytes, size_t len)
-{
-    struct memory *memory = context;
-    if (len > TABLE_MAX_BYTES - memory->len)
-        return -PD_E_TOO_LARGE;
-    if (len > memory->max - memory->len) {
-        size_t max = (memory->len + len) * 2;
-        char *grown = realloc(memory->bytes, max);
-        if (!grown)
-            return -ENOMEM;
-        memory->bytes = grown;
-        memory->max = max;
-    }
-    memcpy(memory->bytes + memory->len, bytes, len);
-    memory->len += len;
-    return 0;
+    int code = pd_cli_question_check(&set->question, words, error);
+    if (!code)
+        code = check_place(set, error);
+    if (!code && set->json && set->ndjson)
+        code = pd_fail(error, -PD_E_VALUE, "either --json or --ndjson");
+    return code;
 }
 
 /* ---- whom to ask ---- */
@@ -201,7 +141,7 @@ static int memory_write(void *context, const char *bytes, size_t len)
 static const char *place_of(const struct settings *set)
 {
     static char text[PD_TIB_SHOWN_BYTES];
-    return set->tib ? pd_tib_shown(set->tib, text) : set->agent;
+    return set->tib ? pd_tib_shown(set->tib, text) : set->agent ? set->agent : set->controller.url;
 }
 
 static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
@@ -217,44 +157,113 @@ static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
     if (code)
         pd_fail(error, code, "%.300s: %s", place_of(set), pd_error_text(code));
     else
-        code = pd_query_run(&set->query, snapshot, NULL, 0, sink, &complete, error);
+        code = pd_query_run(&set->question.query, snapshot, NULL, 0, sink, &complete, error);
     pd_tib_release(snapshot);
     pd_tib_close(tib);
     return code;
+}
+
+static struct pd_cli_request request_to(const struct settings *set, const char *base)
+{
+    uint64_t deadline_s = set->deadline_ms / 1000 + TIMEOUT_MARGIN_S;
+    bool longer = set->deadline_ms && deadline_s > set->controller.timeout_s;
+    return (struct pd_cli_request){.base = base,
+                                   .access = &set->controller.access,
+                                   .accept = set->ndjson ? "application/x-ndjson" : NULL,
+                                   .timeout_s = longer ? deadline_s : set->controller.timeout_s};
 }
 
 static int ask_agent(const struct settings *set, const struct pd_query_sink *sink,
                      struct pd_error *error)
 {
     const char *names[PD_QUERY_PARAM_COUNT + 1] = {NULL}, *values[PD_QUERY_PARAM_COUNT];
+    struct pd_cli_request request = request_to(set, set->agent);
     char route[64];
     size_t len = 0;
     for (size_t i = 0; i < PD_QUERY_PARAM_COUNT; i++) {
-        if (set->values[i]) {
+        if (set->question.values[i]) {
             names[len] = pd_query_params[i].name;
-            values[len++] = set->values[i];
+            values[len++] = set->question.values[i];
         }
     }
-    snprintf(route, sizeof route, "/v1/%s", pd_query_name_text(set->query.name));
-    return pd_cli_ask(&(struct pd_cli_request){.base = set->agent,
-                                               .route = route,
-                                               .names = names,
-                                               .values = values,
-                                               .timeout_s = set->timeout_s},
-                      sink, error);
+    snprintf(route, sizeof route, "/v1/%s", pd_query_name_text(set->question.query.name));
+    request.route = route;
+    request.names = names;
+    request.values = values;
+    return pd_cli_ask(&request, sink, error);
+}
+
+/* Shows on stderr that somebody is waited for, unless the answer comes up on the same terminal piece by piece. */
+static int post(const struct settings *set, struct pd_cli_request *request, const json_t *document,
+                const struct pd_query_sink *sink, struct pd_error *error)
+{
+    struct pd_progress progress;
+    char *body = json_dumps(document, JSON_COMPACT);
+    bool piecewise = (set->json || set->ndjson) && isatty(STDOUT_FILENO);
+    if (!body)
+        return pd_fail(error, -ENOMEM, "no memory");
+    pd_progress_begin(&progress, asks_controller(set) ? "waiting for the hosts" : "waiting");
+    if (!piecewise) {
+        request->waiting = pd_progress_wait;
+        request->waiting_context = &progress;
+    }
+    request->body = body;
+    int code = pd_cli_ask(request, sink, error);
+    pd_progress_end(&progress);
+    free(body);
+    return code;
+}
+
+static int add_number(json_t *document, const char *name, uint64_t number)
+{
+    return number ? json_object_set_new(document, name, json_integer((json_int_t)number)) : 0;
+}
+
+/* What the document says beside the question. */
+static int add_how(const struct settings *set, json_t *document, struct pd_error *error)
+{
+    json_t *hosts = NULL;
+    int code = 0;
+    bool bad = add_number(document, "deadline_ms", set->deadline_ms);
+    if (asks_controller(set)) {
+        code = pd_cli_hosts_json(set->hosts ? set->hosts : "all", &hosts, error);
+        if (code)
+            return code;
+        bad = bad || json_object_set_new(document, "hosts", hosts) ||
+              add_number(document, "fanout", set->fanout) ||
+              (set->mode && json_object_set_new(document, "mode", json_string(set->mode)));
+    }
+    return bad ? pd_fail(error, -ENOMEM, "no memory") : 0;
+}
+
+/* The controller any question, an agent a program. */
+static int ask_by_document(const struct settings *set, const struct pd_query_sink *sink,
+                           struct pd_error *error)
+{
+    struct pd_cli_request request = request_to(set, set->agent ? set->agent : set->controller.url);
+    json_t *document = NULL;
+    request.route = set->agent ? "/v1/query" : "/v1/execute";
+    int code = pd_cli_question_document(&set->question, &document, error);
+    if (!code)
+        code = add_how(set, document, error);
+    if (!code)
+        code = post(set, &request, document, sink, error);
+    json_decref(document);
+    return code;
 }
 
 static int ask(const struct settings *set, const struct pd_query_sink *sink, struct pd_error *error)
 {
     struct pd_error inner = {0};
-    int code = set->tib ? ask_tib(set, sink, &inner) : ask_agent(set, sink, &inner);
+    int code;
+    if (set->tib)
+        code = ask_tib(set, sink, &inner);
+    else if (set->agent && !set->question.program && !set->deadline_ms)
+        code = ask_agent(set, sink, &inner);
+    else
+        code = ask_by_document(set, sink, &inner);
     if (code && !*inner.text) /* the sink stopped it */
-        code = code == -PD_E_TOO_LARGE
-                   ? pd_fail(&inner, code,
-                             "the answer is larger than a table of %zu MiB: narrow it by link, "
-                             "flow or time range, or use --json",
-                             TABLE_MAX_BYTES >> 20)
-                   : pd_fail(&inner, code, "standard output: %s", pd_error_text(code));
+        pd_cli_sink_fail(code, &inner);
     if (code)
         *error = inner;
     return code;
@@ -262,86 +271,79 @@ static int ask(const struct settings *set, const struct pd_query_sink *sink, str
 
 /* ---- the command ---- */
 
-static int report(bool complete)
-{
-    if (complete)
-        return PD_CLI_OK;
-    fflush(stdout);
-    fputs("pathdump query: the answer is not complete: a part of the store could not be read\n",
-          stderr);
-    return PD_CLI_PARTIAL;
-}
-
 static int run_json(const struct settings *set, struct pd_error *error)
 {
-    struct stream stream = {.tail_len = 0};
-    const struct pd_query_sink sink = {&stream, stream_write};
-    bool complete = false;
+    struct pd_cli_stream stream;
+    pd_cli_stream_begin(&stream);
+    const struct pd_query_sink sink = pd_cli_stream_sink(&stream);
     int code = ask(set, &sink, error);
     if (code)
         return code;
-    if (stream_complete(&stream, &complete))
+    if (set->question.program && !stream.found) {
+        stream.found = true;
+        stream.outcome.complete = true;
+    }
+    if (pd_cli_stream_end(&stream) || !stream.found)
         return pd_fail(error, -PD_E_TRUNCATED, "%.300s: the answer has no \"complete\" at its end",
                        place_of(set));
-    if (stream.tail[stream.tail_len - 1] != '\n')
-        putchar('\n');
-    return report(complete);
+    return pd_cli_outcome_report("query", &stream.outcome);
 }
 
 static int run_table(const struct settings *set, struct pd_error *error)
 {
-    struct memory memory = {NULL, 0, 0};
-    const struct pd_query_sink sink = {&memory, memory_write};
+    struct pd_cli_memory memory = {NULL, 0, 0};
+    const struct pd_query_sink sink = pd_cli_memory_sink(&memory);
     struct pd_style style = pd_cli_style(stdout);
-    bool complete = false;
+    struct pd_cli_outcome outcome;
     int code = ask(set, &sink, error);
     if (!code) {
-        code = pd_cli_view(set->query.name, memory.bytes ? memory.bytes : "", memory.len, &style,
-                           stdout, &complete, error);
+        const char *bytes = memory.bytes ? memory.bytes : "";
+        code = set->question.program
+                   ? pd_cli_view_result(bytes, memory.len, stdout, &outcome, error)
+                   : pd_cli_view(set->question.query.name, bytes, memory.len, &style, stdout,
+                                 &outcome, error);
         if (code)
             pd_fail_within(error, place_of(set));
     }
     free(memory.bytes);
-    return code ? code : report(complete);
+    return code ? code : pd_cli_outcome_report("query", &outcome);
 }
 
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
     (void)words;
-    return set->json ? run_json(set, error) : run_table(set, error);
+    return set->json || set->ndjson ? run_json(set, error) : run_table(set, error);
 }
-
-#define X(id, name, text) "|" name
-static const char names[] = PD_QUERIES(X);
-#undef X
 
 const struct pd_cli_command pd_cli_query = {
     .name = "query",
-    .synopsis = "--tib DIR | --agent URL  QUERY  [options]",
+    .synopsis = "--tib DIR | --agent URL | --controller URL [--hosts HOSTS]  QUERY | --program "
+                "FILE  [options]",
     .help = "ask which paths flows took, and how much",
-    .details =
-#define X(id, name, text) "\t" name "\t" text "\n"
-        PD_QUERIES(X)
-#undef X
-            "All of them look at the records that match every option given; * is any value, and "
-            "what is not given is any, too. A flow is a flow ID on a path, but for topFlows and "
-            "distinct, which go by the flow ID alone. topLinks counts every link of those records' "
-            "paths, and trafficMatrix their first and last switches; both leave out trajectories "
-            "that fit no path.\n"
-            "Times are seconds since the epoch, or RFC 3339. A record belongs to a time range when "
-            "it "
-            "overlaps it, ends included. Tables show times in UTC.\n"
-            "The answer's \"token\", shown with --json, names what the store held: with --since "
-            "TOKEN "
-            "the same query counts only what was stored after that answer, no record twice or "
-            "never. "
-            "What --live adds is not stored yet, and comes again once it is.\n"
-            "Exits with 3 when a part of the records could not be read: the answer is then what "
-            "could.",
+    .details = PD_CLI_QUESTION_ITEMS
+    "All of them look at the records that match every option given; * is any value, and "
+    "what is not given is any, too. A flow is a flow ID on a path, but for topFlows and "
+    "distinct, which go by the flow ID alone. topLinks counts every link of those records' "
+    "paths, and trafficMatrix their first and last switches; both leave out trajectories "
+    "that fit no path.\n"
+    "Times are seconds since the epoch, or RFC 3339. A record belongs to a time range when "
+    "it "
+    "overlaps it, ends included. Tables show times in UTC.\n"
+    "The answer's \"token\", shown with --json, names what the store held: with --since "
+    "TOKEN "
+    "the same query counts only what was stored after that answer, no record twice or "
+    "never. "
+    "What --live adds is not stored yet, and comes again once it is.\n"
+    "With --controller all servers are asked, or those of --hosts, and their answers are merged. "
+    "It says how many hosts answered and which are missing.\n"
+    "A program is Lua with a function run(args), which each server runs, and perhaps merge(a, "
+    "b): see docs/programs.md.\n"
+    "Exits with 3 when a part of the records could not be read or a host did not answer: the "
+    "answer is then what could.",
     .options = options,
-    .words = names + 1,
-    .words_min = 1,
+    .words = PD_CLI_QUESTION_WORDS,
+    .words_min = 0,
     .words_max = 1,
     .settings_bytes = sizeof(struct settings),
     .check = check,

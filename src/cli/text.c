@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 struct pd_style pd_cli_style(FILE *stream)
 {
@@ -92,4 +93,18 @@ const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style
     for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++)
         at += snprintf(at, (size_t)(end - at), "%s%" PRIu32, i ? arrow : "", path->switches[i]);
     return text;
+}
+
+const char *pd_cli_word(const char *text, char *word, size_t size)
+{
+    size_t len = strnlen(text ? text : "?", size);
+    if (len == size) {
+        len--;
+        while (len && (text[len] & 0xc0) == 0x80) /* in the middle of a character */
+            len--;
+    }
+    memcpy(word, text ? text : "?", len);
+    word[len] = '\0';
+    pd_printable(word);
+    return word;
 }

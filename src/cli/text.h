@@ -30,6 +30,9 @@ const char *pd_cli_span(uint64_t span_us, char text[PD_CLI_NUMBER_BYTES]);  /* "
 const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style,
                         char text[PD_CLI_PATH_BYTES]);
 
+/* What others wrote, for a terminal: whole characters of it as fit, control characters replaced. NULL is "?". */
+const char *pd_cli_word(const char *text, char *word, size_t size);
+
 /* ---- tables ---- */
 
 struct pd_column {

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cells.h"
+#include "cli/fleet.h"
 #include "cli/json.h"
 #include "tib/group.h"
 
@@ -305,24 +307,61 @@ static int view_answer(const struct view *view, enum pd_query_name name, const j
     }
 }
 
+/* Nothing is printed of an answer that is refused. */
 int pd_cli_view(enum pd_query_name name, const char *json, size_t len, const struct pd_style *style,
-                FILE *out, bool *ret_complete, struct pd_error *error)
+                FILE *out, struct pd_cli_outcome *ret_outcome, struct pd_error *error)
 {
     const struct view view = {style, out, {"the answer's", error}};
-    json_error_t where;
-    json_t *answer = json_loadb(json, len, JSON_REJECT_DUPLICATES, &where);
-    int code;
-    if (!answer)
-        return pd_fail(error, -PD_E_SYNTAX, "the answer is not JSON: byte %d: %s", where.position,
-                       where.text);
-    if (!json_is_boolean(json_object_get(answer, "complete")))
-        code = pd_read_bad(&view.reader, "complete", "true or false");
-    else
+    const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
+    struct pd_cli_outcome outcome;
+    json_t *answer = NULL;
+    int code = pd_cli_memory_json(&memory, &answer, error);
+    if (!code)
+        code = pd_cli_outcome_read(&view.reader, answer, false, &outcome);
+    if (!code)
         code = view_answer(&view, name, answer);
     if (code == -ENOMEM)
         pd_fail(error, code, "no memory for the table");
+    if (!code) {
+        pd_cli_outcome_view(answer, &outcome, out);
+        *ret_outcome = outcome;
+    }
+    json_decref(answer);
+    return code;
+}
+
+/* Strings of a program may hold anything: in ASCII all of it but DEL is harmless. */
+static int print_result(const json_t *result, FILE *out)
+{
+    char *text = json_dumps(result, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    if (!text)
+        return -ENOMEM;
+    for (const char *at = text; *at; at++)
+        fputc(*at == 0x7f ? '?' : *at, out);
+    fputc('\n', out);
+    free(text);
+    return 0;
+}
+
+int pd_cli_view_result(const char *json, size_t len, FILE *out, struct pd_cli_outcome *ret_outcome,
+                       struct pd_error *error)
+{
+    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
+    struct pd_cli_outcome outcome;
+    json_t *answer = NULL;
+    int code = pd_cli_memory_json(&memory, &answer, error);
     if (!code)
-        *ret_complete = json_is_true(json_object_get(answer, "complete"));
+        code = pd_cli_outcome_read(&reader, answer, true, &outcome);
+    const json_t *result = json_object_get(answer, "result");
+    if (!code && !result)
+        code = pd_read_bad(&reader, "result", "there");
+    if (!code && print_result(result, out))
+        code = pd_fail(error, -ENOMEM, "no memory for the result");
+    if (!code) {
+        pd_cli_outcome_view(answer, &outcome, out);
+        *ret_outcome = outcome;
+    }
     json_decref(answer);
     return code;
 }

@@ -15,14 +15,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct pd_error error = {0};
     char *text = NULL;
     size_t bytes = 0;
-    bool complete;
+    struct pd_cli_outcome outcome;
     if (!len)
         return 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return 0;
     int code = pd_cli_view((enum pd_query_name)(data[0] % PD_QUERY_COUNT), (const char *)data + 1,
-                           len - 1, &style, out, &complete, &error);
+                           len - 1, &style, out, &outcome, &error);
     fclose(out);
     if (code && bytes)
         abort();

@@ -4,65 +4,17 @@
 import json
 import os
 import socket
-import socketserver
-import threading
 import time
 import urllib.parse
-from http.server import BaseHTTPRequestHandler
 
-from command import CommandTest, main, pathdump
+from command import main, pathdump
+from scripted import Handler, ScriptedTest, Unix
 
 FLOWS = {"flows": [{"flow_id": {"src_ip": "10.1.1.2", "dst_ip": "10.2.1.2", "src_port": 1, "dst_port": 2, "protocol": 6}, "path": [1, 9, 2],
                     "stime_us": 10, "etime_us": 20, "bytes": 100, "pkts": 2}], "complete": True}
 
 
-class Handler(BaseHTTPRequestHandler):
-    """answers as the server's `answer` says: (status, type, body), or a function that does it"""
-
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        answer = self.server.answer
-        if callable(answer):
-            answer(self)
-            return
-        status, kind, body = answer
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def address_string(self):
-        return "agent"
-
-    def log_message(self, *_):
-        pass
-
-
-class Tcp(socketserver.ThreadingTCPServer):
-    allow_reuse_address = daemon_threads = True
-
-
-class Unix(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
-
-
-class Agent(CommandTest):
-    def serve(self, answer, server=None):
-        server = server or Tcp(("127.0.0.1", 0), Handler)
-        server.answer, server.asked = answer, []
-        threading.Thread(target=server.serve_forever, args=(.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        self.server = server
-        return f"http://127.0.0.1:{server.server_address[1]}" if isinstance(server, Tcp) else None
-
-    def good(self, document, **how):
-        return 200, "application/json", json.dumps(document, **how).encode()
-
-    def problem(self, document):
-        return document["status"], "application/problem+json", json.dumps(document).encode()
-
+class Agent(ScriptedTest):
     def test_parameters_arrive(self):
         url = self.serve(self.good(FLOWS))
         got = self.json("query", "--agent", url + "/", "getFlows", "--link", "*-17", "--src-ip", "fd00::2", "--protocol", "tcp",

@@ -29,9 +29,10 @@ class Completion(CommandTest):
 
     def test_words(self):
         for words, wanted in {
-                ("",): ["topology", "codec", "query", "tib", "simulate", "help", "--help", "--version"], ("co",): ["codec"],
+                ("",): ["topology", "codec", "query", "install", "uninstall", "installed", "alarms", "hosts", "switches", "tib",
+                        "simulate", "help", "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "--help"], ("topology", "f"): ["fat-tree"],
-                ("query", "getP"): ["getPaths"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
+                ("query", "getP"): ["getPaths"], ("install", "--on", "n"): ["new_flow"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
                 ("codec", "rules", "--depth", "p"): ["pcp", "plain"], ("codec", "rules", "--depth", "=", "pl"): ["plain"],
                 ("codec", "rules", "--depth", "="): ["pcp", "plain"], ("query", "--src"): ["--src-ip", "--src-port"],
                 ("codec", "verify", ""): ["--topology", "--max-hops", "--json", "--help"], ("query", "--link", ""): [],
@@ -40,7 +41,7 @@ class Completion(CommandTest):
                 self.assertEqual(self.complete(*words), wanted)
 
     def test_every_flag_is_offered(self):
-        for command in ("topology fat-tree", "topology leaf-spine", "codec verify", "codec encode", "codec decode", "codec rules", "query",
+        for command in ("topology fat-tree", "topology leaf-spine", "codec verify", "codec encode", "codec decode", "codec rules", "query", "install", "alarms",
                         "tib check", "tib export"):
             text = self.ok("help", *command.split())
             flags = re.findall(r"^  (--[a-z-]+)", text, re.M)

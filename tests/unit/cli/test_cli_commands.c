@@ -106,7 +106,7 @@ static void check_options(const struct pd_cli_command *command)
         if (option->type != PD_OPTION_CALLBACK)
             assert_true(option->offset < command->settings_bytes);
     }
-    assert_in_range(len, 0, 32);
+    assert_in_range(len, 0, 48);
 }
 
 static void each_command_is_whole(void **state)

@@ -84,14 +84,14 @@ static const struct {
     {PD_QUERY_DISTINCT, "{\"count\":1234,\"complete\":true}", "count  1,234\n"},
 };
 
-static int view(enum pd_query_name name, const char *json, char **ret_text, bool *ret_complete,
-                struct pd_error *error)
+static int view(enum pd_query_name name, const char *json, char **ret_text,
+                struct pd_cli_outcome *ret_outcome, struct pd_error *error)
 {
     const struct pd_style style = {false, false};
     size_t bytes;
     FILE *out = open_memstream(ret_text, &bytes);
     assert_non_null(out);
-    int code = pd_cli_view(name, json, strlen(json), &style, out, ret_complete, error);
+    int code = pd_cli_view(name, json, strlen(json), &style, out, ret_outcome, error);
     fclose(out);
     return code;
 }
@@ -102,11 +102,11 @@ static void answers_become_tables(void **state)
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct pd_error error = {0};
         char *text = NULL;
-        bool complete = false;
-        if (view(good[i].name, good[i].json, &text, &complete, &error))
+        struct pd_cli_outcome outcome = {0};
+        if (view(good[i].name, good[i].json, &text, &outcome, &error))
             fail_msg("%s: %s", good[i].json, error.text);
         assert_string_equal(text, good[i].text);
-        assert_true(complete);
+        assert_true(outcome.complete);
         free(text);
     }
 }
@@ -161,8 +161,8 @@ static void nonsense_is_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct pd_error error = {0};
         char *text = NULL;
-        bool complete;
-        assert_int_equal(view(bad[i].name, bad[i].json, &text, &complete, &error), -PD_E_SYNTAX);
+        struct pd_cli_outcome outcome;
+        assert_int_equal(view(bad[i].name, bad[i].json, &text, &outcome, &error), -PD_E_SYNTAX);
         if (!strstr(error.text, bad[i].place))
             fail_msg("%s: \"%s\" does not name %s", bad[i].json, error.text, bad[i].place);
         assert_string_equal(text, "");
@@ -174,12 +174,12 @@ static void partial_answers_say_so(void **state)
 {
     struct pd_error error = {0};
     char *text = NULL;
-    bool complete = true;
+    struct pd_cli_outcome outcome = {.complete = true};
     (void)state;
     assert_int_equal(view(PD_QUERY_GET_COUNT, "{\"bytes\":1,\"pkts\":1,\"complete\":false}", &text,
-                          &complete, &error),
+                          &outcome, &error),
                      0);
-    assert_false(complete);
+    assert_false(outcome.complete);
     free(text);
 }
 

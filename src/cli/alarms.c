@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `pathdump alarms`: what servers complained about, and what they complain about from now on. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cells.h"
+#include "cli/cli.h"
+#include "cli/events.h"
+#include "cli/fleet.h"
+#include "cli/json.h"
+#include "cli/server.h"
+
+#define RETRY_S      1
+#define RETRY_MAX_S  10
+#define REASON_BYTES 40
+#define DETAIL_BYTES 200
+#define PATHS_BYTES  600 /* of the text: about as many as anybody reads */
+
+struct settings {
+    struct pd_cli_server server;
+    const char *since;
+    const char *reason;
+    bool follow;
+    bool json;
+};
+
+static int check_since(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    size_t len = strlen(value);
+    (void)target;
+    if (!len || len > 16 || strspn(value, "0123456789") != len)
+        return pd_fail(error, -PD_E_VALUE, "%s: expected the ID of an alarm, not \"%.100s\"", name,
+                       value);
+    return 0;
+}
+
+static int check_reason(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    size_t len = strlen(value);
+    (void)target;
+    if (!len || len > 32 || strspn(value, letters) != len || *value < 'A' || *value > 'Z')
+        return pd_fail(error, -PD_E_VALUE, "%s: expected a reason as in PC_FAIL, not \"%.100s\"",
+                       name, value);
+    return 0;
+}
+
+static const struct pd_option options[] = {
+    PD_CLI_SERVER_OPTIONS(struct settings, server),
+    {.name = "since",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, since),
+     .value = "ID",
+     .help = "only those behind this one",
+     .set = check_since},
+    {.name = "reason",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, reason),
+     .value = "REASON",
+     .help = "only those with this reason, as in PC_FAIL",
+     .set = check_reason},
+    {.name = "follow",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, follow),
+     .help = "go on: show each as it comes"},
+    PD_CLI_JSON_OPTION(struct settings, json),
+    {0},
+};
+
+static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    (void)words;
+    return pd_cli_server_check(&((struct settings *)settings)->server, error);
+}
+
+/* ---- one alarm ---- */
+
+struct alarm {
+    uint64_t id, host, time_us;
+    bool has_flow;
+    struct pd_flow_id flow;
+    char reason[REASON_BYTES], paths[PATHS_BYTES], detail[DETAIL_BYTES];
+};
+
+/* Paths after each other, as many as fit. */
+static int read_paths(const struct pd_reader *reader, const json_t *row,
+                      const struct pd_style *style, char *text)
+{
+    const json_t *paths = NULL;
+    char one[PD_CLI_PATH_BYTES];
+    size_t used = 0;
+    int code = pd_read_array(reader, row, "paths", &paths);
+    *text = '\0';
+    for (size_t i = 0; i < json_array_size(paths) && !code; i++) {
+        struct pd_path path = {0};
+        code = pd_read_switches(reader, json_array_get(paths, i), &path);
+        if (code)
+            return code;
+        size_t len = strlen(pd_cli_path(&path, style, one));
+        if (used + len + 8 > PATHS_BYTES) {
+            strcpy(text + used, " …");
+            break;
+        }
+        used += (size_t)sprintf(text + used, "%s%s", i ? " " : "", one);
+    }
+    return code;
+}
+
+static int read_alarm(const struct pd_reader *reader, const json_t *row,
+                      const struct pd_style *style, struct alarm *ret_alarm)
+{
+    struct alarm alarm = {0};
+    const json_t *flow = json_object_get(row, "flow_id");
+    const char *reason = json_string_value(json_object_get(row, "reason")),
+               *detail = json_string_value(json_object_get(row, "detail"));
+    int code = pd_read_number(reader, row, "id", PD_READ_MAX, &alarm.id);
+    if (!code)
+        code = pd_read_number(reader, row, "host", UINT32_MAX, &alarm.host);
+    if (!code)
+        code = pd_read_number(reader, row, "time_us", PD_READ_MAX, &alarm.time_us);
+    if (!code && !reason)
+        code = pd_read_bad(reader, "reason", "a text");
+    alarm.has_flow = flow && !json_is_null(flow);
+    if (!code && alarm.has_flow)
+        code = pd_read_flow(reader, row, &alarm.flow);
+    if (!code)
+        code = read_paths(reader, row, style, alarm.paths);
+    if (code)
+        return code;
+    pd_cli_word(reason, alarm.reason, sizeof alarm.reason);
+    pd_cli_word(detail ? detail : "", alarm.detail, sizeof alarm.detail);
+    *ret_alarm = alarm;
+    return 0;
+}
+
+/* ---- those that are there ---- */
+
+static const struct pd_column columns[] = {
+    {"ID", true},      {"TIME", false},   {"HOST", true},
+    {"REASON", false}, {"SOURCE", false}, {"DESTINATION", false},
+    {"PROTO", false},  {"PATHS", false},  {"DETAIL", false},
+};
+
+static void alarm_cells(struct pd_table *table, const struct alarm *alarm)
+{
+    char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
+    snprintf(text, sizeof text, "%" PRIu64, alarm->id);
+    pd_table_cell(table, text);
+    pd_table_cell(table, pd_cell_time_text(alarm->time_us, text));
+    snprintf(text, sizeof text, "%" PRIu64, alarm->host);
+    pd_table_cell(table, text);
+    pd_table_cell(table, alarm->reason);
+    if (alarm->has_flow) {
+        pd_cell_flow(table, &alarm->flow);
+    } else {
+        for (int i = 0; i < 3; i++)
+            pd_table_cell(table, "-");
+    }
+    pd_table_cell(table, *alarm->paths ? alarm->paths : "-");
+    pd_table_cell(table, *alarm->detail ? alarm->detail : "-");
+}
+
+static int print_table(const json_t *answer, struct pd_error *error)
+{
+    const struct pd_reader reader = {"the answer's", error};
+    struct pd_style style = pd_cli_style(stdout);
+    char number[PD_CLI_NUMBER_BYTES];
+    const json_t *rows = NULL;
+    struct pd_table *table = pd_table_new(columns, sizeof columns / sizeof *columns);
+    int code = table ? pd_read_array(&reader, answer, "alarms", &rows) : -ENOMEM;
+    size_t len = json_array_size(rows);
+    for (size_t i = 0; i < len && !code; i++) {
+        struct alarm alarm;
+        code = read_alarm(&reader, json_array_get(rows, i), &style, &alarm);
+        if (!code)
+            alarm_cells(table, &alarm);
+    }
+    if (!code && len)
+        code = pd_table_print(table, &style, stdout);
+    if (!code)
+        printf("%s%s alarm%s\n", len ? "\n" : "", pd_cli_number(len, number), pd_cell_plural(len));
+    if (code == -ENOMEM)
+        pd_fail(error, code, "no memory for the table");
+    pd_table_free(table);
+    return code;
+}
+
+static int show_list(const struct settings *set, struct pd_error *error)
+{
+    const char *names[3] = {NULL}, *values[2];
+    struct pd_cli_request request = {.route = "/v1/alarms", .names = names, .values = values};
+    struct pd_cli_memory text;
+    struct pd_cli_outcome outcome = {.complete = true};
+    const struct pd_reader reader = {"the answer's", error};
+    size_t len = 0;
+    json_t *answer;
+    if (set->since) {
+        names[len] = "since";
+        values[len++] = set->since;
+    }
+    if (set->reason) {
+        names[len] = "reason";
+        values[len++] = set->reason;
+    }
+    int code = pd_cli_server_ask(&set->server, request, &text, &answer, error);
+    if (code)
+        return code;
+    if (set->json)
+        code = pd_cli_print_text(&text, error);
+    else if ((code = print_table(answer, error)) ||
+             (code = pd_cli_outcome_read(&reader, answer, true, &outcome)))
+        pd_fail_within(error, set->server.url);
+    json_decref(answer);
+    free(text.bytes);
+    return code ? code : pd_cli_outcome_report("alarms", &outcome);
+}
+
+/* ---- those that come ---- */
+
+struct follower {
+    const struct settings *set;
+    struct pd_style style;
+    struct pd_error *error;
+    bool bad; /* an event was no alarm */
+};
+
+static void print_line(const struct follower *follower, const struct alarm *alarm)
+{
+    char time[PD_TIME_TEXT_BYTES], src[PD_CELL_END_BYTES], dst[PD_CELL_END_BYTES];
+    printf("%" PRIu64 "  %s  host %" PRIu64 "  %s%s%s", alarm->id,
+           pd_cell_time_text(alarm->time_us, time), alarm->host,
+           follower->style.colour ? "\033[1m" : "", alarm->reason,
+           follower->style.colour ? "\033[0m" : "");
+    if (alarm->has_flow)
+        printf("  %s %s %s", pd_cell_end(&alarm->flow.src, &alarm->flow, alarm->flow.src_port, src),
+               follower->style.utf8 ? "→" : "->",
+               pd_cell_end(&alarm->flow.dst, &alarm->flow, alarm->flow.dst_port, dst));
+    if (*alarm->paths)
+        printf("  path %s", alarm->paths);
+    if (*alarm->detail)
+        printf("  %s", alarm->detail);
+    putchar('\n');
+}
+
+static int show_event(struct follower *follower, const json_t *row)
+{
+    const struct pd_reader reader = {"an alarm's", follower->error};
+    const char *reason = json_string_value(json_object_get(row, "reason"));
+    struct alarm alarm;
+    int code = read_alarm(&reader, row, &follower->style, &alarm);
+    if (code)
+        return code;
+    if (follower->set->reason && strcmp(reason, follower->set->reason) != 0)
+        return 0;
+    if (!follower->set->json)
+        print_line(follower, &alarm);
+    else if (json_dumpf(row, stdout, JSON_COMPACT) || putchar('\n') == EOF)
+        return pd_fail(follower->error, -EIO, "standard output: %s", strerror(errno));
+    if (fflush(stdout))
+        return pd_fail(follower->error, -EIO, "standard output: %s", strerror(errno));
+    return 0;
+}
+
+static int take_event(void *context, const char *data, size_t len)
+{
+    struct follower *follower = context;
+    json_error_t where;
+    json_t *row = json_loadb(data, len, JSON_REJECT_DUPLICATES, &where);
+    int code = json_is_object(row) ? show_event(follower, row)
+                                   : pd_fail(follower->error, -PD_E_SYNTAX, "an event is no alarm");
+    json_decref(row);
+    follower->bad = code != 0;
+    return code;
+}
+
+static int connect_once(const struct follower *follower, struct pd_cli_events *events,
+                        struct pd_error *error)
+{
+    const struct pd_query_sink sink = pd_cli_events_sink(events);
+    pd_cli_events_restart(events);
+    int code =
+        pd_cli_ask(&(struct pd_cli_request){.base = follower->set->server.url,
+                                            .route = "/v1/alarms/stream",
+                                            .accept = "text/event-stream",
+                                            .last_event_id = *events->id ? events->id : NULL},
+                   &sink, error);
+    if (code && follower->bad)
+        return pd_fail_within(error, follower->set->server.url);
+    if (code && !*error->text)
+        return pd_fail(error, code, "%.300s: an event is too large", follower->set->server.url);
+    return code;
+}
+
+/* Until it is interrupted; a controller that goes away may come back, and then tells what was missed. */
+static int follow(const struct settings *set, struct pd_error *error)
+{
+    struct follower follower = {set, pd_cli_style(stdout), error, false};
+    struct pd_cli_events events;
+    unsigned wait_s = RETRY_S;
+    int code;
+    pd_cli_events_begin(&events, take_event, &follower);
+    if (set->since)
+        snprintf(events.id, sizeof events.id, "%s", set->since);
+    for (;;) {
+        *error = (struct pd_error){0};
+        code = connect_once(&follower, &events, error);
+        bool lost = !code || ((code == -EIO || code == -ETIMEDOUT) && !follower.bad);
+        if (!lost || (code && !events.heard))
+            break;
+        fprintf(stderr, "pathdump alarms: %s; trying again\n",
+                code ? error->text : "the stream has ended");
+        sleep(wait_s);
+        wait_s = code && wait_s < RETRY_MAX_S ? wait_s + RETRY_S : wait_s;
+    }
+    pd_cli_events_done(&events);
+    return code;
+}
+
+static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    const struct settings *set = settings;
+    (void)words;
+    return set->follow ? follow(set, error) : show_list(set, error);
+}
+
+const struct pd_cli_command pd_cli_alarms = {
+    .name = "alarms",
+    .synopsis = "--controller URL [--since ID] [--reason REASON] [--follow] [--json]",
+    .help = "what servers complained about",
+    .details = "Lists the alarms that a controller has collected, oldest first. With --follow it "
+               "stays and "
+               "shows each new one as it comes, and those behind --since ID before; when the "
+               "connection breaks it is made again, and nothing is left out or shown twice. With "
+               "--json an "
+               "alarm is a line then.",
+    .options = options,
+    .words = "",
+    .settings_bytes = sizeof(struct settings),
+    .check = check,
+    .run = run,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `pathdump hosts` and `pathdump switches`: what a controller knows of its fleet. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "cli/listing.h"
+#include "cli/server.h"
+
+struct settings {
+    struct pd_cli_server server;
+    bool json;
+};
+
+static const struct pd_option options[] = {
+    PD_CLI_SERVER_OPTIONS(struct settings, server),
+    PD_CLI_JSON_OPTION(struct settings, json),
+    {0},
+};
+
+static const struct pd_cli_field host_fields[] = {
+    {"ID", "id", PD_CLI_WORD},       {"NAME", "name", PD_CLI_WORD},
+    {"RACK", "rack", PD_CLI_WORD},   {"URL", "url", PD_CLI_WORD},
+    {"STATE", "state", PD_CLI_WORD}, {"LAST ANSWER", "last_seen_us", PD_CLI_TIME_US},
+    {"ERROR", "error", PD_CLI_WORD},
+};
+
+static const struct pd_cli_field switch_fields[] = {
+    {"ID", "id", PD_CLI_WORD},
+    {"NAME", "name", PD_CLI_WORD},
+    {"ROLE", "role", PD_CLI_WORD},
+    {"STATE", "state", PD_CLI_WORD},
+    {"RULES", "rules", PD_CLI_NUMBER},
+    {"MISSING", "missing", PD_CLI_NUMBER},
+    {"DIFFERING", "differing", PD_CLI_NUMBER},
+    {"SURPLUS", "surplus", PD_CLI_NUMBER},
+    {"PACKET-INS", "packet_ins", PD_CLI_NUMBER},
+    {"SINCE", "last_change_us", PD_CLI_TIME_US},
+    {"ERROR", "last_error", PD_CLI_WORD},
+};
+
+#define FIELDS(fields) fields, sizeof(fields) / sizeof(fields)[0]
+
+static const struct pd_cli_listing hosts = {"hosts", "host", "hosts", FIELDS(host_fields)};
+static const struct pd_cli_listing switches = {"switches", "switch", "switches",
+                                               FIELDS(switch_fields)};
+
+static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    (void)words;
+    return pd_cli_server_check(&((struct settings *)settings)->server, error);
+}
+
+static int show(const struct settings *set, const char *route, const struct pd_cli_listing *listing,
+                struct pd_error *error)
+{
+    struct pd_cli_memory text;
+    struct pd_style style = pd_cli_style(stdout);
+    json_t *answer;
+    int code = pd_cli_server_ask(&set->server, (struct pd_cli_request){.route = route}, &text,
+                                 &answer, error);
+    if (code)
+        return code;
+    code = set->json ? pd_cli_print_text(&text, error)
+                     : pd_cli_list(listing, answer, &style, stdout, error);
+    if (code && !set->json)
+        pd_fail_within(error, set->server.url);
+    json_decref(answer);
+    free(text.bytes);
+    return code;
+}
+
+static int run_hosts(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    (void)words;
+    return show(settings, "/v1/hosts", &hosts, error);
+}
+
+static int run_switches(const void *settings, const struct pd_cli_words *words,
+                        struct pd_error *error)
+{
+    (void)words;
+    return show(settings, "/v1/switches", &switches, error);
+}
+
+const struct pd_cli_command pd_cli_hosts = {
+    .name = "hosts",
+    .synopsis = "--controller URL [--json]",
+    .help = "the servers that a controller asks, and which of them answer",
+    .details = "Lists the hosts of the controller's file: ID in the topology, name, rack, where "
+               "their agent is asked, and how they are.",
+    .options = options,
+    .words = "",
+    .settings_bytes = sizeof(struct settings),
+    .check = check,
+    .run = run_hosts,
+};
+
+const struct pd_cli_command pd_cli_switches = {
+    .name = "switches",
+    .synopsis = "--controller URL [--json]",
+    .help = "the switches of a controller, and whether their rules are in place",
+    .details = "Lists the switches of the topology and what the controller found on those that are "
+               "connected:\n"
+               "\taway\tnot connected\n"
+               "\twaiting\tconnected, not asked yet\n"
+               "\tchecking\tits rules are being compared\n"
+               "\tinstalled\tevery rule is in place\n"
+               "\tdiffering\tsome rules are missing, different or too many",
+    .options = options,
+    .words = "",
+    .settings_bytes = sizeof(struct settings),
+    .check = check,
+    .run = run_switches,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of a controller (hosts, switches, installed queries) as tables: a column for each member worth seeing. */
+#ifndef PD_CLI_LISTING_H
+#define PD_CLI_LISTING_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "cli/text.h"
+
+/* These lists describe programs that go on changing, so no member is insisted on: one that is absent or null is "-", one of another type than expected is
+ * shown as what it is.
+ *
+ * Thread safety: works on the caller's memory. */
+
+enum pd_cli_kind {
+    PD_CLI_WORD,     /* any value */
+    PD_CLI_NUMBER,   /* of things: 1,234 */
+    PD_CLI_TIME_US,  /* wall time */
+    PD_CLI_SPAN_US,  /* how long */
+    PD_CLI_QUESTION, /* of the row: its "query" or "program", and "args" */
+    PD_CLI_WHEN,     /* of the row: its "period_ms" or "on" */
+};
+
+struct pd_cli_field {
+    const char *title;
+    const char *member; /* NULL: the row itself */
+    enum pd_cli_kind kind;
+};
+
+struct pd_cli_listing {
+    const char *member; /* of the answer: "hosts" */
+    const char *noun, *nouns;
+    const struct pd_cli_field *fields;
+    size_t fields_len;
+};
+
+/* Prints the rows and how many they are. -PD_E_SYNTAX or -ENOMEM; nothing is printed then. */
+int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
+                const struct pd_style *style, FILE *out, struct pd_error *error);
+
+#endif

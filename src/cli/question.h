@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked: a query with its parameters as flags, or a program with its arguments; as a document for agents and controllers. */
+#ifndef PD_CLI_QUESTION_H
+#define PD_CLI_QUESTION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/cli.h"
+#include "query/query.h"
+
+/* Shared by the commands that ask at once and those that install. A struct pd_cli_question is the FIRST member of their settings, since options that are
+ * parsed by a callback get the settings only.
+ *
+ * Thread safety: works on the caller's memory. */
+
+#define PD_CLI_ARGS_MAX 64u
+
+struct pd_cli_question {
+    bool begun; /* `query` was initialised */
+    bool live;
+    struct pd_query query;
+    const char *values[PD_QUERY_PARAM_COUNT]; /* as given */
+    const char *program;                      /* file; NULL: a query */
+    const char *args;                         /* JSON */
+    const char *arg[PD_CLI_ARGS_MAX];         /* KEY=VALUE */
+    size_t arg_len;
+};
+
+/* Parses into the question at the beginning of `target`. */
+int pd_cli_question_param(void *target, const char *name, const char *value,
+                          struct pd_error *error);
+int pd_cli_question_arg(void *target, const char *name, const char *value, struct pd_error *error);
+
+// clang-format off
+#define PD_CLI_QUESTION_PARAM(id, rest, flag, placeholder, takers, needers, agent_only, text)   \
+    {.name = flag,                                                                               \
+     .type = agent_only ? PD_OPTION_FLAG : PD_OPTION_CALLBACK,                                   \
+     .offset = agent_only ? offsetof(struct pd_cli_question, live) : 0,                          \
+     .value = placeholder,                                                                       \
+     .help = text,                                                                               \
+     .set = agent_only ? NULL : pd_cli_question_param},
+#define PD_CLI_QUESTION_OPTIONS                                                                  \
+    PD_QUERY_PARAMS(PD_CLI_QUESTION_PARAM)                                                       \
+    {.name = "program",                                                                          \
+     .type = PD_OPTION_STRING,                                                                   \
+     .offset = offsetof(struct pd_cli_question, program),                                        \
+     .value = "FILE",                                                                            \
+     .help = "run this Lua program instead of a query; - is stdin"},                             \
+    {.name = "arg",                                                                              \
+     .type = PD_OPTION_CALLBACK,                                                                 \
+     .value = "KEY=VALUE",                                                                       \
+     .help = "one of the program's args; VALUE may be JSON",                                     \
+     .set = pd_cli_question_arg},                                                                \
+    {.name = "args",                                                                             \
+     .type = PD_OPTION_STRING,                                                                   \
+     .offset = offsetof(struct pd_cli_question, args),                                           \
+     .value = "JSON",                                                                            \
+     .help = "all of the program's args, an object"}
+// clang-format on
+
+/* For the tables of commands: "getFlows|getPaths…", and the queries as items of a list. */
+extern const char pd_cli_question_names[]; /* behind a bar */
+#define PD_CLI_QUESTION_WORDS                (pd_cli_question_names + 1)
+#define PD_CLI_QUESTION_ITEM(id, name, text) "\t" name "\t" text "\n"
+#define PD_CLI_QUESTION_ITEMS                PD_QUERIES(PD_CLI_QUESTION_ITEM)
+
+/* One query by name, whose parameters fit, or a program. A failure is one of usage. */
+int pd_cli_question_check(struct pd_cli_question *question, const struct pd_cli_words *words,
+                          struct pd_error *error);
+
+/* {"query","args"} or {"program","args"}; reads the program's file. */
+int pd_cli_question_document(const struct pd_cli_question *question, json_t **ret_document,
+                             struct pd_error *error);
+
+#endif
