@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes one TIB for each of the first hosts of a fat-tree: what each of them would have received.
  *
- * fanout_tibs FOLDER K HOSTS RECORDS      stores FOLDER/tib0 … tib(HOSTS-1); the same arguments give the same records */
+ * fanout_tibs FOLDER K HOSTS RECORDS      stores FOLDER/tib0 … tib(HOSTS-1)
+ *
+ * The records are those of the last hour, as an agent has them that runs: not yet packed. But for the times, the same arguments give
+ * the same records. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../tib_load/dataset.h"
+#include "base/clock.h"
 
-#define BATCH         1024u
-#define RECORDS_PER_S (240000 / 3600.0) /* an hour of records at a host, as the paper has it */
+#define BATCH  1024u
+#define SPAN_S 3600
 
 static int append(struct pd_tib *tib, struct dataset *dataset, size_t records)
 {
@@ -31,11 +35,13 @@ static int make(const char *folder, uint32_t k, uint32_t host, size_t records)
     struct dataset dataset;
     struct pd_tib *tib;
     struct pd_error error;
+    struct pd_tib_config config = {.cold_after_s = 0}; /* never */
     snprintf(directory, sizeof directory, "%s/tib%u", folder, host);
-    if (dataset_init(&dataset, host + 1, RECORDS_PER_S))
+    if (dataset_init(&dataset, host + 1, (double)records / SPAN_S))
         return -1;
+    dataset.clock_us = pd_clock_wall_us() - SPAN_S * PD_US_PER_S;
     dataset_place(&dataset, k, host);
-    int err = pd_tib_open(directory, PD_TIB_WRITE, NULL, &tib, &error);
+    int err = pd_tib_open(directory, PD_TIB_WRITE, &config, &tib, &error);
     if (!err) {
         err = append(tib, &dataset, records);
         pd_tib_close(tib);

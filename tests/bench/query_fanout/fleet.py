@@ -78,7 +78,7 @@ class Fleet:
         try:
             for n, i in enumerate(self.ids):
                 self.agents.append(self.start(f"agent{n}", self.program("pathdumpd"), "--topology", self.topology, "--intake", f"pcap:{self.empty}", "--tib",
-                                              os.path.join(self.folder, f"tib{n}"), "--listen", f"{address(n)}:{PORT}", "--host-id", i, "--log-level", "error"))
+                                              os.path.join(self.folder, f"tib{n}"), "--listen", f"{address(n)}:{PORT}", "--host-id", i, "--tib-cold-after", 0, "--log-level", "error"))
             for n, agent in enumerate(self.agents):
                 self.wait(agent, address(n), PORT, f"agent{n}")
             self.controller = self.start("controller", self.program("pathdump-controller"), "--topology", self.topology, "--hosts", os.path.join(self.folder, "hosts.json"),

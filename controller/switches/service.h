@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switches as a part of the controller: endpoint, topology and codec that it works by, reports, reload. */
+#ifndef PD_CONTROLLER_SWITCHES_SERVICE_H
+#define PD_CONTROLLER_SWITCHES_SERVICE_H
+
+#include "controller/switches/report.h"
+
+/* Reads the topology into a model of its own, so that others may reload theirs when they like. When another topology takes its place, the
+ * endpoint is closed and opened anew: all switches come again and are compared with the rules of the new one.
+ *
+ *     struct pd_switch_service_settings settings = {.listen = "tcp:127.0.0.1:6653", .unknown = …};
+ *     pd_switch_service_open("fat4.json", &settings, &service, &error);
+ *     json_t *document = pd_switch_service_json(service);
+ *
+ * Without `listen` there is no endpoint: the reports say that all switches are away.
+ *
+ * Thread safety: reports from any thread; open, reload and close from one. */
+
+struct pd_switch_service_settings {
+    const char *listen; /* "tcp:127.0.0.1:6653", "unix:/PATH", or NULL; outlives the service */
+    enum pd_depth depth;
+    void *context;
+    /* A switch that the topology does not know, at most once a minute for each; NULL: it is logged only. In the endpoint's thread: returns soon. */
+    void (*unknown)(void *context, uint64_t datapath_id, const char *peer);
+};
+
+struct pd_switch_service;
+
+/* 0, what reading the topology or opening the endpoint returns (in words), -ENOMEM. */
+int pd_switch_service_open(const char *topology_file,
+                           const struct pd_switch_service_settings *settings,
+                           struct pd_switch_service **ret_service, struct pd_error *error);
+
+/* Nothing happens when the topology is as it was. After an error in the file all stays; when the endpoint cannot be opened again there is none until
+ * the next reload. */
+int pd_switch_service_reload(struct pd_switch_service *service, const char *topology_file,
+                             struct pd_error *error);
+
+void pd_switch_service_close(struct pd_switch_service *service); /* NULL is fine */
+
+/* The answer of GET /v1/switches; NULL without memory. */
+json_t *pd_switch_service_json(struct pd_switch_service *service);
+void pd_switch_service_metrics(struct pd_switch_service *service, struct pd_metrics *metrics);
+
+/* --dry-run: prints what would change, changes nothing (dry_run.h). */
+int pd_switch_service_dry_run(const char *topology_file, const char *listen, enum pd_depth depth,
+                              uint64_t wait_ms, FILE *out, struct pd_error *error);
+
+#endif
