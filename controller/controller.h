@@ -10,6 +10,7 @@
 #include "controller/hosts.h"
 #include "controller/settings.h"
 #include "controller/state.h"
+#include "controller/switches/service.h"
 #include "fleet/fanout.h"
 
 /* main.c makes all parts before the first thread starts and unmakes them after the last one has ended; in between the pointers do not change. What
@@ -20,6 +21,9 @@ struct pd_controller {
     struct pd_state state;                         /* the state directory */
     struct pd_hosts *hosts;                        /* topology and hosts */
     struct pd_fanout *fanout;                      /* connections to agents */
+    struct pd_switch_service *switches;            /* never NULL while requests are answered */
+    struct pd_inventory
+        *switches_inventory; /* by whose topology they are programmed; main thread */
     struct pd_controller_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];

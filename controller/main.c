@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "controller/controller.h"
+#include "controller/openflow.h"
 #include "controller/rest.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
@@ -34,6 +35,7 @@ struct daemon {
 
 /* Opened in this order, closed in the opposite one. */
 static const struct pd_controller_part *const parts[] = {
+    &pd_openflow_part,
     NULL,
 };
 
@@ -257,6 +259,25 @@ static int check_config(struct daemon *daemon)
     return EXIT_OK;
 }
 
+/* The address to listen on is that of the switches; a controller that runs has it. */
+static int dry_run(const struct daemon *daemon)
+{
+    const struct pd_controller_settings *settings = &daemon->settings;
+    struct pd_error error = {0};
+    int e =
+        pd_switch_service_dry_run(settings->topology, settings->openflow, settings->openflow_depth,
+                                  settings->dry_run_wait_s * 1000, stdout, &error);
+
+    return e ? complain(&error) : EXIT_OK;
+}
+
+static int start(struct daemon *daemon)
+{
+    if (daemon->settings.common.check_config)
+        return check_config(daemon);
+    return daemon->settings.dry_run ? dry_run(daemon) : run(daemon);
+}
+
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.argc = argc,
@@ -284,7 +305,7 @@ int main(int argc, char **argv)
     if (pd_controller_settings_check(&daemon.settings, &error))
         status = complain(&error);
     else
-        status = daemon.settings.common.check_config ? check_config(&daemon) : run(&daemon);
+        status = start(&daemon);
     pd_controller_settings_done(&daemon.settings);
     return status;
 }

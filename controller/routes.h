@@ -20,6 +20,7 @@
 #define PD_CONTROLLER_ROUTES(X)                                                                                                          \
     X(EXECUTE, POST, "/v1/execute", READ, false, pd_execute_answer, "asks hosts a query or runs a program on them, and merges the answers") \
     X(HOSTS, GET, "/v1/hosts", READ, false, pd_hosts_answer, "hosts of the inventory and how they answered")                             \
+    X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
     X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \
     X(METRICS, GET, "/metrics", READ, false, pd_metrics_answer, "the same counters in the text format of Prometheus")                    \
     X(OPENAPI, GET, "/openapi.json", READ, false, pd_openapi_answer, "description of this API")

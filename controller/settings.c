@@ -3,8 +3,19 @@
 #include "controller/settings.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define AT(member) offsetof(struct pd_controller_settings, member)
+
+static int set_depth(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    struct pd_controller_settings *settings = target;
+
+    if (strcmp(value, "pcp") != 0 && strcmp(value, "plain") != 0)
+        return pd_fail(error, -PD_E_VALUE, "%s: expects pcp or plain, not \"%.100s\"", name, value);
+    settings->openflow_depth = strcmp(value, "pcp") ? PD_DEPTH_PLAIN : PD_DEPTH_PCP;
+    return 0;
+}
 
 const struct pd_option pd_controller_options[] = {
     PD_DAEMON_OPTIONS_FIRST("check the settings, the topology and the hosts"),
@@ -22,7 +33,16 @@ const struct pd_option pd_controller_options[] = {
     {"controller", "queries-waiting", PD_OPTION_U64, AT(queries_waiting), 0, 1024, "N", "32",
      "queries that may wait; more are refused", NULL},
     {"switches", "openflow", PD_OPTION_STRING, AT(openflow), 0, 0, "tcp:ADDRESS:PORT", NULL,
-     "serve OpenFlow 1.3 to the switches here; when not given: switches are left alone", NULL},
+     "serve OpenFlow 1.3 to the switches here, or on unix:/PATH; when not given: switches are left "
+     "alone",
+     NULL},
+    {"switches", "openflow-depth", PD_OPTION_CALLBACK, 0, 0, 0, "pcp|plain", "pcp",
+     "tags mark their depth in the outer PCP, or not (hardware that counts tags by itself)",
+     set_depth},
+    {NULL, "dry-run", PD_OPTION_FLAG, AT(dry_run), 0, 0, NULL, NULL,
+     "print what would change on the switches that connect, change nothing, and exit", NULL},
+    {NULL, "dry-run-wait", PD_OPTION_SECONDS, AT(dry_run_wait_s), 0, 3600, "TIME", "10s",
+     "how long a dry run waits for switches", NULL},
     PD_DAEMON_OPTIONS_LAST,
     {0},
 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "codec/codec.h"
 #include "daemon/settings.h"
 
 /* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in force.
@@ -20,6 +21,9 @@ struct pd_controller_settings {
     const char *state;    /* directory */
     const char *listen;   /* "127.0.0.1:7412", "unix:/run/pathdump/controller.sock" */
     const char *openflow; /* "tcp:127.0.0.1:6653", or NULL: switches are left alone */
+    enum pd_depth openflow_depth;
+    bool dry_run;
+    uint64_t dry_run_wait_s;
     uint64_t queries_at_once;
     uint64_t queries_waiting;
 };

@@ -107,5 +107,6 @@ int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
                        pd_counted(&controller->counters.name));
     PD_CONTROLLER_COUNTERS(X)
 #undef X
+    pd_switch_service_metrics(controller->switches, &metrics);
     return metrics.error;
 }

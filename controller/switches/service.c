@@ -15,62 +15,32 @@
 
 #define MODULE "switches"
 
-/* What the endpoint works by; both outlive it. */
-struct model {
-    struct pd_topology *topology;
-    struct pd_codec *codec;
-};
-
 struct pd_switch_service {
     struct pd_switch_service_settings settings;
     struct pd_log_limit away_limit, differing_limit; /* the endpoint's thread only */
-    pthread_rwlock_t lock; /* of the two below: written while a topology replaces another */
-    struct model model;
+    pthread_rwlock_t lock; /* of all below: written while a topology replaces another */
+    const struct pd_topology *topology; /* the caller's */
+    struct pd_codec *codec;
     struct pd_switches *switches; /* NULL: no endpoint */
 };
 
-/* ---- the model */
-
-static void model_done(struct model *model)
-{
-    pd_codec_free(model->codec);
-    pd_topology_free(model->topology);
-    *model = (struct model){0};
-}
-
-static int model_read(const char *file, struct model *ret_model, struct pd_error *error)
-{
-    struct model model = {0};
-    int failed = pd_topology_read(file, &model.topology, error);
-    if (failed)
-        return failed;
-    failed = pd_codec_new(model.topology, &model.codec, error);
-    if (failed) {
-        pd_fail_within(error, file);
-        model_done(&model);
-        return failed;
-    }
-    *ret_model = model;
-    return 0;
-}
-
-static char *model_text(const struct model *model, size_t *ret_bytes)
+static char *text_of(const struct pd_topology *topology, size_t *ret_bytes)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, ret_bytes);
     if (!out)
         return NULL;
-    bool written = !pd_topology_write(model->topology, out);
+    bool written = !pd_topology_write(topology, out);
     if (!fclose(out) && written)
         return text;
     free(text);
     return NULL;
 }
 
-static bool is_same(const struct model *a, const struct model *b)
+static bool is_same(const struct pd_topology *a, const struct pd_topology *b)
 {
     size_t a_bytes = 0, b_bytes = 0;
-    char *a_text = model_text(a, &a_bytes), *b_text = model_text(b, &b_bytes);
+    char *a_text = text_of(a, &a_bytes), *b_text = text_of(b, &b_bytes);
     bool same = a_text && b_text && a_bytes == b_bytes && !memcmp(a_text, b_text, a_bytes);
     free(a_text);
     free(b_text);
@@ -122,10 +92,10 @@ static int open_endpoint(struct pd_switch_service *service, struct pd_error *err
     };
     if (!settings.listen)
         return 0;
-    int failed = pd_switches_open(service->model.codec, &settings, &service->switches, error);
+    int failed = pd_switches_open(service->codec, &settings, &service->switches, error);
     if (!failed)
         pd_log(PD_LOG_INFO, MODULE, NULL, "%u switches are expected at %s",
-               service->model.topology->switches_len, pd_switches_address(service->switches));
+               service->topology->switches_len, pd_switches_address(service->switches));
     return failed;
 }
 
@@ -135,7 +105,7 @@ static void close_endpoint(struct pd_switch_service *service)
     service->switches = NULL;
 }
 
-int pd_switch_service_open(const char *topology_file,
+int pd_switch_service_open(const struct pd_topology *topology,
                            const struct pd_switch_service_settings *settings,
                            struct pd_switch_service **ret_service, struct pd_error *error)
 {
@@ -143,8 +113,9 @@ int pd_switch_service_open(const char *topology_file,
     if (!service)
         return pd_fail(error, -ENOMEM, "switches: out of memory");
     service->settings = *settings;
+    service->topology = topology;
     pthread_rwlock_init(&service->lock, NULL);
-    int failed = model_read(topology_file, &service->model, error);
+    int failed = settings->listen ? pd_codec_new(topology, &service->codec, error) : 0;
     if (!failed)
         failed = open_endpoint(service, error);
     if (failed)
@@ -154,22 +125,23 @@ int pd_switch_service_open(const char *topology_file,
     return failed;
 }
 
-int pd_switch_service_reload(struct pd_switch_service *service, const char *topology_file,
-                             struct pd_error *error)
+int pd_switch_service_reload(struct pd_switch_service *service, const struct pd_topology *topology,
+                             bool *ret_taken, struct pd_error *error)
 {
-    struct model wanted;
-    int failed = model_read(topology_file, &wanted, error);
+    struct pd_codec *codec = NULL;
+    bool works = service->switches || !service->settings.listen;
+    *ret_taken = false;
+    if (works && is_same(service->topology, topology))
+        return 0;
+    int failed = service->settings.listen ? pd_codec_new(topology, &codec, error) : 0;
     if (failed)
         return failed;
-    bool same = is_same(&service->model, &wanted);
-    if (same && (service->switches || !service->settings.listen)) {
-        model_done(&wanted);
-        return 0;
-    }
     pthread_rwlock_wrlock(&service->lock);
     close_endpoint(service);
-    model_done(&service->model);
-    service->model = wanted;
+    pd_codec_free(service->codec);
+    service->codec = codec;
+    service->topology = topology;
+    *ret_taken = true;
     failed = open_endpoint(service, error);
     pthread_rwlock_unlock(&service->lock);
     return failed;
@@ -180,7 +152,7 @@ void pd_switch_service_close(struct pd_switch_service *service)
     if (!service)
         return;
     close_endpoint(service);
-    model_done(&service->model);
+    pd_codec_free(service->codec);
     pthread_rwlock_destroy(&service->lock);
     free(service);
 }
@@ -190,7 +162,7 @@ void pd_switch_service_close(struct pd_switch_service *service)
 json_t *pd_switch_service_json(struct pd_switch_service *service)
 {
     pthread_rwlock_rdlock(&service->lock);
-    json_t *document = pd_switches_json(service->switches, service->model.topology);
+    json_t *document = pd_switches_json(service->switches, service->topology);
     pthread_rwlock_unlock(&service->lock);
     return document;
 }
@@ -198,7 +170,7 @@ json_t *pd_switch_service_json(struct pd_switch_service *service)
 void pd_switch_service_metrics(struct pd_switch_service *service, struct pd_metrics *metrics)
 {
     pthread_rwlock_rdlock(&service->lock);
-    pd_switches_metrics(service->switches, service->model.topology, metrics);
+    pd_switches_metrics(service->switches, service->topology, metrics);
     pthread_rwlock_unlock(&service->lock);
 }
 
@@ -206,14 +178,17 @@ int pd_switch_service_dry_run(const char *topology_file, const char *listen, enu
                               uint64_t wait_ms, FILE *out, struct pd_error *error)
 {
     struct pd_switches_settings settings = {.listen = listen, .depth = depth};
-    struct model model;
+    struct pd_topology *topology = NULL;
+    struct pd_codec *codec = NULL;
     if (!listen)
         return pd_fail(error, -PD_E_VALUE,
-                       "--dry-run says what would change on the switches: give --openflow");
-    int failed = model_read(topology_file, &model, error);
-    if (failed)
-        return failed;
-    failed = pd_switches_dry_run(model.codec, &settings, wait_ms, out, error);
-    model_done(&model);
+                       "--dry-run says what would change on switches: give --openflow");
+    int failed = pd_topology_read(topology_file, &topology, error);
+    if (!failed)
+        failed = pd_codec_new(topology, &codec, error);
+    if (!failed)
+        failed = pd_switches_dry_run(codec, &settings, wait_ms, out, error);
+    pd_codec_free(codec);
+    pd_topology_free(topology);
     return failed;
 }

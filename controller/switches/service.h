@@ -5,11 +5,11 @@
 
 #include "controller/switches/report.h"
 
-/* Reads the topology into a model of its own, so that others may reload theirs when they like. When another topology takes its place, the
- * endpoint is closed and opened anew: all switches come again and are compared with the rules of the new one.
+/* When another topology takes the place of the one it works by, the endpoint is closed and opened anew: all switches come again and are
+ * compared with the rules of the new one.
  *
  *     struct pd_switch_service_settings settings = {.listen = "tcp:127.0.0.1:6653", .unknown = …};
- *     pd_switch_service_open("fat4.json", &settings, &service, &error);
+ *     pd_switch_service_open(topology, &settings, &service, &error);
  *     json_t *document = pd_switch_service_json(service);
  *
  * Without `listen` there is no endpoint: the reports say that all switches are away.
@@ -26,15 +26,16 @@ struct pd_switch_service_settings {
 
 struct pd_switch_service;
 
-/* 0, what reading the topology or opening the endpoint returns (in words), -ENOMEM. */
-int pd_switch_service_open(const char *topology_file,
+/* The topology stays the caller's and must outlive the service, or be replaced. -PD_E_UNSUPPORTED and the like when it has no codec, what
+ * pd_switches_open returns, -ENOMEM. */
+int pd_switch_service_open(const struct pd_topology *topology,
                            const struct pd_switch_service_settings *settings,
                            struct pd_switch_service **ret_service, struct pd_error *error);
 
-/* Nothing happens when the topology is as it was. After an error in the file all stays; when the endpoint cannot be opened again there is none until
- * the next reload. */
-int pd_switch_service_reload(struct pd_switch_service *service, const char *topology_file,
-                             struct pd_error *error);
+/* Nothing happens when the topology says the same as the one before. `ret_taken` is always set: whether the service works by the new one from now on
+ * and the one before may go. When the endpoint cannot be opened again there is none until the next reload. */
+int pd_switch_service_reload(struct pd_switch_service *service, const struct pd_topology *topology,
+                             bool *ret_taken, struct pd_error *error);
 
 void pd_switch_service_close(struct pd_switch_service *service); /* NULL is fine */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "controller/switches/dry_run.h"
-#include "controller/switches/report.h"
+#include "controller/switches/service.h"
 #include "topology/topology.h"
 
 #define SWITCHES 20 /* of a fat-tree of 4 */
@@ -126,13 +126,67 @@ static void test_dry_run_alone(void **state)
     free(text);
 }
 
+static size_t switches_of(struct pd_switch_service *service, bool listens)
+{
+    json_t *document = pd_switch_service_json(service);
+    size_t len = json_array_size(json_object_get(document, "switches"));
+    assert_int_equal(json_is_string(json_object_get(document, "openflow")), listens);
+    json_decref(document);
+    return len;
+}
+
+/* The same topology read anew changes nothing; another one takes its place, with the endpoint or without one. */
+static void check_reload(const char *listen)
+{
+    struct pd_switch_service_settings settings = {.listen = listen};
+    struct pd_topology *four, *same, *six;
+    struct pd_switch_service *service;
+    struct pd_error error;
+    bool taken = true;
+    assert_int_equal(pd_topology_fat_tree(4, &four, &error), 0);
+    assert_int_equal(pd_topology_fat_tree(4, &same, &error), 0);
+    assert_int_equal(pd_topology_fat_tree(6, &six, &error), 0);
+    assert_int_equal(pd_switch_service_open(four, &settings, &service, &error), 0);
+    assert_int_equal(switches_of(service, listen), SWITCHES);
+    assert_int_equal(pd_switch_service_reload(service, same, &taken, &error), 0);
+    assert_false(taken);
+    assert_int_equal(pd_switch_service_reload(service, six, &taken, &error), 0);
+    assert_true(taken);
+    pd_topology_free(four);
+    assert_int_equal(switches_of(service, listen), 45);
+    pd_switch_service_close(service);
+    pd_topology_free(same);
+    pd_topology_free(six);
+}
+
+static void test_service_reload(void **state)
+{
+    (void)state;
+    check_reload(NULL);
+    check_reload("tcp:127.0.0.1:0");
+}
+
+static void test_service_refused(void **state)
+{
+    const struct world *world = *state;
+    struct pd_switch_service_settings settings = {.listen = "tcp:192.0.2.1:6653"};
+    struct pd_switch_service *service = NULL;
+    struct pd_error error;
+    assert_true(pd_switch_service_open(world->topology, &settings, &service, &error) < 0);
+    assert_true(error.text[0] != '\0');
+    assert_null(service);
+    assert_int_equal(
+        pd_switch_service_dry_run("/nonexistent", NULL, PD_DEPTH_PCP, 1, stdout, &error),
+        -PD_E_VALUE);
+    assert_non_null(strstr(error.text, "--openflow"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_endpoint),
-        cmocka_unit_test(test_endpoint_without_switches),
-        cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_dry_run_alone),
+        cmocka_unit_test(test_without_endpoint), cmocka_unit_test(test_endpoint_without_switches),
+        cmocka_unit_test(test_metrics),          cmocka_unit_test(test_dry_run_alone),
+        cmocka_unit_test(test_service_reload),   cmocka_unit_test(test_service_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

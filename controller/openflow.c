@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switches as one of the controller's parts, and GET /v1/switches. */
+#include "controller/openflow.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "controller/routes.h"
+
+#define MODULE "switches"
+
+static int open_switches(struct pd_controller *controller, struct pd_error *error)
+{
+    const struct pd_controller_settings *settings = controller->settings;
+    struct pd_switch_service_settings wanted = {
+        .listen = settings->openflow,
+        .depth = settings->openflow_depth,
+        .context = controller,
+    };
+
+    controller->switches_inventory = pd_hosts_inventory(controller->hosts);
+    return pd_switch_service_open(controller->switches_inventory->topology, &wanted,
+                                  &controller->switches, error);
+}
+
+/* The endpoint works by the topology of an inventory that it holds as long as it needs it. */
+static void reload_switches(struct pd_controller *controller)
+{
+    struct pd_inventory *wanted = pd_hosts_inventory(controller->hosts);
+    struct pd_error error = {0};
+    bool taken;
+
+    if (pd_switch_service_reload(controller->switches, wanted->topology, &taken, &error))
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: %s", error.text,
+               taken ? "switches cannot connect until the next reload"
+                     : "switches keep the rules of the topology before");
+    pd_inventory_free(taken ? controller->switches_inventory : wanted);
+    if (taken)
+        controller->switches_inventory = wanted;
+}
+
+static void close_switches(struct pd_controller *controller)
+{
+    pd_switch_service_close(controller->switches);
+    pd_inventory_free(controller->switches_inventory);
+}
+
+const struct pd_controller_part pd_openflow_part = {
+    .name = "switches",
+    .open = open_switches,
+    .reload = reload_switches,
+    .close = close_switches,
+};
+
+int pd_switches_answer(struct pd_controller *controller, struct pd_call *call,
+                       struct pd_answer *answer, struct pd_problem *problem)
+{
+    json_t *document = pd_switch_service_json(controller->switches);
+
+    (void)call;
+    if (!document)
+        return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    pd_answer_json(answer, 200, answer->type, document);
+    return 0;
+}
