@@ -12,6 +12,7 @@
 #include "controller/state.h"
 #include "controller/switches/service.h"
 #include "fleet/fanout.h"
+#include "http/credentials.h"
 
 /* main.c makes all parts before the first thread starts and unmakes them after the last one has ended; in between the pointers do not change. What
  * they point to says itself how it is shared. A new part is a pointer here and a line in main.c's table of parts. */
@@ -20,6 +21,7 @@ struct pd_controller {
     const struct pd_controller_settings *settings; /* for `open` of parts: as it was at start */
     struct pd_state state;                         /* the state directory */
     struct pd_hosts *hosts;                        /* topology and hosts */
+    struct pd_credentials *credentials;            /* of clients, and for whom it asks */
     struct pd_fanout *fanout;                      /* connections to agents */
     struct pd_switch_service *switches;            /* never NULL while requests are answered */
     struct pd_inventory

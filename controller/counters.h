@@ -22,6 +22,8 @@
     X(http_problems, "of these, answered with a problem document")                  \
     X(http_ended, "connections ended because others wanted their places")           \
     X(http_refused, "connections refused because all places were in use")           \
+    X(http_unauthorized, "requests without credentials that are good here")         \
+    X(http_forbidden, "requests whose role does not allow them")                    \
     X(reloads, "configuration, hosts and topology read again")                      \
     X(reloads_failed, "of these, refused: everything stayed as it was")
 // clang-format on

@@ -89,9 +89,12 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     controller->started_ns = pd_clock_monotonic_ns();
     if (gethostname(controller->host, sizeof controller->host - 1))
         controller->host[0] = '\0';
-    e = open_hosts(daemon, error);
+    e = pd_credentials_new(&daemon->settings.common.credentials, &controller->credentials, error);
     if (!e)
-        e = pd_listen_open(daemon->settings.listen, &daemon->listener, error);
+        e = open_hosts(daemon, error);
+    if (!e)
+        e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
+                                  &daemon->listener, error);
     if (!e)
         e = pd_state_open(daemon->settings.state, &controller->state, error);
     if (!e && !(controller->fanout = pd_fanout_new()))
@@ -104,7 +107,10 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
 static int start_http(struct daemon *daemon, struct pd_error *error)
 {
     struct pd_http_service service = pd_controller_service(&daemon->controller);
-    int e = pd_http_start(&service, &daemon->listener, &daemon->http);
+    int e;
+
+    service.credentials = daemon->controller.credentials;
+    e = pd_http_start(&service, &daemon->listener, &daemon->http);
 
     return e ? pd_fail(error, e, "listen: %s: %s", daemon->settings.listen, pd_error_text(e)) : 0;
 }
@@ -130,18 +136,24 @@ static void warn_restart(const char *name)
 static int replace_inventory(struct daemon *daemon, const struct pd_controller_settings *wanted,
                              struct pd_error *error)
 {
-    struct pd_inventory *inventory;
+    struct pd_credentials_set *set = NULL;
+    struct pd_inventory *inventory = NULL;
     int e = pd_controller_settings_check(wanted, error);
 
     if (!e)
+        e = pd_credentials_read(daemon->controller.credentials, &wanted->common.credentials, &set,
+                                error);
+    if (!e)
         e = pd_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
-    if (e)
-        return e;
-    e = pd_hosts_replace(daemon->controller.hosts, inventory);
-    if (e) {
+    if (!e && (e = pd_hosts_replace(daemon->controller.hosts, inventory))) {
         pd_inventory_free(inventory);
-        return pd_fail(error, e, "%s", pd_error_text(e));
+        pd_fail(error, e, "%s", pd_error_text(e));
     }
+    if (e) {
+        pd_credentials_drop(set);
+        return e;
+    }
+    pd_credentials_put(daemon->controller.credentials, set);
     for (size_t i = 0; parts[i]; i++) {
         if (parts[i]->reload)
             parts[i]->reload(&daemon->controller);
@@ -177,7 +189,8 @@ static void reload(struct daemon *daemon)
         pd_controller_settings_compare(&daemon->settings, &wanted, warn_restart);
         pd_log_set_level(wanted.common.log_level);
         pd_controller_settings_done(&wanted);
-        pd_log(PD_LOG_INFO, MODULE, NULL, "configuration, topology and hosts reloaded");
+        pd_log(PD_LOG_INFO, MODULE, NULL,
+               "configuration, topology, hosts and credentials reloaded");
         pd_count(&daemon->controller.counters.reloads, 1);
     }
     pd_notify("READY=1");
@@ -220,6 +233,7 @@ static void close_all(struct daemon *daemon)
     }
     if (controller->fanout)
         pd_fanout_free(controller->fanout);
+    pd_credentials_free(controller->credentials);
     pd_hosts_free(controller->hosts);
     pd_state_close(&controller->state);
     if (daemon->signal_fd >= 0)
@@ -255,6 +269,10 @@ static int check_config(struct daemon *daemon)
     if (pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, &error))
         return complain(&error);
     pd_inventory_free(inventory);
+    if (pd_credentials_new(&daemon->settings.common.credentials, &daemon->controller.credentials,
+                           &error))
+        return complain(&error);
+    pd_credentials_free(daemon->controller.credentials);
     puts("the configuration is fine");
     return EXIT_OK;
 }

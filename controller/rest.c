@@ -99,6 +99,12 @@ static void count_event(void *context, enum pd_http_event event)
     switch (event) {
     case PD_HTTP_ENDED: pd_count(&counters->http_ended, 1); break;
     case PD_HTTP_REFUSED: pd_count(&counters->http_refused, 1); break;
+    case PD_HTTP_UNAUTHORIZED:
+        pd_count(&counters->http_unauthorized, 1);
+        pd_count(&counters->http_requests, 1);
+        pd_count(&counters->http_problems, 1);
+        break;
+    case PD_HTTP_FORBIDDEN: pd_count(&counters->http_forbidden, 1); break;
     case PD_HTTP_TOO_LARGE:
         pd_count(&counters->http_requests, 1);
         pd_count(&counters->http_problems, 1);

@@ -26,7 +26,8 @@ const struct pd_option pd_controller_options[] = {
     {"controller", "state", PD_OPTION_STRING, AT(state), 0, 0, "DIR", NULL,
      "what must outlive a restart, made when it is not there", NULL},
     {"controller", "listen", PD_OPTION_STRING, AT(listen), 0, 0, "ADDRESS", "127.0.0.1:7412",
-     "serve REST here: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT (0: any port) or unix:/PATH",
+     "serve REST here: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT (0: any port) or unix:/PATH; "
+     "with TLS any address, as 0.0.0.0:PORT or [::]:PORT",
      pd_daemon_accept_listen},
     {"controller", "queries-at-once", PD_OPTION_U64, AT(queries_at_once), 1, 64, "N", "4",
      "queries that run at the same time; others wait for their turn", NULL},
@@ -76,7 +77,7 @@ int pd_controller_settings_check(const struct pd_controller_settings *settings,
                            "%s is missing: give --%s or the key in the configuration file",
                            needed[i].name, needed[i].name);
     }
-    return 0;
+    return pd_daemon_check_listen(&settings->common, settings->listen, error);
 }
 
 void pd_controller_settings_done(struct pd_controller_settings *settings)

@@ -22,6 +22,8 @@
     X(http_problems, "HTTP requests answered with a problem document")                 \
     X(http_ended, "HTTP connections ended: too slow or idle, and another one came")    \
     X(http_refused, "HTTP connections refused: too many at once")                      \
+    X(http_unauthorized, "HTTP requests without credentials that are good here")       \
+    X(http_forbidden, "HTTP requests whose role does not allow them")                  \
     X(reloads, "reloads of the configuration, successful ones")                        \
     X(reloads_failed, "reloads of the configuration that were refused")
 

@@ -82,11 +82,14 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     int e;
 
     pd_signals_hold();
-    e = pd_alarms_new(&daemon->agent.alarms);
+    e = pd_credentials_new(&daemon->settings.common.credentials, &daemon->agent.credentials, error);
+    if (!e)
+        e = pd_alarms_new(&daemon->agent.alarms);
     if (!e)
         e = pd_model_load(daemon->settings.topology, &model, error);
     if (!e && daemon->settings.listen)
-        e = pd_listen_open(daemon->settings.listen, &daemon->listener, error);
+        e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
+                                  &daemon->listener, error);
     if (!e)
         e = pd_tib_open(daemon->settings.tib, PD_TIB_WRITE, &tib_config, &daemon->agent.tib, error);
     if (e) {
@@ -110,6 +113,7 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
     if (!daemon->settings.listen)
         return 0;
     struct pd_http_service service = pd_rest_service(&daemon->agent);
+    service.credentials = daemon->agent.credentials;
     e = pd_http_start(&service, &daemon->listener, &daemon->http);
     return e ? pd_fail(error, e, "listen: %s: %s", daemon->settings.listen, pd_error_text(e)) : 0;
 }
@@ -134,13 +138,21 @@ static void warn_restart(const char *name)
 
 static int reload_checked(struct daemon *daemon, struct pd_settings *wanted, struct pd_error *error)
 {
+    struct pd_credentials_set *set = NULL;
     struct pd_model *model;
     int e = pd_settings_check(wanted, error);
 
     if (!e)
+        e = pd_credentials_read(daemon->agent.credentials, &wanted->common.credentials, &set,
+                                error);
+    if (!e)
         e = pd_model_load(wanted->topology, &model, error);
     if (!e)
         e = pd_pipeline_model(daemon->agent.pipeline, model, error);
+    if (e)
+        pd_credentials_drop(set);
+    else
+        pd_credentials_put(daemon->agent.credentials, set);
     return e;
 }
 
@@ -168,7 +180,7 @@ static void reload(struct daemon *daemon)
         pd_tib_retain(daemon->agent.tib, wanted.retention_bytes, wanted.retention_age_s);
         pd_settings_done(&daemon->settings);
         daemon->settings = wanted;
-        pd_log(PD_LOG_INFO, MODULE, NULL, "configuration and topology reloaded");
+        pd_log(PD_LOG_INFO, MODULE, NULL, "configuration, topology and credentials reloaded");
         pd_count(&daemon->agent.counters.reloads, 1);
     }
     pd_notify("READY=1");
@@ -255,6 +267,7 @@ static void close_all(struct daemon *daemon)
     pd_pipeline_free(daemon->agent.pipeline);
     pd_tib_close(daemon->agent.tib);
     pd_alarms_free(daemon->agent.alarms);
+    pd_credentials_free(daemon->agent.credentials);
     if (daemon->signal_fd >= 0)
         close(daemon->signal_fd);
 }
@@ -291,6 +304,10 @@ static int check_config(struct daemon *daemon)
     if (e)
         return complain(&error);
     pd_model_free(model);
+    if (pd_credentials_new(&daemon->settings.common.credentials, &daemon->agent.credentials,
+                           &error))
+        return complain(&error);
+    pd_credentials_free(daemon->agent.credentials);
     puts("the configuration is fine");
     return EXIT_OK;
 }

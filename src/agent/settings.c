@@ -42,6 +42,7 @@ const struct pd_option pd_settings_table[] = {
      "topology of the network, JSON; it names the codec", NULL},
     {"agent", "listen", PD_OPTION_STRING, AT(listen), 0, 0, "ADDRESS", NULL,
      "serve REST here: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT (0: any port) or unix:/PATH; "
+     "with TLS any address, as 0.0.0.0:PORT or [::]:PORT; "
      "when not given: " LISTEN ", or nowhere with --exit-after-intake",
      pd_daemon_accept_listen},
     {NULL, "exit-after-intake", PD_OPTION_FLAG, AT(exit_after_intake), 0, 0, NULL, NULL,
@@ -122,7 +123,8 @@ int pd_settings_check(const struct pd_settings *settings, struct pd_error *error
     if (strncmp(settings->intake, "live:", 5) && (settings->strip || settings->promiscuous))
         return pd_fail(error, -PD_E_VALUE, "%s: only a live intake can do that",
                        settings->strip ? "strip" : "promiscuous");
-    return 0;
+    return settings->listen ? pd_daemon_check_listen(&settings->common, settings->listen, error)
+                            : 0;
 }
 
 /* These are taken over at run time; another topology file if its codec allows. */

@@ -22,7 +22,7 @@ int pd_daemon_accept_listen(void *target, const char *name, const char *value,
 {
     (void)target;
     (void)name;
-    return pd_listen_check(value, error);
+    return pd_listen_check_tls(value, error); /* pd_daemon_check_listen() looks at it again */
 }
 
 int pd_daemon_settings_load(const struct pd_option *table, struct pd_daemon_settings *settings,
@@ -68,12 +68,34 @@ static bool same(const struct pd_option *option, const void *a, const void *b)
     }
 }
 
+static bool is_credential(const struct pd_option *option)
+{
+    size_t begin = offsetof(struct pd_daemon_settings, credentials);
+
+    return option->type == PD_OPTION_STRING && option->offset >= begin &&
+           option->offset < begin + sizeof(struct pd_credentials_files);
+}
+
 void pd_daemon_settings_compare(const struct pd_option *table, const void *now, const void *wanted,
                                 bool (*at_once)(const struct pd_option *option),
                                 void (*report)(const char *name))
 {
     for (const struct pd_option *option = table; option->name; option++) {
-        if (!at_once(option) && !same(option, now, wanted))
+        if (!is_credential(option) && !at_once(option) && !same(option, now, wanted))
             report(option->name);
     }
+}
+
+int pd_daemon_check_listen(const struct pd_daemon_settings *settings, const char *listen,
+                           struct pd_error *error)
+{
+    return pd_credentials_check_listen(&settings->credentials, listen, error);
+}
+
+int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char *listen,
+                          struct pd_listener *ret_listener, struct pd_error *error)
+{
+    int e = pd_daemon_check_listen(settings, listen, error);
+
+    return e ? e : pd_listen_open_tls(listen, ret_listener, error);
 }

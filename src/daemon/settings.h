@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "http/credentials.h"
+#include "http/listen.h"
 
 /* A daemon's settings are a struct whose first member is a struct pd_daemon_settings, and a table that begins with PD_DAEMON_OPTIONS_FIRST and ends with
  * PD_DAEMON_OPTIONS_LAST and an empty row.
@@ -21,6 +23,7 @@ struct pd_daemon_settings {
     bool version;
     bool help;
     enum pd_log_level log_level;
+    struct pd_credentials_files credentials; /* may change while the daemon runs */
     struct pd_options_memory *memory; /* of the strings that came from the file */
 };
 
@@ -32,7 +35,10 @@ struct pd_daemon_settings {
     {NULL, "check-config", PD_OPTION_FLAG, offsetof(struct pd_daemon_settings, check_config), 0, 0, NULL, NULL,       \
      checks ", start nothing, and exit with 0 or 1", NULL}
 
+#define PD_DAEMON_CREDENTIALS(member) offsetof(struct pd_daemon_settings, credentials.member)
+
 #define PD_DAEMON_OPTIONS_LAST                                                                                        \
+    PD_CREDENTIALS_OPTIONS("security", PD_DAEMON_CREDENTIALS),                                                        \
     {"log", "log-level", PD_OPTION_CALLBACK, 0, 0, 0, "LEVEL", "info", "error, warn, info or debug",                  \
      pd_daemon_set_log_level},                                                                                        \
     {NULL, "version", PD_OPTION_FLAG, offsetof(struct pd_daemon_settings, version), 0, 0, NULL, NULL,                 \
@@ -54,6 +60,12 @@ void pd_daemon_settings_done(struct pd_daemon_settings *settings);
 void pd_daemon_settings_compare(const struct pd_option *table, const void *now, const void *wanted,
                                 bool (*at_once)(const struct pd_option *option),
                                 void (*report)(const char *name));
+
+/* Opens where to serve: beyond loopback only with TLS. The check alone belongs with the daemon's other checks. */
+int pd_daemon_check_listen(const struct pd_daemon_settings *settings, const char *listen,
+                           struct pd_error *error);
+int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char *listen,
+                          struct pd_listener *ret_listener, struct pd_error *error);
 
 /* For tables: an option of type CALLBACK, and the check of an address to listen on. */
 int pd_daemon_set_log_level(void *target, const char *name, const char *value,

@@ -183,12 +183,10 @@ static int load_set(const struct pd_credentials_files *files, struct pd_credenti
 
 /* ---- now and after ---- */
 
-static void put_in_force(struct pd_credentials *credentials, struct pd_credentials_set *set)
+void pd_credentials_put(struct pd_credentials *credentials, struct pd_credentials_set *set)
 {
     struct pd_credentials_set *old;
 
-    set->owner = credentials;
-    set->holders = 1; /* this one */
     pthread_mutex_lock(&credentials->lock);
     set->generation = ++credentials->generation;
     old = credentials->set;
@@ -197,38 +195,51 @@ static void put_in_force(struct pd_credentials *credentials, struct pd_credentia
     pd_credentials_drop(old);
 }
 
+static int read_set(struct pd_credentials *credentials, const struct pd_credentials_files *files,
+                    struct pd_credentials_set **ret_set, struct pd_error *error)
+{
+    int e = load_set(files, ret_set, error);
+
+    if (!e) {
+        (*ret_set)->owner = credentials;
+        (*ret_set)->holders = 1;
+    }
+    return e;
+}
+
 int pd_credentials_new(const struct pd_credentials_files *files,
                        struct pd_credentials **ret_credentials, struct pd_error *error)
 {
     struct pd_credentials *credentials = calloc(1, sizeof *credentials);
-    struct pd_credentials_set *set;
-    int e = credentials ? load_set(files, &set, error) : pd_fail(error, -ENOMEM, "no memory");
+    struct pd_credentials_set *set = NULL;
+    int e = credentials ? read_set(credentials, files, &set, error)
+                        : pd_fail(error, -ENOMEM, "no memory");
 
     if (e) {
         free(credentials);
         return e;
     }
     pthread_mutex_init(&credentials->lock, NULL);
-    put_in_force(credentials, set);
+    pd_credentials_put(credentials, set);
     *ret_credentials = credentials;
     return 0;
 }
 
-int pd_credentials_reload(struct pd_credentials *credentials,
-                          const struct pd_credentials_files *files, struct pd_error *error)
+int pd_credentials_read(struct pd_credentials *credentials,
+                        const struct pd_credentials_files *files,
+                        struct pd_credentials_set **ret_set, struct pd_error *error)
 {
     struct pd_credentials_set *set;
-    int e = load_set(files, &set, error);
+    int e = read_set(credentials, files, &set, error);
 
-    if (e)
-        return e;
-    if (!set->tls.chain_len != !credentials->set->tls.chain_len) {
-        free_set(set);
-        return pd_fail(error, -PD_E_UNSUPPORTED,
-                       "tls-cert: whether TLS is spoken is decided at the start");
+    if (!e && !set->tls.chain_len != !pd_credentials_tls(credentials)) {
+        pd_credentials_drop(set);
+        e = pd_fail(error, -PD_E_UNSUPPORTED,
+                    "tls-cert: whether TLS is spoken is decided at the start");
     }
-    put_in_force(credentials, set);
-    return 0;
+    if (!e)
+        *ret_set = set;
+    return e;
 }
 
 void pd_credentials_free(struct pd_credentials *credentials)
@@ -267,6 +278,20 @@ void pd_credentials_drop(struct pd_credentials_set *set)
 }
 
 /* ---- a server ---- */
+
+bool pd_credentials_open(const struct pd_credentials_set *set)
+{
+    return !set || (!set->has_tokens && !set->tls.chain_len);
+}
+
+bool pd_credentials_tls(struct pd_credentials *credentials)
+{
+    struct pd_credentials_set *set = pd_credentials_hold(credentials);
+    bool tls = set && set->tls.chain_len;
+
+    pd_credentials_drop(set);
+    return tls;
+}
 
 int pd_credentials_check_listen(const struct pd_credentials_files *files, const char *listen,
                                 struct pd_error *error)

@@ -18,7 +18,7 @@
  *   token_out   a file with the one token that is shown to others.
  *
  * Secrets come from files alone, never from arguments, and no function here puts one into an error. The key and the files of tokens must not be
- * accessible to others (mode 0640 at most). What is held is read anew with pd_credentials_reload(); who uses the old set keeps it until he is done.
+ * accessible to others (mode 0640 at most). What is held can be read anew; who uses the old set keeps it until he is done.
  *
  * Thread safety: pd_credentials_hold may be called from any thread; a set is immutable. */
 
@@ -69,10 +69,12 @@ struct pd_credentials_set; /* of one moment */
 int pd_credentials_new(const struct pd_credentials_files *files,
                        struct pd_credentials **ret_credentials, struct pd_error *error);
 
-/* Reads them anew, all or nothing: after an error what was there stays. Certificates, keys, CA and tokens may change so; whether TLS is
- * spoken at all may not (-PD_E_UNSUPPORTED). */
-int pd_credentials_reload(struct pd_credentials *credentials,
-                          const struct pd_credentials_files *files, struct pd_error *error);
+/* Reads them anew. Certificates, keys, CA and tokens may change so; whether TLS is spoken at all may not (-PD_E_UNSUPPORTED). What was read waits
+ * until it is put in force, or dropped. */
+int pd_credentials_read(struct pd_credentials *credentials,
+                        const struct pd_credentials_files *files,
+                        struct pd_credentials_set **ret_set, struct pd_error *error);
+void pd_credentials_put(struct pd_credentials *credentials, struct pd_credentials_set *set);
 
 void pd_credentials_free(struct pd_credentials *credentials); /* NULL is fine */
 
@@ -83,5 +85,11 @@ int pd_credentials_check_listen(const struct pd_credentials_files *files, const 
 /* The set in force; NULL of NULL. Let it go with pd_credentials_drop. */
 struct pd_credentials_set *pd_credentials_hold(struct pd_credentials *credentials);
 void pd_credentials_drop(struct pd_credentials_set *set); /* NULL is fine */
+
+/* Has a set nothing to know clients by? NULL has not. */
+bool pd_credentials_open(const struct pd_credentials_set *set);
+
+/* Do servers speak TLS with these? */
+bool pd_credentials_tls(struct pd_credentials *credentials);
 
 #endif

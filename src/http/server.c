@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,6 +17,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "http/places.h"
+#include "http/role.h"
+#include "http/tls.h"
+#include "http/who.h"
 
 #define MODULE           "http"
 #define STACK_BYTES      (256 * 1024)
@@ -22,23 +28,17 @@
 #define DISCARD_QUIET_MS 100
 #define STREAM_BYTES     (16 * 1024)
 
-/* A connection. Until `until_ns` it keeps its place whoever else wants one. */
-struct place {
-    bool taken;
-    bool ended; /* shut down by us: its thread is about to find out */
-    int fd;
-    uint64_t until_ns; /* monotonic */
-};
-
 struct pd_http {
     struct MHD_Daemon *daemon;
     struct pd_http_service service;
-    unsigned connections_max, streams_max, stream_take_s;
-    atomic_bool stopping;  /* relaxed: streams end within a second */
+    bool tls;
+    unsigned streams_max, stream_take_s;
+    atomic_bool stopping;               /* relaxed: streams end within a second */
+    struct pd_credentials *credentials; /* NULL: nobody needs any */
+    struct pd_places *places;
     pthread_mutex_t mutex; /* over what follows */
     unsigned streams;
-    size_t places_len;
-    struct place places[];
+    struct pd_log_limit refusals; /* lines about those who may not */
 };
 
 /* One request, from its first line to the end of its answer. */
@@ -47,94 +47,75 @@ struct exchange {
     size_t wanted_bytes; /* most that the body may have and be kept; 0: it is read and forgotten */
     char *body;          /* NULL: none so far */
     size_t body_bytes;
+    struct pd_who who;
     size_t target_bytes;
     char target[];
 };
 
-/* ---- places ---- */
-
-/* Ends the connections whose time is over; returns how many others there are. */
-static unsigned make_room(struct pd_http *http)
-{
-    uint64_t now_ns = pd_clock_monotonic_ns();
-    unsigned others = 0;
-
-    for (struct place *place = http->places; place < http->places + http->places_len; place++) {
-        if (!place->taken || place->ended)
-            continue;
-        place->ended = place->until_ns <= now_ns;
-        if (place->ended) {
-            shutdown(place->fd, SHUT_RDWR);
-            http->service.count(http->service.context, PD_HTTP_ENDED);
-        } else {
-            others++;
-        }
-    }
-    return others;
-}
-
-static unsigned count_places(const struct pd_http *http)
-{
-    unsigned taken = 0;
-
-    for (size_t i = 0; i < http->places_len; i++)
-        taken += http->places[i].taken && !http->places[i].ended;
-    return taken;
-}
+/* ---- connections ---- */
 
 /* Asked by the thread that accepts, for each connection: so nobody has to wake up for those that are too slow. */
 static enum MHD_Result admit(void *context, const struct sockaddr *peer, socklen_t peer_bytes)
 {
     struct pd_http *http = context;
-    bool room;
+    unsigned ended;
+    bool room = pd_places_admit(http->places, &ended);
 
     (void)peer;
     (void)peer_bytes;
-    pthread_mutex_lock(&http->mutex);
-    room = count_places(http) < http->connections_max || make_room(http) < http->connections_max;
-    pthread_mutex_unlock(&http->mutex);
+    while (ended--)
+        http->service.count(http->service.context, PD_HTTP_ENDED);
     if (!room)
         http->service.count(http->service.context, PD_HTTP_REFUSED);
     return room ? MHD_YES : MHD_NO;
 }
 
-/* The library limits its connections to the number of places: there is always a free one. */
-static struct place *take_place(struct pd_http *http, int fd)
+/* NULL without TLS. */
+static gnutls_session_t session_of(const struct pd_http *http, struct MHD_Connection *connection)
 {
-    struct place *place = http->places;
+    const union MHD_ConnectionInfo *info =
+        http->tls ? MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION) : NULL;
 
-    while (place->taken)
-        place++;
-    *place = (struct place){.taken = true,
-                            .fd = fd,
-                            .until_ns = pd_clock_monotonic_ns() + PD_HTTP_HEAD_S * PD_NS_PER_S};
+    return info ? info->tls_session : NULL;
+}
+
+/* The certificate that the handshake shows stays while the connection does, whatever is reloaded meanwhile. */
+static struct pd_place *come(struct pd_http *http, struct MHD_Connection *connection)
+{
+    struct pd_place *place = pd_places_take(
+        http->places,
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+        pd_clock_monotonic_ns() + PD_HTTP_HEAD_S * PD_NS_PER_S);
+    gnutls_session_t session = session_of(http, connection);
+
+    if (session) {
+        place->set = pd_credentials_hold(http->credentials);
+        gnutls_session_set_ptr(session, &place->set->tls);
+    }
     return place;
 }
 
-/* The socket stays open until this has said "closed": what make_room() shuts down is never somebody else's. */
 static void come_or_go(void *context, struct MHD_Connection *connection, void **place,
                        enum MHD_ConnectionNotificationCode what)
 {
     struct pd_http *http = context;
 
-    pthread_mutex_lock(&http->mutex);
-    if (what == MHD_CONNECTION_NOTIFY_STARTED)
-        *place = take_place(
-            http,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
-    else
-        ((struct place *)*place)->taken = false;
-    pthread_mutex_unlock(&http->mutex);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *place = come(http, connection);
+        return;
+    }
+    pd_credentials_drop(((struct pd_place *)*place)->set);
+    pd_places_give(http->places, *place);
+}
+
+static struct pd_place *place_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 static void keep_until(struct pd_http *http, struct MHD_Connection *connection, uint64_t until_ns)
 {
-    struct place *place =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-
-    pthread_mutex_lock(&http->mutex);
-    place->until_ns = until_ns;
-    pthread_mutex_unlock(&http->mutex);
+    pd_places_keep(http->places, place_of(connection), until_ns);
 }
 
 static void keep_for(struct pd_http *http, struct MHD_Connection *connection, uint64_t seconds)
@@ -370,6 +351,78 @@ static enum MHD_Result refuse_body(struct pd_http *http, const struct exchange *
     return send_answer(http, connection, &answer);
 }
 
+/* ---- who may ---- */
+
+static void name_peer(struct MHD_Connection *connection, char *name, size_t size)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    socklen_t bytes = address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                : sizeof(struct sockaddr_in);
+
+    if (!address || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
+        getnameinfo(address, bytes, name, (socklen_t)size, NULL, 0, NI_NUMERICHOST))
+        snprintf(name, size, "somebody");
+}
+
+/* Counted each time, said once a second. */
+static void refused(struct pd_http *http, struct MHD_Connection *connection,
+                    enum pd_http_event event, const char *name, const struct pd_error *why)
+{
+    char address[64], text[sizeof why->text];
+
+    http->service.count(http->service.context, event);
+    name_peer(connection, address, sizeof address);
+    memcpy(text, why->text, sizeof text);
+    pd_printable(text);
+    pthread_mutex_lock(&http->mutex);
+    pd_log_limited(&http->refusals, PD_LOG_WARN, MODULE, "refused %s%s%s: %s", address,
+                   *name ? ", " : "", name, text);
+    pthread_mutex_unlock(&http->mutex);
+}
+
+/* Web pages of a browser on this host could ask as whoever sits before it, where nobody needs credentials. */
+static void distrust_pages(struct MHD_Connection *connection, struct pd_who *who)
+{
+    if (!MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin"))
+        return;
+    who->role = PD_ROLE_NONE;
+    pd_fail(&who->why, -PD_E_UNAUTHORIZED,
+            "requests of web pages (header Origin) need credentials, and none are set up here");
+}
+
+/* Before any of the body is taken. */
+static bool find_out_who(struct pd_http *http, struct MHD_Connection *connection,
+                         struct pd_who *who)
+{
+    struct pd_credentials_set *set = pd_credentials_hold(http->credentials);
+
+    pd_who(set, session_of(http, connection),
+           MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"),
+           &place_of(connection)->who, who);
+    if (pd_credentials_open(set))
+        distrust_pages(connection, who);
+    pd_credentials_drop(set);
+    if (who->role == PD_ROLE_NONE)
+        refused(http, connection, PD_HTTP_UNAUTHORIZED, "", &who->why);
+    return who->role != PD_ROLE_NONE;
+}
+
+static enum MHD_Result refuse_stranger(struct pd_http *http, struct MHD_Connection *connection,
+                                       const struct pd_who *who)
+{
+    struct pd_problem problem = {.error = who->why};
+    struct pd_answer answer;
+
+    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length") ||
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding"))
+        discard_rest(connection);
+    pd_answer_init(&answer);
+    pd_answer_problem(&answer, &problem);
+    return send_answer(http, connection, &answer);
+}
+
 /* False without memory, and when it is longer than was announced. */
 static bool take_body(const struct pd_http *http, struct exchange *exchange, const char *bytes,
                       size_t len)
@@ -400,8 +453,8 @@ static void ask(struct pd_http *http, struct MHD_Connection *connection, const c
         .accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"),
         .body = exchange->body ? exchange->body : "",
         .body_bytes = exchange->body ? exchange->body_bytes : 0,
-        .role = PD_ROLE_ADMIN, /* it serves loopback and unix sockets only */
-        .peer = "local",
+        .role = exchange->who.role,
+        .peer = exchange->who.name,
         .last_event_id = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Last-Event-ID"),
     };
 
@@ -409,6 +462,14 @@ static void ask(struct pd_http *http, struct MHD_Connection *connection, const c
     http->service.answer(http->service.context, &request, answer);
     if (answer->stream.read && !take_stream(http))
         refuse_stream(http, answer);
+    if (answer->http_status == 403) {
+        struct pd_error why = {0};
+
+        pd_fail(&why, -PD_E_FORBIDDEN, "the role %s does not allow %s %.*s",
+                pd_role_id(request.role), method, (int)strcspn(exchange->target, "?"),
+                exchange->target);
+        refused(http, connection, PD_HTTP_FORBIDDEN, exchange->who.name, &why);
+    }
 }
 
 /* Called once for the headers, then for each piece of a body, then for the answer. */
@@ -426,6 +487,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return MHD_NO; /* no memory */
     if (!exchange->begun) {
         exchange->begun = true;
+        if (!find_out_who(http, connection, &exchange->who))
+            return refuse_stranger(http, connection, &exchange->who);
         exchange->wanted_bytes = ask_wanted_bytes(http, method, exchange->target);
         return body_announced_too_long(http, exchange, connection)
                    ? refuse_body(http, exchange, connection)
@@ -456,40 +519,51 @@ __attribute__((format(printf, 2, 0))) static void log_line(void *context, const 
 
 static struct MHD_Daemon *start(struct pd_http *http, int fd)
 {
-    return MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION |
-                                MHD_USE_ITC | MHD_USE_ERROR_LOG,
-                            0, admit, http, handle, http, MHD_OPTION_EXTERNAL_LOGGER, log_line,
-                            NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-                            (unsigned)http->places_len, MHD_OPTION_CONNECTION_TIMEOUT,
-                            (unsigned)PD_HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                            (size_t)PD_HTTP_HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-                            (size_t)STACK_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin, http,
-                            MHD_OPTION_NOTIFY_COMPLETED, end, http, MHD_OPTION_NOTIFY_CONNECTION,
-                            come_or_go, http, MHD_OPTION_END);
+    return MHD_start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC |
+            MHD_USE_ERROR_LOG | (http->tls ? MHD_USE_TLS : 0),
+        0, admit, http, handle, http, MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, pd_places_len(http->places),
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PD_HTTP_TIMEOUT_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)PD_HTTP_HEADER_BYTES,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin, http,
+        MHD_OPTION_NOTIFY_COMPLETED, end, http, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, http,
+        http->tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, PD_TLS_PRIORITIES,
+        MHD_OPTION_HTTPS_CERT_CALLBACK2, pd_tls_show, MHD_OPTION_END);
+}
+
+static void free_http(struct pd_http *http)
+{
+    pthread_mutex_destroy(&http->mutex);
+    pd_places_free(http->places);
+    free(http);
 }
 
 int pd_http_start(const struct pd_http_service *service, struct pd_listener *listener,
                   struct pd_http **ret_http)
 {
     unsigned most = service->connections_max ? service->connections_max : PD_HTTP_CONNECTIONS_MAX;
-    /* Those that are being ended keep their places until their threads are gone: hence twice as many. */
-    struct pd_http *http = calloc(1, sizeof *http + 2 * (size_t)most * sizeof *http->places);
+    struct pd_http *http = calloc(1, sizeof *http);
 
     if (!http)
         return -ENOMEM;
+    pthread_mutex_init(&http->mutex, NULL);
     http->service = *service;
-    http->connections_max = most;
     http->streams_max = service->streams_max ? service->streams_max : most / 4;
     http->stream_take_s = service->stream_take_s ? service->stream_take_s : PD_HTTP_TIMEOUT_S;
-    http->places_len = 2 * (size_t)most;
-    pthread_mutex_init(&http->mutex, NULL);
+    http->credentials = listener->path[0] ? NULL : service->credentials;
+    http->tls = pd_credentials_tls(http->credentials);
+    http->places = pd_places_new(most);
+    if (!http->places) {
+        free_http(http);
+        return -ENOMEM;
+    }
     errno = 0;
     http->daemon = start(http, listener->fd);
     if (!http->daemon) {
         int e = errno ? -errno : -EIO;
 
-        pthread_mutex_destroy(&http->mutex);
-        free(http);
+        free_http(http);
         return e;
     }
     listener->fd = -1;
@@ -503,6 +577,5 @@ void pd_http_stop(struct pd_http *http)
         return;
     atomic_store_explicit(&http->stopping, true, memory_order_relaxed);
     MHD_stop_daemon(http->daemon);
-    pthread_mutex_destroy(&http->mutex);
-    free(http);
+    free_http(http);
 }

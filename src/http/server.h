@@ -51,18 +51,27 @@ struct pd_http_request {
     const char *peer;          /* name of who sent it, for logs: an agent's is its host's ID */
 };
 
-enum pd_http_event { PD_HTTP_ENDED, PD_HTTP_REFUSED, PD_HTTP_TOO_LARGE };
+enum pd_http_event {
+    PD_HTTP_ENDED,        /* a connection, for another one */
+    PD_HTTP_REFUSED,      /* a connection */
+    PD_HTTP_TOO_LARGE,    /* a request got its 413 without `answer` being asked */
+    PD_HTTP_UNAUTHORIZED, /* a request got its 401, likewise */
+    PD_HTTP_FORBIDDEN,    /* `answer` said 403 */
+};
+
+struct pd_credentials;
 
 /* Both functions are called from any thread. */
 struct pd_http_service {
     void *context;
     void (*answer)(void *context, const struct pd_http_request *request, struct pd_answer *answer);
-    /* A connection was ended for another one, or refused; or a request got its 413 without `answer` being asked. */
     void (*count)(void *context, enum pd_http_event event);
     size_t body_max_bytes; /* of a request: more, or chunked, is refused with 413 */
     /* How much body a request may have that is to be kept; 0: none is, up to body_max_bytes are read and forgotten. May be NULL: as
      * body_max_bytes says. */
     size_t (*wanted_bytes)(void *context, const char *method, const char *target);
+    /* Who may come, and TLS (http/credentials.h); must outlive the server. NULL: everybody is an admin, as at a unix socket always. */
+    struct pd_credentials *credentials;
     unsigned connections_max; /* 0: PD_HTTP_CONNECTIONS_MAX */
     unsigned streams_max;     /* of these; 0: a quarter. More get 503 */
     unsigned stream_take_s;   /* a client's time to take what a stream gave; 0: PD_HTTP_TIMEOUT_S */

@@ -70,6 +70,31 @@ void pd_tls_done(struct pd_tls *tls)
     *tls = (struct pd_tls){0};
 }
 
+/* ---- our certificate ---- */
+
+int pd_tls_show(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                gnutls_pcert_st **ret_chain, unsigned *ret_chain_len,
+                gnutls_ocsp_data_st **ret_ocsp, unsigned *ret_ocsp_len, gnutls_privkey_t *ret_key,
+                unsigned *ret_flags)
+{
+    struct pd_tls *tls = gnutls_session_get_ptr(session);
+
+    (void)info;
+    if (!tls)
+        return -1;
+    if (tls->ca) {
+        gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
+        gnutls_certificate_send_x509_rdn_sequence(session, 1);
+    }
+    *ret_chain = tls->chain;
+    *ret_chain_len = tls->chain_len;
+    *ret_ocsp = NULL;
+    *ret_ocsp_len = 0;
+    *ret_key = tls->key;
+    *ret_flags = 0; /* it stays ours */
+    return 0;
+}
+
 /* ---- a client's certificate ---- */
 
 /* What stands in the subject under this OID, once and readable. */

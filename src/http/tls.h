@@ -34,6 +34,13 @@ int pd_tls_load_own(struct pd_tls *tls, const char *cert, const char *key, struc
 int pd_tls_load_ca(struct pd_tls *tls, const char *ca, struct pd_error *error);
 void pd_tls_done(struct pd_tls *tls);
 
+/* For GnuTLS, during a server's handshake: the session's pointer is the struct pd_tls whose certificate is shown. It asks for a client certificate
+ * when there is a CA, without a list of names: so a CA can change while the server runs. */
+int pd_tls_show(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                gnutls_pcert_st **ret_chain, unsigned *ret_chain_len,
+                gnutls_ocsp_data_st **ret_ocsp, unsigned *ret_ocsp_len, gnutls_privkey_t *ret_key,
+                unsigned *ret_flags);
+
 /* -PD_E_NOT_FOUND when the client has shown no certificate; -PD_E_UNAUTHORIZED with the reason when it is not good. `name` takes
  * PD_TLS_NAME_BYTES. */
 #define PD_TLS_NAME_BYTES 64

@@ -6,7 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "http/role.h"
+
+#define CACHE_S 60 /* a certificate that expires meanwhile is good for so long */
 
 static void set_who(struct pd_who *who, enum pd_role role, const char *name)
 {
@@ -26,6 +29,20 @@ static int take_certificate(const struct pd_credentials_set *set, gnutls_session
     if (!e)
         set_who(who, role, name);
     return e == -PD_E_NOT_FOUND ? 0 : e;
+}
+
+static int take_certificate_once(const struct pd_credentials_set *set, gnutls_session_t session,
+                                 struct pd_who_cache *cache, struct pd_who *who)
+{
+    uint64_t now_ns = pd_clock_monotonic_ns();
+
+    if (cache->generation != set->generation || cache->until_ns <= now_ns) {
+        *cache = (struct pd_who_cache){.generation = set->generation,
+                                       .until_ns = now_ns + CACHE_S * PD_NS_PER_S};
+        cache->result = take_certificate(set, session, &cache->who);
+    }
+    *who = cache->who;
+    return cache->result;
 }
 
 static int take_token(const struct pd_credentials_set *set, const char *authorization,
@@ -48,17 +65,17 @@ static int take_token(const struct pd_credentials_set *set, const char *authoriz
 }
 
 void pd_who(const struct pd_credentials_set *set, gnutls_session_t session,
-            const char *authorization, struct pd_who *ret_who)
+            const char *authorization, struct pd_who_cache *cache, struct pd_who *ret_who)
 {
     struct pd_who who = {.role = PD_ROLE_NONE};
     int e;
 
-    if (!set || (!set->has_tokens && !set->tls.chain_len)) {
+    if (pd_credentials_open(set)) {
         set_who(&who, PD_ROLE_ADMIN, "local");
         *ret_who = who;
         return;
     }
-    e = take_certificate(set, session, &who);
+    e = take_certificate_once(set, session, cache, &who);
     if (!e)
         e = take_token(set, authorization, &who);
     if (e)

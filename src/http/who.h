@@ -33,8 +33,17 @@ struct pd_who {
     struct pd_error why; /* of PD_ROLE_NONE */
 };
 
-/* `set` NULL, or one with nothing to know anybody by: everybody is an admin. `session` NULL: no TLS; `authorization`: that header or NULL. */
+/* What verifying the certificate of a connection has given, for a while: it costs more than all the rest of a small request. */
+struct pd_who_cache {
+    uint64_t generation; /* of the set that it was verified with; 0: never */
+    uint64_t until_ns;   /* monotonic */
+    int result;
+    struct pd_who who;
+};
+
+/* `set` NULL, or one with nothing to know anybody by: everybody is an admin. `session` NULL: no TLS; `authorization`: that header or NULL.
+ * `cache` is the connection's, zeroed at its begin. */
 void pd_who(const struct pd_credentials_set *set, gnutls_session_t session,
-            const char *authorization, struct pd_who *ret_who);
+            const char *authorization, struct pd_who_cache *cache, struct pd_who *ret_who);
 
 #endif

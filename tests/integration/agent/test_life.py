@@ -73,7 +73,7 @@ class Life(DaemonTest):
         self.refused(*self.words(intake="what:ever"), code=2, says="pcap:FILE")
         self.refused(*self.words(intake="pcap:" + self.path("none.pcap")), says="none.pcap")
         self.refused(*self.words(intake="live:nosuchif0"), says="nosuchif0")
-        self.refused(*self.words(listen="0.0.0.0:80"), code=2, says="0.0.0.0:80")
+        self.refused(*self.words(listen="0.0.0.0:80"), says="0.0.0.0:80 is not on loopback")
         self.refused(*self.words(tib="/proc/none/tib"), says="/proc/none/tib")
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -108,7 +108,7 @@ class Life(DaemonTest):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertFalse(os.path.exists(self.path("tib")))
         for text, says in (("# a comment\nno-such-key = 1\n", "x.conf:2: no-such-key: unknown key"), ("[trajectory]\nidle-ms = soon\n", "x.conf:2: idle-ms"),
-                           ("\n[agent]\nlisten = 0.0.0.0:80\n", "x.conf:3: listen: 0.0.0.0:80 is not on loopback"),
+                           ("\n[agent]\nlisten = nowhere:80\n", "x.conf:3: listen: expects"),
                            ("[intake]\nintake = foo\n", "x.conf:2: intake: expects pcap:FILE"),
                            ("[nothing]\n", "x.conf:1: [nothing]"), ("[agent]\n", "topology is missing")):
             self.refused(*check, self.config(text), says=says)
@@ -116,6 +116,8 @@ class Life(DaemonTest):
             out.write('{"nodes": []}')
         self.refused(*check, self.good_config(), "--topology", self.path("bad.json"), says="bad.json")
         self.refused(*check, self.path("none.conf"), says="none.conf")
+        self.refused(*check, self.good_config("[security]\ntls-cert = c.pem\n"), "--listen", "0.0.0.0:80", says="nobody could be let in")
+        self.refused(*check, self.good_config("[security]\ntoken-file = t\n"), "--listen", "0.0.0.0:80", says="0.0.0.0:80 is not on loopback")
 
     def test_help(self):
         for word in ("--help", "--version"):
