@@ -7,6 +7,20 @@
 
 #define AT(member) offsetof(struct pd_controller_settings, member)
 
+static int accept_openflow(void *target, const char *name, const char *value,
+                           struct pd_error *error)
+{
+    bool tcp = !strncmp(value, "tcp:", 4);
+    int e = -PD_E_VALUE;
+
+    if (tcp || !strncmp(value, "unix:", 5))
+        e = pd_daemon_accept_listen(target, name, tcp ? value + 4 : value, error);
+    return e ? pd_fail(error, e,
+                       "%s: expects tcp:ADDRESS:PORT on loopback or unix:/PATH, not \"%.100s\"",
+                       name, value)
+             : 0;
+}
+
 static int set_depth(void *target, const char *name, const char *value, struct pd_error *error)
 {
     struct pd_controller_settings *settings = target;
@@ -36,7 +50,7 @@ const struct pd_option pd_controller_options[] = {
     {"switches", "openflow", PD_OPTION_STRING, AT(openflow), 0, 0, "tcp:ADDRESS:PORT", NULL,
      "serve OpenFlow 1.3 to the switches here, or on unix:/PATH; when not given: switches are left "
      "alone",
-     NULL},
+     accept_openflow},
     {"switches", "openflow-depth", PD_OPTION_CALLBACK, 0, 0, 0, "pcp|plain", "pcp",
      "tags mark their depth in the outer PCP, or not (hardware that counts tags by itself)",
      set_depth},
