@@ -99,8 +99,10 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
         e = pd_state_open(daemon->settings.state, &controller->state, error);
     if (!e && !(controller->fanout = pd_fanout_new()))
         e = -ENOMEM;
-    if (!e)
+    if (!e) {
+        pd_fanout_use(controller->fanout, controller->credentials);
         e = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
+    }
     return e ? e : open_parts(controller, error);
 }
 

@@ -8,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pd_version.h"
+#include "cli/access.h"
+#include "fleet/client.h"
 
 #define CONNECT_TIMEOUT_S 10L
 #define PROBLEM_MAX_BYTES (64 * 1024)
 #define URL_MAX_BYTES     8192
 #define KEEPALIVE_S       30L /* of a server that may be silent: is it still there? */
-
-static const char unix_scheme[] = "unix:";
 
 int pd_cli_base_check(const char *base)
 {
@@ -67,12 +66,7 @@ static int append_param(CURL *curl, char *url, bool first, const char *name, con
 
 static int make_url(CURL *curl, const struct pd_cli_request *request, char *url)
 {
-    bool is_unix = !strncmp(request->base, unix_scheme, strlen(unix_scheme));
-    int code = append(url, is_unix ? "http://localhost" : request->base);
-    for (size_t len = strlen(url); len && url[len - 1] == '/'; len--)
-        url[len - 1] = '\0';
-    if (!code)
-        code = append(url, request->route);
+    int code = pd_client_url(request->base, request->route, url, URL_MAX_BYTES);
     for (size_t i = 0; !code && request->names && request->names[i]; i++)
         code = append_param(curl, url, i == 0, request->names[i], request->values[i]);
     return code;
@@ -215,20 +209,29 @@ static void set_up_patience(struct transfer *transfer)
     }
 }
 
-static int set_up(struct transfer *transfer, const char *url)
+/* The files are read each time: a command that follows a stream for days then takes new ones. */
+static int set_up_access(struct transfer *transfer, const char *url, struct pd_error *error)
 {
     const struct pd_cli_request *request = transfer->request;
+    static const struct pd_credentials_files none = {0};
+    struct pd_credentials *credentials;
+    int code =
+        pd_credentials_new(request->access ? &request->access->files : &none, &credentials, error);
+    if (code)
+        return code;
+    struct pd_credentials_set *set = pd_credentials_hold(credentials);
+    code = pd_client_set_up(transfer->curl, request->base, url, set, error);
+    pd_credentials_drop(set);
+    pd_credentials_free(credentials);
+    return code ? pd_fail_within(error, request->base) : 0;
+}
+
+static int set_up(struct transfer *transfer)
+{
     CURL *curl = transfer->curl;
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "pathdump/" PD_VERSION);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->words);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
-    if (!strncmp(request->base, unix_scheme, strlen(unix_scheme)))
-        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, request->base + strlen(unix_scheme));
     set_up_patience(transfer);
     return set_up_method(transfer);
 }
@@ -258,11 +261,14 @@ int pd_cli_ask(const struct pd_cli_request *request, const struct pd_query_sink 
     }
     code = make_url(transfer.curl, request, url);
     if (!code)
-        code = set_up(&transfer, url);
+        code = set_up(&transfer);
     if (code) {
         pd_fail(error, code, "%.200s: %s", request->base, pd_error_text(code));
         goto out;
     }
+    code = set_up_access(&transfer, url, error);
+    if (code)
+        goto out;
     code = perform(&transfer, error);
 out:
     free(transfer.problem);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fan-out over libcurl's multi interface; the only file of the stage that knows libcurl. */
+/* Fan-out over libcurl's multi interface; the what it asks with is in client.c. */
 #include "fleet/fanout.h"
 
 #include <curl/curl.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "pd_version.h"
+#include "fleet/client.h"
 
 #define PROBLEM_MAX_BYTES 4096u
 #define WAIT_MS           1000
@@ -20,13 +20,12 @@
 #define CONNECTIONS_KEPT  256L /* of a multi handle */
 #define CONNECT_MIN_MS    1000L
 
-static const char unix_scheme[] = "unix:";
-
 /* Connections belong to a multi handle, and that to one thread at a time: each asker takes one. */
 struct pd_fanout {
     pthread_mutex_t lock;
     CURLM *idle[MULTIS_KEPT];
     unsigned idle_len;
+    struct pd_credentials *credentials; /* NULL: none; set before there are threads */
 };
 
 /* All of one question. */
@@ -34,6 +33,7 @@ struct asking {
     const struct pd_fanout_request *request;
     const struct pd_fanout_source *source;
     const struct pd_fanout_sink *sink;
+    struct pd_credentials_set *credentials;
     struct curl_slist *headers;
 };
 
@@ -71,6 +71,11 @@ void pd_fanout_free(struct pd_fanout *fanout)
     pthread_mutex_destroy(&fanout->lock);
     curl_global_cleanup();
     free(fanout);
+}
+
+void pd_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials)
+{
+    fanout->credentials = credentials;
 }
 
 static CURLM *multi_take(struct pd_fanout *fanout)
@@ -129,33 +134,24 @@ static bool set_method(CURL *curl, const char *method, const struct pd_fanout_pe
            curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
 }
 
-static int set_up(struct transfer *transfer)
+static int set_up(struct transfer *transfer, struct pd_error *error)
 {
     const struct asking *asking = transfer->asking;
     const struct pd_fanout_peer *peer = &transfer->peer;
-    const char *base = peer->url, *route = peer->route ? peer->route : asking->request->route;
     CURL *curl = transfer->curl;
     char url[1024];
-    bool is_unix = !strncmp(base, unix_scheme, strlen(unix_scheme));
-    size_t base_len = strlen(base);
-    while (base_len && base[base_len - 1] == '/')
-        base_len--;
-    int len = is_unix ? snprintf(url, sizeof url, "http://localhost%s", route)
-                      : snprintf(url, sizeof url, "%.*s%s", (int)base_len, base, route);
-    if (len >= (int)sizeof url)
-        return -PD_E_URI_TOO_LONG;
-    bool failed = curl_easy_setopt(curl, CURLOPT_URL, url);
-    if (is_unix)
-        failed |= curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, base + strlen(unix_scheme));
-    failed |= set_method(curl, asking->request->method, peer);
+    int e = pd_client_url(peer->url, peer->route ? peer->route : asking->request->route, url,
+                          sizeof url);
+    if (!e)
+        e = pd_client_set_up(curl, peer->url, url, asking->credentials, error);
+    if (e)
+        return e;
+    bool failed = set_method(curl, asking->request->method, peer);
     failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, asking->headers);
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
     failed |= curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->words);
     failed |= curl_easy_setopt(curl, CURLOPT_PRIVATE, transfer);
-    failed |= curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    failed |= curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    failed |= curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     return failed ? -ENOMEM : 0;
 }
 
@@ -226,10 +222,10 @@ static void transfer_free(struct transfer *transfer)
     free(transfer);
 }
 
-static int start(CURLM *multi, struct transfer *transfer)
+static int start(CURLM *multi, struct transfer *transfer, struct pd_error *error)
 {
     transfer->curl = curl_easy_init();
-    int code = transfer->curl ? set_up(transfer) : -ENOMEM;
+    int code = transfer->curl ? set_up(transfer, error) : -ENOMEM;
     code = code ? code : limit_time(transfer);
     return !code && curl_multi_add_handle(multi, transfer->curl) ? -ENOMEM : code;
 }
@@ -244,12 +240,13 @@ static bool begin(CURLM *multi, struct asking *asking, size_t i, const struct pd
         transfer->asking = asking;
         transfer->peer = *peer;
         transfer->i = i;
-        code = start(multi, transfer);
+        code = start(multi, transfer, &error);
         if (!code)
             return true;
         transfer_free(transfer);
     }
-    pd_fail(&error, code, "%s", pd_error_text(code));
+    if (!error.code)
+        pd_fail(&error, code, "%s", pd_error_text(code));
     asking->sink->end(asking->sink->context, i, &error);
     return false;
 }
@@ -313,22 +310,18 @@ static int add_header(struct curl_slist **headers, const char *name, const char 
 
 static int add_headers(struct asking *asking)
 {
-    char bearer[1024] = "Bearer ";
-    if (asking->request->bearer)
-        snprintf(bearer + strlen(bearer), sizeof bearer - strlen(bearer), "%s",
-                 asking->request->bearer);
     int err = add_header(&asking->headers, "Content-Type", asking->request->type);
     err = err ? err : add_header(&asking->headers, "Accept", asking->request->accept);
-    err = err ? err : add_header(&asking->headers, "User-Agent", "pathdump/" PD_VERSION);
-    err = err ? err : add_header(&asking->headers, "Expect", "");
-    return err || !asking->request->bearer ? err
-                                           : add_header(&asking->headers, "Authorization", bearer);
+    return err ? err : add_header(&asking->headers, "Expect", "");
 }
 
 int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
                   const struct pd_fanout_source *source, const struct pd_fanout_sink *sink)
 {
-    struct asking asking = {.request = request, .source = source, .sink = sink};
+    struct asking asking = {.request = request,
+                            .source = source,
+                            .sink = sink,
+                            .credentials = pd_credentials_hold(fanout->credentials)};
     CURLM *multi = multi_take(fanout);
     int err = multi ? add_headers(&asking) : -ENOMEM;
     if (!err)
@@ -336,6 +329,7 @@ int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *requ
     if (multi)
         multi_give(fanout, multi);
     curl_slist_free_all(asking.headers);
+    pd_credentials_drop(asking.credentials);
     return err;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "http/credentials.h"
 
 /* What an agent does for the children that a tree names, and the controller for all hosts. All transfers share the caller's thread; nothing is
  * kept of an answer but what the caller keeps. A server that is slow, dead or hostile costs its own answer only: nothing is
@@ -35,7 +36,6 @@ struct pd_fanout_request {
     const char *route;    /* "/v1/query" */
     const char *type;     /* of the bodies */
     const char *accept;   /* of the answers */
-    const char *bearer;   /* token, or NULL */
     uint64_t deadline_ns; /* monotonic */
     uint64_t max_bytes;   /* of an answer */
     unsigned at_once;     /* most connections open at a time; 0: no limit */
@@ -55,6 +55,9 @@ struct pd_fanout;
 
 struct pd_fanout *pd_fanout_new(void); /* NULL without memory */
 void pd_fanout_free(struct pd_fanout *fanout);
+
+/* Whom to trust and what to show from now on (fleet/client.h); must outlive the fan-out. Before other threads use it. */
+void pd_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials);
 
 /* Asks all that the source has and returns when each has ended. 0, or -ENOMEM when nothing was asked. */
 int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
