@@ -108,8 +108,8 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --live --program --arg --args --json --ndjson --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --program --arg --args --json --ndjson --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance'
         case $prev in
         --tib) rest=DIR ;;
         --agent) rest=- ;;
@@ -137,14 +137,18 @@ _pathdump()
         --by) rest='bytes pkts' ;;
         --bin-bytes) rest=- ;;
         --of) rest='flows sources' ;;
+        --max-hops) rest=- ;;
+        --avoid) rest=- ;;
+        --must-pass) rest=- ;;
+        --allow) rest=- ;;
         --program) rest=FILE ;;
         --arg) rest=- ;;
         --args) rest=- ;;
         esac
         ;;
     'install')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --live --program --arg --args --json --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct'
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --program --arg --args --json --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -169,6 +173,10 @@ _pathdump()
         --by) rest='bytes pkts' ;;
         --bin-bytes) rest=- ;;
         --of) rest='flows sources' ;;
+        --max-hops) rest=- ;;
+        --avoid) rest=- ;;
+        --must-pass) rest=- ;;
+        --allow) rest=- ;;
         --program) rest=FILE ;;
         --arg) rest=- ;;
         --args) rest=- ;;

@@ -18,8 +18,7 @@ struct pd_picture *pd_picture_new(const struct pd_query *query)
     if (!picture)
         return NULL;
     picture->query = *query;
-    if (picture->query.filter.path)
-        picture->query.filter.path = &picture->query.path;
+    picture->query.filter = pd_query_filter(&picture->query);
     return picture;
 }
 

@@ -50,18 +50,30 @@ static int parse_id(const char **at, uint32_t *ret_id)
     return 0;
 }
 
-int pd_path_parse(const char *text, struct pd_path *ret_path)
+int pd_switches_parse(const char *text, uint32_t *switches, uint32_t most, uint32_t *ret_len)
 {
-    struct pd_path path = {0};
+    uint32_t len = 0;
     for (;; text++) {
-        if (path.len == PD_PATH_MAX || parse_id(&text, &path.switches[path.len]))
+        if (len == most || parse_id(&text, &switches[len]))
             return -PD_E_VALUE;
-        path.len++;
+        len++;
         if (!*text)
             break;
         if (*text != ',')
             return -PD_E_VALUE;
     }
+    *ret_len = len;
+    return 0;
+}
+
+int pd_path_parse(const char *text, struct pd_path *ret_path)
+{
+    struct pd_path path = {0};
+    uint32_t len;
+    int error = pd_switches_parse(text, path.switches, PD_PATH_MAX, &len);
+    if (error)
+        return error;
+    path.len = (uint16_t)len;
     *ret_path = path;
     return 0;
 }

@@ -35,6 +35,9 @@ bool pd_path_crosses(const struct pd_path *path, struct pd_link_match link);
 /* Reads "1,9,17,11,3" (1 to PD_PATH_MAX IDs). Returns 0 or -PD_E_VALUE. */
 int pd_path_parse(const char *text, struct pd_path *ret_path);
 
+/* Reads "17,18" (1 to `most` IDs) into `switches`, which a failure may leave half filled. Returns 0 or -PD_E_VALUE. */
+int pd_switches_parse(const char *text, uint32_t *switches, uint32_t most, uint32_t *ret_len);
+
 /* Reads "9-17", "*-17", "9-*", "*-*". Returns 0 or -PD_E_VALUE. */
 int pd_link_parse(const char *text, struct pd_link_match *ret_link);
 

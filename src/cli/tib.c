@@ -326,7 +326,7 @@ static int export_tib(const struct settings *set, struct pd_tib_snapshot *snapsh
 {
     static const struct pd_query_sink sink = {NULL, write_stdout};
     const struct pd_tib_filter all = PD_TIB_FILTER_ALL;
-    pd_query_out_begin(&export->out, &sink);
+    pd_query_out_begin(&export->out, PD_FORM_NDJSON, &sink);
     pd_progress_begin(&export->progress, "export");
     int code = pd_tib_scan(snapshot, &all, export_records, export);
     int written = pd_query_out_end(&export->out);

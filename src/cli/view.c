@@ -165,6 +165,34 @@ static int bin_row(const struct view *view, const json_t *row, struct pd_table *
     return 0;
 }
 
+static const struct pd_column violation_columns[] = {
+    {"SOURCE", false}, {"DESTINATION", false}, {"PROTO", false}, {"PATH", false}, {"RULE", false},
+};
+
+static int violation_row(const struct view *view, const json_t *row, struct pd_table *table,
+                         struct pd_tib_record *sums)
+{
+    const char *text = json_string_value(json_object_get(row, "rule"));
+    unsigned rule = 0;
+    struct pd_flow_id flow;
+    struct pd_path path;
+    int code = pd_read_flow(&view->reader, row, &flow);
+    if (!code)
+        code = pd_read_path(&view->reader, row, &path);
+    if (code)
+        return code;
+    while (text && rule < PD_CONFORMANCE_RULE_COUNT &&
+           strcmp(text, pd_conformance_rule_text((enum pd_conformance_rule)rule)) != 0)
+        rule++;
+    if (!text || rule == PD_CONFORMANCE_RULE_COUNT)
+        return pd_read_bad(&view->reader, "rule", "a rule of conformance");
+    (void)sums;
+    pd_cell_flow(table, &flow);
+    pd_cell_path(view->style, table, &path);
+    pd_table_cell(table, text);
+    return 0;
+}
+
 #define COLUMNS(list) list, sizeof(list) / sizeof(list)[0]
 
 static const struct list lists[PD_QUERY_COUNT] = {
@@ -176,6 +204,8 @@ static const struct list lists[PD_QUERY_COUNT] = {
     [PD_QUERY_FLOW_SIZES] = {"bins", "bin", false, COLUMNS(bin_columns), bin_row},
     [PD_QUERY_TRAFFIC_MATRIX] = {"pairs", "pair", true, COLUMNS(pair_columns), pair_row},
     [PD_QUERY_PATH_BYTES] = {"paths", "path", true, COLUMNS(path_counts_columns), path_counts_row},
+    [PD_QUERY_CONFORMANCE] = {"violations", "violation", false, COLUMNS(violation_columns),
+                              violation_row},
 };
 
 static void print_sums(const struct view *view, const struct list *list, size_t len,
@@ -296,6 +326,22 @@ static int view_distinct(const struct view *view, const json_t *answer)
     return code;
 }
 
+/* Flows without a path are no violations, and nobody should think that they conform. */
+static int view_violations(const struct view *view, const json_t *answer)
+{
+    char number[PD_CLI_NUMBER_BYTES];
+    uint64_t infeasible = 0;
+    int code = 0;
+    if (json_object_get(answer, "infeasible"))
+        code = pd_read_number(&view->reader, answer, "infeasible", PD_READ_MAX, &infeasible);
+    if (!code)
+        code = view_list(view, answer, &lists[PD_QUERY_CONFORMANCE]);
+    if (!code && infeasible)
+        fprintf(view->out, "%s flow%s with an infeasible trajectory cannot be judged\n",
+                pd_cli_number(infeasible, number), pd_cell_plural(infeasible));
+    return code;
+}
+
 static int view_answer(const struct view *view, enum pd_query_name name, const json_t *answer)
 {
     switch (name) {
@@ -303,6 +349,7 @@ static int view_answer(const struct view *view, enum pd_query_name name, const j
     case PD_QUERY_GET_COUNT: return view_count(view, answer);
     case PD_QUERY_GET_DURATION: return view_duration(view, answer);
     case PD_QUERY_DISTINCT: return view_distinct(view, answer);
+    case PD_QUERY_CONFORMANCE: return view_violations(view, answer);
     default: return view_list(view, answer, &lists[name]);
     }
 }

@@ -34,8 +34,8 @@ struct pd_document {
 int pd_document_load(const char *bytes, size_t len, const char *what, json_t **ret_json,
                      struct pd_error *error);
 
-/* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE, -PD_E_UNKNOWN_KEY, -PD_E_NOT_FOUND (no such
- * query), -PD_E_TOO_LARGE, -ENOMEM. */
+/* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE, -PD_E_UNKNOWN_KEY,
+ * -PD_E_TOO_LARGE, -ENOMEM. */
 int pd_document_parse(const json_t *json, const char *const *others,
                       struct pd_document *ret_document, struct pd_error *error);
 

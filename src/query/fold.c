@@ -43,21 +43,27 @@ static int grow(struct pd_query_fold *fold)
     return 0;
 }
 
-int pd_query_fold_add(struct pd_query_fold *fold, uint64_t key, const struct pd_tib_record *group)
+int pd_query_fold_merge(struct pd_query_fold *fold, const struct pd_query_sums *more)
 {
     int error = fold->len == pd_tib_most_used(fold->slots_len) ? grow(fold) : 0;
     if (error)
         return error;
-    uint32_t *slot = find_slot(fold, fold->slots, fold->slots_len, key);
+    uint32_t *slot = find_slot(fold, fold->slots, fold->slots_len, more->key);
     if (!*slot) {
-        fold->sums[fold->len++] = (struct pd_query_sums){.key = key};
+        fold->sums[fold->len++] = (struct pd_query_sums){.key = more->key};
         *slot = fold->len;
     }
     struct pd_query_sums *sums = &fold->sums[*slot - 1];
-    pd_tib_sum(&sums->bytes, group->bytes);
-    pd_tib_sum(&sums->pkts, group->pkts);
-    sums->groups++;
+    pd_tib_sum(&sums->bytes, more->bytes);
+    pd_tib_sum(&sums->pkts, more->pkts);
+    pd_tib_sum(&sums->groups, more->groups);
     return 0;
+}
+
+int pd_query_fold_add(struct pd_query_fold *fold, uint64_t key, const struct pd_tib_record *group)
+{
+    const struct pd_query_sums sums = {key, group->bytes, group->pkts, 1};
+    return pd_query_fold_merge(fold, &sums);
 }
 
 static int compare_keys(const void *left, const void *right)

@@ -31,6 +31,9 @@ void pd_query_fold_done(struct pd_query_fold *fold);
 /* -PD_E_TOO_LARGE and -ENOMEM leave the fold as it was. */
 int pd_query_fold_add(struct pd_query_fold *fold, uint64_t key, const struct pd_tib_record *group);
 
+/* Adds sums of the same key, from another fold. */
+int pd_query_fold_merge(struct pd_query_fold *fold, const struct pd_query_sums *more);
+
 /* KEY: ascending; BYTES, PKTS: largest first, equal ones by key. Nothing can be added afterwards. */
 void pd_query_fold_sort(struct pd_query_fold *fold, enum pd_tib_order order);
 

@@ -45,7 +45,10 @@ struct pd_partial_source {
     int (*missing)(void *context, uint32_t host, const char *reason);
 };
 
-/* -PD_E_VALUE where this query cannot be merged (since), -ENOMEM. `query` is copied. */
+/* 0, or -PD_E_VALUE where the answers of several hosts to this query cannot be merged (since). */
+int pd_query_mergeable(const struct pd_query *query, struct pd_error *error);
+
+/* As pd_query_mergeable; -ENOMEM. `query` is copied. */
 int pd_query_merge_new(const struct pd_query *query, struct pd_query_merge **ret_merge,
                        struct pd_error *error);
 void pd_query_merge_free(struct pd_query_merge *merge); /* NULL is fine */

@@ -4,9 +4,13 @@
 
 #include <string.h>
 
-void pd_query_out_begin(struct pd_query_out *out, const struct pd_query_sink *sink)
+void pd_query_out_begin(struct pd_query_out *out, enum pd_query_form form,
+                        const struct pd_query_sink *sink)
 {
     out->sink = sink;
+    out->form = form;
+    out->in_object = false;
+    out->rows = 0;
     out->len = 0;
     out->error = 0;
 }
@@ -79,7 +83,45 @@ static char *put_addr(char *at, const struct pd_addr *addr, uint8_t ip_version)
 void pd_query_out_text(struct pd_query_out *out, const char *json)
 {
     size_t len = strlen(json);
+    for (; len > PD_QUERY_OUT_BYTES; len -= PD_QUERY_OUT_BYTES, json += PD_QUERY_OUT_BYTES)
+        used(out, put(room(out, PD_QUERY_OUT_BYTES), json, PD_QUERY_OUT_BYTES));
     used(out, put(room(out, len), json, len));
+}
+
+void pd_query_out_separator(struct pd_query_out *out)
+{
+    pd_query_out_text(out, out->in_object ? "," : "{");
+    out->in_object = true;
+}
+
+void pd_query_out_key(struct pd_query_out *out, const char *key)
+{
+    pd_query_out_separator(out);
+    pd_query_out_text(out, "\"");
+    pd_query_out_text(out, key);
+    pd_query_out_text(out, "\":");
+}
+
+void pd_query_out_list(struct pd_query_out *out, const char *key)
+{
+    if (out->form == PD_FORM_NDJSON)
+        return;
+    pd_query_out_key(out, key);
+    pd_query_out_text(out, "[");
+}
+
+void pd_query_out_row(struct pd_query_out *out)
+{
+    if (out->rows++)
+        pd_query_out_text(out, out->form == PD_FORM_NDJSON ? "\n" : ",");
+}
+
+void pd_query_out_list_end(struct pd_query_out *out)
+{
+    if (out->form == PD_FORM_JSON)
+        pd_query_out_text(out, "]");
+    else if (out->rows)
+        pd_query_out_text(out, "\n");
 }
 
 void pd_query_out_member(struct pd_query_out *out, const char *json_key, uint64_t number)
@@ -169,6 +211,8 @@ void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *r
 
 int pd_query_out_end(struct pd_query_out *out)
 {
+    if (out->in_object)
+        pd_query_out_text(out, out->form == PD_FORM_NDJSON ? "}\n" : "}");
     flush(out);
     return out->error;
 }

@@ -13,19 +13,28 @@
 
 #define PD_QUERY_OUT_BYTES 16384 /* bytes of a piece */
 
-/* JSON: one object. NDJSON: each row of its list on a line of its own, then an object with all other members on the last line. */
-enum pd_query_form { PD_FORM_JSON, PD_FORM_NDJSON };
-
 struct pd_query_out {
     const struct pd_query_sink *sink;
     size_t len; /* bytes in the buffer */
     int error;
+    enum pd_query_form form;
+    bool in_object; /* a member of the object was written */
+    uint64_t rows;  /* of the list */
     char buffer[PD_QUERY_OUT_BYTES];
 };
 
-void pd_query_out_begin(struct pd_query_out *out, const struct pd_query_sink *sink);
-void pd_query_out_text(struct pd_query_out *out,
-                       const char *json); /* as it is; at most PD_QUERY_OUT_BYTES */
+void pd_query_out_begin(struct pd_query_out *out, enum pd_query_form form,
+                        const struct pd_query_sink *sink);
+void pd_query_out_text(struct pd_query_out *out, const char *json); /* as it is */
+
+/* The object, and the one list that its rows come in: at first in JSON, outside of it in NDJSON. A row is written behind pd_query_out_row, the value of a member behind pd_query_out_key.
+ * Callers that use neither of them write what they like. */
+void pd_query_out_list(struct pd_query_out *out, const char *key);
+void pd_query_out_row(struct pd_query_out *out);
+void pd_query_out_list_end(struct pd_query_out *out);
+void pd_query_out_separator(struct pd_query_out *out); /* of members: the caller writes the key */
+void pd_query_out_key(struct pd_query_out *out, const char *key);
+
 void pd_query_out_member(struct pd_query_out *out, const char *json_key, uint64_t number);
 void pd_query_out_bool(struct pd_query_out *out, bool value);
 void pd_query_out_addr(struct pd_query_out *out, const struct pd_addr *addr, uint8_t ip_version);
@@ -43,7 +52,7 @@ void pd_query_out_path(struct pd_query_out *out, const struct pd_path *path);
 /* {"flow_id":…,"path":…,"stime_us":…,"etime_us":…,"bytes":…,"pkts":…}: a row of getFlows and topRecords, a line of an export. */
 void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *record);
 
-/* Passes on what is left. 0 or the sink's first error. */
+/* Ends the object, if there is one, and passes on what is left. 0 or the sink's first error. */
 int pd_query_out_end(struct pd_query_out *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "query/fold.h"
+#include "query/plan.h"
 #include "query/query.h"
 #include "tib/tib.h"
 
@@ -18,7 +19,7 @@
  *
  * Thread safety: works on the caller's memory; a writer or reader belongs to one thread at a time. */
 
-#define PD_PARTIAL_VERSION        1u
+#define PD_PARTIAL_VERSION        2u
 #define PD_PARTIAL_ITEM_MAX_BYTES 256u
 #define PD_PARTIAL_REASON_BYTES   128u /* of why a host is missing, with the final NUL */
 
@@ -47,7 +48,10 @@ int pd_partial_put_sums(struct pd_partial_writer *writer, const struct pd_query_
 /* The reason is cut where it does not fit. */
 int pd_partial_put_missing(struct pd_partial_writer *writer, uint64_t host, const char *reason);
 int pd_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_end *end);
-void pd_partial_writer_free(struct pd_partial_writer *writer); /* NULL is fine */
+/* The writer as a place for items. */
+struct pd_items pd_partial_items(struct pd_partial_writer *writer);
+bool pd_partial_stopped(const struct pd_partial_writer *writer); /* the sink failed */
+void pd_partial_writer_free(struct pd_partial_writer *writer);   /* NULL is fine */
 
 /* ---- reading ---- */
 

@@ -16,19 +16,20 @@ enum pd_partial_kind {
     PD_PARTIAL_ITEM_END = 'E'
 };
 
-/* Fields of a group in the order sent; bit n of its mask: field n is sent, else it is that of the group before (0 before the first). */
+/* Fields of a group; bit n of its mask: field n is sent, else it is that of the group before (0 before the first). They are sent from the last to the first, so that
+ * the family stands before the addresses, and those that differ in nearly every group share the mask's first byte. */
 #define PD_PARTIAL_FIELDS(X) \
-    X(IP_VERSION)            \
     X(SRC)                   \
     X(DST)                   \
     X(SRC_PORT)              \
     X(DST_PORT)              \
-    X(PROTOCOL)              \
     X(PATH)                  \
-    X(STIME)                 \
-    X(DURATION)              \
     X(BYTES)                 \
-    X(PKTS)
+    X(PKTS)                  \
+    X(DURATION)              \
+    X(STIME)                 \
+    X(PROTOCOL)              \
+    X(IP_VERSION)
 
 enum pd_partial_field {
 #define X(name) PD_PARTIAL_##name,

@@ -3,19 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/blocks.h"
 #include "query/partial.h"
 #include "query/partial_item.h"
 #include "tib/budget.h"
 
-#define MORE        1 /* the item is not whole yet */
-#define BLOCK_PATHS 64u
-#define BLOCKS_MAX  (1u << 14) /* 2^20 paths */
+#define MORE 1 /* the item is not whole yet */
 
 struct pd_partial_reader {
     struct pd_partial_handler handler;
     struct pd_tib_budget *budget;
-    struct pd_path **blocks; /* of BLOCK_PATHS each: paths never move */
-    uint32_t blocks_len, paths_len;
+    struct pd_path_blocks paths;
     struct pd_tib_record last;
     struct pd_partial_end end;
     bool begun, ended;
@@ -68,27 +66,7 @@ static int state(const struct cursor *cursor)
 
 static const struct pd_path *path_at(const struct pd_partial_reader *reader, uint64_t number)
 {
-    return number ? &reader->blocks[(number - 1) / BLOCK_PATHS][(number - 1) % BLOCK_PATHS] : NULL;
-}
-
-static int keep_path(struct pd_partial_reader *reader, const struct pd_path *path)
-{
-    if (reader->paths_len == reader->blocks_len * BLOCK_PATHS) {
-        struct pd_path *block = NULL;
-        if (reader->blocks_len == BLOCKS_MAX)
-            return -PD_E_TOO_LARGE;
-        int error =
-            pd_tib_resize(reader->budget, &reader->blocks, reader->blocks_len * sizeof(void *),
-                          (reader->blocks_len + 1) * sizeof(void *));
-        error =
-            error ? error : pd_tib_resize(reader->budget, &block, 0, BLOCK_PATHS * sizeof *block);
-        if (error)
-            return error;
-        reader->blocks[reader->blocks_len++] = block;
-    }
-    reader->blocks[reader->paths_len / BLOCK_PATHS][reader->paths_len % BLOCK_PATHS] = *path;
-    reader->paths_len++;
-    return 0;
+    return number ? pd_path_blocks_at(&reader->paths, number - 1) : NULL;
 }
 
 static int read_path(struct pd_partial_reader *reader, struct cursor *cursor)
@@ -105,8 +83,9 @@ static int read_path(struct pd_partial_reader *reader, struct cursor *cursor)
         for (unsigned i = 0; i < path.tags_len; i++)
             path.tags[i] = (uint16_t)take_number(cursor, UINT16_MAX);
     }
+    const struct pd_path *kept;
     int code = state(cursor);
-    return code ? code : keep_path(reader, &path);
+    return code ? code : pd_path_blocks_add(&reader->paths, reader->budget, &path, &kept);
 }
 
 /* ---- groups ---- */
@@ -118,6 +97,12 @@ static void take_addr(struct cursor *cursor, uint8_t ip_version, struct pd_addr 
     *ret_addr = (struct pd_addr){{0}};
     if (bytes)
         memcpy(ret_addr, bytes, len);
+}
+
+static uint16_t take_port(struct cursor *cursor)
+{
+    const uint8_t *bytes = take_bytes(cursor, 2);
+    return bytes ? (uint16_t)(bytes[0] << 8 | bytes[1]) : 0;
 }
 
 /* The duration stands in etime_us until the item is whole. */
@@ -132,11 +117,11 @@ static void take_field(const struct pd_partial_reader *reader, struct cursor *cu
         break;
     case PD_PARTIAL_SRC: take_addr(cursor, flow->ip_version, &flow->src); break;
     case PD_PARTIAL_DST: take_addr(cursor, flow->ip_version, &flow->dst); break;
-    case PD_PARTIAL_SRC_PORT: flow->src_port = (uint16_t)take_number(cursor, UINT16_MAX); break;
-    case PD_PARTIAL_DST_PORT: flow->dst_port = (uint16_t)take_number(cursor, UINT16_MAX); break;
+    case PD_PARTIAL_SRC_PORT: flow->src_port = take_port(cursor); break;
+    case PD_PARTIAL_DST_PORT: flow->dst_port = take_port(cursor); break;
     case PD_PARTIAL_PROTOCOL: flow->protocol = (uint8_t)take_number(cursor, UINT8_MAX); break;
     case PD_PARTIAL_PATH:
-        group->path = path_at(reader, take_number(cursor, reader->paths_len));
+        group->path = path_at(reader, take_number(cursor, reader->paths.len));
         break;
     case PD_PARTIAL_STIME:
         group->stime_us += (uint64_t)pd_partial_unzigzag(take_number(cursor, UINT64_MAX));
@@ -160,7 +145,7 @@ static int read_group(struct pd_partial_reader *reader, struct cursor *cursor)
     struct pd_tib_record group = reader->last;
     unsigned mask = (unsigned)take_number(cursor, (1u << PD_PARTIAL_FIELD_COUNT) - 1);
     group.etime_us -= group.stime_us;
-    for (unsigned field = 0; field < PD_PARTIAL_FIELD_COUNT; field++)
+    for (unsigned field = PD_PARTIAL_FIELD_COUNT; field-- > 0;)
         if (mask >> field & 1)
             take_field(reader, cursor, (enum pd_partial_field)field, &group);
     int code = state(cursor);
@@ -210,6 +195,8 @@ static int read_end(struct pd_partial_reader *reader, struct cursor *cursor)
     struct pd_partial_end end = {.complete = take_number(cursor, 1) != 0};
     end.asked = take_number(cursor, UINT32_MAX);
     end.answered = take_number(cursor, end.asked);
+    end.critical_us = take_number(cursor, PD_TIB_SUM_MAX);
+    end.bytes = take_number(cursor, PD_TIB_SUM_MAX);
     int code = state(cursor);
     if (code)
         return code;
@@ -264,9 +251,7 @@ void pd_partial_reader_free(struct pd_partial_reader *reader)
 {
     if (!reader)
         return;
-    for (uint32_t i = 0; i < reader->blocks_len; i++)
-        free(reader->blocks[i]);
-    free(reader->blocks);
+    pd_path_blocks_done(&reader->paths);
     free(reader);
 }
 

@@ -7,15 +7,14 @@
 #include "query/partial.h"
 #include "query/partial_item.h"
 #include "tib/budget.h"
+#include "tib/group.h"
 
 #define BUFFER_BYTES 16384u
 
 struct pd_partial_writer {
     const struct pd_query_sink *sink;
     struct pd_tib_budget *budget;
-    const struct pd_path **paths; /* by number */
-    uint32_t *slots;              /* number + 1; 0: free */
-    uint32_t paths_len, slots_len;
+    struct pd_tib_paths paths;
     struct pd_tib_record last; /* group */
     uint32_t last_path;        /* its path's number + 1; 0: none */
     int error;
@@ -54,6 +53,12 @@ static void put_number(struct pd_partial_writer *writer, uint64_t number)
     writer->buffer[writer->len++] = (uint8_t)number;
 }
 
+static void put_port(struct pd_partial_writer *writer, uint16_t port)
+{
+    writer->buffer[writer->len++] = (uint8_t)(port >> 8);
+    writer->buffer[writer->len++] = (uint8_t)port;
+}
+
 /* ---- paths ---- */
 
 static void put_path(struct pd_partial_writer *writer, const struct pd_path *path)
@@ -70,50 +75,20 @@ static void put_path(struct pd_partial_writer *writer, const struct pd_path *pat
         put_number(writer, path->tags[i]);
 }
 
-static int grow(struct pd_partial_writer *writer)
-{
-    void *grown;
-    uint32_t slots_len;
-    int error = pd_tib_double_table(writer->budget, writer->slots_len, sizeof *writer->slots,
-                                    &writer->paths, sizeof(void *), &grown, &slots_len);
-    if (error)
-        return error;
-    uint32_t *slots = grown;
-    for (uint32_t i = 0; i < writer->paths_len; i++) {
-        uint32_t at = (uint32_t)pd_path_hash(writer->paths[i]) & (slots_len - 1);
-        while (slots[at])
-            at = (at + 1) & (slots_len - 1);
-        slots[at] = i + 1;
-    }
-    free(writer->slots);
-    writer->slots = slots;
-    writer->slots_len = slots_len;
-    return 0;
-}
-
 /* Number + 1 of a path, which is sent when it is new; 0 for none. */
 static int number_path(struct pd_partial_writer *writer, const struct pd_path *path,
                        uint32_t *ret_number)
 {
+    uint32_t known = writer->paths.len, number;
     *ret_number = 0;
     if (!path)
         return 0;
-    if (writer->last.path == path) {
-        *ret_number = writer->last_path;
-        return 0;
-    }
-    int error = writer->paths_len == pd_tib_most_used(writer->slots_len) ? grow(writer) : 0;
+    int error = pd_tib_paths_number(&writer->paths, writer->budget, path, &number);
     if (error)
         return error;
-    uint32_t mask = writer->slots_len - 1, at = (uint32_t)pd_path_hash(path) & mask;
-    while (writer->slots[at] && !pd_path_equal(writer->paths[writer->slots[at] - 1], path))
-        at = (at + 1) & mask;
-    if (!writer->slots[at]) {
+    if (number == known)
         put_path(writer, path);
-        writer->paths[writer->paths_len++] = path;
-        writer->slots[at] = writer->paths_len;
-    }
-    *ret_number = writer->slots[at];
+    *ret_number = number + 1;
     return 0;
 }
 
@@ -149,8 +124,8 @@ static void put_field(struct pd_partial_writer *writer, enum pd_partial_field fi
     case PD_PARTIAL_IP_VERSION: put_number(writer, flow->ip_version); break;
     case PD_PARTIAL_SRC: put_bytes(writer, &flow->src, addr_bytes); break;
     case PD_PARTIAL_DST: put_bytes(writer, &flow->dst, addr_bytes); break;
-    case PD_PARTIAL_SRC_PORT: put_number(writer, flow->src_port); break;
-    case PD_PARTIAL_DST_PORT: put_number(writer, flow->dst_port); break;
+    case PD_PARTIAL_SRC_PORT: put_port(writer, flow->src_port); break;
+    case PD_PARTIAL_DST_PORT: put_port(writer, flow->dst_port); break;
     case PD_PARTIAL_PROTOCOL: put_number(writer, flow->protocol); break;
     case PD_PARTIAL_PATH: put_number(writer, path); break;
     case PD_PARTIAL_STIME:
@@ -172,7 +147,7 @@ static int put_group(struct pd_partial_writer *writer, const struct pd_tib_recor
     unsigned mask = differing(writer, group, path);
     begin_item(writer, PD_PARTIAL_ITEM_GROUP);
     put_number(writer, mask);
-    for (unsigned field = 0; field < PD_PARTIAL_FIELD_COUNT; field++)
+    for (unsigned field = PD_PARTIAL_FIELD_COUNT; field-- > 0;)
         if (mask >> field & 1)
             put_field(writer, (enum pd_partial_field)field, group, path);
     writer->last = *group;
@@ -234,15 +209,36 @@ int pd_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_
     put_number(writer, end->complete);
     put_number(writer, end->asked);
     put_number(writer, end->answered);
+    put_number(writer, end->critical_us);
+    put_number(writer, end->bytes);
     flush(writer);
     return writer->error;
+}
+
+static int put_item_group(void *writer, const struct pd_tib_record *group)
+{
+    return pd_partial_put_groups(writer, group, 1);
+}
+
+static int put_item_sums(void *writer, const struct pd_query_sums *sums)
+{
+    return pd_partial_put_sums(writer, sums, 1);
+}
+
+struct pd_items pd_partial_items(struct pd_partial_writer *writer)
+{
+    return (struct pd_items){writer, put_item_group, put_item_sums};
+}
+
+bool pd_partial_stopped(const struct pd_partial_writer *writer)
+{
+    return writer->error != 0;
 }
 
 void pd_partial_writer_free(struct pd_partial_writer *writer)
 {
     if (!writer)
         return;
-    free(writer->paths);
-    free(writer->slots);
+    pd_tib_paths_done(&writer->paths);
     free(writer);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "query/conform.h"
 #include "query/protocol.h"
 
 static const char *const names[] = {
@@ -44,6 +45,7 @@ void pd_query_init(struct pd_query *query, enum pd_query_name name)
                                .by = PD_TIB_ORDER_BYTES,
                                .of = PD_TIB_BY_FLOW,
                                .bin_bytes = 1,
+                               .rules.max_hops = PD_PATH_MAX,
                                .memory_bytes = PD_QUERY_MEMORY_BYTES};
 }
 
@@ -79,8 +81,7 @@ static const char *set_ip(struct pd_query *query, const char *value, unsigned fi
     return NULL;
 }
 
-/* Decimal digits alone, at most `max`. */
-static int parse_number(const char *text, uint64_t max, uint64_t *ret_number)
+int pd_query_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
     uint64_t number = 0;
     size_t digits = strspn(text, "0123456789");
@@ -100,7 +101,7 @@ static const char *set_port(struct pd_query *query, const char *value, unsigned 
     uint64_t port;
     if (is_wildcard(value))
         return NULL;
-    if (parse_number(value, UINT16_MAX, &port) != 0)
+    if (pd_query_number(value, UINT16_MAX, &port) != 0)
         return "a number from 0 to 65535, or *";
     *(field == PD_FLOW_SRC_PORT ? &match->id.src_port : &match->id.dst_port) = (uint16_t)port;
     match->fields |= field;
@@ -115,7 +116,7 @@ static const char *set_protocol(struct pd_query *query, const char *value)
         return NULL;
     if (pd_protocol_number(value, &named) == 0)
         number = named;
-    else if (parse_number(value, UINT8_MAX, &number) != 0)
+    else if (pd_query_number(value, UINT8_MAX, &number) != 0)
         return "a number from 0 to 255, a name such as tcp, or *";
     query->filter.flow.id.protocol = (uint8_t)number;
     query->filter.flow.fields |= PD_FLOW_PROTOCOL;
@@ -126,7 +127,6 @@ static const char *set_path(struct pd_query *query, const char *value)
 {
     if (pd_path_parse(value, &query->path) != 0)
         return "switch IDs from first to last, as in 1,9,17,11,3";
-    query->filter.path = &query->path;
     return NULL;
 }
 
@@ -161,7 +161,7 @@ static const char *set_since(struct pd_query *query, const char *value)
 static const char *set_k(struct pd_query *query, const char *value)
 {
     uint64_t k;
-    if (parse_number(value, UINT32_MAX, &k) != 0 || !k)
+    if (pd_query_number(value, UINT32_MAX, &k) != 0 || !k)
         return "a number from 1 to 4294967295";
     query->k = k;
     return NULL;
@@ -181,7 +181,7 @@ static const char *set_by(struct pd_query *query, const char *value)
 static const char *set_bin_bytes(struct pd_query *query, const char *value)
 {
     uint64_t bytes;
-    if (parse_number(value, PD_TIB_SUM_MAX, &bytes) != 0 || !bytes)
+    if (pd_query_number(value, PD_TIB_SUM_MAX, &bytes) != 0 || !bytes)
         return "a number of bytes from 1 to 9007199254740991";
     query->bin_bytes = bytes;
     return NULL;
@@ -215,6 +215,11 @@ static const char *set_param(struct pd_query *query, enum pd_query_param_id id, 
     case PD_QUERY_PARAM_BY: return set_by(query, value);
     case PD_QUERY_PARAM_BIN_BYTES: return set_bin_bytes(query, value);
     case PD_QUERY_PARAM_OF: return set_of(query, value);
+    case PD_QUERY_PARAM_MAX_HOPS: return pd_conformance_set_max_hops(&query->rules, value);
+    case PD_QUERY_PARAM_AVOID: return pd_conformance_set_switches(&query->rules.avoid, value);
+    case PD_QUERY_PARAM_MUST_PASS:
+        return pd_conformance_set_switches(&query->rules.must_pass, value);
+    case PD_QUERY_PARAM_ALLOW: return pd_conformance_set_allow(&query->rules, value);
     case PD_QUERY_PARAM_LIVE: return set_live(query, value);
     case PD_QUERY_PARAM_COUNT: break;
     }
@@ -256,12 +261,24 @@ static int check_given(const struct pd_query *query, struct pd_error *error)
     return 0;
 }
 
+struct pd_tib_filter pd_query_filter(const struct pd_query *query)
+{
+    struct pd_tib_filter filter = query->filter;
+    filter.path = query->given & 1U << PD_QUERY_PARAM_PATH ? &query->path : NULL;
+    filter.since = *query->since ? query->since : NULL;
+    return filter;
+}
+
 int pd_query_finish(struct pd_query *query, struct pd_error *error)
 {
     char from[PD_TIME_TEXT_BYTES], to[PD_TIME_TEXT_BYTES];
     int code = check_given(query, error);
     if (code)
         return code;
+    if (query->name == PD_QUERY_CONFORMANCE && !pd_conformance_judges_paths(query) &&
+        !query->rules.allow_len)
+        return pd_fail(error, -PD_E_VALUE,
+                       "max_hops: is missing; conformance needs it, avoid, must_pass or allow");
     if (query->filter.from_us <= query->filter.to_us)
         return 0;
     return pd_fail(error, -PD_E_VALUE, "to: %s is before from, %s",

@@ -28,7 +28,8 @@
     X(FLOW_SIZES, "flowSizes", "how many flows over a link are how large")                                     \
     X(TRAFFIC_MATRIX, "trafficMatrix", "bytes and packets from each first to each last switch of paths")       \
     X(PATH_BYTES, "pathBytes", "bytes and packets of a flow on each path that it took")                        \
-    X(DISTINCT, "distinct", "how many flows or sources there are")
+    X(DISTINCT, "distinct", "how many flows or sources there are")                                            \
+    X(CONFORMANCE, "conformance", "flows whose path breaks a rule: length, switches, who may talk to whom")
 // clang-format on
 
 enum pd_query_name {
@@ -46,6 +47,7 @@ enum pd_query_name {
      PD_QUERY_BIT(TOP_LINKS))
 #define PD_QUERY_SIZES PD_QUERY_BIT(FLOW_SIZES)
 #define PD_QUERY_DIST  PD_QUERY_BIT(DISTINCT)
+#define PD_QUERY_CONF  PD_QUERY_BIT(CONFORMANCE)
 
 // clang-format off
 /* id, name in REST, flag of the command line, placeholder of the value, queries that take it, queries that need it, needs an agent,
@@ -66,6 +68,10 @@ enum pd_query_name {
     X(BY, "by", "by", "bytes|pkts", PD_QUERY_TOPS, 0, false, "what is large (top queries), bytes when not given")              \
     X(BIN_BYTES, "bin_bytes", "bin-bytes", "N", PD_QUERY_SIZES, PD_QUERY_SIZES, false, "width of a bin in bytes (flowSizes)")    \
     X(OF, "of", "of", "flows|sources", PD_QUERY_DIST, PD_QUERY_DIST, false, "what to count (distinct)")                 \
+    X(MAX_HOPS, "max_hops", "max-hops", "N", PD_QUERY_CONF, 0, false, "most hops that a path may have (conformance)")   \
+    X(AVOID, "avoid", "avoid", "LIST", PD_QUERY_CONF, 0, false, "switches that no path may have: 17,18 (conformance)")          \
+    X(MUST_PASS, "must_pass", "must-pass", "LIST", PD_QUERY_CONF, 0, false, "switches that every path must have (conformance)") \
+    X(ALLOW, "allow", "allow", "PAIRS", PD_QUERY_CONF, 0, false, "prefixes that may talk: SRC>DST,SRC>DST (conformance)") \
     X(LIVE, "live", "live", "BOOL", PD_QUERY_EVERY, 0, true, "include what is still in the trajectory memory")
 // clang-format on
 
@@ -131,7 +137,7 @@ struct pd_conformance {
 struct pd_query {
     enum pd_query_name name;
     struct pd_tib_filter
-        filter; /* filter.path points to `path` once "path" was set; filter.since is not used */
+        filter; /* but for `path` and `since`, which stand below: see pd_query_filter */
     struct pd_path path;
     char since[PD_QUERY_TOKEN_BYTES]; /* "": all */
     uint64_t k;
@@ -143,6 +149,9 @@ struct pd_query {
     unsigned given;        /* bit n: parameter n was set */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
 };
+
+/* Decimal digits alone, at most 16 and `max`. 0 or -PD_E_VALUE. */
+int pd_query_number(const char *text, uint64_t max, uint64_t *ret_number);
 
 const char *pd_query_name_text(enum pd_query_name name);
 int pd_query_name_parse(const char *text, enum pd_query_name *ret_name); /* 0 or -PD_E_NOT_FOUND */
@@ -163,11 +172,17 @@ int pd_query_finish(struct pd_query *query, struct pd_error *error);
 unsigned pd_conformance_check(const struct pd_query *query, const struct pd_tib_record *record);
 const char *pd_conformance_rule_text(enum pd_conformance_rule rule);
 
+/* The filter, pointing to the path and token of `query` wherever that was copied to. */
+struct pd_tib_filter pd_query_filter(const struct pd_query *query);
+
 /* Where the answer's bytes go; a non-zero return stops the query with that value. */
 struct pd_query_sink {
     void *context;
     int (*write)(void *context, const char *bytes, size_t len);
 };
+
+/* JSON: one object. NDJSON: each row of its list on a line of its own, then an object with all other members on the last line. */
+enum pd_query_form { PD_FORM_JSON, PD_FORM_NDJSON };
 
 /* Runs over the snapshot (may be NULL) plus `live` rows (records of the trajectory memory, decoded; NULL/0 when none;
  * those that do not match the query are skipped) and writes the JSON answer, in pieces, as docs/api/openapi.json
@@ -177,5 +192,11 @@ struct pd_query_sink {
 int pd_query_run(const struct pd_query *query, struct pd_tib_snapshot *snapshot,
                  const struct pd_tib_record *live, size_t live_len,
                  const struct pd_query_sink *sink, bool *ret_complete, struct pd_error *error);
+
+/* The same in either form. */
+int pd_query_run_as(const struct pd_query *query, enum pd_query_form form,
+                    struct pd_tib_snapshot *snapshot, const struct pd_tib_record *live,
+                    size_t live_len, const struct pd_query_sink *sink, bool *ret_complete,
+                    struct pd_error *error);
 
 #endif

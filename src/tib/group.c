@@ -35,9 +35,8 @@ static int grow_paths(struct pd_tib_paths *paths, struct pd_tib_budget *budget)
     return 0;
 }
 
-/* The first path seen that equals this one. */
 static int find_equal(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
-                      const struct pd_path *path, const struct pd_path **ret_first)
+                      const struct pd_path *path, uint32_t *ret_number)
 {
     if (paths->len == pd_tib_most_used(paths->slots_len)) {
         int error = grow_paths(paths, budget);
@@ -45,32 +44,48 @@ static int find_equal(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
             return error;
     }
     uint32_t mask = paths->slots_len - 1, at = (uint32_t)pd_path_hash(path) & mask;
-    for (; paths->slots[at]; at = (at + 1) & mask) {
-        if (pd_path_equal(paths->paths[paths->slots[at] - 1], path)) {
-            *ret_first = paths->paths[paths->slots[at] - 1];
-            return 0;
-        }
+    while (paths->slots[at] && !pd_path_equal(paths->paths[paths->slots[at] - 1], path))
+        at = (at + 1) & mask;
+    if (!paths->slots[at]) {
+        paths->paths[paths->len++] = path;
+        paths->slots[at] = paths->len;
     }
-    paths->paths[paths->len++] = path;
-    paths->slots[at] = paths->len;
-    *ret_first = path;
+    *ret_number = paths->slots[at] - 1;
     return 0;
+}
+
+int pd_tib_paths_number(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
+                        const struct pd_path *path, uint32_t *ret_number)
+{
+    size_t at = pd_hash_mix((uintptr_t)path) % PD_TIB_PATH_CACHE;
+    if (paths->cache[at].path != path) {
+        int error = find_equal(paths, budget, path, &paths->cache[at].number);
+        if (error)
+            return error;
+        paths->cache[at].path = path;
+    }
+    *ret_number = paths->cache[at].number;
+    return 0;
+}
+
+void pd_tib_paths_forget(struct pd_tib_paths *paths)
+{
+    memset(paths->cache, 0, sizeof paths->cache);
+}
+
+void pd_tib_paths_done(struct pd_tib_paths *paths)
+{
+    free(paths->paths);
+    free(paths->slots);
 }
 
 static int intern(struct pd_tib_groups *groups, const struct pd_path **path)
 {
-    struct pd_tib_paths *paths = &groups->paths;
-    size_t at = pd_hash_mix((uintptr_t)*path) % PD_TIB_PATH_CACHE;
-    if (paths->cache[at].path != *path) {
-        const struct pd_path *first;
-        int error = find_equal(paths, groups->budget, *path, &first);
-        if (error)
-            return error;
-        paths->cache[at].path = *path;
-        paths->cache[at].first = first;
-    }
-    *path = paths->cache[at].first;
-    return 0;
+    uint32_t number;
+    int error = pd_tib_paths_number(&groups->paths, groups->budget, *path, &number);
+    if (!error)
+        *path = groups->paths.paths[number];
+    return error;
 }
 
 /* ---- groups ---- */
@@ -87,8 +102,7 @@ void pd_tib_groups_done(struct pd_tib_groups *groups)
 {
     free(groups->rows);
     free(groups->slots);
-    free(groups->paths.paths);
-    free(groups->paths.slots);
+    pd_tib_paths_done(&groups->paths);
 }
 
 static int grow_groups(struct pd_tib_groups *groups)
@@ -154,6 +168,11 @@ static struct pd_tib_group_slot *find_slot(const struct pd_tib_groups *groups, u
     return &groups->slots[at];
 }
 
+static uint32_t hash_of(const struct pd_tib_record *key)
+{
+    return (uint32_t)pd_hash_mix(pd_flow_id_hash(&key->flow) + (uintptr_t)key->path);
+}
+
 int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *record)
 {
     struct pd_tib_record key = key_of(groups->by, record);
@@ -162,13 +181,35 @@ int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *
         error = grow_groups(groups);
     if (error)
         return error;
-    uint32_t hash = (uint32_t)pd_hash_mix(pd_flow_id_hash(&key.flow) + (uintptr_t)key.path);
+    uint32_t hash = hash_of(&key);
     struct pd_tib_group_slot *slot = find_slot(groups, hash, &key);
     if (!slot->index) {
         groups->rows[groups->len++] = key;
         *slot = (struct pd_tib_group_slot){hash, groups->len};
     }
     merge(&groups->rows[slot->index - 1], record);
+    return 0;
+}
+
+bool pd_tib_groups_has_flow(const struct pd_tib_groups *groups, const struct pd_flow_id *flow)
+{
+    const struct pd_tib_record key = {.flow = *flow};
+    return groups->len && find_slot(groups, hash_of(&key), &key)->index;
+}
+
+int pd_tib_groups_keep(struct pd_tib_groups *groups, enum pd_tib_order order, uint64_t most,
+                       struct pd_tib_record *ret_last)
+{
+    int error =
+        pd_tib_select(groups->rows, groups->len, order, (size_t)most, groups->budget, ret_last);
+    if (error)
+        return error;
+    groups->len = (uint32_t)most;
+    memset(groups->slots, 0, groups->slots_len * sizeof *groups->slots);
+    for (uint32_t i = 0; i < groups->len; i++) {
+        uint32_t hash = hash_of(&groups->rows[i]);
+        *find_slot(groups, hash, &groups->rows[i]) = (struct pd_tib_group_slot){hash, i + 1};
+    }
     return 0;
 }
 

@@ -18,15 +18,24 @@
  * reads the path's bytes only when that fails. Paths are not copied: they must outlive the table. One thread. */
 
 struct pd_tib_paths {
-    const struct pd_path **paths;
-    uint32_t *slots; /* index + 1, 0: free */
+    const struct pd_path **paths; /* by number */
+    uint32_t *slots;              /* index + 1, 0: free */
     uint32_t len;
     uint32_t slots_len;        /* a power of 2 */
 #define PD_TIB_PATH_CACHE 1024 /* a power of 2 */
     struct {
-        const struct pd_path *path, *first;
+        const struct pd_path *path;
+        uint32_t number;
     } cache[PD_TIB_PATH_CACHE];
 };
+
+/* The number of the first path seen that equals this one, from 0 in the order of arrival: it is new when that is what `len` was. A zeroed table is an
+ * empty one. -PD_E_TOO_LARGE and -ENOMEM leave it as it was. */
+int pd_tib_paths_number(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
+                        const struct pd_path *path, uint32_t *ret_number);
+/* Paths seen so far may have gone or changed, but for those in `paths`: none is known by its address any more. */
+void pd_tib_paths_forget(struct pd_tib_paths *paths);
+void pd_tib_paths_done(struct pd_tib_paths *paths);
 
 struct pd_tib_group_slot {
     uint32_t hash;
@@ -49,6 +58,13 @@ void pd_tib_groups_done(struct pd_tib_groups *groups);
 
 /* Adds a record's times and counts to its group. -PD_E_TOO_LARGE and -ENOMEM leave the table as it was. */
 int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *record);
+
+/* Whether the flow has a group; of tables by FLOW. */
+bool pd_tib_groups_has_flow(const struct pd_tib_groups *groups, const struct pd_flow_id *flow);
+
+/* Keeps the first `most` groups in that order (BYTES or PKTS), which stay in order of arrival; there have to be more. *ret_last is the last of them. */
+int pd_tib_groups_keep(struct pd_tib_groups *groups, enum pd_tib_order order, uint64_t most,
+                       struct pd_tib_record *ret_last);
 
 /* Gives out the groups as the grouping asks; once, since it sorts the rows in place. Returns what `visit` returned when that was not 0. */
 int pd_tib_groups_give(struct pd_tib_groups *groups, const struct pd_tib_grouping *grouping,

@@ -4,8 +4,11 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 #define TOP_FIRST 64 /* records that a new heap has room for */
 
@@ -122,24 +125,102 @@ static void permute(struct pd_tib_record *records, size_t len, struct sort_key *
     }
 }
 
-int pd_tib_sort(struct pd_tib_record *records, size_t len, enum pd_tib_order order,
-                struct pd_tib_budget *budget)
+/* Keys of all records, for the caller to free. `spare`: as many bytes again are needed beside them. */
+static int make_keys(const struct pd_tib_record *records, size_t len, enum pd_tib_order order,
+                     bool spare, const struct pd_tib_budget *budget, struct sort_key **ret_keys)
 {
-    struct sort_context context = {records, order};
-    uint64_t bytes = 2 * (uint64_t)len * sizeof(struct sort_key); /* qsort_r takes as much again */
-    if (len < 2 || order == PD_TIB_ORDER_NONE)
-        return 0;
-    if (len > UINT32_MAX || bytes > budget->left_bytes)
+    uint64_t bytes = (uint64_t)len * sizeof **ret_keys;
+    if (len > UINT32_MAX || (spare ? 2 * bytes : bytes) > budget->left_bytes)
         return -PD_E_TOO_LARGE;
-    struct sort_key *keys = malloc(bytes / 2);
+    struct sort_key *keys = malloc(bytes);
     if (!keys)
         return -ENOMEM;
     for (uint32_t i = 0; i < len; i++) {
         keys[i] = key_of(&records[i], order);
         keys[i].index = i;
     }
+    *ret_keys = keys;
+    return 0;
+}
+
+int pd_tib_sort(struct pd_tib_record *records, size_t len, enum pd_tib_order order,
+                struct pd_tib_budget *budget)
+{
+    struct sort_context context = {records, order};
+    struct sort_key *keys;
+    if (len < 2 || order == PD_TIB_ORDER_NONE)
+        return 0;
+    int error = make_keys(records, len, order, true, budget, &keys); /* qsort_r takes the spare */
+    if (error)
+        return error;
     qsort_r(keys, len, sizeof *keys, compare_keys, &context);
     permute(records, len, keys);
+    free(keys);
+    return 0;
+}
+
+/* ---- selecting ---- */
+
+#define SELECT_FEW 32u /* are sorted */
+#define SELECT_ROUNDS \
+    64u /* more than chance ever needs: somebody chose the values, sorting bounds the time */
+
+/* Hoare's: moves keys of [from, to) so that none before the place returned comes after one behind it; from < place < to. */
+static size_t partition(struct sort_key *keys, size_t from, size_t to, struct sort_context *context)
+{
+    size_t at = from + pd_hash_mix(from ^ to) % (to - from);
+    struct sort_key pivot = keys[at];
+    keys[at] = keys[from];
+    keys[from] = pivot;
+    for (size_t i = from, j = to - 1;; i++, j--) {
+        while (compare_keys(&keys[i], &pivot, context) < 0)
+            i++;
+        while (compare_keys(&keys[j], &pivot, context) > 0)
+            j--;
+        if (i >= j)
+            return j + 1;
+        struct sort_key moved = keys[i];
+        keys[i] = keys[j];
+        keys[j] = moved;
+    }
+}
+
+/* Moves the first `most` keys to the front; the last of them stands at most - 1. */
+static void select_keys(struct sort_key *keys, size_t len, size_t most,
+                        struct sort_context *context)
+{
+    size_t from = 0, to = len;
+    for (unsigned round = 0; to - from > SELECT_FEW && round < SELECT_ROUNDS; round++) {
+        size_t at = partition(keys, from, to, context);
+        if (at < most)
+            from = at;
+        else
+            to = at;
+    }
+    qsort_r(keys + from, to - from, sizeof *keys, compare_keys, context);
+}
+
+int pd_tib_select(struct pd_tib_record *records, size_t len, enum pd_tib_order order, size_t most,
+                  struct pd_tib_budget *budget, struct pd_tib_record *ret_last)
+{
+    struct sort_context context = {records, order};
+    struct sort_key *keys;
+    int error = make_keys(records, len, order, true, budget, &keys);
+    if (error)
+        return error;
+    bool *kept = calloc(len, sizeof *kept);
+    if (!kept) {
+        free(keys);
+        return -ENOMEM;
+    }
+    select_keys(keys, len, most, &context);
+    *ret_last = records[keys[most - 1].index];
+    for (size_t i = 0; i < most; i++)
+        kept[keys[i].index] = true;
+    for (size_t i = 0, to = 0; i < len; i++)
+        if (kept[i])
+            records[to++] = records[i];
+    free(kept);
     free(keys);
     return 0;
 }

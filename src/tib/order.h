@@ -21,6 +21,11 @@ int pd_tib_compare(enum pd_tib_order order, const struct pd_tib_record *a,
 int pd_tib_sort(struct pd_tib_record *records, size_t len, enum pd_tib_order order,
                 struct pd_tib_budget *budget);
 
+/* Moves the first `most` records in the order (BYTES or PKTS; there have to be more) to the front, where they stay in the order in which they lay; *ret_last is
+ * the last of them in the order. Linear. */
+int pd_tib_select(struct pd_tib_record *records, size_t len, enum pd_tib_order order, size_t most,
+                  struct pd_tib_budget *budget, struct pd_tib_record *ret_last);
+
 /* The first `most` of the records offered, all when `most` is 0: a heap with the last of them at its root. */
 struct pd_tib_top {
     struct pd_tib_budget *budget;

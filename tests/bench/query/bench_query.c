@@ -186,7 +186,7 @@ static uint64_t time_direct(const struct pd_flow_id *flows, uint64_t *ret_bytes)
     *ret_bytes = 0;
     if (!out)
         die("no memory");
-    pd_query_out_begin(out, &sink);
+    pd_query_out_begin(out, PD_FORM_JSON, &sink);
     for (int i = 0; i < ROWS; i++)
         pd_query_out_flow_id(out, &flows[i]);
     pd_query_out_end(out);

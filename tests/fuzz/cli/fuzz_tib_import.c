@@ -20,7 +20,7 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
     const struct pd_query_sink sink = {out, write_out};
     struct pd_query_out json;
     (void)bytes;
-    pd_query_out_begin(&json, &sink);
+    pd_query_out_begin(&json, PD_FORM_NDJSON, &sink);
     for (size_t i = 0; i < n; i++) {
         const struct pd_tib_record *r = &records[i];
         if (r->etime_us < r->stime_us || r->etime_us > PD_TIB_SUM_MAX ||

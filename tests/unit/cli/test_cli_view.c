@@ -81,6 +81,13 @@ static const struct {
      "   ?  tags 9    1,200  1.5 KiB\n"
      "   2  1-9-2     1,200  1.5 KiB\n"
      "\n2 paths, 2,400 packets, 3.0 KiB\n"},
+    {PD_QUERY_CONFORMANCE,
+     "{\"violations\":[{" ID ",\"path\":[1,9,2],\"rule\":\"avoid\"}],\"complete\":true}",
+     "SOURCE         DESTINATION  PROTO  PATH   RULE\n"
+     "10.1.1.2:1000  10.2.1.2:80  tcp    1-9-2  avoid\n"
+     "\n1 violation\n"},
+    {PD_QUERY_CONFORMANCE, "{\"violations\":[],\"infeasible\":2,\"complete\":true}",
+     "0 violations\n2 flows with an infeasible trajectory cannot be judged\n"},
     {PD_QUERY_DISTINCT, "{\"count\":1234,\"complete\":true}", "count  1,234\n"},
 };
 
@@ -137,6 +144,8 @@ static const struct {
      "31,32,33]],\"complete\":true}",
      "path"},
     {PD_QUERY_GET_PATHS, "{\"paths\":[1],\"complete\":true}", "path"},
+    {PD_QUERY_CONFORMANCE,
+     "{\"violations\":[{" ID ",\"path\":[1],\"rule\":\"odd\"}],\"complete\":true}", "rule"},
     {PD_QUERY_GET_PATHS, "{\"paths\":[],\"infeasible\":[{\"tags\":[1,2,3,4,5]}],\"complete\":true}",
      "tags"},
     {PD_QUERY_GET_COUNT, "{\"bytes\":-1,\"pkts\":0,\"complete\":true}", "bytes"},

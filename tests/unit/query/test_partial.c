@@ -118,7 +118,8 @@ static void write_all(const struct pd_tib_record *groups, unsigned len, struct b
     struct pd_tib_budget budget = {MEMORY};
     struct pd_query_sink sink = {ret_bytes, keep};
     struct pd_partial_writer *writer;
-    struct pd_partial_end end = {.complete = true, .asked = 7, .answered = 6};
+    struct pd_partial_end end = {
+        .complete = true, .asked = 7, .answered = 6, .critical_us = 12345, .bytes = 678901};
     assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
     assert_int_equal(pd_partial_put_groups(writer, groups, len), 0);
     for (unsigned i = 0; i < len; i++) {
@@ -150,6 +151,7 @@ static void what_is_written_is_read(void **state)
         assert_int_equal(feed_in_pieces(reader, &bytes, &random, round % 2 ? 3 : 700), 0);
         assert_int_equal(pd_partial_ended(reader, &end), 0);
         assert_true(end.complete && end.asked == 7 && end.answered == 6);
+        assert_true(end.critical_us == 12345 && end.bytes == 678901);
         assert_int_equal(got.groups_len, len);
         assert_int_equal(got.sums_len, len);
         for (unsigned i = 0; i < len; i++) {
@@ -258,18 +260,18 @@ static void expect_refused(const char *bytes, size_t len, uint64_t memory_bytes,
 static void nonsense_is_refused(void **state)
 {
     (void)state;
-    expect_refused("PDPX\1", 5, MEMORY, -PD_E_SYNTAX);
-    expect_refused("PDPR\2", 5, MEMORY, -PD_E_VERSION);
-    expect_refused("PDPR\1X", 6, MEMORY, -PD_E_SYNTAX);
-    expect_refused("PDPR\1P\1\0", 8, MEMORY, -PD_E_SYNTAX);     /* switch 0 */
-    expect_refused("PDPR\1P\41", 7, MEMORY, -PD_E_SYNTAX);      /* 33 switches */
-    expect_refused("PDPR\1P\1\1", 8, 100, -PD_E_TOO_LARGE);     /* more paths than memory */
-    expect_refused("PDPR\1G\100\1", 8, MEMORY, -PD_E_SYNTAX);   /* a path that was not sent */
-    expect_refused("PDPR\1G\1\5", 8, MEMORY, -PD_E_SYNTAX);     /* IP version 5 */
-    expect_refused("PDPR\1G\200\1\1", 9, MEMORY, -PD_E_SYNTAX); /* begins before the epoch */
-    expect_refused("PDPR\1E\1\1\1E", 10, MEMORY, -PD_E_SYNTAX); /* behind the end */
-    expect_refused("PDPR\1E\1\1\2", 9, MEMORY, -PD_E_SYNTAX);   /* more answers than questions */
-    expect_refused("PDPR\1S\377\377\377\377\377\377\377\377\377\2", 16, MEMORY, -PD_E_SYNTAX);
+    expect_refused("PDPX\2", 5, MEMORY, -PD_E_SYNTAX);
+    expect_refused("PDPR\1", 5, MEMORY, -PD_E_VERSION);
+    expect_refused("PDPR\2X", 6, MEMORY, -PD_E_SYNTAX);
+    expect_refused("PDPR\2P\1\0", 8, MEMORY, -PD_E_SYNTAX);         /* switch 0 */
+    expect_refused("PDPR\2P\41", 7, MEMORY, -PD_E_SYNTAX);          /* 33 switches */
+    expect_refused("PDPR\2P\1\1", 8, 100, -PD_E_TOO_LARGE);         /* more paths than memory */
+    expect_refused("PDPR\2G\20\1", 8, MEMORY, -PD_E_SYNTAX);        /* a path that was not sent */
+    expect_refused("PDPR\2G\200\10\5", 9, MEMORY, -PD_E_SYNTAX);    /* IP version 5 */
+    expect_refused("PDPR\2G\200\2\1", 9, MEMORY, -PD_E_SYNTAX);     /* begins before the epoch */
+    expect_refused("PDPR\2E\1\1\1\0\0E", 12, MEMORY, -PD_E_SYNTAX); /* behind the end */
+    expect_refused("PDPR\2E\1\1\2", 9, MEMORY, -PD_E_SYNTAX); /* more answers than questions */
+    expect_refused("PDPR\2S\377\377\377\377\377\377\377\377\377\2", 16, MEMORY, -PD_E_SYNTAX);
 }
 
 int main(void)

@@ -88,6 +88,27 @@ static const struct {
     {"of", "flows", 0},
     {"of", "sources", 0},
     {"of", "hosts", -PD_E_VALUE},
+    {"max_hops", "0", 0},
+    {"max_hops", "31", 0},
+    {"max_hops", "32", -PD_E_VALUE},
+    {"max_hops", "*", -PD_E_VALUE},
+    {"avoid", "17", 0},
+    {"avoid", "17,18,4294967295", 0},
+    {"avoid", "", -PD_E_VALUE},
+    {"avoid", "17,", -PD_E_VALUE},
+    {"avoid", "0", -PD_E_VALUE},
+    {"must_pass", "9,17", 0},
+    {"must_pass", "9-17", -PD_E_VALUE},
+    {"allow", "10.0.0.0/24>10.1.0.0/16", 0},
+    {"allow", "10.0.0.0/24>10.1.0.0/16,fd00::/8>::/0,0.0.0.0/0>10.1.1.2/32", 0},
+    {"allow", "10.0.0.0/24", -PD_E_VALUE},
+    {"allow", "10.0.0.0/24>", -PD_E_VALUE},
+    {"allow", "10.0.0.0>10.1.0.0/16", -PD_E_VALUE},
+    {"allow", "10.0.0.0/24>10.1.0.1/16", -PD_E_VALUE},
+    {"allow", "10.0.0.0/24>fd00::/8", -PD_E_VALUE},
+    {"allow", "10.0.0.0/24>10.1.0.0/16,", -PD_E_VALUE},
+    {"allow", "10.0.0.0/24>10.1.0.0/16>10.2.0.0/16", -PD_E_VALUE},
+    {"allow", ",", -PD_E_VALUE},
     {"bogus", "1", -PD_E_UNKNOWN_KEY},
     {"src-ip", "10.1.1.2", -PD_E_UNKNOWN_KEY},
     {"", "1", -PD_E_UNKNOWN_KEY},
@@ -98,9 +119,11 @@ static bool same(const struct pd_query *a, const struct pd_query *b)
     const struct pd_tib_filter *f = &a->filter, *g = &b->filter;
     return a->given == b->given && a->live == b->live && f->flow.fields == g->flow.fields &&
            pd_flow_id_equal(&f->flow.id, &g->flow.id) && f->link.from == g->link.from &&
-           f->link.to == g->link.to && f->path == g->path && f->from_us == g->from_us &&
+           f->link.to == g->link.to && a->path.len == b->path.len && f->from_us == g->from_us &&
            f->to_us == g->to_us && a->k == b->k && a->by == b->by && a->of == b->of &&
-           a->bin_bytes == b->bin_bytes && !strcmp(a->since, b->since);
+           a->bin_bytes == b->bin_bytes && a->rules.max_hops == b->rules.max_hops &&
+           a->rules.avoid.len == b->rules.avoid.len && a->rules.allow_len == b->rules.allow_len &&
+           !strcmp(a->since, b->since);
 }
 
 /* Every error begins with the name of its parameter, and leaves the query as it was. */
@@ -150,7 +173,7 @@ static void values_land_in_the_filter(void **state)
     assert_memory_equal(query.filter.flow.id.src.bytes, "\x0a\1\1\2", 4);
     assert_int_equal(query.filter.flow.id.dst_port, 443);
     assert_int_equal(query.filter.flow.id.protocol, 17);
-    assert_ptr_equal(query.filter.path, &query.path);
+    assert_ptr_equal(pd_query_filter(&query).path, &query.path);
     assert_int_equal(query.path.len, 3);
     assert_int_equal(query.filter.from_us, 10 * US + US / 2);
     assert_int_equal(query.filter.to_us, 60 * US);
@@ -174,7 +197,8 @@ static void a_parameter_twice_is_an_error(void **state)
 {
     (void)state;
     for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
-        static const char *const values[] = {"*", "1", "1.2.3.4", "true", "bytes", "flows"};
+        static const char *const values[] = {"*",     "1",     "1.2.3.4",  "true",
+                                             "bytes", "flows", "::/0>::/0"};
         struct pd_query query;
         struct pd_error error = {0};
         size_t i = 0;
@@ -235,6 +259,12 @@ static void parameters_belong_to_queries(void **state)
         {PD_QUERY_TRAFFIC_MATRIX, "by", "pkts", -PD_E_UNKNOWN_KEY,
          "by: trafficMatrix does not take it"},
         {PD_QUERY_PATH_BYTES, "since", "t", 0, NULL},
+        {PD_QUERY_CONFORMANCE, "protocol", "6", -PD_E_VALUE, "max_hops: is missing; conformance"},
+        {PD_QUERY_CONFORMANCE, "max_hops", "0", 0, NULL},
+        {PD_QUERY_CONFORMANCE, "avoid", "17", 0, NULL},
+        {PD_QUERY_CONFORMANCE, "must_pass", "17,18", 0, NULL},
+        {PD_QUERY_CONFORMANCE, "allow", "10.0.0.0/8>10.0.0.0/8", 0, NULL},
+        {PD_QUERY_GET_PATHS, "avoid", "17", -PD_E_UNKNOWN_KEY, "avoid: getPaths does not take it"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

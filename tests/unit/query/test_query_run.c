@@ -173,10 +173,14 @@ static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, co
 #define TOP_FLOW6                                                                                \
     "{\"flow_id\":{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0," \
     "\"protocol\":58},"
-#define HOST(ip)       "{\"src_ip\":\"" ip "\","
-#define LINK(link)     "{\"link\":\"" link "\","
-#define PAIR(src, dst) "{\"src_switch\":" #src ",\"dst_switch\":" #dst ","
-#define BIN(from, n)   "{\"from_bytes\":" #from ",\"flows\":" #n "}"
+#define HOST(ip)                       "{\"src_ip\":\"" ip "\","
+#define LINK(link)                     "{\"link\":\"" link "\","
+#define PAIR(src, dst)                 "{\"src_switch\":" #src ",\"dst_switch\":" #dst ","
+#define BROKEN(last, port, path, rule) ID(last, port) path ",\"rule\":\"" rule "\"}"
+#define ID6                                                                                      \
+    "{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0,\"protocol\":" \
+    "58}"
+#define BIN(from, n) "{\"from_bytes\":" #from ",\"flows\":" #n "}"
 
 static const struct {
     const char *name, *params, *answer;
@@ -230,6 +234,25 @@ static const struct {
     {"pathBytes", "dst_ip=10.2.1.2",
      "{\"paths\":[{\"path\":[],\"tags\":[9,9],\"dscp\":3," SUMS(60, 1) ",{\"path\":[1,9,2]," SUMS(
          40, 1) ",{\"path\":[1,9,17,11,3]," SUMS(300, 4) "]" END},
+    {"conformance", "max_hops=4", "{\"violations\":[],\"infeasible\":1" END},
+    {"conformance", "max_hops=3",
+     "{\"violations\":[" BROKEN("2", "1000", "[1,9,17,11,3]", "max_hops") "," BROKEN(
+         "9", "1000", "[1,9,17,11,3]", "max_hops") "],\"infeasible\":1" END},
+    {"conformance", "max_hops=0 link=9-2",
+     "{\"violations\":[" BROKEN("2", "1000", "[1,9,2]", "max_hops") "]" END},
+    {"conformance", "avoid=77,2 must_pass=1,17 src_port=1000",
+     "{\"violations\":[" BROKEN("2", "1000", "[1,9,2]", "avoid") "," BROKEN("2", "1000", "[1,9,2]",
+                                                                            "must_pass") "]" END},
+    {"conformance", "must_pass=1", "{\"violations\":[],\"infeasible\":1" END},
+    {"conformance", "allow=10.1.0.0/16>10.2.0.0/16 protocol=6", "{\"violations\":[]" END},
+    {"conformance", "allow=10.1.1.0/24>10.2.1.2/32,::/0>::/0",
+     "{\"violations\":[" BROKEN("9", "1000", "[1,9,17,11,3]", "allow") "]" END},
+    {"conformance", "allow=10.1.1.0/24>10.2.1.8/29,fd00::/127>fd00::/127",
+     "{\"violations\":[" BROKEN("2", "1000", "[1,9,2]", "allow") "," BROKEN(
+         "2", "1000", "[1,9,17,11,3]",
+         "allow") "," BROKEN("2", "2000", "[],\"tags\":[9,9],\"dscp\":3",
+                             "allow") ","
+                                      "{\"flow_id\":" ID6 ",\"path\":[1],\"rule\":\"allow\"}]" END},
     {"distinct", "of=flows", "{\"count\":4" END},
     {"distinct", "of=sources", "{\"count\":2" END},
     {"distinct", "of=sources dst_port=81", "{\"count\":0" END},
