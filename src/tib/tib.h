@@ -148,7 +148,8 @@ struct pd_tib_ops {
     int (*snapshot)(struct pd_tib *tib,
                     struct pd_tib_snapshot **ret_snapshot); /* from any thread */
     void (*release)(struct pd_tib_snapshot *snapshot);
-    /* Calls `visit` with batches of matching records, in no order; stops early when it returns non-zero and returns that. */
+    /* Calls `visit` with batches of matching records, in no order; stops early when it returns non-zero and returns that. One call at a time, but
+     * not all from the caller's thread. */
     int (*scan)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                 int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                 void *context);

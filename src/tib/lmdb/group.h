@@ -16,7 +16,7 @@
  *   group_table.c    all else: a hash table of groups, filled a block of rows at a time; by parts of the hash where it would not fit
  *   group_give.c     order and output
  *
- * One call of `group` is one struct pd_group, and one thread. */
+ * One call of `group` is one struct pd_group, and one thread; the first k records are looked for by a crew (crew.h). */
 
 struct pd_group {
     struct pd_select select;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "tib/lmdb/crew.h"
 #include "tib/lmdb/group.h"
 #include "tib/order.h"
 
@@ -24,6 +25,7 @@ struct candidate {
 
 struct search {
     struct pd_group *group;
+    struct pd_tib_budget budget; /* its part of the group's */
     size_t most;
     uint64_t threshold;           /* at least `most` candidates reach it; 0 before */
     unsigned step;                /* that it is the beginning of */
@@ -107,7 +109,7 @@ static int make_room(struct search *search)
     drop_below(search, search->threshold);
     if (search->len + PD_BLOCK_ROWS <= search->room / 4 * 3)
         return 0;
-    int err = pd_tib_resize(&search->group->budget, &search->candidates,
+    int err = pd_tib_resize(&search->budget, &search->candidates,
                             search->room * sizeof *search->candidates,
                             2 * search->room * sizeof *search->candidates);
     search->room = err ? search->room : 2 * search->room;
@@ -117,18 +119,18 @@ static int make_room(struct search *search)
 /* Leaves those that are as large as the k-th largest. */
 static int drop_all_below(struct search *search)
 {
-    uint64_t *values = NULL, left_bytes = search->group->budget.left_bytes;
+    uint64_t *values = NULL, left_bytes = search->budget.left_bytes;
     drop_below(search, search->threshold);
     if (search->len <= search->most)
         return 0;
-    int err = pd_tib_resize(&search->group->budget, &values, 0, search->len * sizeof *values);
+    int err = pd_tib_resize(&search->budget, &values, 0, search->len * sizeof *values);
     if (err)
         return err;
     for (size_t i = 0; i < search->len; i++)
         values[i] = search->candidates[i].value;
     drop_below(search, pd_group_kth_largest(values, search->len, search->most));
     free(values);
-    search->group->budget.left_bytes = left_bytes;
+    search->budget.left_bytes = left_bytes;
     return 0;
 }
 
@@ -228,7 +230,7 @@ static int decode(struct search *search, struct pd_tib_record **ret_records, siz
 {
     struct pd_tib_record *records = NULL;
     size_t len = 0;
-    int err = pd_tib_resize(&search->group->budget, &records, 0, search->len * sizeof *records);
+    int err = pd_tib_resize(&search->budget, &records, 0, search->len * sizeof *records);
     if (err)
         return err;
     for (size_t i = 0, end; i < search->len; i = end) {
@@ -242,40 +244,90 @@ static int decode(struct search *search, struct pd_tib_record **ret_records, siz
     return 0;
 }
 
-static int search_all(struct search *search)
+static int search_init(struct search *search, struct pd_group *group, size_t most,
+                       uint64_t budget_bytes)
 {
-    int err = 0;
-    for (size_t i = 0; !err && i < search->group->select.chunks_len; i++)
+    size_t room = 4 * ((most < FIRST_ROOM ? most : FIRST_ROOM) + PD_BLOCK_ROWS);
+    search->group = group;
+    search->budget.left_bytes = budget_bytes;
+    search->most = most;
+    search->rows.columns = UINT32_C(1) << pd_group_column(group->grouping->order);
+    int err =
+        pd_tib_resize(&search->budget, &search->candidates, 0, room * sizeof *search->candidates);
+    search->room = err ? 0 : room;
+    return err;
+}
+
+static void search_free(struct search *search)
+{
+    if (!search)
+        return;
+    pd_rows_done(&search->rows);
+    free(search->candidates);
+    free(search);
+}
+
+/* ---- a crew ---- */
+
+struct hunt {
+    struct pd_group *group;
+    size_t most;
+    struct pd_crew crew;
+    struct search *searches[PD_CREW_MAX];
+};
+
+static int search_share(void *context, unsigned member)
+{
+    struct hunt *hunt = context;
+    struct search *search = hunt->searches[member] = calloc(1, sizeof *search);
+    if (!search)
+        return -ENOMEM;
+    int err = search_init(search, hunt->group, hunt->most,
+                          hunt->group->budget.left_bytes / hunt->crew.size);
+    for (size_t i = hunt->crew.first[member]; !err && i < hunt->crew.first[member + 1]; i++)
         err = search_chunk(search, i);
     return err ? err : drop_all_below(search);
 }
 
-static int search_init(struct search *search, struct pd_group *group, size_t most)
+/* Into the first one: candidates stay in the order of chunks and rows. What the others had of the budget is its own now. */
+static int gather_candidates(struct hunt *hunt)
 {
-    size_t room = 4 * ((most < FIRST_ROOM ? most : FIRST_ROOM) + PD_BLOCK_ROWS);
-    search->group = group;
-    search->most = most;
-    search->rows.columns = UINT32_C(1) << pd_group_column(group->grouping->order);
+    struct search *first = hunt->searches[0];
+    size_t len = first->len;
+    first->budget.left_bytes +=
+        hunt->group->budget.left_bytes - hunt->group->budget.left_bytes / hunt->crew.size;
+    for (unsigned i = 1; i < hunt->crew.size; i++)
+        len += hunt->searches[i]->len;
+    if (hunt->crew.size == 1 || len == first->len)
+        return 0;
     int err =
-        pd_tib_resize(&group->budget, &search->candidates, 0, room * sizeof *search->candidates);
-    search->room = err ? 0 : room;
-    return err;
+        pd_tib_resize(&first->budget, &first->candidates, first->room * sizeof *first->candidates,
+                      (first->room + len) * sizeof *first->candidates);
+    if (err)
+        return err;
+    first->room += len;
+    for (unsigned i = 1; i < hunt->crew.size; i++) {
+        const struct search *search = hunt->searches[i];
+        memcpy(first->candidates + first->len, search->candidates,
+               search->len * sizeof *search->candidates);
+        first->len += search->len;
+    }
+    first->threshold = 0; /* each has dropped what is below its own */
+    return drop_all_below(first);
 }
 
 int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record **ret_records,
                      size_t *ret_len)
 {
-    struct search *search = calloc(1, sizeof *search);
-    if (!search)
-        return -ENOMEM;
-    uint64_t left_bytes = group->budget.left_bytes;
-    int err = search_init(search, group, most);
-    err = err ? err : search_all(search);
-    err = err ? err : decode(search, ret_records, ret_len);
-    group->budget.left_bytes = left_bytes - (err ? 0 : search->len * sizeof **ret_records);
-    pd_rows_done(&search->rows);
-    free(search->candidates);
-    free(search);
+    struct hunt hunt = {.group = group, .most = most};
+    pd_crew_init(&hunt.crew, &group->select);
+    int err = pd_crew_run(&hunt.crew, search_share, &hunt);
+    err = err ? err : gather_candidates(&hunt);
+    err = err ? err : decode(hunt.searches[0], ret_records, ret_len);
+    if (!err)
+        group->budget.left_bytes -= hunt.searches[0]->len * sizeof **ret_records;
+    for (unsigned i = 0; i < hunt.crew.size; i++)
+        search_free(hunt.searches[i]);
     return err;
 }
 

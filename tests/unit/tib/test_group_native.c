@@ -13,6 +13,7 @@
 #include "store_files.h"
 #include "tests/shared/random.h"
 #include "tib/group.h"
+#include "tib/lmdb/crew.h"
 #include "tib/order.h"
 
 #define RECORDS 200000u /* three segments and a tail; enough for the sketch */
@@ -270,12 +271,72 @@ static void little_memory(void **state)
     assert_int_equal(compare_both(&filter, &grouping), -PD_E_TOO_LARGE);
 }
 
+/* Every selection is worth a crew from here on: what it finds is what one thread finds. */
+static void crews(void **state)
+{
+    static const unsigned tops[] = {1, 1000, 30000};
+    uint64_t usual = pd_crew_rows;
+    pd_crew_rows = 1000;
+    for (unsigned f = 0; f < 6; f++)
+        for (unsigned i = 0; i < 3; i++) {
+            struct pd_tib_filter filter = filter_at(f);
+            struct pd_tib_grouping grouping = {.by = PD_TIB_BY_RECORD,
+                                               .order =
+                                                   i % 2 ? PD_TIB_ORDER_PKTS : PD_TIB_ORDER_BYTES,
+                                               .top_len = tops[i],
+                                               .memory_bytes = MEMORY,
+                                               .live = live,
+                                               .live_len = LIVE};
+            struct groups alone = {0}, together = {0};
+            struct pd_tib_snapshot *snapshot;
+            assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+            assert_int_equal(pd_tib_scan(snapshot, &filter, collect, &together), 0);
+            assert_int_equal(pd_tib_group(snapshot, &filter, &grouping, collect, &together), 0);
+            pd_crew_rows = usual;
+            assert_int_equal(pd_tib_scan(snapshot, &filter, collect, &alone), 0);
+            assert_int_equal(pd_tib_group(snapshot, &filter, &grouping, collect, &alone), 0);
+            pd_crew_rows = 1000;
+            grouping.order = PD_TIB_ORDER_NONE; /* members hand out as they come to it */
+            assert_equal(&together, &alone, &grouping);
+            pd_tib_release(snapshot);
+            free(alone.records);
+            free(together.records);
+        }
+    all_groupings(state);
+    little_memory(state);
+    pd_crew_rows = usual;
+}
+
+static int third_call(void *context, const struct pd_tib_record *records, size_t n)
+{
+    unsigned *calls = context;
+    (void)records;
+    (void)n;
+    return ++*calls == 3 ? 42 : 0;
+}
+
+/* Whoever visits ends the whole crew. */
+static void crew_is_ended(void **state)
+{
+    struct pd_tib_filter all = PD_TIB_FILTER_ALL;
+    struct pd_tib_snapshot *snapshot;
+    uint64_t usual = pd_crew_rows;
+    unsigned calls = 0;
+    (void)state;
+    pd_crew_rows = 1000;
+    assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
+    assert_int_equal(pd_tib_scan(snapshot, &all, third_call, &calls), 42);
+    assert_int_equal(calls, 3);
+    pd_tib_release(snapshot);
+    pd_crew_rows = usual;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_groupings),
-        cmocka_unit_test(unordered),
-        cmocka_unit_test(little_memory),
+        cmocka_unit_test(all_groupings), cmocka_unit_test(unordered),
+        cmocka_unit_test(little_memory), cmocka_unit_test(crews),
+        cmocka_unit_test(crew_is_ended),
     };
     rnd.state = test_seed();
     return cmocka_run_group_tests(tests, make_store, remove_store);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One writer thread and reader threads on one open store: each snapshot is a prefix of the commits, whole. */
+/* One writer thread and reader threads, each with a crew of its own, on one open store: each snapshot is a prefix of the commits, whole. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "store_files.h"
+#include "tib/lmdb/crew.h"
 #include "tib/tib.h"
 
 #define READERS     3u
@@ -52,6 +53,24 @@ static int add_up(void *context, const struct pd_tib_record *records, size_t n)
     return 0;
 }
 
+static int count(void *context, const struct pd_tib_record *records, size_t n)
+{
+    uint64_t *len = context;
+    (void)records;
+    *len += n;
+    return 0;
+}
+
+/* The first records by size, which all are alike. */
+static bool finds_first(struct pd_tib_snapshot *snapshot, uint64_t records)
+{
+    struct pd_tib_filter all = PD_TIB_FILTER_ALL;
+    struct pd_tib_grouping grouping = {
+        .by = PD_TIB_BY_RECORD, .order = PD_TIB_ORDER_PKTS, .top_len = 10, .memory_bytes = 1 << 20};
+    uint64_t len = 0;
+    return !pd_tib_group(snapshot, &all, &grouping, count, &len) && len == (records ? 10 : 0);
+}
+
 /* NULL, or what is wrong. */
 static const char *read_once(uint64_t at_least)
 {
@@ -64,8 +83,11 @@ static const char *read_once(uint64_t at_least)
         return "no snapshot";
     if (pd_tib_scan(snapshot, &all, add_up, &sum) || pd_tib_scan(snapshot, &link, add_up, &linked))
         return "no scan";
+    bool found = finds_first(snapshot, sum.len);
     uint64_t damaged = pd_tib_snapshot_damaged(snapshot);
     pd_tib_release(snapshot);
+    if (!found)
+        return "not the first records";
     if (damaged || sum.wrong || linked.wrong)
         return "a record is wrong";
     if (sum.len < at_least || sum.len % COMMIT_ROWS || sum.numbers != sum.len * (sum.len - 1) / 2)
@@ -94,6 +116,7 @@ static void test_threads(void **state)
     struct pd_tib_record record;
     struct pd_path path;
     uint64_t next = 0;
+    pd_crew_rows = 10000;
     store_make(place, sizeof place);
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL), 0);
     for (unsigned i = 0; i < READERS; i++)
