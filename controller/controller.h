@@ -11,8 +11,10 @@
 #include "controller/settings.h"
 #include "controller/state.h"
 #include "controller/switches/service.h"
+#include "daemon/turns.h"
 #include "fleet/fanout.h"
 #include "http/credentials.h"
+#include "program/program.h"
 
 /* main.c makes all parts before the first thread starts and unmakes them after the last one has ended; in between the pointers do not change. What
  * they point to says itself how it is shared. A new part is a pointer here and a line in main.c's table of parts. */
@@ -23,6 +25,8 @@ struct pd_controller {
     struct pd_hosts *hosts;                        /* topology and hosts */
     struct pd_credentials *credentials;            /* of clients, and for whom it asks */
     struct pd_fanout *fanout;                      /* connections to agents */
+    struct pd_turns *turns;                        /* of queries */
+    struct pd_programs *programs;                  /* for merge() of programs */
     struct pd_switch_service *switches;            /* never NULL while requests are answered */
     struct pd_inventory
         *switches_inventory; /* by whose topology they are programmed; main thread */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "controller/controller.h"
+#include "controller/execute.h"
 #include "controller/openflow.h"
 #include "controller/rest.h"
 #include "daemon/notify.h"
@@ -35,6 +36,7 @@ struct daemon {
 
 /* Opened in this order, closed in the opposite one. */
 static const struct pd_controller_part *const parts[] = {
+    &pd_execute_part,
     &pd_openflow_part,
     NULL,
 };

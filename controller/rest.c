@@ -67,6 +67,17 @@ static int answer_call(struct pd_controller *controller, struct pd_call *call,
     return e ? e : works[route].handler(controller, call, answer, problem);
 }
 
+/* What is wrong with a body is told under the member that the words begin with: "hosts[3]: …". */
+static void name_parameter(struct pd_problem *problem)
+{
+    size_t len = strcspn(problem->error.text, ": ");
+
+    if (problem->error.code == -PD_E_VALUE && !problem->parameter[0] &&
+        problem->error.text[len] == ':')
+        snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
+                 problem->error.text);
+}
+
 void pd_controller_answer(struct pd_controller *controller, const struct pd_http_request *request,
                           struct pd_answer *answer)
 {
@@ -80,6 +91,7 @@ void pd_controller_answer(struct pd_controller *controller, const struct pd_http
         return;
     if (!problem.error.code)
         problem.error.code = e;
+    name_parameter(&problem);
     pd_count(&controller->counters.http_problems, 1);
     pd_answer_problem(answer, &problem);
 }

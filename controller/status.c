@@ -33,6 +33,35 @@ static json_t *hosts_json(struct pd_hosts *hosts)
     return object;
 }
 
+static json_t *queries_json(struct pd_turns *turns)
+{
+    struct pd_turns_counters counters;
+    json_t *object = json_object();
+
+    pd_turns_counters(turns, &counters);
+    SET(object, "working", counters.working);
+    SET(object, "waiting", counters.waiting);
+    SET(object, "taken", counters.taken);
+    SET(object, "waited", counters.waited);
+    SET(object, "refused", counters.refused);
+    SET(object, "late", counters.late);
+    SET(object, "wait_us", counters.wait_us);
+    return object;
+}
+
+static json_t *programs_json(struct pd_programs *programs)
+{
+    struct pd_program_counters counters;
+    json_t *object = json_object();
+
+    pd_programs_counters(programs, &counters);
+    SET(object, "runs", counters.runs);
+    SET(object, "failed", counters.failed);
+    SET(object, "killed", counters.killed);
+    SET(object, "started", counters.started);
+    return object;
+}
+
 static json_t *counters_json(const struct pd_controller_counters *counters)
 {
     json_t *object = json_object();
@@ -56,6 +85,8 @@ int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
     SET(document, "uptime_s", (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
     json_object_set_new(document, "topology", topology_json(inventory->topology));
     json_object_set_new(document, "hosts", hosts_json(controller->hosts));
+    json_object_set_new(document, "queries", queries_json(controller->turns));
+    json_object_set_new(document, "programs", programs_json(controller->programs));
     json_object_set_new(document, "controller", counters_json(&controller->counters));
     pd_inventory_free(inventory);
     pd_answer_json(answer, 200, answer->type, document);
@@ -88,6 +119,21 @@ static void put_hosts(struct pd_metrics *metrics, struct pd_hosts *hosts)
     pd_metrics_gauge(metrics, "controller_hosts_missing", "of these, did not", numbers.missing);
 }
 
+static void put_queries(struct pd_metrics *metrics, struct pd_turns *turns)
+{
+    struct pd_turns_counters counters;
+
+    pd_turns_counters(turns, &counters);
+    pd_metrics_gauge(metrics, "controller_queries_working", "queries that are at work",
+                     counters.working);
+    pd_metrics_gauge(metrics, "controller_queries_waiting", "queries that wait for their turn",
+                     counters.waiting);
+    pd_metrics_counter(metrics, "controller_queries_waited_total",
+                       "queries that had to wait for their turn", counters.waited);
+    pd_metrics_counter(metrics, "controller_queries_late_total",
+                       "queries whose deadline passed while they waited", counters.late);
+}
+
 int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
                       struct pd_answer *answer, struct pd_problem *problem)
 {
@@ -102,6 +148,7 @@ int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
     pd_metrics_gauge(&metrics, "controller_uptime_seconds", "seconds since the controller started",
                      (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
     put_hosts(&metrics, controller->hosts);
+    put_queries(&metrics, controller->turns);
 #define X(name, text)                                                \
     pd_metrics_counter(&metrics, "controller_" #name "_total", text, \
                        pd_counted(&controller->counters.name));

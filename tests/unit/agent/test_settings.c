@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../../shared/documented.h"
 #include "agent/settings.h"
 #include "http/listen.h"
 
@@ -179,56 +180,16 @@ static void test_listen(void **state)
     rmdir(path);
 }
 
-static char *read_file(const char *name)
-{
-    FILE *in = fopen(name, "re");
-    char *text = calloc(1, 1 << 20);
-
-    assert_non_null(in);
-    assert_true(fread(text, 1, (1 << 20) - 1, in) > 0);
-    fclose(in);
-    return text;
-}
-
-/* The OPTIONS part of the man page is what the table prints. */
 static void test_man_page(void **state)
 {
-    static const char begin[] = ".\\\" options: begin\n", end[] = ".\\\" options: end\n";
-    char *page = read_file(PD_SOURCE_DIR "/docs/man/pathdumpd.8"), *wanted = NULL, *at, *stop;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&wanted, &bytes);
-
     (void)state;
-    pd_options_man(pd_settings_table, out);
-    fclose(out);
-    at = strstr(page, begin);
-    stop = strstr(page, end);
-    assert_non_null(at);
-    assert_non_null(stop);
-    *stop = '\0';
-    assert_string_equal(at + strlen(begin), wanted);
-    free(wanted);
-    free(page);
+    documented_man_page(pd_settings_table, PD_SOURCE_DIR "/docs/man/pathdumpd.8");
 }
 
-/* The example configuration names every key, each with its default, commented out or not. */
 static void test_example(void **state)
 {
-    char *text = read_file(PD_SOURCE_DIR "/dist/pathdumpd.conf"), line[100];
-
     (void)state;
-    for (const struct pd_option *option = pd_settings_table; option->name; option++) {
-        if (!option->section)
-            continue;
-        snprintf(line, sizeof line, "[%s]\n", option->section);
-        if (!strstr(text, line))
-            fail_msg("%s is missing", line);
-        snprintf(line, sizeof line, "%s = %s", option->name,
-                 option->fallback ? option->fallback : "");
-        if (!strstr(text, line))
-            fail_msg("\"%s\" is missing", line);
-    }
-    free(text);
+    documented_example(pd_settings_table, PD_SOURCE_DIR "/dist/pathdumpd.conf");
 }
 
 int main(void)
