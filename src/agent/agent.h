@@ -10,6 +10,7 @@
 #include "agent/counters.h"
 #include "agent/pipeline.h"
 #include "http/credentials.h"
+#include "program/program.h"
 #include "tib/tib.h"
 
 /* Made by main.c before the first thread starts and unmade after the last one ended; in between the pointers do not
@@ -21,6 +22,7 @@ struct pd_agent {
     struct pd_tib *tib;
     struct pd_pipeline *pipeline;
     struct pd_alarms *alarms;
+    struct pd_programs *programs;
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */

@@ -86,6 +86,8 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     if (!e)
         e = pd_alarms_new(&daemon->agent.alarms);
     if (!e)
+        e = pd_programs_new(NULL, &daemon->agent.programs);
+    if (!e)
         e = pd_model_load(daemon->settings.topology, &model, error);
     if (!e && daemon->settings.listen)
         e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
@@ -266,6 +268,7 @@ static void close_all(struct daemon *daemon)
     pd_listen_close(&daemon->listener);
     pd_pipeline_free(daemon->agent.pipeline);
     pd_tib_close(daemon->agent.tib);
+    pd_programs_free(daemon->agent.programs);
     pd_alarms_free(daemon->agent.alarms);
     pd_credentials_free(daemon->agent.credentials);
     if (daemon->signal_fd >= 0)

@@ -268,6 +268,22 @@ int pd_programs_run(struct pd_programs *programs, const char *source, json_t *ar
     return run(programs, request(source, "args", args, limits), &talk, ret_result);
 }
 
+int pd_programs_can_merge(struct pd_programs *programs, const char *source,
+                          const struct pd_program_limits *limits, bool *ret_can_merge,
+                          struct pd_error *error)
+{
+    struct talk talk = {.limits = limits, .error = error};
+    json_t *result = NULL;
+    json_t *name = json_string("merge");
+    json_t *asked = name ? request(source, "has", name, limits) : NULL;
+    json_decref(name);
+    int err = run(programs, asked, &talk, &result);
+    if (!err)
+        *ret_can_merge = json_is_true(result);
+    json_decref(result);
+    return err;
+}
+
 int pd_programs_merge(struct pd_programs *programs, const char *source, json_t *a, json_t *b,
                       const struct pd_program_limits *limits, json_t **ret_result,
                       struct pd_error *error)

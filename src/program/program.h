@@ -4,6 +4,7 @@
 #define PD_PROGRAM_PROGRAM_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -62,6 +63,11 @@ int pd_programs_run(struct pd_programs *programs, const char *source, json_t *ar
 int pd_programs_merge(struct pd_programs *programs, const char *source, json_t *a, json_t *b,
                       const struct pd_program_limits *limits, json_t **ret_result,
                       struct pd_error *error);
+
+/* Whether the program has a merge(); so one that is none at all is found out. Errors as of a run. */
+int pd_programs_can_merge(struct pd_programs *programs, const char *source,
+                          const struct pd_program_limits *limits, bool *ret_can_merge,
+                          struct pd_error *error);
 
 void pd_programs_counters(struct pd_programs *programs, struct pd_program_counters *ret_counters);
 

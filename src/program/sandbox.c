@@ -137,7 +137,10 @@ static void want_function(lua_State *lua, struct job *job, const char *name)
 static void call_program(lua_State *lua, struct job *job)
 {
     json_t *both = json_object_get(job->request, "merge");
-    if (both) {
+    const char *name = json_string_value(json_object_get(job->request, "has"));
+    if (name) {
+        lua_pushboolean(lua, lua_getglobal(lua, name) == LUA_TFUNCTION);
+    } else if (both) {
         want_function(lua, job, "merge");
         pd_values_push(lua, json_array_get(both, 0));
         pd_values_push(lua, json_array_get(both, 1));

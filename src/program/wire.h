@@ -9,7 +9,7 @@
 /* Over a stream socket: length of the payload (4 bytes, little-endian), kind (1 byte), payload. Both ends are of one version: they are
  * installed together. The agent takes nothing that the other end says for granted, since a program may have got hold of it.
  *
- * RUN      agent → worker   JSON {"program","args","limits":{"instructions","memory_bytes"}} or with "merge":[a,b] instead of "args"
+ * RUN      agent → worker   JSON {"program","args","limits":{"instructions","memory_bytes"}} or, instead of "args", "merge":[a,b] or "has":NAME (is there such a function?)
  * CALL     worker → agent   JSON {"name","args"}; the answer is LINES with the first lines
  * MORE     worker → agent   number of a call (4 bytes): further lines, please
  * CLOSE    worker → agent   number of a call (4 bytes): no more of them; has no answer

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of programs, answered from the records of this host. */
+#include "agent/program_host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "program/program.h"
+#include "query/document.h"
+
+struct run {
+    struct pd_agent *agent;
+    uint64_t deadline_ns;
+    uint64_t alarms;
+};
+
+/* ---- arguments ---- */
+
+/* "flow_id" in place of its fields; a path without switches goes. -PD_E_VALUE. */
+static int unfold(json_t *args, struct pd_error *error)
+{
+    json_t *flow_id = json_incref(json_object_get(args, "flow_id")), *path, *value;
+    const char *key;
+    int e = 0;
+
+    json_object_del(args, "flow_id");
+    if (flow_id && !json_is_object(flow_id))
+        e = pd_fail(error, -PD_E_VALUE, "flow_id: expected a table as rows have it");
+    json_object_foreach(flow_id, key, value)
+    {
+        if (!e && json_object_get(args, key))
+            e = pd_fail(error, -PD_E_VALUE, "%.64s: given twice, in flow_id as well", key);
+        else if (!e && json_object_set(args, key, value))
+            e = pd_fail(error, -ENOMEM, "no memory");
+    }
+    json_decref(flow_id);
+    path = json_object_get(args, "path");
+    if (json_is_array(path) && !json_array_size(path))
+        json_object_del(args, "path");
+    return e;
+}
+
+static int read_query(const char *name, const json_t *args, struct pd_document *document,
+                      struct pd_error *error)
+{
+    json_t *copy = json_copy((json_t *)(uintptr_t)args), *whole;
+    int e = copy ? unfold(copy, error) : pd_fail(error, -ENOMEM, "no memory");
+
+    if (e) {
+        json_decref(copy);
+        return e;
+    }
+    whole = json_pack("{s:s, s:o}", "query", name, "args", copy);
+    e = whole ? pd_document_parse(whole, NULL, document, error)
+              : pd_fail(error, -ENOMEM, "no memory");
+    json_decref(whole);
+    return e;
+}
+
+/* ---- answers ---- */
+
+/* Takes an answer apart as it comes: {"flows":[ROW,ROW],…} → lines; all of it is kept where it is one object of numbers. What comes is written by ourselves: no
+ * text in it has brackets, braces or commas. */
+struct answer {
+    const struct run *run;
+    FILE *lines;
+    bool listed; /* the rows of its first list are wanted */
+    unsigned depth;
+    enum { BEFORE, WITHIN, BEHIND } place;
+    bool any;
+};
+
+#define LIST_DEPTH 2u
+
+static int write_rows(struct answer *answer, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = bytes[i];
+        bool closes = c == ']' || c == '}';
+
+        if (closes && --answer->depth < LIST_DEPTH && answer->place == WITHIN) {
+            answer->place = BEHIND;
+            if (answer->any)
+                fputc('\n', answer->lines);
+        }
+        if (answer->place == WITHIN) {
+            fputc(c == ',' && answer->depth == LIST_DEPTH ? '\n' : c, answer->lines);
+            answer->any = true;
+        }
+        if ((c == '[' || c == '{') && ++answer->depth == LIST_DEPTH && answer->place == BEFORE)
+            answer->place = WITHIN;
+    }
+    return ferror(answer->lines) ? -PD_E_FULL : 0;
+}
+
+static int write_answer(void *context, const char *bytes, size_t len)
+{
+    struct answer *answer = context;
+    const struct run *run = answer->run;
+
+    if (atomic_load_explicit(&run->agent->stopping, memory_order_relaxed))
+        return -PD_E_BUSY;
+    if (pd_clock_monotonic_ns() >= run->deadline_ns)
+        return -PD_E_DEADLINE;
+    if (answer->listed)
+        return write_rows(answer, bytes, len);
+    return fwrite(bytes, 1, len, answer->lines) == len ? 0 : -PD_E_FULL;
+}
+
+static int open_picture(struct pd_agent *agent, const struct pd_query *query,
+                        struct pd_picture **ret_picture)
+{
+    struct pd_picture *picture;
+    int e;
+
+    if (query->live)
+        return pd_pipeline_picture(agent->pipeline, query, ret_picture);
+    picture = pd_picture_new(query);
+    if (!picture)
+        return -ENOMEM;
+    e = pd_tib_snapshot(agent->tib, &picture->snapshot);
+    if (e)
+        pd_picture_free(picture);
+    else
+        *ret_picture = picture;
+    return e;
+}
+
+static int run_query(const struct run *run, const struct pd_query *query, bool listed, FILE *lines,
+                     struct pd_error *error)
+{
+    struct answer answer = {.run = run, .lines = lines, .listed = listed};
+    const struct pd_query_sink sink = {&answer, write_answer};
+    struct pd_picture *picture;
+    struct pd_error words = {0};
+    bool complete = true;
+    int e = open_picture(run->agent, query, &picture);
+
+    if (e)
+        return pd_fail(error, e, "the records cannot be read: %s", pd_error_text(e));
+    e = pd_query_run(query, picture->snapshot, picture->rows, picture->rows_len, &sink, &complete,
+                     &words);
+    pd_picture_free(picture);
+    if (e)
+        return pd_fail(error, e, "%s", *words.text ? words.text : pd_error_text(e));
+    if (!complete)
+        return pd_fail(error, -PD_E_CORRUPT, "a part of the store cannot be read");
+    return 0;
+}
+
+/* [bytes, pkts], [duration_us, stime_us, etime_us]: the values that a call returns. */
+static int write_values(char *text, const char *const *names, FILE *lines, struct pd_error *error)
+{
+    json_t *answer = text ? json_loads(text, 0, NULL) : NULL, *values = json_array();
+
+    for (; *names; names++)
+        json_array_append(values, json_object_get(answer, *names));
+    int e = !answer || json_dumpf(values, lines, JSON_COMPACT) || fputc('\n', lines) == EOF
+                ? pd_fail(error, -PD_E_FULL, "no room for the answer")
+                : 0;
+    json_decref(values);
+    json_decref(answer);
+    return e;
+}
+
+static int ask(struct run *run, const char *name, const char *const *values, const json_t *args,
+               FILE *lines, struct pd_error *error)
+{
+    struct pd_document document = {0};
+    char *text = NULL;
+    size_t bytes;
+    FILE *memory = NULL;
+    int e = read_query(name, args, &document, error);
+
+    if (!e && values) {
+        memory = open_memstream(&text, &bytes);
+        if (!memory)
+            e = pd_fail(error, -ENOMEM, "no memory");
+    }
+    if (!e)
+        e = run_query(run, &document.query, !values, values ? memory : lines, error);
+    if (memory)
+        fclose(memory);
+    if (!e && values)
+        e = write_values(text, values, lines, error);
+    free(text);
+    pd_document_done(&document);
+    return e;
+}
+
+/* ---- alarms ---- */
+
+/* What may be left out, and as many paths as an alarm can have. Returns how many were too many. */
+static size_t complete_alarm(json_t *alarm)
+{
+    static const char *const optional[] = {"flow_id", "paths", "detail"};
+    json_t *const fallbacks[] = {json_null(), json_array(), json_string("")};
+    size_t left = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        if (!json_object_get(alarm, optional[i]))
+            json_object_set(alarm, optional[i], fallbacks[i]);
+        json_decref(fallbacks[i]);
+    }
+    json_t *paths = json_object_get(alarm, "paths");
+    while (json_array_size(paths) > PD_ALARM_PATHS_MAX) {
+        json_array_remove(paths, json_array_size(paths) - 1);
+        left++;
+    }
+    json_object_set_new(alarm, "time_us", json_integer((json_int_t)pd_clock_wall_us()));
+    return left;
+}
+
+static int raise_alarm(struct run *run, const json_t *args, struct pd_error *error)
+{
+    struct pd_alarm_message *message = malloc(sizeof *message);
+    json_t *alarm = json_deep_copy(args);
+    size_t left = complete_alarm(alarm), used;
+    int e = message && alarm ? pd_alarm_message_read(alarm, NULL, message, NULL, error)
+                             : pd_fail(error, -ENOMEM, "no memory");
+
+    if (!e) {
+        used = strlen(message->detail);
+        if (left)
+            snprintf(message->detail + used, sizeof message->detail - used, "%s%zu more paths",
+                     used ? ", " : "", left);
+        e = pd_alarms_raise(
+            run->agent->alarms,
+            &(struct pd_alarm_raise){.reason = message->reason,
+                                     .flow = message->flow.ip_version ? &message->flow : NULL,
+                                     .paths = message->paths,
+                                     .paths_len = message->paths_len,
+                                     .detail = message->detail});
+        if (e)
+            pd_fail(error, e, "reason: expected a text as in PC_FAIL");
+        else
+            run->alarms++;
+    }
+    json_decref(alarm);
+    free(message);
+    return e;
+}
+
+/* ---- calls ---- */
+
+static const char *const count_values[] = {"bytes", "pkts", NULL}, *const duration_values[] = {
+                                                                       "duration_us", "stime_us",
+                                                                       "etime_us", NULL};
+
+static const struct call {
+    const char *name;          /* in Lua */
+    const char *query;         /* NULL: an alarm */
+    const char *const *values; /* NULL: rows */
+} calls[] = {
+    {"get_flows", "getFlows", NULL},
+    {"get_paths", "getPaths", NULL},
+    {"get_count", "getCount", count_values},
+    {"get_duration", "getDuration", duration_values},
+    {"alarm", NULL, NULL},
+};
+
+static int call(void *context, const char *name, const json_t *args, FILE *lines,
+                struct pd_error *error)
+{
+    struct run *run = context;
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (!strcmp(name, calls[i].name))
+            return calls[i].query ? ask(run, calls[i].query, calls[i].values, args, lines, error)
+                                  : raise_alarm(run, args, error);
+    }
+    return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: there is no TCP monitor yet");
+}
+
+int pd_program_host_run(struct pd_agent *agent, const char *source, json_t *args,
+                        uint64_t deadline_ns, json_t **ret_result, uint64_t *ret_alarms,
+                        struct pd_error *error)
+{
+    struct run run = {.agent = agent, .deadline_ns = deadline_ns};
+    const struct pd_program_host host = {&run, call};
+    const struct pd_program_limits limits = {PD_PROGRAM_INSTRUCTIONS_DEFAULT,
+                                             PD_PROGRAM_MEMORY_DEFAULT_BYTES, deadline_ns};
+    int e = agent->programs
+                ? pd_programs_run(agent->programs, source, args, &limits, &host, ret_result, error)
+                : pd_fail(error, -PD_E_UNSUPPORTED, "programs are not supported here");
+
+    if (e == -PD_E_PROGRAM &&
+        pd_clock_monotonic_ns() >= deadline_ns) /* a call was refused for it */
+        e = pd_fail(error, -PD_E_DEADLINE, "%s", pd_error_text(-PD_E_DEADLINE));
+    if (ret_alarms)
+        *ret_alarms = run.alarms;
+    return e;
+}

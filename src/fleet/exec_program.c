@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executions of programs: results are JSON, made one by the program's merge(), or listed by host. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fleet/exec.h"
+#include "http/body.h"
+#include "http/text.h"
+
+#define ANSWER_MAX_BYTES ((uint64_t)64 << 20)
+#define RESULT_MAX_BYTES ((uint64_t)64 << 20) /* of a list of all hosts */
+
+static struct pd_program_limits limits_of(const struct pd_exec *exec)
+{
+    struct pd_program_limits limits = exec->given->local->limits;
+
+    limits.deadline_ns = exec->given->deadline_ns;
+    return limits;
+}
+
+/* A program that is none is found out before anybody is asked. */
+static int begin(struct pd_exec *exec, struct pd_error *error)
+{
+    const struct pd_execute_local *local = exec->given->local;
+    struct pd_program_limits limits;
+
+    if (!local || !local->programs)
+        return pd_fail(error, -PD_E_UNSUPPORTED, "programs are not supported here");
+    limits = limits_of(exec);
+    return pd_programs_can_merge(local->programs, exec->given->document->program, &limits,
+                                 &exec->can_merge, error);
+}
+
+static uint64_t max_bytes(const struct pd_exec *exec)
+{
+    (void)exec;
+    return ANSWER_MAX_BYTES;
+}
+
+/* A program works in a process of its own: what it takes is told by the clock on the wall. */
+static int run_local(struct pd_exec *exec, struct pd_error *error)
+{
+    const struct pd_execution *given = exec->given;
+    uint64_t begun_ns = pd_clock_monotonic_ns(), worked_ns = pd_clock_thread_ns();
+    int code = given->local->program(given->local->context, given->document, given->deadline_ns,
+                                     &exec->own, error);
+
+    exec->local_ns += pd_clock_monotonic_ns() - begun_ns - (pd_clock_thread_ns() - worked_ns);
+    return code;
+}
+
+/* ---- a host's answer ---- */
+
+static int read_text(struct pd_answer *answer, char **ret_text, size_t *ret_len)
+{
+    size_t len = answer->fd >= 0 ? answer->file_bytes : answer->len, at = 0;
+    struct pd_gathered_reader reader = {answer, 0};
+    char *text = malloc(len + 1);
+
+    if (!text)
+        return -ENOMEM;
+    while (at < len) {
+        ssize_t n = pd_gathered_read(&reader, text + at, len - at);
+
+        if (n <= 0) {
+            free(text);
+            return n ? (int)n : -PD_E_TRUNCATED;
+        }
+        at += (size_t)n;
+    }
+    *ret_text = text;
+    *ret_len = len;
+    return 0;
+}
+
+static int wrong(struct pd_error *error, const char *what)
+{
+    return pd_fail(error, -PD_E_VALUE, "its answer has %s", what);
+}
+
+static int read_number(const json_t *object, const char *name, uint64_t *ret_number)
+{
+    const json_t *number = json_object_get(object, name);
+
+    if (!json_is_integer(number) || json_integer_value(number) < 0 ||
+        (uint64_t)json_integer_value(number) > PD_TIB_SUM_MAX)
+        return -PD_E_VALUE;
+    *ret_number = (uint64_t)json_integer_value(number);
+    return 0;
+}
+
+static int read_missing(const json_t *list, struct pd_roster *roster, struct pd_tally *host)
+{
+    size_t i;
+    json_t *item;
+    int code = json_is_array(list) ? 0 : -PD_E_VALUE;
+
+    json_array_foreach(list, i, item)
+    {
+        const char *reason = json_string_value(json_object_get(item, "reason"));
+        uint64_t id;
+
+        if (code || !reason || read_number(item, "id", &id) || id > UINT32_MAX ||
+            pd_roster_speak(roster, (uint32_t)id))
+            return -PD_E_VALUE;
+        code = pd_tally_missing(host, (uint32_t)id, reason);
+    }
+    return code;
+}
+
+/* "hosts" and "cost" of a host that asked others. */
+static int read_tally(const json_t *json, struct pd_roster *roster, struct pd_tally *host,
+                      struct pd_error *error)
+{
+    const json_t *hosts = json_object_get(json, "hosts"), *cost = json_object_get(json, "cost");
+    uint64_t bytes;
+    int code = read_missing(json_object_get(hosts, "missing"), roster, host);
+
+    if (code == -ENOMEM)
+        return code;
+    if (code || read_number(hosts, "asked", &host->asked) ||
+        read_number(hosts, "answered", &host->answered) || host->asked != roster->len ||
+        host->answered != roster->len - host->missing_len)
+        return wrong(error, "other hosts than were asked");
+    if (read_number(cost, "bytes", &bytes) ||
+        read_number(cost, "critical_path_us", &host->below_us))
+        return wrong(error, "no \"cost\"");
+    host->bytes += bytes;
+    return 0;
+}
+
+/* Without merge() the hosts' own results, each with its name. */
+static int check_list(const json_t *list, struct pd_roster *roster, const struct pd_tally *host,
+                      struct pd_error *error)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(list, i, item)
+    {
+        uint64_t id;
+
+        if (read_number(item, "host", &id) || id > UINT32_MAX ||
+            pd_roster_speak(roster, (uint32_t)id) || !json_object_get(item, "result") ||
+            json_object_size(item) != 2)
+            return wrong(error, "a list of other results than of the hosts that were asked");
+    }
+    return json_is_array(list) && i == host->answered
+               ? 0
+               : wrong(error, "another number of results than of hosts");
+}
+
+static int check_json(struct pd_exec *exec, struct pd_exec_ready *ready, const json_t *json,
+                      struct pd_roster *roster, struct pd_tally *host, struct pd_error *error)
+{
+    json_t *result = json_object_get(json, "result");
+    int code = 0;
+
+    if (!result)
+        return wrong(error, "no \"result\"");
+    if (!ready->tree->children_len) {
+        host->asked = host->answered = 1;
+    } else {
+        code = read_tally(json, roster, host, error);
+        if (!code && !exec->can_merge)
+            code = check_list(result, roster, host, error);
+    }
+    if (!code)
+        ready->value = json_incref(result);
+    return code;
+}
+
+static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_roster *roster,
+                 struct pd_tally *host, struct pd_error *error)
+{
+    json_t *json;
+    char *text = NULL;
+    size_t len = 0;
+    int code = read_text(&ready->answer, &text, &len);
+
+    if (code)
+        return pd_fail(error, code, "its answer cannot be read: %s", pd_error_text(code));
+    pd_answer_done(&ready->answer);
+    code = pd_body_json(text, len, &json, NULL);
+    free(text);
+    if (code)
+        return wrong(error, "a body that is no JSON object");
+    code = check_json(exec, ready, json, roster, host, error);
+    json_decref(json);
+    return code;
+}
+
+/* ---- results become one ---- */
+
+static int reduce(struct pd_exec *exec, json_t *value, struct pd_error *error)
+{
+    const struct pd_execute_local *local = exec->given->local;
+    struct pd_program_limits limits = limits_of(exec);
+    json_t *merged;
+
+    if (!exec->result) {
+        exec->result = json_incref(value);
+        return 0;
+    }
+    int code = pd_programs_merge(local->programs, exec->given->document->program, exec->result,
+                                 value, &limits, &merged, error);
+    if (!code) {
+        json_decref(exec->result);
+        exec->result = merged;
+    }
+    return code;
+}
+
+static int list_one(struct pd_exec *exec, json_t *item, struct pd_error *error)
+{
+    exec->result_bytes += item ? json_dumpb(item, NULL, 0, JSON_COMPACT) : 0;
+    if (exec->result_bytes > RESULT_MAX_BYTES) {
+        json_decref(item);
+        return pd_fail(error, -PD_E_TOO_LARGE,
+                       "the results of all hosts are larger than %llu MiB together: the program "
+                       "needs a merge()",
+                       (unsigned long long)(RESULT_MAX_BYTES >> 20));
+    }
+    if (!exec->result)
+        exec->result = json_array();
+    return json_array_append_new(exec->result, item) ? pd_fail(error, -ENOMEM, "no memory") : 0;
+}
+
+static int add_result(struct pd_exec *exec, uint32_t host, bool is_list, json_t *value,
+                      struct pd_error *error)
+{
+    size_t i;
+    json_t *item;
+    int code = 0;
+
+    if (exec->can_merge)
+        return reduce(exec, value, error);
+    if (!is_list)
+        return list_one(exec, json_pack("{s:I, s:O}", "host", (json_int_t)host, "result", value),
+                        error);
+    json_array_foreach(value, i, item)
+    {
+        if (!code)
+            code = list_one(exec, json_incref(item), error);
+    }
+    return code;
+}
+
+static int add_own(struct pd_exec *exec, struct pd_error *error)
+{
+    json_t *own = exec->own;
+
+    if (!own)
+        return 0;
+    exec->own = NULL;
+    int code = add_result(exec, exec->given->local->host, false, own, error);
+    json_decref(own);
+    return code;
+}
+
+static int merge(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_error *error)
+{
+    int code = add_own(exec, error);
+
+    return code ? code
+                : add_result(exec, ready->tree->host, ready->tree->children_len != 0, ready->value,
+                             error);
+}
+
+/* ---- the answer ---- */
+
+static int by_host(const void *a, const void *b)
+{
+    json_int_t x = json_integer_value(json_object_get(*(json_t *const *)a, "host")),
+               y = json_integer_value(json_object_get(*(json_t *const *)b, "host"));
+
+    return (x > y) - (x < y);
+}
+
+static json_t *sorted(json_t *list)
+{
+    size_t len = json_array_size(list), i;
+    json_t **items = malloc((len + 1) * sizeof *items), *result = json_array(), *item;
+
+    if (items) {
+        json_array_foreach(list, i, item) items[i] = item;
+        qsort(items, len, sizeof(json_t *), by_host);
+        for (i = 0; i < len; i++)
+            json_array_append(result, items[i]);
+    }
+    free(items);
+    return result;
+}
+
+static int put(const char *bytes, size_t len, void *context)
+{
+    const struct pd_query_sink *sink = context;
+
+    return sink->write(sink->context, bytes, len);
+}
+
+static json_t *make_answer(struct pd_exec *exec)
+{
+    json_t *answer = json_object();
+    json_t *result = exec->can_merge ? json_incref(exec->result) : sorted(exec->result);
+    int failed = json_object_set_new(answer, "result", result ? result : json_null());
+
+    if (exec->given->extra)
+        failed |= json_object_update(answer, (json_t *)(uintptr_t)exec->given->extra);
+    failed |= pd_tally_json(&exec->tally, pd_exec_own_us(exec) + exec->tally.below_us, answer);
+    failed |= json_object_set_new(answer, "complete", json_boolean(!exec->tally.missing_len));
+    if (!failed)
+        return answer;
+    json_decref(answer);
+    return NULL;
+}
+
+static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
+                        struct pd_error *error)
+{
+    int code = add_own(exec, error);
+    json_t *answer = code ? NULL : make_answer(exec);
+
+    if (code)
+        return code;
+    if (!answer)
+        return pd_fail(error, -ENOMEM, "no memory for the answer");
+    code = json_dump_callback(answer, put, (void *)(uintptr_t)sink, JSON_COMPACT) ? -PD_E_FULL : 0;
+    json_decref(answer);
+    *ret_complete = !exec->tally.missing_len;
+    return code;
+}
+
+static void done(struct pd_exec *exec)
+{
+    json_decref(exec->own);
+    json_decref(exec->result);
+}
+
+const struct pd_exec_kind pd_exec_program = {
+    .accept = "application/json",
+    .max_bytes = max_bytes,
+    .begin = begin,
+    .local = run_local,
+    .check = check,
+    .merge = merge,
+    .write = write_answer,
+    .done = done,
+};

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The course of an execution, whatever is asked. */
+#include "fleet/execute.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fleet/exec.h"
+
+#define STACK_BYTES ((size_t)512 << 10)
+
+uint64_t pd_exec_own_us(const struct pd_exec *exec)
+{
+    return (pd_clock_thread_ns() - exec->given->begun_ns + exec->local_ns) / PD_NS_PER_US;
+}
+
+/* ---- this host's own part ---- */
+
+static bool has_local(const struct pd_execution *given)
+{
+    return given->local && (given->document->is_program ? given->local->program != NULL
+                                                        : given->local->query != NULL);
+}
+
+static void *run_local(void *context)
+{
+    struct pd_exec *exec = context;
+
+    exec->local_code = exec->kind->local(exec, &exec->local_error);
+    exec->local_ns += pd_clock_thread_ns();
+    atomic_store_explicit(&exec->local_over, true, memory_order_release);
+    return NULL;
+}
+
+/* With nobody to wait for, or no thread to be had, the calling thread does it. */
+static void begin_local(struct pd_exec *exec)
+{
+    pthread_attr_t attr;
+
+    if (!has_local(exec->given)) {
+        atomic_store_explicit(&exec->local_over, true, memory_order_relaxed);
+        return;
+    }
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    exec->has_thread =
+        exec->given->trees_len && !pthread_create(&exec->thread, &attr, run_local, exec);
+    pthread_attr_destroy(&attr);
+    if (!exec->has_thread) {
+        exec->local_code = exec->kind->local(exec, &exec->local_error);
+        atomic_store_explicit(&exec->local_over, true, memory_order_relaxed);
+    }
+}
+
+static void fail(struct pd_exec *exec, int code, const struct pd_error *words)
+{
+    if (exec->fatal)
+        return;
+    exec->fatal = code;
+    pd_fail(exec->error, code, "%s", words->code ? words->text : pd_error_text(code));
+}
+
+static void free_ready(struct pd_exec_ready *ready)
+{
+    pd_answer_done(&ready->answer);
+    json_decref(ready->value);
+    free(ready);
+}
+
+/* Waits for the own part, then merges what is there. */
+static void flush(struct pd_exec *exec)
+{
+    struct pd_error words = {0};
+
+    if (exec->has_thread) {
+        pthread_join(exec->thread, NULL);
+        exec->has_thread = false;
+    }
+    if (exec->local_code)
+        fail(exec, exec->local_code, &exec->local_error);
+    while (exec->ready) {
+        struct pd_exec_ready *ready = exec->ready;
+        int code = exec->fatal ? 0 : exec->kind->merge(exec, ready, &words);
+
+        if (code)
+            fail(exec, code, &words);
+        exec->ready = ready->next;
+        free_ready(ready);
+    }
+    exec->ready_len = 0;
+}
+
+/* ---- the others' ---- */
+
+/* What a host says is good only as a whole. */
+static int check(struct pd_exec *exec, const struct pd_gathered *gathered,
+                 struct pd_exec_ready *ready, struct pd_error *error)
+{
+    struct pd_tally host = {.bytes = gathered->bytes, .below_us = gathered->took_us};
+    struct pd_roster roster;
+    int code = pd_roster_init(&roster, ready->tree);
+
+    if (!code) {
+        code = exec->kind->check(exec, ready, &roster, &host, error);
+        pd_roster_done(&roster);
+    }
+    /* Nobody works longer than it takes. */
+    if (host.below_us > gathered->took_us)
+        host.below_us = gathered->took_us;
+    if (!code)
+        code = pd_tally_add(&exec->tally, &host);
+    pd_tally_done(&host);
+    return code && !error->code ? pd_fail(error, code, "%s", pd_error_text(code)) : code;
+}
+
+static int take(void *context, struct pd_gathered *gathered, struct pd_error *error)
+{
+    struct pd_exec *exec = context;
+    struct pd_exec_ready *ready = calloc(1, sizeof *ready);
+
+    if (!ready)
+        return pd_fail(error, -ENOMEM, "no memory for its answer");
+    ready->tree = gathered->tree;
+    ready->answer = gathered->answer;
+    pd_answer_init(&gathered->answer);
+    int code = check(exec, gathered, ready, error);
+    if (code) {
+        free_ready(ready);
+        return code;
+    }
+    ready->next = exec->ready;
+    exec->ready = ready;
+    exec->ready_len++;
+    if (exec->ready_len >= PD_EXEC_READY_MAX ||
+        atomic_load_explicit(&exec->local_over, memory_order_acquire))
+        flush(exec);
+    return 0;
+}
+
+static bool is_refusal(int code)
+{
+    return code == -PD_E_VALUE || code == -PD_E_PROGRAM || code == -PD_E_LIMIT ||
+           code == -PD_E_NOT_FOUND || code == -PD_E_TOO_LARGE || code == -PD_E_UNSUPPORTED;
+}
+
+static void missing(void *context, const struct pd_tree *tree, const struct pd_error *error)
+{
+    struct pd_exec *exec = context;
+    struct pd_error words = {0};
+
+    if (is_refusal(error->code) && !exec->refusals++) {
+        exec->refusing = tree->host;
+        exec->refusal = *error;
+    }
+    if (pd_tally_missing(&exec->tally, tree->host,
+                         *error->text ? error->text : pd_error_text(error->code)))
+        fail(exec, -ENOMEM, &words);
+}
+
+static bool is_over(void *context)
+{
+    struct pd_exec *exec = context;
+
+    return exec->fatal ||
+           (atomic_load_explicit(&exec->local_over, memory_order_acquire) && exec->local_code);
+}
+
+static char *document_text(const struct pd_document *document)
+{
+    json_t *json = pd_document_json(document);
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    json_decref(json);
+    return text;
+}
+
+static int ask_others(struct pd_exec *exec)
+{
+    const struct pd_execution *given = exec->given;
+    struct pd_gather_sink sink = {exec, take, missing, is_over};
+    char *text = document_text(given->document);
+    struct pd_gather gather = {
+        .fanout = given->fanout,
+        .document = text,
+        .accept = exec->kind->accept,
+        .trees = given->trees,
+        .trees_len = given->trees_len,
+        .deadline_ns = given->deadline_ns,
+        .at_once = given->at_once,
+        .max_bytes = exec->kind->max_bytes(exec),
+        .sink = &sink,
+    };
+
+    if (!text)
+        return -ENOMEM;
+    int code = pd_gather_run(&gather, &exec->tally.adopted);
+    free(text);
+    return code;
+}
+
+/* ---- all of it ---- */
+
+/* Nobody answered, and everybody says that the question is at fault: then so do we. */
+static int judge(const struct pd_exec *exec)
+{
+    if (exec->fatal)
+        return exec->fatal;
+    if (exec->tally.answered || !exec->refusals || exec->refusals < exec->tally.asked)
+        return 0;
+    return pd_fail(exec->error, exec->refusal.code, "host %u: %s", exec->refusing,
+                   exec->refusal.text);
+}
+
+static void summarise(const struct pd_exec *exec, bool complete, struct pd_execute_summary *summary)
+{
+    *summary = (struct pd_execute_summary){
+        .asked = exec->tally.asked,
+        .answered = exec->tally.answered,
+        .bytes = exec->tally.bytes,
+        .critical_us = pd_exec_own_us(exec) + exec->tally.below_us,
+        .adopted = exec->tally.adopted,
+        .complete = complete,
+    };
+}
+
+static int run(struct pd_exec *exec)
+{
+    struct pd_error words = {0};
+    bool local = has_local(exec->given);
+
+    exec->tally.asked = pd_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
+    exec->tally.answered = local;
+    begin_local(exec);
+    int code = exec->given->trees_len ? ask_others(exec) : 0;
+    if (code)
+        fail(exec, code, &words);
+    flush(exec);
+    return judge(exec);
+}
+
+int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
+               struct pd_execute_summary *ret_summary, struct pd_error *error)
+{
+    struct pd_error unheard = {0};
+    struct pd_exec exec = {
+        .given = execution,
+        .kind = execution->document->is_program ? &pd_exec_program : &pd_exec_query,
+        .error = error ? error : &unheard,
+    };
+    bool complete = false;
+    int code = exec.kind->begin(&exec, exec.error);
+
+    if (!code)
+        code = run(&exec);
+    if (!code)
+        code = exec.kind->write(&exec, sink, &complete, exec.error);
+    if (!code)
+        summarise(&exec, complete, ret_summary);
+    exec.kind->done(&exec);
+    pd_tally_done(&exec.tally);
+    return code;
+}
+
+int pd_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,
+                        struct pd_error *error)
+{
+    json_int_t ms = PD_EXECUTE_DEADLINE_MS;
+
+    if (deadline_ms)
+        ms = json_is_integer(deadline_ms) ? json_integer_value(deadline_ms) : 0;
+    if (ms < 1 || ms > PD_EXECUTE_DEADLINE_MAX_MS)
+        return pd_fail(error, -PD_E_VALUE, "deadline_ms: expects a number from 1 to %u",
+                       PD_EXECUTE_DEADLINE_MAX_MS);
+    *ret_deadline_ns = pd_clock_monotonic_ns() + (uint64_t)ms * PD_NS_PER_MS;
+    return 0;
+}
