@@ -9,27 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "query/partial.h"
 #include "tests/unit/tib/records.h"
 
 #define ROUNDS     200
 #define GROUPS_MAX 60
 #define MEMORY     (1 << 20)
-
-struct bytes {
-    char *at;
-    size_t len;
-};
-
-static int keep(void *context, const char *bytes, size_t len)
-{
-    struct bytes *kept = context;
-    kept->at = realloc(kept->at, kept->len + len);
-    assert_non_null(kept->at);
-    memcpy(kept->at + kept->len, bytes, len);
-    kept->len += len;
-    return 0;
-}
 
 struct got {
     struct pd_tib_record groups[GROUPS_MAX];
@@ -116,7 +102,7 @@ static struct pd_tib_record random_group(const struct pool *pool, struct random 
 static void write_all(const struct pd_tib_record *groups, unsigned len, struct bytes *ret_bytes)
 {
     struct pd_tib_budget budget = {MEMORY};
-    struct pd_query_sink sink = {ret_bytes, keep};
+    struct pd_query_sink sink = {ret_bytes, bytes_keep};
     struct pd_partial_writer *writer;
     struct pd_partial_end end = {
         .complete = true, .asked = 7, .answered = 6, .critical_us = 12345, .bytes = 678901};
@@ -183,7 +169,7 @@ static void a_flow_takes_few_bytes(void **state)
                                            .pkts = random_below(&random, 1 << 20)};
     }
     struct pd_tib_budget budget = {MEMORY};
-    struct pd_query_sink sink = {&bytes, keep};
+    struct pd_query_sink sink = {&bytes, bytes_keep};
     struct pd_partial_writer *writer;
     struct pd_partial_end end = {.complete = true, .asked = 1, .answered = 1};
     assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);

@@ -11,45 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "query/query.h"
-
-/* ---- a store in memory ---- */
-
-struct store {
-    struct pd_tib_snapshot head;
-    const struct pd_tib_record *records;
-    size_t len;
-    int code; /* what scan returns in the end */
-};
-
-static int scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
-                int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                void *context)
-{
-    struct store *store = (struct store *)snapshot;
-    int code = filter->since && strcmp(filter->since, "t-1") != 0 ? -PD_E_VALUE : 0;
-    for (size_t i = 0; i < store->len && !code; i++) {
-        if (pd_tib_filter_matches(filter, &store->records[i]))
-            code = visit(context, &store->records[i], 1);
-    }
-    return code ? code : store->code;
-}
-
-static int token(struct pd_tib_snapshot *snapshot, char **ret_token)
-{
-    (void)snapshot;
-    *ret_token = strdup("t-1");
-    return *ret_token ? 0 : -ENOMEM;
-}
-
-static const struct pd_tib_ops store_ops = {.scheme = "memory", .scan = scan, .token = token};
-
-static struct pd_tib_snapshot *open_store(struct store *store, const struct pd_tib_record *records,
-                                          size_t len)
-{
-    *store = (struct store){.head = {.ops = &store_ops}, .records = records, .len = len};
-    return &store->head;
-}
 
 /* ---- records ---- */
 
@@ -101,23 +64,6 @@ static int keep(void *context, const char *bytes, size_t len)
     return 0;
 }
 
-/* Parameters as "name=value name=value". */
-static struct pd_query make_query(const char *name, const char *params)
-{
-    struct pd_query query;
-    enum pd_query_name parsed;
-    char copy[200], *state = NULL;
-    snprintf(copy, sizeof copy, "%s", params);
-    assert_int_equal(pd_query_name_parse(name, &parsed), 0);
-    pd_query_init(&query, parsed);
-    for (char *param = strtok_r(copy, " ", &state); param; param = strtok_r(NULL, " ", &state)) {
-        char *equals = strchr(param, '=');
-        *equals = '\0';
-        assert_int_equal(pd_query_set(&query, param, equals + 1, NULL), 0);
-    }
-    return query;
-}
-
 #define TOKEN ",\"token\":\"t-1\""
 
 /* Takes the token out, which stands before "complete" where there is a store. */
@@ -134,7 +80,7 @@ static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, co
 {
     struct text *text = calloc(1, sizeof *text);
     const struct pd_query_sink sink = {text, keep};
-    struct pd_query query = make_query(name, params); /* a copy: filter.path points elsewhere */
+    struct pd_query query = make_query(name, params);
     bool complete = false;
     assert_int_equal(pd_query_run(&query, snapshot, NULL, 0, &sink, &complete, NULL), 0);
     take_token(text->bytes, true);
@@ -304,6 +250,41 @@ static void live_records_count_like_stored_ones(void **state)
     }
 }
 
+/* A row a line, then an object with the rest. */
+static const struct {
+    const char *name, *params, *answer;
+} lines[] = {
+    {"getFlows", "link=9-17", ROW_FAR "\n" ROW_OTHER "\n{\"token\":\"t-1\",\"complete\":true}\n"},
+    {"getFlows", "link=17-9", "{\"token\":\"t-1\",\"complete\":true}\n"},
+    {"getPaths", "",
+     "[1]\n[1,9,2]\n[1,9,17,11,3]\n{\"infeasible\":[{\"tags\":[9,9],\"dscp\":3}]" TOKEN
+     ",\"complete\":true}\n"},
+    {"getCount", "protocol=17", "{\"bytes\":0,\"pkts\":0" TOKEN ",\"complete\":true}\n"},
+    {"flowSizes", "link=9-17 bin_bytes=1000",
+     BIN(0, 1) "\n" BIN(1000, 1) "\n{\"token\":\"t-1\",\"complete\":true}\n"},
+    {"conformance", "max_hops=1 link=9-2",
+     BROKEN("2", "1000", "[1,9,2]", "max_hops") "\n{\"token\":\"t-1\",\"complete\":true}\n"},
+};
+
+static void ndjson_has_a_row_a_line(void **state)
+{
+    struct store store;
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct bytes bytes = {NULL, 0};
+        const struct pd_query_sink sink = {&bytes, bytes_keep};
+        struct pd_query query = make_query(lines[i].name, lines[i].params);
+        bool complete = false;
+        assert_int_equal(pd_query_run_as(&query, PD_FORM_NDJSON,
+                                         open_store(&store, records, RECORDS), NULL, 0, &sink,
+                                         &complete, NULL),
+                         0);
+        assert_string_equal(bytes.at, lines[i].answer);
+        assert_true(complete);
+        bytes_free(&bytes);
+    }
+}
+
 static void damage_makes_the_answer_incomplete(void **state)
 {
     struct store store;
@@ -407,6 +388,7 @@ int main(void)
         cmocka_unit_test(answers_are_those_of_the_contract),
         cmocka_unit_test(equal_stores_give_equal_bytes),
         cmocka_unit_test(live_records_count_like_stored_ones),
+        cmocka_unit_test(ndjson_has_a_row_a_line),
         cmocka_unit_test(damage_makes_the_answer_incomplete),
         cmocka_unit_test(failures_write_nothing),
         cmocka_unit_test(capped_sums_make_the_answer_incomplete),
