@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec query install uninstall installed alarms hosts switches tib simulate help --help --version'
+        _pathdump_words 'topology codec query install uninstall installed alarms hosts switches tib simulate ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -278,9 +278,18 @@ _pathdump()
         --app) rest=- ;;
         esac
         ;;
+    'ca')
+        flags='--controller --hosts --days --renew --help'
+        [[ $cur == -* ]] || rest=DIR
+        case $prev in
+        --controller) rest=- ;;
+        --hosts) rest=FILE ;;
+        --days) rest=- ;;
+        esac
+        ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec query install uninstall installed alarms hosts switches tib simulate help'
+        [[ $cur == -* ]] || rest='topology codec query install uninstall installed alarms hosts switches tib simulate ca help'
         ;;
     esac
     case $rest in

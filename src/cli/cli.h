@@ -53,6 +53,7 @@ extern const struct pd_cli_command pd_cli_alarms, pd_cli_hosts, pd_cli_switches;
 extern const struct pd_cli_command pd_cli_tib_stat, pd_cli_tib_check, pd_cli_tib_export,
     pd_cli_tib_import, pd_cli_tib_compact;
 extern const struct pd_cli_command pd_cli_simulate;
+extern const struct pd_cli_command pd_cli_ca;
 extern const struct pd_cli_command pd_cli_help;
 
 /* The command that argv[1..] begins with, and how many words its name has; NULL when there is none. */

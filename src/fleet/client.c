@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fleet/url.h"
 #include "http/who.h"
 #include "pd_version.h"
 
@@ -17,15 +18,15 @@ static bool begins_with(const char *text, const char *start)
     return !strncmp(text, start, strlen(start));
 }
 
-/* A literal address or the name that never leaves the host. */
+/* A literal address, or the name that never leaves the host. */
 static bool is_loopback(const char *base)
 {
-    const char *host = base + strlen("http://");
-    size_t len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+    char host[PD_FLEET_URL_BYTES];
 
-    if ((len == 9 && begins_with(host, "localhost")) || (len == 5 && begins_with(host, "[::1]")))
-        return true;
-    return len >= 7 && begins_with(host, "127.") && strspn(host, "0123456789.") == len;
+    if (pd_fleet_url_host(base, host, sizeof host))
+        return false;
+    return !strcmp(host, "localhost") || !strcmp(host, "::1") ||
+           (begins_with(host, "127.") && strspn(host, "0123456789.") == strlen(host));
 }
 
 static CURLcode set_blob(CURL *curl, CURLoption option, const char *text)

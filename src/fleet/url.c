@@ -52,3 +52,22 @@ int pd_fleet_url_check(const char *url, struct pd_error *error)
     return pd_fail(error, -PD_E_VALUE,
                    "expects http://HOST:PORT, https://HOST:PORT or unix:/SOCKET");
 }
+
+int pd_fleet_url_host(const char *url, char *ret_host, size_t size)
+{
+    const char *host = strstr(url, "://");
+    size_t len;
+
+    if (!host)
+        return -PD_E_NOT_FOUND;
+    host += 3;
+    if (*host == '[')
+        len = strcspn(++host, "]");
+    else
+        len = strcspn(host, ":/");
+    if (len >= size)
+        return -PD_E_URI_TOO_LONG;
+    memcpy(ret_host, host, len);
+    ret_host[len] = '\0';
+    return 0;
+}

@@ -30,7 +30,7 @@ class Completion(CommandTest):
     def test_words(self):
         for words, wanted in {
                 ("",): ["topology", "codec", "query", "install", "uninstall", "installed", "alarms", "hosts", "switches", "tib",
-                        "simulate", "help", "--help", "--version"], ("co",): ["codec"],
+                        "simulate", "ca", "help", "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "--help"], ("topology", "f"): ["fat-tree"],
                 ("query", "getP"): ["getPaths"], ("install", "--on", "n"): ["new_flow"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
                 ("codec", "rules", "--depth", "p"): ["pcp", "plain"], ("codec", "rules", "--depth", "=", "pl"): ["plain"],
