@@ -8,6 +8,7 @@
 
 #include "agent/alarms.h"
 #include "agent/counters.h"
+#include "agent/installed.h"
 #include "agent/pipeline.h"
 #include "http/credentials.h"
 #include "program/program.h"
@@ -24,6 +25,7 @@ struct pd_agent {
     struct pd_alarms *alarms;
     struct pd_programs *programs;
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
+    struct pd_installed *installed; /* NULL where there is none: tests */
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];

@@ -11,29 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
-
-static const char *const trigger_ids[] = {
-#define X(name, id, text) id,
-    PD_TRIGGERS(X)
-#undef X
-};
-
-const char *pd_trigger_id(enum pd_trigger trigger)
-{
-    return trigger_ids[trigger];
-}
-
-int pd_trigger_parse(const char *id, enum pd_trigger *ret_trigger)
-{
-    for (unsigned i = 0; i < PD_TRIGGER_COUNT; i++) {
-        if (!strcmp(id, trigger_ids[i])) {
-            *ret_trigger = (enum pd_trigger)i;
-            return 0;
-        }
-    }
-    return -PD_E_VALUE;
-}
 
 int pd_feed_init(struct pd_feed *feed)
 {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fleet/installation.h"
 #include "trajectory/record.h"
 
 /* A ring with one writer that never waits and takes no lock: when it is full the record is dropped here (it goes its way to the TIB all the
@@ -17,18 +18,6 @@
  * What nobody wants costs one load for each new or finished record, and nothing for a packet.
  *
  * Thread safety: give and flush: the intake thread. take: one thread. The rest: any. */
-
-#define PD_TRIGGERS(X)                                          \
-    X(NEW_FLOW, "new_flow", "first packet of a flow on a path") \
-    X(EVICTED, "evicted", "a record is finished")               \
-    X(ALARM, "alarm", "an alarm of this host")
-
-enum pd_trigger {
-#define X(name, id, text) PD_TRIGGER_##name,
-    PD_TRIGGERS(X)
-#undef X
-        PD_TRIGGER_COUNT
-};
 
 #define PD_FEED_LEN   32768 /* a power of 2: a third of a second of 100,000 flows/s */
 #define PD_FEED_BATCH 64    /* at most so many wait for a flush */
@@ -70,8 +59,5 @@ void pd_feed_flush(struct pd_feed *feed); /* NULL is fine */
 size_t pd_feed_take(struct pd_feed *feed, struct pd_feed_item *ret_items, size_t max,
                     uint64_t deadline_ns);
 void pd_feed_wake(struct pd_feed *feed);
-
-const char *pd_trigger_id(enum pd_trigger trigger);
-int pd_trigger_parse(const char *id, enum pd_trigger *ret_trigger); /* 0 or -PD_E_VALUE */
 
 #endif

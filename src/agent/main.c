@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/installed_host.h"
 #include "agent/model.h"
 #include "agent/rest.h"
 #include "agent/settings.h"
@@ -65,6 +66,7 @@ static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct p
         .tib = daemon->agent.tib,
         .alarms = daemon->agent.alarms,
         .counters = &daemon->agent.counters,
+        .feed = pd_installed_feed(daemon->agent.installed),
     };
     int e = pd_pipeline_open(&config, &daemon->agent.pipeline, error);
 
@@ -94,6 +96,9 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
                                   &daemon->listener, error);
     if (!e)
         e = pd_tib_open(daemon->settings.tib, PD_TIB_WRITE, &tib_config, &daemon->agent.tib, error);
+    if (!e)
+        e = pd_installed_open(&daemon->agent, daemon->settings.tib, daemon->settings.spool, model,
+                              error);
     if (e) {
         pd_model_free(model);
         return e;
@@ -110,6 +115,9 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
     if (gethostname(daemon->agent.host, sizeof daemon->agent.host - 1))
         daemon->agent.host[0] = '\0';
     e = pd_pipeline_start(daemon->agent.pipeline);
+    if (e)
+        return pd_fail(error, e, "threads: %s", pd_error_text(e));
+    e = pd_installed_start(daemon->agent.installed);
     if (e)
         return pd_fail(error, e, "threads: %s", pd_error_text(e));
     if (!daemon->settings.listen)
@@ -138,19 +146,33 @@ static void warn_restart(const char *name)
     pd_log(PD_LOG_WARN, MODULE, NULL, "%s has changed: it takes effect at the next start", name);
 }
 
+/* The pipeline decodes what is stored, installed queries what they look at before. */
+static int reload_model(struct daemon *daemon, const struct pd_settings *wanted,
+                        struct pd_error *error)
+{
+    struct pd_model *model;
+    int e = pd_model_load(wanted->topology, &model, error);
+
+    if (e)
+        return e;
+    pd_model_hold(model);
+    e = pd_pipeline_model(daemon->agent.pipeline, model, error);
+    if (!e)
+        pd_installed_model(daemon->agent.installed, model);
+    pd_model_free(model);
+    return e;
+}
+
 static int reload_checked(struct daemon *daemon, struct pd_settings *wanted, struct pd_error *error)
 {
     struct pd_credentials_set *set = NULL;
-    struct pd_model *model;
     int e = pd_settings_check(wanted, error);
 
     if (!e)
         e = pd_credentials_read(daemon->agent.credentials, &wanted->common.credentials, &set,
                                 error);
     if (!e)
-        e = pd_model_load(wanted->topology, &model, error);
-    if (!e)
-        e = pd_pipeline_model(daemon->agent.pipeline, model, error);
+        e = reload_model(daemon, wanted, error);
     if (e)
         pd_credentials_drop(set);
     else
@@ -266,7 +288,9 @@ static void close_all(struct daemon *daemon)
     atomic_store_explicit(&daemon->agent.stopping, true, memory_order_relaxed);
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
+    pd_installed_stop(daemon->agent.installed);
     pd_pipeline_free(daemon->agent.pipeline);
+    pd_installed_free(daemon->agent.installed);
     pd_tib_close(daemon->agent.tib);
     pd_programs_free(daemon->agent.programs);
     pd_alarms_free(daemon->agent.alarms);

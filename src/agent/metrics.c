@@ -85,6 +85,20 @@ static void put_tib(struct pd_metrics *metrics, struct pd_tib *tib)
     pd_metrics_gauge(metrics, "tib_file_bytes", "bytes of the store's files", stat.bytes_file);
 }
 
+static void put_installed(struct pd_metrics *metrics, struct pd_installed *installed)
+{
+    struct pd_installed_sums sums;
+
+    pd_installed_sums(installed, &sums);
+    pd_metrics_gauge(metrics, "installed_active", "queries that are installed and run",
+                     sums.active);
+    pd_metrics_gauge(metrics, "installed_stopped", "queries that failed too often and were stopped",
+                     sums.stopped);
+#define X(name, text) pd_metrics_counter(metrics, "installed_" #name "_total", text, sums.name);
+    PD_INSTALLED_SUMS(X)
+#undef X
+}
+
 static void put_alarms(struct pd_metrics *metrics, struct pd_alarms *alarms)
 {
     struct pd_alarm_counts counts;
@@ -112,5 +126,6 @@ int pd_metrics_write(struct pd_agent *agent, struct pd_answer *answer)
     put_decoder(&metrics, &status.decoder);
     put_tib(&metrics, agent->tib);
     put_alarms(&metrics, agent->alarms);
+    put_installed(&metrics, agent->installed);
     return metrics.error;
 }

@@ -20,6 +20,10 @@
  * pd_rest_handler in a file of its own. */
 #define PD_ROUTES(X)                                                                                         \
     X(ALARMS, GET, "/v1/alarms", READ, pd_rest_alarms, "newest alarms of this host")                         \
+    X(INSTALL, POST, "/v1/install", INSTALL, pd_rest_install, "installs a query that runs by itself")        \
+    X(INSTALLED, GET, "/v1/installed", READ, pd_rest_installed, "installed queries and their counters")      \
+    X(INSTALLED_ONE, GET, "/v1/installed/{id}", READ, pd_rest_installed_one, "one of them, with its last answer") \
+    X(UNINSTALL, DELETE, "/v1/installed/{id}", INSTALL, pd_rest_uninstall, "uninstalls a query")             \
     X(STATUS, GET, "/v1/status", READ, pd_rest_status, "state and counters of the daemon")                   \
     X(METRICS, GET, "/metrics", READ, pd_rest_metrics, "the same counters in the text format of Prometheus") \
     X(OPENAPI, GET, "/openapi.json", ANY, pd_rest_openapi, "description of this API")

@@ -84,6 +84,20 @@ static json_t *alarms_json(struct pd_alarms *alarms)
     return object;
 }
 
+static json_t *installed_json(struct pd_installed *installed)
+{
+    json_t *object = json_object();
+    struct pd_installed_sums sums;
+
+    pd_installed_sums(installed, &sums);
+    SET(object, "active", sums.active);
+    SET(object, "stopped", sums.stopped);
+#define X(name, text) SET(object, #name, sums.name);
+    PD_INSTALLED_SUMS(X)
+#undef X
+    return object;
+}
+
 static json_t *topology_json(const struct pd_pipeline_status *status)
 {
     json_t *topology = json_object();
@@ -121,6 +135,7 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "decoder", decoder_json(&status.decoder));
     json_object_set_new(document, "tib", tib_json(agent->tib));
     json_object_set_new(document, "alarms", alarms_json(agent->alarms));
+    json_object_set_new(document, "installed", installed_json(agent->installed));
     json_object_set_new(document, "agent", agent_json(agent, &status));
     return document;
 }

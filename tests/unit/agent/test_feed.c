@@ -11,7 +11,6 @@
 
 #include "agent/feed.h"
 #include "base/clock.h"
-#include "base/error.h"
 
 #define MANY      400000
 #define PATIENT_S 60
@@ -134,18 +133,6 @@ static void a_wake_ends_the_sleep(void **state)
     pthread_join(waker, NULL);
 }
 
-static void triggers_have_names(void **state)
-{
-    enum pd_trigger trigger;
-
-    (void)state;
-    for (unsigned i = 0; i < PD_TRIGGER_COUNT; i++) {
-        assert_int_equal(pd_trigger_parse(pd_trigger_id((enum pd_trigger)i), &trigger), 0);
-        assert_int_equal(trigger, i);
-    }
-    assert_int_equal(pd_trigger_parse("newflow", &trigger), -PD_E_VALUE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,7 +140,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_feed_drops_and_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_sleeps_over_what_is_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wake_ends_the_sleep, set_up, tear_down),
-        cmocka_unit_test(triggers_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

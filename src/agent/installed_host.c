@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What installed queries need of the agent: pictures of its records, runs of programs, alarms. */
+#include "agent/installed_host.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/installed.h"
+#include "agent/program_host.h"
+
+#define DEFAULT_FOLDER "/var/lib/pathdump/spool" /* of a store that is on no disk of this host */
+#define FILE_NAME      "installed.json"
+
+/* The snapshot alone, or the exact picture of store and trajectory memory. */
+static int open_picture(struct pd_agent *agent, const struct pd_query *query,
+                        struct pd_picture **ret_picture, struct pd_error *error)
+{
+    struct pd_picture *picture = NULL;
+    int e;
+
+    if (query->live) {
+        e = pd_pipeline_picture(agent->pipeline, query, ret_picture);
+        return e ? pd_fail(error, e, "no live picture: %s", pd_error_text(e)) : 0;
+    }
+    picture = pd_picture_new(query);
+    e = picture ? pd_tib_snapshot(agent->tib, &picture->snapshot) : -ENOMEM;
+    if (e) {
+        pd_picture_free(picture);
+        return pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e));
+    }
+    *ret_picture = picture;
+    return 0;
+}
+
+static int run_query(void *context, const struct pd_query *query, const struct pd_query_sink *sink,
+                     struct pd_error *error)
+{
+    struct pd_picture *picture;
+    bool complete;
+    int e = open_picture(context, query, &picture, error);
+
+    if (e)
+        return e;
+    e = pd_query_run(query, picture->snapshot, picture->rows, picture->rows_len, sink, &complete,
+                     error);
+    pd_picture_free(picture);
+    return e;
+}
+
+static int run_program(void *context, const char *source, json_t *args, uint64_t deadline_ns,
+                       json_t **ret_result, uint64_t *ret_alarms, struct pd_error *error)
+{
+    return pd_program_host_run(context, source, args, deadline_ns, ret_result, ret_alarms, error);
+}
+
+/* ---- conformance ---- */
+
+struct search {
+    const struct pd_query *query;
+    pd_installed_found *found;
+    void *context;
+};
+
+static int judge(void *context, const struct pd_tib_record *groups, size_t n)
+{
+    const struct search *search = context;
+    int e = 0;
+
+    for (size_t i = 0; i < n && !e; i++) {
+        unsigned broken = pd_conformance_check(search->query, &groups[i]);
+
+        for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT && !e; rule++) {
+            if (broken & 1U << rule)
+                e = search->found(search->context, &groups[i].flow, groups[i].path,
+                                  pd_conformance_rule_text((enum pd_conformance_rule)rule));
+        }
+    }
+    return e;
+}
+
+static int tell_token(struct pd_tib_snapshot *snapshot, char *ret_token)
+{
+    char *token;
+    int e = pd_tib_token(snapshot, &token);
+
+    if (e)
+        return e;
+    snprintf(ret_token, PD_QUERY_TOKEN_BYTES, "%s",
+             strlen(token) < PD_QUERY_TOKEN_BYTES ? token : "");
+    free(token);
+    return 0;
+}
+
+static int find_violations(void *context, const struct pd_query *query, pd_installed_found *found,
+                           void *found_context, char *ret_token, struct pd_error *error)
+{
+    struct search search = {query, found, found_context};
+    struct pd_tib_filter filter = query->filter;
+    struct pd_picture *picture;
+    int e = open_picture(context, query, &picture, error);
+
+    if (e)
+        return e;
+    filter.since = query->since[0] ? query->since : NULL;
+    const struct pd_tib_grouping grouping = {.by = PD_TIB_BY_FLOW_PATH,
+                                             .memory_bytes = query->memory_bytes,
+                                             .without_times = true,
+                                             .live = picture->rows,
+                                             .live_len = picture->rows_len};
+
+    e = pd_tib_group(picture->snapshot, &filter, &grouping, judge, &search);
+    if (!e)
+        e = tell_token(picture->snapshot, ret_token);
+    pd_picture_free(picture);
+    return e ? pd_fail(error, e, "the store cannot be searched: %s", pd_error_text(e)) : 0;
+}
+
+/* ---- alarms ---- */
+
+static void raise_alarm(void *context, const struct pd_installed_alarm *alarm)
+{
+    const struct pd_agent *agent = context;
+
+    pd_alarms_raise(agent->alarms, &(struct pd_alarm_raise){.reason = alarm->reason,
+                                                            .flow = alarm->flow,
+                                                            .paths = alarm->path,
+                                                            .paths_len = alarm->path ? 1 : 0,
+                                                            .detail = alarm->detail});
+}
+
+/* ---- life ---- */
+
+static const char *file_of(const char *tib, const char *spool, char text[PATH_MAX])
+{
+    const char *folder = !strstr(tib, "://") ? tib : spool ? spool : DEFAULT_FOLDER;
+
+    snprintf(text, PATH_MAX, "%s/" FILE_NAME, folder);
+    return text;
+}
+
+int pd_installed_open(struct pd_agent *agent, const char *tib, const char *spool,
+                      struct pd_model *model, struct pd_error *error)
+{
+    const struct pd_installed_host host = {agent, run_query, run_program, find_violations,
+                                           raise_alarm};
+    char file[PATH_MAX];
+
+    return pd_installed_new(file_of(tib, spool, file), &host, model, &agent->installed, error);
+}

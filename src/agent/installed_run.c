@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of runs: whose turn it is, the run itself, and what comes of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/counters.h"
+#include "agent/installed_list.h"
+#include "base/clock.h"
+#include "http/text.h"
+
+#define SLEEP_NS (3600 * PD_NS_PER_S) /* when nothing is due */
+
+/* One run. */
+struct turn {
+    struct pd_installed *installed;
+    struct pd_installed_query *query; /* held */
+    struct pd_installed_event event;  /* unless it runs on a period */
+    uint64_t deadline_ns;
+    struct pd_installed_outcome outcome;
+    struct pd_error error;
+};
+
+/* ---- answers ---- */
+
+/* An answer as it comes: what is too large is only counted. */
+struct capture {
+    struct turn *turn;
+    char *bytes;
+    size_t len, size;
+};
+
+static int capture(void *context, const char *bytes, size_t len)
+{
+    struct capture *into = context;
+    const struct turn *turn = into->turn;
+
+    if (atomic_load_explicit(&turn->installed->stopping, memory_order_relaxed))
+        return -PD_E_BUSY;
+    if (pd_clock_monotonic_ns() > turn->deadline_ns)
+        return -PD_E_DEADLINE;
+    into->turn->outcome.answer_bytes += len;
+    if (into->turn->outcome.answer_bytes > PD_INSTALLED_ANSWER_BYTES)
+        return 0;
+    if (into->len + len + 1 > into->size) {
+        size_t size = 2 * (into->len + len + 1);
+        char *grown = realloc(into->bytes, size);
+
+        if (!grown)
+            return -ENOMEM;
+        into->bytes = grown;
+        into->size = size;
+    }
+    memcpy(into->bytes + into->len, bytes, len);
+    into->len += len;
+    into->bytes[into->len] = '\0';
+    return 0;
+}
+
+void pd_installed_answer(struct pd_installed_outcome *outcome, json_t *document)
+{
+    char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    json_decref(document);
+    outcome->answer_bytes = text ? strlen(text) : 0;
+    if (outcome->answer_bytes > PD_INSTALLED_ANSWER_BYTES) {
+        free(text);
+        text = NULL;
+    }
+    outcome->answer = text;
+}
+
+/* ---- runs ---- */
+
+/* A copy of the query, restricted to the event's flow. False: the event is none of its business. */
+static bool prepare(const struct turn *turn, struct pd_query *ret_query)
+{
+    const struct pd_query *query = &turn->query->what.document.query;
+
+    *ret_query = *query;
+    if (query->filter.path)
+        ret_query->filter.path = &ret_query->path;
+    if (!turn->event.has_flow)
+        return true;
+    ret_query->filter.flow =
+        (struct pd_flow_match){.id = turn->event.record.flow, .fields = PD_FLOW_ALL};
+    return pd_flow_matches(&query->filter.flow, &turn->event.record.flow);
+}
+
+static int run_query(struct turn *turn, const struct pd_query *query)
+{
+    const struct pd_installed_host *host = &turn->installed->host;
+    struct capture into = {.turn = turn};
+    struct pd_query_sink sink = {&into, capture};
+    int e = host->query(host->context, query, &sink, &turn->error);
+
+    if (e || turn->outcome.answer_bytes > PD_INSTALLED_ANSWER_BYTES) {
+        free(into.bytes);
+        into.bytes = NULL;
+    }
+    turn->outcome.answer = into.bytes;
+    return e;
+}
+
+struct search {
+    struct turn *turn;
+    json_t *list;
+    uint64_t found;
+};
+
+static int found(void *context, const struct pd_flow_id *flow, const struct pd_path *path,
+                 const char *rule)
+{
+    struct search *search = context;
+    struct turn *turn = search->turn;
+
+    search->found++;
+    turn->outcome.alarms +=
+        pd_installed_raise(turn->installed, turn->query, flow, path, rule, search->list);
+    return atomic_load_explicit(&turn->installed->stopping, memory_order_relaxed) ? -PD_E_BUSY : 0;
+}
+
+/* On a period only what came since the last time is looked at. A token that the store does not know any more is forgotten. */
+static int run_conformance(struct turn *turn, struct pd_query *query)
+{
+    const struct pd_installed_host *host = &turn->installed->host;
+    struct search search = {.turn = turn, .list = json_array()};
+    char *token = turn->query->what.period_ms ? calloc(1, PD_QUERY_TOKEN_BYTES) : NULL;
+    char unused[PD_QUERY_TOKEN_BYTES] = "";
+    int e;
+
+    if (turn->query->token)
+        snprintf(query->since, sizeof query->since, "%s", turn->query->token);
+    e = host->violations(host->context, query, found, &search, token ? token : unused,
+                         &turn->error);
+    if (!e || e == -PD_E_VALUE) {
+        free(turn->query->token);
+        turn->query->token = NULL;
+    }
+    if (!e && token && *token)
+        turn->query->token = strdup(token);
+    free(token);
+    if (e)
+        json_decref(search.list);
+    else
+        pd_installed_answer(&turn->outcome, json_pack("{s:o, s:I}", "violations", search.list,
+                                                      "found", (json_int_t)search.found));
+    return e;
+}
+
+/* args.event: what happened. */
+static json_t *args_of(const struct turn *turn)
+{
+    const struct pd_installed_query *query = turn->query;
+    json_t *args = json_copy(query->what.document.args), *event;
+
+    if (query->what.period_ms || !args)
+        return args;
+    event = turn->event.alarm ? json_incref(turn->event.alarm)
+                              : pd_installed_record_json(&turn->event.record);
+    if (!event || json_object_set_new(event, "on", json_string(pd_trigger_id(query->what.on))) ||
+        json_object_set_new(args, "event", event)) {
+        json_decref(args);
+        return NULL;
+    }
+    return args;
+}
+
+static int run_program(struct turn *turn)
+{
+    const struct pd_installed_host *host = &turn->installed->host;
+    json_t *args = args_of(turn), *result = NULL;
+    int e;
+
+    if (!args)
+        return pd_fail(&turn->error, -ENOMEM, "no memory for the arguments");
+    e = host->program(host->context, turn->query->what.document.program, args, turn->deadline_ns,
+                      &result, &turn->outcome.alarms, &turn->error);
+    json_decref(args);
+    if (!e)
+        pd_installed_answer(&turn->outcome, json_pack("{s:o}", "result", result));
+    return e;
+}
+
+/* True unless the event was none of the query's business. */
+static bool run(struct turn *turn)
+{
+    const uint64_t begun_ns = pd_clock_monotonic_ns();
+    struct pd_query query;
+
+    turn->deadline_ns = begun_ns + turn->query->what.deadline_ms * PD_NS_PER_MS;
+    if (turn->query->what.document.is_program)
+        turn->outcome.code = run_program(turn);
+    else if (!prepare(turn, &query))
+        return false;
+    else if (query.name == PD_QUERY_CONFORMANCE)
+        turn->outcome.code = run_conformance(turn, &query);
+    else
+        turn->outcome.code = run_query(turn, &query);
+    turn->outcome.runs = 1;
+    turn->outcome.busy_ns = pd_clock_monotonic_ns() - begun_ns;
+    turn->outcome.words =
+        turn->error.text[0] ? turn->error.text : pd_error_text(turn->outcome.code);
+    return true;
+}
+
+/* ---- what comes of it ---- */
+
+static void note_failure(struct pd_installed_query *query,
+                         const struct pd_installed_outcome *outcome)
+{
+    pd_count(&query->counters.failures, 1);
+    query->failures_in_row++;
+    snprintf(query->error, sizeof query->error, "%s", outcome->words);
+}
+
+/* That the store or the worker is busy is not the query's fault. */
+bool pd_installed_note(struct pd_installed_query *query, const struct pd_installed_outcome *outcome)
+{
+    query->served_ns = pd_clock_monotonic_ns();
+    query->last_us = pd_clock_wall_us();
+    pd_count(&query->counters.alarms, outcome->alarms);
+    pd_count(&query->counters.busy_us, outcome->busy_ns / PD_NS_PER_US);
+    if (outcome->code == -PD_E_BUSY) {
+        pd_count(&query->counters.skipped, 1);
+        return false;
+    }
+    pd_count(&query->counters.runs, outcome->runs);
+    if (outcome->code) {
+        note_failure(query, outcome);
+        return query->failures_in_row >= PD_INSTALLED_FAILURES_MAX;
+    }
+    query->failures_in_row = 0;
+    query->error[0] = '\0';
+    if (outcome->answer_bytes) {
+        free(query->answer);
+        query->answer = outcome->answer;
+        query->answer_bytes = outcome->answer_bytes;
+    }
+    return false;
+}
+
+/* ---- turns; with the list's lock held ---- */
+
+static bool is_ready(const struct pd_installed_query *query, uint64_t now_ns)
+{
+    return query->what.period_ms
+               ? pd_schedule_due(&query->schedule, now_ns)
+               : atomic_load_explicit(&query->pending_len, memory_order_relaxed) > 0;
+}
+
+/* Of those that are ready the one that ran longest ago; when there is none, *ret_next_ns is when to look again. */
+static struct pd_installed_query *pick(const struct pd_installed *installed, uint64_t now_ns,
+                                       uint64_t *ret_next_ns)
+{
+    struct pd_installed_query *picked = NULL;
+
+    *ret_next_ns = now_ns + SLEEP_NS;
+    for (size_t i = 0; i < installed->queries_len; i++) {
+        struct pd_installed_query *query = installed->queries[i];
+
+        if (query->stopped)
+            continue;
+        if (is_ready(query, now_ns) && (!picked || query->served_ns < picked->served_ns))
+            picked = query;
+        if (query->what.period_ms && query->schedule.due_ns < *ret_next_ns)
+            *ret_next_ns = query->schedule.due_ns;
+    }
+    return picked;
+}
+
+static void take_event(struct pd_installed_query *query, struct pd_installed_event *ret_event)
+{
+    unsigned len = atomic_load_explicit(&query->pending_len, memory_order_relaxed);
+
+    *ret_event = query->pending[query->pending_first];
+    ret_event->record.path = &ret_event->path;
+    query->pending_first = (query->pending_first + 1) % PD_INSTALLED_PENDING_MAX;
+    atomic_store_explicit(&query->pending_len, len - 1, memory_order_relaxed);
+}
+
+/* Lets go of the lock while the query runs. */
+static void serve(struct pd_installed *installed, struct pd_installed_query *query)
+{
+    struct turn turn = {.installed = installed, .query = pd_installed_hold(query)};
+    bool ran, failed = false;
+
+    if (!query->what.period_ms)
+        take_event(query, &turn.event);
+    installed->running = query;
+    pthread_mutex_unlock(&installed->lock);
+    ran = run(&turn);
+    json_decref(turn.event.alarm);
+    pthread_mutex_lock(&installed->lock);
+    installed->running = NULL;
+    if (ran)
+        failed = pd_installed_note(query, &turn.outcome);
+    if (query->what.period_ms)
+        pd_count(&query->counters.skipped,
+                 pd_schedule_end(&query->schedule, pd_clock_monotonic_ns()));
+    failed = failed && !atomic_load_explicit(&query->gone, memory_order_relaxed);
+    pthread_mutex_unlock(&installed->lock);
+    if (failed)
+        pd_installed_give_up(installed, query);
+    pd_installed_let_go(query);
+    pthread_mutex_lock(&installed->lock);
+}
+
+void *pd_installed_run(void *context)
+{
+    struct pd_installed *installed = context;
+
+    pthread_mutex_lock(&installed->lock);
+    installed->running_in = pthread_self();
+    while (!atomic_load_explicit(&installed->stopping, memory_order_relaxed)) {
+        uint64_t next_ns;
+        struct pd_installed_query *query = pick(installed, pd_clock_monotonic_ns(), &next_ns);
+        struct timespec next = {(time_t)(next_ns / PD_NS_PER_S), (long)(next_ns % PD_NS_PER_S)};
+
+        if (query)
+            serve(installed, query);
+        else
+            pthread_cond_timedwait(&installed->ready, &installed->lock, &next);
+    }
+    pthread_mutex_unlock(&installed->lock);
+    return NULL;
+}
