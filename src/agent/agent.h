@@ -10,6 +10,8 @@
 #include "agent/counters.h"
 #include "agent/installed.h"
 #include "agent/pipeline.h"
+#include "daemon/turns.h"
+#include "fleet/fanout.h"
 #include "http/credentials.h"
 #include "program/program.h"
 #include "tib/tib.h"
@@ -17,7 +19,12 @@
 /* Made by main.c before the first thread starts and unmade after the last one ended; in between the pointers do not
  * change. What they point to says itself how it is shared. */
 
-#define PD_AGENT_QUERIES_MAX 4 /* queries that may run at once; more get 503 */
+/* Questions at work at once, those that wait, and how many of these may be one client's; more get 503. Programs have turns of their own: an endless one
+ * keeps its turn until its time is over. */
+#define PD_AGENT_QUERIES_MAX      4
+#define PD_AGENT_PROGRAMS_MAX     2
+#define PD_AGENT_WAITING_MAX      256
+#define PD_AGENT_CLIENT_WAITS_MAX 128
 
 struct pd_agent {
     struct pd_tib *tib;
@@ -29,8 +36,13 @@ struct pd_agent {
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];
-    atomic_int queries_running; /* relaxed: only a number */
-    atomic_bool stopping;       /* set once: answers are cut short; relaxed */
+    uint32_t host_id;             /* 0: not told */
+    struct pd_turns *query_turns; /* daemon/turns.h; this and the next for questions over REST */
+    struct pd_turns *program_turns;
+    struct pd_fanout *fanout;                /* to hosts below; NULL: there is no REST */
+    struct pd_program_limits program_limits; /* its deadline is not used … */
+    uint64_t program_time_ns;                /* … but this long a run may take */
+    atomic_bool stopping;                    /* set once: answers are cut short; relaxed */
 };
 
 #endif

@@ -15,9 +15,14 @@
     X(queue_waits, "times that the intake waited for the store")                       \
     X(pictures, "exact pictures taken for live queries")                               \
     X(pictures_late, "live queries given up: intake and store did not answer in time") \
-    X(queries, "queries run")                                                          \
-    X(queries_refused, "queries refused: too many at once")                            \
+    X(queries, "queries and programs asked for")                                       \
+    X(queries_refused, "queries and programs refused: too many were waiting")          \
     X(queries_incomplete, "query answers that could not be complete")                  \
+    X(programs, "programs run")                                                        \
+    X(programs_failed, "programs that failed or reached a limit")                      \
+    X(hosts_asked, "hosts below that were asked by this one or for it")                \
+    X(hosts_missing, "of these: did not answer")                                       \
+    X(hosts_adopted, "of these: asked instead of a host that failed")                  \
     X(http_requests, "HTTP requests answered")                                         \
     X(http_problems, "HTTP requests answered with a problem document")                 \
     X(http_ended, "HTTP connections ended: too slow or idle, and another one came")    \

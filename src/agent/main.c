@@ -75,6 +75,31 @@ static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct p
     return e;
 }
 
+/* What questions take, beside the store. */
+static int open_questions(struct daemon *daemon, struct pd_error *error)
+{
+    static const struct pd_turns_limits queries = {PD_AGENT_QUERIES_MAX, PD_AGENT_WAITING_MAX,
+                                                   PD_AGENT_CLIENT_WAITS_MAX},
+                                        programs = {PD_AGENT_PROGRAMS_MAX, PD_AGENT_WAITING_MAX,
+                                                    PD_AGENT_CLIENT_WAITS_MAX};
+    struct pd_agent *agent = &daemon->agent;
+    int e = pd_turns_new(&queries, &agent->query_turns);
+
+    agent->host_id = (uint32_t)daemon->settings.host_id;
+    agent->program_limits = (struct pd_program_limits){daemon->settings.program_instructions,
+                                                       daemon->settings.program_memory_bytes, 0};
+    agent->program_time_ns = daemon->settings.program_time_s * PD_NS_PER_S;
+    if (!e)
+        e = pd_turns_new(&programs, &agent->program_turns);
+    if (!e)
+        e = pd_programs_new(NULL, &agent->programs);
+    if (!e && daemon->settings.listen && !(agent->fanout = pd_fanout_new()))
+        e = -ENOMEM;
+    if (!e && agent->fanout)
+        pd_fanout_use(agent->fanout, agent->credentials);
+    return e ? pd_fail(error, e, "questions: %s", pd_error_text(e)) : 0;
+}
+
 /* What may be refused comes before what leaves traces: the store is made only when all else is well but the intake.
  * Signals come last, for opening an intake may block: a FIFO waits for its writer. */
 static int open_all(struct daemon *daemon, struct pd_error *error)
@@ -88,7 +113,7 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     if (!e)
         e = pd_alarms_new(&daemon->agent.alarms);
     if (!e)
-        e = pd_programs_new(NULL, &daemon->agent.programs);
+        e = open_questions(daemon, error);
     if (!e)
         e = pd_model_load(daemon->settings.topology, &model, error);
     if (!e && daemon->settings.listen)
@@ -292,8 +317,12 @@ static void close_all(struct daemon *daemon)
     pd_pipeline_free(daemon->agent.pipeline);
     pd_installed_free(daemon->agent.installed);
     pd_tib_close(daemon->agent.tib);
-    pd_programs_free(daemon->agent.programs);
     pd_alarms_free(daemon->agent.alarms);
+    if (daemon->agent.fanout)
+        pd_fanout_free(daemon->agent.fanout);
+    pd_programs_free(daemon->agent.programs);
+    pd_turns_free(daemon->agent.program_turns);
+    pd_turns_free(daemon->agent.query_turns);
     pd_credentials_free(daemon->agent.credentials);
     if (daemon->signal_fd >= 0)
         close(daemon->signal_fd);

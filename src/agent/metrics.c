@@ -114,6 +114,28 @@ static void put_alarms(struct pd_metrics *metrics, struct pd_alarms *alarms)
                        counts.overwritten);
 }
 
+/* Names in full, so that who looks for one finds it. */
+static void put_turns(struct pd_metrics *metrics, const struct pd_agent *agent)
+{
+    static const char *const help[] = {"now at work", "waiting now", "waited, and got their turn",
+                                       "waited until their deadline"};
+    static const char *const names[] = {"agent_turns_working", "agent_turns_waiting",
+                                        "agent_turns_waited_total", "agent_turns_late_total"};
+    struct pd_turns_counters queries, programs;
+
+    pd_turns_counters(agent->query_turns, &queries);
+    pd_turns_counters(agent->program_turns, &programs);
+    const uint64_t values[][2] = {{queries.working, programs.working},
+                                  {queries.waiting, programs.waiting},
+                                  {queries.waited, programs.waited},
+                                  {queries.late, programs.late}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pd_metrics_head(metrics, names[i], i < 2 ? "gauge" : "counter", help[i]);
+        pd_metrics_labelled(metrics, names[i], "of", "queries", values[i][0]);
+        pd_metrics_labelled(metrics, names[i], "of", "programs", values[i][1]);
+    }
+}
+
 int pd_metrics_write(struct pd_agent *agent, struct pd_answer *answer)
 {
     struct pd_metrics metrics = {answer, 0};
@@ -127,5 +149,6 @@ int pd_metrics_write(struct pd_agent *agent, struct pd_answer *answer)
     put_tib(&metrics, agent->tib);
     put_alarms(&metrics, agent->alarms);
     put_installed(&metrics, agent->installed);
+    put_turns(&metrics, agent);
     return metrics.error;
 }

@@ -281,8 +281,8 @@ int pd_program_host_run(struct pd_agent *agent, const char *source, json_t *args
 {
     struct run run = {.agent = agent, .deadline_ns = deadline_ns};
     const struct pd_program_host host = {&run, call};
-    const struct pd_program_limits limits = {PD_PROGRAM_INSTRUCTIONS_DEFAULT,
-                                             PD_PROGRAM_MEMORY_DEFAULT_BYTES, deadline_ns};
+    const struct pd_program_limits limits = {agent->program_limits.instructions,
+                                             agent->program_limits.memory_bytes, deadline_ns};
     int e = agent->programs
                 ? pd_programs_run(agent->programs, source, args, &limits, &host, ret_result, error)
                 : pd_fail(error, -PD_E_UNSUPPORTED, "programs are not supported here");

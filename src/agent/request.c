@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "http/body.h"
 #include "http/role.h"
 #include "http/target.h"
@@ -139,7 +140,7 @@ int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_
                      struct pd_problem *ret_problem)
 {
     struct pd_problem problem = {0};
-    struct pd_request request = {.route = PD_ROUTE_NAMED_QUERY};
+    struct pd_request request = {.route = PD_ROUTE_NAMED_QUERY, .begun_ns = pd_clock_thread_ns()};
     int e = parse(http, &request, &problem);
 
     if (e)

@@ -5,95 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/ask.h"
 #include "agent/metrics.h"
 #include "agent/openapi.h"
 #include "agent/status.h"
 
 #define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* of bodies that nobody wants */
-
-struct stream {
-    struct pd_agent *agent;
-    struct pd_answer *answer;
-};
-
-/* A daemon that stops does not wait for long answers. */
-static int write_answer(void *context, const char *bytes, size_t len)
-{
-    struct stream *stream = context;
-
-    if (atomic_load_explicit(&stream->agent->stopping, memory_order_relaxed))
-        return -PD_E_BUSY;
-    return pd_answer_write(stream->answer, bytes, len);
-}
-
-/* The snapshot alone, or the exact picture of store and trajectory memory. */
-static int open_picture(struct pd_agent *agent, const struct pd_query *query,
-                        struct pd_picture **ret_picture)
-{
-    struct pd_picture *picture;
-    int e;
-
-    if (query->live)
-        return pd_pipeline_picture(agent->pipeline, query, ret_picture);
-    picture = pd_picture_new(query);
-    if (!picture)
-        return -ENOMEM;
-    e = pd_tib_snapshot(agent->tib, &picture->snapshot);
-    if (e)
-        pd_picture_free(picture);
-    else
-        *ret_picture = picture;
-    return e;
-}
-
-static int run_query(struct pd_agent *agent, const struct pd_query *query, struct pd_answer *answer,
-                     struct pd_error *error)
-{
-    struct stream stream = {agent, answer};
-    struct pd_query_sink sink = {&stream, write_answer};
-    struct pd_picture *picture;
-    bool complete = false;
-    int e = open_picture(agent, query, &picture);
-
-    if (e == -PD_E_BUSY)
-        return pd_fail(error, e, "the live picture was not ready in time; try again");
-    if (e)
-        return pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e));
-    e = pd_query_run(query, picture->snapshot, picture->rows, picture->rows_len, &sink, &complete,
-                     error);
-    pd_picture_free(picture);
-    if (!e)
-        e = pd_answer_finish(answer);
-    if (e && error->code != e)
-        pd_fail(error, e, "the answer cannot be kept: %s", pd_error_text(e));
-    if (!e && !complete)
-        pd_count(&agent->counters.queries_incomplete, 1);
-    return e;
-}
-
-static int answer_query(struct pd_agent *agent, const struct pd_query *query,
-                        struct pd_answer *answer, struct pd_error *error)
-{
-    int running = atomic_fetch_add_explicit(&agent->queries_running, 1, memory_order_relaxed);
-    int e;
-
-    if (running >= PD_AGENT_QUERIES_MAX) {
-        pd_count(&agent->counters.queries_refused, 1);
-        e = pd_fail(error, -PD_E_BUSY, "%d queries are running already; try again",
-                    PD_AGENT_QUERIES_MAX);
-    } else {
-        pd_count(&agent->counters.queries, 1);
-        e = run_query(agent, query, answer, error);
-    }
-    atomic_fetch_sub_explicit(&agent->queries_running, 1, memory_order_relaxed);
-    return e;
-}
-
-static int rest_named_query(struct pd_agent *agent, const struct pd_request *request,
-                            struct pd_answer *answer, struct pd_problem *problem)
-{
-    return answer_query(agent, &request->query, answer, &problem->error);
-}
 
 int pd_rest_alarms(struct pd_agent *agent, const struct pd_request *request,
                    struct pd_answer *answer, struct pd_problem *problem)
@@ -130,7 +47,7 @@ int pd_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
     return pd_answer_write(answer, pd_openapi, pd_openapi_bytes());
 }
 
-static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_NAMED_QUERY] = rest_named_query,
+static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_NAMED_QUERY] = pd_ask_named,
 #define X(name, method, path, role, handler, help) [PD_ROUTE_##name] = (handler),
                                                           PD_ROUTES(X)
 #undef X

@@ -80,6 +80,13 @@ const struct pd_option pd_settings_table[] = {
      NULL},
     {"tib", "tib-spool-bytes", PD_OPTION_BYTES, AT(spool_bytes), 0, 0, "BYTES", "1G",
      "most that may wait there; what comes then is lost, and counted", NULL},
+    {"programs", "program-instructions", PD_OPTION_U64, AT(program_instructions), 1,
+     UINT64_C(1000000000000), "N", "200000000", "most instructions that one run of a program takes",
+     NULL},
+    {"programs", "program-memory", PD_OPTION_BYTES, AT(program_memory_bytes), 1 << 20, 4 * GIB,
+     "BYTES", "64M", "most memory that one run of a program takes", NULL},
+    {"programs", "program-time", PD_OPTION_SECONDS, AT(program_time_s), 1, 3600, "TIME", "10s",
+     "longest run of a program, however far its deadline is", NULL},
     PD_DAEMON_OPTIONS_LAST,
     {0},
 };

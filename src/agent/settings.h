@@ -35,6 +35,9 @@ struct pd_settings {
     uint64_t cold_after_s;
     uint64_t map_bytes;
     uint64_t host_id;
+    uint64_t program_instructions;
+    uint64_t program_memory_bytes;
+    uint64_t program_time_s;
     const char *spool;
     uint64_t spool_bytes;
 };

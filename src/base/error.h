@@ -19,6 +19,7 @@
     X(PD_E_FORBIDDEN, 403, "the role does not allow this")                  \
     X(PD_E_NOT_FOUND, 404, "no such thing")                                 \
     X(PD_E_METHOD, 405, "method not allowed")                               \
+    X(PD_E_NOT_ACCEPTABLE, 406, "no form that would be accepted")           \
     X(PD_E_TOO_LARGE, 413, "too large")                                     \
     X(PD_E_URI_TOO_LONG, 414, "request target too long")                    \
     X(PD_E_TOPOLOGY, 422, "topology is not consistent")                     \

@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fleet/census.h"
 #include "fleet/execute.h"
 #include "fleet/gather.h"
-#include "fleet/tally.h"
 
 /* The calling thread asks and merges; the thread of this host's own part has what is merged into for itself until it is done. Answers that are whole
  * before that wait, at most PD_EXEC_READY_MAX of them. */
@@ -33,7 +33,7 @@ struct pd_exec_kind {
     int (*local)(struct pd_exec *exec, struct pd_error *error);
     /* Is an answer whole, of this question, and does it speak of these hosts only? Fills what it says of them. An error is that host's. */
     int (*check)(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_roster *roster,
-                 struct pd_tally *host, struct pd_error *error);
+                 struct pd_census *host, struct pd_error *error);
     /* After the own part. An error is the end of all. */
     int (*merge)(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_error *error);
     int (*write)(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
@@ -45,7 +45,7 @@ extern const struct pd_exec_kind pd_exec_query, pd_exec_program;
 struct pd_exec {
     const struct pd_execution *given;
     const struct pd_exec_kind *kind;
-    struct pd_tally tally;
+    struct pd_census census;
     int fatal; /* the whole has failed; words in `error` */
     struct pd_error *error;
     struct pd_exec_ready *ready; /* newest first */

@@ -91,7 +91,7 @@ static int read_number(const json_t *object, const char *name, uint64_t *ret_num
     return 0;
 }
 
-static int read_missing(const json_t *list, struct pd_roster *roster, struct pd_tally *host)
+static int read_missing(const json_t *list, struct pd_roster *roster, struct pd_census *host)
 {
     size_t i;
     json_t *item;
@@ -105,14 +105,14 @@ static int read_missing(const json_t *list, struct pd_roster *roster, struct pd_
         if (code || !reason || read_number(item, "id", &id) || id > UINT32_MAX ||
             pd_roster_speak(roster, (uint32_t)id))
             return -PD_E_VALUE;
-        code = pd_tally_missing(host, (uint32_t)id, reason);
+        code = pd_census_missing(host, (uint32_t)id, reason);
     }
     return code;
 }
 
 /* "hosts" and "cost" of a host that asked others. */
-static int read_tally(const json_t *json, struct pd_roster *roster, struct pd_tally *host,
-                      struct pd_error *error)
+static int read_census(const json_t *json, struct pd_roster *roster, struct pd_census *host,
+                       struct pd_error *error)
 {
     const json_t *hosts = json_object_get(json, "hosts"), *cost = json_object_get(json, "cost");
     uint64_t bytes;
@@ -132,7 +132,7 @@ static int read_tally(const json_t *json, struct pd_roster *roster, struct pd_ta
 }
 
 /* Without merge() the hosts' own results, each with its name. */
-static int check_list(const json_t *list, struct pd_roster *roster, const struct pd_tally *host,
+static int check_list(const json_t *list, struct pd_roster *roster, const struct pd_census *host,
                       struct pd_error *error)
 {
     size_t i;
@@ -153,7 +153,7 @@ static int check_list(const json_t *list, struct pd_roster *roster, const struct
 }
 
 static int check_json(struct pd_exec *exec, struct pd_exec_ready *ready, const json_t *json,
-                      struct pd_roster *roster, struct pd_tally *host, struct pd_error *error)
+                      struct pd_roster *roster, struct pd_census *host, struct pd_error *error)
 {
     json_t *result = json_object_get(json, "result");
     int code = 0;
@@ -163,7 +163,7 @@ static int check_json(struct pd_exec *exec, struct pd_exec_ready *ready, const j
     if (!ready->tree->children_len) {
         host->asked = host->answered = 1;
     } else {
-        code = read_tally(json, roster, host, error);
+        code = read_census(json, roster, host, error);
         if (!code && !exec->can_merge)
             code = check_list(result, roster, host, error);
     }
@@ -173,7 +173,7 @@ static int check_json(struct pd_exec *exec, struct pd_exec_ready *ready, const j
 }
 
 static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_roster *roster,
-                 struct pd_tally *host, struct pd_error *error)
+                 struct pd_census *host, struct pd_error *error)
 {
     json_t *json;
     char *text = NULL;
@@ -309,8 +309,8 @@ static json_t *make_answer(struct pd_exec *exec)
 
     if (exec->given->extra)
         failed |= json_object_update(answer, (json_t *)(uintptr_t)exec->given->extra);
-    failed |= pd_tally_json(&exec->tally, pd_exec_own_us(exec) + exec->tally.below_us, answer);
-    failed |= json_object_set_new(answer, "complete", json_boolean(!exec->tally.missing_len));
+    failed |= pd_census_json(&exec->census, pd_exec_own_us(exec) + exec->census.below_us, answer);
+    failed |= json_object_set_new(answer, "complete", json_boolean(!exec->census.missing_len));
     if (!failed)
         return answer;
     json_decref(answer);
@@ -329,7 +329,7 @@ static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, 
         return pd_fail(error, -ENOMEM, "no memory for the answer");
     code = json_dump_callback(answer, put, (void *)(uintptr_t)sink, JSON_COMPACT) ? -PD_E_FULL : 0;
     json_decref(answer);
-    *ret_complete = !exec->tally.missing_len;
+    *ret_complete = !exec->census.missing_len;
     return code;
 }
 

@@ -17,7 +17,7 @@ static int begin(struct pd_exec *exec, struct pd_error *error)
 static uint64_t max_bytes(const struct pd_exec *exec)
 {
     const struct pd_query *query = &exec->given->document->query;
-    uint64_t hosts_bytes = 2 * PD_PARTIAL_ITEM_MAX_BYTES * exec->tally.asked, bytes;
+    uint64_t hosts_bytes = 2 * PD_PARTIAL_ITEM_MAX_BYTES * exec->census.asked, bytes;
 
     if (!(PD_QUERY_TOPS >> query->name & 1) || query->k > ANSWER_MAX_BYTES)
         return ANSWER_MAX_BYTES;
@@ -38,7 +38,7 @@ static int local(struct pd_exec *exec, struct pd_error *error)
 struct hearing {
     struct pd_gathered_reader reader;
     struct pd_roster *roster;
-    struct pd_tally *host;
+    struct pd_census *host;
 };
 
 static ssize_t read_answer(void *context, void *buffer, size_t size)
@@ -53,11 +53,11 @@ static int hear_missing(void *context, uint32_t host, const char *reason)
     struct hearing *hearing = context;
     int code = pd_roster_speak(hearing->roster, host);
 
-    return code ? code : pd_tally_missing(hearing->host, host, reason);
+    return code ? code : pd_census_missing(hearing->host, host, reason);
 }
 
 static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_roster *roster,
-                 struct pd_tally *host, struct pd_error *error)
+                 struct pd_census *host, struct pd_error *error)
 {
     struct hearing hearing = {{&ready->answer, 0}, roster, host};
     struct pd_partial_source source = {&hearing, read_answer, hear_missing};
@@ -90,17 +90,17 @@ static int merge(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_er
 static int write_partial(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
                          struct pd_error *error)
 {
-    const struct pd_tally *tally = &exec->tally;
+    const struct pd_census *census = &exec->census;
     struct pd_partial_end end = {
-        .complete = !tally->missing_len,
-        .asked = tally->asked,
-        .answered = tally->answered,
-        .critical_us = tally->below_us,
-        .bytes = tally->bytes,
+        .complete = !census->missing_len,
+        .asked = census->asked,
+        .answered = census->answered,
+        .critical_us = census->below_us,
+        .bytes = census->bytes,
     };
 
     *ret_complete = end.complete;
-    return pd_query_merge_write(exec->merge, &end, tally->missing, tally->missing_len,
+    return pd_query_merge_write(exec->merge, &end, census->missing, census->missing_len,
                                 exec->given->begun_ns - exec->local_ns, sink, error);
 }
 
@@ -115,7 +115,7 @@ static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bo
     if (!code && exec->given->extra)
         code = json_object_update(extra, (json_t *)(uintptr_t)exec->given->extra) ? -ENOMEM : 0;
     if (!code)
-        code = pd_tally_json(&exec->tally, pd_exec_own_us(exec) + exec->tally.below_us, extra);
+        code = pd_census_json(&exec->census, pd_exec_own_us(exec) + exec->census.below_us, extra);
     if (code)
         pd_fail(error, code, "%s", pd_error_text(code));
     else
@@ -127,7 +127,7 @@ static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bo
 static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
                         struct pd_error *error)
 {
-    if (exec->tally.missing_len)
+    if (exec->census.missing_len)
         pd_query_merge_incomplete(exec->merge);
     return exec->given->form == PD_EXECUTE_PARTIAL ? write_partial(exec, sink, ret_complete, error)
                                                    : write_json(exec, sink, ret_complete, error);

@@ -98,7 +98,7 @@ static void flush(struct pd_exec *exec)
 static int check(struct pd_exec *exec, const struct pd_gathered *gathered,
                  struct pd_exec_ready *ready, struct pd_error *error)
 {
-    struct pd_tally host = {.bytes = gathered->bytes, .below_us = gathered->took_us};
+    struct pd_census host = {.bytes = gathered->bytes, .below_us = gathered->took_us};
     struct pd_roster roster;
     int code = pd_roster_init(&roster, ready->tree);
 
@@ -110,8 +110,8 @@ static int check(struct pd_exec *exec, const struct pd_gathered *gathered,
     if (host.below_us > gathered->took_us)
         host.below_us = gathered->took_us;
     if (!code)
-        code = pd_tally_add(&exec->tally, &host);
-    pd_tally_done(&host);
+        code = pd_census_add(&exec->census, &host);
+    pd_census_done(&host);
     return code && !error->code ? pd_fail(error, code, "%s", pd_error_text(code)) : code;
 }
 
@@ -154,8 +154,8 @@ static void missing(void *context, const struct pd_tree *tree, const struct pd_e
         exec->refusing = tree->host;
         exec->refusal = *error;
     }
-    if (pd_tally_missing(&exec->tally, tree->host,
-                         *error->text ? error->text : pd_error_text(error->code)))
+    if (pd_census_missing(&exec->census, tree->host,
+                          *error->text ? error->text : pd_error_text(error->code)))
         fail(exec, -ENOMEM, &words);
 }
 
@@ -195,7 +195,7 @@ static int ask_others(struct pd_exec *exec)
 
     if (!text)
         return -ENOMEM;
-    int code = pd_gather_run(&gather, &exec->tally.adopted);
+    int code = pd_gather_run(&gather, &exec->census.adopted);
     free(text);
     return code;
 }
@@ -207,7 +207,7 @@ static int judge(const struct pd_exec *exec)
 {
     if (exec->fatal)
         return exec->fatal;
-    if (exec->tally.answered || !exec->refusals || exec->refusals < exec->tally.asked)
+    if (exec->census.answered || !exec->refusals || exec->refusals < exec->census.asked)
         return 0;
     return pd_fail(exec->error, exec->refusal.code, "host %u: %s", exec->refusing,
                    exec->refusal.text);
@@ -216,11 +216,11 @@ static int judge(const struct pd_exec *exec)
 static void summarise(const struct pd_exec *exec, bool complete, struct pd_execute_summary *summary)
 {
     *summary = (struct pd_execute_summary){
-        .asked = exec->tally.asked,
-        .answered = exec->tally.answered,
-        .bytes = exec->tally.bytes,
-        .critical_us = pd_exec_own_us(exec) + exec->tally.below_us,
-        .adopted = exec->tally.adopted,
+        .asked = exec->census.asked,
+        .answered = exec->census.answered,
+        .bytes = exec->census.bytes,
+        .critical_us = pd_exec_own_us(exec) + exec->census.below_us,
+        .adopted = exec->census.adopted,
         .complete = complete,
     };
 }
@@ -230,8 +230,8 @@ static int run(struct pd_exec *exec)
     struct pd_error words = {0};
     bool local = has_local(exec->given);
 
-    exec->tally.asked = pd_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
-    exec->tally.answered = local;
+    exec->census.asked = pd_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
+    exec->census.answered = local;
     begin_local(exec);
     int code = exec->given->trees_len ? ask_others(exec) : 0;
     if (code)
@@ -259,7 +259,7 @@ int pd_execute(const struct pd_execution *execution, const struct pd_query_sink 
     if (!code)
         summarise(&exec, complete, ret_summary);
     exec.kind->done(&exec);
-    pd_tally_done(&exec.tally);
+    pd_census_done(&exec.census);
     return code;
 }
 

@@ -146,6 +146,7 @@ static const char *title(int http_status)
     case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
+    case 406: return "Not Acceptable";
     case 413: return "Content Too Large";
     case 414: return "URI Too Long";
     case 422: return "Unprocessable Content";

@@ -91,6 +91,8 @@ void fixture_init(struct fixture *fixture, unsigned pkts, unsigned flows, unsign
     write_capture(fixture->capture, pkts, flows, odd);
 }
 
+static const struct pd_turns_limits turns_limits = {PD_AGENT_QUERIES_MAX, 16, 16};
+
 void fixture_start(struct fixture *fixture)
 {
     struct pd_agent *agent = &fixture->agent;
@@ -110,6 +112,12 @@ void fixture_start(struct fixture *fixture)
     snprintf(agent->host, sizeof agent->host, "host");
     agent->started_ns = pd_clock_monotonic_ns();
     assert_int_equal(pd_alarms_new(&agent->alarms), 0);
+    assert_int_equal(pd_turns_new(&turns_limits, &agent->query_turns), 0);
+    assert_int_equal(pd_turns_new(&turns_limits, &agent->program_turns), 0);
+    assert_int_equal(pd_programs_new(PD_BIN_DIR "/pathdump-program", &agent->programs), 0);
+    agent->program_limits = (struct pd_program_limits){PD_PROGRAM_INSTRUCTIONS_DEFAULT,
+                                                       PD_PROGRAM_MEMORY_DEFAULT_BYTES, 0};
+    agent->program_time_ns = 10 * PD_NS_PER_S;
     config.alarms = agent->alarms;
     assert_int_equal(pd_model_load(fixture->topology, &config.model, NULL), 0);
     assert_int_equal(pd_tib_open(fixture->tib, PD_TIB_WRITE, &tib_config, &agent->tib, NULL), 0);
@@ -140,5 +148,8 @@ void fixture_done(struct fixture *fixture)
     pd_pipeline_free(fixture->agent.pipeline);
     pd_tib_close(fixture->agent.tib);
     pd_alarms_free(fixture->agent.alarms);
+    pd_programs_free(fixture->agent.programs);
+    pd_turns_free(fixture->agent.query_turns);
+    pd_turns_free(fixture->agent.program_turns);
     nftw(fixture->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

@@ -46,6 +46,29 @@ static void ask(const char *method, const char *target, struct pd_answer *answer
                    answer);
 }
 
+static json_t *post_json(const char *body, const char *accept, int http_status)
+{
+    struct pd_answer answer;
+    json_t *document;
+
+    pd_answer_init(&answer);
+    pd_rest_answer(&fixture.agent,
+                   &(struct pd_http_request){.role = PD_ROLE_READ,
+                                             .method = "POST",
+                                             .target = "/v1/query",
+                                             .target_bytes = strlen("/v1/query"),
+                                             .accept = accept,
+                                             .body = body,
+                                             .body_bytes = strlen(body)},
+                   &answer);
+    if (answer.http_status != http_status)
+        fail_msg("%s: %d", body, answer.http_status);
+    document = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(document);
+    pd_answer_done(&answer);
+    return document;
+}
+
 static json_t *ask_json(const char *target, int http_status)
 {
     struct pd_answer answer;
@@ -301,19 +324,64 @@ static void test_answers(void **state)
     pd_answer_done(&answer);
 }
 
+/* A turn that does not come until the deadline, and a queue that is full. */
 static void test_busy(void **state)
 {
+    static const struct pd_turns_limits one = {1, 1, 1}, none = {1, 0, 0};
+    struct pd_turns *usual = fixture.agent.query_turns;
     json_t *problem;
 
     (void)state;
-    atomic_store(&fixture.agent.queries_running, PD_AGENT_QUERIES_MAX);
+    assert_int_equal(pd_turns_new(&one, &fixture.agent.query_turns), 0);
+    assert_int_equal(pd_turns_take(fixture.agent.query_turns, "x", 0), 0);
+    problem = post_json("{\"query\":\"getCount\",\"deadline_ms\":20}", NULL, 504);
+    json_decref(problem);
+    pd_turns_free(fixture.agent.query_turns);
+    assert_int_equal(pd_turns_new(&none, &fixture.agent.query_turns), 0);
+    assert_int_equal(pd_turns_take(fixture.agent.query_turns, "x", 0), 0);
     problem = ask_json("/v1/getCount", 503);
-    atomic_store(&fixture.agent.queries_running, 0);
     assert_string_equal(json_string_value(json_object_get(problem, "title")),
                         "Service Unavailable");
     json_decref(problem);
+    pd_turns_free(fixture.agent.query_turns);
+    fixture.agent.query_turns = usual;
     problem = ask_json("/v1/getCount", 200);
     json_decref(problem);
+}
+
+/* Documents get what the named routes give, each mistake its status. */
+static void test_documents(void **state)
+{
+    static const struct {
+        const char *body, *accept;
+        int http_status;
+        const char *member;
+    } cases[] = {
+        {"{\"query\":\"getFlows\",\"args\":{\"src_port\":1025}}", NULL, 200, "flows"},
+        {"{\"query\":\"topFlows\",\"args\":{\"k\":3},\"deadline_ms\":5000,\"children\":[]}", "*/*",
+         200, "top"},
+        {"{}", NULL, 400, "detail"},
+        {"[]", NULL, 400, "detail"},
+        {"{\"query\":\"getCount\",\"deadline_ms\":0}", NULL, 400, "detail"},
+        {"{\"query\":\"getCount\",\"more\":1}", NULL, 400, "detail"},
+        {"{\"query\":\"getCount\",\"args\":{\"k\":1}}", NULL, 400, "detail"},
+        {"{\"query\":\"getCount\",\"children\":[{\"id\":1,\"url\":\"ftp://x\"}]}", NULL, 400,
+         "detail"},
+        {"{\"query\":\"getCount\",\"children\":[{\"id\":77,\"url\":\"http://x\"}]}", NULL, 400,
+         "detail"},
+        {"{\"query\":\"getCount\"}", "text/html", 406, "detail"},
+        {"{\"program\":\"function run(\"}", "application/x-ndjson", 406, "detail"},
+    };
+
+    (void)state;
+    fixture.agent.host_id = 77;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *document = post_json(cases[i].body, cases[i].accept, cases[i].http_status);
+
+        assert_non_null(json_object_get(document, cases[i].member));
+        json_decref(document);
+    }
+    fixture.agent.host_id = 0;
 }
 
 int main(void)
@@ -322,7 +390,7 @@ int main(void)
         cmocka_unit_test(test_routes),  cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_status),  cmocka_unit_test(test_alarms),
         cmocka_unit_test(test_metrics), cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_busy),    cmocka_unit_test(test_documents),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

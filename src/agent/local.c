@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queries over this host's own records. */
+#include "agent/local.h"
+
+#include <errno.h>
+
+#include "query/merge.h"
+
+int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
+                  struct pd_picture **ret_picture, struct pd_error *error)
+{
+    struct pd_picture *picture;
+    int e;
+
+    if (query->live) {
+        e = pd_pipeline_picture(agent->pipeline, query, ret_picture);
+    } else if ((picture = pd_picture_new(query))) {
+        e = pd_tib_snapshot(agent->tib, &picture->snapshot);
+        if (e)
+            pd_picture_free(picture);
+        else
+            *ret_picture = picture;
+    } else {
+        e = -ENOMEM;
+    }
+    if (e == -PD_E_BUSY)
+        return pd_fail(error, e, "the live picture was not ready in time; try again");
+    return e ? pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e)) : 0;
+}
+
+static int count_incomplete(struct pd_agent *agent, int e, bool complete)
+{
+    if (!e && !complete)
+        pd_count(&agent->counters.queries_incomplete, 1);
+    return e;
+}
+
+int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum pd_query_form form,
+                    const struct pd_query_sink *sink, struct pd_error *error)
+{
+    struct pd_picture *picture;
+    bool complete = false;
+    int e = pd_local_open(agent, query, &picture, error);
+
+    if (e)
+        return e;
+    e = pd_query_run_as(query, form, picture->snapshot, picture->rows, picture->rows_len, sink,
+                        &complete, error);
+    pd_picture_free(picture);
+    return count_incomplete(agent, e, complete);
+}
+
+int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint64_t begun_ns,
+                     const struct pd_query_sink *sink, struct pd_error *error)
+{
+    struct pd_picture *picture;
+    bool complete = false;
+    int e = pd_local_open(agent, query, &picture, error);
+
+    if (e)
+        return e;
+    e = pd_query_run_partial(query, picture->snapshot, picture->rows, picture->rows_len, begun_ns,
+                             sink, &complete, error);
+    pd_picture_free(picture);
+    return count_incomplete(agent, e, complete);
+}

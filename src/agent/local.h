@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this host itself has to a question: a picture of its records for a query. */
+#ifndef PD_AGENT_LOCAL_H
+#define PD_AGENT_LOCAL_H
+
+#include "agent/agent.h"
+#include "agent/picture.h"
+#include "base/error.h"
+#include "query/query.h"
+
+/* Thread safety: any number of threads at once. Who is asked by many takes a turn first (agent->query_turns). */
+
+/* The snapshot alone or, for a live query, the exact picture of store and trajectory memory; pd_picture_free. Errors in words. */
+int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
+                  struct pd_picture **ret_picture, struct pd_error *error);
+
+/* Its answer in JSON. Counts answers that are not complete. */
+int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum pd_query_form form,
+                    const struct pd_query_sink *sink, struct pd_error *error);
+
+/* Its own groups, as a partial result. `begun_ns`: pd_clock_thread_ns when the work on it began. */
+int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint64_t begun_ns,
+                     const struct pd_query_sink *sink, struct pd_error *error);
+
+#endif
