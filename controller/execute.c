@@ -1,16 +1,240 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /v1/execute. */
+/* POST /v1/execute: which hosts, which way, and the answer of all. */
 #include "controller/execute.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "controller/cost.h"
 #include "controller/routes.h"
+#include "controller/select.h"
+#include "controller/trees.h"
+#include "fleet/execute.h"
+
+enum mode { AUTO, DIRECT, TREE };
+
+static const char *const mode_ids[] = {"auto", "direct", "tree"};
+
+/* One request, from its body to what became of it. */
+struct job {
+    struct pd_controller *controller;
+    struct pd_inventory *inventory;
+    struct pd_document document;
+    struct pd_selection selection;
+    struct pd_trees trees;
+    enum mode mode;  /* wanted, then chosen */
+    uint32_t fanout; /* 0: not given */
+    uint64_t deadline_ns;
+    uint64_t begun_ns; /* processor time */
+    char why[PD_COST_WORDS_BYTES + 32];
+};
+
+/* ---- the body ---- */
+
+static int read_mode(const json_t *value, enum mode *ret_mode, struct pd_error *error)
+{
+    if (!value) {
+        *ret_mode = AUTO;
+        return 0;
+    }
+    for (size_t i = 0; json_is_string(value) && i < sizeof mode_ids / sizeof *mode_ids; i++) {
+        if (!strcmp(json_string_value(value), mode_ids[i])) {
+            *ret_mode = (enum mode)i;
+            return 0;
+        }
+    }
+    return pd_fail(error, -PD_E_VALUE, "mode: expects \"auto\", \"direct\" or \"tree\"");
+}
+
+static int read_fanout(const json_t *value, enum mode mode, uint32_t *ret_fanout,
+                       struct pd_error *error)
+{
+    json_int_t number = json_integer_value(value);
+
+    if (!value)
+        return 0;
+    if (!json_is_integer(value) || number < PD_TREES_FANOUT_MIN || number > PD_TREES_FANOUT_MAX)
+        return pd_fail(error, -PD_E_VALUE, "fanout: expects a number from %d to %d",
+                       PD_TREES_FANOUT_MIN, PD_TREES_FANOUT_MAX);
+    if (mode == DIRECT)
+        return pd_fail(error, -PD_E_VALUE, "fanout: there is none without a tree");
+    *ret_fanout = (uint32_t)number;
+    return 0;
+}
+
+static int read_body(struct job *job, const json_t *body, struct pd_error *error)
+{
+    static const char *const others[] = {"hosts", "mode", "fanout", "deadline_ms", NULL};
+    int e = pd_document_parse(body, others, &job->document, error);
+
+    if (!e)
+        e = read_mode(json_object_get(body, "mode"), &job->mode, error);
+    if (!e)
+        e = read_fanout(json_object_get(body, "fanout"), job->mode, &job->fanout, error);
+    if (!e)
+        e = pd_execute_deadline(json_object_get(body, "deadline_ms"), &job->deadline_ns, error);
+    if (!e)
+        e = pd_select(job->inventory, json_object_get(body, "hosts"), &job->selection, error);
+    return e;
+}
+
+/* ---- which way ---- */
+
+/* Both are built, one is kept. */
+static void choose(struct job *job, struct pd_trees *tree, struct pd_trees *direct)
+{
+    const struct pd_cost_shape shape = pd_cost_shape(&job->document, job->inventory->topology);
+    uint64_t tree_ns = pd_cost_ns(&shape, tree), direct_ns = pd_cost_ns(&shape, direct);
+    enum mode estimated = tree_ns < direct_ns ? TREE : DIRECT;
+    char words[PD_COST_WORDS_BYTES];
+
+    pd_cost_words(&shape, tree, tree_ns, direct_ns, words);
+    if (job->mode == AUTO)
+        snprintf(job->why, sizeof job->why, "%s: %s", mode_ids[estimated], words);
+    else
+        snprintf(job->why, sizeof job->why, "%s, as asked for: %s", mode_ids[job->mode], words);
+    if (job->mode == AUTO)
+        job->mode = estimated;
+    job->trees = job->mode == TREE ? *tree : *direct;
+    pd_trees_done(job->mode == TREE ? direct : tree);
+}
+
+static int plan(struct job *job)
+{
+    struct pd_trees tree, direct;
+    int e = pd_trees_new(job->inventory, &job->selection, job->fanout, &tree);
+
+    if (e)
+        return e;
+    e = pd_trees_direct(job->inventory, &job->selection, &direct);
+    if (e)
+        pd_trees_done(&tree);
+    else
+        choose(job, &tree, &direct);
+    return e;
+}
+
+/* ---- asking ---- */
+
+struct stream {
+    const struct pd_controller *controller;
+    struct pd_answer *answer;
+};
+
+/* A controller that stops does not wait for long answers. */
+static int write_answer(void *context, const char *bytes, size_t len)
+{
+    struct stream *stream = context;
+
+    if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed))
+        return -PD_E_BUSY;
+    return pd_answer_write(stream->answer, bytes, len);
+}
+
+static void note_host(void *context, uint32_t host, const char *reason)
+{
+    pd_hosts_asked(context, host, reason);
+}
+
+static void count(struct job *job, const struct pd_execute_summary *summary)
+{
+    struct pd_controller_counters *counters = &job->controller->counters;
+
+    pd_count(job->mode == TREE ? &counters->executes_tree : &counters->executes_direct, 1);
+    pd_count(&counters->executes_incomplete, !summary->complete);
+    pd_count(&counters->hosts_asked, summary->asked);
+    pd_count(&counters->hosts_missing, summary->asked - summary->answered);
+    pd_count(&counters->fleet_bytes, summary->bytes);
+}
+
+/* Programs answer in JSON, whatever form their rows would have. */
+static enum pd_execute_form form_of(const struct job *job, const struct pd_http_request *http)
+{
+    if (!job->document.is_program && http->accept && strstr(http->accept, PD_EXECUTE_NDJSON_TYPE))
+        return PD_EXECUTE_NDJSON;
+    return PD_EXECUTE_JSON;
+}
+
+static int ask(struct job *job, const struct pd_http_request *http, struct pd_answer *answer,
+               struct pd_error *error)
+{
+    const struct pd_execute_local local = {
+        .programs = job->controller->programs,
+        .limits = {.instructions = PD_PROGRAM_INSTRUCTIONS_DEFAULT,
+                   .memory_bytes = PD_PROGRAM_MEMORY_DEFAULT_BYTES,
+                   .deadline_ns = job->deadline_ns}};
+    struct pd_execution execution = {.fanout = job->controller->fanout,
+                                     .document = &job->document,
+                                     .trees = job->trees.tops,
+                                     .trees_len = job->trees.tops_len,
+                                     .local = &local,
+                                     .form = form_of(job, http),
+                                     .deadline_ns = job->deadline_ns,
+                                     .begun_ns = job->begun_ns,
+                                     .told = note_host,
+                                     .told_context = job->controller->hosts};
+    struct stream stream = {job->controller, answer};
+    const struct pd_query_sink sink = {&stream, write_answer};
+    struct pd_execute_summary summary = {0};
+    json_t *extra = json_pack("{s:s, s:s}", "mode", mode_ids[job->mode], "why", job->why);
+    int e = extra ? 0 : -ENOMEM;
+
+    execution.extra = extra;
+    if (!e)
+        e = pd_execute(&execution, &sink, &summary, error);
+    if (!e)
+        e = pd_answer_finish(answer);
+    if (!e && execution.form == PD_EXECUTE_NDJSON)
+        answer->type = PD_EXECUTE_NDJSON_TYPE;
+    if (!e)
+        count(job, &summary);
+    json_decref(extra);
+    return e;
+}
+
+/* A turn is for the work, not for reading the body: what is wrong is told at once. */
+static int ask_in_turn(struct job *job, const struct pd_http_request *http,
+                       struct pd_answer *answer, struct pd_error *error)
+{
+    struct pd_controller *controller = job->controller;
+    const char *client = http->peer ? http->peer : "";
+    int e = pd_turns_take(controller->turns, client, job->deadline_ns);
+
+    if (e == -PD_E_BUSY) {
+        pd_count(&controller->counters.executes_refused, 1);
+        return pd_fail(error, e, "too many queries are waiting already; try again");
+    }
+    if (e)
+        return pd_fail(error, e, "the deadline has passed before this query had its turn");
+    pd_count(&controller->counters.executes, 1);
+    job->begun_ns = pd_clock_thread_ns();
+    e = ask(job, http, answer, error);
+    pd_turns_give(controller->turns, client);
+    if (e)
+        pd_count(&controller->counters.executes_failed, 1);
+    return e;
+}
 
 int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
                       struct pd_answer *answer, struct pd_problem *problem)
 {
-    (void)controller;
-    (void)call;
-    (void)answer;
-    return pd_fail(&problem->error, -PD_E_UNSUPPORTED, "not yet");
+    struct job job = {.controller = controller};
+    int e;
+
+    job.inventory = pd_hosts_inventory(controller->hosts);
+    e = read_body(&job, call->body, &problem->error);
+    if (!e)
+        e = plan(&job);
+    if (!e)
+        e = ask_in_turn(&job, call->http, answer, &problem->error);
+    if (e && problem->error.code != e)
+        pd_fail(&problem->error, e, "%s", pd_error_text(e));
+    pd_trees_done(&job.trees);
+    pd_selection_done(&job.selection);
+    pd_document_done(&job.document);
+    pd_inventory_free(job.inventory);
+    return e;
 }
 
 /* ---- the part */

@@ -240,6 +240,38 @@ static int run(struct pd_exec *exec)
     return judge(exec);
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* After a failure of the whole only those are spoken of that are known to be missing. */
+static void tell(const struct pd_exec *exec, bool whole)
+{
+    const struct pd_execution *given = exec->given;
+    size_t len = 0;
+    uint32_t *ids = given->told ? pd_trees_ids(given->trees, given->trees_len, &len) : NULL;
+    bool *spoken = ids ? calloc(len + 1, sizeof *spoken) : NULL;
+
+    for (size_t i = 0; spoken && i < exec->tally.missing_len; i++) {
+        const struct pd_partial_missing *missing = &exec->tally.missing[i];
+        const uint32_t *id = bsearch(&missing->host, ids, len, sizeof *ids, by_id);
+
+        if (id && !spoken[id - ids])
+            given->told(given->told_context, missing->host, missing->reason);
+        if (id)
+            spoken[id - ids] = true;
+    }
+    for (size_t i = 0; spoken && whole && i < len; i++) {
+        if (!spoken[i])
+            given->told(given->told_context, ids[i], NULL);
+    }
+    free(spoken);
+    free(ids);
+}
+
 int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
                struct pd_execute_summary *ret_summary, struct pd_error *error)
 {
@@ -252,8 +284,10 @@ int pd_execute(const struct pd_execution *execution, const struct pd_query_sink 
     bool complete = false;
     int code = exec.kind->begin(&exec, exec.error);
 
-    if (!code)
+    if (!code) {
         code = run(&exec);
+        tell(&exec, !exec.fatal);
+    }
     if (!code)
         code = exec.kind->write(&exec, sink, &complete, exec.error);
     if (!code)

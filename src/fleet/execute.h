@@ -60,7 +60,10 @@ struct pd_execution {
     uint64_t deadline_ns; /* monotonic; pd_execute_deadline */
     uint64_t
         begun_ns; /* pd_clock_thread_ns of the calling thread when its work on this question began */
-    unsigned at_once;    /* most hosts asked at a time; 0: 256 */
+    unsigned at_once; /* most hosts asked at a time; 0: 256 */
+    /* How each host of the trees ended, once for each that is known to have: reason NULL where it answered. In the calling thread. May be NULL. */
+    void (*told)(void *context, uint32_t host, const char *reason);
+    void *told_context;
     const json_t *extra; /* further members of the JSON answer, an object; NULL: none */
 };
 
