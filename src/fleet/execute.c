@@ -255,8 +255,8 @@ static void tell(const struct pd_exec *exec, bool whole)
     uint32_t *ids = given->told ? pd_trees_ids(given->trees, given->trees_len, &len) : NULL;
     bool *spoken = ids ? calloc(len + 1, sizeof *spoken) : NULL;
 
-    for (size_t i = 0; spoken && i < exec->tally.missing_len; i++) {
-        const struct pd_partial_missing *missing = &exec->tally.missing[i];
+    for (size_t i = 0; spoken && i < exec->census.missing_len; i++) {
+        const struct pd_partial_missing *missing = &exec->census.missing[i];
         const uint32_t *id = bsearch(&missing->host, ids, len, sizeof *ids, by_id);
 
         if (id && !spoken[id - ids])

@@ -36,11 +36,12 @@ def free_port():
 class Daemon:
     """pathdumpd with the usual flags; `more` come last and win"""
 
-    def __init__(self, folder, *more, intake=None, topology=None, listen=True, environment=None, launcher=()):
+    def __init__(self, folder, *more, intake=None, topology=None, listen=True, environment=None, launcher=(), name="pathdumpd"):
         self.port = free_port()
         self.folder = folder
+        self.url = f"http://127.0.0.1:{self.port}"
         self.errors = os.path.join(folder, f"stderr-{self.port}")
-        words = [*launcher, program("pathdumpd")]
+        words = [*launcher, program(name)]
         if topology:
             words += ["--topology", topology]
         if intake:
@@ -104,3 +105,13 @@ class Daemon:
         """exit status"""
         self.process.send_signal(how)
         return self.process.wait(PATIENCE_S)
+
+
+class Controller(Daemon):
+    """pathdump-controller; `hosts`: {ID: URL}"""
+
+    def __init__(self, folder, topology, hosts, *more):
+        name = os.path.join(folder, "hosts.json")
+        with open(name, "w", encoding="utf-8") as out:
+            json.dump([{"id": host, "name": f"h{host}", "url": url} for host, url in hosts.items()], out)
+        super().__init__(folder, "--hosts", name, "--state", os.path.join(folder, "state"), *more, topology=topology, name="pathdump-controller")
