@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/local.h"
 #include "base/clock.h"
 #include "program/program.h"
 #include "query/document.h"
@@ -110,25 +111,6 @@ static int write_answer(void *context, const char *bytes, size_t len)
     return fwrite(bytes, 1, len, answer->lines) == len ? 0 : -PD_E_FULL;
 }
 
-static int open_picture(struct pd_agent *agent, const struct pd_query *query,
-                        struct pd_picture **ret_picture)
-{
-    struct pd_picture *picture;
-    int e;
-
-    if (query->live)
-        return pd_pipeline_picture(agent->pipeline, query, ret_picture);
-    picture = pd_picture_new(query);
-    if (!picture)
-        return -ENOMEM;
-    e = pd_tib_snapshot(agent->tib, &picture->snapshot);
-    if (e)
-        pd_picture_free(picture);
-    else
-        *ret_picture = picture;
-    return e;
-}
-
 static int run_query(const struct run *run, const struct pd_query *query, bool listed, FILE *lines,
                      struct pd_error *error)
 {
@@ -137,10 +119,10 @@ static int run_query(const struct run *run, const struct pd_query *query, bool l
     struct pd_picture *picture;
     struct pd_error words = {0};
     bool complete = true;
-    int e = open_picture(run->agent, query, &picture);
+    int e = pd_local_open(run->agent, query, &picture, error);
 
     if (e)
-        return pd_fail(error, e, "the records cannot be read: %s", pd_error_text(e));
+        return e;
     e = pd_query_run(query, picture->snapshot, picture->rows, picture->rows_len, &sink, &complete,
                      &words);
     pd_picture_free(picture);
@@ -218,10 +200,16 @@ static int raise_alarm(struct run *run, const json_t *args, struct pd_error *err
 {
     struct pd_alarm_message *message = malloc(sizeof *message);
     json_t *alarm = json_deep_copy(args);
-    size_t left = complete_alarm(alarm), used;
-    int e = message && alarm ? pd_alarm_message_read(alarm, NULL, message, NULL, error)
-                             : pd_fail(error, -ENOMEM, "no memory");
+    size_t left, used;
+    int e;
 
+    if (!message || !alarm) {
+        json_decref(alarm);
+        free(message);
+        return pd_fail(error, -ENOMEM, "no memory");
+    }
+    left = complete_alarm(alarm);
+    e = pd_alarm_message_read(alarm, NULL, message, NULL, error);
     if (!e) {
         used = strlen(message->detail);
         if (left)

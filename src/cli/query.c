@@ -194,7 +194,7 @@ static int ask_agent(const struct settings *set, const struct pd_query_sink *sin
 }
 
 /* Shows on stderr that somebody is waited for, unless the answer comes up on the same terminal piece by piece. */
-static int post(const struct settings *set, struct pd_cli_request *request, const json_t *document,
+static int post(const struct settings *set, struct pd_cli_request request, const json_t *document,
                 const struct pd_query_sink *sink, struct pd_error *error)
 {
     struct pd_progress progress;
@@ -204,11 +204,11 @@ static int post(const struct settings *set, struct pd_cli_request *request, cons
         return pd_fail(error, -ENOMEM, "no memory");
     pd_progress_begin(&progress, asks_controller(set) ? "waiting for the hosts" : "waiting");
     if (!piecewise) {
-        request->waiting = pd_progress_wait;
-        request->waiting_context = &progress;
+        request.waiting = pd_progress_wait;
+        request.waiting_context = &progress;
     }
-    request->body = body;
-    int code = pd_cli_ask(request, sink, error);
+    request.body = body;
+    int code = pd_cli_ask(&request, sink, error);
     pd_progress_end(&progress);
     free(body);
     return code;
@@ -247,7 +247,7 @@ static int ask_by_document(const struct settings *set, const struct pd_query_sin
     if (!code)
         code = add_how(set, document, error);
     if (!code)
-        code = post(set, &request, document, sink, error);
+        code = post(set, request, document, sink, error);
     json_decref(document);
     return code;
 }

@@ -97,13 +97,14 @@ const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style
 
 const char *pd_cli_word(const char *text, char *word, size_t size)
 {
-    size_t len = strnlen(text ? text : "?", size);
+    const char *from = text ? text : "?";
+    size_t len = strnlen(from, size);
     if (len == size) {
         len--;
-        while (len && (text[len] & 0xc0) == 0x80) /* in the middle of a character */
+        while (len && (from[len] & 0xc0) == 0x80) /* in the middle of a character */
             len--;
     }
-    memcpy(word, text ? text : "?", len);
+    memcpy(word, from, len);
     word[len] = '\0';
     pd_printable(word);
     return word;

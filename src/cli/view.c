@@ -360,7 +360,7 @@ int pd_cli_view(enum pd_query_name name, const char *json, size_t len, const str
 {
     const struct view view = {style, out, {"the answer's", error}};
     const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
-    struct pd_cli_outcome outcome;
+    struct pd_cli_outcome outcome = {0};
     json_t *answer = NULL;
     int code = pd_cli_memory_json(&memory, &answer, error);
     if (!code)
@@ -395,7 +395,7 @@ int pd_cli_view_result(const char *json, size_t len, FILE *out, struct pd_cli_ou
 {
     const struct pd_reader reader = {"the answer's", error};
     const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
-    struct pd_cli_outcome outcome;
+    struct pd_cli_outcome outcome = {0};
     json_t *answer = NULL;
     int code = pd_cli_memory_json(&memory, &answer, error);
     if (!code)
