@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "controller/alarms/store.h"
 #include "controller/counters.h"
 #include "controller/hosts.h"
 #include "controller/settings.h"
@@ -27,6 +28,7 @@ struct pd_controller {
     struct pd_fanout *fanout;                      /* connections to agents */
     struct pd_turns *turns;                        /* of queries */
     struct pd_programs *programs;                  /* for merge() of programs */
+    struct pd_alarm_store *alarms;                 /* never NULL while requests are answered */
     struct pd_switch_service *switches;            /* never NULL while requests are answered */
     struct pd_inventory
         *switches_inventory; /* by whose topology they are programmed; main thread */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "controller/alarms/rest.h"
 #include "controller/controller.h"
 #include "controller/execute.h"
 #include "controller/openflow.h"
@@ -36,6 +37,7 @@ struct daemon {
 
 /* Opened in this order, closed in the opposite one. */
 static const struct pd_controller_part *const parts[] = {
+    &pd_alarms_part, /* first: the others may raise some */
     &pd_execute_part,
     &pd_openflow_part,
     NULL,

@@ -145,5 +145,8 @@ struct pd_http_service pd_controller_service(struct pd_controller *controller)
                                     .answer = answer_http,
                                     .count = count_event,
                                     .body_max_bytes = IGNORED_BODY_BYTES,
+                                    .connections_max = PD_CONTROLLER_CONNECTIONS_MAX,
+                                    .streams_max = PD_CONTROLLER_STREAMS_MAX,
+                                    .stream_take_s = PD_CONTROLLER_STREAM_TAKE_S,
                                     .wanted_bytes = wanted_bytes};
 }

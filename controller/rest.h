@@ -10,6 +10,11 @@
 #define PD_CONTROLLER_BODY_BYTES \
     ((size_t)4 << 20) /* most of a body: a list of 100,000 hosts and a program */
 
+/* Agents keep their connections, and people theirs to streams of events. */
+#define PD_CONTROLLER_CONNECTIONS_MAX 512
+#define PD_CONTROLLER_STREAMS_MAX     128
+#define PD_CONTROLLER_STREAM_TAKE_S   20
+
 /* Fills the answer (initialised by the caller), with a problem document when something is wrong. From any thread. */
 void pd_controller_answer(struct pd_controller *controller, const struct pd_http_request *request,
                           struct pd_answer *answer);

@@ -19,6 +19,9 @@
 /* name, method, path ("{id}": any last segment), role that it needs, takes parameters, handler, help */
 #define PD_CONTROLLER_ROUTES(X)                                                                                                          \
     X(EXECUTE, POST, "/v1/execute", READ, false, pd_execute_answer, "asks hosts a query or runs a program on them, and merges the answers") \
+    X(ALARMS_TAKE, POST, "/v1/alarms", AGENT, false, pd_alarms_take, "takes alarms of a host, each of them once")                        \
+    X(ALARMS, GET, "/v1/alarms", READ, true, pd_alarms_list, "alarms of all hosts, by their IDs")                                        \
+    X(ALARMS_STREAM, GET, "/v1/alarms/stream", READ, true, pd_alarms_stream, "alarms as they come, as server-sent events")               \
     X(HOSTS, GET, "/v1/hosts", READ, false, pd_hosts_answer, "hosts of the inventory and how they answered")                             \
     X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
     X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \

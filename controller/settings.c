@@ -47,6 +47,10 @@ const struct pd_option pd_controller_options[] = {
      "queries that run at the same time; others wait for their turn", NULL},
     {"controller", "queries-waiting", PD_OPTION_U64, AT(queries_waiting), 0, 1024, "N", "32",
      "queries that may wait; more are refused", NULL},
+    {"alarms", "alarms-kept", PD_OPTION_U64, AT(alarms_kept), 1000, 100000000, "N", "1000000",
+     "most alarms to keep; the oldest go first", NULL},
+    {"alarms", "alarms-age", PD_OPTION_SECONDS, AT(alarms_age_s), 0, 0, "TIME", "30d",
+     "remove alarms that are older; 0: none", NULL},
     {"switches", "openflow", PD_OPTION_STRING, AT(openflow), 0, 0, "tcp:ADDRESS:PORT", NULL,
      "serve OpenFlow 1.3 to the switches here, or on unix:/PATH; when not given: switches are left "
      "alone",

@@ -26,6 +26,8 @@ struct pd_controller_settings {
     uint64_t dry_run_wait_s;
     uint64_t queries_at_once;
     uint64_t queries_waiting;
+    uint64_t alarms_kept;
+    uint64_t alarms_age_s;
 };
 
 extern const struct pd_option pd_controller_options[]; /* ends with a NULL name */

@@ -72,6 +72,21 @@ static json_t *counters_json(const struct pd_controller_counters *counters)
     return object;
 }
 
+static json_t *alarms_json(struct pd_alarm_store *store)
+{
+    struct pd_alarm_store_stat stat;
+    json_t *object = json_object();
+
+    pd_alarm_store_stat(store, &stat);
+    SET(object, "kept", stat.kept);
+    SET(object, "first_id", stat.first_id);
+    SET(object, "last_id", stat.last_id);
+#define X(name, text) SET(object, #name, stat.name);
+    PD_ALARM_STORE_COUNTERS(X)
+#undef X
+    return object;
+}
+
 int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
                      struct pd_answer *answer, struct pd_problem *problem)
 {
@@ -87,6 +102,7 @@ int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
     json_object_set_new(document, "hosts", hosts_json(controller->hosts));
     json_object_set_new(document, "queries", queries_json(controller->turns));
     json_object_set_new(document, "programs", programs_json(controller->programs));
+    json_object_set_new(document, "alarms", alarms_json(controller->alarms));
     json_object_set_new(document, "controller", counters_json(&controller->counters));
     pd_inventory_free(inventory);
     pd_answer_json(answer, 200, answer->type, document);
@@ -134,6 +150,18 @@ static void put_queries(struct pd_metrics *metrics, struct pd_turns *turns)
                        "queries whose deadline passed while they waited", counters.late);
 }
 
+static void put_alarms(struct pd_metrics *metrics, struct pd_alarm_store *store)
+{
+    struct pd_alarm_store_stat stat;
+
+    pd_alarm_store_stat(store, &stat);
+    pd_metrics_gauge(metrics, "controller_alarms_kept", "alarms in the store", stat.kept);
+#define X(name, text) \
+    pd_metrics_counter(metrics, "controller_alarms_" #name "_total", text, stat.name);
+    PD_ALARM_STORE_COUNTERS(X)
+#undef X
+}
+
 int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
                       struct pd_answer *answer, struct pd_problem *problem)
 {
@@ -154,6 +182,7 @@ int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
                        pd_counted(&controller->counters.name));
     PD_CONTROLLER_COUNTERS(X)
 #undef X
+    put_alarms(&metrics, controller->alarms);
     pd_switch_service_metrics(controller->switches, &metrics);
     return metrics.error;
 }

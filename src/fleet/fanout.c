@@ -125,6 +125,24 @@ static size_t on_bytes(char *bytes, size_t one, size_t len, void *context)
     return transfer->refused ? 0 : len;
 }
 
+/* Asked by the library every second or so. */
+static int is_cancelled(void *context, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+                        curl_off_t up)
+{
+    const struct transfer *transfer = context;
+    (void)down_all, (void)down, (void)up_all, (void)up;
+    return atomic_load_explicit(transfer->asking->request->cancelled, memory_order_relaxed);
+}
+
+static bool set_cancel(struct transfer *transfer)
+{
+    CURL *curl = transfer->curl;
+    return transfer->asking->request->cancelled &&
+           (curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) ||
+            curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, is_cancelled) ||
+            curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer));
+}
+
 /* POST unless the request says otherwise; what is no POST has no body. */
 static bool set_method(CURL *curl, const char *method, const struct pd_fanout_peer *peer)
 {
@@ -147,6 +165,7 @@ static int set_up(struct transfer *transfer, struct pd_error *error)
     if (e)
         return e;
     bool failed = set_method(curl, asking->request->method, peer);
+    failed |= set_cancel(transfer);
     failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, asking->headers);
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
@@ -176,6 +195,7 @@ static int code_of(long status)
     case 401: return -PD_E_UNAUTHORIZED;
     case 403: return -PD_E_FORBIDDEN;
     case 404: return -PD_E_NOT_FOUND;
+    case 405: return -PD_E_METHOD;
     case 413: return -PD_E_TOO_LARGE;
     case 422: return -PD_E_PROGRAM;
     case 501: return -PD_E_UNSUPPORTED;
@@ -205,6 +225,8 @@ static void judge(const struct transfer *transfer, CURLcode result, struct pd_er
     curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
     if (transfer->refused)
         pd_fail(error, transfer->refused, "%s", pd_error_text(transfer->refused));
+    else if (result == CURLE_ABORTED_BY_CALLBACK)
+        pd_fail(error, -PD_E_BUSY, "cancelled");
     else if (result == CURLE_OPERATION_TIMEDOUT)
         pd_fail(error, -PD_E_DEADLINE, "no whole answer before the deadline");
     else if (status && status != 200)

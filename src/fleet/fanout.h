@@ -3,6 +3,7 @@
 #ifndef PD_FLEET_FANOUT_H
 #define PD_FLEET_FANOUT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +40,8 @@ struct pd_fanout_request {
     uint64_t deadline_ns; /* monotonic */
     uint64_t max_bytes;   /* of an answer */
     unsigned at_once;     /* most connections open at a time; 0: no limit */
+    const atomic_bool
+        *cancelled; /* becomes true: what is open ends within a second, -PD_E_BUSY; may be NULL */
 };
 
 struct pd_fanout_sink {

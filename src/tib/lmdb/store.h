@@ -9,6 +9,7 @@
 
 #include "tib/lmdb/chunk.h"
 #include "tib/lmdb/directory.h"
+#include "tib/lmdb/error.h"
 #include "tib/lmdb/lmdb.h"
 #include "tib/tib.h"
 
@@ -105,9 +106,6 @@ struct pd_store_snapshot {
     struct pd_store_meta meta;
     struct pd_view *view; /* NULL until a scan asks for it */
 };
-
-/* An LMDB result as an error of ours: full, corrupt, busy, -errno. */
-int pd_lmdb_error(int result);
 
 /* env.c. open fills the store as far as it gets; close takes what is there. */
 int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the alarm store share. */
+#ifndef PD_CONTROLLER_ALARMS_PRIVATE_H
+#define PD_CONTROLLER_ALARMS_PRIVATE_H
+
+#include <lmdb.h>
+#include <pthread.h>
+
+#include "controller/alarms/store.h"
+
+#define PD_ALARM_STORE_VERSION 1u
+
+/* Before an alarm's reason and JSON, in `alarms`; integers little-endian. */
+struct pd_alarm_value_head {
+    uint64_t received_us;
+    uint32_t host;
+    uint8_t reason_len;
+    uint8_t zero[3];
+};
+_Static_assert(sizeof(struct pd_alarm_value_head) == 16, "written as it is");
+
+/* How far a spool was taken, in `spools`; its key is host and spool, big-endian. */
+struct pd_alarm_spool_value {
+    uint64_t last;
+    uint64_t touched_us;
+};
+_Static_assert(sizeof(struct pd_alarm_spool_value) == 16, "written as it is");
+
+/* In `meta`, key "store". */
+struct pd_alarm_meta_value {
+    uint32_t version;
+    uint32_t zero;
+    uint64_t next_id;
+};
+_Static_assert(sizeof(struct pd_alarm_meta_value) == 16, "written as it is");
+
+struct listener {
+    void (*hear)(void *context, uint64_t id, uint32_t host, const struct pd_alarm_message *message);
+    void *context;
+};
+
+/* A delivery that waits to be committed. */
+struct commit {
+    struct commit *next;
+    const struct pd_alarm_delivery *delivery;
+    uint64_t last;
+    int error;
+    bool done;
+};
+
+struct own {
+    struct own *next;
+    struct pd_alarm_message message;
+};
+
+struct pd_alarm_store {
+    struct pd_alarm_store_config config;
+    MDB_env *env;
+    MDB_dbi alarms_db, reasons_db, spools_db, meta_db;
+    pthread_t keeper;
+    bool keeper_runs;
+
+    pthread_mutex_t
+        commit_lock; /* of the next four; and of next_id: whoever is committing has it alone */
+    pthread_cond_t committed;
+    struct commit *first, *last;
+    bool committing;
+    uint64_t next_id;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t grown;
+    bool stopping;
+    struct pd_alarm_store_stat stat;
+    struct own *own_first, *own_last;
+    unsigned own_len;
+    struct listener listeners[PD_ALARM_LISTENERS_MAX];
+    unsigned listeners_len;
+    uint64_t heard; /* the keeper's: up to this ID listeners were told */
+};
+
+/* commit.c: one transaction for all of them. */
+int pd_alarm_store_commit(struct pd_alarm_store *store, struct commit *first);
+/* Removes what has become too old. */
+void pd_alarm_store_age(struct pd_alarm_store *store);
+
+/* keeper.c */
+int pd_alarm_keeper_start(struct pd_alarm_store *store);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST and GET /v1/alarms, and the store as a part of the controller. */
+#include "controller/alarms/rest.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "controller/alarms/parameters.h"
+#include "controller/alarms/store.h"
+#include "controller/routes.h"
+#include "http/role.h"
+
+#define SPOOL_DIGITS 16u
+
+/* ---- the part ---- */
+
+static int open_alarms(struct pd_controller *controller, struct pd_error *error)
+{
+    char directory[4096];
+    struct pd_alarm_store_config config = {
+        .directory = directory,
+        .max_alarms = controller->settings->alarms_kept,
+        .max_age_s = controller->settings->alarms_age_s,
+    };
+
+    if (snprintf(directory, sizeof directory, "%s/alarms", controller->state.path) >=
+        (int)sizeof directory)
+        return pd_fail(error, -ENAMETOOLONG, "%s: too long a name", controller->state.path);
+    return pd_alarm_store_open(&config, &controller->alarms, error);
+}
+
+/* Streams end, and with them their connections. */
+static void stop_alarms(struct pd_controller *controller)
+{
+    if (controller->alarms)
+        pd_alarm_store_stop(controller->alarms);
+}
+
+static void close_alarms(struct pd_controller *controller)
+{
+    pd_alarm_store_close(controller->alarms);
+}
+
+const struct pd_controller_part pd_alarms_part = {
+    .name = "alarms",
+    .open = open_alarms,
+    .stop = stop_alarms,
+    .close = close_alarms,
+};
+
+void pd_controller_alarm(struct pd_controller *controller, const char *reason, const char *detail)
+{
+    struct pd_alarm_message message = {.time_us = pd_clock_wall_us()};
+
+    snprintf(message.reason, sizeof message.reason, "%s", reason);
+    snprintf(message.detail, sizeof message.detail, "%s", detail);
+    pd_alarm_store_raise(controller->alarms, &message);
+}
+
+/* ---- POST ---- */
+
+static int read_host(const struct pd_call *call, uint32_t *ret_host, struct pd_error *error)
+{
+    const json_t *host = json_object_get(call->body, "host");
+    json_int_t id = json_integer_value(host);
+
+    if (!json_is_integer(host) || id < 1 || id > UINT32_MAX)
+        return pd_fail(error, -PD_E_VALUE, "host: expects the ID of a host");
+    if (!pd_role_speaks_for(call->http, (uint32_t)id))
+        return pd_fail(error, -PD_E_FORBIDDEN, "host: these credentials are not those of host %lld",
+                       (long long)id);
+    *ret_host = (uint32_t)id;
+    return 0;
+}
+
+static int check_known(struct pd_controller *controller, uint32_t host, struct pd_error *error)
+{
+    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    bool known = pd_inventory_find(inventory, host) != SIZE_MAX;
+
+    pd_inventory_free(inventory);
+    return known ? 0
+                 : pd_fail(error, -PD_E_NOT_FOUND, "host: %" PRIu32 " is not in the hosts file",
+                           host);
+}
+
+static int read_spool(const json_t *body, uint64_t *ret_spool, struct pd_error *error)
+{
+    const char *text = json_string_value(json_object_get(body, "spool"));
+    size_t len = text ? strspn(text, "0123456789abcdef") : 0;
+
+    if (len != SPOOL_DIGITS || text[len])
+        return pd_fail(error, -PD_E_VALUE, "spool: expects 16 hexadecimal digits");
+    *ret_spool = strtoull(text, NULL, 16);
+    return 0;
+}
+
+/* All or nothing: an agent whose request is refused sends it in parts, and so finds the one alarm that is wrong. */
+static int read_alarms(const json_t *list, struct pd_alarm_message *messages, uint64_t *seqs,
+                       struct pd_error *error)
+{
+    size_t len = json_array_size(list);
+
+    for (size_t i = 0; i < len; i++) {
+        char place[32];
+        int e =
+            pd_alarm_message_read(json_array_get(list, i), "seq", &messages[i], &seqs[i], error);
+
+        snprintf(place, sizeof place, "alarms[%zu]", i);
+        if (e)
+            return pd_fail_within(error, place);
+        if (i && seqs[i] <= seqs[i - 1])
+            return pd_fail(error, -PD_E_VALUE, "%s: seq: expects ascending numbers", place);
+    }
+    return 0;
+}
+
+static int take_delivery(struct pd_controller *controller, const struct pd_call *call,
+                         struct pd_alarm_delivery *delivery, uint64_t *ret_last,
+                         struct pd_error *error)
+{
+    const json_t *list = json_object_get(call->body, "alarms");
+    struct pd_alarm_message *messages = NULL;
+    uint64_t *seqs = NULL;
+    int e = 0;
+
+    delivery->len = json_array_size(list);
+    if (!json_is_array(list) || !delivery->len || delivery->len > PD_ALARM_DELIVERY_MAX)
+        return pd_fail(error, -PD_E_VALUE, "alarms: expects a list of 1 to %u alarms",
+                       PD_ALARM_DELIVERY_MAX);
+    messages = malloc(delivery->len * sizeof *messages);
+    seqs = malloc(delivery->len * sizeof *seqs);
+    e = messages && seqs ? read_alarms(list, messages, seqs, error) : -ENOMEM;
+    if (!e) {
+        delivery->messages = messages;
+        delivery->seqs = seqs;
+        e = pd_alarm_store_add(controller->alarms, delivery, ret_last);
+        if (e)
+            pd_fail(error, e, "the alarms cannot be stored: %s", pd_error_text(e));
+    }
+    free(messages);
+    free(seqs);
+    return e;
+}
+
+int pd_alarms_take(struct pd_controller *controller, struct pd_call *call, struct pd_answer *answer,
+                   struct pd_problem *problem)
+{
+    struct pd_alarm_delivery delivery = {0};
+    struct pd_error *error = &problem->error;
+    uint64_t last = 0;
+    int e;
+
+    if (json_object_size(call->body) != 3)
+        return pd_fail(error, -PD_E_VALUE, "expects the members host, spool and alarms");
+    e = read_host(call, &delivery.host, error);
+    if (!e)
+        e = check_known(controller, delivery.host, error);
+    if (!e)
+        e = read_spool(call->body, &delivery.spool, error);
+    if (!e)
+        e = take_delivery(controller, call, &delivery, &last, error);
+    if (!e)
+        pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "last", (json_int_t)last));
+    return e;
+}
+
+/* ---- GET ---- */
+
+struct listing {
+    struct pd_answer *answer;
+    bool begun;
+    int error;
+};
+
+static int write_text(struct listing *listing, const char *text, size_t len)
+{
+    if (!listing->error)
+        listing->error = pd_answer_write(listing->answer, text, len);
+    return listing->error;
+}
+
+static int list_alarm(void *context, uint64_t id, const char *json, size_t len)
+{
+    struct listing *listing = context;
+    char head[40];
+    int head_len =
+        snprintf(head, sizeof head, "%s{\"id\":%" PRIu64 ",", listing->begun ? "," : "", id);
+
+    listing->begun = true;
+    return write_text(listing, head, (size_t)head_len) || write_text(listing, json, len);
+}
+
+int pd_alarms_list(struct pd_controller *controller, struct pd_call *call, struct pd_answer *answer,
+                   struct pd_problem *problem)
+{
+    struct pd_alarm_parameters wanted = {.limit = PD_ALARMS_LIMIT};
+    struct listing listing = {answer, false, 0};
+    uint64_t next = 0;
+    bool more = false;
+    char tail[80];
+    int e = pd_alarm_parameters_read(call, true, &wanted, problem), len;
+
+    if (e)
+        return e;
+    write_text(&listing, "{\"alarms\":[", 11);
+    e = pd_alarm_store_read(controller->alarms, wanted.since, *wanted.reason ? wanted.reason : NULL,
+                            wanted.limit, list_alarm, &listing, &next, &more);
+    if (e)
+        return pd_fail(&problem->error, e, "the alarms cannot be read: %s", pd_error_text(e));
+    len = snprintf(tail, sizeof tail, "],\"last\":%" PRIu64 ",\"more\":%s}", next,
+                   more ? "true" : "false");
+    write_text(&listing, tail, (size_t)len);
+    if (!listing.error)
+        listing.error = pd_answer_finish(answer);
+    return listing.error ? pd_fail(&problem->error, listing.error, "the answer cannot be kept: %s",
+                                   pd_error_text(listing.error))
+                         : 0;
+}
