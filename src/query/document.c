@@ -224,7 +224,7 @@ static int read_query(const json_t *json, struct pd_document *document, struct p
 {
     struct pd_error inner = {0};
     enum pd_query_name id;
-    const char *name;
+    const char *name = NULL;
     json_t *value;
     int code = read_text(json_object_get(json, "query"), "query", SIZE_MAX, &name, error);
     if (code)
@@ -244,7 +244,7 @@ static int read_query(const json_t *json, struct pd_document *document, struct p
 
 static int read_program(const json_t *json, struct pd_document *document, struct pd_error *error)
 {
-    const char *source;
+    const char *source = NULL;
     int code = read_text(json_object_get(json, "program"), "program", PD_PROGRAM_SOURCE_MAX_BYTES,
                          &source, error);
     if (code)
