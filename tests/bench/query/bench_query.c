@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The four queries on a store of 240K records, beside the bare scan; and JSON written directly beside jansson's. */
-#include <ftw.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "../tib_load/dataset.h"
 #include "base/clock.h"
+#include "common.h"
 #include "query/out.h"
 #include "query/query.h"
 #include "tib/tib.h"
-
-#define RECORDS 240000
-#define ROUNDS  15
 
 /* One line each: {"bench":"query","query":…,"params":…,"records":…,"answer_bytes":…,"cpu_us":…,"scan_cpu_us":…,"ratio":…}: the
  * median processor time of the query, that of its scan with a visitor that only counts, and how many scans a query takes. */
@@ -39,72 +33,7 @@ static const struct {
     {"distinct", "of=flows"},
 };
 
-/* Of this thread: what else the machine does stays out of it. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * PD_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_us(uint64_t *ns)
-{
-    qsort(ns, ROUNDS, sizeof *ns, compare);
-    const size_t middle = ROUNDS / 2;
-    return (double)ns[middle] / 1000;
-}
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_query: %s\n", what);
-    exit(1);
-}
-
-/* ---- the store ---- */
-
-static struct pd_tib *fill(const char *folder)
-{
-    struct dataset dataset;
-    struct pd_error error = {0};
-    struct pd_tib *tib;
-    if (dataset_init(&dataset, 1, 4000) ||
-        pd_tib_open(folder, PD_TIB_WRITE, &(struct pd_tib_config){0}, &tib, &error))
-        die(error.text);
-    for (int i = 0; i < RECORDS; i++) {
-        struct pd_path path;
-        struct pd_tib_record record;
-        dataset_next(&dataset, &path, &record);
-        if (pd_tib_append(tib, &record, 1))
-            die("append failed");
-    }
-    if (pd_tib_commit(tib))
-        die("commit failed");
-    dataset_done(&dataset);
-    return tib;
-}
-
-static int remove_one(const char *name, const struct stat *stat, int kind, struct FTW *place)
-{
-    (void)stat;
-    (void)kind;
-    (void)place;
-    return remove(name);
-}
-
 /* ---- queries ---- */
-
-static int count_bytes(void *context, const char *bytes, size_t len)
-{
-    (void)bytes;
-    *(uint64_t *)context += len;
-    return 0;
-}
 
 static int count_records(void *context, const struct pd_tib_record *records, size_t n)
 {
@@ -113,59 +42,42 @@ static int count_records(void *context, const struct pd_tib_record *records, siz
     return 0;
 }
 
-static struct pd_query make_query(const char *name, const char *param)
-{
-    struct pd_query query;
-    enum pd_query_name parsed = PD_QUERY_GET_FLOWS;
-    char copy[100];
-    snprintf(copy, sizeof copy, "%s", param);
-    char *equals = strchr(copy, '=');
-    pd_query_name_parse(name, &parsed);
-    pd_query_init(&query, parsed);
-    if (equals) {
-        *equals = '\0';
-        if (pd_query_set(&query, copy, equals + 1, NULL))
-            die(param);
-    }
-    return query;
-}
-
 static uint64_t time_query(const struct pd_query *query, struct pd_tib *tib, uint64_t *ret_bytes)
 {
-    uint64_t begin_ns = cpu_ns();
-    const struct pd_query_sink sink = {ret_bytes, count_bytes};
+    uint64_t begin_ns = pd_clock_thread_ns();
+    const struct pd_query_sink sink = {ret_bytes, bench_count_bytes};
     struct pd_tib_snapshot *snapshot;
     bool complete;
     *ret_bytes = 0;
     if (pd_tib_snapshot(tib, &snapshot) ||
         pd_query_run(query, snapshot, NULL, 0, &sink, &complete, NULL) || !complete)
-        die("query failed");
+        bench_die("query failed");
     pd_tib_release(snapshot);
-    return cpu_ns() - begin_ns;
+    return pd_clock_thread_ns() - begin_ns;
 }
 
 static uint64_t time_scan(const struct pd_query *query, struct pd_tib *tib, uint64_t *ret_records)
 {
-    uint64_t begin_ns = cpu_ns();
+    uint64_t begin_ns = pd_clock_thread_ns();
     struct pd_tib_snapshot *snapshot;
     *ret_records = 0;
     if (pd_tib_snapshot(tib, &snapshot) ||
         pd_tib_scan(snapshot, &query->filter, count_records, ret_records))
-        die("scan failed");
+        bench_die("scan failed");
     pd_tib_release(snapshot);
-    return cpu_ns() - begin_ns;
+    return pd_clock_thread_ns() - begin_ns;
 }
 
 static void bench_queries(struct pd_tib *tib)
 {
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
-        struct pd_query query = make_query(questions[i].name, questions[i].param);
-        uint64_t query_ns[ROUNDS], scan_ns[ROUNDS], bytes = 0, records = 0;
-        for (int round = 0; round < ROUNDS; round++) {
+        struct pd_query query = bench_query(questions[i].name, questions[i].param);
+        uint64_t query_ns[BENCH_ROUNDS], scan_ns[BENCH_ROUNDS], bytes = 0, records = 0;
+        for (int round = 0; round < BENCH_ROUNDS; round++) {
             query_ns[round] = time_query(&query, tib, &bytes);
             scan_ns[round] = time_scan(&query, tib, &records);
         }
-        double query_us = median_us(query_ns), scan_us = median_us(scan_ns);
+        double query_us = bench_median_us(query_ns), scan_us = bench_median_us(scan_ns);
         printf("{\"bench\":\"query\",\"query\":\"%s\",\"params\":\"%s\",\"records\":%" PRIu64
                ",\"answer_bytes\":%" PRIu64
                ",\"cpu_us\":%.1f,\"scan_cpu_us\":%.1f,\"ratio\":%.2f}\n",
@@ -181,27 +93,27 @@ static void bench_queries(struct pd_tib *tib)
 static uint64_t time_direct(const struct pd_flow_id *flows, uint64_t *ret_bytes)
 {
     struct pd_query_out *out = malloc(sizeof *out);
-    const struct pd_query_sink sink = {ret_bytes, count_bytes};
-    uint64_t begin_ns = cpu_ns();
+    const struct pd_query_sink sink = {ret_bytes, bench_count_bytes};
+    uint64_t begin_ns = pd_clock_thread_ns();
     *ret_bytes = 0;
     if (!out)
-        die("no memory");
+        bench_die("no memory");
     pd_query_out_begin(out, PD_FORM_JSON, &sink);
     for (int i = 0; i < ROWS; i++)
         pd_query_out_flow_id(out, &flows[i]);
     pd_query_out_end(out);
     free(out);
-    return cpu_ns() - begin_ns;
+    return pd_clock_thread_ns() - begin_ns;
 }
 
 static int count_dumped(const char *bytes, size_t len, void *context)
 {
-    return count_bytes(context, bytes, len);
+    return bench_count_bytes(context, bytes, len);
 }
 
 static uint64_t time_tree(const struct pd_flow_id *flows, uint64_t *ret_bytes)
 {
-    uint64_t begin_ns = cpu_ns();
+    uint64_t begin_ns = pd_clock_thread_ns();
     *ret_bytes = 0;
     for (int i = 0; i < ROWS; i++) {
         char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
@@ -212,29 +124,30 @@ static uint64_t time_tree(const struct pd_flow_id *flows, uint64_t *ret_bytes)
         json_dump_callback(row, count_dumped, ret_bytes, JSON_COMPACT);
         json_decref(row);
     }
-    return cpu_ns() - begin_ns;
+    return pd_clock_thread_ns() - begin_ns;
 }
 
 static void bench_json(void)
 {
     struct dataset dataset;
     struct pd_flow_id *flows = calloc(ROWS, sizeof *flows);
-    uint64_t direct_ns[ROUNDS], tree_ns[ROUNDS], direct_bytes = 0, tree_bytes = 0;
+    uint64_t direct_ns[BENCH_ROUNDS], tree_ns[BENCH_ROUNDS], direct_bytes = 0, tree_bytes = 0;
     if (!flows || dataset_init(&dataset, 1, 4000))
-        die("no memory");
+        bench_die("no memory");
     for (int i = 0; i < ROWS; i++) {
         struct pd_path path;
         struct pd_tib_record record;
         dataset_next(&dataset, &path, &record);
         flows[i] = record.flow;
     }
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < BENCH_ROUNDS; round++) {
         direct_ns[round] = time_direct(flows, &direct_bytes);
         tree_ns[round] = time_tree(flows, &tree_bytes);
     }
     if (direct_bytes != tree_bytes)
-        die("the two texts differ");
-    double direct = median_us(direct_ns) * 1000 / ROWS, tree = median_us(tree_ns) * 1000 / ROWS;
+        bench_die("the two texts differ");
+    double direct = bench_median_us(direct_ns) * 1000 / ROWS,
+           tree = bench_median_us(tree_ns) * 1000 / ROWS;
     printf("{\"bench\":\"query\",\"json\":\"flow ID\",\"rows\":%d,\"direct_ns\":%.0f,"
            "\"jansson_ns\":%.0f,\"ratio\":%.1f}\n",
            ROWS, direct, tree, tree / direct);
@@ -244,13 +157,10 @@ static void bench_json(void)
 
 int main(void)
 {
-    char folder[] = "/tmp/pathdump-bench-XXXXXX";
-    if (!mkdtemp(folder))
-        die("no folder");
-    struct pd_tib *tib = fill(folder);
+    char folder[] = BENCH_FOLDER;
+    struct pd_tib *tib = bench_store(folder, 0);
     bench_queries(tib);
-    pd_tib_close(tib);
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    bench_store_done(folder, tib);
     bench_json();
     return 0;
 }
