@@ -2,7 +2,8 @@
 /* Collections of items, one table for each kind. */
 #include "query/collect.h"
 
-#define SPARE 4 /* times k flows are kept before the least are dropped */
+#define SPARE    2          /* times k flows are kept before the least are dropped */
+#define ROOM_MAX (1u << 15) /* groups: 2.6 MB */
 
 void pd_collect_init(struct pd_collect *collect, const struct pd_query *query)
 {
@@ -54,12 +55,22 @@ static int drop_least(struct pd_collect *collect)
     return error;
 }
 
+/* All that will be kept at once, while that is little: then the table does not grow step by step. */
+static int make_room(struct pd_collect *collect)
+{
+    uint64_t len = collect->most_groups;
+    return len < ROOM_MAX ? pd_tib_groups_reserve(&collect->groups, (uint32_t)len + 1) : 0;
+}
+
 static int add_group(struct pd_collect *collect, const struct pd_tib_record *group)
 {
+    int error = collect->groups.len ? 0 : make_room(collect);
+    if (error)
+        return error;
     if (size_of(collect, group) < collect->floor &&
         !pd_tib_groups_has_flow(&collect->groups, &group->flow))
         return 0;
-    int error = pd_tib_groups_add(&collect->groups, group);
+    error = pd_tib_groups_add(&collect->groups, group);
     return !error && collect->groups.len > collect->most_groups ? drop_least(collect) : error;
 }
 
@@ -117,12 +128,11 @@ static int give_all(void *context, const struct pd_tib_record *groups, size_t n)
 static int give_groups(struct pd_collect *collect, bool ordered, const struct pd_items *items)
 {
     const struct pd_plan *plan = &collect->plan;
-    struct pd_tib_grouping grouping = {
+    const struct pd_tib_grouping grouping = {
         .by = plan->by,
         .order = ordered ? plan->order : PD_TIB_ORDER_NONE,
-        .top_len = ordered && plan->top ? collect->query->k : 0,
     };
-    if (!ordered && plan->prunable && collect->groups.len > collect->query->k) {
+    if (plan->top && (ordered || plan->prunable) && collect->groups.len > collect->query->k) {
         int error = drop_least(collect);
         if (error)
             return error;

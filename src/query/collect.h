@@ -8,7 +8,7 @@
 #include "query/plan.h"
 #include "tib/group.h"
 
-/* The first k of all flows are among four times k kept: as soon as there are more, the least are dropped, and what is less than
+/* The first k of all flows are among twice k kept: as soon as there are more, the least are dropped, and what is less than
  * the k-th from then on comes in only to be added to a flow that is there. Paths are not copied. One thread. */
 
 struct pd_collect {

@@ -15,7 +15,7 @@
 #include "query/query.h"
 
 /* A merge holds groups or sums (query/plan.h says which a query merges by), copies the paths it keeps, and so depends on nothing that was put in. Its memory is bounded
- * by the answer and not by the number of hosts: of topFlows and topRecords it keeps about four times k, of others one row per group. The
+ * by the answer and not by the number of hosts: of topFlows and topRecords it keeps about twice k, of others one row per group. The
  * answer equals, byte by byte, that of one store with all records. topFlows rests on this: the records of a flow lie at one host, that of its
  * destination. Beyond query->memory_bytes: -PD_E_TOO_LARGE.
  *

@@ -145,9 +145,10 @@ static int read_group(struct pd_partial_reader *reader, struct cursor *cursor)
     struct pd_tib_record group = reader->last;
     unsigned mask = (unsigned)take_number(cursor, (1u << PD_PARTIAL_FIELD_COUNT) - 1);
     group.etime_us -= group.stime_us;
-    for (unsigned field = PD_PARTIAL_FIELD_COUNT; field-- > 0;)
-        if (mask >> field & 1)
-            take_field(reader, cursor, (enum pd_partial_field)field, &group);
+    for (unsigned field; mask; mask ^= 1u << field) {
+        field = 31u - (unsigned)__builtin_clz(mask);
+        take_field(reader, cursor, (enum pd_partial_field)field, &group);
+    }
     int code = state(cursor);
     if (code)
         return code;

@@ -191,6 +191,14 @@ int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *
     return 0;
 }
 
+int pd_tib_groups_reserve(struct pd_tib_groups *groups, uint32_t len)
+{
+    int error = 0;
+    while (!error && pd_tib_most_used(groups->slots_len) < len)
+        error = grow_groups(groups);
+    return error;
+}
+
 bool pd_tib_groups_has_flow(const struct pd_tib_groups *groups, const struct pd_flow_id *flow)
 {
     const struct pd_tib_record key = {.flow = *flow};

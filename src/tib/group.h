@@ -59,6 +59,9 @@ void pd_tib_groups_done(struct pd_tib_groups *groups);
 /* Adds a record's times and counts to its group. -PD_E_TOO_LARGE and -ENOMEM leave the table as it was. */
 int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *record);
 
+/* Room for so many groups, which need not come. -PD_E_TOO_LARGE, -ENOMEM. */
+int pd_tib_groups_reserve(struct pd_tib_groups *groups, uint32_t len);
+
 /* Whether the flow has a group; of tables by FLOW. */
 bool pd_tib_groups_has_flow(const struct pd_tib_groups *groups, const struct pd_flow_id *flow);
 
