@@ -3,11 +3,27 @@
 #include "controller/openflow.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "controller/routes.h"
 
 #define MODULE "switches"
+
+/* In the endpoint's thread; the store does not make it wait. */
+static void raise_unknown(void *context, uint64_t datapath_id, const char *peer)
+{
+    const struct pd_controller *controller = context;
+    struct pd_alarm_message alarm = {.time_us = pd_clock_wall_us(), .reason = "SWITCH_UNKNOWN"};
+
+    snprintf(alarm.detail, sizeof alarm.detail,
+             "datapath ID %" PRIu64
+             " at %s is no switch of the topology: nothing is installed there",
+             datapath_id, peer);
+    pd_alarm_store_raise(controller->alarms, &alarm);
+}
 
 static int open_switches(struct pd_controller *controller, struct pd_error *error)
 {
@@ -16,6 +32,7 @@ static int open_switches(struct pd_controller *controller, struct pd_error *erro
         .listen = settings->openflow,
         .depth = settings->openflow_depth,
         .context = controller,
+        .unknown = raise_unknown,
     };
 
     controller->switches_inventory = pd_hosts_inventory(controller->hosts);
