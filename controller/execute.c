@@ -172,6 +172,7 @@ static int ask(struct job *job, const struct pd_http_request *http, struct pd_an
                                      .form = form_of(job, http),
                                      .deadline_ns = job->deadline_ns,
                                      .begun_ns = job->begun_ns,
+                                     .cancelled = &job->controller->stopping,
                                      .told = note_host,
                                      .told_context = job->controller->hosts};
     struct stream stream = {job->controller, answer};

@@ -155,6 +155,7 @@ static int answer_tree(struct ask *ask, struct pd_error *error)
         .form = ask->form,
         .deadline_ns = ask->deadline_ns,
         .begun_ns = ask->begun_ns,
+        .cancelled = &agent->stopping,
     };
     struct pd_query_sink sink = {ask, write_answer};
     struct pd_execute_summary summary;

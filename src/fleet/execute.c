@@ -159,11 +159,17 @@ static void missing(void *context, const struct pd_tree *tree, const struct pd_e
         fail(exec, -ENOMEM, &words);
 }
 
+static bool is_cancelled(const struct pd_exec *exec)
+{
+    return exec->given->cancelled &&
+           atomic_load_explicit(exec->given->cancelled, memory_order_relaxed);
+}
+
 static bool is_over(void *context)
 {
-    struct pd_exec *exec = context;
+    const struct pd_exec *exec = context;
 
-    return exec->fatal ||
+    return exec->fatal || is_cancelled(exec) ||
            (atomic_load_explicit(&exec->local_over, memory_order_acquire) && exec->local_code);
 }
 
@@ -190,6 +196,7 @@ static int ask_others(struct pd_exec *exec)
         .deadline_ns = given->deadline_ns,
         .at_once = given->at_once,
         .max_bytes = exec->kind->max_bytes(exec),
+        .cancelled = given->cancelled,
         .sink = &sink,
     };
 
@@ -237,6 +244,8 @@ static int run(struct pd_exec *exec)
     if (code)
         fail(exec, code, &words);
     flush(exec);
+    if (is_cancelled(exec))
+        fail(exec, -PD_E_BUSY, &words);
     return judge(exec);
 }
 

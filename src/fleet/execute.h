@@ -4,6 +4,7 @@
 #define PD_FLEET_EXECUTE_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,6 +61,8 @@ struct pd_execution {
     uint64_t deadline_ns; /* monotonic; pd_execute_deadline */
     uint64_t
         begun_ns; /* pd_clock_thread_ns of the calling thread when its work on this question began */
+    const atomic_bool
+        *cancelled;   /* becomes true: over within a second or two, -PD_E_BUSY; may be NULL */
     unsigned at_once; /* most hosts asked at a time; 0: 256 */
     /* How each host of the trees ended, once for each that is known to have: reason NULL where it answered. In the calling thread. May be NULL. */
     void (*told)(void *context, uint32_t host, const char *reason);

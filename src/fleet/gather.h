@@ -3,6 +3,7 @@
 #ifndef PD_FLEET_GATHER_H
 #define PD_FLEET_GATHER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,9 +46,10 @@ struct pd_gather {
     const char *accept;   /* media type of the answers */
     const struct pd_tree *trees;
     size_t trees_len;
-    uint64_t deadline_ns; /* monotonic */
-    unsigned at_once;     /* 0: PD_GATHER_AT_ONCE */
-    uint64_t max_bytes;   /* of an answer */
+    uint64_t deadline_ns;         /* monotonic */
+    unsigned at_once;             /* 0: PD_GATHER_AT_ONCE */
+    uint64_t max_bytes;           /* of an answer */
+    const atomic_bool *cancelled; /* as in struct pd_fanout_request */
     const struct pd_gather_sink *sink;
 };
 

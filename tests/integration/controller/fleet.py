@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test that has a controller and agents of a fat-tree (k = 4), and knows what each of them was sent."""
+import http.client
 import json
 import os
 import sys
@@ -48,7 +49,6 @@ class FleetTest(unittest.TestCase):
 
 def post(controller, route, body, accept="application/json"):
     """(status, document)"""
-    import http.client
     connection = http.client.HTTPConnection("127.0.0.1", controller.port, timeout=60)
     try:
         connection.request("POST", route, body=body if isinstance(body, (str, bytes)) else json.dumps(body), headers={"Accept": accept})

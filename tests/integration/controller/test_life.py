@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The controller's life: what it refuses to start with, one for each state directory, reloads all or nothing, a kill and another start."""
+import contextlib
+import http.client
 import os
 import signal
+import socket
 import subprocess
+import threading
 
 from fleet import FleetTest, main, post
 from programs import Controller, program
@@ -62,6 +66,37 @@ class Life(FleetTest):
         self.assertEqual((status, [missing["id"] for missing in answer["hosts"]["missing"]]), (200, [36]), answer)
         self.assertFalse(answer["complete"])
         self.assertEqual(controller.end(), 0)
+
+    def test_stop(self):
+        """a host that does not move keeps no controller from ending, whoever waits for it"""
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            controller = self.start({21: f"http://127.0.0.1:{silent.getsockname()[1]}"}, "--queries-at-once", "1")
+            body = {"hosts": "all", "query": "getCount", "args": {}, "deadline_ms": 600000}
+            def ask():
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    post(controller, "/v1/execute", body)
+            clients = [threading.Thread(target=ask) for _ in range(3)]
+            for client in clients:
+                client.start()
+            controller.wait(lambda: [controller.status()["queries"][n] for n in ("working", "waiting")] == [1, 2])
+            self.assertEqual(controller.end(), 0)
+            for client in clients:
+                client.join(60)
+                self.assertFalse(client.is_alive())
+
+    def test_queue_is_bounded(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            controller = self.start({21: f"http://127.0.0.1:{silent.getsockname()[1]}"}, "--queries-at-once", "1", "--queries-waiting", "1")
+            body = {"hosts": "all", "query": "getCount", "args": {}, "deadline_ms": 3000}
+            answers = []
+            clients = [threading.Thread(target=lambda: answers.append(post(controller, "/v1/execute", body)[0])) for _ in range(6)]
+            for client in clients:
+                client.start()
+            for client in clients:
+                client.join(60)
+            self.assertIn(503, answers)             # no room to wait
+            self.assertIn(200, answers)             # nobody answered, and it says so
+            self.assertEqual(controller.status()["controller"]["executes_refused"], answers.count(503))
 
     def test_configuration_file(self):
         hosts = self.write("hosts.json", [])
