@@ -11,6 +11,7 @@
 #include "controller/alarms/rest.h"
 #include "controller/controller.h"
 #include "controller/execute.h"
+#include "controller/installed.h"
 #include "controller/openflow.h"
 #include "controller/rest.h"
 #include "daemon/notify.h"
@@ -40,6 +41,7 @@ static const struct pd_controller_part *const parts[] = {
     &pd_alarms_part, /* first: the others may raise some */
     &pd_execute_part,
     &pd_openflow_part,
+    &pd_installed_part,
     NULL,
 };
 

@@ -23,6 +23,10 @@
     X(ALARMS, GET, "/v1/alarms", READ, true, pd_alarms_list, "alarms of all hosts, by their IDs")                                        \
     X(ALARMS_STREAM, GET, "/v1/alarms/stream", READ, true, pd_alarms_stream, "alarms as they come, as server-sent events")               \
     X(HOSTS, GET, "/v1/hosts", READ, false, pd_hosts_answer, "hosts of the inventory and how they answered")                             \
+    X(INSTALL, POST, "/v1/install", INSTALL, false, pd_install_answer, "installs a query on hosts, where it runs by itself")              \
+    X(INSTALLED, GET, "/v1/installed", READ, false, pd_installed_answer, "installed queries, their counters and hosts")                  \
+    X(INSTALLED_ONE, GET, "/v1/installed/{id}", READ, false, pd_installed_one_answer, "one of them")                                     \
+    X(UNINSTALL, DELETE, "/v1/installed/{id}", INSTALL, false, pd_uninstall_answer, "uninstalls a query from its hosts")                 \
     X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
     X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \
     X(METRICS, GET, "/metrics", READ, false, pd_metrics_answer, "the same counters in the text format of Prometheus")                    \
