@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "agent/alarm_sender.h"
 #include "agent/alarms.h"
 #include "agent/counters.h"
 #include "agent/installed.h"
@@ -30,6 +31,7 @@ struct pd_agent {
     struct pd_tib *tib;
     struct pd_pipeline *pipeline;
     struct pd_alarms *alarms;
+    struct pd_alarm_sender *sender; /* NULL: there is no controller */
     struct pd_programs *programs;
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
     struct pd_installed *installed; /* NULL where there is none: tests */

@@ -93,11 +93,31 @@ static int open_questions(struct daemon *daemon, struct pd_error *error)
         e = pd_turns_new(&programs, &agent->program_turns);
     if (!e)
         e = pd_programs_new(NULL, &agent->programs);
-    if (!e && daemon->settings.listen && !(agent->fanout = pd_fanout_new()))
+    if (!e && (daemon->settings.listen || daemon->settings.controller) &&
+        !(agent->fanout = pd_fanout_new()))
         e = -ENOMEM;
     if (!e && agent->fanout)
         pd_fanout_use(agent->fanout, agent->credentials);
     return e ? pd_fail(error, e, "questions: %s", pd_error_text(e)) : 0;
+}
+
+/* The spool of alarms lies with the records. */
+static int open_sender(struct daemon *daemon, struct pd_error *error)
+{
+    char file[4096];
+    struct pd_alarm_sender_config config = {
+        .spool = {file, (uint32_t)daemon->settings.host_id, daemon->settings.alarm_spool_bytes},
+        .controller = daemon->settings.controller,
+        .alarms = daemon->agent.alarms,
+        .fanout = daemon->agent.fanout,
+    };
+
+    if (!config.controller)
+        return 0;
+    if (snprintf(file, sizeof file, "%s/alarms.spool", pd_settings_folder(&daemon->settings)) >=
+        (int)sizeof file)
+        return pd_fail(error, -ENAMETOOLONG, "tib: too long a name");
+    return pd_alarm_sender_new(&config, &daemon->agent.sender, error);
 }
 
 /* What may be refused comes before what leaves traces: the store is made only when all else is well but the intake.
@@ -122,6 +142,8 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     if (!e)
         e = pd_tib_open(daemon->settings.tib, PD_TIB_WRITE, &tib_config, &daemon->agent.tib, error);
     if (!e)
+        e = open_sender(daemon, error);
+    if (!e)
         e = pd_installed_open(&daemon->agent, daemon->settings.tib, daemon->settings.spool, model,
                               error);
     if (e) {
@@ -139,7 +161,9 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
     daemon->agent.started_ns = pd_clock_monotonic_ns();
     if (gethostname(daemon->agent.host, sizeof daemon->agent.host - 1))
         daemon->agent.host[0] = '\0';
-    e = pd_pipeline_start(daemon->agent.pipeline);
+    e = daemon->agent.sender ? pd_alarm_sender_start(daemon->agent.sender) : 0;
+    if (!e)
+        e = pd_pipeline_start(daemon->agent.pipeline);
     if (e)
         return pd_fail(error, e, "threads: %s", pd_error_text(e));
     e = pd_installed_start(daemon->agent.installed);
@@ -314,9 +338,11 @@ static void close_all(struct daemon *daemon)
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
     pd_installed_stop(daemon->agent.installed);
+    pd_alarm_sender_stop(daemon->agent.sender);
     pd_pipeline_free(daemon->agent.pipeline);
     pd_installed_free(daemon->agent.installed);
     pd_tib_close(daemon->agent.tib);
+    pd_alarm_sender_free(daemon->agent.sender);
     pd_alarms_free(daemon->agent.alarms);
     if (daemon->agent.fanout)
         pd_fanout_free(daemon->agent.fanout);

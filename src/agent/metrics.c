@@ -85,6 +85,22 @@ static void put_tib(struct pd_metrics *metrics, struct pd_tib *tib)
     pd_metrics_gauge(metrics, "tib_file_bytes", "bytes of the store's files", stat.bytes_file);
 }
 
+static void put_delivery(struct pd_metrics *metrics, struct pd_alarm_sender *sender)
+{
+    struct pd_alarm_sender_stat stat = {0};
+
+    if (sender)
+        pd_alarm_sender_stat(sender, &stat);
+    pd_metrics_gauge(metrics, "alarm_delivery_waiting", "alarms that wait for the controller",
+                     stat.spool.waiting);
+#define X(name, text) \
+    pd_metrics_counter(metrics, "alarm_delivery_" #name "_total", text, stat.spool.name);
+    PD_ALARM_SPOOL_COUNTERS(X)
+#undef X
+    pd_metrics_counter(metrics, "alarm_delivery_retries_total",
+                       "requests to the controller that failed", stat.retries);
+}
+
 static void put_installed(struct pd_metrics *metrics, struct pd_installed *installed)
 {
     struct pd_installed_sums sums;
@@ -148,6 +164,7 @@ int pd_metrics_write(struct pd_agent *agent, struct pd_answer *answer)
     put_decoder(&metrics, &status.decoder);
     put_tib(&metrics, agent->tib);
     put_alarms(&metrics, agent->alarms);
+    put_delivery(&metrics, agent->sender);
     put_installed(&metrics, agent->installed);
     put_turns(&metrics, agent);
     return metrics.error;

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "fleet/url.h"
+
 /* "KIND:WHAT" with a kind that there is; what it names is looked at when it is opened. */
 static int check_intake(const char *spec, struct pd_error *error)
 {
@@ -30,6 +32,13 @@ static int accept_intake(void *target, const char *name, const char *value, stru
     (void)target;
     (void)name;
     return check_intake(value, error);
+}
+
+static int accept_controller(void *target, const char *name, const char *value,
+                             struct pd_error *error)
+{
+    (void)target;
+    return pd_fleet_url_check(value, error) ? pd_fail_within(error, name) : 0;
 }
 
 #define AT(member) offsetof(struct pd_settings, member)
@@ -74,7 +83,10 @@ const struct pd_option pd_settings_table[] = {
     {"tib", "map-bytes", PD_OPTION_BYTES, AT(map_bytes), 0, 0, "BYTES", "0",
      "most the store may ever take on the disk; 0: as the store likes it", NULL},
     {"tib", "host-id", PD_OPTION_U64, AT(host_id), 0, UINT32_MAX, "N", "0",
-     "number of this host in a store that many share (mongodb://): no two have the same", NULL},
+     "number of this host: its ID in the topology, as the controller knows it; in a store that "
+     "many "
+     "share (mongodb://) no two have the same",
+     NULL},
     {"tib", "tib-spool", PD_OPTION_STRING, AT(spool), 0, 0, "DIR", NULL,
      "where records wait for the server of such a store; when not given: /var/lib/pathdump/spool",
      NULL},
@@ -87,6 +99,13 @@ const struct pd_option pd_settings_table[] = {
      "BYTES", "64M", "most memory that one run of a program takes", NULL},
     {"programs", "program-time", PD_OPTION_SECONDS, AT(program_time_s), 1, 3600, "TIME", "10s",
      "longest run of a program, however far its deadline is", NULL},
+    {"alarms", "controller", PD_OPTION_STRING, AT(controller), 0, 0, "URL", NULL,
+     "bring alarms to this controller: http://HOST:PORT, https://HOST:PORT or unix:/SOCKET; needs "
+     "--host-id",
+     accept_controller},
+    {"alarms", "alarm-spool-bytes", PD_OPTION_BYTES, AT(alarm_spool_bytes), 65536, GIB, "BYTES",
+     "4M", "most alarms that may wait for the controller; what comes then is lost, and counted",
+     NULL},
     PD_DAEMON_OPTIONS_LAST,
     {0},
 };
@@ -130,8 +149,18 @@ int pd_settings_check(const struct pd_settings *settings, struct pd_error *error
     if (strncmp(settings->intake, "live:", 5) && (settings->strip || settings->promiscuous))
         return pd_fail(error, -PD_E_VALUE, "%s: only a live intake can do that",
                        settings->strip ? "strip" : "promiscuous");
+    if (settings->controller && !settings->host_id)
+        return pd_fail(error, -PD_E_VALUE,
+                       "controller: needs --host-id, the ID that it knows this host by");
     return settings->listen ? pd_daemon_check_listen(&settings->common, settings->listen, error)
                             : 0;
+}
+
+const char *pd_settings_folder(const struct pd_settings *settings)
+{
+    if (!strstr(settings->tib, "://"))
+        return settings->tib;
+    return settings->spool ? settings->spool : "/var/lib/pathdump/spool";
 }
 
 /* These are taken over at run time; another topology file if its codec allows. */

@@ -40,6 +40,8 @@ struct pd_settings {
     uint64_t program_time_s;
     const char *spool;
     uint64_t spool_bytes;
+    const char *controller; /* URL; NULL: alarms stay here */
+    uint64_t alarm_spool_bytes;
 };
 
 extern const struct pd_option pd_settings_table[]; /* ends with a NULL name */
@@ -57,6 +59,9 @@ void pd_settings_done(struct pd_settings *settings);
 /* Calls `report` with the name of each option whose value differs and that only a restart can change. */
 void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
                          void (*report)(const char *name));
+
+/* Where what must outlive a restart is kept beside the records: the store's directory, or that of its spool. */
+const char *pd_settings_folder(const struct pd_settings *settings);
 
 struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp);
 struct pd_tib_config pd_settings_tib(const struct pd_settings *settings);

@@ -69,7 +69,27 @@ static json_t *tib_json(struct pd_tib *tib)
     return object;
 }
 
-static json_t *alarms_json(struct pd_alarms *alarms)
+static json_t *delivery_json(struct pd_alarm_sender *sender)
+{
+    struct pd_alarm_sender_stat stat = {0};
+    json_t *object = json_object();
+
+    if (sender)
+        pd_alarm_sender_stat(sender, &stat);
+    json_object_set_new(object, "state",
+                        json_string(!sender        ? "off"
+                                    : stat.reached ? "reached"
+                                                   : "waiting"));
+    SET(object, "waiting", stat.spool.waiting);
+    SET(object, "waiting_bytes", stat.spool.waiting_bytes);
+#define X(name, text) SET(object, #name, stat.spool.name);
+    PD_ALARM_SPOOL_COUNTERS(X)
+#undef X
+    SET(object, "retries", stat.retries);
+    return object;
+}
+
+static json_t *alarms_json(struct pd_alarms *alarms, struct pd_alarm_sender *sender)
 {
     json_t *object = json_object(), *reasons = json_object();
     struct pd_alarm_counts counts;
@@ -81,6 +101,7 @@ static json_t *alarms_json(struct pd_alarms *alarms)
     SET(object, "suppressed", counts.suppressed);
     SET(object, "overwritten", counts.overwritten);
     json_object_set_new(object, "by_reason", reasons);
+    json_object_set_new(object, "delivery", delivery_json(sender));
     return object;
 }
 
@@ -150,7 +171,7 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "trajectory", trajectory_json(&status.intake));
     json_object_set_new(document, "decoder", decoder_json(&status.decoder));
     json_object_set_new(document, "tib", tib_json(agent->tib));
-    json_object_set_new(document, "alarms", alarms_json(agent->alarms));
+    json_object_set_new(document, "alarms", alarms_json(agent->alarms, agent->sender));
     json_object_set_new(document, "installed", installed_json(agent->installed));
     json_object_set_new(document, "agent", agent_json(agent, &status));
     json_object_set_new(document, "query_turns", turns_json(agent->query_turns));
