@@ -206,7 +206,7 @@ _pathdump()
         esac
         ;;
     'alarms')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --since --reason --follow --json --help'
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --since --reason --limit --follow --json --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -216,6 +216,7 @@ _pathdump()
         --token-file) rest=FILE ;;
         --since) rest=- ;;
         --reason) rest=- ;;
+        --limit) rest=- ;;
         esac
         ;;
     'hosts')

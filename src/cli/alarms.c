@@ -24,6 +24,7 @@ struct settings {
     struct pd_cli_server server;
     const char *since;
     const char *reason;
+    uint64_t limit;
     bool follow;
     bool json;
 };
@@ -63,6 +64,13 @@ static const struct pd_option options[] = {
      .value = "REASON",
      .help = "only those with this reason, as in PC_FAIL",
      .set = check_reason},
+    {.name = "limit",
+     .type = PD_OPTION_U64,
+     .offset = offsetof(struct settings, limit),
+     .min = 1,
+     .max = 100000,
+     .value = "N",
+     .help = "at most so many, the oldest ones"},
     {.name = "follow",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, follow),
@@ -73,7 +81,10 @@ static const struct pd_option options[] = {
 
 static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
+    const struct settings *set = settings;
     (void)words;
+    if (set->limit && set->follow)
+        return pd_fail(error, -PD_E_VALUE, "--limit is for lists, not for --follow");
     return pd_cli_server_check(&((struct settings *)settings)->server, error);
 }
 
@@ -189,34 +200,54 @@ static int print_table(const json_t *answer, struct pd_error *error)
     return code;
 }
 
+#define PARAMETERS 3
+
+/* What is given of since, reason and limit. */
+static void add_parameters(const struct settings *set, char limit[24], const char **names,
+                           const char **values)
+{
+    static const char *const all[PARAMETERS] = {"since", "reason", "limit"};
+    snprintf(limit, 24, "%" PRIu64, set->limit);
+    const char *const given[PARAMETERS] = {set->since, set->reason, set->limit ? limit : NULL};
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        if (given[i]) {
+            *names++ = all[i];
+            *values++ = given[i];
+        }
+    }
+}
+
+/* A list has a limit; what stands behind it is not passed over in silence. */
+static void tell_more(const json_t *answer)
+{
+    if (!json_is_true(json_object_get(answer, "more")))
+        return;
+    fflush(stdout);
+    fprintf(stderr,
+            "pathdump alarms: there are more: go on with --since %" JSON_INTEGER_FORMAT "\n",
+            json_integer_value(json_object_get(answer, "last")));
+}
+
 static int show_list(const struct settings *set, struct pd_error *error)
 {
-    const char *names[3] = {NULL}, *values[2];
+    const char *names[PARAMETERS + 1] = {NULL}, *values[PARAMETERS];
     struct pd_cli_request request = {.route = "/v1/alarms", .names = names, .values = values};
     struct pd_cli_memory text;
-    struct pd_cli_outcome outcome = {.complete = true};
-    const struct pd_reader reader = {"the answer's", error};
-    size_t len = 0;
+    char limit[24];
     json_t *answer;
-    if (set->since) {
-        names[len] = "since";
-        values[len++] = set->since;
-    }
-    if (set->reason) {
-        names[len] = "reason";
-        values[len++] = set->reason;
-    }
+    add_parameters(set, limit, names, values);
     int code = pd_cli_server_ask(&set->server, request, &text, &answer, error);
     if (code)
         return code;
     if (set->json)
         code = pd_cli_print_text(&text, error);
-    else if ((code = print_table(answer, error)) ||
-             (code = pd_cli_outcome_read(&reader, answer, true, &outcome)))
+    else if ((code = print_table(answer, error)))
         pd_fail_within(error, set->server.url);
+    if (!code)
+        tell_more(answer);
     json_decref(answer);
     free(text.bytes);
-    return code ? code : pd_cli_outcome_report("alarms", &outcome);
+    return code;
 }
 
 /* ---- those that come ---- */
@@ -281,10 +312,14 @@ static int connect_once(const struct follower *follower, struct pd_cli_events *e
                         struct pd_error *error)
 {
     const struct pd_query_sink sink = pd_cli_events_sink(events);
+    const char *const names[] = {follower->set->reason ? "reason" : NULL, NULL},
+                      *const values[] = {follower->set->reason};
     pd_cli_events_restart(events);
     int code =
         pd_cli_ask(&(struct pd_cli_request){.base = follower->set->server.url,
                                             .route = "/v1/alarms/stream",
+                                            .names = names,
+                                            .values = values,
                                             .accept = "text/event-stream",
                                             .last_event_id = *events->id ? events->id : NULL},
                    &sink, error);
@@ -329,7 +364,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 
 const struct pd_cli_command pd_cli_alarms = {
     .name = "alarms",
-    .synopsis = "--controller URL [--since ID] [--reason REASON] [--follow] [--json]",
+    .synopsis = "--controller URL [--since ID] [--reason REASON] [--limit N] [--follow] [--json]",
     .help = "what servers complained about",
     .details = "Lists the alarms that a controller has collected, oldest first. With --follow it "
                "stays and "

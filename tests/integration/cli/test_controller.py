@@ -241,6 +241,10 @@ class Alarms(ScriptedTest):
         self.assertIn("1→9→17→13→18→11→3  max?_hops", lines[1])
         self.assertEqual(lines[2].split()[3:], ["21", "QUERY_STOPPED", "-", "-", "-", "-", "-"])
         self.assertEqual(lines[-1], "2 alarms")
+        code, out, err = pathdump("alarms", "--controller", self.serve(self.good({**document, "last": 4, "more": True})), "--limit", "2")
+        self.assertEqual((code, out.splitlines()[-1], err), (0, "2 alarms", "pathdump alarms: there are more: go on with --since 4\n"))
+        self.assertEqual(self.server.asked, ["/v1/alarms?limit=2"])
+        self.fails(2, "--limit", "alarms", "--controller", url, "--limit", "2", "--follow")
         self.fails(2, "--reason", "alarms", "--controller", url, "--reason", "pc")
         self.fails(2, "--since", "alarms", "--controller", url, "--since", "-1")
 
@@ -277,7 +281,7 @@ class Alarms(ScriptedTest):
                               "--since", "3", "--json", "--reason", "PC_FAIL")
         self.assertEqual([json.loads(process.stdout.readline())["id"] for _ in range(3)], [4, 6, 8])
         self.assertEqual([r[2]["Last-Event-ID"] for r in self.server.requests], ["3", "4"])
-        self.assertEqual(self.server.asked, ["/v1/alarms/stream"] * 2)
+        self.assertEqual(self.server.asked, ["/v1/alarms/stream?reason=PC_FAIL"] * 2)
 
     def test_lines_for_people(self):
         process = self.follow([(self.event(4),)])

@@ -7,12 +7,13 @@ import random
 import struct
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict
 
 from command import BIN, FLOW_ID, SOURCE, CommandTest, main, pathdump
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/shared"))
-from programs import Controller, Daemon  # noqa: E402
+from programs import Controller, Daemon, free_port  # noqa: E402
 
 BAD_PATH = (1, 9, 17, 13, 18, 11, 3)
 PATHS = {"10.2.1": ((1, 9, 17, 11, 3), (1, 9, 18, 11, 3), (1, 10, 19, 12, 3), BAD_PATH), "10.3.1": ((1, 9, 17, 13, 5), (1, 10, 20, 14, 5))}
@@ -34,11 +35,14 @@ class Fleet(CommandTest):
         addresses = {node["id"]: node["addrs"][0] for node in json.loads(text)["nodes"] if node["role"] == "host"}
         hosts = [host for host, addr in addresses.items() if addr.rsplit(".", 1)[0] in PATHS]
         cls.records, cls.agents = {}, {}
+        port = free_port()
+        cls.url = f"http://127.0.0.1:{port}"
         for host in hosts:
             cls.start_agent(host, addresses[host], topology)
         cls.dead = next(host for host in addresses if host not in cls.agents)
         urls = {host: agent.url for host, agent in cls.agents.items()}
-        cls.controller = Controller(cls.folder.name, topology, {**urls, cls.dead: "http://127.0.0.1:1"})
+        cls.controller = Controller(cls.folder.name, topology, {**urls, cls.dead: "http://127.0.0.1:1"}, "--listen", f"127.0.0.1:{port}")
+        cls.controller.port, cls.controller.url = port, cls.url
         cls.addClassCleanup(cls.controller.__exit__)
         for daemon in (*cls.agents.values(), cls.controller):
             daemon.wait(daemon.status)
@@ -64,7 +68,7 @@ class Fleet(CommandTest):
         return [(*key, size) for records in self.records.values() for key, size in records.items()]
 
     def ask(self, *words, code=0):
-        return self.ok("query", "--controller", self.controller.url, *words, code=code)
+        return self.ok("query", "--controller", self.url, *words, code=code)
 
     def ask_json(self, *words, code=0):
         return json.loads(self.ask(*words, "--json", code=code))
@@ -108,8 +112,8 @@ class Fleet(CommandTest):
         self.assertIn("max_hops", self.ask("--hosts", self.hosts, "conformance", "--max-hops", "5"))
 
     def test_slips_of_the_server(self):
-        self.fails(1, "since", "query", "--controller", self.controller.url, "getCount", "--since", "3d8a8acb5601a817-0")
-        self.fails(1, "99", "query", "--controller", self.controller.url, "getCount", "--hosts", "99")
+        self.fails(1, "since", "query", "--controller", self.url, "getCount", "--since", "3d8a8acb5601a817-0")
+        self.fails(1, "99", "query", "--controller", self.url, "getCount", "--hosts", "99")
 
     # ---- the programs of examples/ ----
 
@@ -161,20 +165,65 @@ class Fleet(CommandTest):
         name = self.path("wrong.lua")
         with open(name, "w", encoding="utf-8") as f:
             f.write("function run()\n error('no such rack', 0)\nend\n")
-        self.fails(1, "no such rack", "query", "--controller", self.controller.url, "--hosts", self.hosts, "--program", name)
+        self.fails(1, "no such rack", "query", "--controller", self.url, "--hosts", self.hosts, "--program", name)
         with open(name, "w", encoding="utf-8") as f:
             f.write(f"function run() for f in get_flows{{dst_ip = '{self.all()[0][0][1]}'}} do return 1 end error('nothing here', 0) end function merge(a, b) return a end")
         out = self.ask("--hosts", self.hosts, "--program", name, code=3)
         self.assertIn("nothing here", out)
 
-    # ---- lists ----
+    # ---- alarms, lists ----
+
+    def raise_alarms(self, host, *reasons):
+        """as an agent delivers them"""
+        flow, path = next(iter(self.records[host]))
+        alarms = [{"seq": seq, "time_us": 1_790_000_000_000_000 + seq, "reason": reason, "flow_id": flow_of((flow,)), "paths": [list(path)], "detail": "é"}
+                  for seq, reason in enumerate(reasons, 1)]
+        status, _, body = self.controller.raw("/v1/alarms", "POST", json.dumps({"host": host, "spool": f"{random.getrandbits(64):016x}", "alarms": alarms}))
+        self.assertEqual((status, json.loads(body)["last"]), (200, len(reasons)), body)
+        return alarms
+
+    def test_alarms(self):
+        host = next(iter(self.agents))
+        follower = subprocess.Popen([os.path.join(BIN, "pathdump"), "alarms", "--controller", self.url, "--follow", "--since", "0", "--reason", "SECOND",
+                                     "--json"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(follower.stdout.close)
+        self.addCleanup(follower.wait)
+        self.addCleanup(follower.kill)
+        first, second = self.raise_alarms(host, "FIRST", "SECOND")
+        followed = json.loads(follower.stdout.readline())
+        listed = self.json("alarms", "--controller", self.url, "--reason", "SECOND")["alarms"]
+        self.assertEqual([followed], listed)
+        self.assertEqual(followed, {**{key: second[key] for key in second if key != "seq"}, "id": followed["id"], "host": host})
+        row = next(line for line in self.ok("alarms", "--controller", self.url).splitlines() if " FIRST " in line)
+        self.assertIn("→".join(map(str, first["paths"][0])) + "  é", row)
+        self.assertIn("go on with --since", pathdump("alarms", "--controller", self.url, "--limit", "1")[2])
+
+    # ---- installed queries ----
+
+    def test_install(self):
+        where = ("--controller", self.url)
+        number = self.ok("install", *where, "--hosts", self.hosts, "conformance", "--max-hops", "5", "--period", "10ms").strip()
+        program = self.ok("install", *where, "--hosts", self.hosts.split(",")[0], "--program", f"{PROGRAMS}/conformance.lua", "--on", "evicted").strip()
+        listed = {query["id"]: query for query in self.json("installed", *where)["installed"]}
+        self.assertEqual(set(map(str, listed)), {number, program})
+        self.assertEqual(listed[int(number)]["args"], {"max_hops": "5"})
+        until = time.monotonic() + 60
+        while not self.json("installed", *where)["installed"][0].get("runs") and time.monotonic() < until:
+            time.sleep(.05)
+        lines = self.ok("installed", *where).splitlines()
+        self.assertRegex(lines[1], rf'^{number} +conformance {{"max_hops":"5"}} +every 10.000 ms')
+        self.assertRegex(lines[2], rf"^{program} +program +on evicted")
+        for query in (number, program):
+            self.ok("uninstall", *where, query)
+        self.assertEqual(self.ok("installed", *where), "0 installed queries\n")
+        self.fails(1, "404", "uninstall", *where, number)
 
     def test_hosts_and_switches(self):
         self.ask("getCount", code=3)
-        listed = {host["id"]: host for host in self.json("hosts", "--controller", self.controller.url)["hosts"]}
+        listed = {host["id"]: host for host in self.json("hosts", "--controller", self.url)["hosts"]}
         self.assertEqual(set(listed), {*self.agents, self.dead})
-        self.assertIn(f"{len(listed)} hosts\n", self.ok("hosts", "--controller", self.controller.url))
-        self.assertIn("20 switches\n", self.ok("switches", "--controller", self.controller.url))
+        self.assertIn(f"{len(listed)} hosts\n", self.ok("hosts", "--controller", self.url))
+        self.assertIn("20 switches\n", self.ok("switches", "--controller", self.url))
 
 
 if __name__ == "__main__":
