@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""TLS, certificates, tokens and roles of agent, controller and command; crowds before a server; nothing secret in what they say."""
+import hashlib
+import http.client
+import json
+import os
+import resource
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../shared"))
+from capture import write_pcap
+from programs import PATIENCE_S, Daemon, free_port, pathdump, program
+
+READ_TOKEN, HASHED_TOKEN, AGENT_TOKEN = "tok-read-0123456789", "tok-hashed-012345678", "tok-agent-0123456789"
+BAD_TOKEN = "tok-of-nobody-987654321"
+IDLE_MAX = 3000
+
+
+class Server(Daemon):
+    """a daemon that is asked over TLS"""
+
+    def __init__(self, test, name, *words):
+        self.port, self.folder = free_port(), test.common.name
+        self.errors = os.path.join(self.folder, f"stderr-{name}-{self.port}")
+        test.outputs.append(self.errors)
+        with open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen([program(name), *words, "--listen", f"127.0.0.1:{self.port}"], stdin=subprocess.DEVNULL,
+                                            stdout=errors, stderr=errors)
+
+
+class Security(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.common = tempfile.TemporaryDirectory(prefix="pathdump-security-")
+        cls.addClassCleanup(cls.common.cleanup)
+        cls.outputs, cls.ca = [], cls.at("ca")
+        cls.write("topology.json", pathdump("topology", "fat-tree", "--k", 4))
+        cls.write("hosts.json", '[{"id": 21, "name": "h1", "url": "https://127.0.0.1:8001"}, {"id": 22, "name": "h2", "url": "https://127.0.0.1:8002"}]')
+        write_pcap(cls.at("none.pcap"), [])
+        cls.make_ca()
+        for folder, file, role, name, start, end in (("ca", "expired", "admin", "late", -9000, -3600), ("ca", "early", "admin", "early", 3600, 9000),
+                                                     ("ca", "norole", "boss", "bob", -60, 9000), ("foreign", "foreign", "admin", "eve", -60, 9000)):
+            subprocess.run([program("tests/make_certificate"), cls.at(folder), file, role, name, str(start), str(end)], check=True)
+        cls.tokens = cls.write("tokens", f"# who may come\nread dash {READ_TOKEN}\nagent 21 {AGENT_TOKEN}\n"
+                                         f"install ci sha256:{hashlib.sha256(HASHED_TOKEN.encode()).hexdigest()}\n")
+        cls.agent = cls.start("pathdumpd", "--topology", cls.at("topology.json"), "--intake", "pcap:" + cls.at("none.pcap"), "--tib", cls.at("tib"),
+                              *cls.tls("host-21"), "--token-file", cls.tokens)
+        cls.controller = cls.start("pathdump-controller", "--topology", cls.at("topology.json"), "--hosts", cls.at("hosts.json"), "--state",
+                                   cls.at("state"), *cls.tls("controller"))
+        for server in (cls.agent, cls.controller):
+            server.wait(lambda server=server: cls.ask("admin", server=server)[0] == 200)
+
+    @classmethod
+    def at(cls, *names):
+        return os.path.join(cls.common.name, *names)
+
+    @classmethod
+    def write(cls, name, text, mode=0o600):
+        with open(cls.at(name), "w", encoding="utf-8") as out:
+            os.fchmod(out.fileno(), mode)
+            out.write(text)
+        return cls.at(name)
+
+    @classmethod
+    def make_ca(cls, *more):
+        return pathdump("ca", cls.ca, "--controller", "localhost,127.0.0.1", "--hosts", cls.at("hosts.json"), *more)
+
+    @classmethod
+    def tls(cls, name):
+        return "--tls-cert", cls.at("ca", name + ".pem"), "--tls-key", cls.at("ca", name + ".key"), "--tls-ca", cls.at("ca", "ca.pem")
+
+    @classmethod
+    def start(cls, name, *words):
+        server = Server(cls, name, *words)
+        cls.addClassCleanup(server.__exit__)
+        return server
+
+    @classmethod
+    def context(cls, name=None, folder="ca"):
+        context = ssl.create_default_context(cafile=cls.at("ca", "ca.pem"))
+        if name:
+            context.load_cert_chain(cls.at(folder, name + ".pem"), cls.at(folder, name + ".key"))
+        return context
+
+    @classmethod
+    def ask(cls, name=None, target="/v1/status", server=None, folder="ca", method="GET", body=None, timeout=PATIENCE_S, **headers):
+        """(status, headers, text) with this certificate"""
+        connection = http.client.HTTPSConnection("127.0.0.1", (server or cls.agent).port, timeout=timeout, context=cls.context(name, folder))
+        try:
+            connection.request(method, target, body=body, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+        finally:
+            connection.close()
+
+    def refused(self, status, says, *words, **options):
+        got, headers, text = self.ask(*words, **options)
+        self.assertEqual(got, status, text)
+        self.assertIn(says, json.loads(text)["detail"])
+        self.assertEqual(headers["WWW-Authenticate"], 'Bearer realm="pathdump"' if status == 401 else None)
+
+    def counters(self, server=None):
+        return json.loads(self.ask("admin", server=server)[2])
+
+    # ---- certificates ----
+
+    def test_roles(self):
+        for role in ("read", "install", "admin", "controller"):
+            self.assertEqual(self.ask(role)[0], 200)
+            self.assertEqual(self.ask(role, "/v1/hosts", self.controller)[0], 200)
+        self.refused(403, "not agent", "host-22")
+        self.refused(403, "not agent", "host-22", "/v1/hosts", self.controller)
+        self.refused(403, "not agent", "host-22", "/v1/execute", self.controller, method="POST", body="{}")
+        self.refused(401, "is needed here")
+        self.refused(401, "is needed here", method="POST", body="x" * 5000)
+        self.agent.wait_log("refused 127.0.0.1")
+
+    def test_bad_certificates(self):
+        for name, folder, says in (("expired", "ca", "expired"), ("early", "ca", "not yet valid"), ("norole", "ca", 'OU "boss" is no role'),
+                                   ("foreign", "foreign", "issuer is unknown")):
+            self.refused(401, says, name, folder=folder)
+            self.refused(401, says, name, "/v1/hosts", self.controller, folder)
+        with self.assertRaises(OSError):  # signed by itself, and for nothing but signing: it ends in the handshake
+            self.ask("ca", folder="foreign")
+
+        def said():
+            self.ask("expired")
+            return "client certificate OU=admin,CN=late" in self.agent.log() and "expired" in self.agent.log()
+        self.agent.wait(said)
+
+    def test_a_good_token_mends_no_bad_certificate(self):
+        self.refused(401, "expired", "expired", Authorization="Bearer " + READ_TOKEN)
+        self.refused(401, "not known", "admin", Authorization="Bearer " + BAD_TOKEN)
+
+    def test_tokens(self):
+        for token, status in ((READ_TOKEN, 200), (HASHED_TOKEN, 200), (AGENT_TOKEN, 403), (BAD_TOKEN, 401), (READ_TOKEN[:-1], 401), ("", 401)):
+            self.assertEqual(self.ask(Authorization="Bearer " + token)[0], status)
+        self.assertEqual(self.ask(Authorization="Basic " + READ_TOKEN)[0], 401)
+        self.refused(401, "not known", server=self.controller, Authorization="Bearer " + READ_TOKEN)
+
+    def test_no_credentials_no_pages(self):
+        """where nobody needs any, a page in a browser is still nobody; with tokens everybody needs one, also on loopback"""
+        common = ("--topology", self.at("topology.json"), "--intake", "pcap:" + self.at("none.pcap"), "--tib")
+        with Server(self, "pathdumpd", *common, self.at("tib2")) as server:
+            server.wait_state("finished")
+            self.assertEqual(self.plain(server), 200)
+            self.assertEqual(self.plain(server, Origin="http://evil.example"), 401)
+        with Server(self, "pathdumpd", *common, self.at("tib3"), "--token-file", self.tokens) as server:
+            server.wait(lambda: self.plain(server, Authorization="Bearer " + READ_TOKEN) == 200)
+            self.assertEqual(self.plain(server), 401)
+
+    def plain(self, server, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        connection.request("GET", "/v1/status", headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer.status
+
+    # ---- the command ----
+
+    def query(self, url, *words):
+        done = subprocess.run([program("pathdump"), "query", "topFlows", "--agent", url, "--json", *words], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        for secret in (READ_TOKEN, BAD_TOKEN):
+            self.assertNotIn(secret, done.stdout + done.stderr)
+        return done.returncode, done.stderr
+
+    def test_command(self):
+        url, ca = f"https://127.0.0.1:{self.agent.port}", ("--tls-ca", self.at("ca", "ca.pem"))
+        token = ("--token-file", self.write("token", READ_TOKEN + "\n"))
+        self.assertEqual(self.query(url, *self.tls("read")), (0, ""))
+        self.assertEqual(self.query(url, *ca, *token), (0, ""))
+        for words, says in (((url, *ca), "is needed here"), ((url, *token), "certificate"), ((url, "--tls-ca", self.at("foreign", "ca.pem"), *token), "certificate"),
+                            ((f"https://localhost:{self.agent.port}", *ca, *token), "matches target host name"), ((url, *self.tls("host-22")), "not agent"),
+                            ((f"http://192.0.2.1:{self.agent.port}", *token), "not asked in clear text"),
+                            ((url, *ca, "--token-file", self.write("badtoken", BAD_TOKEN)), "not known"),
+                            ((url, *ca, "--token-file", self.write("opentoken", READ_TOKEN, 0o644)), "opentoken: others can get at it"),
+                            ((f"http://127.0.0.1:{self.agent.port}",), f"127.0.0.1:{self.agent.port}"),
+                            ((url, *ca, "--tls-cert", self.at("ca", "read.pem")), "one needs the other")):
+            code, errors = self.query(*words)
+            self.assertEqual(code, 1, words)
+            self.assertIn(says, errors)
+            self.assertEqual(len(errors.splitlines()), 1, errors)
+        self.assertEqual(self.ask("read")[0], 200)
+
+    def test_ca_again(self):
+        """what is good stays; a host that moved gets a new one"""
+        again = self.at("again")
+        words = ["ca", again, "--controller", "c.example", "--hosts"]
+        first = pathdump(*words, self.write("h.json", '[{"id": 1, "url": "https://10.0.0.1:1"}]'))
+        self.assertIn("5 certificates made", first)
+        for name in os.listdir(again):
+            if name.endswith(".key"):
+                self.assertEqual(os.stat(os.path.join(again, name)).st_mode & 0o777, 0o600)
+        with open(os.path.join(again, "ca.pem"), "rb") as ca:
+            before = ca.read()
+        second = pathdump(*words, self.write("h.json", '[{"id": 1, "url": "https://10.0.0.2:1"}, {"id": 2, "url": "unix:/run/x"}]'))
+        self.assertIn("2 certificates made, each with its .key beside it; 4 left", second)
+        self.assertIn("it is for another address", second)
+        with open(os.path.join(again, "ca.pem"), "rb") as ca:
+            self.assertEqual(ca.read(), before)
+        os.unlink(os.path.join(again, "ca.key"))
+        pathdump(*words, self.at("h.json"), code=1)
+        pathdump(*words, self.write("bad.json", '[{"id": 1, "url": "ftp://x"}]'), code=1)
+
+    # ---- starts that are refused ----
+
+    def check(self, *words):
+        done = subprocess.run([program("pathdumpd"), "--check-config", "--topology", self.at("topology.json"), "--intake", "pcap:" + self.at("none.pcap"),
+                               "--tib", self.at("tib4"), *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertNotIn("tok-", done.stderr)
+        return done.returncode, done.stderr
+
+    def test_starts(self):
+        everywhere = ("--listen", "0.0.0.0:7411")
+        self.assertEqual(self.check(*everywhere, *self.tls("host-21")), (0, ""))
+        own = self.tls("host-21")
+        for words, says in ((everywhere, "not on loopback"), ((*everywhere, "--token-file", self.tokens), "not on loopback"),
+                            ((*everywhere, *own[:4]), "nobody could be let in"), ((*own[:2], *own[4:]), "one needs the other"),
+                            ((*own[:3], self.at("ca", "host-22.key"), *own[4:]), "certificate and key"),
+                            ((*own[:3], self.write("no.key", "x", 0o640), *own[4:]), "host-21.pem"),
+                            ((*own[:3], self.write("open.key", "x", 0o604), *own[4:]), "others can get at it"),
+                            (("--token-file", self.write("t1", "boss x " + READ_TOKEN)), "line 1: the role is"),
+                            (("--token-file", self.write("t2", "\nread short tok-short")), "line 2: a token has 16"),
+                            (("--token-file", self.write("t3", "# none\n")), "no token"), (("--token-out", self.write("t4", "tok-two-lines-012345\nx\n")), "one line"),
+                            (("--tls-ca", self.tokens), "CA:"), (("--tls-ca", "/nonexistent"), "/nonexistent")):
+            code, errors = self.check(*words)
+            self.assertEqual(code, 1, words)
+            self.assertIn(says, errors)
+
+    # ---- reload ----
+
+    def test_reload(self):
+        folder, words = self.at("reload"), ("--topology", self.at("topology.json"), "--intake", "pcap:" + self.at("none.pcap"), "--tib", self.at("tib5"))
+        os.mkdir(folder)
+        for end in (".pem", ".key"):
+            os.link(self.at("ca", "host-22" + end), os.path.join(folder, "own" + end))
+        tokens = self.write("tokens2", f"read dash {READ_TOKEN}\n")
+        own = ("--tls-cert", os.path.join(folder, "own.pem"), "--tls-key", os.path.join(folder, "own.key"), "--tls-ca", self.at("ca", "ca.pem"))
+        with Server(self, "pathdumpd", *words, *own, "--token-file", tokens) as server:
+            server.wait(lambda: self.ask(server=server, Authorization="Bearer " + READ_TOKEN)[0] == 200)
+            before = ssl.get_server_certificate(("127.0.0.1", server.port))
+            subprocess.run([program("tests/make_certificate"), self.at("ca"), "../reload/own", "agent", "22", "-60", "9000", "127.0.0.1"], check=True)
+            self.write("tokens2", f"read dash {BAD_TOKEN}\n")
+            server.process.send_signal(signal.SIGHUP)
+            server.wait(lambda: self.ask(server=server, Authorization="Bearer " + BAD_TOKEN)[0] == 200)
+            self.assertEqual(self.ask(server=server, Authorization="Bearer " + READ_TOKEN)[0], 401)
+            self.assertNotEqual(ssl.get_server_certificate(("127.0.0.1", server.port)), before)
+            self.write("tokens2", "broken\n")
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_log("not reloaded, all stays as it was: .*tokens2: line 1")
+            self.assertEqual(self.ask(server=server, Authorization="Bearer " + BAD_TOKEN)[0], 200)
+            self.assertEqual(server.end(), 0)
+
+    # ---- crowds ----
+
+    def test_slow_clients(self):
+        """one byte a second, in the handshake and in the request, while others are answered"""
+        slow = [socket.create_connection(("127.0.0.1", self.agent.port)) for _ in range(3)]
+        slow.append(self.context("read").wrap_socket(slow.pop(), server_hostname="127.0.0.1"))
+        for text in ((b"\x16", b"\x16", b"G"), (b"\x03", b"\x03", b"E"), (b"\x01", b"\x01", b"T")):
+            for client, byte in zip(slow, text):
+                client.send(byte)
+            self.assertEqual(self.ask("read")[0], 200)
+            time.sleep(1)
+        for client in slow:
+            client.close()
+
+    def test_idle_crowd(self):
+        """thousands that say nothing: those who have something to say get through all the same"""
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        before, crowd = self.counters()["agent"], []
+        try:
+            for _ in range(min(IDLE_MAX, hard - 500)):
+                client = socket.socket()
+                client.setblocking(False)
+                client.connect_ex(("127.0.0.1", self.agent.port))
+                crowd.append(client)
+
+            def answered():
+                return self.ask("read", timeout=10)[0] == 200
+            self.agent.wait(answered)
+            self.agent.wait(answered)
+        finally:
+            for client in crowd:
+                client.close()
+        self.agent.wait(lambda: self.counters()["agent"]["http_refused"] > before["http_refused"])
+        self.assertGreater(self.counters()["agent"]["http_ended"], before["http_ended"])
+
+    def test_crossed_wires(self):
+        """clear text to the port of TLS, and bytes that are neither"""
+        for text in (b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n", os.urandom(4000), b"\x16\x03\x01\xff\xff" + bytes(3000)):
+            with socket.create_connection(("127.0.0.1", self.agent.port), timeout=PATIENCE_S) as client:
+                try:
+                    client.sendall(text)
+                    client.shutdown(socket.SHUT_WR)
+                    answer = client.recv(4096)
+                except OSError:  # it had enough before that
+                    answer = b""
+                self.assertNotIn(b"HTTP/1.1 200", answer)
+        threads = [threading.Thread(target=self.ask, args=("read",)) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(self.ask("read")[0], 200)
+
+    def test_zz_nothing_secret(self):
+        """last: in all that was said, nothing of a key or a token"""
+        secrets = [READ_TOKEN, HASHED_TOKEN, AGENT_TOKEN, BAD_TOKEN, hashlib.sha256(HASHED_TOKEN.encode()).hexdigest()]
+        for name in os.listdir(self.ca):
+            if name.endswith(".key"):
+                with open(self.at("ca", name), encoding="ascii") as key:
+                    secrets.append(key.read().splitlines()[1])
+        said = [self.ask("admin", target, server)[2] for server in (self.agent, self.controller) for target in ("/v1/status", "/metrics", "/openapi.json")]
+        for server in (self.agent, self.controller):
+            with open(f"/proc/{server.process.pid}/cmdline", encoding="utf-8") as line:
+                said.append(line.read())
+        for name in self.outputs:
+            with open(name, encoding="utf-8", errors="replace") as log:
+                said.append(log.read())
+        self.assertTrue(any("refused 127.0.0.1" in text for text in said))
+        for secret in secrets:
+            self.assertFalse(any(secret in text for text in said), "a secret was told")
+        self.assertGreater(self.counters()["agent"]["http_unauthorized"], 0)
+        self.assertGreater(self.counters()["agent"]["http_forbidden"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
