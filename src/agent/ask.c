@@ -238,6 +238,11 @@ static int read_question(struct ask *ask, const struct pd_request *request, stru
         e = pd_document_parse(request->body, others, &ask->document, error);
     if (!e)
         e = pd_forest_parse(json_object_get(request->body, "children"), &ask->forest, error);
+    if (!e && ask->forest.trees_len && request->http->role != PD_ROLE_ADMIN &&
+        request->http->role !=
+            PD_ROLE_AGENT) /* in this host's name, at URLs of the client's choice */
+        e = pd_fail(error, -PD_E_FORBIDDEN,
+                    "children: only a controller or an agent may name them");
     if (!e)
         e = check_forest(ask, error);
     return e ? e : choose_form(ask, request->http, error);

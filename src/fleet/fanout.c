@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "fleet/client.h"
+#include "http/who.h"
 
 #define PROBLEM_MAX_BYTES 4096u
 #define WAIT_MS           1000
@@ -152,6 +153,16 @@ static bool set_method(CURL *curl, const char *method, const struct pd_fanout_pe
            curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
 }
 
+/* URLs come from others: any server with a certificate that the system trusts could be named to us to be shown the token. */
+static int check_token(const struct pd_credentials_set *set, const char *url,
+                       struct pd_error *error)
+{
+    return set && set->token_out && !set->ca && !strncmp(url, "https://", 8)
+               ? pd_fail(error, -PD_E_FORBIDDEN,
+                         "not shown our token, for there is no CA (--tls-ca) to know it by")
+               : 0;
+}
+
 static int set_up(struct transfer *transfer, struct pd_error *error)
 {
     const struct asking *asking = transfer->asking;
@@ -160,6 +171,8 @@ static int set_up(struct transfer *transfer, struct pd_error *error)
     char url[1024];
     int e = pd_client_url(peer->url, peer->route ? peer->route : asking->request->route, url,
                           sizeof url);
+    if (!e)
+        e = check_token(asking->credentials, peer->url, error);
     if (!e)
         e = pd_client_set_up(curl, peer->url, url, asking->credentials, error);
     if (e)

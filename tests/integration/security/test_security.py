@@ -28,8 +28,8 @@ IDLE_MAX = 3000
 class Server(Daemon):
     """a daemon that is asked over TLS"""
 
-    def __init__(self, test, name, *words):
-        self.port, self.folder = free_port(), test.common.name
+    def __init__(self, test, name, *words, port=None):
+        self.port, self.folder = port or free_port(), test.common.name
         self.errors = os.path.join(self.folder, f"stderr-{name}-{self.port}")
         test.outputs.append(self.errors)
         with open(self.errors, "wb") as errors:
@@ -44,7 +44,10 @@ class Security(unittest.TestCase):
         cls.addClassCleanup(cls.common.cleanup)
         cls.outputs, cls.ca = [], cls.at("ca")
         cls.write("topology.json", pathdump("topology", "fat-tree", "--k", 4))
-        cls.write("hosts.json", '[{"id": 21, "name": "h1", "url": "https://127.0.0.1:8001"}, {"id": 22, "name": "h2", "url": "https://127.0.0.1:8002"}]')
+        cls.ports = {21: free_port(), 22: free_port()}
+        urls = {21: f"https://127.0.0.1:{cls.ports[21]}", 22: f"https://127.0.0.1:{cls.ports[22]}", 23: f"https://localhost:{cls.ports[22]}",
+                24: f"http://localhost:{cls.ports[22]}"}
+        cls.write("hosts.json", json.dumps([{"id": host, "name": f"h{host}", "url": url} for host, url in urls.items()]))
         write_pcap(cls.at("none.pcap"), [])
         cls.make_ca()
         for folder, file, role, name, start, end in (("ca", "expired", "admin", "late", -9000, -3600), ("ca", "early", "admin", "early", 3600, 9000),
@@ -52,11 +55,12 @@ class Security(unittest.TestCase):
             subprocess.run([program("tests/make_certificate"), cls.at(folder), file, role, name, str(start), str(end)], check=True)
         cls.tokens = cls.write("tokens", f"# who may come\nread dash {READ_TOKEN}\nagent 21 {AGENT_TOKEN}\n"
                                          f"install ci sha256:{hashlib.sha256(HASHED_TOKEN.encode()).hexdigest()}\n")
-        cls.agent = cls.start("pathdumpd", "--topology", cls.at("topology.json"), "--intake", "pcap:" + cls.at("none.pcap"), "--tib", cls.at("tib"),
-                              *cls.tls("host-21"), "--token-file", cls.tokens)
+        cls.agent, cls.other = (cls.start("pathdumpd", "--topology", cls.at("topology.json"), "--intake", "pcap:" + cls.at("none.pcap"), "--tib",
+                                          cls.at(f"tib-{host}"), "--host-id", str(host), *cls.tls(f"host-{host}"), "--token-file", cls.tokens,
+                                          port=cls.ports[host]) for host in (21, 22))
         cls.controller = cls.start("pathdump-controller", "--topology", cls.at("topology.json"), "--hosts", cls.at("hosts.json"), "--state",
                                    cls.at("state"), *cls.tls("controller"))
-        for server in (cls.agent, cls.controller):
+        for server in (cls.agent, cls.other, cls.controller):
             server.wait(lambda server=server: cls.ask("admin", server=server)[0] == 200)
 
     @classmethod
@@ -79,8 +83,8 @@ class Security(unittest.TestCase):
         return "--tls-cert", cls.at("ca", name + ".pem"), "--tls-key", cls.at("ca", name + ".key"), "--tls-ca", cls.at("ca", "ca.pem")
 
     @classmethod
-    def start(cls, name, *words):
-        server = Server(cls, name, *words)
+    def start(cls, name, *words, port=None):
+        server = Server(cls, name, *words, port=port)
         cls.addClassCleanup(server.__exit__)
         return server
 
@@ -212,6 +216,34 @@ class Security(unittest.TestCase):
         os.unlink(os.path.join(again, "ca.key"))
         pathdump(*words, self.at("h.json"), code=1)
         pathdump(*words, self.write("bad.json", '[{"id": 1, "url": "ftp://x"}]'), code=1)
+
+    # ---- the fleet ----
+
+    def fleet(self, hosts, *words, code=0):
+        return json.loads(pathdump("query", "topFlows", "--controller", f"https://localhost:{self.controller.port}", "--hosts", hosts, "--json",
+                                   *self.tls("read"), *words, code=code))
+
+    def test_fleet(self):
+        """the controller and an inner node show their certificates to those whom they ask"""
+        for mode in (("--mode", "direct"), ("--mode", "tree")):
+            self.assertEqual(self.fleet("21,22", *mode)["hosts"], {"asked": 2, "answered": 2, "missing": []})
+
+    def test_wrong_servers(self):
+        """a certificate for another name, and clear text where TLS is spoken: missing, with the reason"""
+        answer = self.fleet("21,23,24", code=3)
+        self.assertEqual((answer["complete"], answer["hosts"]["answered"]), (False, 1))
+        reasons = {host["id"]: host["reason"] for host in answer["hosts"]["missing"]}
+        self.assertIn("matches target host name", reasons[23])
+        self.assertEqual(len(reasons), 2)
+
+    def test_children(self):
+        """whoever may only read cannot make an agent ask others in its own name"""
+        body = json.dumps({"query": "topFlows", "args": {}, "children": [{"id": 22, "url": f"https://127.0.0.1:{self.ports[22]}"}]})
+        self.refused(403, "only a controller or an agent", "read", "/v1/query", method="POST", body=body)
+        for name in ("admin", "host-22"):
+            status, _, text = self.ask(name, "/v1/query", method="POST", body=body)
+            self.assertEqual(status, 200, text)
+            self.assertEqual(json.loads(text)["hosts"]["answered"], 2)
 
     # ---- starts that are refused ----
 

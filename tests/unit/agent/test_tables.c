@@ -53,7 +53,7 @@ static json_t *post_json(const char *body, const char *accept, int http_status)
 
     pd_answer_init(&answer);
     pd_rest_answer(&fixture.agent,
-                   &(struct pd_http_request){.role = PD_ROLE_READ,
+                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
                                              .method = "POST",
                                              .target = "/v1/query",
                                              .target_bytes = strlen("/v1/query"),
