@@ -9,45 +9,16 @@
 #include <string.h>
 
 #include "agent/installed.h"
+#include "agent/local.h"
 #include "agent/program_host.h"
 
 #define DEFAULT_FOLDER "/var/lib/pathdump/spool" /* of a store that is on no disk of this host */
 #define FILE_NAME      "installed.json"
 
-/* The snapshot alone, or the exact picture of store and trajectory memory. */
-static int open_picture(struct pd_agent *agent, const struct pd_query *query,
-                        struct pd_picture **ret_picture, struct pd_error *error)
-{
-    struct pd_picture *picture = NULL;
-    int e;
-
-    if (query->live) {
-        e = pd_pipeline_picture(agent->pipeline, query, ret_picture);
-        return e ? pd_fail(error, e, "no live picture: %s", pd_error_text(e)) : 0;
-    }
-    picture = pd_picture_new(query);
-    e = picture ? pd_tib_snapshot(agent->tib, &picture->snapshot) : -ENOMEM;
-    if (e) {
-        pd_picture_free(picture);
-        return pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e));
-    }
-    *ret_picture = picture;
-    return 0;
-}
-
 static int run_query(void *context, const struct pd_query *query, const struct pd_query_sink *sink,
                      struct pd_error *error)
 {
-    struct pd_picture *picture;
-    bool complete;
-    int e = open_picture(context, query, &picture, error);
-
-    if (e)
-        return e;
-    e = pd_query_run(query, picture->snapshot, picture->rows, picture->rows_len, sink, &complete,
-                     error);
-    pd_picture_free(picture);
-    return e;
+    return pd_local_answer(context, query, PD_FORM_JSON, sink, error);
 }
 
 static int run_program(void *context, const char *source, json_t *args, uint64_t deadline_ns,
@@ -100,7 +71,7 @@ static int find_violations(void *context, const struct pd_query *query, pd_insta
     struct search search = {query, found, found_context};
     struct pd_tib_filter filter = query->filter;
     struct pd_picture *picture;
-    int e = open_picture(context, query, &picture, error);
+    int e = pd_local_open(context, query, &picture, error);
 
     if (e)
         return e;
@@ -131,6 +102,19 @@ static void raise_alarm(void *context, const struct pd_installed_alarm *alarm)
                                                             .detail = alarm->detail});
 }
 
+/* With the lock of the alarms held: only copies are made. */
+static void hear_alarm(void *context, const struct pd_alarm *alarm)
+{
+    const struct pd_agent *agent = context;
+    struct pd_alarm_message message;
+
+    if (!pd_installed_hears(agent->installed))
+        return;
+    pd_alarm_message_make(alarm, &message);
+    pd_installed_alarmed(agent->installed, alarm->flow.ip_version ? &alarm->flow : NULL,
+                         pd_alarm_message_json(&message));
+}
+
 /* ---- life ---- */
 
 static const char *file_of(const char *tib, const char *spool, char text[PATH_MAX])
@@ -147,6 +131,9 @@ int pd_installed_open(struct pd_agent *agent, const char *tib, const char *spool
     const struct pd_installed_host host = {agent, run_query, run_program, find_violations,
                                            raise_alarm};
     char file[PATH_MAX];
+    int e = pd_installed_new(file_of(tib, spool, file), &host, model, &agent->installed, error);
 
-    return pd_installed_new(file_of(tib, spool, file), &host, model, &agent->installed, error);
+    if (!e)
+        pd_alarms_listen(agent->alarms, hear_alarm, agent);
+    return e;
 }
