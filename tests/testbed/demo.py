@@ -14,19 +14,16 @@ import sys
 import time
 
 import traffic
-from agent import PORT, Agent, by_flow
+from agent import Agent, by_flow
 from bed import BINARIES, HERE, Bed
+from switches import wait_for
 from wire import Watch
 
 RECEIVER, OTHER_RECEIVER, SENDER, V6_SENDER = "10.2.1.2", "10.4.1.2", "10.1.1.2", "10.3.1.2"
 BYTES = 150_000
 HOPS = 6
-AGENT = f"--agent http://127.0.0.1:{PORT}"
-CHECK = f"""python3 -c '
-import json, sys
-for flow in json.load(sys.stdin)["flows"]:
-    if len(flow["path"]) - 1 >= {HOPS}:
-        print(*flow["flow_id"].values(), "took", flow["path"])'"""
+RULE = "PC_FAIL"                                # the reason of its alarms
+ALARM_S = 10                                    # an alarm takes milliseconds; a busy machine gets time
 BOLD, GREEN, PLAIN = ("\033[1m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
 
 
@@ -53,24 +50,37 @@ def run(where, command, shown=None):
 class Demo:
     def __init__(self, options):
         self.options = options
-        self.bed = Bed("demo" if options.keep else None, binaries=options.bin)
+        self.bed = Bed("demo" if options.keep else None, binaries=options.bin, tagged=all, controller=True)
         os.environ["PATH"] = f"{self.bed.binaries}:{os.environ['PATH']}"
 
     def bring_up(self):
         title("1. A data centre on this machine")
         started = time.monotonic()
         self.bed.up(stay=self.options.keep)
+        agents = {host.id: Agent(host, self.bed.folder).launch() for host in self.bed.hosts.values()}
+        for agent in agents.values():
+            agent.ready()
+        self.agents = [agents[self.bed.host(address).id] for address in (RECEIVER, OTHER_RECEIVER)]
+        self.agent = f"--agent {self.agents[0].url}"
         say(f"{len(self.bed.fabric.switches)} Open vSwitch switches (a fat-tree) and {len(self.bed.hosts)} hosts, up in "
             f"{time.monotonic() - started:.1f} s.")
-        say("Switches 1-8 are in the racks, 9-16 aggregate them, 17-20 are the cores. They tag by the rules of")
-        say("`pathdump codec rules`; which way they send packets is their own affair.")
-        receivers = [self.bed.host(RECEIVER), self.bed.host(OTHER_RECEIVER)]
-        self.bed.set_tagged(host.id for host in receivers)
-        self.agents = [Agent(host, self.bed.folder).start() for host in receivers]
-        say(f"{' and '.join(h.ipv4 for h in receivers)} receive: pathdumpd runs there, takes the tags off and keeps the records.")
+        say("Switches 1-8 are in the racks, 9-16 aggregate them, 17-20 are the cores. Which way they send packets is their own")
+        say("affair; which packets they tag is told them by pathdump-controller, to which they have connected. On every host runs")
+        say("pathdumpd: it takes the tags off and keeps the records.")
+        os.environ["PATHDUMP_CONTROLLER"] = self.bed.controller.url
+        print(f"{GREEN}   here$ export PATHDUMP_CONTROLLER={self.bed.controller.url}{PLAIN}", flush=True)
+        self.ask_controller("switches | sed -n '1,4p;$p'")
+
+    def ask_controller(self, command):
+        """one of the commands that take --controller"""
+        return run(None, f"pathdump {command}")
+
+    def install(self):
+        title(f'2. A rule for the whole network: "no path of {HOPS} hops or more". Every agent watches it from now on')
+        self.ask_controller(f"install conformance --max-hops {HOPS - 1} --on new_flow")
 
     def send(self):
-        title("2. Real traffic")
+        title("3. Real traffic")
         for agent in self.agents:
             traffic.Server(agent.host)
         self.watch = Watch(self.agents[0].host.popen, "count")
@@ -91,12 +101,12 @@ class Demo:
     def ask(self):
         receiver = self.bed.host(RECEIVER)
         a, b = self.path[1:3]
-        title(f"3. Which flows to {RECEIVER} crossed the link from switch {a} to {b}?")
-        run(receiver, f"pathdump query {AGENT} getFlows --link {a}-{b} --live")
+        title(f"4. Which flows to {RECEIVER} crossed the link from switch {a} to {b}?")
+        run(receiver, f"pathdump query {self.agent} getFlows --link {a}-{b} --live")
 
     def fail(self):
         a, b = self.path[-2:]
-        title(f"4. The link {a}-{b} fails, and the same connections send on")
+        title(f"5. The link {a}-{b} fails, and the same connections send on")
         command = os.path.relpath(os.path.join(HERE, "bed"))
         run(None, f"{command} link --name {self.bed.name} down {a} {b}")
         for connection in self.senders:
@@ -105,29 +115,37 @@ class Demo:
 
     def ask_again(self):
         receiver = self.bed.host(RECEIVER)
-        title("5. Which paths did one of these flows take?")
-        run(receiver, f"pathdump query {AGENT} getPaths {self.flags} --live")
+        title("7. Which paths did one of these flows take?")
+        run(receiver, f"pathdump query {self.agent} getPaths {self.flags} --live")
         paths = [tuple(p) for p in self.agents[0].query("getPaths", *shlex.split(self.flags))["paths"]]
         self.detour = max(paths, key=len)
         if len(self.detour) - 1 != HOPS or self.path not in paths:
             raise RuntimeError(f"expected {self.path} and a path of {HOPS} hops, got {paths}")
-        title("6. How much of it went by the detour? The same question as a person and as a program asks it")
+        title("8. How much of it went by the detour? The same question as a person and as a program asks it")
         path = ",".join(map(str, self.detour))
-        run(receiver, f"pathdump query {AGENT} getCount {self.flags} --path {path} --live")
+        run(receiver, f"pathdump query {self.agent} getCount {self.flags} --path {path} --live")
         route = f"getCount?src_ip={self.flow[0]}&src_port={self.flow[2]}&path={path}&live=true"
-        run(receiver, f"curl -s 'http://127.0.0.1:{PORT}/v1/{route}'")
+        run(receiver, f"curl -s --unix-socket {self.agents[0].socket} 'http://localhost/v1/{route}'")
 
-    def check_policy(self):
-        title(f'7. Which flows broke the rule "no path of {HOPS} hops or more"? Every agent is asked')
-        command = f"pathdump query {AGENT} getFlows --live --json | {CHECK}"
-        if str(list(self.detour)) not in run(self.agents[0].host, command):
-            raise RuntimeError("the detour is missing")
-        for agent in self.agents[1:]:
-            if not run(agent.host, command, "the same command"):
-                say("(none)")
+    def alarms(self):
+        return self.bed.controller.ask(f"alarms?reason={RULE}")["alarms"]
+
+    def hear(self):
+        title("6. The rule is broken, and whoever installed it knows")
+        try:
+            wait_for(self.alarms, "an alarm of the rule", ALARM_S)
+        except TimeoutError as error:
+            raise RuntimeError(error) from None
+        self.ask_controller(f"alarms --reason {RULE}")
+        if not any(len(path) - 1 >= HOPS for alarm in self.alarms() for path in alarm["paths"]):
+            raise RuntimeError("no alarm names a detour")
+
+    def ask_all(self):
+        title(f"9. One question to all {len(self.bed.hosts)} hosts, along a tree: hosts merge the answers of hosts on the way to the controller")
+        self.ask_controller("query --hosts all --mode tree topFlows --k 5 --live")
 
     def balance(self):
-        title("8. Is anything missing?")
+        title("10. Is anything missing?")
         for connection in self.senders:
             connection.close()
         addrs = self.agents[0].host.node.addrs
@@ -144,7 +162,7 @@ class Demo:
         programs = os.path.relpath(self.bed.binaries)
         title("What to try next")
         if self.options.keep:
-            say(f"{bed} exec --name demo {RECEIVER} {programs}/pathdump query {AGENT} getFlows --live")
+            say(f"{programs}/pathdump query --controller {self.bed.controller.url} getFlows --live")
             say(f"{bed} down --name demo")
         else:
             say("tools/demo --keep                     the same, but all of it stays up for your own questions")
@@ -155,12 +173,14 @@ class Demo:
 
     def run(self):
         self.bring_up()
+        self.install()
         self.send()
         self.choose()
         self.ask()
         self.fail()
+        self.hear()
         self.ask_again()
-        self.check_policy()
+        self.ask_all()
         self.balance()
         self.leave()
 

@@ -49,12 +49,14 @@ class Demo(unittest.TestCase):
         self.assertLess(time.monotonic() - started, MOST_S)
         for question in ("getFlows --link", "getPaths", "getCount", "curl -s"):
             self.assertRegex(output, rf"\d\$ .*{re.escape(question)}")
-        self.assertRegex(output, r"took \[\d+(, \d+){6}\]")
+        for command in ("switches", "install conformance", "alarms", "query --hosts all --mode tree"):
+            self.assertRegex(output, rf"here\$ pathdump {command}")
+        self.assertRegex(output, r"PC_FAIL.*\d+((→|->)\d+){6}")
         self.assertIn("What to try next", output)
         self.assertEqual(self.left(), [])
 
     def check_interrupted(self, number, code):
-        self.read_until("2. ")
+        self.read_until("3. ")
         self.assertTrue(self.left())
         self.demo.send_signal(number)
         self.demo.stdout.read()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From tagged packets to answers: agents on hosts, real TCP over both families, and each kind of 6-hop detour while
-connections are open. What the agents answer must be, to the packet and the byte, what was on the wires."""
+connections are open. What the agents answer must be, to the packet and the byte, what was on the wires. Where nothing else is said, the tagging rules
+were put on the switches by a controller."""
 import json
 import os
 import re
@@ -45,7 +46,7 @@ class EndToEnd(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="pathdump-e2e.")
         cls.addClassCleanup(cls.folder.cleanup)
-        cls.bed = scenario.bed("e2e", tagged={RECEIVER, *SENDERS})
+        cls.bed = scenario.bed("e2e", tagged={RECEIVER, *SENDERS}, controller=True)
         cls.enterClassContext(cls.bed)
         cls.agents = {i: Agent(cls.bed.host(i), cls.folder.name).start() for i in (RECEIVER, *SENDERS)}
         cls.capture = os.path.join(cls.folder.name, "received.pcap")
@@ -146,7 +147,7 @@ class EndToEnd(unittest.TestCase):
 
 class FailureUnderTraffic(unittest.TestCase):
     def test_what_arrived_is_what_is_counted(self):
-        """links go down and up while packets are under way: those that are lost are sent again, none that arrived is missed"""
+        """links go down and up while packets are under way: those that are lost are sent again, none that arrived is missed. Rules by ovs-ofctl, no controller"""
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="pathdump-e2e."))
         bed = self.enterContext(scenario.bed("lossy", tagged={RECEIVER}))
         receiver = bed.host(RECEIVER)
@@ -176,7 +177,7 @@ class FailureUnderTraffic(unittest.TestCase):
 
 class WrongTag(unittest.TestCase):
     def test_alarm(self):
-        """a core that writes a tag of no link: its packets are counted under no path, with their tags, and alarmed"""
+        """a core that writes a tag of no link: its packets are counted under no path, with their tags, and alarmed. Rules by ovs-ofctl"""
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="pathdump-e2e."))
         bed = self.enterContext(scenario.bed("wrong", tagged={RECEIVER}))
         receiver, core = bed.host(RECEIVER), 17
@@ -217,7 +218,7 @@ class OtherNetworks(unittest.TestCase):
         topology = os.path.join(folder, "topology.json")
         with open(topology, "w", encoding="utf-8") as file:
             subprocess.run([os.path.join(scenario.BINARIES, "pathdump"), "topology", *words], stdout=file, check=True)
-        bed = self.enterContext(scenario.bed("other", topology=topology))
+        bed = self.enterContext(scenario.bed("other", topology=topology, controller=True))
         sender, receiver = bed.host(min(bed.hosts)), bed.host(max(bed.hosts))
         bed.set_tagged([receiver.id])
         traffic.Server(receiver)
