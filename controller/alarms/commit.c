@@ -2,7 +2,8 @@
 /* Transactions of the alarm store: deliveries without what was sent before, retention. */
 #include <endian.h>
 #include <errno.h>
-#include <jansson.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #define RETAIN_STEP 2000u /* of a transaction, beyond as many as it brings */
 #define SPOOL_KEY   12u
+#define HOST_BYTES  24u
 
 /* What a transaction did, to be counted when it is durable. */
 struct tally {
@@ -196,46 +198,37 @@ static int spool_put(struct pd_alarm_store *store, MDB_txn *txn, unsigned char *
 
 /* ---- alarms ---- */
 
-/* "host":21,…}: without what differs from reader to reader. NULL without memory. */
-static char *value_make(uint32_t host, const struct pd_alarm_message *message, size_t *ret_bytes)
+/* Head, reason, and "host":21,…}: without what differs from reader to reader. Its length, 0 when it does not fit. */
+static size_t make_value(uint32_t host, const struct pd_alarm_message *message, char *image)
 {
     struct pd_alarm_value_head head = {.received_us = htole64(pd_clock_wall_us()),
                                        .host = htole32(host),
                                        .reason_len = (uint8_t)strlen(message->reason)};
-    json_t *object = json_pack("{s:I}", "host", (json_int_t)host);
-    size_t at = sizeof head + head.reason_len, len;
-    char *bytes = NULL;
+    size_t at = sizeof head, len;
 
-    json_object_update_new(object, pd_alarm_message_json(message));
-    len = json_dumpb(object, NULL, 0, JSON_COMPACT);
-    if (len > 1)
-        bytes = malloc(at + len);
-    if (bytes) {
-        json_dumpb(object, bytes + at - 1, len, JSON_COMPACT); /* its brace is overwritten */
-        memcpy(bytes, &head, sizeof head);
-        memcpy(bytes + sizeof head, message->reason, head.reason_len);
-        *ret_bytes = at - 1 + len;
-    }
-    json_decref(object);
-    return bytes;
+    memcpy(image, &head, sizeof head);
+    memcpy(image + at, message->reason, head.reason_len);
+    at += head.reason_len;
+    at += (size_t)snprintf(image + at, HOST_BYTES, "\"host\":%" PRIu32 ",", host);
+    len = pd_alarm_message_text(message, image + at);
+    return len ? at + len : 0;
 }
 
 static int alarm_put(struct pd_alarm_store *store, MDB_txn *txn, uint64_t id, uint32_t host,
                      const struct pd_alarm_message *message)
 {
+    char image[sizeof(struct pd_alarm_value_head) + PD_ALARM_REASON_BYTES + HOST_BYTES +
+               PD_ALARM_MESSAGE_MAX_BYTES];
     uint64_t id_be = htobe64(id);
-    size_t bytes = 0;
-    char *image = value_make(host, message, &bytes);
-    MDB_val key = {sizeof id_be, &id_be}, value = {bytes, image};
+    MDB_val key = {sizeof id_be, &id_be}, value = {make_value(host, message, image), image};
     MDB_val reason = {strlen(message->reason), (char *)message->reason};
     int result;
 
-    if (!image)
-        return -ENOMEM;
+    if (!value.mv_size)
+        return -PD_E_TOO_LARGE;
     result = mdb_put(txn, store->alarms_db, &key, &value, MDB_APPEND);
     if (!result)
         result = mdb_put(txn, store->reasons_db, &reason, &key, MDB_APPENDDUP);
-    free(image);
     return pd_lmdb_error(result);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "http/text.h"
+#include "query/out.h"
 
 #define MEMBERS 5
 
@@ -47,6 +48,76 @@ json_t *pd_alarm_message_json(const struct pd_alarm_message *message)
     return json_pack("{s:I, s:s, s:o, s:o, s:o}", "time_us", (json_int_t)message->time_us, "reason",
                      message->reason, "flow_id", flow_json(&message->flow), "paths", paths,
                      "detail", pd_text_json(message->detail));
+}
+
+/* ---- writing, without a tree in between ---- */
+
+struct text {
+    char *bytes;
+    size_t len;
+};
+
+static int take_text(void *context, const char *bytes, size_t len)
+{
+    struct text *text = context;
+
+    if (len > PD_ALARM_MESSAGE_MAX_BYTES - text->len)
+        return -PD_E_TOO_LARGE;
+    memcpy(text->bytes + text->len, bytes, len);
+    text->len += len;
+    return 0;
+}
+
+/* With the quotes around it. */
+static void put_words(struct pd_query_out *out, const char *words)
+{
+    static const char digits[] = "0123456789abcdef";
+    char escaped[6 * PD_ALARM_MESSAGE_DETAIL + 3], *at = escaped;
+
+    *at++ = '"';
+    for (; *words; words++) {
+        unsigned char c = (unsigned char)*words;
+
+        if (c < 0x20) {
+            memcpy(at, "\\u00", 4);
+            at[4] = digits[c >> 4];
+            at[5] = digits[c & 15];
+            at += 6;
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            *at++ = '\\';
+        *at++ = *words;
+    }
+    memcpy(at, "\"", 2);
+    pd_query_out_text(out, escaped);
+}
+
+size_t pd_alarm_message_text(const struct pd_alarm_message *message,
+                             char bytes[PD_ALARM_MESSAGE_MAX_BYTES])
+{
+    struct text text = {bytes, 0};
+    const struct pd_query_sink sink = {&text, take_text};
+    struct pd_query_out out;
+
+    pd_query_out_begin(&out, PD_FORM_JSON, &sink);
+    pd_query_out_member(&out, "\"time_us\":", message->time_us);
+    pd_query_out_text(&out, ",\"reason\":\"");
+    pd_query_out_text(&out, message->reason);
+    pd_query_out_text(&out, "\",\"flow_id\":");
+    if (message->flow.ip_version)
+        pd_query_out_flow_id(&out, &message->flow);
+    else
+        pd_query_out_text(&out, "null");
+    pd_query_out_text(&out, ",\"paths\":[");
+    for (unsigned i = 0; i < message->paths_len; i++) {
+        pd_query_out_text(&out, i ? "," : "");
+        pd_query_out_switches(&out, &message->paths[i]);
+    }
+    pd_query_out_text(&out, "],\"detail\":");
+    put_words(&out, message->detail);
+    pd_query_out_text(&out, "}");
+    return pd_query_out_end(&out) ? 0 : text.len;
 }
 
 /* ---- reading ---- */

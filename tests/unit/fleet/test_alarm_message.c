@@ -27,6 +27,20 @@ static struct pd_alarm_message make(void)
     return message;
 }
 
+/* Both ways of writing give the same; NULL: that of the tree. */
+static void same_as_text(const struct pd_alarm_message *message, const json_t *wanted)
+{
+    char text[PD_ALARM_MESSAGE_MAX_BYTES + 1] = "{";
+    size_t len = pd_alarm_message_text(message, text + 1);
+    json_t *tree = pd_alarm_message_json(message);
+    json_t *read = json_loadb(text, len + 1, JSON_REJECT_DUPLICATES, NULL);
+
+    assert_non_null(read);
+    assert_true(json_equal(read, wanted ? wanted : tree));
+    json_decref(read);
+    json_decref(tree);
+}
+
 static void test_there_and_back(void **state)
 {
     struct pd_alarm_message message = make(), back;
@@ -45,6 +59,13 @@ static void test_there_and_back(void **state)
     json_object_set_new(object, "seq", json_integer(7));
     assert_int_equal(pd_alarm_message_read(object, "seq", &back, &seq, NULL), 0);
     assert_int_equal(seq, 7);
+    json_object_del(object, "seq");
+    same_as_text(&message, object);
+    memset(&message.flow, 0, sizeof message.flow);
+    memcpy(message.detail, "\x01\x1f\"\\/\x7f", 7);
+    message.paths_len = 0;
+    same_as_text(&message, NULL);
+    json_object_set_new(object, "seq", json_integer(7));
     assert_int_equal(pd_alarm_message_read(object, NULL, &back, NULL, NULL), -PD_E_VALUE);
     json_decref(object);
 }
@@ -69,6 +90,7 @@ static void test_longest(void **state)
     object = pd_alarm_message_json(&message);
     text = json_dumps(object, JSON_COMPACT);
     assert_in_range(strlen(text), 1000, PD_ALARM_MESSAGE_MAX_BYTES - 100);
+    same_as_text(&message, object);
     free(text);
     json_decref(object);
 }
