@@ -122,6 +122,22 @@ static void print_missing(const json_t *missing, FILE *out)
                 pd_cli_number(len - MISSING_LINES, number));
 }
 
+/* The reason may begin with the mode, which need not be said twice. */
+static void print_mode(const char *mode, const char *why, FILE *out)
+{
+    size_t len = strlen(mode);
+    fputs("; asked ", out);
+    pd_cli_print_word(!strcmp(mode, "tree")     ? "along a tree"
+                      : !strcmp(mode, "direct") ? "directly"
+                                                : mode,
+                      out);
+    if (!why)
+        return;
+    bool again = len && !strncmp(why, mode, len) && (why[len] == ':' || why[len] == ',');
+    fputs(again ? "" : ": ", out);
+    pd_cli_print_word(again ? why + len : why, out);
+}
+
 void pd_cli_outcome_view(const json_t *answer, const struct pd_cli_outcome *outcome, FILE *out)
 {
     char number[PD_CLI_NUMBER_BYTES];
@@ -133,17 +149,8 @@ void pd_cli_outcome_view(const json_t *answer, const struct pd_cli_outcome *outc
     fprintf(out, "%s of ", pd_cli_number(outcome->answered, number));
     fprintf(out, "%s host%s answered", pd_cli_number(outcome->asked, number),
             pd_cell_plural(outcome->asked));
-    if (mode) {
-        fputs("; asked ", out);
-        pd_cli_print_word(!strcmp(mode, "tree")     ? "along a tree"
-                          : !strcmp(mode, "direct") ? "directly"
-                                                    : mode,
-                          out);
-    }
-    if (why) {
-        fputs(": ", out);
-        pd_cli_print_word(why, out);
-    }
+    if (mode)
+        print_mode(mode, why, out);
     fputc('\n', out);
     print_missing(json_object_get(hosts, "missing"), out);
 }

@@ -19,10 +19,13 @@ static const struct pd_option options[] = {
 };
 
 static const struct pd_cli_field host_fields[] = {
-    {"ID", "id", PD_CLI_WORD},       {"NAME", "name", PD_CLI_WORD},
-    {"RACK", "rack", PD_CLI_WORD},   {"URL", "url", PD_CLI_WORD},
-    {"STATE", "state", PD_CLI_WORD}, {"LAST ANSWER", "last_seen_us", PD_CLI_TIME_US},
-    {"ERROR", "error", PD_CLI_WORD},
+    {"ID", "id", PD_CLI_WORD},
+    {"NAME", "name", PD_CLI_WORD},
+    {"RACK", "rack", PD_CLI_WORD},
+    {"URL", "url", PD_CLI_WORD},
+    {"STATE", "state", PD_CLI_WORD},
+    {"LAST ANSWER", "last_seen_us", PD_CLI_TIME_US},
+    {"LAST ERROR", "error", PD_CLI_WORD},
 };
 
 static const struct pd_cli_field switch_fields[] = {
@@ -36,7 +39,7 @@ static const struct pd_cli_field switch_fields[] = {
     {"SURPLUS", "surplus", PD_CLI_NUMBER},
     {"PACKET-INS", "packet_ins", PD_CLI_NUMBER},
     {"SINCE", "last_change_us", PD_CLI_TIME_US},
-    {"ERROR", "last_error", PD_CLI_WORD},
+    {"LAST ERROR", "last_error", PD_CLI_WORD},
 };
 
 #define FIELDS(fields) fields, sizeof(fields) / sizeof(fields)[0]

@@ -26,7 +26,8 @@ static void word_cell(struct pd_table *table, const json_t *value)
 {
     char word[CELL_BYTES];
     char *text = NULL;
-    if (!value || json_is_null(value)) {
+    const char *string = json_string_value(value);
+    if (!value || json_is_null(value) || (string && !*string)) {
         pd_table_cell(table, "-");
         return;
     }
@@ -36,7 +37,7 @@ static void word_cell(struct pd_table *table, const json_t *value)
     }
     if (!json_is_string(value))
         text = json_dumps(value, JSON_WORDS);
-    pd_table_cell(table, pd_cli_word(text ? text : json_string_value(value), word, sizeof word));
+    pd_table_cell(table, pd_cli_word(text ? text : string, word, sizeof word));
     free(text);
 }
 

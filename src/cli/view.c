@@ -380,7 +380,8 @@ int pd_cli_view(enum pd_query_name name, const char *json, size_t len, const str
 /* Strings of a program may hold anything: in ASCII all of it but DEL is harmless. */
 static int print_result(const json_t *result, FILE *out)
 {
-    char *text = json_dumps(result, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    char *text =
+        json_dumps(result, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_SORT_KEYS);
     if (!text)
         return -ENOMEM;
     for (const char *at = text; *at; at++)
