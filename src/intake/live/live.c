@@ -294,7 +294,7 @@ static void sleep_ms(unsigned ms)
     }
 }
 
-/* The kernel holds a block back until it is full or PD_RING_RETIRE_MS old: frames that came before
+/* The kernel holds a block back until it is full or PD_RING_HELD_MS old: frames that came before
  * the flush are read once that time has passed. */
 static void read_last(struct live_intake *live)
 {
@@ -303,7 +303,7 @@ static void read_last(struct live_intake *live)
 
     do {
         frames = live->frames.frames;
-        sleep_ms(2 * PD_RING_RETIRE_MS);
+        sleep_ms(PD_RING_HELD_MS);
         do {
             read_clocks(live);
         } while (!drain(live) && live->now_ns < until_ns);

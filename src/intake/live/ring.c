@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 
-#define BLOCK_BYTES        (256 * 1024)
+#define BLOCK_BYTES        (64 * 1024)
 #define RING_DEFAULT_BYTES (4 * 1024 * 1024) /* mapped pages count as resident */
 #define FRAME_BYTES        2048              /* V3 packs frames; this only has to divide a block */
 #define TAG_BYTES          4
