@@ -19,8 +19,8 @@ static void set(struct pd_query *query, char *line)
     *equals = '\0';
     if (pd_query_set(query, line, equals + 1, &error) &&
         (before.given != query->given || before.filter.flow.fields != query->filter.flow.fields ||
-         before.path.len != query->path.len || before.k != query->k ||
-         before.by != query->by || before.of != query->of || before.bin_bytes != query->bin_bytes ||
+         before.path.len != query->path.len || before.k != query->k || before.by != query->by ||
+         before.of != query->of || before.bin_bytes != query->bin_bytes ||
          strcmp(before.since, query->since) != 0 || !*error.text || !error.code))
         abort();
 }
