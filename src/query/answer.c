@@ -148,6 +148,12 @@ static void bin_row(struct pd_query_answer *answer, const struct pd_query_sums *
     pd_query_out_text(&answer->out, "}");
 }
 
+/* distinct: flows come as a number, sources one by one. */
+static void add_count(struct pd_query_answer *answer, const struct pd_query_sums *sums)
+{
+    answer->items += sums->groups;
+}
+
 /* ---- what is left at the end ---- */
 
 static void write_number(struct pd_query_answer *answer, const char *key, uint64_t number)
@@ -222,7 +228,7 @@ static const struct writer {
     [PD_QUERY_FLOW_SIZES] = {"bins", NULL, bin_row, NULL},
     [PD_QUERY_TRAFFIC_MATRIX] = {"pairs", NULL, pair_row, NULL},
     [PD_QUERY_PATH_BYTES] = {"paths", path_counts_row, NULL, NULL},
-    [PD_QUERY_DISTINCT] = {NULL, count_group, NULL, end_distinct},
+    [PD_QUERY_DISTINCT] = {NULL, count_group, add_count, end_distinct},
     [PD_QUERY_CONFORMANCE] = {"violations", violation_rows, NULL, end_violations},
 };
 

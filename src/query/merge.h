@@ -16,7 +16,7 @@
 
 /* A merge holds groups or sums (query/plan.h says which a query merges by), copies the paths it keeps, and so depends on nothing that was put in. Its memory is bounded
  * by the answer and not by the number of hosts: of topFlows and topRecords it keeps about twice k, of others one row per group. The
- * answer equals, byte by byte, that of one store with all records. topFlows rests on this: the records of a flow lie at one host, that of its
+ * answer equals, byte by byte, that of one store with all records. topFlows and distinct flows rest on this: the records of a flow lie at one host, that of its
  * destination. Beyond query->memory_bytes: -PD_E_TOO_LARGE.
  *
  * A child's answer counts wholly or not at all: it is verified before (pd_partial_verify), then merged from the start. When merging fails half-way

@@ -23,7 +23,7 @@ static const struct pd_plan plans[PD_QUERY_COUNT] = {
     [PD_QUERY_FLOW_SIZES]     = {PD_PLAN_SUMS,    PD_TIB_BY_FLOW_PATH, PD_TIB_BY_FLOW_PATH, KEY, false, false, false, true},
     [PD_QUERY_TRAFFIC_MATRIX] = {PD_PLAN_SUMS,    PD_TIB_BY_PATH,      PD_TIB_BY_PATH,      KEY, false, false, false, true},
     [PD_QUERY_PATH_BYTES]     = {GROUP,           PD_TIB_BY_PATH,      PD_TIB_BY_PATH,      KEY, false, false, false, true},
-    [PD_QUERY_DISTINCT]       = {GROUP,           PD_TIB_BY_FLOW,      PD_TIB_BY_FLOW,      PD_TIB_ORDER_NONE, false, false, false, false},
+    [PD_QUERY_DISTINCT]       = {PD_PLAN_SUMS,    PD_TIB_BY_FLOW,      PD_TIB_BY_FLOW,      PD_TIB_ORDER_NONE, false, false, false, false},
     [PD_QUERY_CONFORMANCE]    = {GROUP,           PD_TIB_BY_RECORD,    PD_TIB_BY_FLOW_PATH, KEY, false, false, false, false},
 };
 // clang-format on
@@ -31,6 +31,8 @@ static const struct pd_plan plans[PD_QUERY_COUNT] = {
 struct pd_plan pd_plan_of(const struct pd_query *query)
 {
     struct pd_plan plan = plans[query->name];
+    if (query->name == PD_QUERY_DISTINCT && query->of == PD_TIB_BY_SOURCE)
+        plan.kind = PD_PLAN_GROUPS; /* a source is counted once, however many hosts it sent to */
     if (query->name == PD_QUERY_DISTINCT)
         plan.local_by = plan.by = query->of;
     if (plan.top)
@@ -83,6 +85,8 @@ int pd_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
         return fold_links(fold, group);
     if (query->name == PD_QUERY_TRAFFIC_MATRIX)
         return fold_pair(fold, group);
+    if (query->name == PD_QUERY_DISTINCT)
+        return pd_query_fold_add(fold, 0, &(struct pd_tib_record){.bytes = 0});
     if (group->bytes >= PD_TIB_SUM_MAX || group->pkts >= PD_TIB_SUM_MAX)
         *complete = false; /* nobody knows which bin it belongs to */
     return pd_query_fold_add(fold, group->bytes - group->bytes % query->bin_bytes, group);
@@ -132,5 +136,7 @@ bool pd_plan_fits_sums(const struct pd_query *query, const struct pd_plan *plan,
         return false;
     if (query->name == PD_QUERY_FLOW_SIZES)
         return sums->key <= PD_TIB_SUM_MAX && sums->key % query->bin_bytes == 0;
+    if (query->name == PD_QUERY_DISTINCT)
+        return !sums->key && !sums->bytes && !sums->pkts;
     return sums->key >> 32 && sums->key & UINT32_MAX;
 }

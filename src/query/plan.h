@@ -22,7 +22,7 @@ enum pd_plan_kind {
 };
 
 struct pd_plan {
-    enum pd_plan_kind kind;
+    enum pd_plan_kind kind;  /* distinct flows: one sum, since a flow's records lie at one host */
     enum pd_tib_by local_by; /* distinct: stands in the query, as `by` */
     enum pd_tib_by by;       /* GROUPS */
     enum pd_tib_order order; /* of the answer; `top`: stands in the query */
