@@ -24,8 +24,10 @@ int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
         e = -ENOMEM;
     }
     if (e == -PD_E_BUSY)
-        return pd_fail(error, e, "the live picture was not ready in time; try again");
-    return e ? pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e)) : 0;
+        pd_fail(error, e, "the live picture was not ready in time; try again");
+    else if (e)
+        pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e));
+    return e;
 }
 
 static int count_incomplete(struct pd_agent *agent, int e, bool complete)

@@ -2,6 +2,7 @@
 /* The fair queue: few places, so lists that are gone through are all it takes. */
 #include "daemon/turns.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -83,6 +84,7 @@ static struct client *make_client(struct pd_turns *turns, const char *name)
         if (!client->working && (!oldest || client->served < oldest->served))
             oldest = client;
     }
+    assert(oldest);
     *oldest = (struct client){.working = 0};
     snprintf(oldest->name, sizeof oldest->name, "%s", name);
     return oldest;

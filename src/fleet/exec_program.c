@@ -279,19 +279,24 @@ static int by_host(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Another list, of nobody's results where there are none; NULL without memory. */
 static json_t *sorted(json_t *list)
 {
     size_t len = json_array_size(list), i;
-    json_t **items = malloc((len + 1) * sizeof *items), *result = json_array(), *item;
+    json_t **items = malloc((len + 1) * sizeof(void *)), *result = json_array(), *item;
+    int failed = !items || !result;
 
-    if (items) {
+    if (!failed && len) {
         json_array_foreach(list, i, item) items[i] = item;
-        qsort(items, len, sizeof(json_t *), by_host);
-        for (i = 0; i < len; i++)
-            json_array_append(result, items[i]);
+        qsort(items, len, sizeof(void *), by_host);
     }
+    for (i = 0; !failed && i < len; i++)
+        failed = json_array_append(result, items[i]);
     free(items);
-    return result;
+    if (!failed)
+        return result;
+    json_decref(result);
+    return NULL;
 }
 
 static int put(const char *bytes, size_t len, void *context)
@@ -301,11 +306,16 @@ static int put(const char *bytes, size_t len, void *context)
     return sink->write(sink->context, bytes, len);
 }
 
+static json_t *merged_result(const struct pd_exec *exec)
+{
+    return exec->result ? json_incref(exec->result) : json_null();
+}
+
 static json_t *make_answer(struct pd_exec *exec)
 {
     json_t *answer = json_object();
-    json_t *result = exec->can_merge ? json_incref(exec->result) : sorted(exec->result);
-    int failed = json_object_set_new(answer, "result", result ? result : json_null());
+    int failed = json_object_set_new(answer, "result",
+                                     exec->can_merge ? merged_result(exec) : sorted(exec->result));
 
     if (exec->given->extra)
         failed |= json_object_update(answer, (json_t *)(uintptr_t)exec->given->extra);

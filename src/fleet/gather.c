@@ -137,7 +137,7 @@ static struct asked *new_asked(struct run *run, const struct pd_tree *tree)
 
     if (run->asked_len == run->asked_room) {
         size_t room = run->asked_room ? 2 * run->asked_room : 64;
-        void *grown = reallocarray(run->asked, room, sizeof *run->asked);
+        void *grown = reallocarray(run->asked, room, sizeof(void *));
 
         if (!grown)
             return NULL;
