@@ -88,14 +88,14 @@ def share(fleet):
 
 
 def predictions(rows):
-    found = []
+    found, costs = [], {}
     for query in QUERIES:
-        cost = model.fit((r["mode"], r["hosts"], r["critical_path_ms"], r["bytes"]) for r in rows if r["query"] == query)
+        costs[query] = cost = model.fit((r["mode"], r["hosts"], r["critical_path_ms"], r["bytes"]) for r in rows if r["query"] == query)
         say({"model": query} | {name: round(value, 4) for name, value in cost.items()})
         for hosts in model.HOSTS:
             direct, fanout, tree = model.predict(cost, hosts)
             found.append(say({"model": query, "hosts": hosts, "direct_ms": round(direct, 1), "best_fanout": fanout, "tree_ms": round(tree, 1)}))
-    return found
+    return found, costs
 
 
 def plot(folder, rows, predicted):
@@ -111,14 +111,14 @@ def plot(folder, rows, predicted):
             out.write(f"\n\n# model {query}\n" + "".join(f"{r['hosts']} {r['direct_ms']} {r['tree_ms']}\n" for r in predicted if r["model"] == query))
             lines[1].extend(f"'query_fanout.dat' index {i} using 1:{column} with linespoints title '{query} {mode}'" for column, mode in enumerate(MODES, 2))
     with open(path + ".gp", "w", encoding="utf-8") as out:
-        out.write("set terminal svg size 900,380\nset output 'query_fanout.svg'\nset multiplot layout 1,2\nset key left top\nset xlabel 'hosts'\nset ylabel 'ms'\n"
+        out.write("set terminal svg size 900,420 background 'white'\nset output 'query_fanout.svg'\nset multiplot layout 1,2\nset key below maxrows 2\nset grid\nset xlabel 'hosts'\nset ylabel 'ms'\n"
                   "set logscale y\nset yrange [*:*]\nset title 'measured: all hosts on two cores, wall'\nplot " + ", ".join(lines[0]) +
                   "\nset logscale x\nset title 'model: a machine to each host'\nplot " + ", ".join(lines[1]) + "\nunset multiplot\n")
     if shutil.which("gnuplot"):
         subprocess.run(["gnuplot", "query_fanout.gp"], cwd=folder, check=True)
 
 
-def table(rows, shares, predicted):
+def table(rows, shares, predicted, costs):
     most, text = max(r["hosts"] for r in rows), ["| query | mode | hosts | wall ms | asked | the paper | critical path ms | asked | MB over all links | asked |", "|---" * 10 + "|"]
     for r in rows:
         bars = BARS[r["query"], r["mode"]] if r["hosts"] == most else {}
@@ -131,13 +131,15 @@ def table(rows, shares, predicted):
     text += [f"| {r['query']} | {r['core_percent']} | {r['bar_core_percent']} |" for r in shares]
     text += ["", "| model: query | hosts | direct ms | best fan-out | with it ms |", "|---|---|---|---|---|"]
     text += [f"| {r['model']} | {r['hosts']:,} | {r['direct_ms']:,} | {r['best_fanout']} | {r['tree_ms']:,} |" for r in predicted]
+    text += ["", "| fitted cost | own query ms | each child merged ms | each inner level ms | bytes of an answer |", "|---|---|---|---|---|"]
+    text += [f"| {q} | {c['own_ms']:.2f} | {c['merge_ms']:.3f} | {c['level_ms']:.2f} | {c['answer_bytes']:,.0f} |" for q, c in costs.items()]
     return "\n".join(text)
 
 
 def replace_table(name, text):
     with open(name, encoding="utf-8") as file:
         before = file.read()
-    after = re.sub(f"(?s){MARKS[0]}.*{MARKS[1]}", lambda _: f"{MARKS[0]}\n{text}\n{MARKS[1]}", before)
+    after = re.sub(f"(?s){MARKS[0]}.*{MARKS[1]}", lambda _: f"{MARKS[0]}\n\n{text}\n\n{MARKS[1]}", before)
     if MARKS[0] not in before or MARKS[1] not in before:
         raise RuntimeError(f"{name} has no place for the table: {MARKS[0]} … {MARKS[1]}")
     with open(name, "w", encoding="utf-8") as file:
@@ -148,14 +150,18 @@ def run(options, folder):
     hosts = [n for n in HOSTS if n <= options.hosts] or [options.hosts]
     fleet = Fleet(os.path.abspath(options.bin), folder, options.hosts, options.records)
     fleet.make()
+    before = os.getloadavg()[0]
     with fleet:
+        say({"bench": "query_fanout", "agents": options.hosts, "records_each": options.records, "cores": os.cpu_count(), "load_before": round(before, 2)})
         rows = medians(measure(fleet, hosts, options.rounds))
         shares = share(fleet)
-    predicted = predictions(rows)
+    predicted, costs = predictions(rows)
     if options.out:
         plot(options.out, rows, predicted)
     if options.docs:
-        replace_table(options.docs, table(rows, shares, predicted))
+        taken = (f"Taken on {time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, medians of {options.rounds} rounds; {before:.1f} processes wanted a core when it began"
+                 f"{', so the wall times are those of a busy machine' * (before > os.cpu_count() / 2)}.\n\n")
+        replace_table(options.docs, taken + table(rows, shares, predicted, costs))
 
 
 def main():
