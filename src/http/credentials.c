@@ -161,24 +161,27 @@ static void free_set(struct pd_credentials_set *set)
     free(set);
 }
 
-static int load_set(const struct pd_credentials_files *files, struct pd_credentials_set **ret_set,
-                    struct pd_error *error)
+/* NULL after an error. */
+static struct pd_credentials_set *load_set(const struct pd_credentials_files *files,
+                                           struct pd_error *error, int *ret_error)
 {
     struct pd_credentials_set *set = calloc(1, sizeof *set);
     int e;
 
-    if (!set)
-        return pd_fail(error, -ENOMEM, "no memory");
+    if (!set) {
+        *ret_error = pd_fail(error, -ENOMEM, "no memory");
+        return NULL;
+    }
     e = load_tls(set, files, error);
     if (!e)
         e = load_tokens(set, files->tokens, error);
     if (!e)
         e = load_token_out(set, files->token_out, error);
-    if (e)
-        free_set(set);
-    else
-        *ret_set = set;
-    return e;
+    if (!e)
+        return set;
+    free_set(set);
+    *ret_error = e;
+    return NULL;
 }
 
 /* ---- now and after ---- */
@@ -195,27 +198,31 @@ void pd_credentials_put(struct pd_credentials *credentials, struct pd_credential
     pd_credentials_drop(old);
 }
 
-static int read_set(struct pd_credentials *credentials, const struct pd_credentials_files *files,
-                    struct pd_credentials_set **ret_set, struct pd_error *error)
+/* NULL after an error. */
+static struct pd_credentials_set *read_set(struct pd_credentials *credentials,
+                                           const struct pd_credentials_files *files,
+                                           struct pd_error *error, int *ret_error)
 {
-    int e = load_set(files, ret_set, error);
+    struct pd_credentials_set *set = load_set(files, error, ret_error);
 
-    if (!e) {
-        (*ret_set)->owner = credentials;
-        (*ret_set)->holders = 1;
+    if (set) {
+        set->owner = credentials;
+        set->holders = 1;
     }
-    return e;
+    return set;
 }
 
 int pd_credentials_new(const struct pd_credentials_files *files,
                        struct pd_credentials **ret_credentials, struct pd_error *error)
 {
     struct pd_credentials *credentials = calloc(1, sizeof *credentials);
-    struct pd_credentials_set *set = NULL;
-    int e = credentials ? read_set(credentials, files, &set, error)
-                        : pd_fail(error, -ENOMEM, "no memory");
+    struct pd_credentials_set *set;
+    int e;
 
-    if (e) {
+    if (!credentials)
+        return pd_fail(error, -ENOMEM, "no memory");
+    set = read_set(credentials, files, error, &e);
+    if (!set) {
         free(credentials);
         return e;
     }
@@ -229,17 +236,18 @@ int pd_credentials_read(struct pd_credentials *credentials,
                         const struct pd_credentials_files *files,
                         struct pd_credentials_set **ret_set, struct pd_error *error)
 {
-    struct pd_credentials_set *set;
-    int e = read_set(credentials, files, &set, error);
+    int e;
+    struct pd_credentials_set *set = read_set(credentials, files, error, &e);
 
-    if (!e && !set->tls.chain_len != !pd_credentials_tls(credentials)) {
+    if (!set)
+        return e;
+    if (!set->tls.chain_len != !pd_credentials_tls(credentials)) {
         pd_credentials_drop(set);
-        e = pd_fail(error, -PD_E_UNSUPPORTED,
-                    "tls-cert: whether TLS is spoken is decided at the start");
+        return pd_fail(error, -PD_E_UNSUPPORTED,
+                       "tls-cert: whether TLS is spoken is decided at the start");
     }
-    if (!e)
-        *ret_set = set;
-    return e;
+    *ret_set = set;
+    return 0;
 }
 
 void pd_credentials_free(struct pd_credentials *credentials)
