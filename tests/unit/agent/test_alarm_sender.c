@@ -230,7 +230,7 @@ static void test_at_once(void **state)
     check_once(50);
     assert_int_equal(stat_of().spool.sent, 50);
     assert_int_equal(stat_of().retries, 0);
-    assert_true(stat_of().reached);
+    WAIT_FOR(stat_of().reached);
     assert_int_equal(fixture.repeated, 0);
 }
 
@@ -259,7 +259,7 @@ static void test_away(void **state)
     assert_false(stat_of().reached);
     start_controller();
     check_once(90);
-    assert_true(stat_of().reached);
+    WAIT_FOR(stat_of().reached);
     stop_controller();
     raise_some("B", 0, 40);
     start_controller();
