@@ -70,7 +70,10 @@ struct pd_exec {
     uint64_t result_bytes;
 };
 
-/* Processor time of this host so far. */
-uint64_t pd_exec_own_us(const struct pd_exec *exec);
+/* The longest of what goes on side by side: this host's own part, and each tree's. */
+uint64_t pd_exec_beside_us(const struct pd_exec *exec);
+
+/* The longest chain so far: the calling thread's work, and what it waited for. */
+uint64_t pd_exec_critical_us(const struct pd_exec *exec);
 
 #endif

@@ -319,7 +319,7 @@ static json_t *make_answer(struct pd_exec *exec)
 
     if (exec->given->extra)
         failed |= json_object_update(answer, (json_t *)(uintptr_t)exec->given->extra);
-    failed |= pd_census_json(&exec->census, pd_exec_own_us(exec) + exec->census.below_us, answer);
+    failed |= pd_census_json(&exec->census, pd_exec_critical_us(exec), answer);
     failed |= json_object_set_new(answer, "complete", json_boolean(!exec->census.missing_len));
     if (!failed)
         return answer;

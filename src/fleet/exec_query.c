@@ -95,13 +95,13 @@ static int write_partial(struct pd_exec *exec, const struct pd_query_sink *sink,
         .complete = !census->missing_len,
         .asked = census->asked,
         .answered = census->answered,
-        .critical_us = census->below_us,
+        .critical_us = pd_exec_beside_us(exec),
         .bytes = census->bytes,
     };
 
     *ret_complete = end.complete;
     return pd_query_merge_write(exec->merge, &end, census->missing, census->missing_len,
-                                exec->given->begun_ns - exec->local_ns, sink, error);
+                                exec->given->begun_ns, sink, error);
 }
 
 static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
@@ -115,7 +115,7 @@ static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bo
     if (!code && exec->given->extra)
         code = json_object_update(extra, (json_t *)(uintptr_t)exec->given->extra) ? -ENOMEM : 0;
     if (!code)
-        code = pd_census_json(&exec->census, pd_exec_own_us(exec) + exec->census.below_us, extra);
+        code = pd_census_json(&exec->census, pd_exec_critical_us(exec), extra);
     if (code)
         pd_fail(error, code, "%s", pd_error_text(code));
     else

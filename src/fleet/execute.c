@@ -11,9 +11,16 @@
 
 #define STACK_BYTES ((size_t)512 << 10)
 
-uint64_t pd_exec_own_us(const struct pd_exec *exec)
+uint64_t pd_exec_beside_us(const struct pd_exec *exec)
 {
-    return (pd_clock_thread_ns() - exec->given->begun_ns + exec->local_ns) / PD_NS_PER_US;
+    uint64_t local_us = exec->local_ns / PD_NS_PER_US;
+
+    return local_us > exec->census.below_us ? local_us : exec->census.below_us;
+}
+
+uint64_t pd_exec_critical_us(const struct pd_exec *exec)
+{
+    return (pd_clock_thread_ns() - exec->given->begun_ns) / PD_NS_PER_US + pd_exec_beside_us(exec);
 }
 
 /* ---- this host's own part ---- */
@@ -226,7 +233,7 @@ static void summarise(const struct pd_exec *exec, bool complete, struct pd_execu
         .asked = exec->census.asked,
         .answered = exec->census.answered,
         .bytes = exec->census.bytes,
-        .critical_us = pd_exec_own_us(exec) + exec->census.below_us,
+        .critical_us = pd_exec_critical_us(exec),
         .adopted = exec->census.adopted,
         .complete = complete,
     };
