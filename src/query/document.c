@@ -66,9 +66,10 @@ static int read_text(const json_t *value, const char *name, size_t most, const c
                      struct pd_error *error)
 {
     const char *text = json_string_value(value);
-    if (!text || strlen(text) != json_string_length(value))
-        return pd_fail(error, -PD_E_VALUE, "%s: expected a text%s", name,
-                       text ? " without NULs" : "");
+    if (!text || strlen(text) != json_string_length(value)) {
+        pd_fail(error, -PD_E_VALUE, "%s: expected a text%s", name, text ? " without NULs" : "");
+        return -PD_E_VALUE;
+    }
     if (json_string_length(value) > most)
         return pd_fail(error, -PD_E_TOO_LARGE, "%s: longer than %zu bytes", name, most);
     *ret_text = text;
@@ -224,7 +225,7 @@ static int read_query(const json_t *json, struct pd_document *document, struct p
 {
     struct pd_error inner = {0};
     enum pd_query_name id;
-    const char *name = NULL;
+    const char *name = "";
     json_t *value;
     int code = read_text(json_object_get(json, "query"), "query", SIZE_MAX, &name, error);
     if (code)
@@ -244,7 +245,7 @@ static int read_query(const json_t *json, struct pd_document *document, struct p
 
 static int read_program(const json_t *json, struct pd_document *document, struct pd_error *error)
 {
-    const char *source = NULL;
+    const char *source = "";
     int code = read_text(json_object_get(json, "program"), "program", PD_PROGRAM_SOURCE_MAX_BYTES,
                          &source, error);
     if (code)

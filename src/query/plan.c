@@ -43,7 +43,7 @@ struct pd_plan pd_plan_of(const struct pd_query *query)
 bool pd_plan_wants(const struct pd_query *query, const struct pd_tib_record *group)
 {
     return query->name != PD_QUERY_CONFORMANCE || pd_conformance_check(query, group) ||
-           (!group->path->len && pd_conformance_judges_paths(query));
+           (group->path && !group->path->len && pd_conformance_judges_paths(query));
 }
 
 struct pd_tib_record pd_plan_item(const struct pd_plan *plan, const struct pd_tib_record *group)
