@@ -245,6 +245,14 @@ class Security(unittest.TestCase):
             self.assertEqual(status, 200, text)
             self.assertEqual(json.loads(text)["hosts"]["answered"], 2)
 
+    def test_alarms(self):
+        """an agent brings alarms of its own host alone"""
+        for name, host, wanted in (("host-21", 21, 200), ("host-21", 22, 403), ("read", 21, 403), ("install", 21, 403), ("admin", 22, 200)):
+            body = {"host": host, "spool": f"{host:016x}", "alarms": [{"seq": 1, "time_us": 1, "reason": "TEST", "flow_id": None, "paths": [], "detail": ""}]}
+            status, _, text = self.ask(name, "/v1/alarms", self.controller, method="POST", body=json.dumps(body))
+            self.assertEqual(status, wanted, f"{name} for {host}: {text}")
+        self.assertEqual(self.ask("host-21", "/v1/alarms", self.controller)[0], 403)
+
     # ---- starts that are refused ----
 
     def check(self, *words):
