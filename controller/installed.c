@@ -34,13 +34,17 @@ int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct
 {
     struct pd_install *install = calloc(1, sizeof *install);
     json_t *rest = json_copy((json_t *)body);
-    int e = install && rest ? 0 : pd_fail(error, -ENOMEM, "no memory for one more query");
+    int e;
 
-    if (!e) {
-        install->hosts = json_incref(json_object_get(rest, "hosts"));
-        json_object_del(rest, "hosts");
-        e = pd_installation_parse(rest, &install->what, error);
+    if (!install || !rest) {
+        free(install);
+        json_decref(rest);
+        pd_fail(error, -ENOMEM, "no memory for one more query");
+        return -ENOMEM;
     }
+    install->hosts = json_incref(json_object_get(rest, "hosts"));
+    json_object_del(rest, "hosts");
+    e = pd_installation_parse(rest, &install->what, error);
     json_decref(rest);
     if (e) {
         pd_install_free(install);
@@ -141,7 +145,7 @@ int pd_installs_insert(struct pd_installs *installs, struct pd_install *install,
         install->id = installs->next_id++;
     at = place(installs, install->id);
     memmove(&installs->installs[at + 1], &installs->installs[at],
-            (installs->installs_len - at) * sizeof installs->installs[0]);
+            (installs->installs_len - at) * sizeof(void *));
     installs->installs[at] = install;
     installs->installs_len++;
     installs->bytes += install->what.json_bytes;
@@ -153,7 +157,7 @@ void pd_installs_take_out(struct pd_installs *installs, const struct pd_install 
     size_t at = place(installs, install->id);
 
     memmove(&installs->installs[at], &installs->installs[at + 1],
-            (installs->installs_len - at - 1) * sizeof installs->installs[0]);
+            (installs->installs_len - at - 1) * sizeof(void *));
     installs->installs_len--;
     installs->bytes -= install->what.json_bytes;
 }
@@ -196,7 +200,7 @@ int pd_installs_save(struct pd_installs *installs, struct pd_error *error)
 
 static int load_one(struct pd_installs *installs, const json_t *item, struct pd_error *error)
 {
-    struct pd_install *install;
+    struct pd_install *install = NULL;
     int e;
 
     if (!json_is_object(item))

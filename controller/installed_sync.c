@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "controller/installed_list.h"
+#include "http/body.h"
 
 #define MODULE      "installed"
 #define HOSTS_MAX   1024              /* of one round */
@@ -103,19 +104,36 @@ static void plan_uninstalls(struct pd_installs *installs, uint32_t host, const j
     }
 }
 
+/* Whether its queries are at work there nobody knows. */
+static void note_nonsense(struct pd_installs *installs, uint32_t host)
+{
+    for (size_t i = 0; i < installs->installs_len; i++) {
+        struct pd_install_host *target = pd_install_target(installs->installs[i], host);
+
+        if (!target)
+            continue;
+        target->state = PD_TARGET_PENDING;
+        snprintf(target->reason, sizeof target->reason, "its list of queries cannot be read");
+    }
+    pd_installs_hurry(installs, host);
+}
+
 /* `plan` may be NULL: then only states and numbers are taken over. */
 static void compare(struct pd_installs *installs, const struct pd_errand *errand, struct plan *plan)
 {
-    json_t *document = json_loadb(errand->answer, errand->answer_len, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *list = json_object_get(document, "installed");
+    json_t *document = NULL;
+    const json_t *list;
 
+    if (pd_body_json(errand->answer ? errand->answer : "", errand->answer_len, &document, NULL))
+        document = NULL;
+    list = json_object_get(document, "installed");
     pthread_mutex_lock(&installs->lock);
     if (json_is_array(list)) {
         plan_installs(installs, errand->host, list, plan);
         if (plan)
             plan_uninstalls(installs, errand->host, list, plan);
     } else {
-        pd_installs_hurry(installs, errand->host);
+        note_nonsense(installs, errand->host);
     }
     pthread_mutex_unlock(&installs->lock);
     json_decref(document);

@@ -60,7 +60,7 @@ void pd_installed_insert(struct pd_installed *installed, struct pd_installed_que
     size_t at = place(installed, query->id);
 
     memmove(&installed->queries[at + 1], &installed->queries[at],
-            (installed->queries_len - at) * sizeof installed->queries[0]);
+            (installed->queries_len - at) * sizeof(void *));
     installed->queries[at] = query;
     installed->queries_len++;
     installed->bytes += query->what.json_bytes;
@@ -75,7 +75,7 @@ static void take_out(struct pd_installed *installed, struct pd_installed_query *
     size_t at = place(installed, query->id);
 
     memmove(&installed->queries[at], &installed->queries[at + 1],
-            (installed->queries_len - at - 1) * sizeof installed->queries[0]);
+            (installed->queries_len - at - 1) * sizeof(void *));
     installed->queries_len--;
     installed->bytes -= query->what.json_bytes;
     atomic_store_explicit(&query->gone, true, memory_order_relaxed);

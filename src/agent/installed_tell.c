@@ -6,6 +6,7 @@
 
 #include "agent/counters.h"
 #include "agent/installed_list.h"
+#include "http/body.h"
 #include "http/text.h"
 
 #define SET(object, name, value) \
@@ -55,8 +56,8 @@ int pd_installed_get(struct pd_installed *installed, uint64_t id, json_t **ret_q
     pthread_mutex_unlock(&installed->lock);
     if (!query)
         return -PD_E_NOT_FOUND;
-    if (text)
-        answer = json_loads(text, JSON_DECODE_ANY, NULL);
+    if (text && pd_body_json(text, strlen(text), &answer, NULL))
+        answer = NULL;
     json_object_set_new(object, "answer", answer ? answer : json_null());
     free(text);
     *ret_query = object;

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queries are installed on hosts through the controller: on those that are there at once, on those that are away when they come back."""
+import http.server
 import json
 import os
 import signal
+import threading
 import time
 
 from fleet import FleetTest, main, write_pcap
@@ -99,6 +101,40 @@ class Installed(FleetTest):
         controller = self.controller()
         self.assertEqual({}, self.listed(controller))
         agent.wait(lambda: not self.listed(agent))
+
+    def test_rude_hosts(self):
+        """what a host answers is not believed: rubbish, lists of lists, another host's queries, endless errors"""
+        answers = {host: body for host, body in zip(sorted(self.ports), (
+            b'{"installed":' + b"[" * 100000, b'{"installed":[{"id":-1},7,null,{"id":"x"},{"id":1e300}]}', b"\xff\x00"))}
+
+        class Rude(http.server.BaseHTTPRequestHandler):
+            def answer(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                body = self.server.body
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        for host, body in answers.items():
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", self.ports[host]), Rude)
+            server.body = body
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.addCleanup(server.server_close)
+            self.addCleanup(server.shutdown)
+        controller = self.controller()
+        query = self.ask(controller, "POST", "/v1/install", {"hosts": "all", **COUNT})["id"]
+        controller.wait(lambda: len(self.listed(controller)[query]["on_hosts"]["pending"]) >= 2)
+        got = self.listed(controller)[query]
+        self.assertEqual(0, got["runs"])
+        self.assertIn("cannot be read", got["on_hosts"]["pending"][0]["reason"])
+        self.ask(controller, "DELETE", f"/v1/installed/{query}")
+        self.assertEqual(0, controller.end())
 
     def test_refused(self):
         """nonsense is told in words, and nothing is kept of it"""

@@ -239,7 +239,7 @@ static void test_threads(void **state)
         "{" PROGRAM ",\"on\":\"alarm\"}", "{" COUNT ",\"period_ms\":10}",
         "{" PROGRAM ",\"on\":\"new_flow\"}"};
     enum { LEN = sizeof bodies / sizeof bodies[0] };
-    pthread_t threads[LEN];
+    pthread_t threads[LEN] = {0};
 
     (void)state;
     assert_int_equal(pd_installed_start(installed), 0);
