@@ -238,14 +238,14 @@ static int fill(const struct reader *reader, struct storage *storage, const char
 
     size_t len = json_array_size(storage->document);
     struct entry *entries = calloc(len + 1, sizeof *entries);
-    int e = 0;
+    int e;
 
     storage->inventory.hosts = calloc(len + 1, sizeof *storage->inventory.hosts);
     storage->by_name = calloc(len + 1, sizeof *storage->by_name);
-    if (!entries || !storage->inventory.hosts || !storage->by_name)
-        e = pd_fail(reader->error, -ENOMEM, "%.200s: %s", reader->file, strerror(ENOMEM));
-    if (!e)
+    if (entries && storage->inventory.hosts && storage->by_name)
         e = read_entries(reader, storage, entries);
+    else
+        e = pd_fail(reader->error, -ENOMEM, "%.200s: %s", reader->file, strerror(ENOMEM));
     free(entries);
     return e;
 }

@@ -39,10 +39,7 @@ struct daemon {
 /* Opened in this order, closed in the opposite one. */
 static const struct pd_controller_part *const parts[] = {
     &pd_alarms_part, /* first: the others may raise some */
-    &pd_execute_part,
-    &pd_openflow_part,
-    &pd_installed_part,
-    NULL,
+    &pd_execute_part, &pd_openflow_part, &pd_installed_part, NULL,
 };
 
 static int complain(const struct pd_error *error)

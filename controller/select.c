@@ -142,7 +142,7 @@ static int choose_all_of(struct choice *choice, const json_t *hosts)
 
 static int gather(const struct choice *choice, struct pd_selection *ret_selection)
 {
-    uint32_t *hosts = calloc(choice->len, sizeof *hosts);
+    uint32_t *hosts = calloc(choice->len + 1, sizeof *hosts);
     size_t len = 0;
 
     if (!hosts)

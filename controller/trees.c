@@ -274,8 +274,8 @@ static int build(const struct pd_inventory *inventory, const struct pd_selection
         free(builder.nodes);
         return e;
     }
-    trees.chain = measure(&trees, trees.tops, trees.tops_len, 1);
     *ret_trees = trees;
+    ret_trees->chain = measure(ret_trees, trees.tops, trees.tops_len, 1);
     return 0;
 }
 
