@@ -46,7 +46,7 @@ struct pd_controller_part {
     int (*open)(struct pd_controller *controller, struct pd_error *error);
     /* After the inventory was replaced at a reload; main thread, while requests are answered. */
     void (*reload)(struct pd_controller *controller);
-    /* Requests that are being answered shall end soon. */
+    /* Requests that are being answered shall end soon. Only of a part that was opened. */
     void (*stop)(struct pd_controller *controller);
     /* After the last request; also for a part that was not opened or only half. */
     void (*close)(struct pd_controller *controller);

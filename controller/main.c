@@ -33,6 +33,7 @@ struct daemon {
     struct pd_listener listener;
     struct pd_http *http;
     int signal_fd;
+    size_t parts_opened;
     uint64_t watchdog_ns; /* 0: none */
 };
 
@@ -72,13 +73,16 @@ static int open_hosts(struct daemon *daemon, struct pd_error *error)
     return e;
 }
 
-static int open_parts(struct pd_controller *controller, struct pd_error *error)
+static int open_parts(struct daemon *daemon, struct pd_error *error)
 {
-    int e = 0;
+    for (size_t i = 0; parts[i]; i++) {
+        int e = parts[i]->open ? parts[i]->open(&daemon->controller, error) : 0;
 
-    for (size_t i = 0; parts[i] && !e; i++)
-        e = parts[i]->open ? parts[i]->open(controller, error) : 0;
-    return e;
+        if (e)
+            return e;
+        daemon->parts_opened = i + 1;
+    }
+    return 0;
 }
 
 /* What may be refused comes before what leaves traces. */
@@ -106,7 +110,7 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
         pd_fanout_use(controller->fanout, controller->credentials);
         e = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
     }
-    return e ? e : open_parts(controller, error);
+    return e ? e : open_parts(daemon, error);
 }
 
 static int start_http(struct daemon *daemon, struct pd_error *error)
@@ -226,10 +230,12 @@ static void close_all(struct daemon *daemon)
     size_t i = 0;
 
     atomic_store_explicit(&controller->stopping, true, memory_order_relaxed);
-    for (; parts[i]; i++) {
+    for (; i < daemon->parts_opened; i++) {
         if (parts[i]->stop)
             parts[i]->stop(controller);
     }
+    while (parts[i])
+        i++;
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
     while (i--) {
