@@ -205,7 +205,7 @@ int pd_tib_select(struct pd_tib_record *records, size_t len, enum pd_tib_order o
 {
     struct sort_context context = {records, order};
     struct sort_key *keys;
-    int error = make_keys(records, len, order, true, budget, &keys);
+    int error = make_keys(records, len, order, false, budget, &keys);
     if (error)
         return error;
     bool *kept = calloc(len, sizeof *kept);

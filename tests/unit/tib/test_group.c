@@ -111,11 +111,45 @@ static void sums_stop_where_json_ends(void **state)
     assert_true(sum == PD_TIB_SUM_MAX);
 }
 
+/* What is selected is what sorting would have put first, in the order in which it lay. */
+static void selecting_keeps_the_first_where_they_lie(void **state)
+{
+    static const enum pd_tib_order orders[] = {PD_TIB_ORDER_BYTES, PD_TIB_ORDER_PKTS};
+    (void)state;
+    for (unsigned round = 0; round < 40; round++) {
+        struct pd_tib_record *records = make_records(), *sorted = calloc(RECORDS, sizeof *sorted),
+                             last;
+        struct pd_tib_budget budget = {UINT64_C(1) << 20};
+        size_t most = 1 + random_below(&rnd, RECORDS - 1), from = 0;
+        assert_non_null(sorted);
+        order_at_hand = orders[round % 2];
+        if (round % 3 == 0) /* as answers of children come */
+            qsort(records, RECORDS, sizeof *records, compare);
+        memcpy(sorted, records, RECORDS * sizeof *records);
+        qsort(sorted, RECORDS, sizeof *sorted, compare);
+        struct pd_tib_record *before = calloc(RECORDS, sizeof *before);
+        assert_non_null(before);
+        memcpy(before, records, RECORDS * sizeof *records);
+        assert_int_equal(pd_tib_select(records, RECORDS, order_at_hand, most, &budget, &last), 0);
+        assert_int_equal(compare(&last, &sorted[most - 1]), 0);
+        for (size_t i = 0; i < most; i++) {
+            assert_true(compare(&records[i], &last) <= 0);
+            while (from < RECORDS && compare(&before[from], &records[i]) != 0)
+                from++;
+            assert_true(from++ < RECORDS);
+        }
+        free(before);
+        free(sorted);
+        free(records);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorting_is_that_of_the_comparison),
         cmocka_unit_test(the_first_k_need_memory_for_k),
+        cmocka_unit_test(selecting_keeps_the_first_where_they_lie),
         cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(sums_stop_where_json_ends),
     };
