@@ -182,6 +182,7 @@ int pd_alarm_store_add(struct pd_alarm_store *store, const struct pd_alarm_deliv
             return -PD_E_VALUE;
     pthread_mutex_lock(&store->commit_lock);
     *(store->last ? &store->last->next : &store->first) = &commit;
+    /* cppcheck-suppress autoVariables ; it has left the queue when this function returns */
     store->last = &commit;
     while (!commit.done) {
         if (store->committing)

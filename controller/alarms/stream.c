@@ -115,7 +115,8 @@ int pd_alarms_stream(struct pd_controller *controller, struct pd_call *call,
     if (!stream)
         return -ENOMEM;
     *stream = (struct stream){controller->alarms, wanted, 0};
-    pd_answer_stream(answer, "text/event-stream",
-                     &(struct pd_answer_stream){stream, read_events, close_stream});
+    struct pd_answer_stream source = {stream, read_events, close_stream};
+    pd_answer_stream(answer, "text/event-stream", &source);
+    /* cppcheck-suppress memleak ; it is the answer's now */
     return 0;
 }
