@@ -31,7 +31,7 @@ struct pd_controller {
     struct pd_alarm_store *alarms;                 /* never NULL while requests are answered */
     struct pd_switch_service *switches;            /* never NULL while requests are answered */
     struct pd_inventory
-        *switches_inventory; /* by whose topology they are programmed; main thread */
+        *switches_inventory;      /* by whose topology they are programmed; main thread */
     struct pd_installs *installs; /* queries that run on hosts */
     struct pd_controller_counters counters;
     uint64_t started_ns; /* monotonic */
