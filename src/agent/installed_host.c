@@ -6,14 +6,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/installed.h"
 #include "agent/local.h"
 #include "agent/program_host.h"
 
-#define DEFAULT_FOLDER "/var/lib/pathdump/spool" /* of a store that is on no disk of this host */
-#define FILE_NAME      "installed.json"
+#define FILE_NAME "installed.json"
 
 static int run_query(void *context, const struct pd_query *query, const struct pd_query_sink *sink,
                      struct pd_error *error)
@@ -117,22 +115,16 @@ static void hear_alarm(void *context, const struct pd_alarm *alarm)
 
 /* ---- life ---- */
 
-static const char *file_of(const char *tib, const char *spool, char text[PATH_MAX])
-{
-    const char *folder = !strstr(tib, "://") ? tib : spool ? spool : DEFAULT_FOLDER;
-
-    snprintf(text, PATH_MAX, "%s/" FILE_NAME, folder);
-    return text;
-}
-
-int pd_installed_open(struct pd_agent *agent, const char *tib, const char *spool,
-                      struct pd_model *model, struct pd_error *error)
+int pd_installed_open(struct pd_agent *agent, const char *folder, struct pd_model *model,
+                      struct pd_error *error)
 {
     const struct pd_installed_host host = {agent, run_query, run_program, find_violations,
                                            raise_alarm};
     char file[PATH_MAX];
-    int e = pd_installed_new(file_of(tib, spool, file), &host, model, &agent->installed, error);
+    int e;
 
+    snprintf(file, sizeof file, "%s/" FILE_NAME, folder);
+    e = pd_installed_new(file, &host, model, &agent->installed, error);
     if (!e)
         pd_alarms_listen(agent->alarms, hear_alarm, agent);
     return e;

@@ -144,8 +144,7 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     if (!e)
         e = open_sender(daemon, error);
     if (!e)
-        e = pd_installed_open(&daemon->agent, daemon->settings.tib, daemon->settings.spool, model,
-                              error);
+        e = pd_installed_open(&daemon->agent, pd_settings_folder(&daemon->settings), model, error);
     if (e) {
         pd_model_free(model);
         return e;

@@ -114,6 +114,26 @@ static void test_check(void **state)
     settings.tib = NULL;
     assert_int_equal(pd_settings_check(&settings, &error), -PD_E_VALUE);
     assert_non_null(strstr(error.text, "--tib"));
+    settings = good;
+    settings.controller = "http://127.0.0.1:7412";
+    assert_int_equal(pd_settings_check(&settings, &error), -PD_E_VALUE);
+    assert_non_null(strstr(error.text, "--host-id"));
+    settings.host_id = 21;
+    assert_int_equal(pd_settings_check(&settings, &error), 0);
+    assert_int_equal(load(&settings, &usage, &error, 2, "--controller", "ftp://h"), -PD_E_VALUE);
+    assert_non_null(strstr(error.text, "controller"));
+}
+
+static void test_folder(void **state)
+{
+    struct pd_settings settings = {.tib = "/a/tib", .spool = "/b/spool"};
+
+    (void)state;
+    assert_string_equal(pd_settings_folder(&settings), "/a/tib");
+    settings.tib = "mongodb://h:1/d";
+    assert_string_equal(pd_settings_folder(&settings), "/b/spool");
+    settings.spool = NULL;
+    assert_string_equal(pd_settings_folder(&settings), "/var/lib/pathdump/spool");
 }
 
 static char told[100];
@@ -195,9 +215,10 @@ static void test_example(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_load),     cmocka_unit_test(test_check),
-        cmocka_unit_test(test_compare),  cmocka_unit_test(test_listen),
-        cmocka_unit_test(test_man_page), cmocka_unit_test(test_example),
+        cmocka_unit_test(test_load),    cmocka_unit_test(test_check),
+        cmocka_unit_test(test_folder),  cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_listen),  cmocka_unit_test(test_man_page),
+        cmocka_unit_test(test_example),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
