@@ -54,6 +54,10 @@ class Rest(DaemonTest):
         self.assertEqual(self.daemon.get("/v1/getPaths?src_port=1024&link=*-*")["paths"], [list(PATH)])
         count = self.daemon.get("/v1/getCount?src_ip=10.1.1.2&path=1,9,17,11,3")
         self.assertEqual((count["bytes"], count["pkts"]), (100 * FLOWS, FLOWS))
+        rules = "max_hops=3&must_pass=9,17&allow=10.1.1.0/24%3E10.2.1.0/24,fd00::/8%3E::/0"
+        broken = self.daemon.get(f"/v1/conformance?src_port=1024&{rules}")
+        self.assertEqual([(row["path"], row["rule"]) for row in broken["violations"]], [(list(PATH), "max_hops")])
+        self.assertEqual(self.daemon.get("/v1/conformance?max_hops=4&src_port=9")["infeasible"], 2)
         duration = self.daemon.get("/v1/getDuration?dst_port=80&protocol=udp&link=1-9")
         self.assertEqual((duration["stime_us"], duration["duration_us"]), (START_US, (FLOWS - 1) * 1000))
         inside = self.daemon.get("/v1/getFlows?from=2023-11-14T22:13:20.5Z&to=2023-11-14T23:13:20.6%2B01:00&link=9-17")

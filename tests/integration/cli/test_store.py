@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`pathdump query --tib` against a naive oracle: random records, random questions."""
+import ipaddress
 import json
 import os
 import random
@@ -120,6 +121,7 @@ class Store(CommandTest):
                 for by in ("bytes", "pkts"):
                     self.check_tops({**asked, "by": by}, found, 4 if by == "bytes" else 5)
                 self.check_sums(asked, found)
+                self.check_conformance(asked, found)
 
     def check_tops(self, asked, found, column):
         """Largest first; which of equal ones come is not asked here."""
@@ -157,10 +159,30 @@ class Store(CommandTest):
         self.assertEqual([(row["from_bytes"], row["flows"]) for row in
                           self.ask("flowSizes", {"link": "*-*", **asked, "bin_bytes": str(width)})["bins"]], sorted(bins.items()))
 
+    def check_conformance(self, asked, found):
+        """The rules once more, over addresses and lists of switches."""
+        inside, whole = ipaddress.ip_network("10.1.1.0/24"), ipaddress.ip_network("0.0.0.0/0")
+        hops, avoided, passed = random.randrange(6), {17, 77}, {1, 9}
+        texts = {"max_hops": str(hops), "avoid": "17,77", "must_pass": "1,9", "allow": f"{inside}>{whole}"}
+        rules = {name: texts[name] for name in random.sample(sorted(texts), random.randint(1, 4))}
+        wanted, unjudged = set(), set()
+        for flow, path, *_ in found:
+            ids, ends = switches(path), [ipaddress.ip_address(addr) for addr in flow[:2]]
+            broken = {"max_hops": ids and len(ids) - 1 > hops, "avoid": avoided & set(ids), "must_pass": ids and passed - set(ids),
+                      "allow": not (ends[0] in inside and ends[1] in whole)}
+            wanted |= {(flow, path, rule) for rule in rules if broken[rule]}
+            if not ids and set(rules) - {"allow"}:
+                unjudged.add((flow, path))
+        answer = self.ask("conformance", {**asked, **rules})
+        self.assertEqual(answer.pop("infeasible", 0), len(unjudged))
+        got = [(tuple(row["flow_id"][n] for n in FLOW_ID), ",".join(map(str, row["path"])) or "t" + ",".join(map(str, row["tags"])), row["rule"])
+               for row in answer["violations"]]
+        self.assertEqual(sorted(got), sorted(wanted))
+
     def test_tables_of_all_queries(self):
         for name, *words in (("topRecords",), ("topFlows", "--k", "3"), ("topHosts", "--by", "pkts"), ("topLinks",), ("trafficMatrix",),
                              ("pathBytes", "--dst-port", "80"), ("flowSizes", "--link", "9-17", "--bin-bytes", "1000000"),
-                             ("distinct", "--of", "sources")):
+                             ("distinct", "--of", "sources"), ("conformance", "--allow", "10.1.1.0/24>10.2.0.0/16")):
             answer = self.json("query", "--tib", self.tib, name, *words)
             rows = next(iter(answer.values()))
             lines = self.ok("query", "--tib", self.tib, name, *words).splitlines()
