@@ -61,7 +61,14 @@ static int take_turn(const struct ask *ask, struct pd_turns *turns, const char *
         pd_count(&ask->agent->counters.queries_refused, 1);
         return pd_fail(error, e, "too many %s are waiting already; try again", what);
     }
-    return e ? pd_fail(error, e, "the deadline passed before the %s could begin", what) : 0;
+    if (e) {
+        pd_fail(error, e, "the deadline passed before the %s could begin", what);
+        return e;
+    }
+    if (!atomic_load_explicit(&ask->agent->stopping, memory_order_relaxed))
+        return 0;
+    pd_turns_give(turns, ask->client); /* so all that wait are gone at once */
+    return pd_fail(error, -PD_E_BUSY, "this agent is about to stop");
 }
 
 /* ---- this host's own part ---- */

@@ -185,6 +185,28 @@ class TreesTest(unittest.TestCase):
             self.agents[victim].process.send_signal(signal.SIGCONT)
         self.assertEqual(answer["pkts"], sum(w["pkts"] for i, w in wanted.items() if i != victim))
 
+    def test_stop(self):
+        """an agent that waits for others stops all the same; who asked it hears so, or finds the connection closed"""
+        agent, victim = self.start("stopping", []), self.ids[1]
+        agent.wait_state("finished")
+        document = {"query": "getCount", "children": [self.tree(victim)], "deadline_ms": 3_000_000}
+
+        def ask():
+            try:
+                self.post(agent, document, code=503)
+            except (OSError, http.client.HTTPException):
+                pass
+        self.agents[victim].process.send_signal(signal.SIGSTOP)
+        try:
+            asker = threading.Thread(target=ask)
+            asker.start()
+            agent.wait(lambda: agent.status()["agent"]["queries"] == 1)
+            self.assertEqual(agent.end(), 0)
+        finally:
+            self.agents[victim].process.send_signal(signal.SIGCONT)
+        asker.join(PATIENCE_S)
+        self.assertFalse(asker.is_alive())
+
     def test_refused(self):
         own = self.tree(self.ids[0])
         self.assertIn("this one", self.ask([own], 400, query="getCount")["detail"])
