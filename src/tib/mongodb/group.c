@@ -206,7 +206,7 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
                                     context);
         bson_destroy(&sort);
     } else if (grouping->by != PD_TIB_BY_RECORD && few &&
-               (grouping->without_times || server_has_min_max(pushed->snapshot->store))) {
+               server_has_min_max(pushed->snapshot->store)) { /* one without also sums wrongly */
         code = scan_groups(pushed, &writers, filter, visit, context);
     } else {
         code = pd_mongo_scan_sorted(pushed->snapshot, filter, NULL, 0, visit, context);
