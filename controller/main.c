@@ -11,7 +11,7 @@
 #include "controller/alarms/rest.h"
 #include "controller/controller.h"
 #include "controller/execute.h"
-#include "controller/installed.h"
+#include "controller/installed/installed.h"
 #include "controller/openflow.h"
 #include "controller/rest.h"
 #include "daemon/notify.h"

@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "agent/alarm_sender.h"
-#include "agent/alarms.h"
+#include "agent/alarms/alarms.h"
+#include "agent/alarms/sender.h"
 #include "agent/counters.h"
-#include "agent/installed.h"
+#include "agent/installed/installed.h"
 #include "agent/pipeline.h"
 #include "daemon/turns.h"
 #include "fleet/fanout.h"
@@ -34,7 +34,7 @@ struct pd_agent {
     struct pd_alarm_sender *sender; /* NULL: there is no controller */
     struct pd_programs *programs;
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
-    struct pd_installed *installed; /* NULL where there is none: tests */
+    struct pd_installed *installed;     /* NULL where there is none: tests */
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/installed_host.h"
+#include "agent/installed/host.h"
 #include "agent/model.h"
 #include "agent/rest.h"
 #include "agent/settings.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/alarms.h"
+#include "agent/alarms/alarms.h"
 #include "agent/counters.h"
 #include "agent/feed.h"
 #include "agent/model.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/alarm_spool.h"
+#include "agent/alarms/spool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "agent/installed.h"
+#include "agent/installed/installed.h"
 #include "base/clock.h"
 
 #define PATIENT_NS (60 * PD_NS_PER_S)

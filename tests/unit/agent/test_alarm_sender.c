@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/alarm_sender.h"
+#include "agent/alarms/sender.h"
 #include "base/clock.h"
 #include "http/body.h"
 #include "http/server.h"

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "agent/alarm_file.h"
-#include "agent/alarm_spool.h"
+#include "agent/alarms/file.h"
+#include "agent/alarms/spool.h"
 
 enum { HOST = 21, ROOM = 1 << 20 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agent/alarms.h"
+#include "agent/alarms/alarms.h"
 #include "base/clock.h"
 #include "base/error.h"
 

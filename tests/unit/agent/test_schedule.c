@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "agent/raised.h"
-#include "agent/schedule.h"
+#include "agent/installed/raised.h"
+#include "agent/installed/schedule.h"
 
 #define MS UINT64_C(1000000)
 

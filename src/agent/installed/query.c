@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/counters.h"
-#include "agent/installed_list.h"
+#include "agent/installed/list.h"
 
 struct pd_installed_query *pd_installed_hold(struct pd_installed_query *query)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The spool of alarms: those that the controller has not acknowledged yet, in memory and in a file beside the TIB. */
-#ifndef PD_AGENT_ALARM_SPOOL_H
-#define PD_AGENT_ALARM_SPOOL_H
+#ifndef PD_AGENT_ALARMS_SPOOL_H
+#define PD_AGENT_ALARMS_SPOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

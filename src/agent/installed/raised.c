@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of eight, each written in a circle. */
-#include "agent/raised.h"
+#include "agent/installed/raised.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Installed queries: they run by themselves, on a period or on events, until they are uninstalled. */
-#ifndef PD_AGENT_INSTALLED_H
-#define PD_AGENT_INSTALLED_H
+#ifndef PD_AGENT_INSTALLED_INSTALLED_H
+#define PD_AGENT_INSTALLED_INSTALLED_H
 
 #include <jansson.h>
 #include <stdbool.h>

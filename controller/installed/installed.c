@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list: its file, its life, and for which hosts each query is meant. */
-#include "controller/installed.h"
+#include "controller/installed/installed.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "controller/installed_list.h"
+#include "controller/installed/list.h"
 #include "controller/select.h"
 #include "daemon/state_file.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "controller/installed_list.h"
+#include "controller/installed/list.h"
 #include "http/body.h"
 
 #define MODULE      "installed"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of installed queries: who is in it, and its life. */
-#include "agent/installed.h"
+#include "agent/installed/installed.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/counters.h"
-#include "agent/installed_list.h"
+#include "agent/installed/list.h"
 #include "base/clock.h"
 #include "base/log.h"
 

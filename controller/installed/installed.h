@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Installed queries of the fleet: kept here, brought to the hosts that they are meant for, and taken away again. */
-#ifndef PD_CONTROLLER_INSTALLED_H
-#define PD_CONTROLLER_INSTALLED_H
+#ifndef PD_CONTROLLER_INSTALLED_INSTALLED_H
+#define PD_CONTROLLER_INSTALLED_INSTALLED_H
 
 #include "controller/controller.h"
 

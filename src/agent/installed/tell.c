@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/counters.h"
-#include "agent/installed_list.h"
+#include "agent/installed/list.h"
 #include "http/body.h"
 #include "http/text.h"
 

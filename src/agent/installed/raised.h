@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bounded memory of the violations that were raised already. */
-#ifndef PD_AGENT_RAISED_H
-#define PD_AGENT_RAISED_H
+#ifndef PD_AGENT_INSTALLED_RAISED_H
+#define PD_AGENT_INSTALLED_RAISED_H
 
 #include <stdbool.h>
 #include <stdint.h>

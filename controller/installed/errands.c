@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "controller/installed_list.h"
+#include "controller/installed/list.h"
 #include "fleet/fanout.h"
 
 #define AT_ONCE          64

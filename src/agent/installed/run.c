@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/counters.h"
-#include "agent/installed_list.h"
+#include "agent/installed/list.h"
 #include "base/clock.h"
 #include "http/text.h"
 

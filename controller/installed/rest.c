@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "controller/installed_list.h"
+#include "controller/installed/list.h"
 #include "controller/routes.h"
 #include "http/text.h"
 

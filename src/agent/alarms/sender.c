@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the list of alarms through the spool to the controller. */
-#include "agent/alarm_sender.h"
+#include "agent/alarms/sender.h"
 
 #include <errno.h>
 #include <inttypes.h>

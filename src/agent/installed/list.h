@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "agent/installed.h"
-#include "agent/raised.h"
-#include "agent/schedule.h"
+#include "agent/installed/installed.h"
+#include "agent/installed/raised.h"
+#include "agent/installed/schedule.h"
 
 /* What happened, for queries that do not run on a period. */
 struct pd_installed_event {
@@ -92,13 +92,13 @@ void pd_installed_give_up(struct pd_installed *installed, struct pd_installed_qu
 /* Puts a query into the list, where there is room; the list holds it from then on. Locked. */
 void pd_installed_insert(struct pd_installed *installed, struct pd_installed_query *query);
 
-/* ---- installed_query.c ---- */
+/* ---- query.c ---- */
 
 /* A query that nobody holds yet but the caller; its ID is 0 when `body` says none. */
 int pd_installed_parse(const json_t *body, struct pd_installed_query **ret_query,
                        struct pd_error *error);
 
-/* ---- installed_run.c ---- */
+/* ---- run.c ---- */
 
 /* What came of a run, or of a piece of work on events. */
 struct pd_installed_outcome {
@@ -116,7 +116,7 @@ bool pd_installed_note(struct pd_installed_query *query,
 /* The text of a small document as an answer; takes the reference. */
 void pd_installed_answer(struct pd_installed_outcome *outcome, json_t *document);
 
-/* ---- installed_violation.c ---- */
+/* ---- violation.c ---- */
 
 /* The alarm of a violation that is new to the query, and {"flow_id":…,"path":…,"rule":…} at the end of `list`, while that is short. Returns how
  * many alarms were raised: 0 or 1. In the query's thread. */
@@ -127,12 +127,12 @@ unsigned pd_installed_raise(struct pd_installed *installed, struct pd_installed_
 /* A record as JSON, as a row of getFlows; NULL without memory. */
 json_t *pd_installed_record_json(const struct pd_tib_record *record);
 
-/* ---- installed_file.c ---- */
+/* ---- file.c ---- */
 
 int pd_installed_load(struct pd_installed *installed, struct pd_error *error);
 int pd_installed_save(struct pd_installed *installed, struct pd_error *error); /* `change` held */
 
-/* ---- the threads: installed_run.c, installed_watch.c ---- */
+/* ---- the threads: run.c, watch.c ---- */
 
 void *pd_installed_run(void *installed);
 void *pd_installed_watch(void *installed);

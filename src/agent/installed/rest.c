@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/installed.h"
+#include "agent/installed/installed.h"
 #include "agent/rest.h"
 
 static int no_such(const struct pd_request *request, struct pd_problem *problem)

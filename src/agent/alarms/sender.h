@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Brings this host's alarms to the controller: at least once, in order, at once. */
-#ifndef PD_AGENT_ALARM_SENDER_H
-#define PD_AGENT_ALARM_SENDER_H
+#ifndef PD_AGENT_ALARMS_SENDER_H
+#define PD_AGENT_ALARMS_SENDER_H
 
 #include <stdint.h>
 
-#include "agent/alarm_spool.h"
-#include "agent/alarms.h"
+#include "agent/alarms/alarms.h"
+#include "agent/alarms/spool.h"
 #include "fleet/fanout.h"
 
 /*     whoever raises          spooler thread            sender thread

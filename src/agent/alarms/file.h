@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of the alarm spool: a log of alarms and of how far they were acknowledged. */
-#ifndef PD_AGENT_ALARM_FILE_H
-#define PD_AGENT_ALARM_FILE_H
+#ifndef PD_AGENT_ALARMS_FILE_H
+#define PD_AGENT_ALARMS_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queue of the spool: what waits, what each reason takes of the room, and what is said when some had none. */
-#include "agent/alarm_spool.h"
+#include "agent/alarms/spool.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "agent/alarm_file.h"
-#include "agent/alarms.h"
+#include "agent/alarms/alarms.h"
+#include "agent/alarms/file.h"
 #include "base/clock.h"
 
 #define SHARES    64u /* reasons that are told apart; the last one is for all others */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of the newest alarms, and what each reason may add to it. */
-#include "agent/alarms.h"
+#include "agent/alarms/alarms.h"
 
 #include <errno.h>
 #include <pthread.h>

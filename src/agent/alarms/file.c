@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log on disk: reading what an earlier process left, appending, replacing. */
-#include "agent/alarm_file.h"
+#include "agent/alarms/file.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Alarms of this host: ⟨flow ID, reason, paths⟩, the newest kept, all counted (paper, Table 1: Alarm). */
-#ifndef PD_AGENT_ALARMS_H
-#define PD_AGENT_ALARMS_H
+#ifndef PD_AGENT_ALARMS_ALARMS_H
+#define PD_AGENT_ALARMS_ALARMS_H
 
 #include <jansson.h>
 #include <stdint.h>

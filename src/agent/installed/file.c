@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "agent/installed_list.h"
+#include "agent/installed/list.h"
 #include "base/log.h"
 #include "daemon/state_file.h"
 #include "http/text.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "agent/counters.h"
-#include "agent/installed_list.h"
+#include "agent/installed/list.h"
 #include "agent/picture.h"
 #include "base/clock.h"
 

@@ -100,7 +100,7 @@ struct pd_install_host *pd_install_target(struct pd_install *install, uint32_t h
 /* Looks at this host again soon. */
 void pd_installs_hurry(struct pd_installs *installs, uint32_t host);
 
-/* ---- installed_sync.c ---- */
+/* ---- sync.c ---- */
 
 /* One thing to be done at one host, and how it ended. */
 struct pd_errand {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/installed_list.h"
+#include "agent/installed/list.h"
 #include "query/out.h"
 
 #define LIST_MAX  100  /* violations in a last answer */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What installed queries need of the agent: pictures of its records, runs of programs, alarms. */
-#include "agent/installed_host.h"
+#include "agent/installed/host.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/installed.h"
+#include "agent/installed/installed.h"
 #include "agent/local.h"
 #include "agent/program_host.h"
 

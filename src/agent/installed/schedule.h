@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a periodic query is due: multiples of its period, whatever a run takes. */
-#ifndef PD_AGENT_SCHEDULE_H
-#define PD_AGENT_SCHEDULE_H
+#ifndef PD_AGENT_INSTALLED_SCHEDULE_H
+#define PD_AGENT_INSTALLED_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
