@@ -24,7 +24,7 @@ struct pd_daemon_settings {
     bool help;
     enum pd_log_level log_level;
     struct pd_credentials_files credentials; /* may change while the daemon runs */
-    struct pd_options_memory *memory; /* of the strings that came from the file */
+    struct pd_options_memory *memory;        /* of the strings that came from the file */
 };
 
 /* `checks`: what --check-config does, "check the settings and the topology". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries: one form for REST, command line and (later) installed queries; parameters -> plan -> answer -> JSON. */
+/* Queries: one form for REST, command line, trees and installed queries; parameters -> plan -> answer -> JSON. */
 #ifndef PD_QUERY_QUERY_H
 #define PD_QUERY_QUERY_H
 

@@ -156,7 +156,8 @@ static void alarms_are_raised(void **state)
     expect_failure("function run() alarm{reason = \"pc fail\"} end", -PD_E_PROGRAM, "reason");
     expect_failure("function run() alarm{reason = \"X\", flow_id = 3} end", -PD_E_PROGRAM,
                    "flow_id");
-    expect_failure("function run() alarm{reason = \"X\", colour = 3} end", -PD_E_PROGRAM, "members");
+    expect_failure("function run() alarm{reason = \"X\", colour = 3} end", -PD_E_PROGRAM,
+                   "members");
     assert_int_equal(alarms, 0);
 }
 
