@@ -264,7 +264,7 @@ static int write_at(int fd, uint64_t at, const void *bytes, size_t len)
     return 0;
 }
 
-/* In one call, so that a kill leaves it whole or absent on all but odd file systems. */
+/* In one call, so that a kill leaves it whole, absent, or cut where a page ends: one piece that does not hold, of which nobody was told. */
 static int put(int fd, uint64_t *at, uint32_t magic, uint64_t spool, uint64_t seq, const char *text,
                uint32_t len)
 {

@@ -323,7 +323,7 @@ static void test_killed(void **state)
             told = number;
         close(pipes[0]);
         spool = open_spool();
-        assert_int_equal(stat_of(spool).damaged, 0);
+        assert_in_range(stat_of(spool).damaged, 0, 1); /* the last write, cut at a page's end */
         n = take_all(spool, times, 100000);
         ended = (unsigned)times[0] - 1;
         assert_in_range(ended + n, told, told + 1);
