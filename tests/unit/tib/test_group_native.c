@@ -302,7 +302,6 @@ static void crews(void **state)
             free(alone.records);
             free(together.records);
         }
-    pd_crew_rows = 1000;
     little_memory(state);
     pd_crew_rows = usual;
 }
