@@ -129,8 +129,9 @@ void pd_cost_words(const struct pd_cost_shape *shape, const struct pd_trees *tre
     snprintf(way, sizeof way, "a tree of depth %" PRIu32 " and fan-out %" PRIu32, tree->depth,
              tree->fanout);
     snprintf(words, PD_COST_WORDS_BYTES,
-             "for %zu hosts with about %" PRIu64 " %s each, %s is estimated to take %.1f ms, "
+             "for %zu host%s with about %" PRIu64 " %s each, %s is estimated to take %.1f ms, "
              "asking each host directly %.1f ms",
-             tree->hosts, shape->groups, shape->groups == 1 ? "group" : "groups", way,
-             (double)tree_ns / 1e6, (double)direct_ns / 1e6);
+             tree->hosts, tree->hosts == 1 ? "" : "s", shape->groups,
+             shape->groups == 1 ? "group" : "groups", way, (double)tree_ns / 1e6,
+             (double)direct_ns / 1e6);
 }
