@@ -183,6 +183,8 @@ static int read_missing(struct pd_partial_reader *reader, struct cursor *cursor)
     size_t len = (size_t)take_number(cursor, sizeof reason - 1);
     const uint8_t *bytes = take_bytes(cursor, len);
     int code = state(cursor);
+    if (!code && !host)
+        code = -PD_E_SYNTAX; /* nobody has this ID */
     if (code)
         return code;
     for (size_t i = 0; i < len; i++)
