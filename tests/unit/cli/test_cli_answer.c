@@ -143,7 +143,7 @@ static void lists_show_whatever_there_is(void **state)
                                                  {"Q", NULL, PD_CLI_QUESTION}};
     static const struct pd_cli_listing listing = {"rows", "row", "rows", fields, 5};
     const struct pd_style style = {.utf8 = false};
-    struct pd_error error;
+    struct pd_error error = {0};
     char *text = NULL;
     size_t bytes;
     json_t *answer = json_loads("{\"rows\":[{\"a\":\"x\\u009by\",\"n\":1234,\"t\":1000000,\"period_"

@@ -101,7 +101,7 @@ static void test_cut(void **state)
 {
     static const char json[] = "[{\"id\":21,\"name\":\"a\",\"url\":\"http://a:1\"}]";
     struct pd_inventory *inventory;
-    struct pd_error error;
+    struct pd_error error = {0};
 
     (void)state;
     for (size_t bytes = 0; bytes < strlen(json); bytes++)

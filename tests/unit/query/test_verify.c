@@ -78,7 +78,7 @@ static void an_answer_fits_its_own_query(void **state)
     random_records(&random, &pool, records);
     for (size_t i = 0; i < QUESTIONS; i++) {
         struct pd_query asked = question(i);
-        struct bytes bytes;
+        struct bytes bytes = {NULL, 0};
         answer(&asked, records, &bytes);
         for (size_t j = 0; j < QUESTIONS; j++) {
             struct pd_query other = question(j);
