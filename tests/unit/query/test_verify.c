@@ -105,7 +105,7 @@ static void what_is_cut_is_refused(void **state)
     random_records(&random, &pool, records);
     for (size_t i = 0; i < QUESTIONS; i++) {
         struct pd_query query = question(i);
-        struct bytes bytes, cut;
+        struct bytes bytes = {NULL, 0}, cut;
         answer(&query, records, &bytes);
         cut = bytes;
         for (cut.len = 0; cut.len < bytes.len; cut.len++)
@@ -126,7 +126,7 @@ static void what_is_changed_is_refused_or_merges(void **state)
     random_records(&random, &pool, records);
     for (int round = 0; round < 6000; round++) {
         struct pd_query query = question(random_below(&random, QUESTIONS));
-        struct bytes bytes;
+        struct bytes bytes = {NULL, 0};
         answer(&query, records, &bytes);
         for (size_t flips = 1 + random_below(&random, 3); flips; flips--)
             bytes.at[random_below(&random, bytes.len)] ^= (char)(1 << random_below(&random, 8));
