@@ -84,17 +84,12 @@ int pd_controller_settings_load(int argc, char **argv, struct pd_controller_sett
 int pd_controller_settings_check(const struct pd_controller_settings *settings,
                                  struct pd_error *error)
 {
-    const struct {
-        const char *name, *value;
-    } needed[] = {
+    const struct pd_daemon_needed needed[] = {
         {"topology", settings->topology}, {"hosts", settings->hosts}, {"state", settings->state}};
+    int e = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
 
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (!needed[i].value || !needed[i].value[0])
-            return pd_fail(error, -PD_E_VALUE,
-                           "%s is missing: give --%s or the key in the configuration file",
-                           needed[i].name, needed[i].name);
-    }
+    if (e)
+        return e;
     return pd_daemon_check_listen(&settings->common, settings->listen, error);
 }
 

@@ -33,22 +33,6 @@ static json_t *hosts_json(struct pd_hosts *hosts)
     return object;
 }
 
-static json_t *queries_json(struct pd_turns *turns)
-{
-    struct pd_turns_counters counters;
-    json_t *object = json_object();
-
-    pd_turns_counters(turns, &counters);
-    SET(object, "working", counters.working);
-    SET(object, "waiting", counters.waiting);
-    SET(object, "taken", counters.taken);
-    SET(object, "waited", counters.waited);
-    SET(object, "refused", counters.refused);
-    SET(object, "late", counters.late);
-    SET(object, "wait_us", counters.wait_us);
-    return object;
-}
-
 static json_t *programs_json(struct pd_programs *programs)
 {
     struct pd_program_counters counters;
@@ -100,7 +84,7 @@ int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
     SET(document, "uptime_s", (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
     json_object_set_new(document, "topology", topology_json(inventory->topology));
     json_object_set_new(document, "hosts", hosts_json(controller->hosts));
-    json_object_set_new(document, "queries", queries_json(controller->turns));
+    json_object_set_new(document, "queries", pd_turns_json(controller->turns));
     json_object_set_new(document, "programs", programs_json(controller->programs));
     json_object_set_new(document, "alarms", alarms_json(controller->alarms));
     json_object_set_new(document, "controller", counters_json(&controller->counters));

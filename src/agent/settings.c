@@ -135,17 +135,12 @@ void pd_settings_done(struct pd_settings *settings)
 
 int pd_settings_check(const struct pd_settings *settings, struct pd_error *error)
 {
-    const struct {
-        const char *name, *value;
-    } needed[] = {
+    const struct pd_daemon_needed needed[] = {
         {"topology", settings->topology}, {"intake", settings->intake}, {"tib", settings->tib}};
+    int e = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
 
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (!needed[i].value || !needed[i].value[0])
-            return pd_fail(error, -PD_E_VALUE,
-                           "%s is missing: give --%s or the key in the configuration file",
-                           needed[i].name, needed[i].name);
-    }
+    if (e)
+        return e;
     if (strncmp(settings->intake, "live:", 5) && (settings->strip || settings->promiscuous))
         return pd_fail(error, -PD_E_VALUE, "%s: only a live intake can do that",
                        settings->strip ? "strip" : "promiscuous");

@@ -141,22 +141,6 @@ static json_t *agent_json(const struct pd_agent *agent, const struct pd_pipeline
     return object;
 }
 
-static json_t *turns_json(struct pd_turns *turns)
-{
-    json_t *object = json_object();
-    struct pd_turns_counters counters;
-
-    pd_turns_counters(turns, &counters);
-    SET(object, "working", counters.working);
-    SET(object, "waiting", counters.waiting);
-    SET(object, "taken", counters.taken);
-    SET(object, "waited", counters.waited);
-    SET(object, "wait_us", counters.wait_us);
-    SET(object, "late", counters.late);
-    SET(object, "refused", counters.refused);
-    return object;
-}
-
 json_t *pd_status_json(struct pd_agent *agent)
 {
     struct pd_pipeline_status status;
@@ -174,7 +158,7 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "alarms", alarms_json(agent->alarms, agent->sender));
     json_object_set_new(document, "installed", installed_json(agent->installed));
     json_object_set_new(document, "agent", agent_json(agent, &status));
-    json_object_set_new(document, "query_turns", turns_json(agent->query_turns));
-    json_object_set_new(document, "program_turns", turns_json(agent->program_turns));
+    json_object_set_new(document, "query_turns", pd_turns_json(agent->query_turns));
+    json_object_set_new(document, "program_turns", pd_turns_json(agent->program_turns));
     return document;
 }

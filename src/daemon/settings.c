@@ -99,3 +99,15 @@ int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char 
 
     return e ? e : pd_listen_open_tls(listen, ret_listener, error);
 }
+
+int pd_daemon_check_needed(const struct pd_daemon_needed *needed, size_t len,
+                           struct pd_error *error)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!needed[i].value || !needed[i].value[0])
+            return pd_fail(error, -PD_E_VALUE,
+                           "%s is missing: give --%s or the key in the configuration file",
+                           needed[i].name, needed[i].name);
+    }
+    return 0;
+}

@@ -61,6 +61,13 @@ void pd_daemon_settings_compare(const struct pd_option *table, const void *now, 
                                 bool (*at_once)(const struct pd_option *option),
                                 void (*report)(const char *name));
 
+/* Each of these has to be given, by flag or file. -PD_E_VALUE. */
+struct pd_daemon_needed {
+    const char *name, *value;
+};
+int pd_daemon_check_needed(const struct pd_daemon_needed *needed, size_t len,
+                           struct pd_error *error);
+
 /* Opens where to serve: beyond loopback only with TLS. The check alone belongs with the daemon's other checks. */
 int pd_daemon_check_listen(const struct pd_daemon_settings *settings, const char *listen,
                            struct pd_error *error);

@@ -219,3 +219,22 @@ void pd_turns_counters(struct pd_turns *turns, struct pd_turns_counters *ret_cou
     *ret_counters = turns->counters;
     pthread_mutex_unlock(&turns->lock);
 }
+
+#define SET(object, name, value) \
+    json_object_set_new(object, name, json_integer((json_int_t)(value)))
+
+json_t *pd_turns_json(struct pd_turns *turns)
+{
+    json_t *object = json_object();
+    struct pd_turns_counters counters;
+
+    pd_turns_counters(turns, &counters);
+    SET(object, "working", counters.working);
+    SET(object, "waiting", counters.waiting);
+    SET(object, "taken", counters.taken);
+    SET(object, "waited", counters.waited);
+    SET(object, "wait_us", counters.wait_us);
+    SET(object, "late", counters.late);
+    SET(object, "refused", counters.refused);
+    return object;
+}

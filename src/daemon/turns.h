@@ -3,6 +3,7 @@
 #ifndef PD_DAEMON_TURNS_H
 #define PD_DAEMON_TURNS_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 /* Fair between clients: of those who wait, the client comes first that has the fewest at work, then the one that was served longest ago; each client's own wait in the
@@ -41,5 +42,8 @@ int pd_turns_take(struct pd_turns *turns, const char *client, uint64_t deadline_
 void pd_turns_give(struct pd_turns *turns, const char *client); /* the same name */
 
 void pd_turns_counters(struct pd_turns *turns, struct pd_turns_counters *ret_counters);
+
+/* The same as a member of a status document. The caller's; NULL without memory. */
+json_t *pd_turns_json(struct pd_turns *turns);
 
 #endif
