@@ -177,23 +177,6 @@ const struct pd_cli_command pd_cli_install = {
 
 /* ---- uninstall, installed ---- */
 
-struct settings {
-    struct pd_cli_server server;
-    bool json;
-};
-
-static const struct pd_option options[] = {
-    PD_CLI_SERVER_OPTIONS(struct settings, server),
-    PD_CLI_JSON_OPTION(struct settings, json),
-    {0},
-};
-
-static int check_server(void *settings, const struct pd_cli_words *words, struct pd_error *error)
-{
-    (void)words;
-    return pd_cli_server_check(&((struct settings *)settings)->server, error);
-}
-
 static int check_id(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const char *id = words->words[0];
@@ -201,11 +184,11 @@ static int check_id(void *settings, const struct pd_cli_words *words, struct pd_
     if (!len || len > 16 || strspn(id, "0123456789") != len)
         return pd_fail(error, -PD_E_VALUE,
                        "ID: expected a number as install printed it, not \"%.100s\"", id);
-    return check_server(settings, words, error);
+    return pd_cli_list_check(settings, words, error);
 }
 
 /* The answer may be empty, or tell which hosts could not be reached. */
-static int show_removed(const struct settings *set, const struct pd_cli_memory *text,
+static int show_removed(const struct pd_cli_list_settings *set, const struct pd_cli_memory *text,
                         struct pd_error *error)
 {
     const struct pd_reader reader = {"the answer's", error};
@@ -227,7 +210,7 @@ static int show_removed(const struct settings *set, const struct pd_cli_memory *
 static int run_uninstall(const void *settings, const struct pd_cli_words *words,
                          struct pd_error *error)
 {
-    const struct settings *set = settings;
+    const struct pd_cli_list_settings *set = settings;
     struct pd_cli_memory text = {0};
     const struct pd_query_sink sink = pd_cli_memory_sink(&text);
     char route[64];
@@ -265,22 +248,8 @@ static const struct pd_cli_listing listing = {"installed", "installed query", "i
 static int run_installed(const void *settings, const struct pd_cli_words *words,
                          struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct pd_cli_memory text;
-    struct pd_style style = pd_cli_style(stdout);
-    json_t *answer;
     (void)words;
-    int code = pd_cli_server_ask(&set->server, (struct pd_cli_request){.route = "/v1/installed"},
-                                 &text, &answer, error);
-    if (code)
-        return code;
-    if (set->json)
-        code = pd_cli_print_text(&text, error);
-    else if ((code = pd_cli_list(&listing, answer, &style, stdout, error)))
-        pd_fail_within(error, set->server.url);
-    json_decref(answer);
-    free(text.bytes);
-    return code;
+    return pd_cli_list_ask(settings, "/v1/installed", &listing, error);
 }
 
 const struct pd_cli_command pd_cli_uninstall = {
@@ -288,11 +257,11 @@ const struct pd_cli_command pd_cli_uninstall = {
     .synopsis = "--controller URL ID",
     .help = "take an installed query off its servers",
     .details = "ID is the number that install printed, and that installed lists.",
-    .options = options,
+    .options = pd_cli_list_options,
     .words = "ID",
     .words_min = 1,
     .words_max = 1,
-    .settings_bytes = sizeof(struct settings),
+    .settings_bytes = sizeof(struct pd_cli_list_settings),
     .check = check_id,
     .run = run_uninstall,
 };
@@ -304,9 +273,9 @@ const struct pd_cli_command pd_cli_installed = {
     .details =
         "Counts are those of all hosts together. BUSY is the time that the runs took, SKIPPED "
         "how often one was due while another was under way.",
-    .options = options,
+    .options = pd_cli_list_options,
     .words = "",
-    .settings_bytes = sizeof(struct settings),
-    .check = check_server,
+    .settings_bytes = sizeof(struct pd_cli_list_settings),
+    .check = pd_cli_list_check,
     .run = run_installed,
 };

@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `pathdump hosts` and `pathdump switches`: what a controller knows of its fleet. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "cli/cli.h"
 #include "cli/listing.h"
-#include "cli/server.h"
-
-struct settings {
-    struct pd_cli_server server;
-    bool json;
-};
-
-static const struct pd_option options[] = {
-    PD_CLI_SERVER_OPTIONS(struct settings, server),
-    PD_CLI_JSON_OPTION(struct settings, json),
-    {0},
-};
 
 static const struct pd_cli_field host_fields[] = {
     {"ID", "id", PD_CLI_WORD},
@@ -48,42 +33,17 @@ static const struct pd_cli_listing hosts = {"hosts", "host", "hosts", FIELDS(hos
 static const struct pd_cli_listing switches = {"switches", "switch", "switches",
                                                FIELDS(switch_fields)};
 
-static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
-{
-    (void)words;
-    return pd_cli_server_check(&((struct settings *)settings)->server, error);
-}
-
-static int show(const struct settings *set, const char *route, const struct pd_cli_listing *listing,
-                struct pd_error *error)
-{
-    struct pd_cli_memory text;
-    struct pd_style style = pd_cli_style(stdout);
-    json_t *answer;
-    int code = pd_cli_server_ask(&set->server, (struct pd_cli_request){.route = route}, &text,
-                                 &answer, error);
-    if (code)
-        return code;
-    code = set->json ? pd_cli_print_text(&text, error)
-                     : pd_cli_list(listing, answer, &style, stdout, error);
-    if (code && !set->json)
-        pd_fail_within(error, set->server.url);
-    json_decref(answer);
-    free(text.bytes);
-    return code;
-}
-
 static int run_hosts(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     (void)words;
-    return show(settings, "/v1/hosts", &hosts, error);
+    return pd_cli_list_ask(settings, "/v1/hosts", &hosts, error);
 }
 
 static int run_switches(const void *settings, const struct pd_cli_words *words,
                         struct pd_error *error)
 {
     (void)words;
-    return show(settings, "/v1/switches", &switches, error);
+    return pd_cli_list_ask(settings, "/v1/switches", &switches, error);
 }
 
 const struct pd_cli_command pd_cli_hosts = {
@@ -92,10 +52,10 @@ const struct pd_cli_command pd_cli_hosts = {
     .help = "the servers that a controller asks, and which of them answer",
     .details = "Lists the hosts of the controller's file: ID in the topology, name, rack, where "
                "their agent is asked, and how they are.",
-    .options = options,
+    .options = pd_cli_list_options,
     .words = "",
-    .settings_bytes = sizeof(struct settings),
-    .check = check,
+    .settings_bytes = sizeof(struct pd_cli_list_settings),
+    .check = pd_cli_list_check,
     .run = run_hosts,
 };
 
@@ -110,9 +70,9 @@ const struct pd_cli_command pd_cli_switches = {
                "\tchecking\tits rules are being compared\n"
                "\tinstalled\tevery rule is in place\n"
                "\tdiffering\tsome rules are missing, different or too many",
-    .options = options,
+    .options = pd_cli_list_options,
     .words = "",
-    .settings_bytes = sizeof(struct settings),
-    .check = check,
+    .settings_bytes = sizeof(struct pd_cli_list_settings),
+    .check = pd_cli_list_check,
     .run = run_switches,
 };

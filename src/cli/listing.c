@@ -141,3 +141,36 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
     pd_table_free(table);
     return code;
 }
+
+/* ---- commands ---- */
+
+const struct pd_option pd_cli_list_options[] = {
+    PD_CLI_SERVER_OPTIONS(struct pd_cli_list_settings, server),
+    PD_CLI_JSON_OPTION(struct pd_cli_list_settings, json),
+    {0},
+};
+
+int pd_cli_list_check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    (void)words;
+    return pd_cli_server_check(&((struct pd_cli_list_settings *)settings)->server, error);
+}
+
+int pd_cli_list_ask(const struct pd_cli_list_settings *settings, const char *route,
+                    const struct pd_cli_listing *listing, struct pd_error *error)
+{
+    struct pd_cli_memory text;
+    struct pd_style style = pd_cli_style(stdout);
+    json_t *answer;
+    int code = pd_cli_server_ask(&settings->server, (struct pd_cli_request){.route = route}, &text,
+                                 &answer, error);
+    if (code)
+        return code;
+    code = settings->json ? pd_cli_print_text(&text, error)
+                          : pd_cli_list(listing, answer, &style, stdout, error);
+    if (code && !settings->json)
+        pd_fail_within(error, settings->server.url);
+    json_decref(answer);
+    free(text.bytes);
+    return code;
+}

@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/cli.h"
+#include "cli/server.h"
 #include "cli/text.h"
 
 /* These lists describe programs that go on changing, so no member is insisted on: one that is absent or null is "-", one of another type than expected is
@@ -40,5 +42,18 @@ struct pd_cli_listing {
 /* Prints the rows and how many they are. -PD_E_SYNTAX or -ENOMEM; nothing is printed then. */
 int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
                 const struct pd_style *style, FILE *out, struct pd_error *error);
+
+/* ---- commands that ask a controller for nothing but such an answer ---- */
+
+struct pd_cli_list_settings {
+    struct pd_cli_server server;
+    bool json;
+};
+extern const struct pd_option pd_cli_list_options[];
+
+/* struct pd_cli_command's `check`, and what its `run` does. */
+int pd_cli_list_check(void *settings, const struct pd_cli_words *words, struct pd_error *error);
+int pd_cli_list_ask(const struct pd_cli_list_settings *settings, const char *route,
+                    const struct pd_cli_listing *listing, struct pd_error *error);
 
 #endif
