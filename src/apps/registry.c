@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The applications that there are. */
+#include <string.h>
+
+#include "apps/apps.h"
+
+/* A line for each folder, by name. */
+#define APPS(X)
+
+#define X(name) extern const struct pd_app_ops pd_app_##name;
+APPS(X)
+#undef X
+
+const struct pd_app_ops *const pd_apps[] = {
+#define X(name) &pd_app_##name,
+    APPS(X)
+#undef X
+        NULL};
+
+const struct pd_app_ops *pd_app_find(const char *name)
+{
+    for (size_t i = 0; pd_apps[i]; i++)
+        if (!strcmp(pd_apps[i]->name, name))
+            return pd_apps[i];
+    return NULL;
+}

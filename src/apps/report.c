@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports: bounded lists that are filled piece by piece, and their JSON. */
+#include "apps/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void pd_report_init(struct pd_report *report)
+{
+    *report = (struct pd_report){
+        .links = json_array(),
+        .switches = json_array(),
+        .flows = json_array(),
+        .evidence = json_array(),
+        .lacks = json_array(),
+    };
+    report->failed = !report->links || !report->switches || !report->flows || !report->evidence ||
+                     !report->lacks;
+}
+
+void pd_report_done(struct pd_report *report)
+{
+    json_decref(report->links);
+    json_decref(report->switches);
+    json_decref(report->flows);
+    json_decref(report->evidence);
+    json_decref(report->lacks);
+    json_decref(report->results);
+    *report = (struct pd_report){0};
+}
+
+static bool holds(const json_t *list, const json_t *value)
+{
+    size_t i;
+    const json_t *member;
+
+    json_array_foreach(list, i, member)
+    {
+        if (json_equal(member, value))
+            return true;
+    }
+    return false;
+}
+
+/* Takes the value over. */
+static void add(struct pd_report *report, json_t *list, size_t most, json_t *value)
+{
+    if (!value || !list)
+        report->failed = true;
+    else if (json_array_size(list) >= most)
+        report->left_out++;
+    else if (json_array_append(list, value))
+        report->failed = true;
+    json_decref(value);
+}
+
+static void add_once(struct pd_report *report, json_t *list, size_t most, json_t *value)
+{
+    if (value && holds(list, value))
+        json_decref(value);
+    else
+        add(report, list, most, value);
+}
+
+static void add_words(struct pd_report *report, json_t *list, const char *format, va_list values)
+{
+    char words[PD_REPORT_TEXT_BYTES];
+
+    vsnprintf(words, sizeof words, format, values);
+    add_once(report, list, PD_REPORT_WORDS_MAX, json_string(words));
+}
+
+void pd_report_say(struct pd_report *report, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(report->verdict, sizeof report->verdict, format, values);
+    va_end(values);
+}
+
+void pd_report_evidence(struct pd_report *report, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    add_words(report, report->evidence, format, values);
+    va_end(values);
+}
+
+void pd_report_lacks(struct pd_report *report, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    add_words(report, report->lacks, format, values);
+    va_end(values);
+}
+
+void pd_report_link(struct pd_report *report, uint32_t from, uint32_t to)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%" PRIu32 "-%" PRIu32, from, to);
+    add_once(report, report->links, PD_REPORT_LINKS_MAX, json_string(text));
+}
+
+void pd_report_switch(struct pd_report *report, uint32_t id)
+{
+    add_once(report, report->switches, PD_REPORT_LINKS_MAX, json_integer(id));
+}
+
+void pd_report_flow(struct pd_report *report, json_t *flow)
+{
+    add(report, report->flows, PD_REPORT_FLOWS_MAX, flow);
+}
+
+static json_t *results(struct pd_report *report)
+{
+    if (!report->results)
+        report->results = json_object();
+    return report->results;
+}
+
+void pd_report_row(struct pd_report *report, const char *name, json_t *row)
+{
+    json_t *rows = json_object_get(results(report), name);
+
+    if (!rows) {
+        rows = json_array();
+        if (json_object_set_new(report->results, name, rows))
+            rows = NULL;
+    }
+    add(report, rows, PD_REPORT_ROWS_MAX, row);
+}
+
+void pd_report_text(struct pd_report *report, const char *name, const char *text)
+{
+    if (json_object_set_new(results(report), name, json_string(text)))
+        report->failed = true;
+}
+
+void pd_report_answer(struct pd_report *report, const json_t *answer)
+{
+    const json_t *missing = json_object_get(json_object_get(answer, "hosts"), "missing"), *host;
+    size_t i;
+
+    json_array_foreach(missing, i, host)
+    {
+        const char *reason = json_string_value(json_object_get(host, "reason"));
+        json_int_t id = json_integer_value(json_object_get(host, "id"));
+
+        pd_report_lacks(report, "host %" JSON_INTEGER_FORMAT " did not answer: %s", id,
+                        reason ? reason : "no reason given");
+    }
+    if (json_is_false(json_object_get(answer, "complete")) && !json_array_size(missing))
+        pd_report_lacks(report, "an answer of the hosts was not complete");
+}
+
+json_t *pd_report_json(struct pd_report *report, const char *app)
+{
+    double confidence = isfinite(report->confidence) ? report->confidence : 0;
+    json_t *object;
+
+    if (report->left_out)
+        pd_report_lacks(report, "%" PRIu64 " findings more, for which this report has no room",
+                        report->left_out);
+    if (report->failed)
+        return NULL;
+    confidence = confidence < 0 ? 0 : confidence > 1 ? 1 : confidence;
+    object = json_pack("{s:s, s:s, s:O, s:O, s:O, s:b, s:f, s:O, s:O}", "app", app, "verdict",
+                       report->verdict, "links", report->links, "switches", report->switches,
+                       "flows", report->flows, "certain",
+                       report->certain && !json_array_size(report->lacks), "confidence", confidence,
+                       "evidence", report->evidence, "lacks", report->lacks);
+    if (object && report->results && json_object_set(object, "results", report->results)) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
