@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Members of JSON objects that others sent, checked: numbers, texts, flow IDs, paths; and how flow IDs and paths are written. */
+#ifndef PD_QUERY_MEMBERS_H
+#define PD_QUERY_MEMBERS_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/flow_id.h"
+#include "base/path.h"
+
+/* What is read may be anything, also NULL. Errors are -PD_E_VALUE, their words begin with the member's name: "flow_id: expects …".
+ *
+ * Thread safety: pure functions. */
+
+int pd_member_number(const json_t *object, const char *member, uint64_t least, uint64_t most,
+                     uint64_t *ret_number, struct pd_error *error);
+
+/* Words without a NUL in them, so that they end where they seem to; less than `size` bytes. */
+int pd_member_text(const json_t *object, const char *member, char *ret_text, size_t size,
+                   struct pd_error *error);
+
+/* {"src_ip","dst_ip","src_port","dst_port","protocol"}, and nothing else. Both addresses are of one family. */
+int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error);
+json_t *pd_flow_id_json(const struct pd_flow_id *flow); /* NULL without memory */
+
+/* A list of 1 to PD_PATH_MAX switch IDs; `member` is the subject of the words. */
+int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_path,
+                 struct pd_error *error);
+json_t *pd_path_json(const struct pd_path *path); /* NULL without memory */
+
+#endif
