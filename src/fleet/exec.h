@@ -20,7 +20,7 @@ struct pd_exec_ready {
     struct pd_exec_ready *next;
     const struct pd_tree *tree;
     struct pd_answer answer;
-    json_t *value; /* programs: the "result" in it */
+    json_t *value; /* programs: the "result" in it; getPoorTCPFlows: all of it */
 };
 
 struct pd_exec;
@@ -40,7 +40,7 @@ struct pd_exec_kind {
                  struct pd_error *error);
     void (*done)(struct pd_exec *exec);
 };
-extern const struct pd_exec_kind pd_exec_query, pd_exec_program;
+extern const struct pd_exec_kind pd_exec_query, pd_exec_program, pd_exec_poor;
 
 struct pd_exec {
     const struct pd_execution *given;
@@ -63,12 +63,25 @@ struct pd_exec {
     uint64_t local_ns; /* what it took, where that was not the calling thread */
     /* queries */
     struct pd_query_merge *merge;
-    /* programs */
+    /* programs and getPoorTCPFlows */
     bool can_merge;
     json_t *own;    /* this host's own result, until it is merged */
     json_t *result; /* of all so far: what merge() gave, or the list */
     uint64_t result_bytes;
 };
+
+/* ---- answers that are JSON: exec_json.c ---- */
+
+/* The object that a host answered, whose text is let go. Errors in words of that host. */
+int pd_exec_json_load(struct pd_exec_ready *ready, json_t **ret_json, struct pd_error *error);
+int pd_exec_json_wrong(struct pd_error *error, const char *what); /* "its answer has …" */
+int pd_exec_json_number(const json_t *object, const char *name, uint64_t *ret_number);
+/* "hosts" and "cost" of a host that asked others. */
+int pd_exec_json_census(const json_t *json, struct pd_roster *roster, struct pd_census *host,
+                        struct pd_error *error);
+/* The members "hosts", "cost" and "complete", and those of `extra`, into the answer, which is written and let go. */
+int pd_exec_json_write(struct pd_exec *exec, json_t *answer, bool complete,
+                       const struct pd_query_sink *sink, struct pd_error *error);
 
 /* The longest of what goes on side by side: this host's own part, and each tree's. */
 uint64_t pd_exec_beside_us(const struct pd_exec *exec);

@@ -53,84 +53,6 @@ static int run_local(struct pd_exec *exec, struct pd_error *error)
 
 /* ---- a host's answer ---- */
 
-static int read_text(struct pd_answer *answer, char **ret_text, size_t *ret_len)
-{
-    size_t len = answer->fd >= 0 ? answer->file_bytes : answer->len, at = 0;
-    struct pd_gathered_reader reader = {answer, 0};
-    char *text = malloc(len + 1);
-
-    if (!text)
-        return -ENOMEM;
-    while (at < len) {
-        ssize_t n = pd_gathered_read(&reader, text + at, len - at);
-
-        if (n <= 0) {
-            free(text);
-            return n ? (int)n : -PD_E_TRUNCATED;
-        }
-        at += (size_t)n;
-    }
-    *ret_text = text;
-    *ret_len = len;
-    return 0;
-}
-
-static int wrong(struct pd_error *error, const char *what)
-{
-    return pd_fail(error, -PD_E_VALUE, "its answer has %s", what);
-}
-
-static int read_number(const json_t *object, const char *name, uint64_t *ret_number)
-{
-    const json_t *number = json_object_get(object, name);
-
-    if (!json_is_integer(number) || json_integer_value(number) < 0 ||
-        (uint64_t)json_integer_value(number) > PD_TIB_SUM_MAX)
-        return -PD_E_VALUE;
-    *ret_number = (uint64_t)json_integer_value(number);
-    return 0;
-}
-
-static int read_missing(const json_t *list, struct pd_roster *roster, struct pd_census *host)
-{
-    size_t i;
-    json_t *item;
-    int code = json_is_array(list) ? 0 : -PD_E_VALUE;
-
-    json_array_foreach(list, i, item)
-    {
-        const char *reason = json_string_value(json_object_get(item, "reason"));
-        uint64_t id;
-
-        if (code || !reason || read_number(item, "id", &id) || id > UINT32_MAX ||
-            pd_roster_speak(roster, (uint32_t)id))
-            return -PD_E_VALUE;
-        code = pd_census_missing(host, (uint32_t)id, reason);
-    }
-    return code;
-}
-
-/* "hosts" and "cost" of a host that asked others. */
-static int read_census(const json_t *json, struct pd_roster *roster, struct pd_census *host,
-                       struct pd_error *error)
-{
-    const json_t *hosts = json_object_get(json, "hosts"), *cost = json_object_get(json, "cost");
-    uint64_t bytes;
-    int code = read_missing(json_object_get(hosts, "missing"), roster, host);
-
-    if (code == -ENOMEM)
-        return code;
-    if (code || read_number(hosts, "asked", &host->asked) ||
-        read_number(hosts, "answered", &host->answered) || host->asked != roster->len ||
-        host->answered != roster->len - host->missing_len)
-        return wrong(error, "other hosts than were asked");
-    if (read_number(cost, "bytes", &bytes) ||
-        read_number(cost, "critical_path_us", &host->below_us))
-        return wrong(error, "no \"cost\"");
-    host->bytes += bytes;
-    return 0;
-}
-
 /* Without merge() the hosts' own results, each with its name. */
 static int check_list(const json_t *list, struct pd_roster *roster, const struct pd_census *host,
                       struct pd_error *error)
@@ -142,14 +64,15 @@ static int check_list(const json_t *list, struct pd_roster *roster, const struct
     {
         uint64_t id;
 
-        if (read_number(item, "host", &id) || id > UINT32_MAX ||
+        if (pd_exec_json_number(item, "host", &id) || id > UINT32_MAX ||
             pd_roster_speak(roster, (uint32_t)id) || !json_object_get(item, "result") ||
             json_object_size(item) != 2)
-            return wrong(error, "a list of other results than of the hosts that were asked");
+            return pd_exec_json_wrong(error,
+                                      "a list of other results than of the hosts that were asked");
     }
     return json_is_array(list) && i == host->answered
                ? 0
-               : wrong(error, "another number of results than of hosts");
+               : pd_exec_json_wrong(error, "another number of results than of hosts");
 }
 
 static int check_json(struct pd_exec *exec, struct pd_exec_ready *ready, const json_t *json,
@@ -159,11 +82,11 @@ static int check_json(struct pd_exec *exec, struct pd_exec_ready *ready, const j
     int code = 0;
 
     if (!result)
-        return wrong(error, "no \"result\"");
+        return pd_exec_json_wrong(error, "no \"result\"");
     if (!ready->tree->children_len) {
         host->asked = host->answered = 1;
     } else {
-        code = read_census(json, roster, host, error);
+        code = pd_exec_json_census(json, roster, host, error);
         if (!code && !exec->can_merge)
             code = check_list(result, roster, host, error);
     }
@@ -176,17 +99,10 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
                  struct pd_census *host, struct pd_error *error)
 {
     json_t *json;
-    char *text = NULL;
-    size_t len = 0;
-    int code = read_text(&ready->answer, &text, &len);
+    int code = pd_exec_json_load(ready, &json, error);
 
     if (code)
-        return pd_fail(error, code, "its answer cannot be read: %s", pd_error_text(code));
-    pd_answer_done(&ready->answer);
-    code = pd_body_json(text, len, &json, NULL);
-    free(text);
-    if (code)
-        return wrong(error, "a body that is no JSON object");
+        return code;
     code = check_json(exec, ready, json, roster, host, error);
     json_decref(json);
     return code;
@@ -299,48 +215,23 @@ static json_t *sorted(json_t *list)
     return NULL;
 }
 
-static int put(const char *bytes, size_t len, void *context)
-{
-    const struct pd_query_sink *sink = context;
-
-    return sink->write(sink->context, bytes, len);
-}
-
 static json_t *merged_result(const struct pd_exec *exec)
 {
     return exec->result ? json_incref(exec->result) : json_null();
-}
-
-static json_t *make_answer(struct pd_exec *exec)
-{
-    json_t *answer = json_object();
-    int failed = json_object_set_new(answer, "result",
-                                     exec->can_merge ? merged_result(exec) : sorted(exec->result));
-
-    if (exec->given->extra)
-        failed |= json_object_update(answer, (json_t *)(uintptr_t)exec->given->extra);
-    failed |= pd_census_json(&exec->census, pd_exec_critical_us(exec), answer);
-    failed |= json_object_set_new(answer, "complete", json_boolean(!exec->census.missing_len));
-    if (!failed)
-        return answer;
-    json_decref(answer);
-    return NULL;
 }
 
 static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
                         struct pd_error *error)
 {
     int code = add_own(exec, error);
-    json_t *answer = code ? NULL : make_answer(exec);
+    json_t *answer;
 
     if (code)
         return code;
-    if (!answer)
-        return pd_fail(error, -ENOMEM, "no memory for the answer");
-    code = json_dump_callback(answer, put, (void *)(uintptr_t)sink, JSON_COMPACT) ? -PD_E_FULL : 0;
-    json_decref(answer);
+    answer =
+        json_pack("{s:o}", "result", exec->can_merge ? merged_result(exec) : sorted(exec->result));
     *ret_complete = !exec->census.missing_len;
-    return code;
+    return pd_exec_json_write(exec, answer, *ret_complete, sink, error);
 }
 
 static void done(struct pd_exec *exec)

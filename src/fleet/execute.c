@@ -27,8 +27,11 @@ uint64_t pd_exec_critical_us(const struct pd_exec *exec)
 
 static bool has_local(const struct pd_execution *given)
 {
-    return given->local && (given->document->is_program ? given->local->program != NULL
-                                                        : given->local->query != NULL);
+    const struct pd_execute_local *local = given->local;
+
+    return local && (given->document->is_program ? local->program != NULL
+                     : given->document->is_poor  ? local->poor != NULL
+                                                 : local->query != NULL);
 }
 
 static void *run_local(void *context)
@@ -294,7 +297,9 @@ int pd_execute(const struct pd_execution *execution, const struct pd_query_sink 
     struct pd_error unheard = {0};
     struct pd_exec exec = {
         .given = execution,
-        .kind = execution->document->is_program ? &pd_exec_program : &pd_exec_query,
+        .kind = execution->document->is_program ? &pd_exec_program
+                : execution->document->is_poor  ? &pd_exec_poor
+                                                : &pd_exec_query,
         .error = error ? error : &unheard,
     };
     bool complete = false;

@@ -230,6 +230,11 @@ static int read_query(const json_t *json, struct pd_document *document, struct p
     int code = read_text(json_object_get(json, "query"), "query", SIZE_MAX, &name, error);
     if (code)
         return code;
+    if (!strcmp(name, PD_POOR_NAME)) {
+        document->is_poor = true;
+        return pd_poor_read(document->args, &document->poor, &inner) ? within_args(&inner, error)
+                                                                     : 0;
+    }
     if (pd_query_name_parse(name, &id))
         return plain(error,
                      pd_fail(error, -PD_E_VALUE, "query: there is no query \"%.64s\"", name));
@@ -291,10 +296,10 @@ int pd_document_parse(const json_t *json, const char *const *others,
 json_t *pd_document_json(const struct pd_document *document)
 {
     json_t *json = json_object();
+    const char *name = document->is_poor ? PD_POOR_NAME : pd_query_name_text(document->query.name);
     bool failed = document->is_program
                       ? json_object_set_new(json, "program", json_string(document->program))
-                      : json_object_set_new(json, "query",
-                                            json_string(pd_query_name_text(document->query.name)));
+                      : json_object_set_new(json, "query", json_string(name));
     if (failed || json_object_set_new(json, "args", json_deep_copy(document->args))) {
         json_decref(json);
         return NULL;

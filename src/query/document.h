@@ -8,9 +8,10 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "query/poor.h"
 #include "query/query.h"
 
-/* {"query":NAME,"args":{…}} or {"program":"… Lua …","args":{…}}. Other members belong to who carries the document ("deadline_ms", "hosts",
+/* {"query":NAME,"args":{…}}, where NAME may be getPoorTCPFlows, too (poor.h), or {"program":"… Lua …","args":{…}}. Other members belong to who carries the document ("deadline_ms", "hosts",
  * "period_ms" …): the caller names those it reads itself, any more are refused. A member of "args" is a parameter of query.h; besides its text a value
  * may be a number, a boolean, or a list: "path":[1,9,17], "avoid":[17], "allow":[["10.0.0.0/24","10.1.0.0/16"]].
  *
@@ -25,9 +26,11 @@
 
 struct pd_document {
     bool is_program;
-    struct pd_query query; /* unless it is a program; finished */
-    char *program;         /* source */
-    json_t *args;          /* an object, as given; {} when there was none */
+    bool is_poor;          /* getPoorTCPFlows */
+    struct pd_query query; /* unless it is one of these; finished */
+    struct pd_poor_question poor;
+    char *program; /* source */
+    json_t *args;  /* an object, as given; {} when there was none */
 };
 
 /* Text to JSON: an object, without duplicate members; errors say where. `what` is the subject of the words: "the body". -PD_E_SYNTAX, -ENOMEM. */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* getPoorTCPFlows: a question to a host's TCP monitor instead of its records. */
+#ifndef PD_QUERY_POOR_H
+#define PD_QUERY_POOR_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Asked as a query of this name, but no query of query.h: its rows come from the kernel, and nothing of them is added up. Answers of several hosts are their
+ * flows in one list, each with its "host"; docs/api/openapi.json has the members.
+ *
+ * Thread safety: pure functions. */
+
+#define PD_POOR_NAME      "getPoorTCPFlows"
+#define PD_POOR_THRESHOLD 3 /* retransmissions in a row, when nothing is said */
+
+struct pd_poor_question {
+    uint64_t threshold; /* 0: every flow that is known */
+    uint64_t from_us;   /* wall time; 0: any */
+    bool has_from;
+};
+
+/* {"threshold":N,"from":TIME}, each as JSON or as its text; NULL: none. "threshold: expected …": -PD_E_VALUE, -PD_E_UNKNOWN_KEY. */
+int pd_poor_read(const json_t *args, struct pd_poor_question *ret_question, struct pd_error *error);
+
+#endif
