@@ -38,7 +38,8 @@ struct pd_observation {
 struct pd_localiser_config {
     const struct pd_topology *topology; /* must outlive the localiser; NULL: links are those seen */
     uint64_t link_mbps;                 /* 0: unknown, load is not looked at */
-    uint64_t period_us;                 /* of the observations given at once */
+    uint64_t
+        period_us; /* of the observations given at once; may be set anew before each `observe` */
 };
 
 struct pd_verdict_link {
