@@ -108,3 +108,11 @@ class Agent:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+
+def start_all(bed, options=("--strip",)):
+    """{host ID: its agent} on all hosts of a bed that get tags, when they receive"""
+    agents = {i: Agent(host, bed.folder, options=options).launch() for i, host in bed.hosts.items() if i in bed.tagged}
+    for agent in agents.values():
+        agent.ready()
+    return agents

@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -25,6 +26,7 @@ import switches
 from controller import Controller
 from edge import UPLINK, VM, Edge
 from fabric import Fabric
+from faults import Kit
 from keeper import FIRST_FD, STATE, TOKEN
 from switches import Forwarding, Site, port, run_all
 
@@ -82,6 +84,7 @@ class Bed:
         self.edge_hosts, self.ovs = sorted(edges), os.path.abspath(ovs)
         self.controller = Controller(self) if controller else None
         self.down_links, self.tagging, self.installed, self.started = set(), {}, {}, []
+        self.faulty_links, self.faults = set(), Kit(self)
         self.token, self.keeper, self.keeper_pid = f"{self.name}.{secrets.token_hex(8)}", None, None
 
     # From nothing to a running network
@@ -249,10 +252,10 @@ class Bed:
 
     def program(self, ids):
         """installs groups and flows of these switches; flows that have not changed keep their counters, those of others stay"""
-        routes = self.fabric.routes(self.down_links)
+        routes = self.routes()
         groups, flows = [], []
         for i in ids:
-            text, before = self.forwarding[i].flows(routes, self.tagging[i], self.tagged), self.installed.get(i, "")
+            text, before = self.forwarding[i].flows(routes, self.tagging[i], self.tagged, self.faults), self.installed.get(i, "")
             if text != before:
                 site, self.installed[i] = self.site[i], text
                 groups.append((site.control("-O", "OpenFlow15", "add-groups", switches.bridge(i), "-"), site.env, self.forwarding[i].group_text()))
@@ -263,10 +266,10 @@ class Bed:
     # A bed that another process has brought up
 
     def save(self):
-        state = {"token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged),
+        state = {"token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged), "faults": self.faults.save(),
                  "edges": self.edge_hosts, "ovs": self.ovs, "controller": bool(self.controller), "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
                  "tagging": self.tagging, "installed": self.installed,
-                 "groups": {i: list(f.groups.items()) for i, f in self.forwarding.items()}}
+                 "groups": {i: [[*key, number] for key, number in f.groups.items()] for i, f in self.forwarding.items()}}
         new = os.path.join(self.folder, "state.new")
         with open(new, "w", encoding="utf-8") as file:
             json.dump(state, file)
@@ -289,9 +292,10 @@ class Bed:
         bed.down_links = {tuple(link) for link in state["down"]}
         bed.tagging = {int(i): text for i, text in state["tagging"].items()}
         for i, groups in state["groups"].items():
-            bed.forwarding[int(i)].groups = {tuple(ports): number for ports, number in groups}
+            bed.forwarding[int(i)].groups = {(hashed, tuple(ports)): number for hashed, ports, number in groups}
         bed.installed = {int(i): text for i, text in state["installed"].items()}
         bed.place()
+        bed.faults.load(state["faults"])
         return bed
 
     def down(self):
@@ -337,12 +341,44 @@ class Bed:
     def set_link(self, a, b, state):
         if a not in self.fabric.nodes or b not in self.fabric.nodes[a].peers:
             raise KeyError(f"no link {a}-{b}")
-        namespace, name = self.end_of(a, b)
-        run_all([(["nsenter", f"--net={namespace}", "--", "ip", "link", "set", name, state], None, None)])
         link = (min(a, b), max(a, b))
+        self.switch_interface(link, state)
         (self.down_links.add if state == "down" else self.down_links.discard)(link)
         self.program(self.forwarding)
         self.save()
+
+    def switch_interface(self, link, state):
+        namespace, name = self.end_of(*link)
+        run_all([(["nsenter", f"--net={namespace}", "--", "ip", "link", "set", name, state], None, None)])
+
+    def set_faulty_links(self, links):
+        """links that are down because of a fault, beside those of link_down; programs what faults have changed in the flow tables"""
+        before, self.faulty_links = self.faulty_links, links
+        for link in (links ^ before) - self.down_links:
+            self.switch_interface(link, "down" if link in links else "up")
+        self.program(self.forwarding)
+        self.save()
+
+    def routes(self):
+        return self.fabric.routes(self.down_links | self.faulty_links)
+
+    def tag_of(self, a, b):
+        """the tag that switch b writes on what comes from a. RuntimeError when it writes none"""
+        command = [self.program_path("pathdump"), "codec", "rules", "--topology", self.topology, "--depth", "pcp", "--switch", str(b)]
+        rules = run_all([(command, None, None)])[0]
+        found = re.search(rf"in_port={self.fabric.nodes[b].port(a)},.*set_field:(\d+)->vlan_vid", rules)
+        if not found:
+            raise RuntimeError(f"switch {b} writes no tag on what comes from {a}")
+        return int(found[1]) & 0xFFF
+
+    def spray_object(self):
+        """the compiled program that numbers packets at random (spray.bpf.c)"""
+        made = os.path.join(self.folder, "spray.o")
+        if not os.path.exists(made):
+            headers = f"/usr/include/{os.uname().machine}-linux-gnu"
+            words = ["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-g", "-isystem", headers, "-c", os.path.join(HERE, "spray.bpf.c"), "-o", made]
+            run_all([(words, None, None)])
+        return made
 
     def set_tagged(self, hosts):
         """IDs of the hosts that get frames with their tags on from now on; those behind an edge always do"""
@@ -359,7 +395,7 @@ class Bed:
 
     def paths(self, source, target):
         """every path that a packet may take now from a host to a host, as tuples of switch IDs"""
-        return self.fabric.routes(self.down_links).paths(self.host(source).id, self.host(target).id)
+        return self.routes().paths(self.host(source).id, self.host(target).id)
 
     def flow_counts(self, switch):
         """the flow table of a switch with its counters, as ovs-ofctl prints it"""

@@ -14,7 +14,7 @@ import sys
 import time
 
 import traffic
-from agent import Agent, by_flow
+from agent import by_flow, start_all
 from bed import BINARIES, HERE, Bed
 from switches import wait_for
 from wire import Watch
@@ -57,9 +57,7 @@ class Demo:
         title("1. A data centre on this machine")
         started = time.monotonic()
         self.bed.up(stay=self.options.keep)
-        agents = {host.id: Agent(host, self.bed.folder).launch() for host in self.bed.hosts.values()}
-        for agent in agents.values():
-            agent.ready()
+        agents = start_all(self.bed)
         self.agents = [agents[self.bed.host(address).id] for address in (RECEIVER, OTHER_RECEIVER)]
         self.agent = f"--agent {self.agents[0].url}"
         say(f"{len(self.bed.fabric.switches)} Open vSwitch switches (a fat-tree) and {len(self.bed.hosts)} hosts, up in "

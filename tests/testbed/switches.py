@@ -11,10 +11,14 @@ import os
 import subprocess
 import time
 
+import traffic
+
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 TUN = "/dev/net/tun"
 HASHED = "ip_src,ip_dst,ipv6_src,ipv6_dst,tcp_src,tcp_dst,udp_src,udp_dst"
+SPRAYED = "eth_src"              # a fault makes its end random
 TIMEOUT_S = 20
+LARGE = 10                       # what a flow for large flows has more priority
 NO_TAGGING = "table=0,priority=0,actions=goto_table:1"
 
 
@@ -110,11 +114,13 @@ class Forwarding:
 
     def __init__(self, fabric, switch):
         self.fabric, self.node = fabric, fabric.nodes[switch]
-        self.groups = {}                        # ports -> group number
+        self.groups = {}                        # (fields that are hashed, ports) -> group number
 
-    def flows(self, routes, tagging, tagged_hosts):
+    def flows(self, routes, tagging, tagged_hosts, faults):
         """the whole flow table as text; tagging: what belongs into table 0; tagged_hosts: hosts whose tags stay on"""
         lines = [tagging.rstrip("\n")] if tagging else []
+        lines += faults.flows(self.node.id)
+        weights, large_to = faults.weights(self.node.id), faults.large_to(self.node.id)
         for rack in self.fabric.racks:
             if rack is self.node:
                 lines += [f"table=1,priority=200,{m},actions=goto_table:2" for m in matches(rack.prefixes)]
@@ -122,17 +128,30 @@ class Forwarding:
             for peer in (None, *self.fabric.switch_peers(self.node.id)):
                 hops = routes.next_hops(self.node.id, peer, rack.id)
                 if hops and (peer or self.node in self.fabric.racks):
-                    lines += self.forward(peer, rack, hops)
+                    lines += self.forward(peer, rack, hops, weights, large_to)
         for peer in self.node.peers:
             if self.fabric.nodes[peer].role == "host":
                 lines += self.deliver(self.fabric.nodes[peer], peer in tagged_hosts)
         return "\n".join(lines) + "\n"
 
-    def forward(self, peer, rack, hops):
-        start = f"table=1,priority=100,in_port={self.node.port(peer)}" if peer else "table=1,priority=50"
-        ports = tuple(self.node.port(hop) for hop in hops)
-        action = f"output:{ports[0]}" if len(ports) == 1 else f"group:{self.groups.setdefault(ports, len(self.groups) + 1)}"
-        return [f"{start},{match},actions={action}" for match in matches(rack.prefixes)]
+    def forward(self, peer, rack, hops, weights, large_to):
+        """weights: of next hops, when packets are spread one by one; large_to: the next hop that large flows are to take"""
+        start = f"in_port={self.node.port(peer)}," if peer else ""
+        priority = 100 if peer else 50
+        if large_to in hops and len(hops) > 1:
+            large, hops = self.action([large_to], None), [hop for hop in hops if hop != large_to]
+            lines = [f"table=1,priority={priority + LARGE},{start}{match},actions={large}" for match in large_matches(rack.prefixes)]
+        else:
+            lines = []
+        return lines + [f"table=1,priority={priority},{start}{match},actions={self.action(hops, weights)}" for match in matches(rack.prefixes)]
+
+    def action(self, hops, weights):
+        """a bucket of a group that hashes is taken as often as any other, so a weight is a number of buckets"""
+        ports = tuple(self.node.port(hop) for hop in hops for _ in range((weights or {}).get(hop, 1)))
+        if len(set(ports)) == 1:
+            return f"output:{ports[0]}"
+        key = HASHED if weights is None else SPRAYED, ports
+        return f"group:{self.groups.setdefault(key, len(self.groups) + 1)}"
 
     def deliver(self, host, keeps_tags):
         lines = []
@@ -143,9 +162,9 @@ class Forwarding:
         return lines
 
     def group_text(self):
-        start = f"type=select,selection_method=hash,selection_method_param={self.node.id},fields({HASHED})"
-        return "".join(f"add_or_mod group_id={number},{start},{','.join(f'bucket=output:{p}' for p in ports)}\n"
-                       for ports, number in self.groups.items())
+        start = f"type=select,selection_method=hash,selection_method_param={self.node.id},fields"
+        return "".join(f"add_or_mod group_id={number},{start}({hashed}),{','.join(f'bucket=output:{p}' for p in ports)}\n"
+                       for (hashed, ports), number in self.groups.items())
 
 
 def changes(before, after):
@@ -159,3 +178,8 @@ def changes(before, after):
 
 def matches(prefixes):
     return [("ipv6,ipv6_dst=" if ":" in prefix else "ip,nw_dst=") + prefix for prefix in prefixes]
+
+
+def large_matches(prefixes):
+    """of flows that traffic.py makes large: they go to a port of their own"""
+    return [("tcp6,ipv6_dst=" if ":" in prefix else "tcp,nw_dst=") + f"{prefix},tp_dst={traffic.LARGE_PORT}" for prefix in prefixes]

@@ -22,6 +22,7 @@ import sys
 import time
 
 PORT = 5001
+LARGE_PORT = 5002       # of flows that a bad hash takes for large
 CHUNK = 16384
 RATE_MBIT = 20          # the whole bed is run by a machine of two cores: more makes it lose packets
 PROBE_WAIT_S = 2
@@ -63,22 +64,28 @@ class Transfer:
 
 
 def serve(options):
-    selector = selectors.DefaultSelector()
-    listener = socket.create_server(("::", options.port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128)
-    echo = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-    echo.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    echo.bind(("::", options.port))
-    for sock in (listener, echo):
+    serve_on(options.port)
+
+
+def serve_on(*ports):
+    """answers at these ports for ever; prints "ready" """
+    selector, listeners, echoes = selectors.DefaultSelector(), [], []
+    for port in ports:
+        listeners.append(socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128))
+        echoes.append(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
+        echoes[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        echoes[-1].bind(("::", port))
+    for sock in listeners + echoes:
         selector.register(sock, selectors.EVENT_READ)
     print("ready", flush=True)
     while True:
         for key, _ in selector.select():
-            if key.fileobj is listener:
-                connection, _ = listener.accept()
+            if key.fileobj in listeners:
+                connection, _ = key.fileobj.accept()
                 selector.register(connection, selectors.EVENT_READ, Transfer(connection))
-            elif key.fileobj is echo:
-                datagram, sender = echo.recvfrom(65536)
-                echo.sendto(datagram, sender)
+            elif key.fileobj in echoes:
+                datagram, sender = key.fileobj.recvfrom(65536)
+                key.fileobj.sendto(datagram, sender)
             elif not key.data.ready():
                 selector.unregister(key.fileobj)
                 key.fileobj.close()
