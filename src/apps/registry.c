@@ -5,7 +5,7 @@
 #include "apps/apps.h"
 
 /* A line for each folder, by name. */
-#define APPS(X) X(silent_drops)
+#define APPS(X) X(silent_drops) X(loop)
 
 #define X(name) extern const struct pd_app_ops pd_app_##name;
 APPS(X)

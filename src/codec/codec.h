@@ -93,6 +93,15 @@ extern const struct pd_codec_ops *const pd_codecs[]; /* NULL-terminated */
 int pd_codec_rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule **ret_rules,
                    size_t *ret_len);
 
+/* What the rules of the far end do to a packet between two racks (PD_NONE: addresses of no rack) that comes over the link from switch
+ * `from` to its neighbour number `rank`, both switches. `dscp_set`: it carries a DSCP that is not 0. */
+struct pd_tagging {
+    enum pd_tag_action action;
+    uint16_t value;
+};
+struct pd_tagging pd_codec_tagging(const struct pd_codec *codec, uint32_t from, uint32_t rank,
+                                   uint32_t src_tor, uint32_t dst_tor, bool dscp_set);
+
 /* ---- reference encoder (encode.c): executes the rule tables along a path, as the switches would */
 
 struct pd_encoding {

@@ -104,3 +104,17 @@ int pd_steps_new(const struct pd_codec *codec, struct pd_steps **ret_steps, stru
     *ret_steps = steps;
     return 0;
 }
+
+struct pd_tagging pd_codec_tagging(const struct pd_codec *codec, uint32_t from, uint32_t rank,
+                                   uint32_t src_tor, uint32_t dst_tor, bool dscp_set)
+{
+    const struct pd_steps *steps = codec->steps;
+    uint16_t pod = steps->pods[codec->topology->switches[from].neighbours[rank].node];
+    unsigned which = dscp_set ? PD_STEP_DSCP_SET : 0;
+    if (pod && src_tor != PD_NONE && steps->pods[src_tor] == pod)
+        which |= PD_STEP_SRC_INSIDE;
+    if (pod && dst_tor != PD_NONE && steps->pods[dst_tor] == pod)
+        which |= PD_STEP_DST_INSIDE;
+    uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
+    return (struct pd_tagging){(enum pd_tag_action)(outcome >> 12), outcome & 0xfff};
+}
