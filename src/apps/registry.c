@@ -5,9 +5,10 @@
 #include "apps/apps.h"
 
 /* A line for each folder, by name. */
-#define APPS(X)     \
-    X(loop)         \
-    X(silent_drops) \
+#define APPS(X)         \
+    X(path_conformance) \
+    X(loop)             \
+    X(silent_drops)     \
     X(traffic_matrix)
 
 #define X(name) extern const struct pd_app_ops pd_app_##name;
