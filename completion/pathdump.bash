@@ -272,7 +272,7 @@ _pathdump()
         esac
         ;;
     'simulate')
-        flags='--seed --app --json --help'
+        flags='--seed --app --every-run --json --help'
         [[ $cur == -* ]] || rest=FILE
         case $prev in
         --seed) rest=- ;;

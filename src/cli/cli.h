@@ -22,6 +22,9 @@ enum pd_cli_exit { PD_CLI_OK = 0, PD_CLI_FAILED = 1, PD_CLI_USAGE = 2, PD_CLI_PA
 struct pd_cli_words {
     char **words; /* of the command line that are not flags, behind the command's name */
     int len;
+    char **
+        arguments; /* name, value, name, value …: flags that the options do not have, of commands that take such */
+    int arguments_len; /* names and values */
 };
 
 struct pd_cli_command {
@@ -34,6 +37,8 @@ struct pd_cli_command {
     const char *required; /* names of options that have to be given, separated by blanks */
     const char *words;    /* completion of the words: "FILE", "a|b|c"; "" when none are taken */
     int words_min, words_max;
+    bool
+        arguments; /* flags that `options` does not have are taken, each with its value: arguments.h */
     size_t settings_bytes; /* zeroed memory that the options are read into */
     /* What concerns several options; a failure is one of usage. May be NULL. */
     int (*check)(void *settings, const struct pd_cli_words *words, struct pd_error *error);

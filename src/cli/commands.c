@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/doc.h"
 #include "pd_version.h"
@@ -122,6 +123,8 @@ static int parse(const struct pd_cli_command *command, int argc, char **argv, vo
 {
     bool given[OPTIONS_MAX] = {false};
     int code = pd_options_defaults(command->options, settings, error);
+    if (!code && command->arguments)
+        code = pd_cli_arguments_take(command->options, &argc, argv, ret_words, error);
     ret_words->words = argv + 1;
     if (!code)
         code =
@@ -165,6 +168,7 @@ static int run(const struct pd_cli_command *command, int argc, char **argv)
     else
         code = finish(command, command->run(settings, &words, &error), &error);
     free(settings);
+    free(words.arguments);
     return code;
 }
 

@@ -1,38 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `pathdump simulate`: a network with faults, simulated, and a localiser that looks for them. */
+/* `pathdump simulate`: a network with faults, simulated, and an application that looks for them. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/args.h"
+#include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/text.h"
-#include "sim/hunt.h"
+#include "sim/watch.h"
 
 struct settings {
     uint64_t seed;
     const char *app;
     bool json;
+    bool every_run;
 };
 
-/* The application's name is what operators know; the localiser's name is how it is done. */
+/* Short for an application with an argument. */
 static const struct {
-    const char *app;
-    const struct pd_localiser_ops *localiser;
-} apps[] = {
-    {"silent-drops", &pd_localiser_evidence},
-    {"max-coverage", &pd_localiser_max_coverage},
-    {"none", NULL},
-};
+    const char *name, *app, *argument, *value;
+} shorts[] = {{"max-coverage", "silent-drops", "method", "max-coverage"}};
+
+/* Its place among the short names, or -1. */
+static int find_short(const char *name)
+{
+    for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
+        if (!strcmp(shorts[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+/* NULL: "none". */
+static const struct pd_app_ops *find_app(const char *name)
+{
+    int at = find_short(name);
+
+    return pd_app_find(at < 0 ? name : shorts[at].app);
+}
 
 static int set_app(void *target, const char *name, const char *value, struct pd_error *error)
 {
     (void)target;
-    for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
-        if (!strcmp(apps[i].app, value))
-            return 0;
-    return pd_fail(error, -PD_E_VALUE,
-                   "%s: expects silent-drops, max-coverage or none, not \"%.100s\"", name, value);
+    if (strcmp(value, "none") != 0 && !find_app(value))
+        return pd_fail(error, -PD_E_VALUE,
+                       "%s: expects an application, max-coverage or none, not \"%.100s\"", name,
+                       value);
+    return 0;
 }
 
 static const struct pd_option options[] = {
@@ -48,7 +63,11 @@ static const struct pd_option options[] = {
      .value = "NAME",
      .fallback = "silent-drops",
      .set = set_app,
-     .help = "who looks for faults: silent-drops, max-coverage or none"},
+     .help = "application that watches the network, or none"},
+    {.name = "every-run",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, every_run),
+     .help = "print each report, not only those that changed"},
     {.name = "json",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, json),
@@ -74,54 +93,55 @@ static json_t *round_to(double number, double steps)
     return json_real((double)(int64_t)(number * steps + 0.5) / steps);
 }
 
-static int report_json(void *context, double now_s, const struct pd_verdict *verdict)
+static int report_json(void *context, double now_s, const json_t *report)
 {
-    json_t *links = json_array(), *losses = json_array();
-    char text[32];
+    json_t *event = json_pack("{s:s, s:o}", "event", "verdict", "t_s", round_to(now_s, 1e3));
+    const char *member;
+    json_t *value;
+
     (void)context;
-    for (size_t i = 0; i < verdict->links_len; i++) {
-        snprintf(text, sizeof text, "%u-%u", verdict->links[i].from, verdict->links[i].to);
-        json_array_append_new(links, json_string(text));
-        json_array_append_new(losses, round_to(verdict->links[i].loss, 1e5));
+    json_object_foreach((json_t *)report, member, value)
+    {
+        if (!strcmp(member, "confidence"))
+            json_object_set_new(event, member, round_to(json_number_value(value), 1e4));
+        else if (strcmp(member, "app") != 0)
+            json_object_set(event, member, value);
     }
-    return print_object(json_pack("{s:s,s:o,s:o,s:b,s:o,s:o}", "event", "verdict", "t_s",
-                                  round_to(now_s, 1e3), "links", links, "certain", verdict->certain,
-                                  "confidence", round_to(verdict->confidence, 1e4), "loss",
-                                  losses));
+    return print_object(event);
 }
 
-static int report_text(void *context, double now_s, const struct pd_verdict *verdict)
+static int report_text(void *context, double now_s, const json_t *report)
 {
+    const json_t *links = json_object_get(report, "links"), *link;
+    size_t i;
+
     (void)context;
-    printf("%8.1f s  %-9s %4.0f %% ", now_s, verdict->certain ? "certain" : "suspected",
-           verdict->confidence * 100);
-    for (size_t i = 0; i < verdict->links_len; i++)
-        printf(" %u-%u", verdict->links[i].from, verdict->links[i].to);
-    puts(verdict->links_len ? "" : " nothing");
+    printf("%8.1f s  %-9s %4.0f %%  %s", now_s,
+           json_is_true(json_object_get(report, "certain")) ? "certain" : "suspected",
+           json_number_value(json_object_get(report, "confidence")) * 100,
+           json_string_value(json_object_get(report, "verdict")));
+    json_array_foreach(links, i, link)
+    {
+        printf("%s %s", i ? "" : ":", json_string_value(link));
+    }
+    putchar('\n');
     return 0;
 }
 
-static json_t *counters_json(const struct pd_localiser_counters *counters)
-{
-    json_t *object = json_object();
-#define X(name, text) json_object_set_new(object, #name, json_integer((json_int_t)counters->name));
-    PD_LOCALISE_COUNTERS(X)
-#undef X
-    return object;
-}
-
-static int print_end(const struct pd_hunt_end *end, uint64_t seed, bool json)
+static int print_end(const struct pd_watch_end *end, uint64_t seed, bool json)
 {
     const struct pd_sim_totals *totals = &end->totals;
+    char hops[PD_CLI_NUMBER_BYTES], flows[PD_CLI_NUMBER_BYTES], alarms[PD_CLI_NUMBER_BYTES];
+
     if (json)
         return print_object(json_pack(
-            "{s:s,s:o,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:o}", "event", "end", "t_s",
+            "{s:s,s:o,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "event", "end", "t_s",
             round_to(totals->now_s, 1e3), "flows", (json_int_t)totals->flows, "packet_hops",
             (json_int_t)totals->packet_hops, "alarms", (json_int_t)totals->alarms, "wall_s",
             round_to(end->wall_s, 1e3), "lost_fault", (json_int_t)totals->lost_fault, "lost_queue",
             (json_int_t)totals->lost_queue, "refused", (json_int_t)totals->refused, "seed",
-            (json_int_t)seed, "observations", counters_json(&end->counters)));
-    char hops[PD_CLI_NUMBER_BYTES], flows[PD_CLI_NUMBER_BYTES], alarms[PD_CLI_NUMBER_BYTES];
+            (json_int_t)seed, "runs", (json_int_t)end->runs, "alarms_left",
+            (json_int_t)end->alarms_left));
     printf("%8.1f s  end: %s flows, %s packet-hops, %s alarms, in %.1f s; seed %" PRIu64 "\n",
            totals->now_s, pd_cli_number(totals->flows, flows),
            pd_cli_number(totals->packet_hops, hops), pd_cli_number(totals->alarms, alarms),
@@ -129,20 +149,58 @@ static int print_end(const struct pd_hunt_end *end, uint64_t seed, bool json)
     return 0;
 }
 
+/* ---- the command */
+
+/* Arguments as they were given, with what a short name stands for; NULL for none. */
+static int read_arguments(const struct settings *set, const struct pd_cli_words *words,
+                          json_t **ret_given, struct pd_error *error)
+{
+    int at = find_short(set->app);
+    int code = pd_cli_arguments_json(words, ret_given, error);
+
+    if (!code && at >= 0)
+        json_object_set_new(*ret_given, shorts[at].argument, json_string(shorts[at].value));
+    return code;
+}
+
+static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    const struct settings *set = settings;
+    const struct pd_app_ops *app = find_app(set->app);
+    json_t *given = NULL, *args = NULL;
+
+    if (!app && words->arguments_len)
+        return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%.60s: unknown flag", words->arguments[0]);
+    int code = read_arguments(set, words, &given, error);
+    if (!code && app)
+        code = pd_app_args_read(app, NULL, given, &args, error);
+    json_decref(given);
+    json_decref(args);
+    return code;
+}
+
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
     struct pd_scenario scenario;
-    struct pd_hunt_end end;
-    size_t app = 0;
-    while (strcmp(apps[app].app, set->app) != 0)
-        app++;
-    int code = pd_scenario_read(words->words[0], &scenario, error);
-    if (code)
-        return code;
-    code = pd_hunt(&scenario, set->seed, apps[app].localiser, set->json ? report_json : report_text,
-                   NULL, &end, error);
-    pd_scenario_done(&scenario);
+    struct pd_watch_end end;
+    json_t *given = NULL;
+    int code = read_arguments(set, words, &given, error);
+
+    if (!code)
+        code = pd_scenario_read(words->words[0], &scenario, error);
+    if (!code) {
+        const struct pd_watch watch = {.scenario = &scenario,
+                                       .seed = set->seed,
+                                       .app = find_app(set->app),
+                                       .args = given,
+                                       .every_run = set->every_run,
+                                       .report = set->json ? report_json : report_text};
+
+        code = pd_watch(&watch, &end, error);
+        pd_scenario_done(&scenario);
+    }
+    json_decref(given);
     if (!code)
         code = print_end(&end, set->seed, set->json);
     return code ? code : PD_CLI_OK;
@@ -150,29 +208,28 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 
 const struct pd_cli_command pd_cli_simulate = {
     .name = "simulate",
-    .synopsis = "SCENARIO.json [--seed N] [--app NAME]",
+    .synopsis = "SCENARIO.json [--seed N] [--app NAME [arguments]]",
     .help = "simulate a network with faults and look for them",
     .details =
         "Simulates the network and traffic of the scenario, gives what agents would tell (records, "
         "retransmissions, alarms) to the application, and prints its verdict whenever that "
         "changes.\n"
-        "Applications:\n"
-        "\tsilent-drops\tlinks that drop packets at random, by the likelihood of what flows with "
-        "and "
-        "without retransmissions show\n"
-        "\tmax-coverage\tthe same question, answered by MAX-COVERAGE over failure signatures: the "
-        "baseline\n"
-        "\tnone\tonly simulate\n"
+        "Any application will do (see pathdump apps), with its arguments as further flags; "
+        "max-coverage is short for --app silent-drops --method max-coverage, the paper's baseline; "
+        "none only simulates.\n"
         "Members of the scenario: topology (file, {\"fat_tree\":K} or {\"vl2\":K}), link_mbps, "
-        "load, "
-        "duration_s, flow_sizes (\"web-search\", \"hadoop\" or a CSV file), spray, faults "
-        "([{\"link\":\"9-17\",\"loss\":0.01}, {\"link\":\"9-17\",\"blackhole\":true}]), level "
+        "load, duration_s, flow_sizes (\"web-search\", \"hadoop\" or a CSV file), flows "
+        "([{\"src\":21,\"dst\":24,\"bytes\":100000}]), spray, faults "
+        "([{\"link\":\"9-17\",\"loss\":0.01}, {\"link\":\"9-17\",\"blackhole\":true}, "
+        "{\"switch\":9,\"split_bytes\":1000000}, {\"switch\":9,\"weights\":{\"17\":3}}]), level "
         "(\"flow\" or \"packet\"), period_ms, alarm_retransmissions, buffer_pkts.",
     .options = options,
     .required = "",
     .words = "FILE",
     .words_min = 1,
     .words_max = 1,
+    .arguments = true,
     .settings_bytes = sizeof(struct settings),
+    .check = check,
     .run = run,
 };

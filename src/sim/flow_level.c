@@ -272,6 +272,9 @@ static void send_over(struct level *level, struct pd_sim_flow *flow, struct pd_s
         pd_random_binomial(&world->random, sent - full, route_loss(&world->net, &route->route));
     route->pkts += sent - full - lost;
     flow->retransmissions += full + lost;
+    flow->acked_pkts += sent - full - lost;
+    if (sent)
+        flow->consecutive = sent > full + lost ? 0 : flow->consecutive + (uint32_t)sent;
     state_of(flow)->left -= (double)(sent - full - lost);
     world->totals.lost_queue += full;
     world->totals.lost_fault += lost;
@@ -283,8 +286,11 @@ static void try_again(struct level *level, struct pd_sim_flow *flow)
     struct flow_state *state = state_of(flow);
     if (level->now_s < state->retry_s)
         return;
-    if (state->tries++)
+    if (state->tries++) {
         flow->retransmissions++;
+        flow->consecutive++;
+        flow->timeouts++;
+    }
     level->world->totals.lost_fault++;
     level->world->totals.packet_hops++;
     state->retry_s = level->now_s + exp2(state->tries - 1);
@@ -337,9 +343,20 @@ static int advance(void *context, double until_s)
     return 0;
 }
 
+static void look(const void *context, const struct pd_sim_flow *flow, struct pd_sim_sender *sender)
+{
+    const struct flow_state *state = state_of(flow);
+    (void)context;
+    sender->backoff = state->tries ? state->tries - 1 : 0;
+    sender->srtt_us = flow->acked_pkts ? (uint32_t)(RTT_S * 1e6) : 0;
+    sender->rto_us = (uint32_t)(state->tries ? 1e6 * exp2(state->tries - 1) : RTO_S * 1e6);
+    sender->cwnd_pkts = 1 + (uint32_t)(state->rate * RTT_S);
+}
+
 const struct pd_sim_level_ops pd_sim_flow_level = {
     .flow_bytes = sizeof(struct flow_state),
     .new = new_level,
     .free = free_level,
     .advance = advance,
+    .look = look,
 };

@@ -127,7 +127,9 @@ int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_
     draw_ends(flows, flow);
     draw_routes(flows, flow);
     memset(flow->state, 0, flows->state_bytes);
-    flow->retransmissions = 0;
+    flow->retransmissions = flow->total_retransmissions = flow->acked_pkts = 0;
+    flow->consecutive = flow->timeouts = 0;
+    flow->alarm_us = 0;
     flow->start_us = (uint64_t)(flows->next_s * 1e6);
     flow->total_pkts =
         (uint64_t)ceil(pd_sizes_draw(&flows->scenario->sizes, flows->random) / PD_SIM_MSS_BYTES);

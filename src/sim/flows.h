@@ -32,7 +32,12 @@ struct pd_sim_flow {
     uint32_t src, dst;
     uint32_t routes_len;
     struct pd_sim_route *routes;
-    uint64_t retransmissions; /* in this period */
+    uint64_t retransmissions;       /* in this period */
+    uint64_t total_retransmissions; /* in the periods before */
+    uint64_t acked_pkts;
+    uint32_t consecutive; /* retransmissions since the last acknowledgement */
+    uint32_t timeouts;
+    uint64_t alarm_us; /* end of the period of the latest POOR_PERF; 0: none */
     uint64_t start_us;
     uint64_t total_pkts;
     bool live;   /* still sending */

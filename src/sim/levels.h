@@ -23,6 +23,8 @@ struct pd_sim_level_ops {
     void (*free)(void *level);
     /* Everything up to this time; later than the time of the call before. 0 or -ENOMEM. */
     int (*advance)(void *level, double until_s);
+    /* Fills what the level alone knows of a sender: backoff, srtt_us, rto_us, cwnd_pkts. */
+    void (*look)(const void *level, const struct pd_sim_flow *flow, struct pd_sim_sender *sender);
 };
 
 extern const struct pd_sim_level_ops pd_sim_flow_level, pd_sim_packet_level;

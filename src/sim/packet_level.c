@@ -39,7 +39,7 @@ enum { ACK = UINT16_MAX };
 struct flow_state {
     struct pd_tcp tcp;
     uint32_t born;
-    uint32_t next_route;
+    uint32_t rtt_us; /* of the last acknowledgement */
 };
 
 struct level {
@@ -156,7 +156,11 @@ static void acknowledge(struct level *level, uint32_t number, struct pd_sim_flow
     uint64_t now = level->packets[number].at_ns;
     uint32_t rtt_us = (uint32_t)(now / 1000) - level->packets[number].sent_us;
     drop(level, number);
-    flow->retransmissions += pd_tcp_acked(&state_of(flow)->tcp, order, now, rtt_us);
+    uint32_t lost = pd_tcp_acked(&state_of(flow)->tcp, order, now, rtt_us);
+    flow->retransmissions += lost;
+    flow->consecutive = lost;
+    flow->acked_pkts++;
+    state_of(flow)->rtt_us = rtt_us;
     if (pd_tcp_is_done(&state_of(flow)->tcp))
         flow->live = false;
     else
@@ -227,6 +231,8 @@ static int tick(struct level *level)
             continue;
         uint32_t timed_out = pd_tcp_timer(&state_of(flow)->tcp, level->now_ns);
         flow->retransmissions += timed_out;
+        flow->consecutive += timed_out;
+        flow->timeouts += timed_out > 0;
         if (pd_tcp_is_done(&state_of(flow)->tcp))
             flow->live = false;
         else if (timed_out)
@@ -272,9 +278,20 @@ static int advance(void *context, double until_s)
     return 0;
 }
 
+static void look(const void *context, const struct pd_sim_flow *flow, struct pd_sim_sender *sender)
+{
+    const struct flow_state *state = state_of(flow);
+    (void)context;
+    sender->backoff = state->tcp.timeouts;
+    sender->srtt_us = state->rtt_us;
+    sender->rto_us = PD_TCP_RTO_US << state->tcp.timeouts;
+    sender->cwnd_pkts = (uint32_t)state->tcp.window;
+}
+
 const struct pd_sim_level_ops pd_sim_packet_level = {
     .flow_bytes = sizeof(struct flow_state),
     .new = new_level,
     .free = free_level,
     .advance = advance,
+    .look = look,
 };

@@ -13,6 +13,7 @@ struct run {
     void *level;
     struct pd_tib_record *records;
     struct pd_observation *observations;
+    struct pd_sim_sender *senders;
     size_t records_room, observations_room;
 };
 
@@ -24,6 +25,7 @@ static void run_done(struct run *run)
     pd_net_done(&run->world.net);
     free(run->records);
     free(run->observations);
+    free(run->senders);
 }
 
 static int run_init(struct run *run, const struct pd_scenario *scenario, uint64_t seed,
@@ -54,6 +56,10 @@ static int reserve(struct run *run)
         if (!grown)
             return -ENOMEM;
         run->observations = grown;
+        struct pd_sim_sender *senders = realloc(run->senders, 2 * flows_len * sizeof *senders);
+        if (!senders)
+            return -ENOMEM;
+        run->senders = senders;
         run->observations_room = 2 * flows_len;
     }
     if (records_len > run->records_room) {
@@ -89,28 +95,63 @@ static size_t take_records(struct pd_sim_flow *flow, uint64_t from_us, uint64_t 
     return len;
 }
 
+/* As agents do: again at most once a second. */
+static bool raises_alarm(const struct run *run, struct pd_sim_flow *flow, uint64_t now_us)
+{
+    if (flow->retransmissions < run->world.scenario->alarm_retransmissions ||
+        (flow->alarm_us && now_us - flow->alarm_us < PD_SIM_ALARM_GAP_US))
+        return false;
+    flow->alarm_us = now_us;
+    return true;
+}
+
+static void look_at_sender(const struct run *run, const struct pd_sim_flow *flow,
+                           struct pd_sim_sender *ret_sender)
+{
+    *ret_sender = (struct pd_sim_sender){
+        .flow = flow->id,
+        .host = flow->src,
+        .live = flow->live,
+        .opened_us = flow->start_us,
+        .retransmissions = flow->retransmissions,
+        .total_retransmissions = flow->total_retransmissions,
+        .acked_pkts = flow->acked_pkts,
+        .consecutive = flow->consecutive,
+        .timeouts = flow->timeouts,
+    };
+    run->ops->look(run->level, flow, ret_sender);
+}
+
 static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void *context)
 {
     struct pd_sim_flows *flows = &run->world.flows;
     struct pd_sim_totals *totals = &run->world.totals;
+    struct pd_sim_period period = {.from_us = (uint64_t)(from_s * 1e6),
+                                   .to_us = (uint64_t)(totals->now_s * 1e6),
+                                   .totals = totals};
     size_t records_len = 0, len = 0;
     if (reserve(run))
         return -ENOMEM;
     for (uint32_t i = 0; i < flows->order_len; i++) {
         struct pd_sim_flow *flow = &flows->table[flows->order[i]];
         struct pd_tib_record *records = &run->records[records_len];
-        size_t n =
-            take_records(flow, (uint64_t)(from_s * 1e6), (uint64_t)(totals->now_s * 1e6), records);
+        size_t n = take_records(flow, period.from_us, period.to_us, records);
         if (!n && !flow->retransmissions)
             continue;
+        flow->total_retransmissions += flow->retransmissions;
+        look_at_sender(run, flow, &run->senders[len]);
+        run->senders[len].alarm = raises_alarm(run, flow, period.to_us);
+        totals->alarms += run->senders[len].alarm;
         run->observations[len++] = (struct pd_observation){records, n, flow->retransmissions};
         records_len += n;
-        totals->alarms += flow->retransmissions >= run->world.scenario->alarm_retransmissions;
         flow->retransmissions = 0;
     }
     totals->flows = flows->started;
     totals->refused = flows->refused;
-    int code = visit(context, run->observations, len, totals);
+    period.flows = run->observations;
+    period.senders = run->senders;
+    period.flows_len = len;
+    int code = visit(context, &period);
     pd_sim_flows_sweep(flows);
     return code;
 }

@@ -3,6 +3,7 @@
 #ifndef PD_SIM_SIM_H
 #define PD_SIM_SIM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,8 @@
  *
  * The same scenario and seed give the same run on every machine with IEEE arithmetic. One thread. */
 
+#define PD_SIM_ALARM_GAP_US UINT64_C(1000000) /* of one flow */
+
 struct pd_sim_totals {
     double now_s;
     uint64_t flows;       /* started */
@@ -31,9 +34,33 @@ struct pd_sim_totals {
     uint64_t refused;     /* flows beyond the simulator's limit */
 };
 
+/* A sender's TCP as the monitor of its host knows it at the end of a period. */
+struct pd_sim_sender {
+    struct pd_flow_id flow;
+    uint32_t host; /* its place among the topology's hosts */
+    bool live;
+    bool alarm; /* POOR_PERF was raised in this period */
+    uint64_t opened_us;
+    uint64_t retransmissions;       /* in this period */
+    uint64_t total_retransmissions; /* since it opened */
+    uint64_t acked_pkts;
+    uint32_t consecutive; /* retransmissions since the last acknowledgement */
+    uint32_t timeouts;    /* since it opened */
+    uint32_t backoff;     /* timeouts on end */
+    uint32_t srtt_us, rto_us, cwnd_pkts;
+};
+
+/* What agents would tell of one period. Valid during the call. */
+struct pd_sim_period {
+    uint64_t from_us, to_us;
+    const struct pd_observation *flows;
+    const struct pd_sim_sender *senders; /* of each of them */
+    size_t flows_len;
+    const struct pd_sim_totals *totals;
+};
+
 /* Called once a period. Non-zero ends the simulation, which then returns it. */
-typedef int pd_sim_visit(void *context, const struct pd_observation *flows, size_t flows_len,
-                         const struct pd_sim_totals *totals);
+typedef int pd_sim_visit(void *context, const struct pd_sim_period *period);
 
 int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
                void *context, struct pd_sim_totals *ret_totals, struct pd_error *error);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define RTO_NS UINT64_C(200000000)
+#define RTO_NS (PD_TCP_RTO_US * UINT64_C(1000))
 
 enum { WINDOW_FIRST = 10, REORDERING = 3, REORDERING_SPRAYED = 64, RTT_GROWN_US = 1000 };
 

@@ -16,6 +16,7 @@
 #define PD_TCP_RING         2048 /* transmissions that are kept in mind */
 #define PD_TCP_WINDOW_MAX   256
 #define PD_TCP_TIMEOUTS_MAX 6
+#define PD_TCP_RTO_US       200000u
 
 struct pd_tcp {
     uint64_t left; /* packets not yet acknowledged and not in flight */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packet-hops per second of processor time, at both levels, without and with a localiser.
+/* Packet-hops per second of processor time, at both levels, without and with an application.
  *
  * Usage: bench_simulate */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "sim/hunt.h"
+#include "sim/watch.h"
 
 static double cpu_s(void)
 {
@@ -15,12 +15,11 @@ static double cpu_s(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static int measure(const char *topology, const char *level, double duration_s,
-                   const struct pd_localiser_ops *ops)
+static int measure(const char *topology, const char *level, double duration_s, const char *app)
 {
     char json[400];
     struct pd_scenario scenario;
-    struct pd_hunt_end end;
+    struct pd_watch_end end;
     struct pd_error error = {0};
     snprintf(json, sizeof json,
              "{\"topology\":%s,\"level\":\"%s\",\"duration_s\":%g,\"load\":0.7,"
@@ -31,17 +30,18 @@ static int measure(const char *topology, const char *level, double duration_s,
         return 1;
     }
     double start_s = cpu_s();
-    int code = pd_hunt(&scenario, 2016, ops, NULL, NULL, &end, &error);
+    const struct pd_watch watch = {
+        .scenario = &scenario, .seed = 2016, .app = app ? pd_app_find(app) : NULL};
+    int code = pd_watch(&watch, &end, &error);
     double used_s = cpu_s() - start_s;
     pd_scenario_done(&scenario);
     if (code)
         return 1;
-    printf(
-        "{\"bench\":\"simulate\",\"topology\":%s,\"level\":\"%s\",\"localiser\":\"%s\",\"t_s\":%g,"
-        "\"flows\":%llu,\"packet_hops\":%llu,\"cpu_s\":%.3f,\"packet_hops_per_s\":%.0f}\n",
-        topology, level, ops ? ops->name : "none", end.totals.now_s,
-        (unsigned long long)end.totals.flows, (unsigned long long)end.totals.packet_hops, used_s,
-        (double)end.totals.packet_hops / used_s);
+    printf("{\"bench\":\"simulate\",\"topology\":%s,\"level\":\"%s\",\"app\":\"%s\",\"t_s\":%g,"
+           "\"flows\":%llu,\"packet_hops\":%llu,\"cpu_s\":%.3f,\"packet_hops_per_s\":%.0f}\n",
+           topology, level, app ? app : "none", end.totals.now_s,
+           (unsigned long long)end.totals.flows, (unsigned long long)end.totals.packet_hops, used_s,
+           (double)end.totals.packet_hops / used_s);
     fflush(stdout);
     return 0;
 }
@@ -50,9 +50,9 @@ int main(void)
 {
     int failed = 0;
     failed |= measure("{\"fat_tree\":4}", "packet", 10, NULL);
-    failed |= measure("{\"fat_tree\":4}", "packet", 10, &pd_localiser_evidence);
+    failed |= measure("{\"fat_tree\":4}", "packet", 10, "silent-drops");
     failed |= measure("{\"fat_tree\":4}", "flow", 20, NULL);
-    failed |= measure("{\"fat_tree\":4}", "flow", 20, &pd_localiser_evidence);
+    failed |= measure("{\"fat_tree\":4}", "flow", 20, "silent-drops");
     failed |= measure("{\"fat_tree\":16}", "packet", 0.5, NULL);
     failed |= measure("{\"fat_tree\":16}", "flow", 1, NULL);
     return failed;

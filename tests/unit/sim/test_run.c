@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/hunt.h"
+#include "sim/watch.h"
 
 static struct pd_scenario read_scenario(const char *json)
 {
@@ -27,13 +27,13 @@ struct sums {
     uint64_t pkts_9_17; /* arrived, over the link 9-17 */
 };
 
-static int add_up(void *context, const struct pd_observation *flows, size_t flows_len,
-                  const struct pd_sim_totals *totals)
+static int add_up(void *context, const struct pd_sim_period *period)
 {
+    const struct pd_observation *flows = period->flows;
     struct sums *sums = context;
-    for (size_t i = 0; i < flows_len; i++) {
+    for (size_t i = 0; i < period->flows_len; i++) {
         sums->retransmissions += flows[i].retransmissions;
-        sums->alarms += flows[i].retransmissions >= 1;
+        sums->alarms += period->senders[i].alarm;
         sums->hash = sums->hash * 31 + flows[i].retransmissions;
         for (size_t r = 0; r < flows[i].records_len; r++) {
             const struct pd_tib_record *record = &flows[i].records[r];
@@ -46,7 +46,7 @@ static int add_up(void *context, const struct pd_observation *flows, size_t flow
             sums->hash = sums->hash * 31 + pd_path_hash(record->path) + record->pkts;
         }
     }
-    assert_int_equal(sums->alarms, totals->alarms);
+    assert_int_equal(sums->alarms, period->totals->alarms);
     return 0;
 }
 
@@ -127,28 +127,37 @@ struct found {
         wrong; /* verdicts that name anything although nothing is faulty, or another link for certain */
 };
 
-static int judge(void *context, double now_s, const struct pd_verdict *verdict)
+static int judge(void *context, double now_s, const json_t *report)
 {
     struct found *found = context;
-    bool right = verdict->links_len == 1 && verdict->links[0].from == found->from &&
-                 verdict->links[0].to == found->to;
+    const json_t *links = json_object_get(report, "links");
+    const char *first = json_string_value(json_array_get(links, 0));
+    bool certain = json_is_true(json_object_get(report, "certain"));
+    char wanted[32];
     (void)now_s;
-    found->wrong += found->from ? verdict->certain && !right : verdict->links_len > 0;
-    found->certain |= right && verdict->certain;
+    snprintf(wanted, sizeof wanted, "%u-%u", found->from, found->to);
+    bool right = json_array_size(links) == 1 && !strcmp(first, wanted);
+    found->wrong += found->from ? certain && !right : json_array_size(links) > 0;
+    found->certain |= right && certain;
     return 0;
 }
 
 static struct found hunt(const char *members, uint32_t from, uint32_t to, double loss)
 {
     char json[400], faults[100] = "";
-    struct pd_hunt_end end;
+    struct pd_watch_end end;
     struct found found = {.from = from, .to = to};
     if (from)
         snprintf(faults, sizeof faults, "{\"link\":\"%u-%u\",\"loss\":%g}", from, to, loss);
     snprintf(json, sizeof json, "{%s,\"faults\":[%s]}", members, faults);
     struct pd_scenario scenario = read_scenario(json);
-    assert_int_equal(pd_hunt(&scenario, 2016, &pd_localiser_evidence, judge, &found, &end, NULL),
-                     0);
+    const struct pd_watch watch = {.scenario = &scenario,
+                                   .seed = 2016,
+                                   .app = pd_app_find("silent-drops"),
+                                   .report = judge,
+                                   .context = &found};
+    assert_non_null(watch.app);
+    assert_int_equal(pd_watch(&watch, &end, NULL), 0);
     assert_true(end.totals.flows > 0 && end.totals.packet_hops > 0);
     pd_scenario_done(&scenario);
     return found;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Observations of earlier periods, for applications that look at them less often than they are made. */
+#ifndef PD_SIM_HISTORY_H
+#define PD_SIM_HISTORY_H
+
+#include "apps/report.h"
+#include "sim/sim.h"
+
+/* Nothing is kept until somebody asks; then the newest PD_HISTORY_MAX periods are. Internal to sim/. One thread. */
+
+#define PD_HISTORY_MAX 64u
+
+/* One period, copied: what the observations point to lies in the two arrays. */
+struct pd_kept_period {
+    uint64_t from_us, to_us;
+    struct pd_observation *flows;
+    struct pd_tib_record *records;
+    struct pd_path *paths;
+    size_t flows_len;
+};
+
+struct pd_history {
+    bool wanted;
+    uint64_t since_us; /* from when on it is whole */
+    struct pd_kept_period periods[PD_HISTORY_MAX];
+    unsigned first, len;
+};
+
+void pd_history_done(struct pd_history *history); /* works on zeroed memory */
+
+/* 0 or -ENOMEM. */
+int pd_history_take(struct pd_history *history, const struct pd_sim_period *period);
+
+/* Each kept period that overlaps [from_us, to_us] and ended at `before_us` or earlier; what is missing of them is said in `report`. The visitor's non-zero. */
+int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_us,
+                     uint64_t before_us,
+                     int (*visit)(void *visitor, const struct pd_observation *flows,
+                                  size_t flows_len),
+                     void *visitor, struct pd_report *report);
+
+#endif

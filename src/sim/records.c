@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of the simulated receivers: a buffer, and a store that is made when it is needed. */
+#include "sim/records.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROOM_FIRST = 4096, BATCH = 256 };
+
+struct pd_record_row {
+    struct pd_tib_record record; /* its path stands beside it */
+    struct pd_path path;
+};
+
+void pd_records_done(struct pd_records *records)
+{
+    pd_tib_close(records->tib);
+    free(records->rows);
+    *records = (struct pd_records){0};
+}
+
+/* ---- the store */
+
+static void remove_directory(const char *name)
+{
+    DIR *directory = opendir(name);
+    const struct dirent *entry;
+
+    while (directory && (entry = readdir(directory)))
+        if (*entry->d_name != '.')
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory)
+        closedir(directory);
+    rmdir(name);
+}
+
+static int open_store(struct pd_records *records, struct pd_error *error)
+{
+    const char *root = getenv("TMPDIR");
+    const struct pd_tib_config config = {0};
+    char name[PATH_MAX];
+    int len =
+        snprintf(name, sizeof name, "%s/pathdump-simulate-XXXXXX", root && *root ? root : "/tmp");
+
+    if (len >= (int)sizeof name || !mkdtemp(name))
+        return pd_fail(error, -errno, "no directory for records under %.200s: %s",
+                       root && *root ? root : "/tmp", strerror(errno));
+    int code = pd_tib_open(name, PD_TIB_WRITE, &config, &records->tib, error);
+    remove_directory(name);
+    return code;
+}
+
+static int append(struct pd_tib *tib, struct pd_record_row *rows, uint32_t len)
+{
+    struct pd_tib_record batch[BATCH];
+    int code = 0;
+
+    for (uint32_t at = 0; !code && at < len;) {
+        uint32_t n = 0;
+
+        for (; n < BATCH && at < len; n++, at++) {
+            batch[n] = rows[at].record;
+            batch[n].path = &rows[at].path;
+        }
+        code = pd_tib_append(tib, batch, n);
+    }
+    return code;
+}
+
+static int flush(struct pd_records *records, struct pd_error *error)
+{
+    int code = records->tib ? 0 : open_store(records, error);
+
+    if (code)
+        return code;
+    code = append(records->tib, records->rows, records->len);
+    records->len = 0;
+    if (!code)
+        code = pd_tib_commit(records->tib);
+    return code ? pd_fail(error, code, "the store of records: %s", pd_error_text(code)) : 0;
+}
+
+/* ---- in and out */
+
+static int grow(struct pd_records *records)
+{
+    uint32_t room = records->room ? records->room * 2 : ROOM_FIRST;
+    struct pd_record_row *grown = realloc(records->rows, room * sizeof *grown);
+
+    if (!grown)
+        return -ENOMEM;
+    records->rows = grown;
+    records->room = room;
+    return 0;
+}
+
+static int take_one(struct pd_records *records, const struct pd_tib_record *record,
+                    struct pd_error *error)
+{
+    int code = records->len == PD_RECORDS_WAITING ? flush(records, error) : 0;
+
+    if (code)
+        return code;
+    if (records->len == records->room && grow(records))
+        return pd_fail(error, -ENOMEM, "no memory");
+    records->rows[records->len++] = (struct pd_record_row){*record, *record->path};
+    return 0;
+}
+
+/* A slice without packets says only that the path is known: no receiver has a record of it. */
+int pd_records_take(struct pd_records *records, const struct pd_sim_period *period,
+                    struct pd_error *error)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < period->flows_len; i++)
+        for (size_t r = 0; !code && r < period->flows[i].records_len; r++)
+            if (period->flows[i].records[r].pkts)
+                code = take_one(records, &period->flows[i].records[r], error);
+    return code;
+}
+
+int pd_records_snapshot(struct pd_records *records, struct pd_tib_snapshot **ret_snapshot,
+                        struct pd_error *error)
+{
+    int code = flush(records, error);
+
+    if (!code && (code = pd_tib_snapshot(records->tib, ret_snapshot)))
+        pd_fail(error, code, "the store of records: %s", pd_error_text(code));
+    return code;
+}
