@@ -33,6 +33,7 @@ struct pd_controller {
     struct pd_inventory
         *switches_inventory;      /* by whose topology they are programmed; main thread */
     struct pd_installs *installs; /* queries that run on hosts */
+    struct pd_apps *apps;         /* never NULL while requests are answered */
     struct pd_controller_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];

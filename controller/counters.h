@@ -24,6 +24,15 @@
     X(http_refused, "connections refused because all places were in use")           \
     X(http_unauthorized, "requests without credentials that are good here")         \
     X(http_forbidden, "requests whose role does not allow them")                    \
+    X(apps_runs, "applications run by hand")                                        \
+    X(apps_refused, "runs by hand refused because too many were waiting")           \
+    X(apps_watch_runs, "runs of watched applications")                              \
+    X(apps_packet_runs, "runs that packets of switches started")                    \
+    X(apps_failed, "of all these runs, without a report")                           \
+    X(apps_coalesced, "alarms that came while a watch was to run for another one")  \
+    X(apps_packets, "packets of switches given to applications")                    \
+    X(apps_packets_lost, "packets for which there was no room")                     \
+    X(apps_alarms, "alarms raised because a verdict has changed")                   \
     X(reloads, "configuration, hosts and topology read again")                      \
     X(reloads_failed, "of these, refused: everything stayed as it was")
 // clang-format on

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /v1/execute: which hosts, which way, and the answer of all. */
+/* One question to many hosts, over REST or from within: which hosts, which way, and the answer of all. */
 #include "controller/execute.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,9 +18,13 @@ enum mode { AUTO, DIRECT, TREE };
 
 static const char *const mode_ids[] = {"auto", "direct", "tree"};
 
-/* One request, from its body to what became of it. */
+/* One question, from its document to what became of it. */
 struct job {
     struct pd_controller *controller;
+    const char *client; /* whose turn it is */
+    const struct pd_query_sink *sink;
+    enum pd_execute_form form;
+    bool takes_ndjson;
     struct pd_inventory *inventory;
     struct pd_document document;
     struct pd_selection selection;
@@ -117,21 +123,6 @@ static int plan(struct job *job)
 
 /* ---- asking ---- */
 
-struct stream {
-    const struct pd_controller *controller;
-    struct pd_answer *answer;
-};
-
-/* A controller that stops does not wait for long answers. */
-static int write_answer(void *context, const char *bytes, size_t len)
-{
-    struct stream *stream = context;
-
-    if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed))
-        return -PD_E_BUSY;
-    return pd_answer_write(stream->answer, bytes, len);
-}
-
 static void note_host(void *context, uint32_t host, const char *reason)
 {
     pd_hosts_asked(context, host, reason);
@@ -148,16 +139,15 @@ static void count(struct job *job, const struct pd_execute_summary *summary)
     pd_count(&counters->fleet_bytes, summary->bytes);
 }
 
-/* Programs answer in JSON, whatever form their rows would have. */
-static enum pd_execute_form form_of(const struct job *job, const struct pd_http_request *http)
+/* What is no query answers in JSON, whatever form its rows would have. */
+static enum pd_execute_form form_of(const struct job *job)
 {
-    if (!job->document.is_program && http->accept && strstr(http->accept, PD_EXECUTE_NDJSON_TYPE))
-        return PD_EXECUTE_NDJSON;
-    return PD_EXECUTE_JSON;
+    bool has_rows = !job->document.is_program && !job->document.is_poor;
+
+    return has_rows && job->takes_ndjson ? PD_EXECUTE_NDJSON : PD_EXECUTE_JSON;
 }
 
-static int ask(struct job *job, const struct pd_http_request *http, struct pd_answer *answer,
-               struct pd_error *error)
+static int ask(struct job *job, struct pd_error *error)
 {
     const struct pd_execute_local local = {
         .programs = job->controller->programs,
@@ -169,25 +159,19 @@ static int ask(struct job *job, const struct pd_http_request *http, struct pd_an
                                      .trees = job->trees.tops,
                                      .trees_len = job->trees.tops_len,
                                      .local = &local,
-                                     .form = form_of(job, http),
+                                     .form = job->form,
                                      .deadline_ns = job->deadline_ns,
                                      .begun_ns = job->begun_ns,
                                      .cancelled = &job->controller->stopping,
                                      .told = note_host,
                                      .told_context = job->controller->hosts};
-    struct stream stream = {job->controller, answer};
-    const struct pd_query_sink sink = {&stream, write_answer};
     struct pd_execute_summary summary = {0};
     json_t *extra = json_pack("{s:s, s:s}", "mode", mode_ids[job->mode], "why", job->why);
     int e = extra ? 0 : -ENOMEM;
 
     execution.extra = extra;
     if (!e)
-        e = pd_execute(&execution, &sink, &summary, error);
-    if (!e)
-        e = pd_answer_finish(answer);
-    if (!e && execution.form == PD_EXECUTE_NDJSON)
-        answer->type = PD_EXECUTE_NDJSON_TYPE;
+        e = pd_execute(&execution, job->sink, &summary, error);
     if (!e)
         count(job, &summary);
     json_decref(extra);
@@ -195,12 +179,10 @@ static int ask(struct job *job, const struct pd_http_request *http, struct pd_an
 }
 
 /* A turn is for the work, not for reading the body: what is wrong is told at once. */
-static int ask_in_turn(struct job *job, const struct pd_http_request *http,
-                       struct pd_answer *answer, struct pd_error *error)
+static int ask_in_turn(struct job *job, struct pd_error *error)
 {
     struct pd_controller *controller = job->controller;
-    const char *client = http->peer ? http->peer : "";
-    int e = pd_turns_take(controller->turns, client, job->deadline_ns);
+    int e = pd_turns_take(controller->turns, job->client, job->deadline_ns);
 
     if (e == -PD_E_BUSY) {
         pd_count(&controller->counters.executes_refused, 1);
@@ -210,32 +192,118 @@ static int ask_in_turn(struct job *job, const struct pd_http_request *http,
         return pd_fail(error, e, "the deadline has passed before this query had its turn");
     pd_count(&controller->counters.executes, 1);
     job->begun_ns = pd_clock_thread_ns();
-    e = ask(job, http, answer, error);
-    pd_turns_give(controller->turns, client);
+    e = ask(job, error);
+    pd_turns_give(controller->turns, job->client);
     if (e)
         pd_count(&controller->counters.executes_failed, 1);
     return e;
 }
 
+static int run(struct job *job, const json_t *document, struct pd_error *error)
+{
+    int e;
+
+    job->inventory = pd_hosts_inventory(job->controller->hosts);
+    e = read_body(job, document, error);
+    job->form = form_of(job);
+    if (!e)
+        e = plan(job);
+    if (!e)
+        e = ask_in_turn(job, error);
+    if (e && error->code != e)
+        pd_fail(error, e, "%s", pd_error_text(e));
+    pd_trees_done(&job->trees);
+    pd_selection_done(&job->selection);
+    pd_document_done(&job->document);
+    pd_inventory_free(job->inventory);
+    return e;
+}
+
+/* ---- over REST ---- */
+
+struct stream {
+    const struct pd_controller *controller;
+    struct pd_answer *answer;
+};
+
+/* A controller that stops does not wait for long answers. */
+static int write_answer(void *context, const char *bytes, size_t len)
+{
+    struct stream *stream = context;
+
+    if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed))
+        return -PD_E_BUSY;
+    return pd_answer_write(stream->answer, bytes, len);
+}
+
 int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
                       struct pd_answer *answer, struct pd_problem *problem)
 {
-    struct job job = {.controller = controller};
-    int e;
+    const char *accept = call->http->accept;
+    struct stream stream = {controller, answer};
+    const struct pd_query_sink sink = {&stream, write_answer};
+    struct job job = {.controller = controller,
+                      .client = call->http->peer ? call->http->peer : "",
+                      .sink = &sink,
+                      .takes_ndjson = accept && strstr(accept, PD_EXECUTE_NDJSON_TYPE)};
+    int e = run(&job, call->body, &problem->error);
 
-    job.inventory = pd_hosts_inventory(controller->hosts);
-    e = read_body(&job, call->body, &problem->error);
     if (!e)
-        e = plan(&job);
+        e = pd_answer_finish(answer);
+    if (!e && job.form == PD_EXECUTE_NDJSON)
+        answer->type = PD_EXECUTE_NDJSON_TYPE;
+    return e && problem->error.code != e ? pd_fail(&problem->error, e, "%s", pd_error_text(e)) : e;
+}
+
+/* ---- from within ---- */
+
+struct memory {
+    const struct pd_controller *controller;
+    char *bytes;
+    size_t len, size;
+};
+
+static int write_memory(void *context, const char *bytes, size_t len)
+{
+    struct memory *memory = context;
+
+    if (atomic_load_explicit(&memory->controller->stopping, memory_order_relaxed))
+        return -PD_E_BUSY;
+    if (len > PD_EXECUTE_WITHIN_MAX_BYTES - memory->len)
+        return -PD_E_TOO_LARGE;
+    if (len > memory->size - memory->len) {
+        size_t size = (memory->len + len) * 2;
+        char *grown = realloc(memory->bytes, size);
+
+        if (!grown)
+            return -ENOMEM;
+        memory->bytes = grown;
+        memory->size = size;
+    }
+    memcpy(memory->bytes + memory->len, bytes, len);
+    memory->len += len;
+    return 0;
+}
+
+int pd_execute_within(struct pd_controller *controller, const char *client, const json_t *document,
+                      json_t **ret_answer, struct pd_error *error)
+{
+    struct memory memory = {.controller = controller};
+    const struct pd_query_sink sink = {&memory, write_memory};
+    struct job job = {.controller = controller, .client = client, .sink = &sink};
+    struct pd_error unheard = {0};
+    json_t *answer = NULL;
+    int e = run(&job, document, error ? error : &unheard);
+
     if (!e)
-        e = ask_in_turn(&job, call->http, answer, &problem->error);
-    if (e && problem->error.code != e)
-        pd_fail(&problem->error, e, "%s", pd_error_text(e));
-    pd_trees_done(&job.trees);
-    pd_selection_done(&job.selection);
-    pd_document_done(&job.document);
-    pd_inventory_free(job.inventory);
-    return e;
+        answer = json_loadb(memory.bytes ? memory.bytes : "", memory.len, 0, NULL);
+    free(memory.bytes);
+    if (e)
+        return e;
+    if (!answer)
+        return pd_fail(error, -ENOMEM, "no memory for the answer of the hosts");
+    *ret_answer = answer;
+    return 0;
 }
 
 /* ---- the part */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "controller/alarms/rest.h"
+#include "controller/apps/apps.h"
 #include "controller/controller.h"
 #include "controller/execute.h"
 #include "controller/installed/installed.h"
@@ -40,7 +41,7 @@ struct daemon {
 /* Opened in this order, closed in the opposite one. */
 static const struct pd_controller_part *const parts[] = {
     &pd_alarms_part, /* first: the others may raise some */
-    &pd_execute_part, &pd_openflow_part, &pd_installed_part, NULL,
+    &pd_execute_part, &pd_apps_part, &pd_openflow_part, &pd_installed_part, NULL,
 };
 
 static int complain(const struct pd_error *error)

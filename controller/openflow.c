@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "controller/apps/apps.h"
 #include "controller/routes.h"
 
 #define MODULE "switches"
@@ -25,6 +26,11 @@ static void raise_unknown(void *context, uint64_t datapath_id, const char *peer)
     pd_alarm_store_raise(controller->alarms, &alarm);
 }
 
+static void hand_on(void *context, const struct pd_switches_packet_in *packet)
+{
+    pd_apps_packet(context, packet);
+}
+
 static int open_switches(struct pd_controller *controller, struct pd_error *error)
 {
     const struct pd_controller_settings *settings = controller->settings;
@@ -33,6 +39,7 @@ static int open_switches(struct pd_controller *controller, struct pd_error *erro
         .depth = settings->openflow_depth,
         .context = controller,
         .unknown = raise_unknown,
+        .packet_in = hand_on,
     };
 
     controller->switches_inventory = pd_hosts_inventory(controller->hosts);

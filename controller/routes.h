@@ -27,6 +27,11 @@
     X(INSTALLED, GET, "/v1/installed", READ, false, pd_installed_answer, "installed queries, their counters and hosts")                  \
     X(INSTALLED_ONE, GET, "/v1/installed/{id}", READ, false, pd_installed_one_answer, "one of them")                                     \
     X(UNINSTALL, DELETE, "/v1/installed/{id}", INSTALL, false, pd_uninstall_answer, "uninstalls a query from its hosts")                 \
+    X(APPS, GET, "/v1/apps", READ, false, pd_apps_answer, "applications, with their arguments")                                          \
+    X(APP_RUN, POST, "/v1/apps/{id}", READ, false, pd_app_run_answer, "runs an application once and answers with its report")            \
+    X(WATCH, POST, "/v1/watches", INSTALL, false, pd_watch_answer, "watches: runs an application again and again")                       \
+    X(WATCHES, GET, "/v1/watches", READ, false, pd_watches_answer, "watched applications and their last reports")                        \
+    X(UNWATCH, DELETE, "/v1/watches/{id}", INSTALL, false, pd_unwatch_answer, "ends a watch")                                            \
     X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
     X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \
     X(METRICS, GET, "/metrics", READ, false, pd_metrics_answer, "the same counters in the text format of Prometheus")                    \

@@ -26,6 +26,7 @@ struct pd_controller_settings {
     uint64_t dry_run_wait_s;
     uint64_t queries_at_once;
     uint64_t queries_waiting;
+    uint64_t link_mbps;
     uint64_t alarms_kept;
     uint64_t alarms_age_s;
 };

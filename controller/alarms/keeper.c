@@ -92,6 +92,7 @@ static unsigned copy_listeners(struct pd_alarm_store *store, struct listener *li
     pthread_mutex_lock(&store->lock);
     len = store->listeners_len;
     memcpy(listeners, store->listeners, len * sizeof *listeners);
+    store->telling = len;
     pthread_mutex_unlock(&store->lock);
     return len;
 }
@@ -124,6 +125,10 @@ static void tell_listeners(struct pd_alarm_store *store)
     while (hearing && tell_some(store, listeners, len, hearing))
         ;
     free(hearing);
+    pthread_mutex_lock(&store->lock);
+    store->telling = false;
+    pthread_cond_broadcast(&store->grown);
+    pthread_mutex_unlock(&store->lock);
 }
 
 /* ---- the thread ---- */
@@ -180,5 +185,16 @@ void pd_alarm_store_listen(struct pd_alarm_store *store,
         store->listeners[store->listeners_len].hear = listener;
         store->listeners[store->listeners_len++].context = context;
     }
+    pthread_mutex_unlock(&store->lock);
+}
+
+void pd_alarm_store_deafen(struct pd_alarm_store *store, const void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    for (unsigned i = 0; i < store->listeners_len; i++)
+        if (store->listeners[i].context == context)
+            store->listeners[i--] = store->listeners[--store->listeners_len];
+    while (store->telling)
+        pthread_cond_wait(&store->grown, &store->lock);
     pthread_mutex_unlock(&store->lock);
 }

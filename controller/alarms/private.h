@@ -75,6 +75,7 @@ struct pd_alarm_store {
     unsigned own_len;
     struct listener listeners[PD_ALARM_LISTENERS_MAX];
     unsigned listeners_len;
+    bool telling;   /* the keeper is telling listeners */
     uint64_t heard; /* the keeper's: up to this ID listeners were told */
 };
 

@@ -100,6 +100,12 @@ void pd_alarm_store_listen(struct pd_alarm_store *store,
                                         const struct pd_alarm_message *message),
                            void *context);
 
+/* Takes those with this context off the list; when it returns none of them is being told. Not from a listener. */
+void pd_alarm_store_deafen(struct pd_alarm_store *store, const void *context);
+
+/* The ID before the first alarm that came here at `received_us` (wall time) or later: what to read on from. 0 or a negative error. */
+int pd_alarm_store_find(struct pd_alarm_store *store, uint64_t received_us, uint64_t *ret_since);
+
 uint64_t pd_alarm_store_last(struct pd_alarm_store *store); /* the newest ID ever given; 0: none */
 void pd_alarm_store_stat(struct pd_alarm_store *store, struct pd_alarm_store_stat *ret_stat);
 

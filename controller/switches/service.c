@@ -78,6 +78,13 @@ static void tell_state(void *context, const struct pd_switch_status *status)
                pd_switch_state_name(status->state), status->rules);
 }
 
+static void tell_packet(void *context, const struct pd_switches_packet_in *packet)
+{
+    struct pd_switch_service *service = context;
+    if (service->settings.packet_in)
+        service->settings.packet_in(service->settings.context, packet);
+}
+
 /* ---- open, reload, close */
 
 /* With the lock held, or before others know of the service. */
@@ -89,6 +96,7 @@ static int open_endpoint(struct pd_switch_service *service, struct pd_error *err
         .context = service,
         .on_unknown = tell_unknown,
         .on_state = tell_state,
+        .on_packet_in = tell_packet,
     };
     if (!settings.listen)
         return 0;
@@ -155,6 +163,17 @@ void pd_switch_service_close(struct pd_switch_service *service)
     pd_codec_free(service->codec);
     pthread_rwlock_destroy(&service->lock);
     free(service);
+}
+
+int pd_switch_service_packet_out(struct pd_switch_service *service, uint32_t switch_id,
+                                 uint32_t in_port, const uint8_t *data, size_t bytes)
+{
+    pthread_rwlock_rdlock(&service->lock);
+    int failed = service->switches ? pd_switches_packet_out(service->switches, switch_id, in_port,
+                                                            PD_SWITCHES_PORT_TABLE, data, bytes)
+                                   : -PD_E_NOT_FOUND;
+    pthread_rwlock_unlock(&service->lock);
+    return failed;
 }
 
 /* ---- reports */

@@ -14,7 +14,7 @@
  *
  * Without `listen` there is no endpoint: the reports say that all switches are away.
  *
- * Thread safety: reports from any thread; open, reload and close from one. */
+ * Thread safety: reports and packets from any thread; open, reload and close from one. */
 
 struct pd_switch_service_settings {
     const char *listen; /* "tcp:127.0.0.1:6653", "unix:/PATH", or NULL; outlives the service */
@@ -22,6 +22,8 @@ struct pd_switch_service_settings {
     void *context;
     /* A switch that the topology does not know, at most once a minute for each; NULL: it is logged only. In the endpoint's thread: returns soon. */
     void (*unknown)(void *context, uint64_t datapath_id, const char *peer);
+    /* A packet that a switch sent here; NULL: it is only counted. In the endpoint's thread: returns soon, and calls nothing of the service. */
+    void (*packet_in)(void *context, const struct pd_switches_packet_in *packet);
 };
 
 struct pd_switch_service;
@@ -41,6 +43,10 @@ void pd_switch_service_close(struct pd_switch_service *service); /* NULL is fine
 
 /* The answer of GET /v1/switches; NULL without memory. */
 json_t *pd_switch_service_json(struct pd_switch_service *service);
+
+/* Sends a frame through the tables of a switch, as if it had come in at this port. -PD_E_NOT_FOUND: it is not connected; what pd_switches_packet_out returns. */
+int pd_switch_service_packet_out(struct pd_switch_service *service, uint32_t switch_id,
+                                 uint32_t in_port, const uint8_t *data, size_t bytes);
 void pd_switch_service_metrics(struct pd_switch_service *service, struct pd_metrics *metrics);
 
 /* --dry-run: prints what would change, changes nothing (dry_run.h). */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/apps, POST /v1/apps/{id}, and applications as a part of the controller. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "apps/args.h"
+#include "base/clock.h"
+#include "controller/apps/private.h"
+#include "controller/routes.h"
+
+/* ---- the list ---- */
+
+static json_t *alarms_json(const char *const *alarms)
+{
+    json_t *list = json_array();
+
+    for (; alarms && *alarms; alarms++)
+        json_array_append_new(list, json_string(*alarms));
+    return list;
+}
+
+static json_t *app_json(const struct pd_app_ops *ops)
+{
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:f, s:b}", "name", ops->name, "section",
+                     ops->section, "help", ops->help, "params", pd_app_params_json(ops), "alarms",
+                     alarms_json(ops->alarms), "period_s", ops->period_s, "packets",
+                     ops->packet_in != NULL);
+}
+
+int pd_apps_answer(struct pd_controller *controller, struct pd_call *call, struct pd_answer *answer,
+                   struct pd_problem *problem)
+{
+    json_t *list = json_array();
+    int failed = !list;
+
+    (void)controller;
+    (void)call;
+    for (size_t i = 0; pd_apps[i]; i++)
+        failed |= json_array_append_new(list, app_json(pd_apps[i]));
+    if (failed) {
+        json_decref(list);
+        return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
+    pd_answer_json(answer, 200, answer->type, json_pack("{s:o}", "apps", list));
+    return 0;
+}
+
+/* ---- one of them ---- */
+
+static int run_in_turn(struct pd_controller *controller, const struct pd_app_ops *ops,
+                       const struct pd_call *call, json_t **ret_report, struct pd_error *error)
+{
+    const char *client = call->http->peer ? call->http->peer : "";
+    struct pd_turns *turns = controller->apps->turns;
+    int e = pd_turns_take(turns, client, pd_clock_monotonic_ns() + PD_APPS_WAIT_NS);
+
+    if (e) {
+        pd_count(&controller->counters.apps_refused, 1);
+        return pd_fail(error, -PD_E_BUSY, "too many applications run already; try again");
+    }
+    pd_count(&controller->counters.apps_runs, 1);
+    e = pd_apps_by_hand(controller, ops, client, call->body, ret_report, error);
+    pd_turns_give(turns, client);
+    pd_count(&controller->counters.apps_failed, e != 0);
+    return e;
+}
+
+int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
+                      struct pd_answer *answer, struct pd_problem *problem)
+{
+    const struct pd_app_ops *ops = pd_app_find(call->id);
+    json_t *report, *args = NULL;
+    int e;
+
+    if (!ops)
+        return pd_fail(&problem->error, -PD_E_NOT_FOUND, "there is no application \"%.40s\"",
+                       call->id);
+    /* what is wrong is told at once; with the topology it is looked at once more */
+    e = pd_app_args_read(ops, NULL, call->body, &args, &problem->error);
+    json_decref(args);
+    if (!e)
+        e = run_in_turn(controller, ops, call, &report, &problem->error);
+    if (!e)
+        pd_answer_json(answer, 200, answer->type, report);
+    return e;
+}
+
+/* ---- the part ---- */
+
+static int open_apps(struct pd_controller *controller, struct pd_error *error)
+{
+    const struct pd_turns_limits limits = {.working = PD_APPS_AT_ONCE,
+                                           .waiting = PD_APPS_WAITING,
+                                           .waiting_per_client = PD_APPS_WAITING};
+    struct pd_apps *apps = calloc(1, sizeof *apps);
+    int e = apps ? 0 : -ENOMEM;
+
+    controller->apps = apps;
+    if (!e)
+        e = pd_turns_new(&limits, &apps->turns);
+    if (!e)
+        e = pd_apps_residents_open(controller, &apps->residents);
+    if (!e)
+        e = pd_apps_packets_open(controller, &apps->packets);
+    if (e)
+        return pd_fail(error, e, "applications: %s", pd_error_text(e));
+    return pd_watches_open(controller, &apps->watches, error);
+}
+
+static void stop_apps(struct pd_controller *controller)
+{
+    struct pd_apps *apps = controller->apps;
+
+    if (apps->watches)
+        pd_watches_stop(apps->watches);
+    if (apps->packets)
+        pd_apps_packets_stop(apps->packets);
+}
+
+static void close_apps(struct pd_controller *controller)
+{
+    struct pd_apps *apps = controller->apps;
+
+    if (!apps)
+        return;
+    stop_apps(controller);
+    pd_watches_close(apps->watches);
+    pd_apps_packets_close(apps->packets);
+    pd_apps_residents_close(apps->residents);
+    pd_turns_free(apps->turns);
+    free(apps);
+    controller->apps = NULL;
+}
+
+const struct pd_controller_part pd_apps_part = {
+    .name = "applications", .open = open_apps, .stop = stop_apps, .close = close_apps};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs of applications, and the alarms that come of what they find. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/args.h"
+#include "base/clock.h"
+#include "controller/alarms/rest.h"
+#include "controller/apps/private.h"
+
+int pd_apps_thread(pthread_t *thread, void *(*run)(void *context), void *context)
+{
+    pthread_attr_t attr;
+    int e;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, PD_APPS_STACK_BYTES);
+    e = pthread_create(thread, &attr, run, context);
+    pthread_attr_destroy(&attr);
+    return -e;
+}
+
+int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_call *call,
+                json_t **ret_report, struct pd_error *error)
+{
+    struct pd_report report;
+    json_t *json = NULL;
+    int e;
+
+    pd_report_init(&report);
+    e = ops->run(state, call, &report, error);
+    if (!e) {
+        json = pd_report_json(&report, ops->name);
+        e = json ? 0 : pd_fail(error, -ENOMEM, "no memory for the report");
+    }
+    pd_report_done(&report);
+    if (e && error && !*error->text)
+        pd_fail(error, e, "%s", pd_error_text(e));
+    if (!e)
+        *ret_report = json;
+    return e;
+}
+
+/* ---- by hand ---- */
+
+struct hand {
+    struct pd_controller *controller;
+    const struct pd_app_ops *ops;
+    const char *client;
+    const json_t *given;
+    json_t *report;
+    struct pd_error *error;
+    int code;
+};
+
+static int run_once(struct hand *hand, const struct pd_app_call *call)
+{
+    const struct pd_app_ops *ops = hand->ops;
+    void *state = NULL;
+    int e;
+
+    if (ops->packet_in)
+        return pd_apps_resident_run(hand->controller->apps->residents, ops, call->args,
+                                    &hand->report, hand->error);
+    e = ops->open ? ops->open(call, &state, hand->error) : 0;
+    if (e)
+        return e;
+    e = pd_apps_run(ops, state, call, &hand->report, hand->error);
+    if (ops->close)
+        ops->close(state);
+    return e;
+}
+
+static int open_and_run(struct hand *hand)
+{
+    struct pd_apps_world *world;
+    json_t *args = NULL;
+    int e = pd_apps_world_open(hand->controller, hand->client, &world);
+
+    if (e)
+        return e;
+    e = pd_app_args_read(hand->ops, world->world.topology, hand->given, &args, hand->error);
+    if (!e)
+        e = run_once(hand, &(struct pd_app_call){.world = &world->world, .args = args});
+    json_decref(args);
+    pd_apps_world_close(world);
+    return e;
+}
+
+static void *run_hand(void *context)
+{
+    struct hand *hand = context;
+
+    hand->code = open_and_run(hand);
+    return NULL;
+}
+
+int pd_apps_by_hand(struct pd_controller *controller, const struct pd_app_ops *ops,
+                    const char *client, const json_t *args, json_t **ret_report,
+                    struct pd_error *error)
+{
+    struct hand hand = {
+        .controller = controller, .ops = ops, .client = client, .given = args, .error = error};
+    pthread_t thread;
+    int e = pd_apps_thread(&thread, run_hand, &hand);
+
+    if (e)
+        return pd_fail(error, e, "no thread for this run: %s", pd_error_text(e));
+    pthread_join(thread, NULL);
+    if (!hand.code)
+        *ret_report = hand.report;
+    else if (!error->code)
+        pd_fail(error, hand.code, "%s", pd_error_text(hand.code));
+    return hand.code;
+}
+
+/* ---- what is new ---- */
+
+/* Figures in the sentence differ from run to run. */
+static json_t *without_digits(const json_t *verdict)
+{
+    const char *from = json_string_value(verdict);
+    char text[PD_REPORT_TEXT_BYTES], *to = text;
+
+    for (; from && *from && to < text + sizeof text - 1; from++)
+        if (*from < '0' || *from > '9')
+            *to++ = *from;
+    *to = '\0';
+    return json_string(text);
+}
+
+/* What makes a finding: the rest of a report may differ from run to run. */
+static json_t *found_in(const json_t *report)
+{
+    return json_pack(
+        "{s:o*, s:O, s:O, s:O}", "verdict", without_digits(json_object_get(report, "verdict")),
+        "links", json_object_get(report, "links"), "switches", json_object_get(report, "switches"),
+        "certain", json_object_get(report, "certain"));
+}
+
+static bool names_something(const json_t *found)
+{
+    return json_array_size(json_object_get(found, "links")) ||
+           json_array_size(json_object_get(found, "switches"));
+}
+
+/* APP_SILENT_DROPS */
+static void name_reason(const char *app, char reason[PD_ALARM_REASON_BYTES])
+{
+    snprintf(reason, PD_ALARM_REASON_BYTES, "APP_%s", app);
+    for (char *at = reason; *at; at++) {
+        if (*at == '-')
+            *at = '_';
+        else if (*at >= 'a' && *at <= 'z')
+            *at = (char)(*at - 'a' + 'A');
+    }
+}
+
+void pd_apps_remember(struct pd_controller *controller, const struct pd_app_ops *ops,
+                      struct pd_apps_memory *memory, const json_t *report)
+{
+    json_t *found = found_in(report);
+    bool flows = json_array_size(json_object_get(report, "flows"));
+    char reason[PD_ALARM_REASON_BYTES];
+
+    if (!found || (memory->found && json_equal(found, memory->found))) {
+        json_decref(found);
+        return;
+    }
+    if (names_something(found) || flows || memory->found_something) {
+        name_reason(ops->name, reason);
+        pd_controller_alarm(controller, reason,
+                            json_string_value(json_object_get(report, "verdict")));
+        pd_count(&controller->counters.apps_alarms, 1);
+    }
+    memory->found_something = names_something(found) || flows;
+    json_decref(memory->found);
+    memory->found = found;
+}

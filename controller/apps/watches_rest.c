@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST and GET /v1/watches, DELETE /v1/watches/{id}. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apps/watches.h"
+#include "controller/routes.h"
+#include "http/text.h"
+
+/* ---- POST ---- */
+
+/* With `change` held. The list owns it when 0 is returned. */
+static int keep(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error)
+{
+    int e;
+
+    pthread_mutex_lock(&watches->lock);
+    e = pd_watches_insert(watches, watch, error);
+    pthread_mutex_unlock(&watches->lock);
+    return e ? e : pd_watches_save(watches, error);
+}
+
+/* With `change` held. A run that is under way ends by itself, and with it the watch. */
+static void remove_watch(struct pd_watches *watches, uint64_t id)
+{
+    struct pd_watch *watch;
+    bool running;
+    size_t at;
+
+    pthread_mutex_lock(&watches->lock);
+    at = pd_watches_find(watches, id);
+    watch = at == SIZE_MAX ? NULL : pd_watches_take_out(watches, at);
+    running = watch && watch->running;
+    if (watch)
+        watch->removed = true;
+    pthread_mutex_unlock(&watches->lock);
+    if (!running)
+        pd_watch_free(watch);
+}
+
+int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
+                    struct pd_answer *answer, struct pd_problem *problem)
+{
+    struct pd_watches *watches = controller->apps->watches;
+    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_watch *watch = NULL;
+    uint64_t id = 0;
+    int e;
+
+    if (json_object_get(call->body, "id"))
+        e = pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
+    else
+        e = pd_watch_parse(call->body, inventory->topology, &watch, &problem->error);
+    pd_inventory_free(inventory);
+    if (e)
+        return e;
+    pthread_mutex_lock(&watches->change);
+    e = keep(watches, watch, &problem->error);
+    if (e && watch->id)
+        remove_watch(watches, watch->id);
+    else if (e)
+        pd_watch_free(watch);
+    else
+        id = watches->next_id - 1;
+    pthread_mutex_unlock(&watches->change);
+    if (!e)
+        pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+    return e;
+}
+
+/* ---- GET ---- */
+
+/* With the lock held: a copy, since the thread goes on with the report. */
+static json_t *watch_json(const struct pd_watch *watch)
+{
+    json_t *json = pd_watch_json(watch);
+    json_t *report = watch->report ? json_deep_copy(watch->report) : json_null();
+    json_t *more =
+        json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "runs", (json_int_t)watch->runs, "failures",
+                  (json_int_t)watch->failures, "coalesced", (json_int_t)watch->coalesced, "last_us",
+                  watch->last_us ? json_integer((json_int_t)watch->last_us) : json_null(), "error",
+                  *watch->error ? pd_text_json(watch->error) : json_null(), "report", report);
+
+    if (!json || !more || json_object_update(json, more)) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(more);
+    return json;
+}
+
+int pd_watches_answer(struct pd_controller *controller, struct pd_call *call,
+                      struct pd_answer *answer, struct pd_problem *problem)
+{
+    struct pd_watches *watches = controller->apps->watches;
+    json_t *list = json_array();
+    int failed = !list;
+
+    (void)call;
+    pthread_mutex_lock(&watches->lock);
+    for (size_t i = 0; i < watches->len && !failed; i++)
+        failed = json_array_append_new(list, watch_json(watches->items[i]));
+    pthread_mutex_unlock(&watches->lock);
+    if (failed) {
+        json_decref(list);
+        return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
+    pd_answer_json(answer, 200, answer->type, json_pack("{s:o}", "watches", list));
+    return 0;
+}
+
+/* ---- DELETE ---- */
+
+static uint64_t id_of(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len && len <= 16 && strspn(text, "0123456789") == len ? strtoull(text, NULL, 10) : 0;
+}
+
+/* First out of the file: what is still in the list after a failure is still watched. */
+static int save_without(struct pd_watches *watches, uint64_t id, struct pd_error *error)
+{
+    struct pd_watch *watch;
+    size_t at;
+    int e;
+
+    pthread_mutex_lock(&watches->lock);
+    at = pd_watches_find(watches, id);
+    watch = at == SIZE_MAX ? NULL : pd_watches_take_out(watches, at);
+    pthread_mutex_unlock(&watches->lock);
+    if (!watch)
+        return pd_fail(error, -PD_E_NOT_FOUND, "there is no watch %llu", (unsigned long long)id);
+    e = pd_watches_save(watches, error);
+    pthread_mutex_lock(&watches->lock);
+    watches->items[watches->len++] = watch; /* it had its place */
+    pthread_mutex_unlock(&watches->lock);
+    if (!e)
+        remove_watch(watches, id);
+    return e;
+}
+
+int pd_unwatch_answer(struct pd_controller *controller, struct pd_call *call,
+                      struct pd_answer *answer, struct pd_problem *problem)
+{
+    struct pd_watches *watches = controller->apps->watches;
+    uint64_t id = id_of(call->id);
+    int e;
+
+    if (!id)
+        return pd_fail(&problem->error, -PD_E_NOT_FOUND, "there is no watch %.40s", call->id);
+    pthread_mutex_lock(&watches->change);
+    e = save_without(watches, id, &problem->error);
+    pthread_mutex_unlock(&watches->change);
+    if (!e)
+        pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+    return e;
+}
