@@ -24,7 +24,7 @@ void pd_watch_free(struct pd_watch *watch)
 {
     if (!watch)
         return;
-    if (watch->opened && watch->ops->close)
+    if (watch->opened && watch->ops->close && !watch->ops->packet_in)
         watch->ops->close(watch->state);
     pd_apps_world_close(watch->world);
     json_decref(watch->read_args);

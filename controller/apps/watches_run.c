@@ -14,7 +14,7 @@
 
 static void close_state(struct pd_watch *watch)
 {
-    if (watch->opened && watch->ops->close)
+    if (watch->opened && watch->ops->close && !watch->ops->packet_in)
         watch->ops->close(watch->state);
     pd_apps_world_close(watch->world);
     watch->world = NULL;
@@ -22,7 +22,7 @@ static void close_state(struct pd_watch *watch)
     watch->opened = false;
 }
 
-/* A topology that was replaced takes the state along, and the arguments are held against the new one. */
+/* A topology that was replaced takes the state along, and the arguments are held against the new one. What wants packets has a state elsewhere. */
 static int make_ready(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error)
 {
     struct pd_app_call call;
@@ -40,7 +40,8 @@ static int make_ready(struct pd_watches *watches, struct pd_watch *watch, struct
     json_decref(watch->read_args);
     watch->read_args = args;
     call = (struct pd_app_call){.world = &watch->world->world, .args = args};
-    e = watch->ops->open ? watch->ops->open(&call, &watch->state, error) : 0;
+    if (watch->ops->open && !watch->ops->packet_in)
+        e = watch->ops->open(&call, &watch->state, error);
     watch->opened = !e;
     return e;
 }
@@ -68,7 +69,10 @@ static int run_watch(struct pd_watches *watches, struct pd_watch *watch,
     if (!e) {
         call = (struct pd_app_call){
             .world = &watch->world->world, .args = watch->read_args, .alarm = json};
-        e = pd_apps_run(watch->ops, watch->state, &call, ret_report, error);
+        e = watch->ops->packet_in
+                ? pd_apps_resident_run(watches->controller->apps->residents, watch->ops,
+                                       watch->read_args, ret_report, error)
+                : pd_apps_run(watch->ops, watch->state, &call, ret_report, error);
     }
     json_decref(json);
     if (e && !*error->text)
@@ -141,7 +145,7 @@ static void run_one(struct pd_watches *watches, struct pd_watch *watch)
     e = run_watch(watches, watch, has_alarm ? &alarm : NULL, &report, &error);
     pd_count(&controller->counters.apps_watch_runs, 1);
     pd_count(&controller->counters.apps_failed, e != 0);
-    if (!e)
+    if (!e && !watch->ops->packet_in) /* else the packet itself has raised it */
         pd_apps_remember(controller, watch->ops, &watch->memory, report);
     pthread_mutex_lock(&watches->lock);
     if (e && strcmp(watch->error, error.text) != 0 && !watches->stopping)
