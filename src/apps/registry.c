@@ -6,8 +6,9 @@
 
 /* A line for each folder, by name. */
 #define APPS(X)         \
-    X(path_conformance) \
+    X(load_imbalance)   \
     X(loop)             \
+    X(path_conformance) \
     X(silent_drops)     \
     X(traffic_matrix)
 

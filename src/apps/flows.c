@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of getFlows, kept when their path exists. */
+#include "apps/flows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct taking {
+    const struct pd_topology *topology;
+    struct pd_app_flows *flows;
+};
+
+static int take(void *context, const struct pd_app_row *row, const json_t *object)
+{
+    struct taking *taking = context;
+    struct pd_app_flows *flows = taking->flows;
+
+    (void)object;
+    if (!row->flow.ip_version || !pd_app_path_exists(taking->topology, &row->path)) {
+        flows->unknown++;
+        return 0;
+    }
+    if (flows->len == flows->room) {
+        size_t room = flows->room ? 2 * flows->room : 64;
+        struct pd_app_row *rows = reallocarray(flows->rows, room, sizeof *rows);
+
+        if (!rows)
+            return -ENOMEM;
+        flows->rows = rows;
+        flows->room = room;
+    }
+    flows->rows[flows->len++] = *row;
+    return 0;
+}
+
+int pd_app_flows_ask(const struct pd_app_call *call, struct pd_report *report, json_t *args,
+                     json_t *hosts, struct pd_app_flows *ret_flows, struct pd_error *error)
+{
+    struct pd_app_flows flows = {0};
+    struct taking taking = {call->world->topology, &flows};
+    json_t *answer = NULL;
+    int e = pd_app_ask(call, report, "getFlows", args, hosts, &answer, error);
+
+    if (!e)
+        e = pd_app_rows(answer, "flows", report, take, &taking, error);
+    json_decref(answer);
+    if (e == -ENOMEM)
+        pd_fail(error, e, "flows: %s", pd_error_text(e));
+    if (e) {
+        pd_app_flows_done(&flows);
+        return e;
+    }
+    if (flows.unknown)
+        pd_report_lacks(report, "%zu flows have a path that does not exist: left out",
+                        flows.unknown);
+    *ret_flows = flows;
+    return 0;
+}
+
+void pd_app_flows_done(struct pd_app_flows *flows)
+{
+    free(flows->rows);
+    *flows = (struct pd_app_flows){0};
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct pd_app_row *x = a, *y = b;
+    int order = memcmp(&x->flow, &y->flow, sizeof x->flow);
+
+    return order ? order : memcmp(&x->path, &y->path, sizeof x->path);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct pd_app_row *x = a, *y = b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return by_id(a, b);
+}
+
+void pd_app_flows_by_id(struct pd_app_flows *flows)
+{
+    if (flows->len)
+        qsort(flows->rows, flows->len, sizeof *flows->rows, by_id);
+}
+
+void pd_app_flows_by_bytes(struct pd_app_flows *flows)
+{
+    if (flows->len)
+        qsort(flows->rows, flows->len, sizeof *flows->rows, by_bytes);
+}
+
+json_t *pd_app_flows_json(const struct pd_app_row *row)
+{
+    return json_pack("{s:o, s:o, s:I, s:I}", "flow_id", pd_app_flow_json(&row->flow), "path",
+                     pd_app_path_json(&row->path), "bytes", (json_int_t)row->bytes, "pkts",
+                     (json_int_t)row->pkts);
+}
+
+const char *pd_app_ends_text(const struct pd_flow_id *flow, char text[PD_APP_ENDS_TEXT_BYTES])
+{
+    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
+
+    pd_addr_format(&flow->src, flow->ip_version, src);
+    pd_addr_format(&flow->dst, flow->ip_version, dst);
+    if (flow->ip_version == 6) /* brackets: RFC 5952, section 6 */
+        snprintf(text, PD_APP_ENDS_TEXT_BYTES, "[%s]:%u > [%s]:%u", src, flow->src_port, dst,
+                 flow->dst_port);
+    else
+        snprintf(text, PD_APP_ENDS_TEXT_BYTES, "%s:%u > %s:%u", src, flow->src_port, dst,
+                 flow->dst_port);
+    return text;
+}
