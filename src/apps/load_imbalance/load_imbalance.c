@@ -61,11 +61,15 @@ static void judge_sizes(const struct loads *loads, struct judged *judged)
 
     loads_group(loads, judged->group, &links_begin, &links_end);
     loads_group_flows(loads, judged->group, &begin, &end);
-    for (at = begin; at < end && loads->flows[at].link == loads->flows[begin].link; at++)
-        judged->run_bytes = loads->flows[at].bytes;
-    judged->run = at - begin;
-    judged->run_link = begin < end ? loads->flows[begin].link : links_begin;
+    for (at = begin; at < end && loads->flows[at].link == loads->flows[begin].link;)
+        at++;
     judged->next_bytes = at < end ? loads->flows[at].bytes : 0;
+    /* Flows of the same size as one elsewhere show no border. */
+    while (at > begin && loads->flows[at - 1].bytes <= judged->next_bytes)
+        at--;
+    judged->run = at - begin;
+    judged->run_bytes = at > begin ? loads->flows[at - 1].bytes : 0;
+    judged->run_link = begin < end ? loads->flows[begin].link : links_begin;
     judged->run_chance =
         at < end ? chance_of_run(judged->run, links_end - links_begin, loads->groups_len) : 1;
 }
