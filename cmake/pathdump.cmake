@@ -84,6 +84,7 @@ pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(LMDB REQUIRED IMPORTED_TARGET lmdb)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(MNL REQUIRED IMPORTED_TARGET libmnl)
 
 # Optional: the folder that uses one asks for NAME_FOUND and builds its stub instead.
 pkg_check_modules(BPF QUIET IMPORTED_TARGET libbpf)

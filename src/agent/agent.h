@@ -14,6 +14,7 @@
 #include "daemon/turns.h"
 #include "fleet/fanout.h"
 #include "http/credentials.h"
+#include "monitor/monitor.h"
 #include "program/program.h"
 #include "tib/tib.h"
 
@@ -34,6 +35,7 @@ struct pd_agent {
     struct pd_alarm_sender *sender; /* NULL: there is no controller */
     struct pd_programs *programs;
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
+    struct pd_monitor *monitor;         /* of TCP; NULL where there is none: tests */
     struct pd_installed *installed;     /* NULL where there is none: tests */
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */

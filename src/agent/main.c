@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "agent/installed/host.h"
 #include "agent/model.h"
+#include "agent/poor.h"
 #include "agent/rest.h"
 #include "agent/settings.h"
 #include "base/clock.h"
@@ -160,6 +161,10 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
     daemon->agent.started_ns = pd_clock_monotonic_ns();
     if (gethostname(daemon->agent.host, sizeof daemon->agent.host - 1))
         daemon->agent.host[0] = '\0';
+    struct pd_monitor_config monitor = pd_settings_monitor(&daemon->settings);
+    e = pd_agent_watch_tcp(&daemon->agent, &monitor, error);
+    if (e)
+        return e;
     e = daemon->agent.sender ? pd_alarm_sender_start(daemon->agent.sender) : 0;
     if (!e)
         e = pd_pipeline_start(daemon->agent.pipeline);
@@ -336,6 +341,7 @@ static void close_all(struct daemon *daemon)
     atomic_store_explicit(&daemon->agent.stopping, true, memory_order_relaxed);
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
+    pd_monitor_close(daemon->agent.monitor);
     pd_installed_stop(daemon->agent.installed);
     pd_alarm_sender_stop(daemon->agent.sender);
     pd_pipeline_free(daemon->agent.pipeline);

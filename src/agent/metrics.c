@@ -115,6 +115,24 @@ static void put_installed(struct pd_metrics *metrics, struct pd_installed *insta
 #undef X
 }
 
+static void put_tcp(struct pd_metrics *metrics, struct pd_monitor *monitor)
+{
+    static const enum pd_monitor_source sources[] = {PD_MONITOR_BPF, PD_MONITOR_INET_DIAG,
+                                                     PD_MONITOR_NONE};
+    struct pd_monitor_stat stat = {0};
+
+    if (monitor)
+        pd_monitor_stat(monitor, &stat);
+    pd_metrics_head(metrics, "tcp_source", "gauge", "1 for the source that watches TCP");
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        pd_metrics_labelled(metrics, "tcp_source", "source", pd_monitor_source_id(sources[i]),
+                            stat.source == sources[i]);
+#define X(name, text) pd_metrics_counter(metrics, "tcp_" #name "_total", text, stat.name);
+    PD_MONITOR_COUNTERS(X)
+#undef X
+    pd_metrics_gauge(metrics, "tcp_flows", "connections that the monitor knows now", stat.flows);
+}
+
 static void put_alarms(struct pd_metrics *metrics, struct pd_alarms *alarms)
 {
     struct pd_alarm_counts counts;
@@ -166,6 +184,7 @@ int pd_metrics_write(struct pd_agent *agent, struct pd_answer *answer)
     put_alarms(&metrics, agent->alarms);
     put_delivery(&metrics, agent->sender);
     put_installed(&metrics, agent->installed);
+    put_tcp(&metrics, agent->monitor);
     put_turns(&metrics, agent);
     return metrics.error;
 }

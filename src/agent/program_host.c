@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/local.h"
+#include "agent/poor.h"
 #include "base/clock.h"
 #include "program/program.h"
 #include "query/document.h"
@@ -173,6 +174,28 @@ static int ask(struct run *run, const char *name, const char *const *values, con
     return e;
 }
 
+/* Flow IDs, a line each. */
+static int ask_poor(struct run *run, const json_t *args, FILE *lines, struct pd_error *error)
+{
+    struct pd_poor_question question;
+    json_t *answer = NULL, *flow;
+    size_t i;
+    int e = pd_poor_read(args, &question, error);
+
+    if (!e)
+        e = pd_agent_poor(run->agent, &question, &answer, error);
+    if (e)
+        return e;
+    json_array_foreach(json_object_get(answer, "flows"), i, flow)
+    {
+        if (!e && (json_dumpf(json_object_get(flow, "flow_id"), lines, JSON_COMPACT) ||
+                   fputc('\n', lines) == EOF))
+            e = pd_fail(error, -PD_E_FULL, "no room for the answer");
+    }
+    json_decref(answer);
+    return e;
+}
+
 /* ---- alarms ---- */
 
 /* What may be left out, and as many paths as an alarm can have. Returns how many were too many. */
@@ -260,7 +283,7 @@ static int call(void *context, const char *name, const json_t *args, FILE *lines
             return calls[i].query ? ask(run, calls[i].query, calls[i].values, args, lines, error)
                                   : raise_alarm(run, args, error);
     }
-    return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: there is no TCP monitor yet");
+    return ask_poor(run, args, lines, error); /* get_poor_tcp_flows: there is no other */
 }
 
 int pd_program_host_run(struct pd_agent *agent, const char *source, json_t *args,

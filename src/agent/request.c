@@ -2,6 +2,7 @@
 /* The router, the reader of parameters and of bodies. */
 #include "agent/request.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,9 +41,22 @@ static int find_route(const char *method, const char *path, struct pd_request *r
     return 0;
 }
 
+/* As the body of the POST would have them. */
+static int keep_parameter(struct pd_request *request, const char *name, const char *value,
+                          struct pd_problem *problem)
+{
+    if (json_object_get(request->body, name))
+        return pd_fail(&problem->error, -PD_E_VALUE, "%s: given twice", name);
+    return json_object_set_new(request->body, name, json_string(value))
+               ? pd_fail(&problem->error, -PD_E_VALUE, "%s: expected UTF-8", name)
+               : 0;
+}
+
 static int set_parameter(struct pd_request *request, const char *name, const char *value,
                          struct pd_problem *problem)
 {
+    if (request->route == PD_ROUTE_POOR)
+        return keep_parameter(request, name, value, problem);
     if (request->route != PD_ROUTE_NAMED_QUERY)
         return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
                        "%s: unknown parameter, this route takes none", name);
@@ -104,6 +118,8 @@ static int parse(const struct pd_http_request *http, struct pd_request *request,
 
     if (!e)
         e = pd_role_check(http, role, problem);
+    if (!e && request->route == PD_ROUTE_POOR && !(request->body = json_object()))
+        e = pd_fail(&problem->error, -ENOMEM, "no memory");
     if (!e)
         e = parse_parameters(&target, request, problem);
     if (e)
@@ -143,9 +159,11 @@ int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_
     struct pd_request request = {.route = PD_ROUTE_NAMED_QUERY, .begun_ns = pd_clock_thread_ns()};
     int e = parse(http, &request, &problem);
 
-    if (e)
+    if (e) {
+        pd_request_done(&request);
         *ret_problem = problem;
-    else
+    } else {
         *ret_request = request;
+    }
     return e;
 }

@@ -17,10 +17,12 @@
 
 // clang-format off
 /* Routes beside GET of the queries ("/v1/" + name of the query): name, method, path ("{id}": any last segment), least role, handler, help. They
- * take no parameters. A POST has a JSON object as its body, of at most pd_request_body_bytes. A new route is a line here and its handler, a
+ * take no parameters, but for getPoorTCPFlows, whose own reader looks at them. A POST has a JSON object as its body, of at most pd_request_body_bytes. A new route is a line here and its handler, a
  * pd_rest_handler in a file of its own. */
 #define PD_ROUTES(X)                                                                                         \
     X(QUERY, POST, "/v1/query", ANY, pd_rest_query, "a query or a program, of this host or of those below as well") \
+    X(POOR, GET, "/v1/getPoorTCPFlows", READ, pd_rest_poor, "TCP connections of this host that have to send again and again") \
+    X(POOR_POST, POST, "/v1/getPoorTCPFlows", READ, pd_rest_poor, "the same, with the parameters in the body") \
     X(ALARMS, GET, "/v1/alarms", READ, pd_rest_alarms, "newest alarms of this host")                         \
     X(INSTALL, POST, "/v1/install", INSTALL, pd_rest_install, "installs a query that runs by itself")        \
     X(INSTALLED, GET, "/v1/installed", READ, pd_rest_installed, "installed queries and their counters")      \
@@ -43,7 +45,7 @@ struct pd_request {
     enum pd_request_route route;
     struct pd_query query;      /* of PD_ROUTE_NAMED_QUERY */
     char id[PD_ROUTE_ID_BYTES]; /* of a path with "{id}" */
-    json_t *body;               /* of a POST: an object; else NULL */
+    json_t *body;               /* of a POST: an object; parameters of getPoorTCPFlows; else NULL */
     uint64_t begun_ns; /* of the thread's processor time, when it began to read the request */
     const struct pd_http_request *http;
 };

@@ -8,6 +8,7 @@
 #include "agent/ask.h"
 #include "agent/metrics.h"
 #include "agent/openapi.h"
+#include "agent/poor.h"
 #include "agent/status.h"
 
 #define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* of bodies that nobody wants */

@@ -41,6 +41,17 @@ static int accept_controller(void *target, const char *name, const char *value,
     return pd_fleet_url_check(value, error) ? pd_fail_within(error, name) : 0;
 }
 
+static int accept_monitor(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    enum pd_monitor_source source;
+
+    (void)target;
+    return pd_monitor_source_parse(value, &source)
+               ? pd_fail(error, -PD_E_VALUE,
+                         "%s: expects auto, bpf, inet_diag or none, not \"%.100s\"", name, value)
+               : 0;
+}
+
 #define AT(member) offsetof(struct pd_settings, member)
 #define GIB        (UINT64_C(1) << 30)
 #define LISTEN     "127.0.0.1:7411"
@@ -105,6 +116,17 @@ const struct pd_option pd_settings_table[] = {
      accept_controller},
     {"alarms", "alarm-spool-bytes", PD_OPTION_BYTES, AT(alarm_spool_bytes), 65536, GIB, "BYTES",
      "4M", "most alarms that may wait for the controller; what comes then is lost, and counted",
+     NULL},
+    {"tcp", "tcp-monitor", PD_OPTION_STRING, AT(tcp_monitor), 0, 0, "SOURCE", "auto",
+     "how TCP connections are watched: bpf, inet_diag, none, or auto: the first of them that is to "
+     "be had",
+     accept_monitor},
+    {"tcp", "tcp-period-ms", PD_OPTION_U64, AT(tcp_period_ms), 10, 60000, "MS", "200",
+     "retransmissions are counted in periods of this length, and with inet_diag looked for once in "
+     "each",
+     NULL},
+    {"tcp", "tcp-alarm-retransmissions", PD_OPTION_U64, AT(tcp_alarm_retransmissions), 0, 1000000,
+     "N", "1", "alarm POOR_PERF at so many retransmissions of a connection in one period; 0: never",
      NULL},
     PD_DAEMON_OPTIONS_LAST,
     {0},
@@ -197,4 +219,18 @@ struct pd_tib_config pd_settings_tib(const struct pd_settings *settings)
         .spool = settings->spool,
         .spool_bytes = settings->spool_bytes,
     };
+}
+
+/* Who only stores a capture watches nothing. */
+struct pd_monitor_config pd_settings_monitor(const struct pd_settings *settings)
+{
+    struct pd_monitor_config config = {
+        .source = PD_MONITOR_NONE,
+        .period_ms = settings->tcp_period_ms,
+        .alarm_retransmissions = (uint32_t)settings->tcp_alarm_retransmissions,
+    };
+
+    if (!settings->exit_after_intake)
+        (void)pd_monitor_source_parse(settings->tcp_monitor, &config.source);
+    return config;
 }

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "daemon/settings.h"
 #include "intake/intake.h"
+#include "monitor/monitor.h"
 #include "tib/tib.h"
 
 /* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in force.
@@ -42,6 +43,9 @@ struct pd_settings {
     uint64_t spool_bytes;
     const char *controller; /* URL; NULL: alarms stay here */
     uint64_t alarm_spool_bytes;
+    const char *tcp_monitor; /* enum pd_monitor_source, as text */
+    uint64_t tcp_period_ms;
+    uint64_t tcp_alarm_retransmissions;
 };
 
 extern const struct pd_option pd_settings_table[]; /* ends with a NULL name */
@@ -65,5 +69,6 @@ const char *pd_settings_folder(const struct pd_settings *settings);
 
 struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp);
 struct pd_tib_config pd_settings_tib(const struct pd_settings *settings);
+struct pd_monitor_config pd_settings_monitor(const struct pd_settings *settings);
 
 #endif

@@ -119,6 +119,23 @@ static json_t *installed_json(struct pd_installed *installed)
     return object;
 }
 
+static json_t *tcp_json(struct pd_monitor *monitor)
+{
+    struct pd_monitor_stat stat = {0};
+    json_t *object = json_object();
+
+    if (monitor)
+        pd_monitor_stat(monitor, &stat);
+    json_object_set_new(object, "source", json_string(pd_monitor_source_id(stat.source)));
+    json_object_set_new(object, "reason", pd_text_json(stat.reason));
+    SET(object, "since_us", stat.since_us);
+    SET(object, "flows", stat.flows);
+#define X(name, text) SET(object, #name, stat.name);
+    PD_MONITOR_COUNTERS(X)
+#undef X
+    return object;
+}
+
 static json_t *topology_json(const struct pd_pipeline_status *status)
 {
     json_t *topology = json_object();
@@ -157,6 +174,7 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "tib", tib_json(agent->tib));
     json_object_set_new(document, "alarms", alarms_json(agent->alarms, agent->sender));
     json_object_set_new(document, "installed", installed_json(agent->installed));
+    json_object_set_new(document, "tcp", tcp_json(agent->monitor));
     json_object_set_new(document, "agent", agent_json(agent, &status));
     json_object_set_new(document, "query_turns", pd_turns_json(agent->query_turns));
     json_object_set_new(document, "program_turns", pd_turns_json(agent->program_turns));

@@ -27,10 +27,4 @@ json_t *pd_monitor_flow_json(const struct pd_monitor_flow *flow,
                              bool recent); /* NULL without memory */
 json_t *pd_monitor_list_json(const struct pd_monitor_list *list, bool recent);
 
-/* {"threshold":N,"from":TIME}: both may be left out (3, any); TIME as in other queries, a text or a number. -PD_E_VALUE, -PD_E_UNKNOWN_KEY. */
-int pd_monitor_wish_read(const json_t *args, struct pd_monitor_wish *ret_wish,
-                         struct pd_error *error);
-
-#define PD_MONITOR_THRESHOLD 3
-
 #endif

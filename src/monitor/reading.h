@@ -23,7 +23,7 @@
     X(CLOSING, 11, "closing")
 // clang-format on
 
-/* The kernel's numbers. A socket that waits for late packets only (TIME_WAIT) is closed here. */
+/* The kernel's numbers. What waits for late packets only (TIME_WAIT) is closed here. */
 enum pd_monitor_state {
 #define X(name, number, text) PD_MONITOR_##name = (number),
     PD_MONITOR_STATES(X)
@@ -41,7 +41,8 @@ enum pd_monitor_reading_kind {
 
 struct pd_monitor_reading {
     enum pd_monitor_reading_kind kind;
-    enum pd_monitor_state state;
+    enum pd_monitor_state state; /* of a closed one: before */
+    bool closed;
     bool has_info; /* what follows `retransmissions` is set; a half-open connection has none */
     struct pd_flow_id flow; /* source: this host */
     uint64_t cookie;        /* the kernel's number of the connection; 0: it has none */

@@ -31,7 +31,8 @@
     X(INTAKE_TRUNCATED, "INTAKE_TRUNCATED", "the capture is cut off")                     \
     X(PC_FAIL, "PC_FAIL", "a path that an installed conformance query forbids")           \
     X(QUERY_STOPPED, "QUERY_STOPPED", "an installed query failed again and again")        \
-    X(ALARMS_LOST, "ALARMS_LOST", "alarms that had no room while the controller was away")
+    X(ALARMS_LOST, "ALARMS_LOST", "alarms that had no room while the controller was away") \
+    X(POOR_PERF, "POOR_PERF", "a TCP connection that has to send again")
 
 /* Their texts: PD_ALARM_TIB_FULL is "TIB_FULL". */
 #define X(name, id, text) extern const char PD_ALARM_##name[];

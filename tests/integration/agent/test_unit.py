@@ -140,6 +140,7 @@ class Work(NetworkTest):
     def work(self, process, log):
         self.wait_for(process, log, lambda: self.ask("/v1/status")["intake"]["state"] == "running")
         self.check_identity(process.pid)
+        self.assertEqual(self.ask("/v1/status")["tcp"]["source"], "bpf")
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.bind(("10.2.1.2", 80))
         receiver.settimeout(30)
@@ -163,7 +164,7 @@ class Work(NetworkTest):
         """it really runs as the unit says"""
         with open(f"/proc/{pid}/status", encoding="ascii") as status:
             fields = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-        wanted = sum(1 << number for number in (12, 13, 39))          # NET_ADMIN, NET_RAW, BPF
+        wanted = sum(1 << number for number in (12, 13, 38, 39))      # NET_ADMIN, NET_RAW, PERFMON, BPF
         self.assertEqual(fields["Uid"].split()[0], str(UID))
         self.assertEqual([int(fields[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb")], [wanted] * 4)
         self.assertEqual((fields["NoNewPrivs"], fields["Seccomp"]), ("1", "2"))

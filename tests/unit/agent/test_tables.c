@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "agent/openapi.h"
+#include "agent/poor.h"
 #include "agent/request.h"
 #include "agent/rest.h"
 #include "fixture.h"
@@ -24,12 +25,15 @@ static int start(void **state)
     fixture_init(&fixture, 100, 10, 5);
     fixture_start(&fixture);
     fixture_wait_end(&fixture);
-    return 0;
+    /* No alarms: what else goes on on this machine must not be in the list. */
+    return pd_agent_watch_tcp(&fixture.agent,
+                              &(struct pd_monitor_config){.source = PD_MONITOR_INET_DIAG}, NULL);
 }
 
 static int stop(void **state)
 {
     (void)state;
+    pd_monitor_close(fixture.agent.monitor);
     fixture_done(&fixture);
     return 0;
 }
@@ -110,14 +114,16 @@ static size_t count_operations(const json_t *openapi)
     return n;
 }
 
-/* A route of the table takes no parameters but the number in its path, and a body exactly when it is a POST. */
+/* A route of the table takes no parameters but the number in its path (getPoorTCPFlows: threshold and from), and a body exactly when it is a POST. */
 static void check_operation(const json_t *openapi, const char *method, const char *path,
                             const char *help)
 {
     const json_t *found = operation(openapi, method, path);
 
     assert_string_equal(json_string_value(json_object_get(found, "summary")), help);
-    assert_int_equal(json_array_size(json_object_get(found, "parameters")), !!strchr(path, '{'));
+    size_t parameters =
+        !strcmp(path, "/v1/getPoorTCPFlows") && !strcmp(method, "GET") ? 2 : !!strchr(path, '{');
+    assert_int_equal(json_array_size(json_object_get(found, "parameters")), parameters);
     assert_int_equal(json_object_get(found, "requestBody") != NULL, !strcmp(method, "POST"));
 }
 
@@ -272,6 +278,10 @@ static void test_metrics(void **state)
     assert_non_null(strstr(answer.bytes, "\npathdump_alarms_total{reason=\"" id "\"} "));
     PD_ALARM_REASONS(X)
 #undef X
+#define X(name, text) has_metric(answer.bytes, "tcp_" #name "_total", "counter");
+    PD_MONITOR_COUNTERS(X)
+#undef X
+    assert_non_null(strstr(answer.bytes, "\npathdump_tcp_source{source=\"inet_diag\"} 1\n"));
     assert_non_null(strstr(answer.bytes, "\npathdump_intake_verdicts_total{verdict=\"ok\"} 100\n"));
     assert_non_null(
         strstr(answer.bytes, "\npathdump_alarms_total{reason=\"INFEASIBLE_PATH\"} 2\n"));
@@ -307,6 +317,12 @@ static void test_answers(void **state)
         {"/v1/flowSizes?link=9-17", 400, "parameter"},
         {"/v1/distinct", 400, "parameter"},
         {"/v1/getFlows?since=0123456789abcdef-7", 400, "parameter"},
+        {"/v1/getPoorTCPFlows?threshold=0&from=1.5", 200, "flows"},
+        {"/v1/getPoorTCPFlows", 200, "forgotten"},
+        {"/v1/getPoorTCPFlows?threshold=x", 400, "parameter"},
+        {"/v1/getPoorTCPFlows?from=yesterday", 400, "parameter"},
+        {"/v1/getPoorTCPFlows?link=9-17", 400, "parameter"},
+        {"/v1/getPoorTCPFlows?threshold=1&threshold=1", 400, "parameter"},
         {"/v1/x", 404, "title"},
     };
     struct pd_answer answer;

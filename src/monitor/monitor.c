@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The monitor's thread: readings -> table -> alarms; and dumps, when the source asks for one and no more often than they may cost. */
+#include "monitor/monitor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "monitor/flow_table.h"
+#include "monitor/inet_diag/diag.h"
+#include "monitor/source.h"
+
+#define IDLE_MS 1000 /* at least so often: old connections go, losses without events are noticed */
+#define REST_MS \
+    2 /* between two looks at events that come one after another: 500 wake-ups a second at most */
+#define DUMP_SHARE \
+    20 /* dumps take at most one part in so many of a core, while retransmissions go on */
+#define AGAIN_NS    PD_NS_PER_S
+#define REFRESH_MAX 1024 /* connections read one by one; of more, all sockets are read */
+
+struct pd_monitor {
+    struct pd_monitor_config config;
+    const struct pd_monitor_source_ops *ops; /* NULL: none */
+    void *source;                            /* the thread's */
+    int wake_fd;
+    bool started;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* of all below */
+    struct pd_diag *diag;
+    struct pd_flow_table *table;
+    struct pd_monitor_stat stat;
+    bool dump_due;      /* … since the last one */
+    bool resync_due;    /* it is for events that were lost */
+    uint64_t dumped_ns; /* when the last one ended */
+    uint64_t dump_cost_ns;
+};
+
+/* ---- times ---- */
+
+struct edge {
+    uint64_t wall_us, monotonic_ns; /* of the same moment */
+};
+
+static struct edge edge_now(void)
+{
+    return (struct edge){pd_clock_wall_us(), pd_clock_monotonic_ns()};
+}
+
+/* 0 stays 0: never. */
+static uint64_t to_wall_us(const struct edge *edge, uint64_t time_ns)
+{
+    uint64_t age_us;
+
+    if (!time_ns)
+        return 0;
+    if (time_ns > edge->monotonic_ns)
+        return edge->wall_us + (time_ns - edge->monotonic_ns) / PD_NS_PER_US;
+    age_us = (edge->monotonic_ns - time_ns) / PD_NS_PER_US;
+    return age_us < edge->wall_us ? edge->wall_us - age_us : 1;
+}
+
+/* The time may lie before the machine was started, or in the future. */
+static uint64_t to_monotonic_ns(const struct edge *edge, uint64_t wall_us)
+{
+    uint64_t age_us = edge->wall_us > wall_us ? edge->wall_us - wall_us : 0;
+
+    if (wall_us > edge->wall_us)
+        return edge->monotonic_ns + (wall_us - edge->wall_us) * PD_NS_PER_US;
+    return age_us >= edge->monotonic_ns / PD_NS_PER_US ? 0
+                                                       : edge->monotonic_ns - age_us * PD_NS_PER_US;
+}
+
+/* ---- flows and alarms ---- */
+
+static void put_figures(const struct pd_monitor_reading *reading, struct pd_monitor_flow *flow)
+{
+    flow->flow = reading->flow;
+    flow->state = reading->state;
+    flow->closed = reading->closed;
+    flow->retransmissions = reading->retransmissions;
+    flow->timeouts = reading->timeouts == UINT32_MAX ? 0 : reading->timeouts;
+    flow->backoff = reading->backoff;
+    flow->srtt_us = reading->srtt_us;
+    flow->rto_us = reading->rto_us;
+    flow->cwnd_pkts = reading->cwnd_pkts;
+    flow->mss_bytes = reading->mss_bytes;
+    flow->pkts_out = reading->pkts_out;
+    flow->bytes_acked = reading->bytes_acked;
+    flow->throughput_bps = reading->throughput_bps;
+}
+
+static struct pd_monitor_flow flow_of(const struct pd_flow_entry *entry, const struct edge *edge,
+                                      uint32_t recent)
+{
+    struct pd_monitor_flow flow = {.consecutive = entry->consecutive,
+                                   .recent = recent,
+                                   .first_us = to_wall_us(edge, entry->first_ns),
+                                   .last_us = to_wall_us(edge, entry->last_ns),
+                                   .last_retransmission_us =
+                                       to_wall_us(edge, entry->retransmission_ns),
+                                   .opened_us = to_wall_us(edge, entry->opened_ns),
+                                   .closed_us = to_wall_us(edge, entry->closed_ns)};
+
+    put_figures(&entry->last, &flow);
+    return flow;
+}
+
+static void raise_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry, uint64_t now_ns)
+{
+    const struct edge edge = edge_now();
+    struct pd_monitor_flow flow = flow_of(entry, &edge, entry->window_count);
+
+    entry->alarm_ns = now_ns;
+    monitor->stat.alarms++;
+    if (monitor->config.alarm)
+        monitor->config.alarm(monitor->config.context,
+                              &(struct pd_monitor_alarm){&flow, monitor->config.period_ms});
+}
+
+/* A period begins with the first retransmission after the one before. */
+static void count_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry, uint64_t time_ns,
+                        uint32_t fresh)
+{
+    const uint64_t period_ns = monitor->config.period_ms * PD_NS_PER_MS;
+    const uint32_t limit = monitor->config.alarm_retransmissions;
+
+    if (!entry->window_ns || time_ns >= entry->window_ns + period_ns) {
+        entry->window_ns = time_ns;
+        entry->window_count = 0;
+    }
+    entry->window_count += fresh;
+    if (limit && entry->window_count >= limit &&
+        (!entry->alarm_ns || time_ns >= entry->alarm_ns + AGAIN_NS))
+        raise_alarm(monitor, entry, time_ns);
+}
+
+static void take(void *context, const struct pd_monitor_reading *reading)
+{
+    struct pd_monitor *monitor = context;
+    uint32_t fresh;
+    struct pd_flow_entry *entry = pd_flow_table_take(monitor->table, reading, &fresh);
+
+    if (!entry || !fresh)
+        return;
+    monitor->stat.retransmissions += fresh;
+    count_alarm(monitor, entry, reading->time_ns, fresh);
+}
+
+/* ---- dumps ---- */
+
+static void note_diag(struct pd_monitor *monitor, struct pd_diag_counters before)
+{
+    struct pd_diag_counters now = pd_diag_counters(monitor->diag);
+
+    monitor->stat.sockets_read += now.read - before.read;
+    monitor->stat.events_refused += now.refused - before.refused;
+}
+
+static int dump(struct pd_monitor *monitor, pd_diag_take *taker, void *context)
+{
+    struct pd_diag_counters before = pd_diag_counters(monitor->diag);
+    uint64_t begun_ns = pd_clock_monotonic_ns(), cost_ns = pd_clock_thread_ns();
+    int e;
+
+    pd_flow_table_dump_begin(monitor->table);
+    e = pd_diag_dump(monitor->diag, taker, context);
+    note_diag(monitor, before);
+    monitor->stat.dumps++;
+    monitor->stat.dumps_failed += e != 0;
+    if (!e)
+        pd_flow_table_dump_end(monitor->table, begun_ns);
+    monitor->dumped_ns = pd_clock_monotonic_ns();
+    monitor->dump_cost_ns = pd_clock_thread_ns() - cost_ns;
+    return e;
+}
+
+/* What the source asked for, when it may cost that again. Before events that were lost are made good, nobody can say that all was seen. */
+static void dump_if_due(struct pd_monitor *monitor)
+{
+    if (!monitor->dump_due ||
+        pd_clock_monotonic_ns() < monitor->dumped_ns + DUMP_SHARE * monitor->dump_cost_ns)
+        return;
+    if (dump(monitor, take, monitor))
+        return;
+    monitor->dump_due = false;
+    if (!monitor->resync_due)
+        return;
+    monitor->resync_due = false;
+    monitor->stat.resyncs++;
+    monitor->stat.since_us = pd_clock_wall_us();
+}
+
+/* ---- the thread ---- */
+
+static void work(struct pd_monitor *monitor)
+{
+    struct pd_monitor_told told;
+
+    monitor->ops->work(monitor->source, take, monitor, &told);
+    monitor->stat.events += told.events;
+    monitor->stat.events_refused += told.refused;
+    monitor->stat.events_lost += told.lost;
+    monitor->dump_due |= told.dump;
+    monitor->resync_due |= told.lost > 0;
+    dump_if_due(monitor);
+    pd_flow_table_expire(monitor->table, pd_clock_monotonic_ns());
+}
+
+/* Whether to go on. */
+static bool wait_for_work(struct pd_monitor *monitor)
+{
+    struct pollfd fds[2] = {{.fd = monitor->wake_fd, .events = POLLIN},
+                            {.fd = monitor->ops->fd(monitor->source), .events = POLLIN}};
+    int period_ms = (int)monitor->config.period_ms;
+    int wait_ms = fds[1].fd < 0 || monitor->dump_due ? period_ms : IDLE_MS;
+
+    if (poll(fds, 1, REST_MS) <= 0 || !fds[0].revents)
+        (void)poll(fds, 2, wait_ms);
+    return !fds[0].revents;
+}
+
+static void *run(void *context)
+{
+    struct pd_monitor *monitor = context;
+
+    while (wait_for_work(monitor)) {
+        pthread_mutex_lock(&monitor->lock);
+        work(monitor);
+        pthread_mutex_unlock(&monitor->lock);
+    }
+    return NULL;
+}
+
+/* ---- lists ---- */
+
+struct pick {
+    struct pd_monitor *monitor;
+    const struct pd_monitor_wish *wish;
+    struct pd_monitor_list *list;
+    struct edge edge;
+    uint64_t from_ns;
+    size_t room;
+    bool failed; /* no memory */
+};
+
+static struct pd_monitor_flow *add(struct pick *pick)
+{
+    struct pd_monitor_list *list = pick->list;
+
+    if (list->len == PD_MONITOR_LISTED_MAX) {
+        list->complete = false;
+        return NULL;
+    }
+    if (list->len == pick->room) {
+        size_t room = pick->room ? pick->room * 2 : 64;
+        struct pd_monitor_flow *flows = realloc(list->flows, room * sizeof *flows);
+        if (!flows) {
+            pick->failed = true;
+            return NULL;
+        }
+        list->flows = flows;
+        pick->room = room;
+    }
+    return &list->flows[list->len++];
+}
+
+static bool is_wanted(const struct pick *pick, const struct pd_flow_entry *entry, uint32_t recent)
+{
+    const uint32_t threshold = pick->wish->threshold;
+    const uint64_t from_ns = pick->from_ns;
+
+    if (!threshold)
+        return entry->last_ns >= from_ns;
+    if (pick->wish->from_us && entry->retransmission_ns < from_ns)
+        return false;
+    return entry->consecutive >= threshold ||
+           (pd_flow_entry_is_half_open(entry) && entry->last.retransmissions >= threshold) ||
+           (pick->wish->from_us && recent >= threshold);
+}
+
+static void list_entries(struct pick *pick)
+{
+    struct pd_flow_entry *entry;
+    uint32_t at = 0;
+
+    while ((entry = pd_flow_table_next(pick->monitor->table, &at))) {
+        uint32_t recent = pd_flow_entry_recent(entry, pick->from_ns);
+        struct pd_monitor_flow *flow;
+
+        if (is_wanted(pick, entry, recent) && (flow = add(pick)))
+            *flow = flow_of(entry, &pick->edge, recent);
+    }
+}
+
+/* Of a connection that the table does not keep since it never retransmitted. */
+static void take_listed(void *context, const struct pd_monitor_reading *reading)
+{
+    struct pick *pick = context;
+    struct pd_monitor_flow *flow;
+
+    take(pick->monitor, reading);
+    if (pd_flow_table_find(pick->monitor->table, &reading->flow, reading->cookie) ||
+        !(flow = add(pick)))
+        return;
+    memset(flow, 0, sizeof *flow);
+    put_figures(reading, flow);
+    flow->first_us = flow->last_us = to_wall_us(&pick->edge, reading->time_ns);
+}
+
+static bool is_read_again(const struct pick *pick, const struct pd_flow_entry *entry)
+{
+    return !entry->last.closed &&
+           is_wanted(pick, entry, pd_flow_entry_recent(entry, pick->from_ns));
+}
+
+/* One that is gone has closed; the source may tell so a moment later. */
+static int read_again(struct pd_monitor *monitor, struct pd_flow_entry *entry)
+{
+    struct pd_monitor_reading reading;
+    int e = pd_diag_get(monitor->diag, &entry->last.flow, entry->last.cookie, &reading);
+
+    if (!e && reading.cookie == entry->last.cookie)
+        take(monitor, &reading);
+    else if (!e || e == -ENOENT)
+        pd_flow_table_close(monitor->table, entry, pd_clock_monotonic_ns());
+    return e == -ENOENT ? 0 : e;
+}
+
+/* Nobody tells of acknowledgements: what seems poor is looked at once more. Returns 0 or the first error. */
+static int refresh(struct pick *pick)
+{
+    struct pd_monitor *monitor = pick->monitor;
+    struct pd_diag_counters before = pd_diag_counters(monitor->diag);
+    struct pd_flow_entry *entry;
+    uint32_t at = 0, many = 0;
+    int e = 0;
+
+    while ((entry = pd_flow_table_next(monitor->table, &at)))
+        many += is_read_again(pick, entry);
+    if (many > REFRESH_MAX)
+        return dump(monitor, take, monitor);
+    for (at = 0; !e && (entry = pd_flow_table_next(monitor->table, &at));)
+        e = is_read_again(pick, entry) ? read_again(monitor, entry) : 0;
+    note_diag(monitor, before);
+    return e;
+}
+
+/* First what the source has not said yet, then what the sockets say now. */
+static void list_locked(struct pick *pick)
+{
+    struct pd_monitor *monitor = pick->monitor;
+    int e;
+
+    work(monitor);
+    e = pick->wish->threshold ? refresh(pick) : dump(monitor, take_listed, pick);
+    pick->list->complete = !e;
+    list_entries(pick);
+}
+
+static void stat_locked(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat)
+{
+    *ret_stat = monitor->stat;
+    if (!monitor->table)
+        return;
+    ret_stat->flows = pd_flow_table_len(monitor->table);
+    ret_stat->flows_forgotten = pd_flow_table_forgotten(monitor->table);
+}
+
+int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_wish *wish,
+                    struct pd_monitor_list *ret_list)
+{
+    struct pd_monitor_list list = {.flows = NULL};
+    struct pick pick = {.monitor = monitor, .wish = wish, .list = &list, .edge = edge_now()};
+
+    pick.from_ns = to_monotonic_ns(&pick.edge, wish->from_us);
+    pthread_mutex_lock(&monitor->lock);
+    if (monitor->ops)
+        list_locked(&pick);
+    stat_locked(monitor, &list.stat);
+    pthread_mutex_unlock(&monitor->lock);
+    if (pick.failed) {
+        pd_monitor_list_done(&list);
+        return -ENOMEM;
+    }
+    *ret_list = list;
+    return 0;
+}
+
+void pd_monitor_list_done(struct pd_monitor_list *list)
+{
+    free(list->flows);
+    *list = (struct pd_monitor_list){.flows = NULL};
+}
+
+void pd_monitor_stat(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat)
+{
+    pthread_mutex_lock(&monitor->lock);
+    stat_locked(monitor, ret_stat);
+    pthread_mutex_unlock(&monitor->lock);
+}
+
+/* ---- names ---- */
+
+static const char *const source_ids[] = {[PD_MONITOR_NONE] = "none",
+                                         [PD_MONITOR_BPF] = "bpf",
+                                         [PD_MONITOR_INET_DIAG] = "inet_diag",
+                                         [PD_MONITOR_AUTO] = "auto"};
+
+const char *pd_monitor_source_id(enum pd_monitor_source source)
+{
+    return source_ids[source];
+}
+
+int pd_monitor_source_parse(const char *text, enum pd_monitor_source *ret_source)
+{
+    for (size_t i = 0; i < sizeof source_ids / sizeof *source_ids; i++) {
+        if (!strcmp(text, source_ids[i])) {
+            *ret_source = (enum pd_monitor_source)i;
+            return 0;
+        }
+    }
+    return -PD_E_VALUE;
+}
+
+const char *pd_monitor_state_id(enum pd_monitor_state state)
+{
+    switch (state) {
+#define X(name, number, text) \
+    case PD_MONITOR_##name: return text;
+        PD_MONITOR_STATES(X)
+#undef X
+    }
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static void note_reason(struct pd_monitor *monitor, enum pd_monitor_source source,
+                        const char *words)
+{
+    char *reason = monitor->stat.reason;
+    size_t used = strlen(reason);
+
+    snprintf(reason + used, sizeof monitor->stat.reason - used, "%s%s: %s", used ? "; " : "",
+             pd_monitor_source_id(source), words);
+}
+
+/* What is known of the sockets that are there is not news. */
+static int open_source(struct pd_monitor *monitor, const struct pd_monitor_source_ops *ops,
+                       struct pd_error *error)
+{
+    int e = ops->open(&monitor->config, &monitor->source, error);
+
+    if (e)
+        return e;
+    e = monitor->diag ? 0 : pd_diag_open(&monitor->diag, error);
+    if (!e && (e = dump(monitor, take, monitor)))
+        pd_fail(error, e, "sockets cannot be read: %s", pd_error_text(e));
+    if (e) {
+        ops->close(monitor->source);
+        monitor->source = NULL;
+        return e;
+    }
+    pd_flow_table_ready(monitor->table);
+    monitor->ops = ops;
+    monitor->stat.source = ops->id;
+    monitor->stat.since_us = pd_clock_wall_us();
+    return 0;
+}
+
+static int open_any(struct pd_monitor *monitor, struct pd_error *error)
+{
+    static const struct pd_monitor_source_ops *const all[] = {&pd_monitor_bpf,
+                                                              &pd_monitor_inet_diag};
+    const enum pd_monitor_source wanted = monitor->config.source;
+    int e = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all && !monitor->ops; i++) {
+        struct pd_error words = {0};
+        if (wanted != PD_MONITOR_AUTO && wanted != all[i]->id)
+            continue;
+        e = open_source(monitor, all[i], &words);
+        if (e && wanted != PD_MONITOR_AUTO)
+            return pd_fail(error, e, "%s: %s", pd_monitor_source_id(wanted), words.text);
+        if (e)
+            note_reason(monitor, all[i]->id, words.text);
+    }
+    return 0;
+}
+
+static int start(struct pd_monitor *monitor)
+{
+    int e;
+
+    if (!monitor->ops)
+        return 0;
+    e = pthread_create(&monitor->thread, NULL, run, monitor);
+    if (e)
+        return -e;
+    monitor->started = true;
+    pthread_setname_np(monitor->thread, "pd-tcp");
+    return 0;
+}
+
+int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **ret_monitor,
+                    struct pd_error *error)
+{
+    struct pd_monitor *monitor = calloc(1, sizeof *monitor);
+    int e;
+
+    if (!monitor)
+        return pd_fail(error, -ENOMEM, "no memory");
+    pthread_mutex_init(&monitor->lock, NULL);
+    monitor->config = *config;
+    if (!config->period_ms)
+        monitor->config.period_ms = PD_MONITOR_PERIOD_MS;
+    monitor->wake_fd = eventfd(0, EFD_CLOEXEC);
+    e = monitor->wake_fd < 0 ? -errno : pd_flow_table_new(config->flows_max, &monitor->table);
+    if (e)
+        pd_fail(error, e, "%s", pd_error_text(e));
+    if (!e)
+        e = open_any(monitor, error);
+    if (!e && (e = start(monitor)))
+        pd_fail(error, e, "threads: %s", pd_error_text(e));
+    if (e) {
+        pd_monitor_close(monitor);
+        return e;
+    }
+    *ret_monitor = monitor;
+    return 0;
+}
+
+void pd_monitor_close(struct pd_monitor *monitor)
+{
+    if (!monitor)
+        return;
+    if (monitor->started) {
+        (void)eventfd_write(monitor->wake_fd, 1);
+        pthread_join(monitor->thread, NULL);
+    }
+    if (monitor->ops)
+        monitor->ops->close(monitor->source);
+    pd_diag_close(monitor->diag);
+    pd_flow_table_free(monitor->table);
+    if (monitor->wake_fd >= 0)
+        close(monitor->wake_fd);
+    pthread_mutex_destroy(&monitor->lock);
+    free(monitor);
+}
