@@ -72,6 +72,8 @@ class Host:
 class Bed:
     """owns the state folder STATE/NAME while it is up; see the file's head"""
 
+    kind = "ovs"                                # what its switches are
+
     def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS, controller=False):
         """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host IDs that get frames
         with their tags on (they run an agent), or the function all; edges: IDs of hosts that stand behind a patched
@@ -266,7 +268,7 @@ class Bed:
     # A bed that another process has brought up
 
     def save(self):
-        state = {"token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged), "faults": self.faults.save(),
+        state = {"kind": self.kind, "token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged), "faults": self.faults.save(),
                  "edges": self.edge_hosts, "ovs": self.ovs, "controller": bool(self.controller), "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
                  "tagging": self.tagging, "installed": self.installed,
                  "groups": {i: [[*key, number] for key, number in f.groups.items()] for i, f in self.forwarding.items()}}
@@ -275,14 +277,15 @@ class Bed:
             json.dump(state, file)
         os.replace(new, os.path.join(self.folder, "state.json"))
 
-    @classmethod
-    def attach(cls, name):
+    @staticmethod
+    def attach(name):
         """the running bed of this name; FileNotFoundError when there is none"""
-        bed = cls(name)
-        if keeper.is_dead(bed.folder):
+        folder = os.path.join(STATE, name)
+        if keeper.is_dead(folder):
             raise FileNotFoundError(f"no bed named {name} is up")
-        with open(os.path.join(bed.folder, "state.json"), encoding="utf-8") as file:
+        with open(os.path.join(folder, "state.json"), encoding="utf-8") as file:
             state = json.load(file)
+        bed = fabric_class(state["kind"])(name)
         bed.token, bed.keeper_pid, bed.binaries = state["token"], state["keeper"], state["binaries"]
         bed.tags, bed.tagged = state["tags"], state["tagged"]
         bed.edge_hosts, bed.ovs = state["edges"], state["ovs"]
@@ -397,10 +400,18 @@ class Bed:
         """every path that a packet may take now from a host to a host, as tuples of switch IDs"""
         return self.routes().paths(self.host(source).id, self.host(target).id)
 
-    def flow_counts(self, switch):
-        """the flow table of a switch with its counters, as ovs-ofctl prints it"""
-        site = self.site[switch]
-        return run_all([(site.control("-O", "OpenFlow13", "dump-flows", switches.bridge(switch)), site.env, None)])[0]
+    def punted(self):
+        """how many packets the switches have sent to a controller because they had a tag too many"""
+        commands = [(self.site[n.id].control("-O", "OpenFlow13", "dump-flows", switches.bridge(n.id)), self.site[n.id].env, None) for n in self.fabric.switches]
+        return sum(int(number) for text in run_all(commands) for number in re.findall(r"n_packets=(\d+).*CONTROLLER", text))
+
+
+def fabric_class(kind):
+    """the class of beds whose switches are of this kind: Open vSwitch, or tc-BPF programs in the kernel"""
+    if kind == Bed.kind:
+        return Bed
+    from kernel import TcBed                    # it is made from this file
+    return TcBed
 
 
 def beds():

@@ -10,17 +10,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "testbed"))
 
 import traffic                                  # noqa: E402  (found by the line above)
-from bed import Bed                             # noqa: E402
+from bed import Bed, fabric_class               # noqa: E402
 from keeper import STATE, TOKEN                 # noqa: E402
 
 BINARIES = os.environ.get("PATHDUMP_BIN", os.path.join(HERE, "..", "..", "..", "build", "release", "bin"))
+FABRIC = os.environ.get("PATHDUMP_FABRIC", "ovs")
 COMMAND = os.path.join(HERE, "..", "..", "testbed", "bed")
 FULL_SIZE = 1452                                # UDP payload that fills an IPv6 packet of 1500 bytes
 
 
-def bed(name, **options):
-    """a bed of this process, with a name of its own"""
-    return Bed(f"{name}{os.getpid()}", binaries=BINARIES, **options)
+def bed(name, fabric=FABRIC, controller=False, **options):
+    """a bed of this process, with a name of its own; switches in the kernel have the same tagging rules, but not from a controller"""
+    return fabric_class(fabric)(f"{name}{os.getpid()}", binaries=BINARIES, controller=controller and fabric == "ovs", **options)
 
 
 def probe(host, addresses, number=1, size=FULL_SIZE):

@@ -4,7 +4,6 @@ connections are open. What the agents answer must be, to the packet and the byte
 were put on the switches by a controller."""
 import json
 import os
-import re
 import subprocess
 import tempfile
 import time
@@ -181,8 +180,8 @@ class WrongTag(unittest.TestCase):
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="pathdump-e2e."))
         bed = self.enterContext(scenario.bed("wrong", tagged={RECEIVER}))
         receiver, core = bed.host(RECEIVER), 17
-        bed.tagging[core] = re.sub(r"set_field:\d+->vlan_vid", f"set_field:{0x1000 | UNKNOWN_TAG}->vlan_vid", bed.tagging[core])
-        bed.program([core])
+        for agg in bed.fabric.switch_peers(core):
+            bed.faults.add("wrong-tag", agg, core, UNKNOWN_TAG)
         traffic.Server(receiver)
         with Agent(receiver, folder) as agent:
             account = Account(bed)

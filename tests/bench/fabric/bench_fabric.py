@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How much a test bed with switches in the kernel carries over a path of four hops, every packet tagged on it: TCP from host 21 to host 25 of a
+fat-tree of 4, both on this machine. One JSON object a line: each run, then "median" and "most" of them. Hosts offload segmentation, as network
+cards do, so switches see packets of up to 64 KB; --small turns that off (1500 bytes on every link).
+
+The figures are those of the machine as well: sender, receiver and switches share its cores. Needs root.
+"""
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "testbed"))
+from kernel import TcBed
+
+SENDER, RECEIVER, PORT, HOPS = 21, 25, 5003, 4
+BUFFER_BYTES = 1 << 18
+RECEIVE = f"""
+import socket, sys, time
+listener = socket.create_server(("", {PORT}))
+print("ready", flush=True)
+connection, _ = listener.accept()
+buffer, total, start = bytearray({BUFFER_BYTES} * 4), 0, time.monotonic()
+while got := connection.recv_into(buffer):
+    total += got
+print(total, time.monotonic() - start)
+"""
+SEND = f"""
+import socket, sys, time
+connection = socket.create_connection((sys.argv[1], {PORT}))
+data, end = bytes({BUFFER_BYTES}), time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    connection.sendall(data)
+"""
+
+
+def run(bed, seconds):
+    """Gb/s of one TCP connection"""
+    receiver, sender = bed.host(RECEIVER), bed.host(SENDER)
+    server = receiver.popen([sys.executable, "-c", RECEIVE], stdout=subprocess.PIPE, text=True)
+    server.stdout.readline()
+    sender.run([sys.executable, "-c", SEND, receiver.ipv4, seconds], check=True)
+    total, took_s = map(float, server.communicate()[0].split())
+    return total * 8 / took_s / 1e9
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"), help="where pathdump is (default: build/release/bin)")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--small", action="store_true", help="no packet is larger than 1500 bytes")
+    options = parser.parse_args()
+    with TcBed(f"bench{os.getpid()}", binaries=options.bin, offloads=not options.small) as bed:
+        rates = []
+        for _ in range(options.runs):
+            before = bed.counters(1)["received"]
+            rates.append(run(bed, options.seconds))
+            print(json.dumps({"bench": "fabric", "hops": HOPS, "gbit_s": round(rates[-1], 2), "packets": bed.counters(1)["received"] - before}), flush=True)
+    print(json.dumps({"bench": "fabric", "hops": HOPS, "offloads": not options.small, "median_gbit_s": round(statistics.median(rates), 2),
+                      "most_gbit_s": round(max(rates), 2), "cpus": os.cpu_count(), "kernel": platform.release()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second fabric: switches as tc-BPF programs forward, tag, punt and fail as those of Open vSwitch do, and an agent tells the paths of what they
+have tagged."""
+import os
+import sys
+import tempfile
+import unittest
+
+import scenario                                 # makes the modules of the bed importable
+import traffic
+from agent import Agent, by_flow
+from scenario import probe, serve_all, true_paths, unreachable
+from switches import wait_for
+from wire import UDP, Account
+
+SENDER, RECEIVER, FLOWS, PROBES = 21, 25, 32, 64
+UNKNOWN_TAG = 4000
+SHOOT = """
+import socket, sys
+sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(int(sys.argv[3]))]
+for sock in sockets:
+    sock.sendto(bytes(40), (sys.argv[1], int(sys.argv[2])))
+"""
+SUMMANDS = ("forwarded", "delivered", "punted", "punts_lost", "no_route", "not_ip", "failed")
+
+
+def vids(frame):
+    """VLAN IDs of a frame in the order in which they were pushed"""
+    found = []
+    while frame[12 + 4 * len(found):14 + 4 * len(found)] == b"\x81\x00":
+        found.append(int.from_bytes(frame[14 + 4 * len(found):16 + 4 * len(found)], "big") & 0xFFF)
+    return found[::-1]
+
+
+class KernelSwitches(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="pathdump-kernel.")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.bed = scenario.bed("kernel", fabric="tc", tagged={RECEIVER})
+        cls.enterClassContext(cls.bed)
+        serve_all(cls.bed)
+        cls.sender, cls.receiver = cls.bed.host(SENDER), cls.bed.host(RECEIVER)
+        cls.agent = cls.enterClassContext(Agent(cls.receiver, cls.folder.name))
+
+    def setUp(self):
+        self.addCleanup(self.bed.faults.clear)
+
+    def send(self, number=FLOWS, size=5000, port=traffic.PORT):
+        """TCP connections of both families to the receiver; {flow: {link: (pkts, bytes)}} as it was on the wires"""
+        account = Account(self.bed)
+        for address in self.receiver.node.addrs:
+            connections = traffic.Sender(self.sender, address, number, port)
+            connections.send(size)
+            connections.close()
+        return {flow: links for flow, links in account.stop().items() if flow[1] in self.receiver.node.addrs}
+
+    def shoot(self, number):
+        """one UDP datagram each of so many flows to the receiver, no answer awaited; {source port: its links}"""
+        account = Account(self.bed)
+        self.sender.run([sys.executable, "-c", SHOOT, self.receiver.ipv4, traffic.PORT, number], check=True)
+        return {flow[2]: set(links) for flow, links in account.stop().items() if flow[0] == self.sender.ipv4 and flow[4] == UDP}
+
+    def answer(self, flows):
+        return {flow: paths for flow, paths in by_flow(self.agent.query("getFlows")).items() if flow in flows}
+
+    def test_every_host_reaches_every_host(self):
+        self.assertEqual(unreachable(self.bed), [])
+
+    def test_agent_tells_the_paths(self):
+        """of four hops, and of a detour of six: to the packet and the byte what was on the wires"""
+        for detour in [], [(11, 3)]:
+            for link in detour:
+                self.bed.faults.add("link-down", *link)
+            truth = true_paths(self.bed, self.send())
+            self.assertEqual(len(truth), 2 * FLOWS)
+            for address in self.receiver.node.addrs:
+                used = {path for flow, paths in truth.items() if flow[1] == address for path in paths}
+                self.assertGreater(len(used), 1)
+                self.assertLessEqual(used, set(self.bed.paths(SENDER, RECEIVER)))
+            self.assertEqual(self.answer(truth), truth)
+            self.assertEqual(any(len(path) == 7 for paths in truth.values() for path in paths), bool(detour))
+
+    def test_third_tag(self):
+        """it is pushed, and the next switch gives the packet with all three to the controller: nobody else gets it"""
+        for link in ((9, 17), (9, 18), (19, 12)):
+            self.bed.faults.add("link-down", *link)
+        before, links = len(self.bed.punts()), self.shoot(PROBES)
+        long = {port: seen for port, seen in links.items() if (9, 2) in seen and (10, 19) in seen}
+        self.assertTrue(0 < len(long) < len(links), f"{len(long)} of {len(links)} flows took the long way")
+        self.assertEqual({port for port, seen in links.items() if not seen & {(11, 3), (12, 3)}}, set(long))
+        wait_for(lambda: len(self.bed.punts()) >= before + len(long), "the punted packets")
+        punts = self.bed.punts()[before:]
+        self.assertEqual(len(punts), len(long))
+        for punt in punts:
+            udp = 12 + 3 * 4 + 2 + 20
+            seen = long[int.from_bytes(punt["frame"][udp:udp + 2], "big")]
+            (over,) = (a for a, b in seen if b == 20)
+            self.assertEqual(vids(punt["frame"]), [self.bed.tag_of(*link) for link in ((9, 2), (10, 19), (over, 20))])
+            self.assertEqual(punt["bytes"], udp + 8 + 40)
+            self.assertIn((20, punt["switch"]), seen)
+
+    def test_loop(self):
+        """of four hops: the first and the third tag are those of the same link"""
+        before = len(self.bed.punts())
+        self.bed.faults.add("loop", "1,9,2,10", RECEIVER)
+        self.shoot(1)
+        wait_for(lambda: len(self.bed.punts()) > before, "the looping packet")
+        (punt,) = self.bed.punts()[before:]
+        tags = vids(punt["frame"])
+        self.assertEqual((len(tags), tags[0] == tags[2], tags[0] == tags[1]), (3, True, False))
+        self.bed.faults.clear()
+        self.assertEqual(set(probe(self.sender, self.receiver.node.addrs)[0].values()), {1})
+
+    def test_blackhole(self):
+        self.bed.faults.add("blackhole", 1, 9)
+        self.bed.faults.add("blackhole", 1, 10)
+        links = self.shoot(PROBES)
+        self.assertEqual({link for seen in links.values() for link in seen}, {(SENDER, 1)})
+        self.bed.faults.clear()
+        self.assertEqual(set(probe(self.sender, self.receiver.node.addrs)[0].values()), {1})
+
+    def test_wrong_tag(self):
+        """its packets are counted under no path"""
+        self.bed.faults.add("wrong-tag", 9, 17, UNKNOWN_TAG)
+        truth = true_paths(self.bed, self.send())
+        wrong = {flow for flow, paths in truth.items() for path in paths if (9, 17) in zip(path, path[1:])}
+        self.assertTrue(0 < len(wrong) < len(truth))
+        self.assertEqual(self.answer(truth), {flow: {(): next(iter(paths.values()))} if flow in wrong else paths for flow, paths in truth.items()})
+
+    def test_spray(self):
+        """packets of one flow take all paths, more of them where the weight says so"""
+        self.bed.faults.add("spray", "all", "9=3")
+        links = self.send(1, 400_000)
+        found = self.answer(links)
+        self.assertEqual(set(found), set(links))
+        for flow, paths in found.items():
+            self.assertLessEqual(set(paths), set(self.bed.paths(SENDER, RECEIVER)))
+            self.assertEqual(len(paths), 4)
+            by_9, by_10 = (sum(pkts for path, (pkts, _) in paths.items() if hop in path) for hop in (9, 10))
+            self.assertGreater(by_9, by_10)
+
+    def test_large_flows(self):
+        """a bad hash: those to one port go one way, all others the other"""
+        self.bed.faults.add("size-hash", 1, 9)
+        server = traffic.Server(self.receiver, traffic.LARGE_PORT)
+        self.addCleanup(server.close)
+        for port, hop in ((traffic.PORT, 10), (traffic.LARGE_PORT, 9)):
+            truth = true_paths(self.bed, self.send(4, port=port))
+            self.assertEqual({path[1] for paths in truth.values() for path in paths}, {hop})
+
+    def test_sums(self):
+        """every packet that came in went somewhere"""
+        for switch in self.bed.forwarding:
+            wait_for(lambda: self.adds_up(self.bed.counters(switch)), f"the sum of switch {switch}")
+
+    @staticmethod
+    def adds_up(counters):
+        """also while packets come in: then at one of many readings"""
+        return counters["received"] == sum(counters[name] for name in SUMMANDS) > 0
+
+    def test_bad_commands(self):
+        for line, words in {"route 9 1 3 = hash 64": "no route", "route 9 1 3 = hash 1*65": "no route", "route 9 1 3 =": "no value",
+                            "place 9 10.0.0.0/33 = 3 inside": "no prefix", "place 9 house/3 = 3 inside": "no prefix", "tag 9 1 = 4095": "no tag",
+                            "route 99 1 3 = hash 1": "no such", "dance 9 1": "no such", "x": "no command", "route 9 64 3 = hash 1": "no port"}.items():
+            with self.assertRaisesRegex(RuntimeError, words, msg=line):
+                self.bed.ask([line])
+
+    def test_attached(self):
+        """another process finds the same bed"""
+        found = scenario.Bed.attach(self.bed.name)
+        self.assertEqual((found.kind, found.counters(9).keys()), ("tc", self.bed.counters(9).keys()))
+        self.assertTrue(os.path.exists(found.punt_file) and found.program([9]) is None)
+
+
+if __name__ == "__main__":
+    scenario.main()
