@@ -6,10 +6,11 @@
 
 /* A line for each folder, by name. */
 #define APPS(X)         \
-    X(load_imbalance)   \
-    X(loop)             \
     X(path_conformance) \
+    X(load_imbalance)   \
     X(silent_drops)     \
+    X(blackhole)        \
+    X(loop)             \
     X(traffic_matrix)
 
 #define X(name) extern const struct pd_app_ops pd_app_##name;

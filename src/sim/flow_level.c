@@ -108,7 +108,8 @@ static void look_at_routes(const struct level *level, struct pd_sim_flow *flow)
     struct flow_state *state = state_of(flow);
     double loss = 0;
     for (uint32_t r = 0; r < flow->routes_len; r++)
-        loss += route_loss(&level->world->net, &flow->routes[r].route) / flow->routes_len;
+        loss +=
+            route_loss(&level->world->net, &flow->routes[r].route) * flow->routes[r].route.share;
     state->most = loss >= 1 ? 0 : tcp_limit(loss);
 }
 
@@ -118,7 +119,7 @@ static void for_links(struct pd_sim_flow *flow, double *values, double add)
 {
     for (uint32_t r = 0; r < flow->routes_len; r++)
         for (uint32_t i = 0; i < flow->routes[r].route.links_len; i++)
-            values[flow->routes[r].route.links[i]] += add / flow->routes_len;
+            values[flow->routes[r].route.links[i]] += add * flow->routes[r].route.share;
 }
 
 static void begin_rates(struct level *level)
@@ -307,9 +308,9 @@ static void step_flow(struct level *level, struct pd_sim_flow *flow)
     double loss = queue_loss(level, flow);
     double pkts = state->rate * STEP_S;
     double most = state->left + 1; /* what is left, and what of it will be lost */
-    pkts = (pkts < most ? pkts : most) / flow->routes_len;
+    pkts = pkts < most ? pkts : most;
     for (uint32_t r = 0; r < flow->routes_len; r++)
-        send_over(level, flow, &flow->routes[r], pkts, loss);
+        send_over(level, flow, &flow->routes[r], pkts * flow->routes[r].route.share, loss);
     if (state->left <= 0)
         flow->live = false;
 }

@@ -21,7 +21,7 @@ int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_scenario *scen
                                    .routes_max = scenario->spray ? SPRAY_ROUTES_MAX : 1,
                                    .state_bytes = state_bytes,
                                    .gap_s = 1 / (flows_s * net->topology->hosts_len)};
-    flows->next_s = flows->gap_s * pd_random_exponential(random);
+    flows->next_s = scenario->load > 0 ? flows->gap_s * pd_random_exponential(random) : INFINITY;
     return 0;
 }
 
@@ -79,37 +79,85 @@ static int take_place(struct pd_sim_flows *flows, struct pd_sim_flow **ret_flow)
     return 0;
 }
 
-static void draw_ends(struct pd_sim_flows *flows, struct pd_sim_flow *flow)
+/* Ends and ports: those of the plan, or drawn. */
+static void set_ends(struct pd_sim_flows *flows, struct pd_sim_flow *flow,
+                     const struct pd_sim_planned *planned)
 {
     const struct pd_topology *topology = flows->net->topology;
     uint32_t hosts = topology->hosts_len;
-    flow->src = pd_random_below(flows->random, hosts);
-    flow->dst = pd_random_below(flows->random, hosts - 1);
-    flow->dst += flow->dst >= flow->src;
+    if (planned) {
+        flow->src = planned->src;
+        flow->dst = planned->dst;
+    } else {
+        flow->src = pd_random_below(flows->random, hosts);
+        flow->dst = pd_random_below(flows->random, hosts - 1);
+        flow->dst += flow->dst >= flow->src;
+    }
     memset(&flow->id, 0, sizeof flow->id);
     flow->id.src = topology->hosts[flow->src].addrs[0];
     flow->id.dst = topology->hosts[flow->dst].addrs[0];
     flow->id.ip_version = topology->hosts[flow->src].ip_versions[0];
     flow->id.protocol = TCP;
-    flow->id.src_port = (uint16_t)(1024 + pd_random_below(flows->random, 64512));
-    flow->id.dst_port = 80;
+    flow->id.src_port =
+        planned ? planned->src_port : (uint16_t)(1024 + pd_random_below(flows->random, 64512));
+    flow->id.dst_port = planned ? planned->dst_port : 80;
+}
+
+/* Shares of a flow's routes add up to 1. */
+static void share_out(const struct pd_sim_flows *flows, struct pd_sim_flow *flow)
+{
+    double sum = 0;
+    for (uint32_t r = 0; r < flow->routes_len; r++)
+        sum += flow->routes[r].route.share;
+    for (uint32_t r = 0; r < flow->routes_len; r++)
+        flow->routes[r].route.share =
+            flows->net->weighs ? flow->routes[r].route.share / sum : 1.0 / flow->routes_len;
 }
 
 /* One route, or the different ones that some tries give. */
-static void draw_routes(struct pd_sim_flows *flows, struct pd_sim_flow *flow)
+static void draw_routes(struct pd_sim_flows *flows, struct pd_sim_flow *flow, double bytes)
 {
     uint32_t tries = flows->routes_max > 1 ? SPRAY_TRIES : 1;
     flow->routes_len = 0;
     for (uint32_t t = 0; t < tries && flow->routes_len < flows->routes_max; t++) {
         struct pd_sim_route *route = &flow->routes[flow->routes_len];
         memset(route, 0, sizeof *route);
-        pd_net_route(flows->net, flow->src, flow->dst, flows->random, &route->route);
+        pd_net_route(flows->net, flow->src, flow->dst, bytes, flows->random, &route->route);
         uint32_t same = 0;
         while (same < flow->routes_len &&
                !pd_path_equal(&flow->routes[same].route.path, &route->route.path))
             same++;
         flow->routes_len += same == flow->routes_len;
     }
+    share_out(flows, flow);
+}
+
+/* Sizes come after routes, as they always did, so that old seeds give old runs; except where routes depend on them. */
+static double draw_size_and_routes(struct pd_sim_flows *flows, struct pd_sim_flow *flow,
+                                   const struct pd_sim_planned *planned)
+{
+    bool size_first = planned || flows->net->hashes_sizes;
+    double bytes = planned ? planned->bytes : 0;
+    if (!size_first)
+        draw_routes(flows, flow, 0);
+    if (!planned)
+        bytes = pd_sizes_draw(&flows->scenario->sizes, flows->random);
+    if (size_first)
+        draw_routes(flows, flow, bytes);
+    return bytes;
+}
+
+/* The flow of the plan that starts before `until_s`, if it is the next; NULL otherwise. */
+static const struct pd_sim_planned *next_planned(struct pd_sim_flows *flows, double until_s)
+{
+    const struct pd_scenario *scenario = flows->scenario;
+    if (flows->next_planned == scenario->planned_len)
+        return NULL;
+    const struct pd_sim_planned *planned = &scenario->planned[flows->next_planned];
+    if (planned->start_s >= until_s || planned->start_s > flows->next_s)
+        return NULL;
+    flows->next_planned++;
+    return planned;
 }
 
 int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_flow **ret_flow)
@@ -120,23 +168,24 @@ int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_
         flows->refused++;
         flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
     }
-    if (flows->next_s >= until_s)
+    const struct pd_sim_planned *planned = next_planned(flows, until_s);
+    if (!planned && flows->next_s >= until_s)
         return 0;
     if (take_place(flows, &flow))
         return -ENOMEM;
-    draw_ends(flows, flow);
-    draw_routes(flows, flow);
+    set_ends(flows, flow, planned);
+    double bytes = draw_size_and_routes(flows, flow, planned);
     memset(flow->state, 0, flows->state_bytes);
     flow->retransmissions = flow->total_retransmissions = flow->acked_pkts = 0;
     flow->consecutive = flow->timeouts = 0;
     flow->alarm_us = 0;
-    flow->start_us = (uint64_t)(flows->next_s * 1e6);
-    flow->total_pkts =
-        (uint64_t)ceil(pd_sizes_draw(&flows->scenario->sizes, flows->random) / PD_SIM_MSS_BYTES);
+    flow->start_us = (uint64_t)((planned ? planned->start_s : flows->next_s) * 1e6);
+    flow->total_pkts = (uint64_t)ceil(bytes / PD_SIM_MSS_BYTES);
     flow->live = true;
     flow->used = true;
     flows->started++;
-    flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
+    if (!planned)
+        flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
     *ret_flow = flow;
     return 0;
 }

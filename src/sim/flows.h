@@ -55,8 +55,9 @@ struct pd_sim_flows {
     uint32_t order_len, unused_len, table_len, table_room;
     uint32_t routes_max; /* of a flow: 1, or many when packets are sprayed */
     size_t state_bytes;  /* of a level's own part, zeroed for each flow */
-    double next_s;       /* start of the next flow */
-    double gap_s;        /* mean time between two */
+    double next_s;       /* start of the next flow that a host starts by itself */
+    size_t next_planned;
+    double gap_s; /* mean time between two */
     uint64_t started;
     uint64_t refused;
 };

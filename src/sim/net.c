@@ -6,7 +6,7 @@
 
 #include "sim/net.h"
 
-enum { FAR = UINT8_MAX };
+enum { FAR = UINT8_MAX, HOPS_MAX = 4096 };
 
 void pd_net_done(struct pd_net *net)
 {
@@ -14,6 +14,8 @@ void pd_net_done(struct pd_net *net)
     free(net->loss);
     free(net->distance);
     free(net->rack_rank);
+    free(net->split_bytes);
+    free(net->weights);
     *net = (struct pd_net){0};
 }
 
@@ -43,7 +45,9 @@ static int number_links(struct pd_net *net)
     const struct pd_topology *topology = net->topology;
     net->first = calloc((size_t)topology->switches_len + 1, sizeof *net->first);
     net->rack_rank = calloc((size_t)topology->switches_len + 1, sizeof *net->rack_rank);
-    if (!net->first || !net->rack_rank)
+    net->split_bytes = calloc((size_t)topology->switches_len + 1, sizeof *net->split_bytes);
+    net->weights = calloc((size_t)topology->switches_len + 1, sizeof *net->weights);
+    if (!net->first || !net->rack_rank || !net->split_bytes || !net->weights)
         return -ENOMEM;
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         net->first[i] = net->fabric_len;
@@ -112,46 +116,103 @@ static uint32_t link_between(const struct pd_net *net, uint32_t from, uint32_t t
            (uint32_t)(pd_topology_link(net->topology, from, to) - sw->neighbours);
 }
 
+static void set_fault(struct pd_net *net, const struct pd_sim_fault *fault, bool begun)
+{
+    switch (fault->kind) {
+    case PD_SIM_LOSS:
+        net->loss[link_between(net, fault->from, fault->to)] = begun ? fault->loss : 0;
+        break;
+    case PD_SIM_SPLIT:
+        net->split_bytes[fault->from] = begun ? fault->split_bytes : 0;
+        net->hashes_sizes = true;
+        break;
+    case PD_SIM_WEIGHTS:
+        net->weights[fault->from] = begun ? fault->weights : NULL;
+        net->weighs = true;
+        break;
+    }
+}
+
 void pd_net_faults(struct pd_net *net, const struct pd_scenario *scenario, double now_s)
 {
-    for (size_t i = 0; i < scenario->faults_len; i++) {
-        const struct pd_sim_fault *fault = &scenario->faults[i];
-        net->loss[link_between(net, fault->from, fault->to)] =
-            now_s >= fault->start_s ? fault->loss : 0;
-    }
+    for (size_t i = 0; i < scenario->faults_len; i++)
+        set_fault(net, &scenario->faults[i], now_s >= scenario->faults[i].start_s);
 }
 
-/* Draws one of the neighbours that are nearer to the rack; its place among the neighbours. */
-static uint32_t next_hop(const struct pd_switch *sw, const uint8_t *distance, uint8_t here,
-                         struct pd_random *random)
+/* ---- routes */
+
+/* The neighbours of a switch that are nearer to the rack. */
+struct hops {
+    uint32_t places[HOPS_MAX]; /* among the neighbours */
+    uint32_t len;
+};
+
+static void find_hops(const struct pd_switch *sw, const uint8_t *distance, uint8_t here,
+                      struct hops *hops)
 {
-    uint32_t candidates = 0, chosen = 0;
-    for (uint32_t n = 0; n < sw->switch_neighbours; n++)
-        candidates += distance[sw->neighbours[n].node] + 1 == here;
-    uint32_t left = pd_random_below(random, candidates ? candidates : 1);
-    for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
-        if (distance[sw->neighbours[n].node] + 1 != here)
+    hops->len = 0;
+    for (uint32_t n = 0; n < sw->switch_neighbours && hops->len < HOPS_MAX; n++)
+        if (distance[sw->neighbours[n].node] + 1 == here)
+            hops->places[hops->len++] = n;
+}
+
+static uint32_t draw_weighted(const struct hops *hops, const double *weights,
+                              struct pd_random *random, double *share)
+{
+    double sum = 0, at;
+    uint32_t chosen = 0;
+    for (uint32_t i = 0; i < hops->len; i++)
+        sum += weights[hops->places[i]];
+    if (sum <= 0) { /* none of the weights is for this way */
+        *share /= hops->len;
+        return hops->places[pd_random_below(random, hops->len)];
+    }
+    at = pd_random_share(random) * sum;
+    for (uint32_t i = 0; i < hops->len; i++) {
+        if (weights[hops->places[i]] <= 0)
             continue;
-        chosen = n;
-        if (!left--)
+        chosen = i;
+        at -= weights[hops->places[i]];
+        if (at < 0)
             break;
     }
-    return chosen;
+    *share *= weights[hops->places[chosen]] / sum;
+    return hops->places[chosen];
 }
 
-void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host,
+/* What the switch chooses: a neighbour's place. */
+static uint32_t next_hop(const struct pd_net *net, uint32_t at, const struct hops *hops,
+                         double bytes, struct pd_random *random, double *share)
+{
+    double split_bytes = net->split_bytes[at];
+    if (split_bytes > 0 && hops->len > 1) {
+        if (bytes > split_bytes)
+            return hops->places[0];
+        *share /= hops->len - 1;
+        return hops->places[1 + pd_random_below(random, hops->len - 1)];
+    }
+    if (net->weights[at])
+        return draw_weighted(hops, net->weights[at], random, share);
+    *share /= hops->len;
+    return hops->places[pd_random_below(random, hops->len)];
+}
+
+void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host, double bytes,
                   struct pd_random *random, struct pd_route *ret_route)
 {
     const struct pd_topology *topology = net->topology;
     uint32_t at = topology->hosts[src_host].tor, to = topology->hosts[dst_host].tor;
     const uint8_t *distance = net->distance + (size_t)net->rack_rank[to] * topology->switches_len;
+    struct hops hops;
     memset(&ret_route->path, 0, sizeof ret_route->path);
     ret_route->links_len = 0;
+    ret_route->share = 1;
     ret_route->links[ret_route->links_len++] = net->fabric_len + src_host;
     ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;
     while (at != to && ret_route->links_len < PD_ROUTE_LINKS_MAX - 1) {
         const struct pd_switch *sw = &topology->switches[at];
-        uint32_t place = next_hop(sw, distance, distance[at], random);
+        find_hops(sw, distance, distance[at], &hops);
+        uint32_t place = next_hop(net, at, &hops, bytes, random, &ret_route->share);
         ret_route->links[ret_route->links_len++] = net->first[at] + place;
         at = sw->neighbours[place].node;
         ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;

@@ -22,6 +22,8 @@ struct pd_route {
     struct pd_path path;
     uint32_t links[PD_ROUTE_LINKS_MAX];
     uint32_t links_len;
+    double
+        share; /* of the flow's packets that take it: what the switches' choices give, not yet made to add up to 1 */
 };
 
 struct pd_net {
@@ -32,6 +34,10 @@ struct pd_net {
     double *loss;        /* per link, now */
     uint8_t *distance;   /* rank of the rack's switch among such × switches */
     uint32_t *rack_rank; /* per switch, PD_NONE: no rack */
+    /* per switch, faults of this moment: 0, NULL: none */
+    double *split_bytes;
+    const double **weights;
+    bool hashes_sizes, weighs; /* any fault of the scenario, also one that has not begun */
 };
 
 /* 0, -ENOMEM, or -PD_E_TOPOLOGY when hosts cannot reach each other. */
@@ -41,8 +47,8 @@ void pd_net_done(struct pd_net *net); /* works on zeroed memory */
 /* Sets losses as they are at this time. */
 void pd_net_faults(struct pd_net *net, const struct pd_scenario *scenario, double now_s);
 
-/* One of the shortest routes. */
-void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host,
+/* One of the shortest routes, for a flow of this size. */
+void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host, double bytes,
                   struct pd_random *random, struct pd_route *ret_route);
 
 static inline bool pd_net_is_up(const struct pd_net *net, uint32_t link)

@@ -191,6 +191,18 @@ static void arrive(struct level *level, uint32_t number)
 
 /* ---- senders */
 
+/* For a packet that is sprayed. */
+static uint16_t draw_route(struct pd_sim_world *world, const struct pd_sim_flow *flow)
+{
+    if (!world->net.weighs)
+        return (uint16_t)pd_random_below(&world->random, flow->routes_len);
+    double at = pd_random_share(&world->random);
+    uint32_t route = 0;
+    while (route + 1 < flow->routes_len && (at -= flow->routes[route].route.share) >= 0)
+        route++;
+    return (uint16_t)route;
+}
+
 static void send_one(struct level *level, struct pd_sim_flow *flow, uint32_t order)
 {
     struct flow_state *state = state_of(flow);
@@ -207,7 +219,7 @@ static void send_one(struct level *level, struct pd_sim_flow *flow, uint32_t ord
                               .order = order,
                               .sent_us = (uint32_t)(level->now_ns / 1000)};
     if (flow->routes_len > 1)
-        packet->route = (uint16_t)pd_random_below(&level->world->random, flow->routes_len);
+        packet->route = draw_route(level->world, flow);
     if (!pass_port(level, number, flow->routes[packet->route].route.links[0]))
         drop(level, number);
 }

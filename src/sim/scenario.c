@@ -12,7 +12,7 @@
 
 #include "base/path.h"
 
-enum { FILE_BYTES_MAX = 4 << 20 };
+enum { FILE_BYTES_MAX = 4 << 20, WEIGHT_MAX = 1000000 };
 
 struct reader {
     const json_t *root;
@@ -74,6 +74,7 @@ static int read_spray(struct reader *reader)
 static int read_numbers(struct reader *reader)
 {
     struct pd_scenario *s = &reader->scenario;
+    double least = json_array_size(json_object_get(reader->root, "flows")) ? 0 : 0.001;
     int code = read_count(reader, "link_mbps", 1, 400000, &s->link_mbps);
     if (!code)
         code = read_count(reader, "period_ms", 10, 60000, &s->period_ms);
@@ -82,7 +83,7 @@ static int read_numbers(struct reader *reader)
     if (!code)
         code = read_count(reader, "buffer_pkts", 8, 65536, &s->buffer_pkts);
     if (!code)
-        code = read_real(reader, reader->root, "load", 0.001, 1, &s->load);
+        code = read_real(reader, reader->root, "load", least, 1, &s->load);
     if (!code)
         code = read_real(reader, reader->root, "duration_s", 0.01, 86400, &s->duration_s);
     if (!code)
@@ -190,41 +191,108 @@ static int read_link(const struct reader *reader, const json_t *object, struct p
     return 0;
 }
 
-static int read_fault(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
+static int read_loss(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
 {
     static const char *const names[] = {"link", "loss", "blackhole", "start_s", NULL};
     const json_t *loss = json_object_get(object, "loss"),
                  *blackhole = json_object_get(object, "blackhole");
-    if (!json_is_object(object))
-        return FAIL(reader, "expected an object");
     int code = known_only(reader, object, names);
     if (!code)
         code = read_link(reader, object, fault);
     if (!code && (!loss == !blackhole || (blackhole && !json_is_true(blackhole))))
         return FAIL(reader, "expected \"loss\": a number, or \"blackhole\": true");
     fault->loss = 1;
-    if (!code)
-        code = read_real(reader, object, "loss", 0, 1, &fault->loss);
-    if (!code)
-        code = read_real(reader, object, "start_s", 0, 86400, &fault->start_s);
-    return code;
+    return code ? code : read_real(reader, object, "loss", 0, 1, &fault->loss);
 }
 
-static int read_faults(struct reader *reader)
+/* "17" among the neighbours of the switch. */
+static int read_weight(const struct reader *reader, const char *key, const json_t *value,
+                       const struct pd_sim_fault *fault)
 {
-    const json_t *given = json_object_get(reader->root, "faults");
-    struct pd_scenario *s = &reader->scenario;
+    const struct pd_switch *sw = &reader->scenario.topology->switches[fault->from];
+    double weight = json_number_value(value);
+    uint32_t id, len;
+    if (pd_switches_parse(key, &id, 1, &len))
+        return FAIL(reader, "weights: expected IDs of switches, not \"%.40s\"", key);
+    for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
+        if (reader->scenario.topology->switches[sw->neighbours[n].node].id != id)
+            continue;
+        if (!json_is_number(value) || !(weight >= 0 && weight <= WEIGHT_MAX))
+            return FAIL(reader, "weights: %s: expected a number from 0 to %d", key, WEIGHT_MAX);
+        fault->weights[n] = weight;
+        return 0;
+    }
+    return FAIL(reader, "weights: the topology has no link %u-%u", sw->id, id);
+}
+
+static int read_weights(const struct reader *reader, const json_t *given,
+                        struct pd_sim_fault *fault)
+{
+    const struct pd_switch *sw = &reader->scenario.topology->switches[fault->from];
+    const char *key;
+    const json_t *value;
+    if (!json_object_size(given))
+        return FAIL(reader, "weights: expected an object as {\"17\":3,\"18\":1}");
+    fault->weights = calloc((size_t)sw->switch_neighbours + 1, sizeof *fault->weights);
+    if (!fault->weights)
+        return pd_fail(reader->error, -ENOMEM, "no memory");
+    for (uint32_t n = 0; n < sw->switch_neighbours; n++)
+        fault->weights[n] = 1;
+    json_object_foreach((json_t *)given, key, value)
+    {
+        int code = read_weight(reader, key, value, fault);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+/* A switch that chooses badly. */
+static int read_choice(const struct reader *reader, const json_t *object,
+                       struct pd_sim_fault *fault)
+{
+    static const char *const names[] = {"switch", "split_bytes", "weights", "start_s", NULL};
+    const json_t *id = json_object_get(object, "switch"),
+                 *split = json_object_get(object, "split_bytes"),
+                 *weights = json_object_get(object, "weights");
+    json_int_t number = json_integer_value(id);
+    int code = known_only(reader, object, names);
+    if (code)
+        return code;
+    fault->from = number < 1 || number > UINT32_MAX
+                      ? PD_NONE
+                      : pd_topology_switch(reader->scenario.topology, (uint32_t)number);
+    if (!json_is_integer(id) || fault->from == PD_NONE)
+        return FAIL(reader, "switch: expected the ID of a switch");
+    if (!split == !weights)
+        return FAIL(reader, "expected \"split_bytes\": a number, or \"weights\": an object");
+    fault->kind = split ? PD_SIM_SPLIT : PD_SIM_WEIGHTS;
+    return split ? read_real(reader, object, "split_bytes", 1, PD_SIZES_BYTES_MAX,
+                             &fault->split_bytes)
+                 : read_weights(reader, weights, fault);
+}
+
+static int read_fault(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
+{
+    if (!json_is_object(object))
+        return FAIL(reader, "expected an object");
+    int code = json_object_get(object, "switch") ? read_choice(reader, object, fault)
+                                                 : read_loss(reader, object, fault);
+    return code ? code : read_real(reader, object, "start_s", 0, 86400, &fault->start_s);
+}
+
+/* The list `key`, each member by `read`, whose errors get the place in front. */
+static int read_list(struct reader *reader, const char *key, size_t most,
+                     int (*read)(struct reader *reader, const json_t *object))
+{
+    const json_t *given = json_object_get(reader->root, key);
     size_t len = json_array_size(given);
     char place[40];
-    if (given && (!json_is_array(given) || len > PD_SCENARIO_FAULTS_MAX))
-        return FAIL(reader, "faults: expected a list of at most %d faults", PD_SCENARIO_FAULTS_MAX);
-    s->faults = calloc(len + 1, sizeof *s->faults);
-    if (!s->faults)
-        return pd_fail(reader->error, -ENOMEM, "no memory");
-    for (; s->faults_len < len; s->faults_len++) {
-        int code =
-            read_fault(reader, json_array_get(given, s->faults_len), &s->faults[s->faults_len]);
-        snprintf(place, sizeof place, "faults[%zu]", s->faults_len);
+    if (given && (!json_is_array(given) || len > most))
+        return FAIL(reader, "%s: expected a list of at most %zu %s", key, most, key);
+    for (size_t i = 0; i < len; i++) {
+        int code = read(reader, json_array_get(given, i));
+        snprintf(place, sizeof place, "%s[%zu]", key, i);
         if (code) {
             pd_fail_within(reader->error, place);
             return code;
@@ -233,13 +301,111 @@ static int read_faults(struct reader *reader)
     return 0;
 }
 
+/* Counted before it is read: what is half read is freed, too. */
+static int add_fault(struct reader *reader, const json_t *object)
+{
+    struct pd_scenario *s = &reader->scenario;
+    return read_fault(reader, object, &s->faults[s->faults_len++]);
+}
+
+static int read_faults(struct reader *reader)
+{
+    struct pd_scenario *s = &reader->scenario;
+    s->faults = calloc(PD_SCENARIO_FAULTS_MAX, sizeof *s->faults);
+    return s->faults ? read_list(reader, "faults", PD_SCENARIO_FAULTS_MAX, add_fault)
+                     : pd_fail(reader->error, -ENOMEM, "no memory");
+}
+
+/* ---- flows of the plan */
+
+static int read_host(const struct reader *reader, const json_t *object, const char *key,
+                     uint32_t *ret_host)
+{
+    const json_t *id = json_object_get(object, key);
+    json_int_t number = json_integer_value(id);
+    *ret_host = number < 1 || number > UINT32_MAX
+                    ? PD_NONE
+                    : pd_topology_host(reader->scenario.topology, (uint32_t)number);
+    return *ret_host == PD_NONE ? FAIL(reader, "%s: expected the ID of a host", key) : 0;
+}
+
+static int read_port(const struct reader *reader, const json_t *object, const char *key,
+                     uint16_t *port)
+{
+    double number = *port;
+    int code = read_real(reader, object, key, 0, UINT16_MAX, &number);
+    if (!code && number != floor(number))
+        return FAIL(reader, "%s: expected a whole number", key);
+    *port = (uint16_t)number;
+    return code;
+}
+
+static int add_planned(struct reader *reader, const json_t *object)
+{
+    static const char *const names[] = {"src",   "dst",     "src_port", "dst_port",
+                                        "bytes", "start_s", NULL};
+    struct pd_scenario *s = &reader->scenario;
+    struct pd_sim_planned flow = {.src_port = 1024, .dst_port = 80};
+    if (!json_is_object(object))
+        return FAIL(reader, "expected an object");
+    int code = known_only(reader, object, names);
+    if (!code)
+        code = read_host(reader, object, "src", &flow.src);
+    if (!code)
+        code = read_host(reader, object, "dst", &flow.dst);
+    if (!code && flow.src == flow.dst)
+        return FAIL(reader, "dst: expected another host than src");
+    if (!code)
+        code = read_port(reader, object, "src_port", &flow.src_port);
+    if (!code)
+        code = read_port(reader, object, "dst_port", &flow.dst_port);
+    if (!code && !json_object_get(object, "bytes"))
+        return FAIL(reader, "bytes: is missing");
+    if (!code)
+        code = read_real(reader, object, "bytes", 1, PD_SIZES_BYTES_MAX, &flow.bytes);
+    if (!code)
+        code = read_real(reader, object, "start_s", 0, 86400, &flow.start_s);
+    if (!code)
+        s->planned[s->planned_len++] = flow;
+    return code;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct pd_sim_planned *x = a, *y = b;
+    int order = (x->start_s > y->start_s) - (x->start_s < y->start_s);
+    if (!order)
+        order = (x->src > y->src) - (x->src < y->src);
+    if (!order)
+        order = (x->dst > y->dst) - (x->dst < y->dst);
+    return order ? order : (x->src_port > y->src_port) - (x->src_port < y->src_port);
+}
+
+static int read_flows(struct reader *reader)
+{
+    struct pd_scenario *s = &reader->scenario;
+    size_t len = json_array_size(json_object_get(reader->root, "flows"));
+    if (len > PD_SCENARIO_FLOWS_MAX)
+        len = 0; /* it is refused */
+    s->planned = calloc(len + 1, sizeof *s->planned);
+    if (!s->planned)
+        return pd_fail(reader->error, -ENOMEM, "no memory");
+    int code = read_list(reader, "flows", PD_SCENARIO_FLOWS_MAX, add_planned);
+    if (s->planned_len)
+        qsort(s->planned, s->planned_len, sizeof *s->planned, by_start);
+    return code;
+}
+
 /* ---- the whole */
 
 void pd_scenario_done(struct pd_scenario *scenario)
 {
     pd_topology_free(scenario->topology);
     pd_sizes_done(&scenario->sizes);
+    for (size_t i = 0; i < scenario->faults_len; i++)
+        free(scenario->faults[i].weights);
     free(scenario->faults);
+    free(scenario->planned);
     *scenario = (struct pd_scenario){0};
 }
 
@@ -248,7 +414,7 @@ static int read_all(struct reader *reader)
     static const char *const names[] = {
         "topology",    "link_mbps", "load",  "duration_s", "flow_sizes",
         "spray",       "faults",    "level", "period_ms",  "alarm_retransmissions",
-        "buffer_pkts", NULL};
+        "buffer_pkts", "flows",     NULL};
     if (!json_is_object(reader->root))
         return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
     int code = known_only(reader, reader->root, names);
@@ -258,7 +424,9 @@ static int read_all(struct reader *reader)
         code = read_topology(reader);
     if (!code)
         code = read_sizes(reader);
-    return code ? code : read_faults(reader);
+    if (!code)
+        code = read_faults(reader);
+    return code ? code : read_flows(reader);
 }
 
 int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool files,

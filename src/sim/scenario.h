@@ -15,12 +15,31 @@
  * without a word. Each error names the member. Immutable once read. */
 
 #define PD_SCENARIO_FAULTS_MAX 1024
+#define PD_SCENARIO_FLOWS_MAX  10000
 
 enum pd_sim_level { PD_SIM_FLOWS, PD_SIM_PACKETS };
 
+enum pd_sim_fault_kind {
+    PD_SIM_LOSS, /* a link drops packets */
+    PD_SIM_SPLIT, /* a switch hashes flows by their size: large ones to its first uplink, the rest to the others */
+    PD_SIM_WEIGHTS, /* a switch gives its neighbours unequal shares */
+};
+
 struct pd_sim_fault {
-    uint32_t from, to; /* indexes of switches; the direction that drops */
-    double loss;       /* 1: a blackhole */
+    enum pd_sim_fault_kind kind;
+    uint32_t from,
+        to; /* indexes of switches; LOSS: the direction that drops; else `from` is the switch */
+    double loss;        /* LOSS; 1: a blackhole */
+    double split_bytes; /* SPLIT: flows larger than that are large */
+    double *weights;    /* WEIGHTS: of each neighbour that is a switch, 1 where nothing was said */
+    double start_s;
+};
+
+/* A flow that the scenario asks for, beside those that hosts start by themselves. */
+struct pd_sim_planned {
+    uint32_t src, dst; /* places of hosts */
+    uint16_t src_port, dst_port;
+    double bytes;
     double start_s;
 };
 
@@ -29,6 +48,8 @@ struct pd_scenario {
     struct pd_sizes sizes;
     struct pd_sim_fault *faults;
     size_t faults_len;
+    struct pd_sim_planned *planned; /* by start */
+    size_t planned_len;
     double duration_s;
     double load; /* of each host's access link */
     uint32_t link_mbps;

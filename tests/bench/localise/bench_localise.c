@@ -53,7 +53,7 @@ static void draw(struct bench *b, bool faulty)
         do {
             src = pd_random_below(&b->random, hosts);
             dst = pd_random_below(&b->random, hosts);
-            pd_net_route(&b->net, src, dst, &b->random, &b->routes[i]);
+            pd_net_route(&b->net, src, dst, 1, &b->random, &b->routes[i]);
         } while (b->routes[i].path.len < 2 || (faulty && !crosses(&b->routes[i], faults)));
         b->records[i] = (struct pd_tib_record){.path = &b->routes[i].path, .pkts = 1000};
         b->records[i].flow.src = b->topology->hosts[src].addrs[0];

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         need(error.code < 0 && !strncmp(error.text, "input:", 6));
         return 0;
     }
-    need(scenario.topology && scenario.load > 0 && scenario.duration_s > 0);
+    need(scenario.topology && scenario.load >= 0 && scenario.duration_s > 0);
     if (is_small(&scenario)) {
         scenario.duration_s = 0.02;
         const struct pd_watch watch = {

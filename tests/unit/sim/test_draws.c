@@ -82,7 +82,7 @@ static void routes_are_shortest_and_even(void **state)
     assert_int_equal(pd_net_init(topology, &net, NULL), 0);
     for (int i = 0; i < DRAWS; i++) {
         struct pd_route route;
-        pd_net_route(&net, 0, 15, &random, &route);
+        pd_net_route(&net, 0, 15, 1, &random, &route);
         check_route(&net, &route, 0, 15);
         assert_int_equal(route.path.len, 5);
         by_core[route.path.switches[2] - 17]++;
@@ -108,7 +108,7 @@ static void routes_exist_in_every_shape(void **state)
             struct pd_route route;
             uint32_t src = pd_random_below(&random, topologies[t]->hosts_len);
             uint32_t dst = pd_random_below(&random, topologies[t]->hosts_len);
-            pd_net_route(&net, src, dst, &random, &route);
+            pd_net_route(&net, src, dst, 1, &random, &route);
             check_route(&net, &route, src, dst);
             assert_true(route.path.len <= 5);
         }

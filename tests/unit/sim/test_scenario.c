@@ -37,6 +37,32 @@ static void a_whole_scenario_is_read(void **state)
     pd_scenario_done(&s);
 }
 
+static void bad_choices_and_flows_are_read(void **state)
+{
+    struct pd_scenario s;
+    struct pd_error error = {0};
+    (void)state;
+    assert_int_equal(parse("{\"topology\":{\"fat_tree\":4},\"load\":0,\"flows\":[{\"src\":22,"
+                           "\"dst\":36,\"bytes\":5,"
+                           "\"start_s\":2},{\"src\":21,\"dst\":36,\"bytes\":7,\"src_port\":9,\"dst_"
+                           "port\":8}],\"faults\":["
+                           "{\"switch\":9,\"split_bytes\":1e6,\"start_s\":3},{\"switch\":9,"
+                           "\"weights\":{\"18\":0.5}}]}",
+                           &s, &error),
+                     0);
+    assert_int_equal(s.planned_len, 2); /* by start */
+    assert_true(s.planned[0].bytes == 7 && s.planned[0].src_port == 9 && !s.planned[0].start_s);
+    assert_true(s.planned[1].start_s == 2 && s.planned[1].dst_port == 80 && s.load == 0);
+    assert_true(s.faults[0].kind == PD_SIM_SPLIT && s.faults[0].split_bytes == 1e6);
+    assert_true(s.faults[1].kind == PD_SIM_WEIGHTS && s.faults[0].start_s == 3);
+    const struct pd_switch *nine = &s.topology->switches[s.faults[1].from];
+    for (uint32_t n = 0; n < nine->switch_neighbours; n++) {
+        bool is_18 = s.topology->switches[nine->neighbours[n].node].id == 18;
+        assert_true(s.faults[1].weights[n] == (is_18 ? 0.5 : 1));
+    }
+    pd_scenario_done(&s);
+}
+
 static void defaults_are_those_of_the_paper(void **state)
 {
     struct pd_scenario s;
@@ -89,6 +115,31 @@ static void each_error_names_its_member(void **state)
          "x.json: faults[0]: loss: "},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\",\"lost\":0.1}]}",
          "x.json: faults[0]: lost: unknown member"},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":99,\"split_bytes\":9}]}",
+         "x.json: faults[0]: switch: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9}]}", "x.json: faults[0]: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"split_bytes\":0}]}",
+         "x.json: faults[0]: split_bytes: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"loss\":1}]}",
+         "x.json: faults[0]: loss: unknown member"},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"weights\":{}}]}",
+         "x.json: faults[0]: weights: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"weights\":{\"17\":-1}}]}",
+         "x.json: faults[0]: weights: 17: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"weights\":{\"20\":1}}]}",
+         "x.json: faults[0]: weights: the topology has no link 9-20"},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"weights\":{\"x\":1}}]}",
+         "x.json: faults[0]: weights: "},
+        {"{\"topology\":{\"fat_tree\":4},\"flows\":{}}", "x.json: flows: "},
+        {"{\"topology\":{\"fat_tree\":4},\"flows\":[],\"load\":0}", "x.json: load: "},
+        {"{\"topology\":{\"fat_tree\":4},\"flows\":[{\"src\":1}]}", "x.json: flows[0]: src: "},
+        {"{\"topology\":{\"fat_tree\":4},\"flows\":[{\"src\":21,\"dst\":21,\"bytes\":9}]}",
+         "x.json: flows[0]: dst: "},
+        {"{\"topology\":{\"fat_tree\":4},\"flows\":[{\"src\":21,\"dst\":22}]}",
+         "x.json: flows[0]: bytes: "},
+        {"{\"topology\":{\"fat_tree\":4},\"flows\":[{\"src\":21,\"dst\":22,\"bytes\":9,\"src_"
+         "port\":1.5}]}",
+         "x.json: flows[0]: src_port: "},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -129,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_scenario_is_read),
+        cmocka_unit_test(bad_choices_and_flows_are_read),
         cmocka_unit_test(defaults_are_those_of_the_paper),
         cmocka_unit_test(each_error_names_its_member),
         cmocka_unit_test(sizes_are_checked_by_line),

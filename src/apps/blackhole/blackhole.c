@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blackhole: which switch swallows all packets of a path? Expected paths minus seen paths, joined over paths and flows. */
+#include "apps/blackhole/blackhole.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "apps/args.h"
+
+/* Paper 000, section 4.4. A suffering flow's packets are sprayed over all shortest paths; its receiver has a record for each path on which some arrived.
+ * Paths without one miss their packets; what links they have in common, and no working path of the flow crosses, is suspected.
+ * Deviations: a path counts as missing only when that is no chance (BH_CHANCE), from the packets that came by the others since its last; and flows
+ * that take one path each are looked at too, with the little that they tell. */
+
+static const struct pd_app_param params[] = {
+    {"src_ip", PD_APP_ADDRESS, "IP", NULL, false,
+     "only this flow, whether it raised an alarm or not"},
+    {"dst_ip", PD_APP_ADDRESS, "IP", NULL, false, "its destination"},
+    {"src_port", PD_APP_INTEGER, "PORT", NULL, false, "its source port"},
+    {"dst_port", PD_APP_INTEGER, "PORT", NULL, false, "its destination port"},
+    {"protocol", PD_APP_INTEGER, "N", "6", false, "its protocol"},
+    {"spray", PD_APP_BOOL, "BOOL", NULL, false,
+     "packets of one flow take all shortest paths; else it is told from what arrived"},
+    {"seconds", PD_APP_SECONDS, "S", "10", false, "how far back alarms and records are looked at"},
+    {"slack", PD_APP_SECONDS, "S", "2", false, "by how much clocks of hosts may differ"},
+    {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
+
+static void free_case(struct bh_case *c)
+{
+    for (size_t i = 0; i < c->flows_len; i++)
+        free(c->flows[i].paths);
+    for (size_t i = 0; i < c->misses_len; i++)
+        free(c->misses[i].links);
+    free(c->misses);
+    free(c);
+}
+
+static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
+               struct pd_error *error)
+{
+    struct bh_case *c = calloc(1, sizeof *c);
+
+    (void)state;
+    if (!c)
+        return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    c->call = call;
+    c->report = report;
+    c->now_us = call->world->ops->now_us(call->world->context);
+    c->back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 10) * 1e6);
+    c->slack_us = (uint64_t)(pd_app_arg_number(call->args, "slack", 2) * 1e6);
+    int e = bh_collect(c, error);
+    if (!e)
+        e = bh_look(c, error);
+    if (!e)
+        e = bh_judge(c, error);
+    if (!e)
+        e = bh_conclude(c, error);
+    free_case(c);
+    return e;
+}
+
+static const char *const alarms[] = {"POOR_PERF", NULL};
+
+const struct pd_app_ops pd_app_blackhole = {
+    .name = "blackhole",
+    .section = "4.4",
+    .help = "which link swallows all packets?",
+    .params = params,
+    .alarms = alarms,
+    .run = run,
+};

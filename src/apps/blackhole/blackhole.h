@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blackhole: what its parts share: flows that suffer, the paths that they miss, and the links under suspicion. */
+#ifndef PD_APPS_BLACKHOLE_H
+#define PD_APPS_BLACKHOLE_H
+
+#include "apps/apps.h"
+#include "base/path.h"
+
+/* Internal to the folder. One thread. */
+
+#define BH_FLOWS_MAX  64   /* looked at in one run */
+#define BH_PATHS_MAX  2048 /* shortest paths between two racks */
+#define BH_MISSES_MAX 4096
+#define BH_CHANCE     1e-4 /* below it, a path without packets did not stay empty by chance */
+
+struct bh_path {
+    struct pd_path path;
+    uint64_t pkts;
+    uint64_t first_us, last_us; /* the receiver's clock; 0: no packet came this way */
+    bool
+        healthy; /* it works: it carried packets of the flow to the end, or of others since the flow suffers */
+};
+
+struct bh_flow {
+    struct pd_flow_id id;
+    uint64_t alarmed_us; /* first alarm in the time looked at; the sender's clock */
+    unsigned alarms;
+    uint32_t src_tor, dst_tor;   /* indexes */
+    uint32_t src_host, dst_host; /* IDs; 0: unknown */
+    struct bh_path *paths;       /* all shortest ones between the racks */
+    size_t paths_len;
+    size_t seen_len; /* of these, with packets of the flow */
+    size_t other;    /* longer paths that packets of the flow took */
+    uint64_t pkts;   /* over all of them */
+    bool asked;      /* the receiver has answered */
+};
+
+/* What one blackhole explains: one path that misses packets, or one flow of which nothing arrived, whose path is one of several. */
+struct bh_miss {
+    const struct bh_flow *flow;
+    struct pd_link_match *links; /* that may be the cause */
+    size_t links_len;
+    double chance;  /* of being empty without a fault; < 0: the path is not known */
+    unsigned fault; /* number of the blackhole that explains it */
+};
+
+struct bh_case {
+    const struct pd_app_call *call;
+    struct pd_report *report;
+    uint64_t now_us, back_us, slack_us;
+    struct bh_flow flows[BH_FLOWS_MAX];
+    size_t flows_len;
+    bool spray;
+    struct bh_miss *misses;
+    size_t misses_len, misses_room;
+};
+
+/* flows.c: the flows to look at, from arguments or alarms, with their paths and what their receivers saw of them. */
+int bh_collect(struct bh_case *c, struct pd_error *error);
+int bh_look(struct bh_case *c, struct pd_error *error);
+
+/* misses.c: what each flow misses. */
+int bh_judge(struct bh_case *c, struct pd_error *error);
+
+/* suspects.c: joins the misses over paths and flows, and reports what is left. */
+int bh_conclude(struct bh_case *c, struct pd_error *error);
+
+#endif

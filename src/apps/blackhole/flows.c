@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blackhole: the flows that suffer, the paths that they should take, and those on which their packets arrived. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/args.h"
+#include "apps/blackhole/blackhole.h"
+#include "apps/flow_args.h"
+#include "apps/rows.h"
+#include "topology/paths.h"
+
+enum { ALARMS_MAX = 4096 };
+
+/* ---- which flows ---- */
+
+static struct bh_flow *find_flow(struct bh_flow *flows, size_t len, const struct pd_flow_id *id)
+{
+    for (size_t i = 0; i < len; i++)
+        if (pd_flow_id_equal(&flows[i].id, id))
+            return &flows[i];
+    return NULL;
+}
+
+static int compare_flows(const void *a, const void *b)
+{
+    const struct bh_flow *x = a, *y = b;
+
+    if (x->alarms != y->alarms)
+        return x->alarms > y->alarms ? -1 : 1;
+    return (x->alarmed_us < y->alarmed_us) - (x->alarmed_us > y->alarmed_us);
+}
+
+struct gathering {
+    struct bh_flow *flows;
+    size_t len;
+    size_t without, unreadable;
+};
+
+static void take_alarm(struct gathering *g, const json_t *object, unsigned weight)
+{
+    struct pd_app_alarm alarm;
+
+    if (!pd_app_alarm_read(object, &alarm)) {
+        g->unreadable++;
+        return;
+    }
+    if (!alarm.flow.ip_version) {
+        g->without++;
+        return;
+    }
+    struct bh_flow *flow = find_flow(g->flows, g->len, &alarm.flow);
+    if (!flow && g->len < ALARMS_MAX) {
+        flow = &g->flows[g->len++];
+        *flow = (struct bh_flow){.id = alarm.flow, .alarmed_us = alarm.time_us};
+    }
+    if (!flow)
+        return;
+    flow->alarms += weight;
+    if (alarm.time_us < flow->alarmed_us)
+        flow->alarmed_us = alarm.time_us;
+}
+
+/* Those with most alarms, since a blackhole goes on; the one that started this run in any case. */
+static int from_alarms(struct bh_case *c, struct pd_error *error)
+{
+    struct gathering g = {.flows = calloc(ALARMS_MAX, sizeof *g.flows)};
+    uint64_t back_us = c->back_us + c->slack_us;
+    json_t *alarms = NULL, *alarm;
+    size_t i;
+
+    if (!g.flows)
+        return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    int e = pd_app_alarms(c->call, "POOR_PERF", c->now_us > back_us ? c->now_us - back_us : 0,
+                          c->now_us + c->slack_us, ALARMS_MAX, &alarms, error);
+    if (!e && c->call->alarm)
+        take_alarm(&g, c->call->alarm, ALARMS_MAX);
+    json_array_foreach(alarms, i, alarm) take_alarm(&g, alarm, 1);
+    json_decref(alarms);
+    qsort(g.flows, g.len, sizeof *g.flows, compare_flows);
+    c->flows_len = g.len < BH_FLOWS_MAX ? g.len : BH_FLOWS_MAX;
+    memcpy(c->flows, g.flows, c->flows_len * sizeof *g.flows);
+    free(g.flows);
+    if (g.len > c->flows_len)
+        pd_report_evidence(c->report, "%zu flows suffer: the %zu with most alarms were looked at",
+                           g.len, c->flows_len);
+    if (g.without + g.unreadable)
+        pd_report_lacks(c->report, "%zu alarms that name no flow", g.without + g.unreadable);
+    return e;
+}
+
+static int from_args(struct bh_case *c, struct pd_error *error)
+{
+    const json_t *args = c->call->args;
+    const char *src = pd_app_arg_text(args, "src_ip"), *dst = pd_app_arg_text(args, "dst_ip");
+    struct bh_flow *flow = &c->flows[0];
+    uint8_t version;
+
+    if (!src || !dst)
+        return pd_fail(error, -PD_E_VALUE, "src_ip and dst_ip: a flow has both");
+    *flow = (struct bh_flow){.alarms = 1, .alarmed_us = c->now_us};
+    if (pd_addr_parse(src, &flow->id.src, &flow->id.ip_version) ||
+        pd_addr_parse(dst, &flow->id.dst, &version) || version != flow->id.ip_version)
+        return pd_fail(error, -PD_E_VALUE, "src_ip and dst_ip: expects addresses of one family");
+    flow->id.src_port = (uint16_t)pd_app_arg_u64(args, "src_port", 0);
+    flow->id.dst_port = (uint16_t)pd_app_arg_u64(args, "dst_port", 0);
+    flow->id.protocol = (uint8_t)pd_app_arg_u64(args, "protocol", 6);
+    if (c->now_us > c->back_us)
+        flow->alarmed_us = c->now_us - c->back_us;
+    c->flows_len = 1;
+    return 0;
+}
+
+static int take_path(void *context, const struct pd_path *path)
+{
+    struct bh_flow *flow = context;
+
+    if (flow->paths_len == BH_PATHS_MAX)
+        return 1;
+    flow->paths[flow->paths_len++].path = *path;
+    return 0;
+}
+
+/* The paths that it should take. A flow that the topology does not know has none. */
+static int expect(struct bh_case *c, struct bh_flow *flow)
+{
+    const struct pd_topology *topology = c->call->world->topology;
+
+    flow->src_tor = pd_topology_tor_of(topology, &flow->id.src, flow->id.ip_version);
+    flow->dst_tor = pd_topology_tor_of(topology, &flow->id.dst, flow->id.ip_version);
+    flow->src_host = pd_app_host_of(topology, &flow->id.src, flow->id.ip_version);
+    flow->dst_host = pd_app_host_of(topology, &flow->id.dst, flow->id.ip_version);
+    if (flow->src_tor == PD_NONE || flow->dst_tor == PD_NONE || flow->src_tor == flow->dst_tor)
+        return 0;
+    flow->paths = calloc(BH_PATHS_MAX, sizeof *flow->paths);
+    if (!flow->paths)
+        return -ENOMEM;
+    int e = pd_topology_shortest(topology, flow->src_tor, flow->dst_tor, take_path, flow);
+    return e < 0 ? e : 0;
+}
+
+int bh_collect(struct bh_case *c, struct pd_error *error)
+{
+    bool given =
+        pd_app_arg_text(c->call->args, "src_ip") || pd_app_arg_text(c->call->args, "dst_ip");
+    int e = given ? from_args(c, error) : from_alarms(c, error);
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < c->flows_len && !e; i++) {
+        e = expect(c, &c->flows[i]);
+        if (e)
+            return pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+        unknown += !c->flows[i].src_host || !c->flows[i].dst_host;
+    }
+    if (unknown)
+        pd_report_lacks(c->report, "%zu flows whose hosts the topology does not know", unknown);
+    return e;
+}
+
+/* ---- what arrived ---- */
+
+struct looking {
+    struct bh_case *c;
+    struct bh_flow *flow;
+    size_t strange;
+};
+
+static void add_row(struct bh_path *path, const struct pd_app_row *row)
+{
+    path->pkts += row->pkts;
+    if (!path->first_us || row->stime_us < path->first_us)
+        path->first_us = row->stime_us;
+    if (row->etime_us > path->last_us)
+        path->last_us = row->etime_us;
+}
+
+static int take_row(void *context, const struct pd_app_row *row, const json_t *object)
+{
+    struct looking *l = context;
+    struct bh_flow *flow = l->flow;
+
+    (void)object;
+    if (!pd_flow_id_equal(&row->flow, &flow->id) || !row->pkts)
+        return 0;
+    for (size_t i = 0; i < flow->paths_len; i++)
+        if (pd_path_equal(&flow->paths[i].path, &row->path)) {
+            flow->seen_len += !flow->paths[i].pkts;
+            flow->pkts += row->pkts;
+            add_row(&flow->paths[i], row);
+            return 0;
+        }
+    if (pd_app_path_exists(l->c->call->world->topology, &row->path)) {
+        flow->other++;
+        flow->pkts += row->pkts;
+    } else
+        l->strange++;
+    return 0;
+}
+
+static int look_at(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
+{
+    uint64_t back_us = c->back_us + c->slack_us;
+    struct looking l = {.c = c, .flow = flow};
+    size_t lacked = json_array_size(c->report->lacks);
+    json_t *answer = NULL;
+    int e = pd_app_ask(
+        c->call, c->report, "getFlows",
+        pd_app_flow_args(&flow->id, c->now_us > back_us ? c->now_us - back_us : 0, UINT64_MAX),
+        pd_app_host_list(flow->dst_host), &answer, error);
+
+    if (!e)
+        e = pd_app_rows(answer, "flows", c->report, take_row, &l, error);
+    json_decref(answer);
+    flow->asked = !e && json_array_size(c->report->lacks) == lacked;
+    if (l.strange)
+        pd_report_lacks(c->report, "packets of suffering flows over paths that do not exist");
+    return e;
+}
+
+int bh_look(struct bh_case *c, struct pd_error *error)
+{
+    const json_t *spray = json_object_get(c->call->args, "spray");
+    int e = 0;
+
+    for (size_t i = 0; i < c->flows_len && !e; i++) {
+        struct bh_flow *flow = &c->flows[i];
+
+        if (flow->paths_len && flow->dst_host)
+            e = look_at(c, flow, error);
+        c->spray |= flow->seen_len > 1;
+    }
+    if (spray)
+        c->spray = json_is_true(spray);
+    return e;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blackhole: which of its paths a suffering flow misses, or that nothing of it arrives at all. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/blackhole/blackhole.h"
+#include "apps/flow_args.h"
+#include "apps/rows.h"
+
+static struct pd_link_match step(const struct pd_path *path, unsigned i)
+{
+    return (struct pd_link_match){path->switches[i], path->switches[i + 1]};
+}
+
+static struct bh_miss *add_miss(struct bh_case *c, const struct bh_flow *flow, double chance,
+                                size_t links_room)
+{
+    if (c->misses_len == c->misses_room) {
+        size_t room = c->misses_room ? 2 * c->misses_room : 64;
+        struct bh_miss *grown = realloc(c->misses, room * sizeof *grown);
+
+        if (!grown)
+            return NULL;
+        c->misses = grown;
+        c->misses_room = room;
+    }
+    struct bh_miss miss = {.flow = flow, .chance = chance};
+    miss.links = calloc(links_room + 1, sizeof *miss.links);
+    if (!miss.links)
+        return NULL;
+    c->misses[c->misses_len] = miss;
+    return &c->misses[c->misses_len++];
+}
+
+/* Links that a path with packets crosses are none of the cause. */
+static bool is_carried(const struct bh_flow *flow, struct pd_link_match link)
+{
+    for (size_t i = 0; i < flow->paths_len; i++)
+        if (flow->paths[i].healthy && pd_path_crosses(&flow->paths[i].path, link))
+            return true;
+    return false;
+}
+
+static void add_links(struct bh_miss *miss, const struct pd_path *path)
+{
+    for (unsigned i = 0; i + 1 < path->len; i++) {
+        struct pd_link_match link = step(path, i);
+        bool there = is_carried(miss->flow, link);
+
+        for (size_t l = 0; l < miss->links_len && !there; l++)
+            there = miss->links[l].from == link.from && miss->links[l].to == link.to;
+        if (!there)
+            miss->links[miss->links_len++] = link;
+    }
+}
+
+/* ---- packets are sprayed over all paths ---- */
+
+/* Packets of the flow that came by other paths since this one carried its last: all times are of the receiver's clock, so that no other clock matters.
+ * Packets of a path are taken as even between its first and its last. */
+static double others_since(const struct bh_flow *flow, const struct bh_path *path)
+{
+    double pkts = 0;
+
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        const struct bh_path *other = &flow->paths[i];
+
+        if (other == path || !other->pkts || other->last_us <= path->last_us)
+            continue;
+        double all_us = (double)(other->last_us - other->first_us);
+        double since_us = (double)(other->last_us - path->last_us);
+        double share = all_us > since_us ? since_us / all_us : 1;
+        pkts += share * (double)other->pkts;
+    }
+    return pkts;
+}
+
+static double chance_of(const struct bh_flow *flow, const struct bh_path *path)
+{
+    return pow(1 - 1 / (double)flow->paths_len, others_since(flow, path));
+}
+
+static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
+{
+    char name[PD_APP_FLOW_TEXT_BYTES], path[PD_APP_PATH_TEXT_BYTES];
+    size_t missing = 0, open = 0;
+
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        struct bh_path *p = &flow->paths[i];
+        double chance = chance_of(flow, p);
+
+        p->healthy = p->pkts && chance > BH_CHANCE;
+        missing += chance <= BH_CHANCE;
+        open += !p->pkts && chance > BH_CHANCE;
+    }
+    pd_app_flow_text(&flow->id, name);
+    if (open)
+        pd_report_evidence(c->report,
+                           "%s: too few packets arrived to tell whether %zu of its %zu paths work",
+                           name, open, flow->paths_len);
+    for (size_t i = 0; i < flow->paths_len && missing && c->misses_len < BH_MISSES_MAX; i++) {
+        struct bh_path *p = &flow->paths[i];
+        double chance = chance_of(flow, p);
+
+        if (chance > BH_CHANCE)
+            continue;
+        struct bh_miss *miss = add_miss(c, flow, chance, PD_PATH_MAX);
+        if (!miss)
+            return -ENOMEM;
+        add_links(miss, &p->path);
+        pd_report_evidence(c->report, "%s: no packet over %s%s, %.0f over its other paths", name,
+                           pd_app_path_text(&p->path, path), p->pkts ? " any more" : "",
+                           others_since(flow, p));
+        pd_report_row(c->report, "missing_paths",
+                      json_pack("{s:s, s:s, s:f}", "flow", name, "path", path, "chance", chance));
+    }
+    return 0;
+}
+
+/* ---- one path a flow, which nobody knows while nothing arrives ---- */
+
+struct asking {
+    struct bh_case *c;
+    struct bh_flow *flow;
+    bool known, stuck;
+    size_t to_host; /* rows of others to the same host */
+};
+
+/* TCP gives up on nothing that gets through: a timer that backs off, or a connection that never opened. */
+static int take_poor(void *context, const struct pd_app_row *row, const json_t *object)
+{
+    struct asking *a = context;
+    const char *state = json_string_value(json_object_get(object, "state"));
+    uint64_t backoff = 0, consecutive = 0;
+
+    if (!pd_flow_id_equal(&row->flow, &a->flow->id))
+        return 0;
+    a->known = true;
+    (void)pd_app_number(object, "backoff", &backoff);
+    (void)pd_app_number(object, "consecutive", &consecutive);
+    a->stuck = (backoff && consecutive >= 2) || (state && !strcmp(state, "syn_sent"));
+    return 0;
+}
+
+/* Without a monitor to ask, a flow is stuck when nothing at all arrived. */
+static int ask_sender(struct asking *a, struct pd_error *error)
+{
+    json_t *answer = NULL;
+    int e = a->flow->src_host ? pd_app_ask(a->c->call, a->c->report, "getPoorTCPFlows",
+                                           json_pack("{s:i}", "threshold", 1),
+                                           pd_app_host_list(a->flow->src_host), &answer, error)
+                              : -PD_E_UNSUPPORTED;
+
+    if (!e)
+        e = pd_app_rows(answer, "flows", a->c->report, take_poor, a, error);
+    json_decref(answer);
+    if (e && e != -PD_E_UNSUPPORTED)
+        return e;
+    if (!a->known)
+        a->stuck = !a->flow->pkts;
+    return 0;
+}
+
+/* A path is well when it carried somebody's packets since the flow suffers, whatever the clocks say. */
+static int take_other(void *context, const struct pd_app_row *row, const json_t *object)
+{
+    struct asking *a = context;
+    struct bh_flow *flow = a->flow;
+    uint64_t since_us = flow->alarmed_us + a->c->slack_us;
+
+    (void)object;
+    if (!row->pkts || row->etime_us < since_us || pd_flow_id_equal(&row->flow, &flow->id))
+        return 0;
+    a->to_host += row->flow.ip_version == flow->id.ip_version &&
+                  !memcmp(&row->flow.dst, &flow->id.dst, sizeof flow->id.dst);
+    for (size_t i = 0; i < flow->paths_len; i++)
+        if (pd_path_equal(&flow->paths[i].path, &row->path))
+            flow->paths[i].healthy = true;
+    return 0;
+}
+
+static json_t *hosts_of_rack(const struct pd_topology *topology, uint32_t tor)
+{
+    const struct pd_switch *rack = &topology->switches[tor];
+    json_t *hosts = json_array();
+
+    for (uint32_t i = rack->switch_neighbours; i < rack->neighbours_len; i++)
+        json_array_append_new(hosts, json_integer(topology->hosts[rack->neighbours[i].node].id));
+    return hosts;
+}
+
+static int ask_rack(struct asking *a, struct pd_error *error)
+{
+    const struct pd_topology *topology = a->c->call->world->topology;
+    uint64_t since_us = a->flow->alarmed_us + a->c->slack_us;
+    json_t *answer = NULL;
+
+    if (since_us > a->c->now_us + a->c->slack_us)
+        return 0; /* too early: what arrived may have been sent before */
+    int e = pd_app_ask(a->c->call, a->c->report, "getFlows",
+                       pd_app_flow_args(NULL, since_us, UINT64_MAX),
+                       hosts_of_rack(topology, a->flow->dst_tor), &answer, error);
+    if (!e)
+        e = pd_app_rows(answer, "flows", a->c->report, take_other, a, error);
+    json_decref(answer);
+    return e;
+}
+
+/* The one path that it took, if all its packets took one. */
+static const struct bh_path *own_path(const struct bh_flow *flow)
+{
+    for (size_t i = 0; i < flow->paths_len && flow->seen_len == 1 && !flow->other; i++)
+        if (flow->paths[i].pkts)
+            return &flow->paths[i];
+    return NULL;
+}
+
+static void tell_stuck(const struct asking *a, size_t candidates)
+{
+    char name[PD_APP_FLOW_TEXT_BYTES];
+    struct pd_report *report = a->c->report;
+
+    pd_app_flow_text(&a->flow->id, name);
+    pd_report_evidence(report,
+                       "%s does not get through: %zu of %zu paths between its racks are "
+                       "candidates, the others carry packets of others",
+                       name, candidates, a->flow->paths_len);
+    if (!own_path(a->flow))
+        pd_report_lacks(report, "the path of %s is not known: nothing of it arrives", name);
+    if (!a->to_host)
+        pd_report_lacks(report,
+                        "nothing arrives at host %u from others either, as far as is known: it "
+                        "may be the host itself",
+                        a->flow->dst_host);
+}
+
+static int judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
+{
+    struct asking a = {.c = c, .flow = flow};
+    const struct bh_path *own = own_path(flow);
+    size_t candidates = 0;
+    int e = ask_sender(&a, error);
+
+    if (e || !a.stuck)
+        return e;
+    e = ask_rack(&a, error);
+    for (size_t i = 0; i < flow->paths_len; i++)
+        candidates += !flow->paths[i].healthy && (!own || own == &flow->paths[i]);
+    if (e)
+        return e;
+    tell_stuck(&a, candidates);
+    if (!candidates || c->misses_len >= BH_MISSES_MAX)
+        return 0;
+    struct bh_miss *miss = add_miss(c, flow, -1, flow->paths_len * PD_PATH_MAX);
+    if (!miss)
+        return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    for (size_t i = 0; i < flow->paths_len; i++)
+        if (!flow->paths[i].healthy && (!own || own == &flow->paths[i]))
+            add_links(miss, &flow->paths[i].path);
+    return 0;
+}
+
+int bh_judge(struct bh_case *c, struct pd_error *error)
+{
+    int e = 0;
+
+    for (size_t i = 0; i < c->flows_len && !e; i++) {
+        struct bh_flow *flow = &c->flows[i];
+
+        if (!flow->asked)
+            continue;
+        if (!c->spray || !flow->pkts)
+            e = judge_single(c, flow, error);
+        else if ((e = judge_sprayed(c, flow)))
+            e = pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+    }
+    return e;
+}

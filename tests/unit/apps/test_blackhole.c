@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blackhole: the paper's two cases and what more flows tell; nothing without a fault; no certainty that is not carried. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/apps/fake_world.h"
+
+#define S UINT64_C(1000000)
+
+/* The four paths from rack 1 (pod 1) to racks 3, 5 and 7, and what leads there. */
+static const char *const to_rack_3[] = {"1,9,17,11,3", "1,9,18,11,3", "1,10,19,12,3",
+                                        "1,10,20,12,3"};
+static const char *const to_rack_5[] = {"1,9,17,13,5", "1,9,18,13,5", "1,10,19,14,5",
+                                        "1,10,20,14,5"};
+
+static int set_up(void **state)
+{
+    *state = fake_world_new(4);
+    return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    fake_world_free(*state);
+    return 0;
+}
+
+/* A flow of 100 KB over these paths but for those that cross `link`; it raised an alarm `ago` microseconds ago. */
+static struct pd_flow_id spray(struct fake_world *world, uint16_t port, const char *dst,
+                               const char *const *paths, const char *link, uint64_t ago)
+{
+    struct pd_link_match lost = {0};
+    struct pd_tib_record *record = NULL;
+
+    if (link)
+        assert_int_equal(pd_link_parse(link, &lost), 0);
+    for (int i = 0; i < 4; i++) {
+        struct pd_path path;
+
+        assert_int_equal(pd_path_parse(paths[i], &path), 0);
+        if (!link || !pd_path_crosses(&path, lost))
+            record = fake_world_record(world, "10.1.1.2", port, dst, 80, paths[i], ago + S / 2, ago,
+                                       26000, 18);
+    }
+    assert_non_null(record);
+    fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
+    return record->flow;
+}
+
+static size_t len_of(const json_t *report, const char *list)
+{
+    return json_array_size(json_object_get(report, list));
+}
+
+static bool has_switch(const json_t *report, json_int_t id)
+{
+    const json_t *list = json_object_get(report, "switches");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_integer_value(json_array_get(list, i)) == id)
+            return true;
+    return false;
+}
+
+static void aggregate_to_core_gives_three_switches(void **state)
+{
+    struct fake_world *world = *state;
+
+    spray(world, 1000, "10.2.1.2", to_rack_3, "9-17", 0);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 3);
+    assert_true(has_switch(report, 9) && has_switch(report, 17) && has_switch(report, 11));
+    assert_int_equal(len_of(report, "links"), 0);
+    assert_false(report_certain(report));
+    json_decref(report);
+}
+
+static void rack_to_aggregate_gives_four_switches(void **state)
+{
+    struct fake_world *world = *state;
+
+    spray(world, 1000, "10.2.1.2", to_rack_3, "1-9", 0);
+    json_t *report = fake_world_run(world, "blackhole", "{\"spray\": true}");
+    assert_int_equal(len_of(report, "switches"), 4);
+    assert_true(has_switch(report, 1) && has_switch(report, 9) && has_switch(report, 11) &&
+                has_switch(report, 3));
+    json_decref(report);
+}
+
+/* Flows that suffer from queues miss no path: the suspects stay the same. */
+static void noise_does_not_matter(void **state)
+{
+    struct fake_world *world = *state;
+
+    struct pd_flow_id flow = spray(world, 1000, "10.2.1.2", to_rack_3, "9-17", 0);
+    for (uint16_t port = 2000; port < 2100; port++)
+        spray(world, port, "10.3.1.2", to_rack_5, NULL, 0);
+    fake_world_alarm(world, 21, "POOR_PERF", &flow); /* it goes on: looked at before the others */
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 3);
+    json_decref(report);
+}
+
+/* A second flow has only the faulty link in common; when the links beside it carry packets and it does not, that is certain. */
+static void more_flows_find_the_link(void **state)
+{
+    struct fake_world *world = *state;
+
+    spray(world, 1000, "10.2.1.2", to_rack_3, "9-17", 0);
+    spray(world, 1001, "10.3.1.2", to_rack_5, "9-17", 0);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "links"), 1);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(report, "links"), 0)),
+                        "9-17");
+    assert_false(report_certain(report));
+    json_decref(report);
+
+    world->now_us += 5 * S; /* the records that follow are of the time since */
+    fake_world_record(world, "10.4.1.2", 7, "10.2.1.2", 80, "7,15,17,11,3", 0, 0, 1000, 10);
+    fake_world_record(world, "10.4.1.2", 7, "10.3.1.2", 80, "7,15,17,13,5", 0, 0, 1000, 10);
+    report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "links"), 1);
+    assert_true(report_certain(report));
+    json_decref(report);
+}
+
+static void two_blackholes_are_told_apart(void **state)
+{
+    struct fake_world *world = *state;
+
+    spray(world, 1000, "10.2.1.2", to_rack_3, "9-17", 0);
+    spray(world, 1001, "10.3.1.2", to_rack_5, "14-5", 0);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_true(report_has(report, "evidence", "one blackhole does not explain it"));
+    assert_true(has_switch(report, 9) && has_switch(report, 14));
+    json_decref(report);
+}
+
+static void without_a_fault_nothing_is_reported(void **state)
+{
+    struct fake_world *world = *state;
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+
+    assert_int_equal(len_of(report, "switches"), 0);
+    json_decref(report);
+    spray(world, 1000, "10.2.1.2", to_rack_3, NULL, 0);
+    report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 0);
+    assert_int_equal(len_of(report, "lacks"), 0);
+    assert_false(report_certain(report));
+    json_decref(report);
+}
+
+/* Twenty packets over three paths may miss the fourth by chance. */
+static void few_packets_prove_nothing(void **state)
+{
+    struct fake_world *world = *state;
+    struct pd_tib_record *record = NULL;
+
+    for (int i = 1; i < 4; i++)
+        record =
+            fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[i], 10, 0, 9000, 6);
+    fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 0);
+    assert_true(report_has(report, "evidence", "too few packets"));
+    json_decref(report);
+}
+
+/* A path that carried packets until a while ago, by the receiver's clock, which is three seconds ahead. */
+static void a_path_that_went_silent_is_missing(void **state)
+{
+    struct fake_world *world = *state;
+    struct pd_tib_record *record = NULL;
+
+    for (int i = 0; i < 4; i++) {
+        record = fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[i], 4 * S,
+                                   i ? 0 : 2 * S, 300000, 200);
+        record->stime_us += 3 * S, record->etime_us += 3 * S;
+    }
+    fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 3);
+    json_decref(report);
+}
+
+/* One path a flow: which one is not known while nothing arrives. Others clear paths; nothing is ever certain. */
+static void a_flow_on_one_path_leaves_candidates(void **state)
+{
+    struct fake_world *world = *state;
+    struct pd_flow_id flow =
+        fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[0], 9 * S, 9 * S, 1, 1)
+            ->flow;
+
+    world->records_len = 0; /* only its ID was wanted: nothing arrived */
+    fake_world_alarm(world, 21, "POOR_PERF", &flow);
+    world->now_us += 5 * S;
+    fake_world_record(world, "10.1.1.3", 2, "10.2.1.2", 80, to_rack_3[2], S, 0, 9000, 6);
+    fake_world_record(world, "10.1.1.3", 3, "10.2.1.2", 80, to_rack_3[3], S, 0, 9000, 6);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_false(report_certain(report));
+    assert_true(report_has(report, "lacks", "path of"));
+    assert_true(has_switch(report, 9) && has_switch(report, 17) && has_switch(report, 18));
+    assert_false(has_switch(report, 10) || has_switch(report, 19) || has_switch(report, 12));
+    json_decref(report);
+}
+
+static void what_did_not_answer_is_said(void **state)
+{
+    struct fake_world *world = *state;
+
+    spray(world, 1000, "10.2.1.2", to_rack_3, "9-17", 0);
+    fake_world_missing(world, 25, "timeout");
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 0);
+    assert_true(report_has(report, "lacks", "host 25"));
+    json_decref(report);
+}
+
+static void hostile_input_is_survived(void **state)
+{
+    struct fake_world *world = *state;
+    struct pd_flow_id flow = {.ip_version = 4, .src = {{192, 168, 1, 1}}, .dst = {{10, 2, 1, 2}}};
+
+    fake_world_alarm(world, 21, "POOR_PERF", &flow);
+    json_array_append_new(world->alarms,
+                          json_pack("{s:i, s:I, s:s, s:n}", "host", 21, "time_us",
+                                    (json_int_t)FAKE_NOW_US, "reason", "POOR_PERF", "flow_id"));
+    json_array_append_new(world->alarms, json_pack("{s:s}", "reason", "POOR_PERF"));
+    spray(world, 1, "10.2.1.2", to_rack_3, "9-17", 0);
+    fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, "1,9,20,11,3", 5, 0, 1000, 100);
+    fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, "", 5, 0, 1000, 100);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 3);
+    assert_false(report_certain(report));
+    assert_true(report_has(report, "lacks", "do not exist"));
+    json_decref(report);
+    fake_world_canned(world, "getFlows", "{\"flows\": [1, {\"flow_id\": {}}, {\"pkts\": 1e300}]}");
+    report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "links"), 0);
+    assert_false(report_certain(report));
+    json_decref(report);
+    json_object_clear(world->canned[0].answer);
+    assert_true(fake_world_fails(world, "blackhole", NULL) < 0);
+    assert_true(fake_world_fails(world, "blackhole", "{\"src_ip\": \"10.1.1.2\"}") < 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(aggregate_to_core_gives_three_switches),
+        TEST(rack_to_aggregate_gives_four_switches),
+        TEST(noise_does_not_matter),
+        TEST(more_flows_find_the_link),
+        TEST(two_blackholes_are_told_apart),
+        TEST(without_a_fault_nothing_is_reported),
+        TEST(few_packets_prove_nothing),
+        TEST(a_path_that_went_silent_is_missing),
+        TEST(a_flow_on_one_path_leaves_candidates),
+        TEST(what_did_not_answer_is_said),
+        TEST(hostile_input_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
