@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec query install uninstall installed alarms hosts switches tib simulate ca help --help --version'
+        _pathdump_words 'topology codec query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -108,8 +108,8 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --program --arg --args --json --ndjson --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows'
         case $prev in
         --tib) rest=DIR ;;
         --agent) rest=- ;;
@@ -141,14 +141,15 @@ _pathdump()
         --avoid) rest=- ;;
         --must-pass) rest=- ;;
         --allow) rest=- ;;
+        --threshold) rest=- ;;
         --program) rest=FILE ;;
         --arg) rest=- ;;
         --args) rest=- ;;
         esac
         ;;
     'install')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --program --arg --args --json --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance'
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -177,6 +178,7 @@ _pathdump()
         --avoid) rest=- ;;
         --must-pass) rest=- ;;
         --allow) rest=- ;;
+        --threshold) rest=- ;;
         --program) rest=FILE ;;
         --arg) rest=- ;;
         --args) rest=- ;;
@@ -241,6 +243,65 @@ _pathdump()
         --token-file) rest=FILE ;;
         esac
         ;;
+    'apps')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
+    'app')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        [[ $cur == -* ]] || rest=-
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
+    'watch')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --every --on-alarm --json --help'
+        [[ $cur == -* ]] || rest=-
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        --every) rest=- ;;
+        esac
+        ;;
+    'watches')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
+    'unwatch')
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        [[ $cur == -* ]] || rest=-
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
     'tib stat')
         flags='--tib --json --help'
         case $prev in
@@ -290,7 +351,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec query install uninstall installed alarms hosts switches tib simulate ca help'
+        [[ $cur == -* ]] || rest='topology codec query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
         ;;
     esac
     case $rest in

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -40,6 +41,8 @@ struct pd_cli_command {
     bool
         arguments; /* flags that `options` does not have are taken, each with its value: arguments.h */
     size_t settings_bytes; /* zeroed memory that the options are read into */
+    /* Prints what --help has to say of the words given, below the rest. May be NULL. */
+    void (*more_help)(int argc, char **argv, FILE *out);
     /* What concerns several options; a failure is one of usage. May be NULL. */
     int (*check)(void *settings, const struct pd_cli_words *words, struct pd_error *error);
     /* Does it. An exit code, or a negative error with its words in `error`, which is printed and makes exit code 1. */
@@ -55,6 +58,8 @@ extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_
 extern const struct pd_cli_command pd_cli_query;
 extern const struct pd_cli_command pd_cli_install, pd_cli_uninstall, pd_cli_installed;
 extern const struct pd_cli_command pd_cli_alarms, pd_cli_hosts, pd_cli_switches;
+extern const struct pd_cli_command pd_cli_apps, pd_cli_app, pd_cli_watch, pd_cli_watches,
+    pd_cli_unwatch;
 extern const struct pd_cli_command pd_cli_tib_stat, pd_cli_tib_check, pd_cli_tib_export,
     pd_cli_tib_import, pd_cli_tib_compact;
 extern const struct pd_cli_command pd_cli_simulate;

@@ -26,6 +26,11 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_alarms,
     &pd_cli_hosts,
     &pd_cli_switches,
+    &pd_cli_apps,
+    &pd_cli_app,
+    &pd_cli_watch,
+    &pd_cli_watches,
+    &pd_cli_unwatch,
     &pd_cli_tib_stat,
     &pd_cli_tib_check,
     &pd_cli_tib_export,
@@ -210,6 +215,8 @@ int pd_cli_main(int argc, char **argv)
         return run_bare(argc, argv);
     if (asks_for_help(argc - words, argv + words)) {
         pd_cli_help_command(command, stdout);
+        if (command->more_help)
+            command->more_help(argc - words, argv + words, stdout);
         return PD_CLI_OK;
     }
     return run(command, argc - words, argv + words);

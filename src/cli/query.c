@@ -12,6 +12,7 @@
 #include "cli/http.h"
 #include "cli/progress.h"
 #include "cli/question.h"
+#include "cli/report.h"
 #include "cli/server.h"
 #include "cli/text.h"
 #include "cli/view.h"
@@ -102,6 +103,7 @@ static int check_place(struct settings *set, struct pd_error *error)
                                       : NULL;
     const char *served = set->question.live      ? "--live"
                          : set->question.program ? "--program"
+                         : set->question.is_poor ? PD_POOR_NAME
                          : set->ndjson           ? "--ndjson"
                          : set->deadline_ms      ? "--deadline-ms"
                                                  : NULL;
@@ -258,7 +260,7 @@ static int ask(const struct settings *set, const struct pd_query_sink *sink, str
     int code;
     if (set->tib)
         code = ask_tib(set, sink, &inner);
-    else if (set->agent && !set->question.program && !set->deadline_ms)
+    else if (set->agent && !set->question.program && !set->question.is_poor && !set->deadline_ms)
         code = ask_agent(set, sink, &inner);
     else
         code = ask_by_document(set, sink, &inner);
@@ -298,7 +300,9 @@ static int run_table(const struct settings *set, struct pd_error *error)
     int code = ask(set, &sink, error);
     if (!code) {
         const char *bytes = memory.bytes ? memory.bytes : "";
-        code = set->question.program
+        code = set->question.is_poor
+                   ? pd_cli_view_poor(bytes, memory.len, &style, stdout, &outcome, error)
+               : set->question.program
                    ? pd_cli_view_result(bytes, memory.len, stdout, &outcome, error)
                    : pd_cli_view(set->question.query.name, bytes, memory.len, &style, stdout,
                                  &outcome, error);

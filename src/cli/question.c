@@ -10,7 +10,7 @@
 #define PROGRAM_MAX_BYTES ((size_t)1 << 20)
 
 #define X(id, name, text) "|" name
-const char pd_cli_question_names[] = PD_QUERIES(X);
+const char pd_cli_question_names[] = PD_QUERIES(X) "|" PD_POOR_NAME;
 #undef X
 
 /* ---- flags ---- */
@@ -80,9 +80,33 @@ static int check_program(const struct pd_cli_question *question, const struct pd
     }
     if (question->live)
         return pd_fail(error, -PD_E_VALUE, "--live is a parameter of queries, not of programs");
+    if (question->threshold)
+        return pd_fail(error, -PD_E_VALUE,
+                       "--threshold is a parameter of " PD_POOR_NAME ", not of programs");
     if (question->args && question->arg_len)
         return pd_fail(error, -PD_E_VALUE, "either --args JSON or --arg KEY=VALUE");
     return 0;
+}
+
+/* Of the parameters of queries it takes the beginning alone. */
+static int check_poor(struct pd_cli_question *question, struct pd_error *error)
+{
+    json_t *args = json_object();
+    struct pd_poor_question unused;
+    struct pd_error inner;
+    question->is_poor = true;
+    for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
+        if (id != PD_QUERY_PARAM_FROM && question->values[id])
+            return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%s: " PD_POOR_NAME " does not take it",
+                           pd_query_params[id].flag);
+    }
+    if (question->live)
+        return pd_fail(error, -PD_E_UNKNOWN_KEY, "--live: " PD_POOR_NAME " does not take it");
+    if (question->threshold)
+        json_object_set_new(args, "threshold", json_string(question->threshold));
+    int code = pd_poor_read(args, &unused, &inner);
+    json_decref(args);
+    return code ? pd_fail(error, code, "--%s", inner.text) : 0;
 }
 
 static int check_query(struct pd_cli_question *question, const struct pd_cli_words *words,
@@ -92,6 +116,10 @@ static int check_query(struct pd_cli_question *question, const struct pd_cli_wor
     if (!words->len)
         return pd_fail(error, -PD_E_VALUE, "the query is missing: %s; or --program FILE",
                        PD_CLI_QUESTION_WORDS);
+    if (!strcmp(words->words[0], PD_POOR_NAME))
+        return check_poor(question, error);
+    if (question->threshold)
+        return pd_fail(error, -PD_E_UNKNOWN_KEY, "--threshold: only " PD_POOR_NAME " takes it");
     begin(question);
     if (pd_query_name_parse(words->words[0], &question->query.name))
         return pd_fail(error, -PD_E_VALUE, "there is no query \"%.100s\"; there are %s",
@@ -213,8 +241,14 @@ int pd_cli_question_document(const struct pd_cli_question *question, json_t **re
             return pd_fail(error, -PD_E_VALUE, "--%s: not UTF-8", pd_query_params[id].flag);
         }
     }
-    json_t *document =
-        json_pack("{s:s, s:o}", "query", pd_query_name_text(question->query.name), "args", args);
+    if (question->threshold &&
+        json_object_set_new(args, "threshold", json_string(question->threshold))) {
+        json_decref(args);
+        return pd_fail(error, -PD_E_VALUE, "--threshold: not UTF-8");
+    }
+    json_t *document = json_pack(
+        "{s:s, s:o}", "query",
+        question->is_poor ? PD_POOR_NAME : pd_query_name_text(question->query.name), "args", args);
     if (!document)
         return pd_fail(error, -ENOMEM, "no memory");
     *ret_document = document;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/cli.h"
+#include "query/poor.h"
 #include "query/query.h"
 
 /* Shared by the commands that ask at once and those that install. A struct pd_cli_question is the FIRST member of their settings, since options that are
@@ -24,6 +25,8 @@ struct pd_cli_question {
     bool live;
     struct pd_query query;
     const char *values[PD_QUERY_PARAM_COUNT]; /* as given */
+    bool is_poor;                             /* getPoorTCPFlows */
+    const char *threshold;                    /* of it */
     const char *program;                      /* file; NULL: a query */
     const char *args;                         /* JSON */
     const char *arg[PD_CLI_ARGS_MAX];         /* KEY=VALUE */
@@ -45,6 +48,11 @@ int pd_cli_question_arg(void *target, const char *name, const char *value, struc
      .set = agent_only ? NULL : pd_cli_question_param},
 #define PD_CLI_QUESTION_OPTIONS                                                                  \
     PD_QUERY_PARAMS(PD_CLI_QUESTION_PARAM)                                                       \
+    {.name = "threshold",                                                                        \
+     .type = PD_OPTION_STRING,                                                                   \
+     .offset = offsetof(struct pd_cli_question, threshold),                                      \
+     .value = "N",                                                                               \
+     .help = "retransmissions in a row (getPoorTCPFlows), else 3"},                              \
     {.name = "program",                                                                          \
      .type = PD_OPTION_STRING,                                                                   \
      .offset = offsetof(struct pd_cli_question, program),                                        \
@@ -66,7 +74,9 @@ int pd_cli_question_arg(void *target, const char *name, const char *value, struc
 extern const char pd_cli_question_names[]; /* behind a bar */
 #define PD_CLI_QUESTION_WORDS                (pd_cli_question_names + 1)
 #define PD_CLI_QUESTION_ITEM(id, name, text) "\t" name "\t" text "\n"
-#define PD_CLI_QUESTION_ITEMS                PD_QUERIES(PD_CLI_QUESTION_ITEM)
+#define PD_CLI_QUESTION_ITEMS        \
+    PD_QUERIES(PD_CLI_QUESTION_ITEM) \
+    PD_CLI_QUESTION_ITEM(, PD_POOR_NAME, "TCP flows of these hosts that retransmit")
 
 /* One query by name, whose parameters fit, or a program. A failure is one of usage. */
 int pd_cli_question_check(struct pd_cli_question *question, const struct pd_cli_words *words,

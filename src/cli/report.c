@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of applications for people. */
+#include "cli/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cells.h"
+#include "cli/fleet.h"
+#include "cli/json.h"
+
+#define WORD_BYTES 1024
+
+static void print_words(const char *title, const json_t *words, FILE *out)
+{
+    char word[WORD_BYTES];
+    const json_t *member;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)words, i, member)
+    {
+        fprintf(out, "%-9s %s\n", i ? "" : title,
+                pd_cli_word(json_string_value(member), word, sizeof word));
+    }
+}
+
+/* Links and switches: as many as there are, on one line. */
+static void print_names(const char *title, const json_t *names, FILE *out)
+{
+    char word[64];
+    const json_t *member;
+    size_t i;
+
+    if (!json_array_size(names))
+        return;
+    fprintf(out, "%-9s ", title);
+    json_array_foreach((json_t *)(uintptr_t)names, i, member)
+    {
+        fputs(i ? ", " : "", out);
+        if (json_is_string(member))
+            fputs(pd_cli_word(json_string_value(member), word, sizeof word), out);
+        else
+            fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(member));
+    }
+    fputc('\n', out);
+}
+
+/* A text of several lines: each of them as it can be shown. */
+static void print_text(const char *text, FILE *out)
+{
+    char line[WORD_BYTES], word[WORD_BYTES];
+
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        snprintf(line, sizeof line, "%.*s", (int)(len < WORD_BYTES ? len : WORD_BYTES - 1), text);
+        fputs(pd_cli_word(line, word, sizeof word), out);
+        fputc('\n', out);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static int print_results(const json_t *results, const struct pd_style *style, FILE *out,
+                         struct pd_error *error)
+{
+    char word[64];
+    const json_t *value;
+    const char *name;
+    int code = 0;
+
+    json_object_foreach((json_t *)(uintptr_t)results, name, value)
+    {
+        fprintf(out, "\n%s:\n", pd_cli_word(name, word, sizeof word));
+        if (json_is_string(value))
+            print_text(json_string_value(value), out);
+        else if (!code)
+            code = pd_cli_rows(value, style, out, error);
+    }
+    return code;
+}
+
+static void print_head(const json_t *report, const struct pd_style *style, FILE *out)
+{
+    const char *bold = style->colour ? "\033[1m" : "", *plain = style->colour ? "\033[0m" : "";
+    double confidence = json_number_value(json_object_get(report, "confidence"));
+
+    fprintf(out, "%s", bold);
+    pd_cli_print_word(json_string_value(json_object_get(report, "app")), out);
+    fputs(": ", out);
+    pd_cli_print_word(json_string_value(json_object_get(report, "verdict")), out);
+    fprintf(out, "%s\n%-9s %s, confidence %.0f %%\n", plain, "certain",
+            json_is_true(json_object_get(report, "certain")) ? "yes" : "no", confidence * 100);
+    print_names("links", json_object_get(report, "links"), out);
+    print_names("switches", json_object_get(report, "switches"), out);
+    print_words("evidence", json_object_get(report, "evidence"), out);
+    print_words("lacks", json_object_get(report, "lacks"), out);
+}
+
+int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
+                  struct pd_error *error)
+{
+    const json_t *flows = json_object_get(report, "flows");
+    int code = 0;
+
+    if (!json_is_string(json_object_get(report, "verdict")) ||
+        !json_is_boolean(json_object_get(report, "certain")))
+        return pd_fail(error, -PD_E_SYNTAX, "the answer is no report");
+    print_head(report, style, out);
+    if (json_array_size(flows)) {
+        fputs("\nflows:\n", out);
+        code = pd_cli_rows(flows, style, out, error);
+    }
+    return code ? code : print_results(json_object_get(report, "results"), style, out, error);
+}
+
+/* ---- getPoorTCPFlows ---- */
+
+static void print_watch(const json_t *answer, FILE *out)
+{
+    const char *source = json_string_value(json_object_get(answer, "source"));
+    json_int_t since_us = json_integer_value(json_object_get(answer, "since_us"));
+    char number[PD_CLI_NUMBER_BYTES], time[PD_TIME_TEXT_BYTES], word[40];
+    size_t len = json_array_size(json_object_get(answer, "flows"));
+
+    fprintf(out, "%s%s flow%s; watched by %s", len ? "\n" : "", pd_cli_number(len, number),
+            pd_cell_plural(len), pd_cli_word(source, word, sizeof word));
+    if (since_us > 0 && (uint64_t)since_us <= PD_READ_MAX)
+        fprintf(out, " since %s", pd_cell_time_text((uint64_t)since_us, time));
+    fputc('\n', out);
+}
+
+int pd_cli_view_poor(const char *text, size_t len, const struct pd_style *style, FILE *out,
+                     struct pd_cli_outcome *ret_outcome, struct pd_error *error)
+{
+    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_memory memory = {.bytes = (char *)(uintptr_t)text, .len = len};
+    const json_t *flows;
+    json_t *answer;
+    int code = pd_cli_memory_json(&memory, &answer, error);
+
+    if (code)
+        return code;
+    code = pd_cli_outcome_read(&reader, answer, false, ret_outcome);
+    if (!code)
+        code = pd_read_array(&reader, answer, "flows", &flows);
+    if (!code)
+        code = pd_cli_rows(flows, style, out, error);
+    if (!code) {
+        print_watch(answer, out);
+        pd_cli_outcome_view(answer, ret_outcome, out);
+    }
+    json_decref(answer);
+    return code;
+}

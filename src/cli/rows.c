@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of objects whose members nobody knows beforehand, as tables. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cells.h"
+#include "cli/json.h"
+#include "cli/report.h"
+#include "query/members.h"
+
+#define COLUMNS_MAX  20u
+#define CELL_BYTES   200
+#define TITLE_BYTES  40
+#define JSON_WORDS   (JSON_COMPACT | JSON_ENCODE_ANY)
+#define FLOW_COLUMNS 3 /* source, destination, protocol */
+#define WALL_MIN_US \
+    1000000000000 /* a number of microseconds above it is a time, below it is a span */
+
+/* What to show: members by name, of which flow IDs take three columns. */
+struct shape {
+    const char *members[COLUMNS_MAX];
+    size_t members_len;
+    struct pd_column columns[COLUMNS_MAX * FLOW_COLUMNS];
+    char titles[COLUMNS_MAX][TITLE_BYTES];
+    size_t columns_len;
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), end_len = strlen(end);
+
+    return len > end_len && !strcmp(text + len - end_len, end);
+}
+
+static bool is_flow(const json_t *value)
+{
+    return json_object_get(value, "src_ip") && json_object_get(value, "dst_ip");
+}
+
+/* ---- columns ---- */
+
+static bool has(const struct shape *shape, const char *member)
+{
+    for (size_t i = 0; i < shape->members_len; i++)
+        if (!strcmp(shape->members[i], member))
+            return true;
+    return shape->members_len == COLUMNS_MAX;
+}
+
+static void put_title(char title[TITLE_BYTES], const char *member)
+{
+    char *at = title;
+
+    pd_cli_word(member, title, TITLE_BYTES);
+    if (ends_with(title, "_us"))
+        title[strlen(title) - 3] = '\0';
+    for (; *at; at++)
+        *at = *at == '_' ? ' ' : (char)toupper((unsigned char)*at);
+}
+
+static void add_column(struct shape *shape, const char *member, const json_t *value)
+{
+    static const struct pd_column flow[FLOW_COLUMNS] = {
+        {"SOURCE", false}, {"DESTINATION", false}, {"PROTO", false}};
+    char *title = shape->titles[shape->members_len];
+
+    shape->members[shape->members_len++] = member;
+    if (is_flow(value)) {
+        memcpy(&shape->columns[shape->columns_len], flow, sizeof flow);
+        shape->columns_len += FLOW_COLUMNS;
+        return;
+    }
+    put_title(title, member);
+    shape->columns[shape->columns_len++] = (struct pd_column){title, json_is_number(value)};
+}
+
+static void find_shape(const json_t *rows, struct shape *shape)
+{
+    const json_t *row, *value;
+    const char *member;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)rows, i, row)
+    {
+        json_object_foreach((json_t *)(uintptr_t)row, member, value)
+        {
+            if (!has(shape, member))
+                add_column(shape, member, value);
+        }
+    }
+}
+
+/* ---- cells ---- */
+
+static void word_cell(struct pd_table *table, const json_t *value)
+{
+    char word[CELL_BYTES];
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_WORDS);
+
+    pd_table_cell(table, pd_cli_word(text ? text : json_string_value(value), word, sizeof word));
+    free(text);
+}
+
+static void number_cell(struct pd_table *table, const char *member, const json_t *value)
+{
+    char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
+    json_int_t number = json_integer_value(value);
+
+    if (json_is_real(value))
+        snprintf(text, sizeof text, "%.6g", json_real_value(value));
+    else if (number < 0 || (uint64_t)number > PD_READ_MAX)
+        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
+    else if (ends_with(member, "_us") && number >= WALL_MIN_US)
+        pd_cell_time_text((uint64_t)number, text);
+    else if (ends_with(member, "_us"))
+        pd_cli_span((uint64_t)number, text);
+    else if (ends_with(member, "port") || ends_with(member, "host") || ends_with(member, "switch"))
+        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
+    else
+        pd_cli_number((uint64_t)number, text);
+    pd_table_cell(table, text);
+}
+
+/* All three of them, also when it is none. */
+static void flow_cells(struct pd_table *table, const json_t *value)
+{
+    struct pd_flow_id flow;
+
+    if (!pd_flow_id_read(value, &flow, NULL)) {
+        pd_cell_flow(table, &flow);
+        return;
+    }
+    word_cell(table, value ? value : json_null());
+    pd_table_cell(table, "-");
+    pd_table_cell(table, "-");
+}
+
+static void value_cell(struct pd_table *table, const struct pd_style *style, const char *member,
+                       const json_t *value)
+{
+    struct pd_path path;
+
+    if (!value || json_is_null(value))
+        pd_table_cell(table, "-");
+    else if (json_is_number(value))
+        number_cell(table, member, value);
+    else if (json_is_boolean(value))
+        pd_table_cell(table, json_is_true(value) ? "yes" : "no");
+    else if (json_is_array(value) && !pd_path_read(value, member, &path, NULL))
+        pd_cell_path(style, table, &path);
+    else
+        word_cell(table, value);
+}
+
+/* Whether this member's column is one of a flow ID: as it was where it was first met. */
+static bool takes_flow(const struct shape *shape, size_t member)
+{
+    return !*shape->titles[member];
+}
+
+static void fill(const json_t *rows, const struct shape *shape, const struct pd_style *style,
+                 struct pd_table *table)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)rows, i, row)
+    {
+        for (size_t k = 0; k < shape->members_len; k++) {
+            const json_t *value = json_object_get(row, shape->members[k]);
+
+            if (takes_flow(shape, k))
+                flow_cells(table, value);
+            else
+                value_cell(table, style, shape->members[k], value);
+        }
+    }
+}
+
+int pd_cli_rows(const json_t *rows, const struct pd_style *style, FILE *out, struct pd_error *error)
+{
+    struct shape shape = {0};
+    struct pd_table *table;
+    int code;
+
+    find_shape(rows, &shape);
+    if (!shape.columns_len)
+        return 0;
+    table = pd_table_new(shape.columns, shape.columns_len);
+    if (table)
+        fill(rows, &shape, style, table);
+    code = table ? pd_table_print(table, style, out) : -ENOMEM;
+    pd_table_free(table);
+    return code ? pd_fail(error, code, "no memory for the table") : 0;
+}
