@@ -11,7 +11,8 @@
     X(silent_drops)     \
     X(blackhole)        \
     X(loop)             \
-    X(traffic_matrix)
+    X(traffic_matrix)   \
+    X(wrong_modification)
 
 #define X(name) extern const struct pd_app_ops pd_app_##name;
 APPS(X)
