@@ -7,6 +7,7 @@
 
 #include "apps/apps.h"
 #include "controller/apps/apps.h"
+#include "controller/apps/senders.h"
 #include "controller/inventory.h"
 #include "daemon/turns.h"
 
@@ -27,6 +28,7 @@ struct pd_apps_world {
     struct pd_controller *controller;
     struct pd_inventory *inventory; /* held: its topology is the world's */
     char client[PD_TURNS_CLIENT_BYTES];
+    struct pd_senders senders; /* of observe.c: what was known of them the time before */
 };
 
 /* `client`: whose turn its questions take. 0 or -ENOMEM. */

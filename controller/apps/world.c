@@ -179,6 +179,7 @@ void pd_apps_world_close(struct pd_apps_world *world)
     if (!world)
         return;
     pd_inventory_free(world->inventory);
+    pd_senders_done(&world->senders);
     free(world);
 }
 
