@@ -6,11 +6,13 @@
 
 /* A line for each folder, by name. */
 #define APPS(X)         \
-    X(path_conformance) \
-    X(load_imbalance)   \
-    X(silent_drops)     \
     X(blackhole)        \
+    X(incast)           \
+    X(load_imbalance)   \
     X(loop)             \
+    X(outcast)          \
+    X(path_conformance) \
+    X(silent_drops)     \
     X(traffic_matrix)   \
     X(wrong_modification)
 

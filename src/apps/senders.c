@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Alarms grouped by destination, and the senders of one receiver. */
+#include "apps/senders.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/args.h"
+#include "apps/sums.h"
+#include "apps/tree.h"
+
+/* ---- whom the alarms are about ---- */
+
+struct complaint {
+    struct pd_flow_id flow;
+};
+
+struct complaints {
+    struct complaint *list;
+    size_t len;
+};
+
+static int by_destination(const void *a, const void *b)
+{
+    const struct complaint *x = a, *y = b;
+    int order = memcmp(&x->flow.dst, &y->flow.dst, sizeof x->flow.dst);
+
+    if (order || x->flow.ip_version != y->flow.ip_version)
+        return order ? order : x->flow.ip_version - y->flow.ip_version;
+    return memcmp(&x->flow.src, &y->flow.src, sizeof x->flow.src);
+}
+
+static bool same_destination(const struct complaint *a, const struct complaint *b)
+{
+    return a->flow.ip_version == b->flow.ip_version &&
+           !memcmp(&a->flow.dst, &b->flow.dst, sizeof a->flow.dst);
+}
+
+static int read_complaints(const json_t *alarms, struct pd_report *report,
+                           struct complaints *complaints, struct pd_error *error)
+{
+    size_t i, wrong = 0;
+    const json_t *object;
+
+    complaints->list = calloc(json_array_size(alarms) + 1, sizeof *complaints->list);
+    if (!complaints->list)
+        return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    json_array_foreach((json_t *)(uintptr_t)alarms, i, object)
+    {
+        struct pd_app_alarm alarm;
+
+        if (pd_app_alarm_read(object, &alarm) && alarm.flow.ip_version)
+            complaints->list[complaints->len++].flow = alarm.flow;
+        else
+            wrong++;
+    }
+    if (wrong)
+        pd_report_lacks(report, "%zu alarms do not say which flow suffers: left out", wrong);
+    if (complaints->len)
+        qsort(complaints->list, complaints->len, sizeof *complaints->list, by_destination);
+    return 0;
+}
+
+static uint64_t sources_of(const struct complaints *complaints, size_t begin, size_t end)
+{
+    uint64_t sources = 0;
+
+    for (size_t i = begin; i < end; i++)
+        sources +=
+            i == begin || memcmp(&complaints->list[i].flow.src, &complaints->list[i - 1].flow.src,
+                                 sizeof(struct pd_addr)) != 0;
+    return sources;
+}
+
+static void choose(const struct complaints *complaints, const struct pd_app_alarm *started,
+                   struct pd_app_receiver *receiver)
+{
+    for (size_t begin = 0, end; begin < complaints->len; begin = end) {
+        const struct complaint *first = &complaints->list[begin];
+        struct complaint wanted = {started->flow};
+        uint64_t sources;
+
+        for (end = begin; end < complaints->len && same_destination(first, &complaints->list[end]);)
+            end++;
+        sources = sources_of(complaints, begin, end);
+        if (started->flow.ip_version ? !same_destination(first, &wanted)
+                                     : sources <= receiver->sources)
+            continue;
+        receiver->addr = first->flow.dst;
+        receiver->ip_version = first->flow.ip_version;
+        receiver->sources = sources;
+    }
+}
+
+static int ask_alarms(const struct pd_app_call *call, const struct pd_app_window *window,
+                      struct pd_report *report, struct complaints *complaints,
+                      struct pd_error *error)
+{
+    uint64_t from = window->from_us > PD_APP_SKEW_US ? window->from_us - PD_APP_SKEW_US : 0;
+    json_t *alarms = NULL;
+    int e = pd_app_alarms(call, "POOR_PERF", from, window->to_us + PD_APP_SKEW_US,
+                          PD_APP_ALARMS_MOST, &alarms, error);
+
+    if (!e && json_array_size(alarms) >= PD_APP_ALARMS_MOST)
+        pd_report_lacks(report, "there are more than %d alarms: only the newest are looked at",
+                        PD_APP_ALARMS_MOST - 1);
+    if (!e)
+        e = read_complaints(alarms, report, complaints, error);
+    json_decref(alarms);
+    return e;
+}
+
+int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *report,
+                         struct pd_app_receiver *ret_receiver, struct pd_error *error)
+{
+    struct pd_app_receiver receiver = {0};
+    struct complaints complaints = {0};
+    struct pd_app_alarm started = {0};
+    int e = pd_app_window_read(call, &receiver.window, error);
+
+    if (!e)
+        e = ask_alarms(call, &receiver.window, report, &complaints, error);
+    if (!e) {
+        if (call->alarm)
+            pd_app_alarm_read(call->alarm, &started);
+        choose(&complaints, &started, &receiver);
+        if (receiver.ip_version) {
+            uint32_t tor =
+                pd_topology_tor_of(call->world->topology, &receiver.addr, receiver.ip_version);
+
+            receiver.host =
+                pd_app_host_of(call->world->topology, &receiver.addr, receiver.ip_version);
+            receiver.tor = tor == PD_NONE ? 0 : call->world->topology->switches[tor].id;
+        }
+        *ret_receiver = receiver;
+    }
+    free(complaints.list);
+    return e;
+}
+
+/* ---- its senders ---- */
+
+static int by_address(const void *a, const void *b)
+{
+    const struct pd_app_sender *x = a, *y = b;
+
+    return memcmp(&x->addr, &y->addr, sizeof x->addr);
+}
+
+static struct pd_app_sender *sender_of(struct pd_app_receiver *receiver, const struct pd_addr *addr)
+{
+    struct pd_app_sender key = {.addr = *addr};
+
+    return receiver->senders_len
+               ? bsearch(&key, receiver->senders, receiver->senders_len, sizeof key, by_address)
+               : NULL;
+}
+
+static bool is_sender(const struct pd_app_row *row)
+{
+    return row->flow.protocol == 6 && row->pkts && row->bytes / row->pkts >= PD_APP_ACK_BYTES;
+}
+
+/* The last time that anything came: flows that stall until then are slow, not short. */
+static uint64_t latest(const struct pd_app_flows *flows, const struct pd_app_window *window)
+{
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < flows->len; i++)
+        if (flows->rows[i].etime_us > last)
+            last = flows->rows[i].etime_us;
+    return last < window->to_us ? last : window->to_us;
+}
+
+static void add_row(struct pd_app_receiver *receiver, struct pd_app_sender *sender,
+                    const struct pd_app_row *row, uint64_t last_us)
+{
+    double share = pd_app_window_share(&receiver->window, row->stime_us, row->etime_us);
+    uint64_t begin =
+        row->stime_us > receiver->window.from_us ? row->stime_us : receiver->window.from_us;
+    double seconds = last_us > begin ? (double)(last_us - begin) / 1e6 : 1e-3;
+
+    if (seconds < 1e-3)
+        seconds = 1e-3;
+    sender->bytes += row->bytes;
+    sender->flow_bps += share * (double)row->bytes * 8 / seconds; /* a sum so far */
+    if (row->bytes >= sender->path_bytes) {
+        sender->path_bytes = row->bytes;
+        sender->flow = row->flow;
+        sender->path = row->path;
+        sender->port = row->path.len > 1 ? row->path.switches[row->path.len - 2] : 0;
+    }
+}
+
+/* Rows come sorted by flow ID: by source, since the destination is one. */
+static int group(struct pd_app_receiver *receiver, const struct pd_topology *topology,
+                 struct pd_app_flows *flows, struct pd_report *report)
+{
+    uint64_t last_us = latest(flows, &receiver->window), beyond = 0;
+
+    receiver->senders = calloc(PD_APP_SENDERS_MAX, sizeof *receiver->senders);
+    if (!receiver->senders)
+        return -ENOMEM;
+    pd_app_flows_by_id(flows);
+    for (size_t i = 0; i < flows->len; i++) {
+        const struct pd_app_row *row = &flows->rows[i];
+        struct pd_app_sender *sender =
+            receiver->senders_len ? &receiver->senders[receiver->senders_len - 1] : NULL;
+
+        if (!is_sender(row))
+            continue;
+        if (!sender || memcmp(&sender->addr, &row->flow.src, sizeof sender->addr) != 0) {
+            if (receiver->senders_len == PD_APP_SENDERS_MAX) {
+                beyond++;
+                continue;
+            }
+            sender = &receiver->senders[receiver->senders_len++];
+            sender->addr = row->flow.src;
+            sender->host = pd_app_host_of(topology, &row->flow.src, row->flow.ip_version);
+        }
+        sender->flows +=
+            !i || !pd_flow_id_equal(&row->flow, &flows->rows[i - 1].flow); /* not each path */
+        add_row(receiver, sender, row, last_us);
+    }
+    for (size_t i = 0; i < receiver->senders_len; i++)
+        receiver->senders[i].flow_bps /= (double)receiver->senders[i].flows;
+    if (beyond)
+        pd_report_lacks(report, "%" PRIu64 " flows of more than %d senders: left out", beyond,
+                        PD_APP_SENDERS_MAX);
+    return 0;
+}
+
+/* ---- how many at once, and how much ---- */
+
+struct edge {
+    uint64_t time_us;
+    int step; /* a flow begins: 1; it ends: -1 */
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+
+    if (x->time_us != y->time_us)
+        return x->time_us > y->time_us ? 1 : -1;
+    return y->step - x->step; /* what begins as another ends meets it */
+}
+
+/* Paths of one flow are one. */
+static void extend(struct edge *begin, struct edge *end, const struct pd_app_row *row,
+                   const struct pd_app_window *window)
+{
+    uint64_t from = row->stime_us > window->from_us ? row->stime_us : window->from_us;
+    uint64_t to = row->etime_us < window->to_us ? row->etime_us : window->to_us;
+
+    if (from < begin->time_us)
+        begin->time_us = from;
+    if (to > end->time_us)
+        end->time_us = to;
+}
+
+/* Flows come sorted by ID. */
+static int sweep(struct pd_app_receiver *receiver, const struct pd_app_flows *flows)
+{
+    struct edge *edges = calloc(2 * flows->len + 1, sizeof *edges);
+    size_t len = 0, last = 0;
+    uint64_t running = 0, flowing_us = 0;
+    double bits = 0;
+
+    if (!edges)
+        return -ENOMEM;
+    for (size_t i = 0; i < flows->len; i++) {
+        const struct pd_app_row *row = &flows->rows[i];
+        const struct pd_app_window *window = &receiver->window;
+
+        bits += 8 * (double)row->bytes * pd_app_window_share(window, row->stime_us, row->etime_us);
+        if (!is_sender(row) || row->etime_us < row->stime_us)
+            continue;
+        if (!len || !pd_flow_id_equal(&row->flow, &flows->rows[last].flow)) {
+            len += 2;
+            edges[len - 2] = (struct edge){UINT64_MAX, 1};
+            edges[len - 1] = (struct edge){0, -1};
+        }
+        last = i;
+        extend(&edges[len - 2], &edges[len - 1], row, window);
+    }
+    if (len)
+        qsort(edges, len, sizeof *edges, by_time);
+    for (size_t i = 0; i < len; i++) {
+        flowing_us += running ? edges[i].time_us - edges[i - 1].time_us : 0;
+        running = edges[i].step > 0 ? running + 1 : running - (running > 0);
+        if (running > receiver->at_once)
+            receiver->at_once = running;
+    }
+    free(edges);
+    receiver->flowing_s = (double)flowing_us / 1e6;
+    receiver->total_bps = flowing_us ? bits / receiver->flowing_s : 0;
+    return 0;
+}
+
+/* ---- who of them suffers ---- */
+
+static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *receiver,
+                       struct pd_report *report, struct pd_error *error)
+{
+    struct complaints complaints = {0};
+    struct pd_report scratch = {0}; /* what is wrong was said when the receiver was chosen */
+    uint64_t unknown = 0;
+    int e;
+
+    pd_report_init(&scratch);
+    e = ask_alarms(call, &receiver->window, &scratch, &complaints, error);
+    for (size_t i = 0; i < complaints.len && !e; i++) {
+        const struct pd_flow_id *flow = &complaints.list[i].flow;
+        struct pd_app_sender *sender;
+
+        if (flow->ip_version != receiver->ip_version ||
+            memcmp(&flow->dst, &receiver->addr, sizeof flow->dst) != 0)
+            continue;
+        sender = sender_of(receiver, &flow->src);
+        if (!sender) {
+            unknown++;
+            continue;
+        }
+        receiver->suffering += !sender->alarms;
+        sender->alarms++;
+    }
+    if (unknown)
+        pd_report_lacks(report, "%" PRIu64 " alarms are about flows of which nothing arrived",
+                        unknown);
+    pd_report_done(&scratch);
+    free(complaints.list);
+    return e;
+}
+
+/* ---- what their TCP says ---- */
+
+static int take_poor(void *context, const struct pd_app_row *row, const json_t *object)
+{
+    struct pd_app_receiver *receiver = context;
+    struct pd_app_sender *sender = sender_of(receiver, &row->flow.src);
+    uint64_t number = 0;
+
+    if (!sender || row->flow.ip_version != receiver->ip_version ||
+        memcmp(&row->flow.dst, &receiver->addr, sizeof row->flow.dst) != 0)
+        return 0;
+    if (pd_app_number(object, "retransmissions", &number))
+        sender->retransmissions += number;
+    if (pd_app_number(object, "timeouts", &number))
+        sender->timeouts += number;
+    if (pd_app_number(object, "throughput_bps", &number))
+        sender->tcp_bps += (double)number;
+    return 0;
+}
+
+static json_t *hosts_of(const struct pd_app_receiver *receiver)
+{
+    json_t *hosts = json_array();
+
+    for (size_t i = 0; i < receiver->senders_len; i++)
+        if (receiver->senders[i].host)
+            json_array_append_new(hosts, json_integer(receiver->senders[i].host));
+    return hosts;
+}
+
+/* Not every world has senders to ask: then the alarms have to do. */
+static void ask_senders(const struct pd_app_call *call, struct pd_report *report,
+                        struct pd_app_receiver *receiver)
+{
+    struct pd_error error = {0};
+    json_t *answer = NULL, *hosts = hosts_of(receiver),
+           *args = pd_app_window_args(&receiver->window);
+    int e;
+
+    json_object_del(args, "to");
+    json_object_del(args, "live");
+    json_object_set_new(args, "threshold", json_integer(0));
+    if (!json_array_size(hosts)) {
+        json_decref(hosts);
+        json_decref(args);
+        return;
+    }
+    e = pd_app_ask(call, report, "getPoorTCPFlows", args, hosts, &answer, &error);
+    if (!e)
+        e = pd_app_rows(answer, "flows", report, take_poor, receiver, &error);
+    if (e && e != -PD_E_UNSUPPORTED)
+        pd_report_lacks(report, "what the senders' TCP saw: %.300s", error.text);
+    json_decref(answer);
+}
+
+int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report,
+                        struct pd_app_receiver *receiver, struct pd_error *error)
+{
+    char text[PD_ADDR_TEXT_BYTES];
+    struct pd_app_flows flows = {0};
+    json_t *args = pd_app_window_args(&receiver->window);
+    int e;
+
+    json_object_set_new(args, "dst_ip",
+                        json_string(pd_addr_format(&receiver->addr, receiver->ip_version, text)));
+    e = pd_app_flows_ask(call, report, args,
+                         receiver->host ? json_pack("[I]", (json_int_t)receiver->host) : NULL,
+                         &flows, error);
+    if (!e && (group(receiver, call->world->topology, &flows, report) || sweep(receiver, &flows)))
+        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    pd_app_flows_done(&flows);
+    if (!e)
+        e = note_alarms(call, receiver, report, error);
+    if (!e)
+        ask_senders(call, report, receiver);
+    return e;
+}
+
+void pd_app_receiver_done(struct pd_app_receiver *receiver)
+{
+    free(receiver->senders);
+    *receiver = (struct pd_app_receiver){0};
+}
+
+double pd_app_receiver_use(const struct pd_app_call *call, const struct pd_app_receiver *receiver)
+{
+    uint64_t mbps = pd_app_arg_u64(call->args, "link_mbps", call->world->link_mbps);
+
+    return mbps ? receiver->total_bps / ((double)mbps * 1e6) : -1;
+}
+
+/* ---- figures ---- */
+
+static void show_tree(const struct pd_app_receiver *receiver, struct pd_report *report)
+{
+    struct pd_app_branch *branches = calloc(receiver->senders_len + 1, sizeof *branches);
+    char root[PD_ADDR_TEXT_BYTES], addr[PD_ADDR_TEXT_BYTES], rate[PD_APP_AMOUNT_BYTES];
+    char *text = NULL;
+
+    for (size_t i = 0; branches && i < receiver->senders_len; i++) {
+        const struct pd_app_sender *sender = &receiver->senders[i];
+
+        branches[i].path = sender->path;
+        branches[i].flows = sender->flows;
+        branches[i].bytes = sender->bytes;
+        snprintf(branches[i].words, sizeof branches[i].words, "%s: %s%s",
+                 pd_addr_format(&sender->addr, receiver->ip_version, addr),
+                 pd_app_rate(sender->flow_bps, rate), sender->alarms ? ", suffers" : "");
+    }
+    if (branches)
+        text = pd_app_tree(pd_addr_format(&receiver->addr, receiver->ip_version, root), branches,
+                           receiver->senders_len);
+    if (text)
+        pd_report_text(report, "tree", text);
+    else
+        report->failed = true;
+    free(text);
+    free(branches);
+}
+
+void pd_app_receiver_show(const struct pd_app_receiver *receiver, struct pd_report *report)
+{
+    char addr[PD_ADDR_TEXT_BYTES];
+
+    for (size_t i = 0; i < receiver->senders_len; i++) {
+        const struct pd_app_sender *sender = &receiver->senders[i];
+
+        pd_report_row(report, "senders",
+                      json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:f}", "sender",
+                                pd_addr_format(&sender->addr, receiver->ip_version, addr), "host",
+                                (json_int_t)sender->host, "port_switch", (json_int_t)sender->port,
+                                "flows", (json_int_t)sender->flows, "bytes",
+                                (json_int_t)sender->bytes, "throughput_mbps",
+                                sender->flow_bps / 1e6, "alarms", (json_int_t)sender->alarms,
+                                "retransmissions", (json_int_t)sender->retransmissions, "timeouts",
+                                (json_int_t)sender->timeouts, "tcp_mbps", sender->tcp_bps / 1e6));
+    }
+    show_tree(receiver, report);
+}
