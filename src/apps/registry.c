@@ -11,6 +11,7 @@
     X(load_imbalance)   \
     X(loop)             \
     X(outcast)          \
+    X(overlay_loop)     \
     X(path_conformance) \
     X(silent_drops)     \
     X(traffic_matrix)   \
