@@ -2,6 +2,7 @@
 /* overlay-loop: tunnels that carry the same both ways, and tunnels that do not. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 #include <cmocka.h>
 
