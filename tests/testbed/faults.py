@@ -145,7 +145,7 @@ class Loop(Fault):
         lines, node = [], self.bed.fabric.nodes[switch]
         for (before, here), (_, after) in zip(self.steps(), self.steps()[1:] + self.steps()[:1]):
             if here == switch:
-                lines += self.send(f"{LOOP_PRIORITY},in_port={node.port(before)}", node.port(after))
+                lines += self.send(f"{LOOP_PRIORITY},in_port={node.port(before)}", "in_port" if before == after else node.port(after))
         if self.circle[0] == switch:
             lines += self.send(f"{LOOP_PRIORITY - 1}", node.port(self.circle[1]))
         return lines
