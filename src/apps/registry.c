@@ -7,8 +7,6 @@
 /* A line for each folder, by name. */
 #define APPS(X)         \
     X(blackhole)        \
-    X(congested_link)   \
-    X(ddos)             \
     X(incast)           \
     X(load_imbalance)   \
     X(loop)             \
@@ -16,7 +14,6 @@
     X(overlay_loop)     \
     X(path_conformance) \
     X(silent_drops)     \
-    X(top_flows)        \
     X(traffic_matrix)   \
     X(wrong_modification)
 

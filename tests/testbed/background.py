@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic that nobody waits for, on a test bed: what a network carries all day, many senders to one receiver, and datagrams in one direction.
 
-    background.py mesh [-r MBIT] [-w N] ADDRESS…         serves transfers, and makes short ones to addresses chosen at random, N at a time, until it is ended
+    background.py mesh [-r MBIT] [-w N] ADDRESS…         serves transfers, and makes short ones to addresses chosen at random, N at a time, from the
+                                                         end of a line of input on, until it is ended
     background.py press ADDRESS PORT SECONDS             one connection that sends as much as the network takes; prints {"bytes": …}
     background.py flood ADDRESS PORT [-n N] [-f FLOWS]   N datagrams of 100 bytes in each of so many flows; prints {"src_ports": […]}
 
@@ -36,6 +37,7 @@ class Mesh:
 
     def run(self):
         threading.Thread(target=traffic.serve_on, args=(traffic.PORT, traffic.LARGE_PORT), daemon=True).start()
+        sys.stdin.readline()                    # until all others serve, too
         for _ in range(self.options.workers):
             threading.Thread(target=self.work, daemon=True).start()
         signal.sigwait({signal.SIGTERM, signal.SIGINT})
@@ -98,10 +100,13 @@ class Background:
         for host in hosts:
             others = [address for other in hosts if other is not host for address in other.node.addrs]
             words = [sys.executable, __file__, "mesh", "-r", rate_mbit, "-w", workers, *others]
-            self.processes.append(host.popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
+            self.processes.append(host.popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
         for process in self.processes:
             if process.stdout.readline() != "ready\n":
                 raise RuntimeError("no transfers between the hosts: are the ports free?")
+        for process in self.processes:
+            process.stdin.close()
+            process.stdin = None
 
     def __enter__(self):
         return self

@@ -402,8 +402,11 @@ class Bed:
 
     def punted(self):
         """how many packets the switches have sent to a controller because they had a tag too many"""
-        commands = [(self.site[n.id].control("-O", "OpenFlow13", "dump-flows", switches.bridge(n.id)), self.site[n.id].env, None) for n in self.fabric.switches]
-        return sum(int(number) for text in run_all(commands) for number in re.findall(r"n_packets=(\d+).*CONTROLLER", text))
+        return sum(int(number) for text in self.flow_counts(*self.site) for number in re.findall(r"n_packets=(\d+).*CONTROLLER", text))
+
+    def flow_counts(self, *ids):
+        """the flow tables of these switches with their counters, as ovs-ofctl prints them"""
+        return run_all([(self.site[i].control("-O", "OpenFlow13", "dump-flows", switches.bridge(i)), self.site[i].env, None) for i in ids])
 
 
 def fabric_class(kind):

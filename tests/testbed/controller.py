@@ -71,6 +71,10 @@ class Controller:
             raise RuntimeError(f"the controller on {route}: {done.stdout.strip() or f'curl: exit {done.returncode}'} {self.last_lines()}")
         return json.loads(done.stdout)
 
+    def app(self, name, **arguments):
+        """the report of one run of an application"""
+        return self.ask(f"apps/{name}", arguments)
+
     def switches(self):
         return {s["id"]: s for s in self.ask("switches")["switches"]}
 

@@ -141,17 +141,18 @@ class Loop(Fault):
         return list(zip(self.circle, self.circle[1:] + self.circle[:1]))
 
     def flows(self, switch):
-        """a switch may be in the circle twice, so what comes in by which port decides; the first one also takes what comes from elsewhere"""
+        """a switch may be in the circle twice, so what comes in by which port decides; the first one also takes what comes from elsewhere.
+        A fat-tree of 4 has no circle of 6 different switches: there, one of them sends back what it gets"""
         lines, node = [], self.bed.fabric.nodes[switch]
         for (before, here), (_, after) in zip(self.steps(), self.steps()[1:] + self.steps()[:1]):
             if here == switch:
-                lines += self.send(f"{LOOP_PRIORITY},in_port={node.port(before)}", "in_port" if before == after else node.port(after))
+                lines += self.send(f"{LOOP_PRIORITY},in_port={node.port(before)}", f"output:{node.port(after)}" if after != before else "in_port")
         if self.circle[0] == switch:
-            lines += self.send(f"{LOOP_PRIORITY - 1}", node.port(self.circle[1]))
+            lines += self.send(f"{LOOP_PRIORITY - 1}", f"output:{node.port(self.circle[1])}")
         return lines
 
-    def send(self, start, port):
-        return [f"table=1,priority={start},{match},actions=output:{port}" for match in matches(self.host.node.addrs)]
+    def send(self, start, action):
+        return [f"table=1,priority={start},{match},actions={action}" for match in matches(self.host.node.addrs)]
 
 
 class SizeHash(Fault):

@@ -60,7 +60,7 @@ class Faults(unittest.TestCase):
 
     def counted(self, switch, pattern):
         """packets of all flows of a switch that look like this, as Open vSwitch counts them, which may be a second late"""
-        lines = self.bed.flow_counts(switch).splitlines()
+        lines = self.bed.flow_counts(switch)[0].splitlines()
         return sum(int(re.search(r"n_packets=(\d+)", line)[1]) for line in lines if re.search(pattern, line))
 
     def test_loss(self):
@@ -148,14 +148,14 @@ class Faults(unittest.TestCase):
         self.assert_even(received[9, 17], received[1, 9], 0.5, "evenly after that")
 
     def test_rate_limit(self):
-        """a queue that is full drops what comes: 4000 datagrams of 142 bytes in a second are 4.5 Mb/s"""
-        self.faults.add("rate-limit", 3, RECEIVER, 1)
+        """a queue that is full drops what comes: at most 4000 datagrams of 142 bytes in a second, and much more than 0.2 Mb/s on any machine"""
+        self.faults.add("rate-limit", 3, RECEIVER, 0.2)
         namespace, name = self.bed.end_of(3, RECEIVER)
         self.flood(1500, 1)
         shown = subprocess.run(["nsenter", f"--net={namespace}", "tc", "-s", "-j", "qdisc", "show", "dev", name], stdout=subprocess.PIPE, check=True).stdout
         queue = next(q for q in json.loads(shown) if q["kind"] == "tbf")
-        self.assertGreater(queue["drops"], 300)
-        self.assertGreater(queue["packets"], 300)
+        self.assertGreater(queue["drops"], 100)
+        self.assertGreater(queue["packets"], 20)
 
     def test_wrong_tag(self):
         """what arrives at 11 from 17 bears the tag of another link, where it came to 17 from 9"""
