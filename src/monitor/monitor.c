@@ -40,6 +40,8 @@ struct pd_monitor {
     bool resync_due;    /* it is for events that were lost */
     uint64_t dumped_ns; /* when the last one ended */
     uint64_t dump_cost_ns;
+    uint64_t second; /* in which alarms were repeated so often */
+    uint32_t repeats;
 };
 
 /* ---- times ---- */
@@ -124,20 +126,41 @@ static void raise_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry,
                               &(struct pd_monitor_alarm){&flow, monitor->config.period_ms});
 }
 
+/* Connections that go on suffering must not take the room of those that begin to. */
+static bool may_repeat(struct pd_monitor *monitor, uint64_t time_ns)
+{
+    uint64_t second = time_ns / PD_NS_PER_S;
+
+    if (second != monitor->second) {
+        monitor->second = second;
+        monitor->repeats = 0;
+    }
+    return monitor->repeats++ < PD_MONITOR_REPEATS_PER_S;
+}
+
+static bool is_alarm_due(struct pd_monitor *monitor, const struct pd_flow_entry *entry,
+                         uint64_t time_ns)
+{
+    const uint32_t limit = monitor->config.alarm_retransmissions;
+
+    if (!limit || entry->window_count < limit)
+        return false;
+    return !entry->alarm_ns ||
+           (time_ns >= entry->alarm_ns + AGAIN_NS && may_repeat(monitor, time_ns));
+}
+
 /* A period begins with the first retransmission after the one before. */
 static void count_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry, uint64_t time_ns,
                         uint32_t fresh)
 {
     const uint64_t period_ns = monitor->config.period_ms * PD_NS_PER_MS;
-    const uint32_t limit = monitor->config.alarm_retransmissions;
 
     if (!entry->window_ns || time_ns >= entry->window_ns + period_ns) {
         entry->window_ns = time_ns;
         entry->window_count = 0;
     }
     entry->window_count += fresh;
-    if (limit && entry->window_count >= limit &&
-        (!entry->alarm_ns || time_ns >= entry->alarm_ns + AGAIN_NS))
+    if (is_alarm_due(monitor, entry, time_ns))
         raise_alarm(monitor, entry, time_ns);
 }
 

@@ -68,15 +68,17 @@ struct pd_monitor_config {
     uint32_t alarm_retransmissions; /* within a period; 0: no alarms */
     uint32_t flows_max;             /* 0: PD_MONITOR_FLOWS_MAX */
     uint32_t ring_bytes; /* of events from the kernel, a power of two from a page on; 0: 1 MiB */
-    /* Called when retransmissions within a period reach the limit, at most once a second for each flow. It must not wait. NULL: nobody hears. */
+    /* Called when retransmissions within a period reach the limit, at most once a second for each flow, and at most
+     * PD_MONITOR_REPEATS_PER_S again a second in all. It must not wait. NULL: nobody hears. */
     void (*alarm)(void *context, const struct pd_monitor_alarm *alarm);
     void *context;
 };
 
-#define PD_MONITOR_FLOWS_MAX  32768
-#define PD_MONITOR_CLOSED_NS  UINT64_C(120000000000) /* closed connections are kept so long */
-#define PD_MONITOR_PERIOD_MS  200
-#define PD_MONITOR_LISTED_MAX 131072 /* connections of one answer */
+#define PD_MONITOR_FLOWS_MAX     32768
+#define PD_MONITOR_CLOSED_NS     UINT64_C(120000000000) /* closed connections are kept so long */
+#define PD_MONITOR_PERIOD_MS     200
+#define PD_MONITOR_REPEATS_PER_S 50
+#define PD_MONITOR_LISTED_MAX    131072 /* connections of one answer */
 
 #define PD_MONITOR_COUNTERS(X)                                                              \
     X(events, "events that the kernel told of")                                             \

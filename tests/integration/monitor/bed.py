@@ -77,9 +77,16 @@ class Bed:
                     taken, _ = server.accept()
                     sockets[taken.fileno()] = taken
                     poll.register(taken, select.POLLIN)
-                elif not sockets[fd].recv(1 << 16):
+                elif not Bed.receive(sockets[fd]):
                     poll.unregister(fd)
                     sockets.pop(fd).close()
+
+    @staticmethod
+    def receive(s):
+        try:
+            return s.recv(1 << 16)
+        except ConnectionResetError:
+            return b""
 
     def connect(self, address, port, wait=True, family=None):
         with Within(self.here):
