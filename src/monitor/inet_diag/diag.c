@@ -154,11 +154,33 @@ static int take_message(const struct nlmsghdr *header, void *context)
     return MNL_CB_OK;
 }
 
+/* libmnl takes lengths for signed: those from 2 GiB on would pass its checks. */
+static bool is_sound(const uint8_t *bytes, size_t len)
+{
+    struct nlmsghdr header;
+    size_t step;
+
+    for (; len >= sizeof header; bytes += step, len -= step) {
+        memcpy(&header, bytes, sizeof header);
+        if (header.nlmsg_len < sizeof header || header.nlmsg_len > len)
+            return false;
+        step = MNL_ALIGN(header.nlmsg_len);
+        if (step > len)
+            step = len;
+    }
+    return len == 0;
+}
+
 int pd_diag_read(struct pd_diag *diag, const void *bytes, size_t len, uint64_t time_ns,
                  pd_diag_take *take, void *context)
 {
     struct reader reader = {diag, take, context, time_ns};
 
+    if (!is_sound(bytes, len)) {
+        diag->counters.refused++;
+        errno = EBADMSG;
+        return MNL_CB_ERROR;
+    }
     return mnl_cb_run(bytes, len, diag->socket ? diag->seq : 0,
                       diag->socket ? mnl_socket_get_portid(diag->socket) : 0, take_message,
                       &reader);
