@@ -3,7 +3,6 @@
 #ifndef PD_SIM_RANDOM_H
 #define PD_SIM_RANDOM_H
 
-#include <math.h>
 #include <stdint.h>
 
 /* SplitMix64 (Steele, Lea, Flood 2014): one addition and a mix a number, enough for simulations. Belongs to one thread. */
@@ -31,10 +30,14 @@ static inline double pd_random_share(struct pd_random *random)
     return (double)(pd_random_next(random) >> 11) * 0x1p-53;
 }
 
+/* Natural logarithm of a normal number > 0, good to some units in the last place. The library's differ from one machine to the next in the last bit, and one bit is
+ * another run. */
+double pd_random_log(double x);
+
 /* Exponentially distributed with mean 1. */
 static inline double pd_random_exponential(struct pd_random *random)
 {
-    return -log1p(-pd_random_share(random));
+    return -pd_random_log(1 - pd_random_share(random));
 }
 
 /* How many of n events with probability p each happen: binomial, by the normal approximation where that is good. */
