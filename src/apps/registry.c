@@ -13,6 +13,7 @@
     X(outcast)          \
     X(overlay_loop)     \
     X(path_conformance) \
+    X(protocol_bugs)    \
     X(silent_drops)     \
     X(traffic_matrix)   \
     X(wrong_modification)

@@ -21,7 +21,7 @@ static const struct pd_app_param params[] = {
     {"protocol", PD_APP_INTEGER, "N", "6", false, "its protocol"},
     {"spray", PD_APP_BOOL, "BOOL", NULL, false,
      "packets of one flow take all shortest paths; else it is told from what arrived"},
-    {"seconds", PD_APP_SECONDS, "S", "10", false, "how far back alarms and records are looked at"},
+    {"seconds", PD_APP_SECONDS, "S", "60", false, "how far back alarms and records are looked at"},
     {"slack", PD_APP_SECONDS, "S", "2", false, "by how much clocks of hosts may differ"},
     {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
 
@@ -46,7 +46,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     c->call = call;
     c->report = report;
     c->now_us = call->world->ops->now_us(call->world->context);
-    c->back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 10) * 1e6);
+    c->back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
     c->slack_us = (uint64_t)(pd_app_arg_number(call->args, "slack", 2) * 1e6);
     int e = bh_collect(c, error);
     if (!e)

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol-bugs: takes observations in, period by period: flows, and links with what crossed them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/protocol_bugs/protocol_bugs.h"
+#include "apps/rows.h"
+
+/* ---- links ---- */
+
+int pb_links_init(struct pb_case *c)
+{
+    const struct pd_topology *topology = c->call->world->topology;
+    struct pb_links *links = &c->links;
+
+    links->first = calloc(topology->switches_len + 1, sizeof *links->first);
+    if (!links->first)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        links->first[i] = links->len;
+        links->len += topology->switches[i].switch_neighbours;
+    }
+    links->pkts = calloc(links->len + 1, sizeof(double));
+    links->lost = calloc(links->len + 1, sizeof(double));
+    links->own = calloc(links->len + 1, sizeof(bool));
+    links->bytes = calloc(links->len + 1, sizeof(double));
+    links->down = calloc(topology->hosts_len + 1, sizeof(double));
+    return links->pkts && links->lost && links->own && links->bytes && links->down ? 0 : -ENOMEM;
+}
+
+uint32_t pb_link_number(const struct pb_case *c, uint32_t from, uint32_t to)
+{
+    const struct pd_topology *topology = c->call->world->topology;
+    uint32_t a = pd_topology_switch(topology, from), b = pd_topology_switch(topology, to);
+    const struct pd_neighbour *link =
+        a == PD_NONE || b == PD_NONE ? NULL : pd_topology_link(topology, a, b);
+
+    return link ? c->links.first[a] + (uint32_t)(link - topology->switches[a].neighbours) : PD_NONE;
+}
+
+/* ---- flows ---- */
+
+static size_t find_slot(const struct pb_case *c, const struct pd_flow_id *id)
+{
+    size_t mask = c->slots_len - 1, at = pd_flow_id_hash(id) & mask;
+
+    while (c->slots[at] && !pd_flow_id_equal(&c->flows[c->slots[at] - 1].id, id))
+        at = (at + 1) & mask;
+    return at;
+}
+
+static int grow(struct pb_case *c)
+{
+    size_t room = c->flows_room ? 2 * c->flows_room : 1024;
+    struct pb_flow *flows = realloc(c->flows, room * sizeof *flows);
+
+    if (!flows)
+        return -ENOMEM;
+    c->flows = flows;
+    uint32_t *slots = calloc(2 * room, sizeof *slots);
+    if (!slots)
+        return -ENOMEM;
+    free(c->slots);
+    c->slots = slots;
+    c->slots_len = 2 * room;
+    c->flows_room = room;
+    for (size_t i = 0; i < c->flows_len; i++)
+        slots[find_slot(c, &flows[i].id)] = (uint32_t)i + 1;
+    return 0;
+}
+
+/* NULL in *ret_flow: no room. */
+static int find_flow(struct pb_case *c, const struct pd_flow_id *id, struct pb_flow **ret_flow)
+{
+    const struct pd_topology *topology = c->call->world->topology;
+    int e = c->flows_len == c->flows_room && c->flows_len < PB_FLOWS_MAX ? grow(c) : 0;
+
+    if (e)
+        return e;
+    size_t slot = find_slot(c, id);
+    *ret_flow = NULL;
+    if (!c->slots[slot] && c->flows_len == PB_FLOWS_MAX) {
+        c->lost++;
+        return 0;
+    }
+    if (!c->slots[slot]) {
+        c->flows[c->flows_len++] =
+            (struct pb_flow){.id = *id,
+                             .src_host = pd_app_host_of(topology, &id->src, id->ip_version),
+                             .dst_host = pd_app_host_of(topology, &id->dst, id->ip_version)};
+        c->slots[slot] = (uint32_t)c->flows_len;
+    }
+    *ret_flow = &c->flows[c->slots[slot] - 1];
+    return 0;
+}
+
+static void cross(struct pb_flow *flow, uint32_t number, double share)
+{
+    size_t i = 0;
+
+    while (i < flow->links_len && flow->links[i].number != number)
+        i++;
+    if (i == PB_LINKS_MAX)
+        return;
+    if (i == flow->links_len)
+        flow->links[flow->links_len++] = (struct pb_link){.number = number};
+    flow->links[i].share += (float)share;
+}
+
+/* ---- a period ---- */
+
+/* Where incast shows. The slot behind the last is that of addresses that nobody knows. */
+static uint32_t host_index(const struct pb_case *c, const struct pd_flow_id *flow)
+{
+    const struct pd_topology *topology = c->call->world->topology;
+    uint32_t host =
+        pd_topology_host(topology, pd_app_host_of(topology, &flow->dst, flow->ip_version));
+
+    return host == PD_NONE ? topology->hosts_len : host;
+}
+
+static void sum_bytes(struct pb_case *c, const struct pd_tib_record *record)
+{
+    c->links.down[host_index(c, &record->flow)] += (double)record->bytes;
+    for (unsigned i = 0; i + 1 < record->path->len; i++) {
+        uint32_t link = pb_link_number(c, record->path->switches[i], record->path->switches[i + 1]);
+
+        if (link != PD_NONE)
+            c->links.bytes[link] += (double)record->bytes;
+    }
+}
+
+static bool is_full(const struct pb_case *c, const struct pd_observation *observed)
+{
+    double limit = PB_LOAD_MAX * (double)c->link_mbps * (double)c->period_us / 8;
+
+    if (!c->link_mbps || !c->period_us)
+        return false;
+    if (c->links.down[host_index(c, &observed->records[0].flow)] > limit)
+        return true;
+    for (size_t r = 0; r < observed->records_len; r++)
+        for (unsigned i = 0; i + 1 < observed->records[r].path->len; i++) {
+            const uint32_t *hop = &observed->records[r].path->switches[i];
+            uint32_t link = pb_link_number(c, hop[0], hop[1]);
+
+            if (link != PD_NONE && c->links.bytes[link] > limit)
+                return true;
+        }
+    return false;
+}
+
+/* Where packets take several paths, losses are shared out like packets. */
+static void add(struct pb_case *c, struct pb_flow *flow, const struct pd_observation *observed)
+{
+    double lost = (double)observed->retransmissions, pkts = 0;
+
+    for (size_t r = 0; r < observed->records_len; r++)
+        pkts += (double)observed->records[r].pkts;
+    for (size_t r = 0; r < observed->records_len; r++) {
+        const struct pd_tib_record *record = &observed->records[r];
+        double share = pkts > 0 ? (double)record->pkts / pkts : 1 / (double)observed->records_len;
+
+        for (unsigned i = 0; i + 1 < record->path->len; i++) {
+            uint32_t link =
+                pb_link_number(c, record->path->switches[i], record->path->switches[i + 1]);
+
+            if (link == PD_NONE)
+                continue;
+            cross(flow, link, share);
+        }
+    }
+    flow->pkts += pkts + lost;
+    flow->lost += lost;
+}
+
+static bool has_paths(const struct pb_case *c, const struct pd_observation *observed)
+{
+    for (size_t r = 0; r < observed->records_len; r++)
+        if (!pd_app_path_exists(c->call->world->topology, observed->records[r].path))
+            return false;
+    return observed->records_len;
+}
+
+int pb_take(void *context, const struct pd_observation *flows, size_t flows_len)
+{
+    struct pb_case *c = context;
+    int e = pd_localiser_observe(c->localiser, flows, flows_len);
+
+    memset(c->links.bytes, 0, c->links.len * sizeof(double));
+    memset(c->links.down, 0, c->call->world->topology->hosts_len * sizeof(double));
+    for (size_t i = 0; i < flows_len; i++)
+        for (size_t r = 0; r < flows[i].records_len; r++)
+            sum_bytes(c, &flows[i].records[r]);
+    for (size_t i = 0; i < flows_len && !e; i++) {
+        struct pb_flow *flow;
+
+        if (!has_paths(c, &flows[i])) {
+            c->pathless += flows[i].retransmissions > 0;
+        } else if (is_full(c, &flows[i])) {
+            c->congested++;
+        } else {
+            e = find_flow(c, &flows[i].records[0].flow, &flow);
+            if (!e && flow)
+                add(c, flow, &flows[i]);
+        }
+    }
+    return e;
+}
+
+void pb_done(struct pb_case *c)
+{
+    pd_localiser_free(c->localiser);
+    free(c->links.first);
+    free(c->links.pkts);
+    free(c->links.lost);
+    free(c->links.own);
+    free(c->links.bytes);
+    free(c->links.down);
+    free(c->flows);
+    free(c->slots);
+}
