@@ -501,11 +501,11 @@ static int open_source(struct pd_monitor *monitor, const struct pd_monitor_sourc
 static int open_any(struct pd_monitor *monitor, struct pd_error *error)
 {
     static const struct pd_monitor_source_ops *const all[] = {&pd_monitor_bpf,
-                                                              &pd_monitor_inet_diag};
+                                                              &pd_monitor_inet_diag, NULL};
     const enum pd_monitor_source wanted = monitor->config.source;
     int e = 0;
 
-    for (size_t i = 0; i < sizeof all / sizeof *all && !monitor->ops; i++) {
+    for (size_t i = 0; all[i] && !monitor->ops; i++) {
         struct pd_error words = {0};
         if (wanted != PD_MONITOR_AUTO && wanted != all[i]->id)
             continue;

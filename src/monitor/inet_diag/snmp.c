@@ -30,7 +30,7 @@ static int read_column(char *values, int column, uint64_t *ret_value)
         if (!(word = strsep(&rest, " ")))
             return -PD_E_SYNTAX;
     }
-    if (*word < '0' || *word > '9')
+    if (!word || *word < '0' || *word > '9')
         return -PD_E_SYNTAX;
     errno = 0;
     value = strtoull(word, &end, 10);
