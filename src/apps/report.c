@@ -65,7 +65,8 @@ static void add_once(struct pd_report *report, json_t *list, size_t most, json_t
         add(report, list, most, value);
 }
 
-static void add_words(struct pd_report *report, json_t *list, const char *format, va_list values)
+__attribute__((format(printf, 3, 0))) static void add_words(struct pd_report *report, json_t *list,
+                                                            const char *format, va_list values)
 {
     char words[PD_REPORT_TEXT_BYTES];
 
@@ -171,11 +172,11 @@ json_t *pd_report_json(struct pd_report *report, const char *app)
     if (report->failed)
         return NULL;
     confidence = confidence < 0 ? 0 : confidence > 1 ? 1 : confidence;
-    object = json_pack("{s:s, s:s, s:O, s:O, s:O, s:b, s:f, s:O, s:O}", "app", app, "verdict",
-                       report->verdict, "links", report->links, "switches", report->switches,
-                       "flows", report->flows, "certain",
-                       report->certain && !json_array_size(report->lacks), "confidence", confidence,
-                       "evidence", report->evidence, "lacks", report->lacks);
+    object =
+        json_pack("{s:s, s:s, s:O, s:O, s:O, s:b, s:f, s:O, s:O}", "app", app, "verdict",
+                  report->verdict, "links", report->links, "switches", report->switches, "flows",
+                  report->flows, "certain", report->certain && !json_array_size(report->lacks),
+                  "confidence", confidence, "evidence", report->evidence, "lacks", report->lacks);
     if (object && report->results && json_object_set(object, "results", report->results)) {
         json_decref(object);
         return NULL;
