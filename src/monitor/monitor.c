@@ -27,7 +27,7 @@
 struct pd_monitor {
     struct pd_monitor_config config;
     const struct pd_monitor_source_ops *ops; /* NULL: none */
-    void *source;                            /* the thread's */
+    void *source;                            /* its work under the lock, its descriptor without */
     int wake_fd;
     bool started;
     pthread_t thread;
@@ -236,13 +236,12 @@ static void work(struct pd_monitor *monitor)
     pd_flow_table_expire(monitor->table, pd_clock_monotonic_ns());
 }
 
-/* Whether to go on. */
-static bool wait_for_work(struct pd_monitor *monitor)
+/* Whether to go on. `due`: a dump waits until it may cost that again. */
+static bool wait_for_work(const struct pd_monitor *monitor, bool due)
 {
     struct pollfd fds[2] = {{.fd = monitor->wake_fd, .events = POLLIN},
                             {.fd = monitor->ops->fd(monitor->source), .events = POLLIN}};
-    int period_ms = (int)monitor->config.period_ms;
-    int wait_ms = fds[1].fd < 0 || monitor->dump_due ? period_ms : IDLE_MS;
+    int wait_ms = fds[1].fd < 0 || due ? (int)monitor->config.period_ms : IDLE_MS;
 
     if (poll(fds, 1, REST_MS) <= 0 || !fds[0].revents)
         (void)poll(fds, 2, wait_ms);
@@ -252,10 +251,12 @@ static bool wait_for_work(struct pd_monitor *monitor)
 static void *run(void *context)
 {
     struct pd_monitor *monitor = context;
+    bool due = false;
 
-    while (wait_for_work(monitor)) {
+    while (wait_for_work(monitor, due)) {
         pthread_mutex_lock(&monitor->lock);
         work(monitor);
+        due = monitor->dump_due;
         pthread_mutex_unlock(&monitor->lock);
     }
     return NULL;
