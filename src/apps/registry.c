@@ -14,6 +14,7 @@
     X(overlay_loop)     \
     X(path_conformance) \
     X(protocol_bugs)    \
+    X(server_drops)     \
     X(silent_drops)     \
     X(traffic_matrix)   \
     X(wrong_modification)
