@@ -7,6 +7,8 @@
 import argparse
 import json
 import os
+import random
+import re
 import shlex
 import signal
 import subprocess
@@ -15,6 +17,7 @@ import time
 
 import traffic
 from agent import by_flow, start_all
+from background import Background
 from bed import BINARIES, HERE, Bed
 from switches import wait_for
 from wire import Watch
@@ -24,6 +27,10 @@ BYTES = 150_000
 HOPS = 6
 RULE = "PC_FAIL"                                # the reason of its alarms
 ALARM_S = 10                                    # an alarm takes milliseconds; a busy machine gets time
+LOSS = 0.2                                      # of the link that loses packets
+LINK_MBPS = 1000                                # what its application is told that links carry
+HUNT_S = 60                                     # it takes some 5 s
+BED = os.path.relpath(os.path.join(HERE, "bed"))
 BOLD, GREEN, PLAIN = ("\033[1m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
 
 
@@ -79,8 +86,7 @@ class Demo:
 
     def send(self):
         title("3. Real traffic")
-        for agent in self.agents:
-            traffic.Server(agent.host)
+        self.servers = [traffic.Server(agent.host) for agent in self.agents]
         self.watch = Watch(self.agents[0].host.popen, "count")
         sender, v6_sender, receiver, other = map(self.bed.host, (SENDER, V6_SENDER, RECEIVER, OTHER_RECEIVER))
         self.senders = [traffic.Sender(sender, receiver.ipv4, 8), traffic.Sender(v6_sender, receiver.ipv6, 2),
@@ -105,8 +111,7 @@ class Demo:
     def fail(self):
         a, b = self.path[-2:]
         title(f"5. The link {a}-{b} fails, and the same connections send on")
-        command = os.path.relpath(os.path.join(HERE, "bed"))
-        run(None, f"{command} link --name {self.bed.name} down {a} {b}")
+        run(None, f"{BED} link --name {self.bed.name} down {a} {b}")
         for connection in self.senders:
             connection.send(BYTES)
         say(f"switch {a} now sends what is for switch {b} by another switch of the pod.")
@@ -125,15 +130,12 @@ class Demo:
         route = f"getCount?src_ip={self.flow[0]}&src_port={self.flow[2]}&path={path}&live=true"
         run(receiver, f"curl -s --unix-socket {self.agents[0].socket} 'http://localhost/v1/{route}'")
 
-    def alarms(self):
-        return self.bed.controller.ask(f"alarms?reason={RULE}")["alarms"]
+    def alarms(self, reason=RULE):
+        return self.bed.controller.ask(f"alarms?reason={reason}")["alarms"]
 
     def hear(self):
         title("6. The rule is broken, and whoever installed it knows")
-        try:
-            wait_for(self.alarms, "an alarm of the rule", ALARM_S)
-        except TimeoutError as error:
-            raise RuntimeError(error) from None
+        wait_for(self.alarms, "an alarm of the rule", ALARM_S)
         self.ask_controller(f"alarms --reason {RULE}")
         if not any(len(path) - 1 >= HOPS for alarm in self.alarms() for path in alarm["paths"]):
             raise RuntimeError("no alarm names a detour")
@@ -155,8 +157,40 @@ class Demo:
         say(f"A packet socket beside the agent of {RECEIVER} counted, too: for each of the {len(counted)} flows, both have the same")
         say(f"packets and bytes, {pkts:,} and {size:,} in all.")
 
+    def lose(self):
+        """one direction of a link between an aggregating switch and a core, nobody knows which one"""
+        fabric = self.bed.fabric
+        between = [(a, b) for a in fabric.nodes for b in fabric.switch_peers(a) if {fabric.nodes[a].role, fabric.nodes[b].role} == {"agg", "core"}]
+        self.lossy, (a, b) = random.choice(between), self.path[-2:]
+        title("11. Which link drops packets in silence? First, one is made to")
+        run(None, f"{BED} link --name {self.bed.name} up {a} {b}")
+        for server in self.servers:
+            server.close()
+        self.background = Background(self.bed.hosts.values())
+        say("All hosts send each other small files now. One direction of a link, chosen at random, begins to lose every fifth packet.")
+        self.since = len(self.alarms("POOR_PERF"))
+        run(None, f"{BED} fault --name {self.bed.name} add loss {self.lossy[0]} {self.lossy[1]} {LOSS}")
+        say("No counter of a switch tells of it, and no connection breaks. But hosts have to send again, and their agents notice:")
+        wait_for(lambda: len(self.alarms("POOR_PERF")) >= self.since + 4, "alarms of hosts that send again", HUNT_S)
+        self.ask_controller("alarms --reason POOR_PERF | tail -n 4")
+
+    def hunt(self):
+        title("12. The hunt: paths of flows that suffered, against those of flows that did not")
+        name = "-".join(map(str, self.lossy))
+
+        def named():
+            return self.bed.controller.app("silent-drops", link_mbps=LINK_MBPS)["links"] == [name]
+        wait_for(lambda: named() and named(), f"a verdict that names {name}", HUNT_S)
+        text = self.ask_controller(f"app silent-drops --link-mbps {LINK_MBPS}")
+        if not re.search(rf"^links +{name}$", text, re.MULTILINE):
+            raise RuntimeError(f"the verdict does not name {name}")
+        say(f"It is the link from switch {self.lossy[0]} to switch {self.lossy[1]}, and no other. Certain it becomes only when thousands of packets have cleared each other link.")
+        run(None, f"{BED} fault --name {self.bed.name} clear")
+        done, _ = self.background.stop()
+        say(f"Meanwhile {done} files have arrived, each as it was sent: TCP repairs what it can, and so hides what is broken.")
+
     def leave(self):
-        bed = os.path.relpath(os.path.join(HERE, "bed"))
+        bed = BED
         programs = os.path.relpath(self.bed.binaries)
         title("What to try next")
         if self.options.keep:
@@ -180,6 +214,8 @@ class Demo:
         self.ask_again()
         self.ask_all()
         self.balance()
+        self.lose()
+        self.hunt()
         self.leave()
 
 
@@ -201,7 +237,7 @@ def main():
     except KeyboardInterrupt:
         print("\ninterrupted: the bed is taken down", file=sys.stderr)
         code = 130
-    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:     # TimeoutError is an OSError
         print(f"demo: {error}", file=sys.stderr)
     finally:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

@@ -52,6 +52,9 @@ class Demo(unittest.TestCase):
         for command in ("switches", "install conformance", "alarms", "query --hosts all --mode tree"):
             self.assertRegex(output, rf"here\$ pathdump {command}")
         self.assertRegex(output, r"PC_FAIL.*\d+((→|->)\d+){6}")
+        self.assertRegex(output, r"here\$ pathdump alarms --reason POOR_PERF")
+        lossy = re.search(r"add loss (\d+) (\d+) ", output)
+        self.assertRegex(output, rf"here\$ pathdump app silent-drops[^$]*\n *links +{lossy[1]}-{lossy[2]}\n")
         self.assertIn("What to try next", output)
         self.assertEqual(self.left(), [])
 
