@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The TCP monitor: both sources see the same losses as the kernel counts, and nothing of other namespaces."""
+import json
 import os
 import signal
 import socket
 import struct
 import sys
+import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../shared"))
 import bed as beds
 from bed import Monitor, retransmissions, until
 
@@ -194,6 +197,50 @@ class Fallback(unittest.TestCase):
         self.assertEqual(monitor.first["source"], "none")
         self.assertEqual(monitor.list()["flows"], [])
         self.assertFalse(monitor.list()["complete"])
+
+
+class Agent(unittest.TestCase):
+    """what the monitor knows, as the agent tells it"""
+
+    def start(self, *more):
+        from programs import Daemon, pathdump
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="pathdump-tcp."))
+        topology, capture = os.path.join(folder, "t.json"), os.path.join(folder, "empty.pcap")
+        with open(topology, "w", encoding="utf-8") as out:
+            out.write(pathdump("topology", "fat-tree", "--k", "4"))
+        with open(capture, "wb") as out:
+            out.write(struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        self.enterContext(beds.Within(bed.here))
+        agent = self.enterContext(Daemon(folder, *more, topology=topology, intake="pcap:" + capture))
+        agent.wait(agent.status)
+        return agent
+
+    def ask(self, agent, target, document=None):
+        status, _, body = agent.raw(target, "POST" if document else "GET", document and json.dumps(document))
+        self.assertEqual(status, 200, body)
+        return json.loads(body)
+
+    def test_alarm_and_question(self):
+        agent = self.start("--tcp-monitor", "auto")
+        self.assertEqual(agent.status()["tcp"]["source"], "bpf" if HAS_BPF else "inet_diag")
+        self.assertIn("TCP connections are watched by", agent.log())
+        server = bed.listen()
+        s = bed.connect("10.9.0.8", server)
+        flow = {"src_ip": "10.9.0.1", "dst_ip": "10.9.0.8", "src_port": s.getsockname()[1], "dst_port": server, "protocol": 6}
+        bed.lose(8)
+        s.send(b"x")
+        alarm = until("the alarm", lambda: next((a for a in self.ask(agent, "/v1/alarms")["alarms"] if a["flow_id"] == flow), None))
+        self.assertEqual((alarm["reason"], alarm["paths"]), ("POOR_PERF", []))
+        self.assertRegex(alarm["detail"], r"^\d+ retransmissions? in 200 ms \(consecutive \d+, timeouts \d+, srtt \d+ us\)$")
+        for answer in (self.ask(agent, "/v1/getPoorTCPFlows?threshold=1"), self.ask(agent, "/v1/getPoorTCPFlows", {"threshold": 1}),
+                       self.ask(agent, "/v1/query", {"query": "getPoorTCPFlows", "args": {"threshold": 1}})):
+            self.assertEqual([f["flow_id"] for f in answer["flows"] if f["flow_id"]["dst_ip"] == "10.9.0.8"], [flow])
+            self.assertTrue(answer["complete"])
+        program = "function run() local n = {} for f in get_poor_tcp_flows{threshold = 1} do n[#n + 1] = f.src_port end return n end"
+        self.assertIn(flow["src_port"], self.ask(agent, "/v1/query", {"program": program})["result"])
+        self.assertGreaterEqual(agent.status()["tcp"]["retransmissions"], 1)
+        bed.lose(8, False)
+        s.close()
 
 
 if __name__ == "__main__":
