@@ -10,6 +10,7 @@
 #include "agent/alarms/sender.h"
 #include "agent/counters.h"
 #include "agent/installed/installed.h"
+#include "agent/logs/logs.h"
 #include "agent/pipeline.h"
 #include "daemon/turns.h"
 #include "fleet/fanout.h"
@@ -37,6 +38,7 @@ struct pd_agent {
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
     struct pd_monitor *monitor;         /* of TCP; NULL where there is none: tests */
     struct pd_installed *installed;     /* NULL where there is none: tests */
+    struct pd_packet_logs *logs;        /* likewise */
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];

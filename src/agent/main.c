@@ -69,7 +69,10 @@ static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct p
         .counters = &daemon->agent.counters,
         .feed = pd_installed_feed(daemon->agent.installed),
     };
-    int e = pd_pipeline_open(&config, &daemon->agent.pipeline, error);
+    int e;
+
+    config.intake_config.tap = pd_packet_logs_tap(daemon->agent.logs);
+    e = pd_pipeline_open(&config, &daemon->agent.pipeline, error);
 
     if (e)
         pd_model_free(model);
@@ -146,10 +149,13 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
         e = open_sender(daemon, error);
     if (!e)
         e = pd_installed_open(&daemon->agent, pd_settings_folder(&daemon->settings), model, error);
+    if (!e && pd_packet_logs_new(pd_settings_folder(&daemon->settings), &daemon->agent.logs))
+        e = pd_fail(error, -ENOMEM, "packet logs: %s", pd_error_text(-ENOMEM));
     if (e) {
         pd_model_free(model);
         return e;
     }
+    pd_packet_logs_model(daemon->agent.logs, model);
     e = open_pipeline(daemon, model, error);
     return e ? e : pd_signals_open(&daemon->signal_fd, error);
 }
@@ -210,8 +216,10 @@ static int reload_model(struct daemon *daemon, const struct pd_settings *wanted,
         return e;
     pd_model_hold(model);
     e = pd_pipeline_model(daemon->agent.pipeline, model, error);
-    if (!e)
+    if (!e) {
         pd_installed_model(daemon->agent.installed, model);
+        pd_packet_logs_model(daemon->agent.logs, model);
+    }
     pd_model_free(model);
     return e;
 }
@@ -345,6 +353,7 @@ static void close_all(struct daemon *daemon)
     pd_installed_stop(daemon->agent.installed);
     pd_alarm_sender_stop(daemon->agent.sender);
     pd_pipeline_free(daemon->agent.pipeline);
+    pd_packet_logs_free(daemon->agent.logs);
     pd_installed_free(daemon->agent.installed);
     pd_tib_close(daemon->agent.tib);
     pd_alarm_sender_free(daemon->agent.sender);

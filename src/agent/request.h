@@ -28,6 +28,11 @@
     X(INSTALLED, GET, "/v1/installed", READ, pd_rest_installed, "installed queries and their counters")      \
     X(INSTALLED_ONE, GET, "/v1/installed/{id}", READ, pd_rest_installed_one, "one of them, with its last answer") \
     X(UNINSTALL, DELETE, "/v1/installed/{id}", INSTALL, pd_rest_uninstall, "uninstalls a query")             \
+    X(LOG, POST, "/v1/logs", INSTALL, pd_rest_log, "writes packets that a filter wants, with their paths, to a capture file") \
+    X(LOGS, GET, "/v1/logs", READ, pd_rest_logs, "packet logs, running and finished, with their counters")   \
+    X(LOG_FILE, GET, "/v1/logs/{id}", INSTALL, pd_rest_log_file, "the capture file of one of them, pcapng")   \
+    X(LOG_ROWS, GET, "/v1/logged/{id}", INSTALL, pd_rest_log_rows, "its first packets with their flows and paths, without contents") \
+    X(UNLOG, DELETE, "/v1/logs/{id}", INSTALL, pd_rest_unlog, "ends a packet log and drops its file")         \
     X(STATUS, GET, "/v1/status", READ, pd_rest_status, "state and counters of the daemon")                   \
     X(METRICS, GET, "/metrics", READ, pd_rest_metrics, "the same counters in the text format of Prometheus") \
     X(OPENAPI, GET, "/openapi.json", ANY, pd_rest_openapi, "description of this API")

@@ -7,6 +7,8 @@
 /* A line for each folder, by name. */
 #define APPS(X)         \
     X(blackhole)        \
+    X(congested_link)   \
+    X(ddos)             \
     X(incast)           \
     X(load_imbalance)   \
     X(loop)             \
@@ -16,6 +18,7 @@
     X(protocol_bugs)    \
     X(server_drops)     \
     X(silent_drops)     \
+    X(top_flows)        \
     X(traffic_matrix)   \
     X(wrong_modification)
 

@@ -65,12 +65,28 @@ static void add_once(struct pd_report *report, json_t *list, size_t most, json_t
         add(report, list, most, value);
 }
 
+/* A character of which the end did not fit goes as a whole: the text stays UTF-8. */
+static void end_whole(char *text, int wanted)
+{
+    size_t len = strlen(text), at = len;
+
+    if (wanted < PD_REPORT_TEXT_BYTES || !len)
+        return;
+    while (at > 1 && ((unsigned char)text[at - 1] & 0xc0) == 0x80)
+        at--;
+    unsigned char first = (unsigned char)text[at - 1];
+    size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+
+    if (len - (at - 1) < bytes)
+        text[at - 1] = '\0';
+}
+
 __attribute__((format(printf, 3, 0))) static void add_words(struct pd_report *report, json_t *list,
                                                             const char *format, va_list values)
 {
     char words[PD_REPORT_TEXT_BYTES];
 
-    vsnprintf(words, sizeof words, format, values);
+    end_whole(words, vsnprintf(words, sizeof words, format, values));
     add_once(report, list, PD_REPORT_WORDS_MAX, json_string(words));
 }
 
@@ -79,7 +95,7 @@ void pd_report_say(struct pd_report *report, const char *format, ...)
     va_list values;
 
     va_start(values, format);
-    vsnprintf(report->verdict, sizeof report->verdict, format, values);
+    end_whole(report->verdict, vsnprintf(report->verdict, sizeof report->verdict, format, values));
     va_end(values);
 }
 

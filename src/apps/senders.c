@@ -96,10 +96,10 @@ static void choose(const struct complaints *complaints, const struct pd_app_alar
 }
 
 static int ask_alarms(const struct pd_app_call *call, const struct pd_app_window *window,
-                      struct pd_report *report, struct complaints *complaints,
+                      uint64_t before_us, struct pd_report *report, struct complaints *complaints,
                       struct pd_error *error)
 {
-    uint64_t from = window->from_us > PD_APP_SKEW_US ? window->from_us - PD_APP_SKEW_US : 0;
+    uint64_t from = window->from_us > before_us ? window->from_us - before_us : 0;
     json_t *alarms = NULL;
     int e = pd_app_alarms(call, "POOR_PERF", from, window->to_us + PD_APP_SKEW_US,
                           PD_APP_ALARMS_MOST, &alarms, error);
@@ -122,7 +122,8 @@ int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *repor
     int e = pd_app_window_read(call, &receiver.window, error);
 
     if (!e)
-        e = ask_alarms(call, &receiver.window, report, &complaints, error);
+        e = ask_alarms(call, &receiver.window, PD_APP_AGAIN_US + PD_APP_SKEW_US, report,
+                       &complaints, error);
     if (!e) {
         if (call->alarm)
             pd_app_alarm_read(call->alarm, &started);
@@ -312,7 +313,7 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
     int e;
 
     pd_report_init(&scratch);
-    e = ask_alarms(call, &receiver->window, &scratch, &complaints, error);
+    e = ask_alarms(call, &receiver->window, PD_APP_SKEW_US, &scratch, &complaints, error);
     for (size_t i = 0; i < complaints.len && !e; i++) {
         const struct pd_flow_id *flow = &complaints.list[i].flow;
         struct pd_app_sender *sender;
@@ -325,7 +326,6 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
             unknown++;
             continue;
         }
-        receiver->suffering += !sender->alarms;
         sender->alarms++;
     }
     if (unknown)
@@ -349,6 +349,8 @@ static int take_poor(void *context, const struct pd_app_row *row, const json_t *
         return 0;
     if (pd_app_number(object, "retransmissions", &number))
         sender->retransmissions += number;
+    if (pd_app_number(object, "recent", &number))
+        sender->recent += number;
     if (pd_app_number(object, "timeouts", &number))
         sender->timeouts += number;
     if (pd_app_number(object, "throughput_bps", &number))
@@ -411,6 +413,10 @@ int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report
         e = note_alarms(call, receiver, report, error);
     if (!e)
         ask_senders(call, report, receiver);
+    for (size_t i = 0; i < receiver->senders_len && !e; i++) {
+        receiver->senders[i].suffers = receiver->senders[i].alarms || receiver->senders[i].recent;
+        receiver->suffering += receiver->senders[i].suffers;
+    }
     return e;
 }
 
@@ -443,7 +449,7 @@ static void show_tree(const struct pd_app_receiver *receiver, struct pd_report *
         branches[i].bytes = sender->bytes;
         snprintf(branches[i].words, sizeof branches[i].words, "%s: %s%s",
                  pd_addr_format(&sender->addr, receiver->ip_version, addr),
-                 pd_app_rate(sender->flow_bps, rate), sender->alarms ? ", suffers" : "");
+                 pd_app_rate(sender->flow_bps, rate), sender->suffers ? ", suffers" : "");
     }
     if (branches)
         text = pd_app_tree(pd_addr_format(&receiver->addr, receiver->ip_version, root), branches,

@@ -15,6 +15,7 @@
 #define PD_APP_SENDERS_MAX   4096
 #define PD_APP_ALARMS_MOST   10000
 #define PD_APP_SKEW_US       UINT64_C(5000000) /* that clocks may be apart */
+#define PD_APP_AGAIN_US      UINT64_C(60000000) /* an agent tells of the same alarm once in so long */
 #define PD_APP_ACK_BYTES     150  /* mean of a packet: below, a flow is one of acknowledgements */
 #define PD_APP_SENDERS_LEAST "10" /* as in the paper */
 
@@ -27,7 +28,9 @@ struct pd_app_sender {
         port; /* the switch before the last: which input port of the last switch it comes by; 0: it is in that rack, at a port of its own */
     uint64_t flows, bytes, path_bytes;
     double flow_bps;                    /* mean of its flows, from their first packet on */
-    uint64_t alarms;                    /* 0: it does not suffer */
+    uint64_t alarms;                    /* in the window */
+    uint64_t recent;                    /* retransmissions in the window, as far as its TCP tells */
+    bool suffers;                       /* either */
     uint64_t retransmissions, timeouts; /* that its TCP counted; 0: none, or not known */
     double tcp_bps;                     /* as its TCP sees it; 0: not known */
 };
@@ -47,7 +50,7 @@ struct pd_app_receiver {
     double flowing_s;   /* that time */
 };
 
-/* Alarms of the last `window` seconds; the destination of the alarm that started the run has precedence. 0, also when there is none: ip_version is 0 then. */
+/* Alarms of the window and the minute before: agents tell of what goes on once a minute. The destination of the alarm that started the run has precedence. 0, also when there is none: ip_version is 0 then. */
 int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *report,
                          struct pd_app_receiver *ret_receiver, struct pd_error *error);
 /* Its senders: from its records, and from their TCP. */

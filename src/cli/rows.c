@@ -110,7 +110,7 @@ static void number_cell(struct pd_table *table, const char *member, const json_t
     json_int_t number = json_integer_value(value);
 
     if (json_is_real(value))
-        snprintf(text, sizeof text, "%.6g", json_real_value(value));
+        snprintf(text, sizeof text, "%.4g", json_real_value(value));
     else if (number < 0 || (uint64_t)number > PD_READ_MAX)
         snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
     else if (ends_with(member, "_us") && number >= WALL_MIN_US)

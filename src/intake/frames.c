@@ -52,6 +52,7 @@ int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *conf
     memset(frames, 0, sizeof(*frames));
     frames->sink = *sink;
     frames->use_dscp = config->use_dscp;
+    frames->tap = config->tap;
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
 }
 
@@ -90,6 +91,10 @@ const struct pd_packet *pd_frames_add(struct pd_frames *frames, const uint8_t *f
     }
     if (verdict != PD_PACKET_OK) {
         return NULL;
+    }
+    if (frames->tap && atomic_load_explicit(frames->tap->wanted, memory_order_relaxed)) {
+        frames->tap->frame(frames->tap->context, packet, frame, captured, wire,
+                           time_ns + (uint64_t)frames->wall_ahead_ns);
     }
     frames->times_ns[frames->len] = time_ns;
     frames->weights[frames->len] = (struct pd_packet_weight){1, packet->ip_bytes};

@@ -26,6 +26,7 @@ struct pd_frames {
     uint64_t swept_ns;              /* when the last sweep was */
     uint64_t frames, frame_bytes;   /* as in PD_INTAKE_COUNTERS */
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT];
+    const struct pd_intake_tap *tap; /* NULL: nobody */
     bool use_dscp;
     bool weighted; /* some packet of the batch stands for more than itself */
     uint32_t len;  /* packets in the batch */

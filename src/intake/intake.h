@@ -4,7 +4,9 @@
 #ifndef PD_INTAKE_INTAKE_H
 #define PD_INTAKE_INTAKE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -21,6 +23,15 @@
  * Thread safety: one thread owns an intake; the counters may be read by others through
  * pd_intake_status (a copy taken by the owner is the owner's business). */
 
+/* Somebody who wants to see frames that were counted for a flow, as they came: called in the owner's thread, time since the epoch. Intakes that see no
+ * frames (ovs) call nobody. */
+struct pd_intake_tap {
+    void *context;
+    const atomic_bool *wanted; /* relaxed: false, and nobody is called */
+    void (*frame)(void *context, const struct pd_packet *packet, const uint8_t *frame,
+                  size_t captured, size_t wire, uint64_t time_ns);
+};
+
 struct pd_intake_config {
     struct pd_trajectory_config trajectory;
     bool use_dscp;       /* the codec writes the DSCP: part of the key, cleared when stripping */
@@ -30,6 +41,7 @@ struct pd_intake_config {
     /* How far a source's records are stored already, 0 or -PD_E_NOT_FOUND; asked when the source is opened. NULL: never. */
     int (*stored)(void *context, uint64_t key, uint64_t *ret_position);
     void *stored_context;
+    const struct pd_intake_tap *tap; /* NULL: nobody */
     int wake_fd; /* poll returns early when this is readable (eventfd; not read here); -1: none */
 };
 

@@ -21,7 +21,7 @@ static bool common_link(const struct pd_app_receiver *receiver, struct pd_link_m
     for (size_t i = 0; i < receiver->senders_len; i++) {
         const struct pd_app_sender *sender = &receiver->senders[i];
 
-        if (!sender->alarms)
+        if (!sender->suffers)
             continue;
         if (!sender->port || (from && sender->port != from))
             return false;
@@ -37,7 +37,7 @@ static uint64_t with_timeouts(const struct pd_app_receiver *receiver)
     uint64_t senders = 0;
 
     for (size_t i = 0; i < receiver->senders_len; i++)
-        senders += receiver->senders[i].alarms && receiver->senders[i].timeouts;
+        senders += receiver->senders[i].suffers && receiver->senders[i].timeouts;
     return senders;
 }
 
@@ -46,7 +46,7 @@ static void name_flows(const struct pd_app_receiver *receiver, struct pd_report 
     for (size_t i = 0; i < receiver->senders_len; i++) {
         const struct pd_app_sender *sender = &receiver->senders[i];
 
-        if (sender->alarms)
+        if (sender->suffers)
             pd_report_flow(report,
                            json_pack("{s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&sender->flow),
                                      "path", pd_app_path_json(&sender->path), "throughput_mbps",

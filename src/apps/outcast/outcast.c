@@ -53,7 +53,7 @@ static void sort_ports(const struct pd_app_receiver *receiver, struct ports *por
 
         port->flows += sender->flows;
         port->senders++;
-        port->suffering += sender->alarms > 0;
+        port->suffering += sender->suffers;
         port->bps += sender->flow_bps * (double)sender->flows;
     }
 }

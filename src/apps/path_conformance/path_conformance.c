@@ -163,6 +163,7 @@ static json_t *query_args(const struct pd_app_call *call, uint64_t from_us, uint
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (json_object_get(call->args, same[i]))
             json_object_set(args, same[i], json_object_get(call->args, same[i]));
+    json_object_set_new(args, "live", json_true());
     json_object_set_new(args, "from", json_real((double)from_us / 1e6));
     json_object_set_new(args, "to", json_real((double)to_us / 1e6));
     return args;

@@ -34,7 +34,9 @@ static void check_again(const struct pd_document *document)
     json_t *json = pd_document_json(document);
     struct pd_document again;
     if (!json || pd_document_parse(json, NULL, &again, NULL) ||
-        again.is_program != document->is_program || !json_equal(again.args, document->args))
+        again.is_program != document->is_program || again.is_poor != document->is_poor ||
+        memcmp(&again.poor, &document->poor, sizeof again.poor) != 0 ||
+        !json_equal(again.args, document->args))
         abort();
     if (document->is_program
             ? strcmp(again.program, document->program) != 0

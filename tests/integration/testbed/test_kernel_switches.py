@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second fabric: switches as tc-BPF programs forward, tag, punt and fail as those of Open vSwitch do, and an agent tells the paths of what they
 have tagged."""
+import json
 import os
+import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -11,7 +14,7 @@ import traffic
 from agent import Agent, by_flow
 from scenario import probe, serve_all, true_paths, unreachable
 from switches import wait_for
-from wire import UDP, Account
+from wire import UDP, Account, packet
 
 SENDER, RECEIVER, FLOWS, PROBES = 21, 25, 32, 64
 UNKNOWN_TAG = 4000
@@ -30,6 +33,22 @@ def vids(frame):
     while frame[12 + 4 * len(found):14 + 4 * len(found)] == b"\x81\x00":
         found.append(int.from_bytes(frame[14 + 4 * len(found):16 + 4 * len(found)], "big") & 0xFFF)
     return found[::-1]
+
+
+def pcapng(data):
+    """(frame, comment) of each packet"""
+    at, found = 0, []
+    while at < len(data):
+        kind, size = struct.unpack_from("II", data, at)
+        assert size >= 12 and size % 4 == 0 and struct.unpack_from("I", data, at + size - 4)[0] == size, f"block at {at}"
+        if kind == 6:
+            captured, = struct.unpack_from("I", data, at + 20)
+            option = at + 28 + captured + -captured % 4
+            code, length = struct.unpack_from("HH", data, option)
+            assert code == 1
+            found.append((data[at + 28:at + 28 + captured], data[option + 4:option + 4 + length].decode()))
+        at += size
+    return found
 
 
 class KernelSwitches(unittest.TestCase):
@@ -148,6 +167,35 @@ class KernelSwitches(unittest.TestCase):
         for port, hop in ((traffic.PORT, 10), (traffic.LARGE_PORT, 9)):
             truth = true_paths(self.bed, self.send(4, port=port))
             self.assertEqual({path[1] for paths in truth.values() for path in paths}, {hop})
+
+    def log(self, method, route, document=None, **options):
+        """what the receiver's agent answers on /v1/ROUTE"""
+        words = [] if document is None else ["-H", "Content-Type: application/json", "-d", json.dumps(document)]
+        command = ["curl", "-s", "-X", method, "--max-time", "20", *words, f"{self.agent.url}/v1/{route}"]
+        return self.receiver.run(command, stdout=subprocess.PIPE, **options).stdout
+
+    def test_packet_log(self):
+        """what a filter wants is in a capture file, each packet with the path that it took"""
+        wish = {"link": "9-17", "dst_ip": self.receiver.ipv4, "protocol": "tcp", "max_packets": 100_000, "seconds": 60}
+        mine = json.loads(self.log("POST", "logs", wish))["id"]
+        truth = true_paths(self.bed, self.send(16))
+        expected = {flow: (path, count[0]) for flow, paths in truth.items() for path, count in paths.items()
+                    if (9, 17) in zip(path, path[1:]) and flow[1] == self.receiver.ipv4}
+        self.assertTrue(expected)
+        wanted = sum(pkts for _, pkts in expected.values())
+        wait_for(lambda: self.entry(mine)["packets"] >= wanted, "the packets")
+        entry = json.loads(self.log("GET", f"logged/{mine}"))
+        self.assertEqual((entry["state"], entry["packets"], entry["dropped"], len(entry["rows"])), ("running", wanted, 0, min(wanted, 1000)))
+        found = {}
+        for frame, comment in pcapng(self.log("GET", f"logs/{mine}")):
+            flow = packet(frame)[0]
+            found[flow] = comment, found.get(flow, ("", 0))[1] + 1
+        self.assertEqual(found, {flow: (f"path {','.join(map(str, path))}", pkts) for flow, (path, pkts) in expected.items()})
+        self.assertEqual(json.loads(self.log("DELETE", f"logs/{mine}")), {"id": mine})
+        self.assertEqual(json.loads(self.log("GET", f"logs/{mine}"))["status"], 404)
+
+    def entry(self, mine):
+        return next(e for e in json.loads(self.log("GET", "logs"))["logs"] if e["id"] == mine)
 
     def test_sums(self):
         """every packet that came in went somewhere"""

@@ -255,6 +255,40 @@ static void other_causes_are_no_incast(void **state)
     fake_world_free(world);
 }
 
+/* Agents repeat an alarm once a minute only: what goes on is seen in the senders' TCP. */
+static void old_alarms_do_when_losses_go_on(void **state)
+{
+    const struct sending sending = {.fair_mbps = 0.65,
+                                    .near_mbps = 0.05,
+                                    .far_len = 14,
+                                    .near = true,
+                                    .suffers = true,
+                                    .near_suffers = true,
+                                    .path = "one port"};
+    struct fake_world *world = add_senders(&sending);
+    json_t *alarm, *row, *report;
+    size_t i;
+    (void)state;
+
+    json_array_foreach(world->alarms, i, alarm)
+    {
+        json_object_set_new(alarm, "time_us", json_integer((json_int_t)world->now_us - 40000000));
+    }
+    report = fake_world_run(world, "outcast", NULL);
+    assert_int_not_equal(strncmp(report_verdict(report), "outcast", 7), 0);
+    json_decref(report);
+    json_array_foreach(world->poor, i, row)
+    {
+        json_object_set_new(row, "recent", json_integer(4));
+        json_object_set_new(row, "host", json_integer(22 + (json_int_t)(i % 2)));
+    }
+    report = fake_world_run(world, "outcast", NULL);
+    assert_int_equal(strncmp(report_verdict(report), "outcast", 7), 0);
+    assert_true(report_certain(report));
+    json_decref(report);
+    fake_world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +296,7 @@ int main(void)
         cmocka_unit_test(without_the_profile_there_is_none),
         cmocka_unit_test(a_link_with_room_makes_it_uncertain),
         cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(old_alarms_do_when_losses_go_on),
         cmocka_unit_test(many_at_once_are_an_incast),
         cmocka_unit_test(other_causes_are_no_incast),
     };

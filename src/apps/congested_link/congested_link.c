@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* congested-link: which links are full, and which flows to move elsewhere (paper 000, Table 2). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/args.h"
+#include "apps/congested_link/use.h"
+#include "apps/sums.h"
+#include "topology/paths.h"
+
+/* A move is made in thought: the flow's bytes leave the links of its path and join those of the other one, so that two moves do not both take the same room.
+ * The largest flow that finds a path with room goes first; flows are moved until the link is below the target. */
+
+#define LINKS_NAMED_MAX 64  /* that moves are looked for */
+#define MOVES_MAX       200 /* of one link */
+
+struct moving {
+    struct uses *uses;
+    double target_bytes; /* that a link may carry in the window */
+    double flow_bytes;
+    const struct pd_path *from;
+    struct pd_path best;
+    double best_worst, best_sum; /* bytes of its fullest link, the least of all; of all its links */
+};
+
+static double use_of(const struct uses *uses, const struct use *use)
+{
+    return use->bytes / uses->capacity_bytes;
+}
+
+/* Fullest link of the other way, with the flow on it; links that both ways have stay as they are. */
+static int consider(void *context, const struct pd_path *path)
+{
+    struct moving *moving = context;
+    double worst = 0, sum = 0;
+
+    for (unsigned hop = 0; hop + 1 < path->len; hop++) {
+        const struct pd_link_match link = {path->switches[hop], path->switches[hop + 1]};
+        const struct use *use = uses_find(moving->uses, link);
+        double bytes =
+            (use ? use->bytes : 0) + (pd_path_crosses(moving->from, link) ? 0 : moving->flow_bytes);
+
+        worst = bytes > worst ? bytes : worst;
+        sum += bytes;
+    }
+    if (worst <= moving->target_bytes &&
+        (moving->best_worst < 0 || worst < moving->best_worst ||
+         (worst == moving->best_worst && sum < moving->best_sum))) {
+        moving->best_worst = worst;
+        moving->best_sum = sum;
+        moving->best = *path;
+    }
+    return 0;
+}
+
+static void shift(struct uses *uses, const struct pd_path *path, double bytes)
+{
+    for (unsigned hop = 0; hop + 1 < path->len; hop++) {
+        struct use *use =
+            uses_find(uses, (struct pd_link_match){path->switches[hop], path->switches[hop + 1]});
+
+        if (use)
+            use->bytes += bytes;
+    }
+}
+
+/* The way to the same rack with the most room that the link is not part of. */
+static bool find_way(const struct pd_topology *topology, struct moving *moving,
+                     struct pd_link_match away)
+{
+    uint32_t first = pd_topology_switch(topology, moving->from->switches[0]);
+    uint32_t last = pd_topology_switch(topology, moving->from->switches[moving->from->len - 1]);
+
+    moving->best_worst = -1;
+    return pd_topology_shortest(topology, first, last, consider, moving) == 0 &&
+           moving->best_worst >= 0 && !pd_path_crosses(&moving->best, away);
+}
+
+static void note_move(const struct use *use, const struct use_flow *flow,
+                      const struct pd_path *best, double seconds, struct pd_report *report)
+{
+    char ends[PD_APP_ENDS_TEXT_BYTES], to[PD_APP_PATH_TEXT_BYTES];
+
+    pd_report_row(report, "moves",
+                  json_pack("{s:o, s:s, s:f, s:s}", "link", pd_app_link_json(use->link), "flow",
+                            pd_app_ends_text(&flow->row->flow, ends), "mbps",
+                            flow->bytes * 8 / 1e6 / seconds, "to", pd_app_path_text(best, to)));
+    pd_report_flow(report,
+                   json_pack("{s:o, s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&flow->row->flow),
+                             "path", pd_app_path_json(&flow->row->path), "move_to",
+                             pd_app_path_json(best), "mbps", flow->bytes * 8 / 1e6 / seconds));
+}
+
+/* Returns how many were moved. */
+static unsigned relieve(const struct pd_app_call *call, struct uses *uses, struct use *use,
+                        double target, double seconds, struct pd_report *report)
+{
+    struct moving moving = {.uses = uses, .target_bytes = target * uses->capacity_bytes};
+    unsigned moved = 0;
+
+    for (size_t i = 0; i < uses->flows_len && moved < MOVES_MAX; i++) {
+        struct use_flow *flow = &uses->flows[i];
+
+        if (use->bytes <= moving.target_bytes)
+            break;
+        if (flow->moved || flow->bytes <= 0 || !pd_path_crosses(&flow->row->path, use->link))
+            continue;
+        moving.from = &flow->row->path;
+        moving.flow_bytes = flow->bytes;
+        if (!find_way(call->world->topology, &moving, use->link))
+            continue;
+        shift(uses, moving.from, -flow->bytes);
+        shift(uses, &moving.best, flow->bytes);
+        flow->moved = true;
+        moved++;
+        note_move(use, flow, &moving.best, seconds, report);
+    }
+    return moved;
+}
+
+/* ---- the report ---- */
+
+static int fullest_first(const void *a, const void *b)
+{
+    const struct use *const *x = a, *const *y = b;
+
+    if ((*x)->bytes != (*y)->bytes)
+        return (*x)->bytes < (*y)->bytes ? 1 : -1;
+    return (*x)->link.from != (*y)->link.from
+               ? ((*x)->link.from > (*y)->link.from ? 1 : -1)
+               : ((*x)->link.to > (*y)->link.to) - ((*x)->link.to < (*y)->link.to);
+}
+
+static void show_links(const struct uses *uses, struct use *const *order, uint64_t k,
+                       double seconds, struct pd_report *report)
+{
+    for (size_t i = 0; i < uses->len && i < k && order[i]->flows; i++)
+        pd_report_row(report, "links",
+                      json_pack("{s:o, s:f, s:f, s:I}", "link", pd_app_link_json(order[i]->link),
+                                "mbps", order[i]->bytes * 8 / 1e6 / seconds, "use",
+                                use_of(uses, order[i]), "flows", (json_int_t)order[i]->flows));
+}
+
+static void relieve_all(const struct pd_app_call *call, struct uses *uses, struct use *const *order,
+                        size_t full, double target, double seconds, struct pd_report *report)
+{
+    for (size_t i = 0; i < full; i++) {
+        struct use *use = order[i];
+        double before = use_of(uses, use);
+        unsigned moved;
+
+        pd_report_link(report, use->link.from, use->link.to);
+        moved = i < LINKS_NAMED_MAX ? relieve(call, uses, use, target, seconds, report) : 0;
+        if (use_of(uses, use) <= target)
+            pd_report_evidence(
+                report,
+                "%" PRIu32 "-%" PRIu32
+                " is %.0f %% full; with %u flow%s moved (those before included) %.0f %%",
+                use->link.from, use->link.to, 100 * before, moved, moved == 1 ? "" : "s",
+                100 * use_of(uses, use));
+        else
+            pd_report_evidence(report,
+                               "%" PRIu32 "-%" PRIu32
+                               " is %.0f %% full; the moves that find room leave %.0f %%",
+                               use->link.from, use->link.to, 100 * before, 100 * use_of(uses, use));
+    }
+}
+
+static void judge(const struct pd_app_call *call, struct uses *uses, struct use **order,
+                  double seconds, struct pd_report *report)
+{
+    double above = pd_app_arg_number(call->args, "above", 0.8);
+    double target = pd_app_arg_number(call->args, "target", 0.7);
+    size_t full = 0;
+
+    qsort(order, uses->len, sizeof(struct use *), fullest_first);
+    show_links(uses, order, pd_app_arg_u64(call->args, "k", 10), seconds, report);
+    while (full < uses->len && use_of(uses, order[full]) > above)
+        full++;
+    report->certain = uses->flows_len > 0;
+    report->confidence = uses->flows_len ? 1 : 0;
+    if (!uses->flows_len)
+        pd_report_say(report, "no traffic");
+    else if (!full)
+        pd_report_say(report,
+                      "no link is congested: the fullest is %" PRIu32 "-%" PRIu32 ", %.0f %%",
+                      order[0]->link.from, order[0]->link.to, 100 * use_of(uses, order[0]));
+    else
+        pd_report_say(report,
+                      "%zu link%s more than %.0f %% full; the fullest is %" PRIu32 "-%" PRIu32
+                      ", %.0f %%",
+                      full, full == 1 ? " is" : "s are", 100 * above, order[0]->link.from,
+                      order[0]->link.to, 100 * use_of(uses, order[0]));
+    relieve_all(call, uses, order, full, target, seconds, report);
+}
+
+static int check(const struct pd_app_call *call, uint64_t mbps, struct pd_error *error)
+{
+    double above = pd_app_arg_number(call->args, "above", 0.8);
+    double target = pd_app_arg_number(call->args, "target", 0.7);
+
+    if (!mbps)
+        return pd_fail(error, -PD_E_VALUE,
+                       "link_mbps: expects the capacity of a link: the controller was not told");
+    if (above <= 0 || target <= 0 || target > above)
+        return pd_fail(error, -PD_E_VALUE,
+                       "target: expects a share above 0, at most that of `above`");
+    return 0;
+}
+
+static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
+               struct pd_error *error)
+{
+    uint64_t mbps = pd_app_arg_u64(call->args, "link_mbps", call->world->link_mbps);
+    struct pd_app_flows flows = {0};
+    struct uses uses = {0};
+    struct pd_app_window window;
+    struct use **order = NULL;
+    int e = check(call, mbps, error);
+
+    (void)state;
+    if (!e)
+        e = pd_app_window_read(call, &window, error);
+    if (!e)
+        e = pd_app_flows_ask(call, report, pd_app_window_args(&window), NULL, &flows, error);
+    if (!e && (uses_count(&uses, call->world->topology, &flows, &window, mbps) ||
+               !(order = calloc(uses.len + 1, sizeof *order))))
+        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    for (size_t i = 0; i < uses.len && !e; i++)
+        order[i] = &uses.list[i];
+    if (!e)
+        judge(call, &uses, order, pd_app_window_s(&window), report);
+    free(order);
+    uses_done(&uses);
+    pd_app_flows_done(&flows);
+    return e;
+}
+
+static const struct pd_app_param params[] = {
+    {"link_mbps", PD_APP_INTEGER, "N", NULL, false,
+     "capacity of a link; the controller's setting unless given"},
+    {"above", PD_APP_NUMBER, "R", "0.8", false,
+     "share of the capacity beyond which a link is congested"},
+    {"target", PD_APP_NUMBER, "R", "0.7", false,
+     "flows are moved until it carries no more than this"},
+    {"k", PD_APP_INTEGER, "N", "10", false, "how many links are listed"},
+    {"from", PD_APP_TIME, "TIME", NULL, false, "begin; `window` before the end unless given"},
+    {"to", PD_APP_TIME, "TIME", NULL, false, "end; now unless given"},
+    {"window", PD_APP_SECONDS, "S", "10", false, "how long, when no begin is given"},
+    {.name = NULL}};
+
+const struct pd_app_ops pd_app_congested_link = {
+    .name = "congested-link",
+    .section = "Table 2",
+    .help = "which links are full, and which flows would relieve them elsewhere?",
+    .params = params,
+    .period_s = 10,
+    .run = run,
+};
