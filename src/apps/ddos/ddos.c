@@ -122,9 +122,10 @@ static int sum_up(const struct pd_app_row *rows, size_t len, const struct way *w
         free(sums.list);
         return -ENOMEM;
     }
-    memcpy(copy, rows, len * sizeof *copy);
-    if (len)
+    if (len) {
+        memcpy(copy, rows, len * sizeof *copy);
         qsort(copy, len, sizeof *copy, way->order);
+    }
     for (size_t i = 0; i < len; i++) {
         struct sum *sum;
         bool is_new = !i || !way->same(&copy[i - 1], &copy[i]);

@@ -277,10 +277,19 @@ void fake_world_missing(struct fake_world *world, uint32_t host, const char *rea
 
 void fake_world_canned(struct fake_world *world, const char *query, const char *json)
 {
-    assert_true(world->canned_len < FAKE_CANNED_MAX);
-    world->canned[world->canned_len].query = query;
-    world->canned[world->canned_len].answer = json_loads(json, JSON_DECODE_ANY, NULL);
-    assert_non_null(world->canned[world->canned_len++].answer);
+    json_t *answer = json_loads(json, JSON_DECODE_ANY, NULL);
+    size_t at = 0;
+
+    assert_non_null(answer);
+    while (at < world->canned_len && strcmp(world->canned[at].query, query) != 0)
+        at++;
+    assert_true(at < FAKE_CANNED_MAX);
+    if (at < world->canned_len)
+        json_decref(world->canned[at].answer);
+    else
+        world->canned_len++;
+    world->canned[at].query = query;
+    world->canned[at].answer = answer;
 }
 
 /* ---- a run ---- */
