@@ -44,12 +44,14 @@ static int open_store(struct pd_records *records, struct pd_error *error)
     const char *root = getenv("TMPDIR");
     const struct pd_tib_config config = {0};
     char name[PATH_MAX];
-    int len =
-        snprintf(name, sizeof name, "%s/pathdump-simulate-XXXXXX", root && *root ? root : "/tmp");
+    const char *parent = root && *root ? root : "/tmp";
+    bool fits =
+        snprintf(name, sizeof name, "%s/pathdump-simulate-XXXXXX", parent) < (int)sizeof name;
 
-    if (len >= (int)sizeof name || !mkdtemp(name))
-        return pd_fail(error, -errno, "no directory for records under %.200s: %s",
-                       root && *root ? root : "/tmp", strerror(errno));
+    if (!fits || !mkdtemp(name))
+        return pd_fail(error, fits ? -errno : -ENAMETOOLONG,
+                       "no directory for records under %.200s: %s", parent,
+                       strerror(fits ? errno : ENAMETOOLONG));
     int code = pd_tib_open(name, PD_TIB_WRITE, &config, &records->tib, error);
     remove_directory(name);
     return code;
@@ -76,7 +78,7 @@ static int flush(struct pd_records *records, struct pd_error *error)
 {
     int code = records->tib ? 0 : open_store(records, error);
 
-    if (code)
+    if (code || !records->len)
         return code;
     code = append(records->tib, records->rows, records->len);
     records->len = 0;

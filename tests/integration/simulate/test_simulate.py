@@ -30,6 +30,11 @@ def events(scenario, *flags):
     return [json.loads(line) for line in out.splitlines()]
 
 
+def last_report(scenario, app, *flags):
+    """of an application's last change"""
+    return [event for event in events(scenario, "--app", app, *flags) if event["event"] == "verdict"][-1]
+
+
 class Simulate(unittest.TestCase):
     def test_lines(self):
         *verdicts, end = events({**SMALL, **FAULT}, "--seed", "3")
@@ -57,6 +62,48 @@ class Simulate(unittest.TestCase):
         self.assertIn("9-17", verdicts[-1]["links"])
         self.assertFalse([v for v in verdicts if v["certain"]])
         self.assertEqual(len(events({**SMALL, **FAULT}, "--app", "none")), 1)
+
+    def test_blackhole(self):
+        """paper 000, section 4.4: a sprayed flow of 100 kB leaves 3 suspects, or 4, and none without a fault"""
+        flow = {**SMALL, "link_mbps": 1000, "load": 0, "level": "packet", "spray": True, "flows": [{"src": 21, "dst": 30, "bytes": 100000}]}
+        for link, suspects in (("9-17", {9, 17, 13}), ("1-10", {1, 10, 14, 5})):
+            report = last_report({**flow, "faults": [{"link": link, "blackhole": True}]}, "blackhole")
+            self.assertEqual(set(report["switches"]), suspects)
+            self.assertLess(report["t_s"], 1.01)
+            self.assertFalse(report["certain"])
+        self.assertEqual(len(events(flow, "--app", "blackhole")), 1)
+
+    def test_load_imbalance(self):
+        """section 4.2: a hash by size is named for certain; a fair one is not"""
+        fabric = {**SMALL, "flow_sizes": "web-search", "link_mbps": 1000, "load": .3}
+        report = last_report({**fabric, "faults": [{"switch": 9, "split_bytes": 1000000}]}, "load-imbalance", "--switch", "9")
+        self.assertEqual((report["links"], report["switches"], report["certain"]), (["9-17"], [9], True))
+        self.assertEqual(last_report(fabric, "load-imbalance", "--switch", "9")["links"], [])
+
+    def test_incast_and_outcast(self):
+        """section 4.6: 15 senders to one receiver, one of them in its rack; or each to a receiver of its own"""
+        flows = [{"src": host, "dst": 21, "bytes": 20000000, "src_port": host} for host in range(22, 37)]
+        fabric = {"topology": {"fat_tree": 4}, "link_mbps": 1000, "duration_s": 2, "load": 0, "level": "packet", "buffer_pkts": 64}
+        apart = [{**flow, "dst": flow["src"] - 1} for flow in flows]
+        for app in ("incast", "outcast"):
+            report = last_report({**fabric, "flows": flows}, app)
+            self.assertEqual((report["links"], report["certain"]), (["1-21"], True), report["verdict"])
+            self.assertEqual(len(events({**fabric, "flows": apart}, "--app", app)), 1)
+
+    def test_every_run_and_arguments(self):
+        every = events({**SMALL, "duration_s": 2}, "--app", "silent-drops", "--every-run", "--method=max-coverage")
+        self.assertEqual([round(e["t_s"], 1) for e in every], [.2, .4, .6, .8, 1, 1.2, 1.4, 1.6, 1.8, 2, 2])
+        self.assertEqual(every[-1]["runs"], 10)
+        for flags in (("--metod", "x"), ("--method",), ("--app", "none", "--method", "x"), ("--method", "a", "--method", "b")):
+            code, out, err = simulate(SMALL, *flags)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("met", err)
+
+    def test_vl2(self):
+        *verdicts, _ = events({"topology": {"vl2": 4}, "load": .04, "duration_s": 4, "faults": [{"link": "1-5", "loss": .05}]})
+        self.assertTrue([v for v in verdicts if v["certain"]])
+        for verdict in verdicts:
+            self.assertTrue(not verdict["certain"] or verdict["links"] == ["1-5"], verdict)
 
     def test_text(self):
         code, out, _ = simulate({**SMALL, **FAULT})
