@@ -59,7 +59,12 @@ struct bh_case {
 int bh_collect(struct bh_case *c, struct pd_error *error);
 int bh_look(struct bh_case *c, struct pd_error *error);
 
+/* The same once more for one flow: packets may have come since. */
+int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
+
 /* misses.c: what each flow misses. */
+/* Whether it misses a path, and too few of its packets came to say that this is no chance. */
+bool bh_is_open(const struct bh_flow *flow);
 int bh_judge(struct bh_case *c, struct pd_error *error);
 
 /* suspects.c: joins the misses over paths and flows, and reports what is left. */

@@ -233,3 +233,12 @@ int bh_look(struct bh_case *c, struct pd_error *error)
         c->spray = json_is_true(spray);
     return e;
 }
+
+int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
+{
+    for (size_t i = 0; i < flow->paths_len; i++)
+        flow->paths[i] = (struct bh_path){.path = flow->paths[i].path};
+    flow->seen_len = flow->other = 0;
+    flow->pkts = 0;
+    return look_at(c, flow, error);
+}

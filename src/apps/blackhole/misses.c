@@ -82,6 +82,14 @@ static double chance_of(const struct bh_flow *flow, const struct bh_path *path)
     return pow(1 - 1 / (double)flow->paths_len, others_since(flow, path));
 }
 
+bool bh_is_open(const struct bh_flow *flow)
+{
+    for (size_t i = 0; i < flow->paths_len && flow->seen_len > 1; i++)
+        if (!flow->paths[i].pkts && chance_of(flow, &flow->paths[i]) > BH_CHANCE)
+            return true;
+    return false;
+}
+
 static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
 {
     char name[PD_APP_FLOW_TEXT_BYTES], path[PD_APP_PATH_TEXT_BYTES];
