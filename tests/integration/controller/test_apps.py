@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applications at the controller: run by hand over agents that are there and one that is not, watched over a kill, started by alarms; what is wrong is refused."""
 import contextlib
+import http.server
 import json
 import os
 import signal
+import threading
 
 from fleet import START_US, FleetTest, begin_agent, main, post
 from programs import Controller, free_port, pathdump
@@ -18,6 +20,28 @@ REPORT = {"app", "verdict", "links", "switches", "flows", "certain", "confidence
 def alarm(seq):
     return {"seq": seq, "time_us": START_US + seq, "reason": "PC_FAIL", "paths": [[1, 9, 2]], "detail": "max_hops",
             "flow_id": {"src_ip": "10.1.1.2", "dst_ip": "10.1.2.2", "src_port": seq, "dst_port": 80, "protocol": 6}}
+
+
+FLOW = {"src_ip": "10.1.1.2", "dst_ip": "10.1.2.2", "src_port": 1, "dst_port": 80, "protocol": 6}
+
+
+def poor(**changed):
+    return json.dumps({"flows": [{"flow_id": FLOW, "consecutive": 4}], "complete": True, "source": "bpf", "since_us": 7, "forgotten": 1, **changed})
+
+
+class Canned(http.server.BaseHTTPRequestHandler):
+    """answers everything with what its server has"""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def log_message(self, *_):
+        pass
 
 
 class Apps(FleetTest):
@@ -153,6 +177,34 @@ class Apps(FleetTest):
             self.assertEqual(400, status, answer)
             self.assertIn(next(iter(args)), answer["detail"])
         pathdump("query", "getPoorTCPFlows", "--threshold", 1, "--controller", controller.url, code=3)
+
+    def canned(self, body):
+        """URL of a host that answers so"""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Canned)
+        server.body = body.encode()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    def test_poor_flows_merged(self):
+        """flows of all in one list, each with its host; what is true of all of them; hosts that answer nonsense or for others are missing"""
+        wrong = [poor(flows={}), poor(source=7), poor(since_us=-1), poor(complete="yes"), poor(flows=[{"flow_id": FLOW, "host": 21}]), poor(flows=[7]), "[" * 100000]
+        urls = {21: self.canned(poor()), 22: self.canned(poor(source="inet_diag", since_us=9, flows=[])),
+                **{23 + i: self.canned(body) for i, body in enumerate(wrong)}}
+        controller = Controller(self.folder, self.topology, urls)
+        self.addCleanup(controller.__exit__)
+        controller.wait(controller.status)
+        status, answer = post(controller, "/v1/execute", {"query": "getPoorTCPFlows", "hosts": "all", "mode": "direct"})
+        self.assertEqual(200, status, answer)
+        self.assertEqual([{"flow_id": FLOW, "consecutive": 4, "host": 21}], answer["flows"])
+        self.assertEqual(("mixed", 9, 2, False), tuple(answer[name] for name in ("source", "since_us", "forgotten", "complete")))
+        self.assertEqual([23 + i for i in range(len(wrong))], [missing["id"] for missing in answer["hosts"]["missing"]])
+        status, answer = post(controller, "/v1/execute", {"query": "getPoorTCPFlows", "hosts": [21, 22]})
+        self.assertTrue(status == 200 and answer["complete"], answer)
+        text = pathdump("query", "getPoorTCPFlows", "--controller", controller.url, "--hosts", "21,22")
+        self.assertIn("10.1.1.2:1", text)
+        self.assertIn("1 flow; watched by mixed", text)
 
 
 if __name__ == "__main__":
