@@ -132,14 +132,19 @@ int pd_watch_parse(const json_t *json, const struct pd_topology *topology,
                    struct pd_watch **ret_watch, struct pd_error *error)
 {
     struct pd_watch *watch = calloc(1, sizeof *watch);
-    int e = watch ? read_watch(json, topology, watch, error)
-                  : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    int e;
 
-    if (e)
+    if (!watch) {
+        pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+        return -ENOMEM;
+    }
+    e = read_watch(json, topology, watch, error);
+    if (e) {
         pd_watch_free(watch);
-    else
-        *ret_watch = watch;
-    return e;
+        return e;
+    }
+    *ret_watch = watch;
+    return 0;
 }
 
 json_t *pd_watch_json(const struct pd_watch *watch)
@@ -213,11 +218,15 @@ int pd_watches_save(struct pd_watches *watches, struct pd_error *error)
 
 static int load_one(struct pd_watches *watches, const json_t *item, struct pd_error *error)
 {
-    struct pd_watch *watch;
-    int e = json_is_object(item) ? pd_watch_parse(item, NULL, &watch, error)
-                                 : pd_fail(error, -PD_E_VALUE, "expected an object");
+    struct pd_watch *watch = NULL;
+    int e;
 
-    if (e)
+    if (!json_is_object(item)) {
+        pd_fail(error, -PD_E_VALUE, "expected an object");
+        return -PD_E_VALUE;
+    }
+    e = pd_watch_parse(item, NULL, &watch, error);
+    if (e || !watch)
         return e;
     if (!watch->id || pd_watches_find(watches, watch->id) != SIZE_MAX)
         e = pd_fail(error, -PD_E_VALUE, "no ID of its own");

@@ -48,12 +48,14 @@ int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
     uint64_t id = 0;
     int e;
 
-    if (json_object_get(call->body, "id"))
-        e = pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
-    else
+    if (json_object_get(call->body, "id")) {
+        pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
+        e = -PD_E_UNKNOWN_KEY;
+    } else {
         e = pd_watch_parse(call->body, inventory->topology, &watch, &problem->error);
+    }
     pd_inventory_free(inventory);
-    if (e)
+    if (e || !watch)
         return e;
     pthread_mutex_lock(&watches->change);
     e = keep(watches, watch, &problem->error);
