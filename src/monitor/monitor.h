@@ -67,7 +67,7 @@ struct pd_monitor_config {
     uint64_t period_ms;             /* 0: 200 */
     uint32_t alarm_retransmissions; /* within a period; 0: no alarms */
     uint32_t flows_max;             /* 0: PD_MONITOR_FLOWS_MAX */
-    uint32_t ring_bytes; /* of events from the kernel, a power of two from a page on; 0: 1 MiB */
+    uint32_t ring_bytes; /* of events from the kernel, a power of two from a page on; 0: 256 KiB */
     /* Called when retransmissions within a period reach the limit, at most once a second for each flow, and at most
      * PD_MONITOR_REPEATS_PER_S again a second in all. It must not wait. NULL: nobody hears. */
     void (*alarm)(void *context, const struct pd_monitor_alarm *alarm);
