@@ -44,6 +44,10 @@ int pd_apps_observe(void *world, uint64_t from_us, uint64_t to_us,
                                  size_t flows_len),
                     void *visitor, struct pd_report *report, struct pd_error *error);
 
+/* Requests to agents: agents.c. */
+int pd_apps_request(void *world, const char *method, const char *route, const json_t *body,
+                    const json_t *hosts, json_t **ret_answers, struct pd_error *error);
+
 /* ---- run.c ---- */
 
 /* One run of an open state. The report's JSON is the caller's. */

@@ -152,6 +152,7 @@ static const struct pd_app_world_ops ops = {
     .alarms = alarms_of,
     .observe = pd_apps_observe,
     .packet_out = packet_out,
+    .request = pd_apps_request,
 };
 
 int pd_apps_world_open(struct pd_controller *controller, const char *client,

@@ -56,6 +56,12 @@ struct pd_app_world_ops {
     /* Sends a frame through the tables of a switch. NULL: this world has no switches. */
     int (*packet_out)(void *context, uint32_t switch_id, uint32_t in_port, const uint8_t *data,
                       size_t bytes);
+
+    /* The same request to the agents of `hosts` (an array of IDs; NULL: all that have one), for what is no query. `body` is that of a POST or NULL. Both stay the
+     * caller's; *ret_answers is [{"host":21,"answer":{…}} | {"host":21,"error":"…"}] and becomes the caller's. What an agent says may be anything. NULL: this world
+     * has no agents. */
+    int (*request)(void *context, const char *method, const char *route, const json_t *body,
+                   const json_t *hosts, json_t **ret_answers, struct pd_error *error);
 };
 
 struct pd_app_world {

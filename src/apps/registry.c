@@ -15,6 +15,7 @@
     X(outcast)          \
     X(overlay_loop)     \
     X(path_conformance) \
+    X(path_log)         \
     X(protocol_bugs)    \
     X(server_drops)     \
     X(silent_drops)     \

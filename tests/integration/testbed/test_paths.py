@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applications about paths, each with its fault and without one: loop, path-conformance, wrong-modification. One bed for all of them."""
 import sys
+import threading
 import unittest
 
 import scenario                                 # makes the modules of the bed importable
@@ -111,6 +112,27 @@ class Paths(unittest.TestCase):
         report = self.run_app("path-conformance", max_hops=6)
         self.assertEqual(report["flows"], [])
         self.assertIn("fit no path", " ".join(report["lacks"]))
+
+    def test_7_path_log(self):
+        """Table 2: packets of one receiver, each with its path, while they come"""
+        reports = []
+        app = threading.Thread(target=lambda: reports.append(self.run_app("path-log", dst_ip=self.bed.host(RECEIVER).ipv4, protocol="udp", seconds=2, rows=1000)))
+        app.start()
+        while app.is_alive():
+            ports = self.send()
+        app.join()
+        (report,) = reports
+        self.wait_arrived(ports)
+        paths, packets = self.records(), report["results"]["packets"]
+        self.assertTrue(packets)
+        times = [row["time_us"] for row in packets]
+        self.assertEqual(times, sorted(times))
+        for flow in report["flows"]:
+            self.assertEqual(flow["path"], paths[flow["flow_id"]["src_port"]], flow)
+        (file,) = report["results"]["files"]
+        self.assertEqual((file["host"], file["packets"] >= len(packets)), (RECEIVER, True))
+        for what in report["lacks"]:            # a busy machine may send more than were asked for; nothing else is missing
+            self.assertIn("as many packets as were wanted", what)
 
 
 if __name__ == "__main__":
