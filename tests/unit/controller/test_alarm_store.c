@@ -415,9 +415,38 @@ static void test_threads(void **state)
     pd_alarm_store_close(store);
 }
 
+/* By time: before all of them, between two deliveries, after all of them. Whoever was taken off the list of listeners hears nothing more. */
+static void test_find(void **state)
+{
+    struct heard heard = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct pd_alarm_store *store = open_store();
+    uint64_t since = 7, between_us, last;
+
+    (void)state;
+    assert_int_equal(pd_alarm_store_find(store, 0, &since), 0);
+    assert_int_equal(since, 0);
+    pd_alarm_store_listen(store, hear, &heard);
+    assert_int_equal(add(store, 1, 1, 200, "A", &last), 0);
+    wait_heard(&heard, 200);
+    pd_alarm_store_deafen(store, &heard);
+    between_us = pd_clock_wall_us() + 1;
+    while (pd_clock_wall_us() <= between_us)
+        ;
+    assert_int_equal(add(store, 1, 201, 100, "A", &last), 0);
+    assert_int_equal(pd_alarm_store_find(store, 0, &since), 0);
+    assert_int_equal(since, 0);
+    assert_int_equal(pd_alarm_store_find(store, between_us, &since), 0);
+    assert_int_equal(since, 200);
+    assert_int_equal(pd_alarm_store_find(store, UINT64_MAX, &since), 0);
+    assert_int_equal(since, 300);
+    pd_alarm_store_close(store);
+    assert_int_equal(heard.len, 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_find, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_ascending, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_steps, set_up, tear_down),
