@@ -147,8 +147,9 @@ static void walk_backwards(struct search *s)
             const struct pd_neighbour *link = pd_topology_link(topology, from, sw);
             uint32_t rank = (uint32_t)(link - topology->switches[from].neighbours);
 
-            for (uint32_t k = 0; k < COUNTS * 2; k++) {
-                uint32_t earlier = STATES(from) + k;
+            /* with as many tags or one less, and the DSCP or not yet */
+            for (unsigned k = count_of(state) ? 0 : 2; k < 4; k++) {
+                uint32_t earlier = state_of(from, count_of(state) - 1 + k / 2, k % 2);
 
                 if (s->parent[earlier] == UNREACHED || s->ends[earlier] ||
                     go(s, earlier, rank, &mark) != state)

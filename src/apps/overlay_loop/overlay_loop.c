@@ -13,7 +13,7 @@
 
 #define BALANCERS_MAX 16
 #define PORTS_MAX     16
-#define PAIRS_MAX     65536
+#define PAIRS_MAX     4096
 #define UNEVEN \
     0.05 /* share by which the two directions of a loop may differ: packets under way, slices of records */
 #define IPIP       4
@@ -45,6 +45,7 @@ struct survey {
     struct pair *pairs;                  /* unsorted: of one balancer at a time */
     size_t pairs_len, pairs_room, first; /* of the balancer that is looked at */
     size_t at;                           /* which one that is */
+    size_t recent;                       /* pair found last: answers are sorted by flow */
     bool outwards;                       /* which direction is read */
     uint64_t left_out, overlay_flows;
 };
@@ -107,9 +108,15 @@ static bool is_overlay(const struct survey *survey, const struct pd_flow_id *flo
 /* That of the balancer and this address; a new one when there is none. NULL: no room, or no memory. */
 static struct pair *pair_of(struct survey *survey, const struct pd_addr *other)
 {
-    for (size_t i = survey->first; i < survey->pairs_len; i++)
-        if (!memcmp(&survey->pairs[i].other, other, sizeof *other))
-            return &survey->pairs[i];
+    if (survey->recent >= survey->first && survey->recent < survey->pairs_len &&
+        !memcmp(&survey->pairs[survey->recent].other, other, sizeof *other))
+        return &survey->pairs[survey->recent];
+    for (size_t i = survey->first; i < survey->pairs_len; i++) {
+        if (memcmp(&survey->pairs[i].other, other, sizeof *other) != 0)
+            continue;
+        survey->recent = i;
+        return &survey->pairs[i];
+    }
     if (survey->pairs_len == PAIRS_MAX) {
         survey->left_out++;
         return NULL;

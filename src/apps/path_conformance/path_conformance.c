@@ -148,7 +148,7 @@ static int see_violation(void *context, const struct pd_app_row *row, const json
     }
     f->by_rule[number]++;
     pd_report_flow(f->report, flow_row(&row->flow, &row->path, "rule", rule));
-    if (exists)
+    if (exists && f->violations <= PD_REPORT_FLOWS_MAX) /* those that the report has room for */
         add_concerned(f, &row->path, rule);
     return 0;
 }

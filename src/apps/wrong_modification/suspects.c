@@ -62,14 +62,14 @@ static int count_all(struct counts *c, const struct wm_flows *flows, enum wm_kin
         const struct wm_arrived *arrived = &flows->arrived[i];
 
         c->number = i + 1;
-        if (arrived->kind == kind) {
+        if (arrived->kind == kind && suspects->wrong < WM_WRONG_MAX) {
             suspects->wrong++;
             if (!source || memcmp(&source->src, &arrived->flow.src, sizeof source->src) != 0)
                 suspects->sources += suspects->sources < 2;
             source = source ? source : &arrived->flow;
             e = arrived->path.len ? count(c, &arrived->path, c->wrong)
                                   : count_infeasible(c, &arrived->flow);
-        } else if (is_right(arrived, kind)) {
+        } else if (arrived->kind != kind && is_right(arrived, kind)) {
             e = count(c, &arrived->path, c->right);
         }
     }

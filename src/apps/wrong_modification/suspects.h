@@ -12,6 +12,7 @@
  * Internal to src/apps/wrong_modification. */
 
 #define WM_SUSPECTS_MAX 32
+#define WM_WRONG_MAX    10000 /* wrong flows of a kind that are counted: more say no more */
 
 struct wm_suspects {
     uint32_t ids[WM_SUSPECTS_MAX];

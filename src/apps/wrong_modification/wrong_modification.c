@@ -15,6 +15,7 @@
     (2 * PD_US_PER_S) /* by which clocks may differ, and after which a flow has arrived */
 #define KEPT_US      (50 * PD_US_PER_S) /* monitors keep closed connections for at least 60 s */
 #define PAIRS_NEEDED 3
+#define PAIRS_MAX    1000
 #define ALARMS_MAX   1000
 
 struct judge {
@@ -109,13 +110,13 @@ static unsigned differences(const struct pd_flow_id *a, const struct pd_flow_id 
 }
 
 /* A flow that arrived and nobody sent, for one that was sent and did not arrive: they differ in one field and began at the same time. */
-static void find_pair(struct judge *j, const struct wm_sent *sent)
+static void find_pair(struct judge *j, const size_t *unsent, size_t unsent_len,
+                      const struct wm_sent *sent)
 {
-    for (size_t i = 0; i < j->flows.arrived_len; i++) {
-        struct wm_arrived *arrived = &j->flows.arrived[i];
+    for (size_t i = 0; i < unsent_len; i++) {
+        struct wm_arrived *arrived = &j->flows.arrived[unsent[i]];
 
-        if (arrived->kind != WM_UNSENT || arrived->meant ||
-            differences(&arrived->flow, &sent->flow) != 1 ||
+        if (arrived->meant || differences(&arrived->flow, &sent->flow) != 1 ||
             arrived->stime_us + SLACK_US < sent->first_us ||
             arrived->stime_us > sent->first_us + SLACK_US)
             continue;
@@ -125,14 +126,20 @@ static void find_pair(struct judge *j, const struct wm_sent *sent)
     }
 }
 
+/* Of the first PAIRS_MAX flows that nobody sent: with more than that, no flow has to be told from another. */
 static void find_pairs(struct judge *j)
 {
+    size_t unsent[PAIRS_MAX], unsent_len = 0;
+
+    for (size_t i = 0; i < j->flows.arrived_len && unsent_len < PAIRS_MAX; i++)
+        if (j->flows.arrived[i].kind == WM_UNSENT)
+            unsent[unsent_len++] = i;
     for (size_t i = 0; i < j->flows.sent_len; i++) {
         if (!is_lost(j, &j->flows.sent[i]))
             continue;
         j->lost++;
-        if (j->pairs < j->kinds[WM_UNSENT] && j->lost <= PD_REPORT_ROWS_MAX)
-            find_pair(j, &j->flows.sent[i]);
+        if (j->pairs < unsent_len && j->lost <= PD_REPORT_ROWS_MAX)
+            find_pair(j, unsent, unsent_len, &j->flows.sent[i]);
     }
 }
 

@@ -107,12 +107,14 @@ static void arguments(void **unused)
         "{\"balancers\": \"10.1.1.2\", \"ports\": \"0\"}",
         "{\"balancers\": \"10.1.1.2\", \"ports\": \"4789,-1\"}",
         "{\"balancers\": \"10.1.1.2\", \"ports\": \"65536\"}",
-        "{\"balancers\": \"1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
-        "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1\"}",
     };
+    static const char many[] = "{\"balancers\": \"1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
+                               "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
+                               "1.1.1.1,1.1.1.1,1.1.1.1\"}";
     struct fake_world *w = fake_world_new(4);
 
     (void)unused;
+    assert_true(fake_world_fails(w, "overlay-loop", many) < 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_true(fake_world_fails(w, "overlay-loop", bad[i]) < 0);
     json_decref(fake_world_run(w, "overlay-loop", "{\"balancers\": \"10.1.1.2,fd00:0:1:1::2\"}"));

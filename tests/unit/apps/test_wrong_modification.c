@@ -41,7 +41,7 @@ static void changed(struct fake_world *w, const char *src, uint16_t port, const 
 
     know(w, &record->flow, 10 * S);
     record->flow.dst_port = 81;
-    record = fake_world_record(w, dst, 81, src, port, "3,11,17,9,1", 10 * S, 8 * S, 80, 2);
+    fake_world_record(w, dst, 81, src, port, "3,11,17,9,1", 10 * S, 8 * S, 80, 2);
 }
 
 /* Everything is right on paths that do not have core 17. */
