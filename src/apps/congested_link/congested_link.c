@@ -210,14 +210,35 @@ static int check(const struct pd_app_call *call, uint64_t mbps, struct pd_error 
     return 0;
 }
 
+static int look(const struct pd_app_call *call, const struct pd_app_flows *flows,
+                const struct pd_app_window *window, uint64_t mbps, struct pd_report *report,
+                struct pd_error *error)
+{
+    struct uses uses = {0};
+    struct use **order = NULL;
+    int e = uses_count(&uses, call->world->topology, flows, window, mbps);
+
+    if (!e)
+        order = calloc(uses.len + 1,
+                       sizeof(struct use *)); /* NOLINT(bugprone-sizeof-expression): of pointers */
+    if (order) {
+        for (size_t i = 0; i < uses.len; i++)
+            order[i] = &uses.list[i];
+        judge(call, &uses, order, pd_app_window_s(window), report);
+    } else {
+        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
+    free(order);
+    uses_done(&uses);
+    return e;
+}
+
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
                struct pd_error *error)
 {
     uint64_t mbps = pd_app_arg_u64(call->args, "link_mbps", call->world->link_mbps);
     struct pd_app_flows flows = {0};
-    struct uses uses = {0};
     struct pd_app_window window;
-    struct use **order = NULL;
     int e = check(call, mbps, error);
 
     (void)state;
@@ -225,15 +246,8 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         e = pd_app_window_read(call, &window, error);
     if (!e)
         e = pd_app_flows_ask(call, report, pd_app_window_args(&window), NULL, &flows, error);
-    if (!e && (uses_count(&uses, call->world->topology, &flows, &window, mbps) ||
-               !(order = calloc(uses.len + 1, sizeof *order))))
-        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    for (size_t i = 0; i < uses.len && !e; i++)
-        order[i] = &uses.list[i];
     if (!e)
-        judge(call, &uses, order, pd_app_window_s(&window), report);
-    free(order);
-    uses_done(&uses);
+        e = look(call, &flows, &window, mbps, report, error);
     pd_app_flows_done(&flows);
     return e;
 }

@@ -206,10 +206,12 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t least = pd_app_arg_u64(call->args, "senders", 10);
     struct pd_app_receiver receiver = {0};
     struct ports *ports = calloc(1, sizeof *ports);
-    int e = ports ? pd_app_receiver_find(call, report, &receiver, error)
-                  : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    int e;
 
     (void)state;
+    if (!ports)
+        return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    e = pd_app_receiver_find(call, report, &receiver, error);
     if (!e && receiver.sources < least) {
         pd_report_say(report,
                       "nothing: at most %" PRIu64
