@@ -126,7 +126,7 @@ static void show(struct bh_case *c, struct fault *fault)
 {
     char text[32];
 
-    for (size_t l = 0; l < fault->first->links_len; l++) {
+    for (size_t l = 0; fault->first && l < fault->first->links_len; l++) {
         struct pd_link_match link = fault->first->links[l];
 
         if (!is_common(c, fault, link))
