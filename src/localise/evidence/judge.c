@@ -7,7 +7,7 @@
 
 #include "localise/evidence/evidence.h"
 
-enum { STEPS_FIT = 40, STEPS_TEST = 30, NO_LINK = UINT32_MAX };
+enum { STEPS_FIT = 40, STEPS_TEST = 30, STEPS_AT_ONCE = 5, NO_LINK = UINT32_MAX };
 /* A link that explains less than 1/SHARES_MAX of the losses stays open untested, so that no more than that are tested. */
 enum { SHARES_MAX = 200 };
 /* Made to clear links, for one verdict; links beyond stay open, so that nothing is certain. */
@@ -37,16 +37,19 @@ static int reserve_trial(struct pd_evidence *evidence)
     return 0;
 }
 
-/* D of one link: how much worse everything fits with its rate held. */
+/* D of one link: how much worse everything fits with its rate held. It only falls from step to step: once it is below `least`, the rest is not computed. */
 static double distance(struct pd_evidence *evidence, const struct judgement *judgement,
-                       uint32_t link, double rate)
+                       uint32_t link, double rate, double least)
 {
     struct pd_losses *losses = &evidence->losses;
     memcpy(evidence->trial, losses->rate, losses->links_len * sizeof *losses->rate);
     evidence->trial[link] = rate;
-    pd_losses_fit(losses, evidence->trial, STEPS_TEST, link);
-    double held = pd_losses_likelihood(losses, evidence->trial);
-    double d = 2 * (judgement->at_estimate - held) / judgement->dispersion;
+    double d = INFINITY;
+    for (unsigned step = 0; step < STEPS_TEST && d >= least; step += STEPS_AT_ONCE) {
+        pd_losses_fit(losses, evidence->trial, STEPS_AT_ONCE, link);
+        double held = pd_losses_likelihood(losses, evidence->trial);
+        d = 2 * (judgement->at_estimate - held) / judgement->dispersion;
+    }
     return d > 0 ? d : 0;
 }
 
@@ -77,8 +80,8 @@ static bool is_clear(struct pd_evidence *evidence, struct judgement *judgement, 
     if (2 * PD_EVIDENCE_CEILING * evidence->losses.sent[link] / judgement->dispersion <
         PD_EVIDENCE_CLEAR)
         return false;
-    return judgement->fits++ < FITS_MAX &&
-           distance(evidence, judgement, link, PD_EVIDENCE_CEILING) >= PD_EVIDENCE_CLEAR;
+    return judgement->fits++ < FITS_MAX && distance(evidence, judgement, link, PD_EVIDENCE_CEILING,
+                                                    PD_EVIDENCE_CLEAR) >= PD_EVIDENCE_CLEAR;
 }
 
 static bool is_suspect(const struct pd_evidence *evidence, uint32_t link)
@@ -93,7 +96,7 @@ static enum pd_evidence_mark judge_suspect(struct pd_evidence *evidence,
     const struct pd_losses *losses = &evidence->losses;
     if (losses->rate[link] * losses->sent[link] * SHARES_MAX < judgement->lost)
         return PD_EVIDENCE_OPEN;
-    double d = distance(evidence, judgement, link, PD_EVIDENCE_FLOOR);
+    double d = distance(evidence, judgement, link, PD_EVIDENCE_FLOOR, PD_EVIDENCE_NAME);
     if (d < PD_EVIDENCE_NAME)
         return PD_EVIDENCE_OPEN;
     name(evidence, link, verdict);
