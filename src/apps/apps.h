@@ -34,7 +34,8 @@ struct pd_app_packet {
 };
 
 struct pd_app_world_ops {
-    uint64_t (*now_us)(void *context); /* wall time; in the simulator: simulated, from its start on */
+    uint64_t (*now_us)(
+        void *context); /* wall time; in the simulator: simulated, from its start on */
 
     /* Asks hosts: `document` is the body of POST /v1/execute ({"query":…|"program":…,"args":{…},"hosts":"all"|[21,…],"deadline_ms":N}) and stays the
      * caller's; *ret_answer is the body of its answer and becomes the caller's. Its "complete" and "hosts":{"missing"} say what it lacks. Programs: see
@@ -111,17 +112,18 @@ struct pd_app_param {
 /* One run. */
 struct pd_app_call {
     const struct pd_app_world *world;
-    const json_t *args; /* checked against the table, defaults filled in: what has no default and was not given is missing */
+    const json_t *
+        args; /* checked against the table, defaults filled in: what has no default and was not given is missing */
     const json_t *alarm; /* that started this run, as in GET /v1/alarms; NULL: by hand or by time */
 };
 
 struct pd_app_ops {
-    const char *name;                    /* "silent-drops" */
-    const char *section;                 /* of the paper: "4.3", "Table 2" */
-    const char *help;                    /* one line: the question that it answers */
-    const struct pd_app_param *params;   /* NULL: none */
-    const char *const *alarms;           /* reasons that may start it; NULL-terminated; NULL: none */
-    double period_s;                     /* of a watch that says nothing else; 0: it is started by alarms */
+    const char *name;                  /* "silent-drops" */
+    const char *section;               /* of the paper: "4.3", "Table 2" */
+    const char *help;                  /* one line: the question that it answers */
+    const struct pd_app_param *params; /* NULL: none */
+    const char *const *alarms;         /* reasons that may start it; NULL-terminated; NULL: none */
+    double period_s; /* of a watch that says nothing else; 0: it is started by alarms */
 
     /* NULL: no state. 0 or a negative error in words. */
     int (*open)(const struct pd_app_call *call, void **ret_state, struct pd_error *error);
