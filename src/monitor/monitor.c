@@ -12,51 +12,24 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "monitor/flow_table.h"
-#include "monitor/inet_diag/diag.h"
-#include "monitor/source.h"
+#include "monitor/state.h"
 
 #define IDLE_MS 1000 /* at least so often: old connections go, losses without events are noticed */
 #define REST_MS \
     2 /* between two looks at events that come one after another: 500 wake-ups a second at most */
 #define DUMP_SHARE \
     20 /* dumps take at most one part in so many of a core, while retransmissions go on */
-#define AGAIN_NS    PD_NS_PER_S
-#define REFRESH_MAX 1024 /* connections read one by one; of more, all sockets are read */
-
-struct pd_monitor {
-    struct pd_monitor_config config;
-    const struct pd_monitor_source_ops *ops; /* NULL: none */
-    void *source;                            /* its work under the lock, its descriptor without */
-    int wake_fd;
-    bool started;
-    pthread_t thread;
-
-    pthread_mutex_t lock; /* of all below */
-    struct pd_diag *diag;
-    struct pd_flow_table *table;
-    struct pd_monitor_stat stat;
-    bool dump_due;      /* … since the last one */
-    bool resync_due;    /* it is for events that were lost */
-    uint64_t dumped_ns; /* when the last one ended */
-    uint64_t dump_cost_ns;
-    uint64_t second; /* in which alarms were repeated so often */
-    uint32_t repeats;
-};
+#define AGAIN_NS PD_NS_PER_S
 
 /* ---- times ---- */
 
-struct edge {
-    uint64_t wall_us, monotonic_ns; /* of the same moment */
-};
-
-static struct edge edge_now(void)
+struct pd_edge pd_edge_now(void)
 {
-    return (struct edge){pd_clock_wall_us(), pd_clock_monotonic_ns()};
+    return (struct pd_edge){pd_clock_wall_us(), pd_clock_monotonic_ns()};
 }
 
 /* 0 stays 0: never. */
-static uint64_t to_wall_us(const struct edge *edge, uint64_t time_ns)
+uint64_t pd_edge_wall_us(const struct pd_edge *edge, uint64_t time_ns)
 {
     uint64_t age_us;
 
@@ -69,7 +42,7 @@ static uint64_t to_wall_us(const struct edge *edge, uint64_t time_ns)
 }
 
 /* The time may lie before the machine was started, or in the future. */
-static uint64_t to_monotonic_ns(const struct edge *edge, uint64_t wall_us)
+uint64_t pd_edge_monotonic_ns(const struct pd_edge *edge, uint64_t wall_us)
 {
     uint64_t age_us = edge->wall_us > wall_us ? edge->wall_us - wall_us : 0;
 
@@ -81,7 +54,7 @@ static uint64_t to_monotonic_ns(const struct edge *edge, uint64_t wall_us)
 
 /* ---- flows and alarms ---- */
 
-static void put_figures(const struct pd_monitor_reading *reading, struct pd_monitor_flow *flow)
+void pd_monitor_put_figures(const struct pd_monitor_reading *reading, struct pd_monitor_flow *flow)
 {
     flow->flow = reading->flow;
     flow->state = reading->state;
@@ -98,26 +71,26 @@ static void put_figures(const struct pd_monitor_reading *reading, struct pd_moni
     flow->throughput_bps = reading->throughput_bps;
 }
 
-static struct pd_monitor_flow flow_of(const struct pd_flow_entry *entry, const struct edge *edge,
-                                      uint32_t recent)
+struct pd_monitor_flow pd_monitor_flow_of(const struct pd_flow_entry *entry,
+                                          const struct pd_edge *edge, uint32_t recent)
 {
     struct pd_monitor_flow flow = {.consecutive = entry->consecutive,
                                    .recent = recent,
-                                   .first_us = to_wall_us(edge, entry->first_ns),
-                                   .last_us = to_wall_us(edge, entry->last_ns),
+                                   .first_us = pd_edge_wall_us(edge, entry->first_ns),
+                                   .last_us = pd_edge_wall_us(edge, entry->last_ns),
                                    .last_retransmission_us =
-                                       to_wall_us(edge, entry->retransmission_ns),
-                                   .opened_us = to_wall_us(edge, entry->opened_ns),
-                                   .closed_us = to_wall_us(edge, entry->closed_ns)};
+                                       pd_edge_wall_us(edge, entry->retransmission_ns),
+                                   .opened_us = pd_edge_wall_us(edge, entry->opened_ns),
+                                   .closed_us = pd_edge_wall_us(edge, entry->closed_ns)};
 
-    put_figures(&entry->last, &flow);
+    pd_monitor_put_figures(&entry->last, &flow);
     return flow;
 }
 
 static void raise_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry, uint64_t now_ns)
 {
-    const struct edge edge = edge_now();
-    struct pd_monitor_flow flow = flow_of(entry, &edge, entry->window_count);
+    const struct pd_edge edge = pd_edge_now();
+    struct pd_monitor_flow flow = pd_monitor_flow_of(entry, &edge, entry->window_count);
 
     entry->alarm_ns = now_ns;
     monitor->stat.alarms++;
@@ -164,7 +137,7 @@ static void count_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry,
         raise_alarm(monitor, entry, time_ns);
 }
 
-static void take(void *context, const struct pd_monitor_reading *reading)
+void pd_monitor_take(void *context, const struct pd_monitor_reading *reading)
 {
     struct pd_monitor *monitor = context;
     uint32_t fresh;
@@ -178,7 +151,7 @@ static void take(void *context, const struct pd_monitor_reading *reading)
 
 /* ---- dumps ---- */
 
-static void note_diag(struct pd_monitor *monitor, struct pd_diag_counters before)
+void pd_monitor_note_diag(struct pd_monitor *monitor, struct pd_diag_counters before)
 {
     struct pd_diag_counters now = pd_diag_counters(monitor->diag);
 
@@ -186,7 +159,7 @@ static void note_diag(struct pd_monitor *monitor, struct pd_diag_counters before
     monitor->stat.events_refused += now.refused - before.refused;
 }
 
-static int dump(struct pd_monitor *monitor, pd_diag_take *taker, void *context)
+int pd_monitor_dump(struct pd_monitor *monitor, pd_diag_take *taker, void *context)
 {
     struct pd_diag_counters before = pd_diag_counters(monitor->diag);
     uint64_t begun_ns = pd_clock_monotonic_ns(), cost_ns = pd_clock_thread_ns();
@@ -194,7 +167,7 @@ static int dump(struct pd_monitor *monitor, pd_diag_take *taker, void *context)
 
     pd_flow_table_dump_begin(monitor->table);
     e = pd_diag_dump(monitor->diag, taker, context);
-    note_diag(monitor, before);
+    pd_monitor_note_diag(monitor, before);
     monitor->stat.dumps++;
     monitor->stat.dumps_failed += e != 0;
     if (!e)
@@ -210,7 +183,7 @@ static void dump_if_due(struct pd_monitor *monitor)
     if (!monitor->dump_due ||
         pd_clock_monotonic_ns() < monitor->dumped_ns + DUMP_SHARE * monitor->dump_cost_ns)
         return;
-    if (dump(monitor, take, monitor))
+    if (pd_monitor_dump(monitor, pd_monitor_take, monitor))
         return;
     monitor->dump_due = false;
     if (!monitor->resync_due)
@@ -222,11 +195,11 @@ static void dump_if_due(struct pd_monitor *monitor)
 
 /* ---- the thread ---- */
 
-static void work(struct pd_monitor *monitor)
+void pd_monitor_work(struct pd_monitor *monitor)
 {
     struct pd_monitor_told told;
 
-    monitor->ops->work(monitor->source, take, monitor, &told);
+    monitor->ops->work(monitor->source, pd_monitor_take, monitor, &told);
     monitor->stat.events += told.events;
     monitor->stat.events_refused += told.refused;
     monitor->stat.events_lost += told.lost;
@@ -255,140 +228,16 @@ static void *run(void *context)
 
     while (wait_for_work(monitor, due)) {
         pthread_mutex_lock(&monitor->lock);
-        work(monitor);
+        pd_monitor_work(monitor);
         due = monitor->dump_due;
         pthread_mutex_unlock(&monitor->lock);
     }
     return NULL;
 }
 
-/* ---- lists ---- */
+/* ---- figures ---- */
 
-struct pick {
-    struct pd_monitor *monitor;
-    const struct pd_monitor_wish *wish;
-    struct pd_monitor_list *list;
-    struct edge edge;
-    uint64_t from_ns;
-    size_t room;
-    bool failed; /* no memory */
-};
-
-static struct pd_monitor_flow *add(struct pick *pick)
-{
-    struct pd_monitor_list *list = pick->list;
-
-    if (list->len == PD_MONITOR_LISTED_MAX) {
-        list->complete = false;
-        return NULL;
-    }
-    if (list->len == pick->room) {
-        size_t room = pick->room ? pick->room * 2 : 64;
-        struct pd_monitor_flow *flows = realloc(list->flows, room * sizeof *flows);
-        if (!flows) {
-            pick->failed = true;
-            return NULL;
-        }
-        list->flows = flows;
-        pick->room = room;
-    }
-    return &list->flows[list->len++];
-}
-
-static bool is_wanted(const struct pick *pick, const struct pd_flow_entry *entry, uint32_t recent)
-{
-    const uint32_t threshold = pick->wish->threshold;
-    const uint64_t from_ns = pick->from_ns;
-
-    if (!threshold)
-        return entry->last_ns >= from_ns;
-    if (pick->wish->from_us && entry->retransmission_ns < from_ns)
-        return false;
-    return entry->consecutive >= threshold ||
-           (pd_flow_entry_is_half_open(entry) && entry->last.retransmissions >= threshold) ||
-           (pick->wish->from_us && recent >= threshold);
-}
-
-static void list_entries(struct pick *pick)
-{
-    struct pd_flow_entry *entry;
-    uint32_t at = 0;
-
-    while ((entry = pd_flow_table_next(pick->monitor->table, &at))) {
-        uint32_t recent = pd_flow_entry_recent(entry, pick->from_ns);
-        struct pd_monitor_flow *flow;
-
-        if (is_wanted(pick, entry, recent) && (flow = add(pick)))
-            *flow = flow_of(entry, &pick->edge, recent);
-    }
-}
-
-/* Of a connection that the table does not keep since it never retransmitted. */
-static void take_listed(void *context, const struct pd_monitor_reading *reading)
-{
-    struct pick *pick = context;
-    struct pd_monitor_flow *flow;
-
-    take(pick->monitor, reading);
-    if (pd_flow_table_find(pick->monitor->table, &reading->flow, reading->cookie) ||
-        !(flow = add(pick)))
-        return;
-    memset(flow, 0, sizeof *flow);
-    put_figures(reading, flow);
-    flow->first_us = flow->last_us = to_wall_us(&pick->edge, reading->time_ns);
-}
-
-static bool is_read_again(const struct pick *pick, const struct pd_flow_entry *entry)
-{
-    return !entry->last.closed &&
-           is_wanted(pick, entry, pd_flow_entry_recent(entry, pick->from_ns));
-}
-
-/* One that is gone has closed; the source may tell so a moment later. */
-static int read_again(struct pd_monitor *monitor, struct pd_flow_entry *entry)
-{
-    struct pd_monitor_reading reading;
-    int e = pd_diag_get(monitor->diag, &entry->last.flow, entry->last.cookie, &reading);
-
-    if (!e && reading.cookie == entry->last.cookie)
-        take(monitor, &reading);
-    else if (!e || e == -ENOENT)
-        pd_flow_table_close(monitor->table, entry, pd_clock_monotonic_ns());
-    return e == -ENOENT ? 0 : e;
-}
-
-/* Nobody tells of acknowledgements: what seems poor is looked at once more. Returns 0 or the first error. */
-static int refresh(struct pick *pick)
-{
-    struct pd_monitor *monitor = pick->monitor;
-    struct pd_diag_counters before = pd_diag_counters(monitor->diag);
-    struct pd_flow_entry *entry;
-    uint32_t at = 0, many = 0;
-    int e = 0;
-
-    while ((entry = pd_flow_table_next(monitor->table, &at)))
-        many += is_read_again(pick, entry);
-    if (many > REFRESH_MAX)
-        return dump(monitor, take, monitor);
-    for (at = 0; !e && (entry = pd_flow_table_next(monitor->table, &at));)
-        e = is_read_again(pick, entry) ? read_again(monitor, entry) : 0;
-    note_diag(monitor, before);
-    return e;
-}
-
-/* First what the source has not said yet, then what the sockets say now. */
-static void list_locked(struct pick *pick)
-{
-    struct pd_monitor *monitor = pick->monitor;
-    int e;
-
-    work(monitor);
-    e = pick->wish->threshold ? refresh(pick) : dump(monitor, take_listed, pick);
-    pick->list->complete = !e;
-    list_entries(pick);
-}
-
-static void stat_locked(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat)
+void pd_monitor_stat_locked(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat)
 {
     *ret_stat = monitor->stat;
     if (!monitor->table)
@@ -397,36 +246,10 @@ static void stat_locked(struct pd_monitor *monitor, struct pd_monitor_stat *ret_
     ret_stat->flows_forgotten = pd_flow_table_forgotten(monitor->table);
 }
 
-int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_wish *wish,
-                    struct pd_monitor_list *ret_list)
-{
-    struct pd_monitor_list list = {.flows = NULL};
-    struct pick pick = {.monitor = monitor, .wish = wish, .list = &list, .edge = edge_now()};
-
-    pick.from_ns = to_monotonic_ns(&pick.edge, wish->from_us);
-    pthread_mutex_lock(&monitor->lock);
-    if (monitor->ops)
-        list_locked(&pick);
-    stat_locked(monitor, &list.stat);
-    pthread_mutex_unlock(&monitor->lock);
-    if (pick.failed) {
-        pd_monitor_list_done(&list);
-        return -ENOMEM;
-    }
-    *ret_list = list;
-    return 0;
-}
-
-void pd_monitor_list_done(struct pd_monitor_list *list)
-{
-    free(list->flows);
-    *list = (struct pd_monitor_list){.flows = NULL};
-}
-
 void pd_monitor_stat(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat)
 {
     pthread_mutex_lock(&monitor->lock);
-    stat_locked(monitor, ret_stat);
+    pd_monitor_stat_locked(monitor, ret_stat);
     pthread_mutex_unlock(&monitor->lock);
 }
 
@@ -485,7 +308,7 @@ static int open_source(struct pd_monitor *monitor, const struct pd_monitor_sourc
     if (e)
         return e;
     e = monitor->diag ? 0 : pd_diag_open(&monitor->diag, error);
-    if (!e && (e = dump(monitor, take, monitor)))
+    if (!e && (e = pd_monitor_dump(monitor, pd_monitor_take, monitor)))
         pd_fail(error, e, "sockets cannot be read: %s", pd_error_text(e));
     if (e) {
         ops->close(monitor->source);
