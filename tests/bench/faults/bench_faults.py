@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""From a fault of the network to the verdict that names it, on the test bed: loops, blackholes, TCP outcast. One JSON object a line. As root, with Open vSwitch.
+"""From a fault of the network to the verdict that names it, on the test bed: routing loops. One JSON object a line. As root, with Open vSwitch.
 
-Usage: bench_faults.py [BIN-FOLDER] [--rounds N] [loop4] [loop6] [blackhole] [outcast]"""
+Usage: bench_faults.py [BIN-FOLDER] [--rounds N] [loop4] [loop6]"""
 import argparse
 import http.client
 import itertools
@@ -18,17 +18,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "testbed"))
 
-import background                               # noqa: E402  (found by the line above)
-import traffic                                  # noqa: E402
-from agent import start_all                     # noqa: E402
-from background import Background               # noqa: E402
+from agent import start_all                     # noqa: E402  (found by the line above)
 from bed import BINARIES, Bed                   # noqa: E402
 from switches import wait_for                   # noqa: E402
 
 WAIT_S = 20
 PAUSE_S = 0.2                   # twelve loops of 4 hops are different ones; one that was seen less than 2 s ago is no news
-FLOW_BYTES = 100_000            # of the flow that a blackhole hits, as in the paper
-RECEIVER, RECEIVER_MBIT = 25, 10
 
 
 class Stream(threading.Thread):
@@ -101,62 +96,13 @@ def bench_loop(bed, stream, name, loops, wanted_ms, rounds):
     show(name, heard, wanted_ms, median_until_alarm_ms=round(statistics.median(raised), 2))
 
 
-# ---- blackholes ----
-
-def bench_blackhole(bed, stream, name, link, wanted, rounds):
-    """from the alarm at the controller until the application has named its suspects"""
-    spray, times, right, suspects = bed.faults.add("spray", "all"), [], 0, []
-    for _ in range(rounds):
-        fault, since = bed.faults.add("blackhole", *link), time.time()
-        sender = traffic.Sender(bed.hosts[21], bed.hosts[RECEIVER].ipv4)
-        sender.start(FLOW_BYTES)
-        stream.wait("POOR_PERF", since)
-        begun = time.time()
-        report = wait_for_report(bed, "blackhole", lambda found: len(found["switches"]) == len(wanted) or time.time() - begun > 5, begun)
-        times.append(1000 * (time.time() - begun))
-        right, suspects = right + (sorted(report["switches"]) == wanted), report["switches"]
-        bed.faults.clear(fault)
-        sender.wait()
-        sender.close()
-    bed.faults.clear(spray)
-    show(name, times, 1000, right=right, suspects=len(suspects), wanted_suspects=len(wanted))
-
-
-def wait_for_report(bed, name, condition, since):
-    found = []
-
-    def ask():
-        found.append(bed.controller.app(name, **{"from": int(since - 5)} if name == "blackhole" else {}))
-        return condition(found[-1])
-    wait_for(ask, f"the verdict of {name}", WAIT_S)
-    return found[-1]
-
-
-# ---- outcast ----
-
-def bench_outcast(bed, stream, rounds):
-    """fifteen senders to one receiver, from the start of their flows to the verdict"""
-    fault, times = bed.faults.add("rate-limit", bed.hosts[RECEIVER].rack, RECEIVER, RECEIVER_MBIT), []
-    watch = bed.controller.ask("watches", {"app": "outcast", "args": {}})
-    for _ in range(rounds):
-        since = time.time()
-        senders = background.press_all(bed, RECEIVER, 5)
-        at, _alarm = stream.wait("APP_OUTCAST", since)
-        times.append(1000 * (at - since))
-        for sender in senders:
-            sender.wait()
-    del watch
-    bed.faults.clear(fault)
-    show("outcast", times, 2000)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("words", nargs="*")
     parser.add_argument("--rounds", type=int, default=30)
     options = parser.parse_intermixed_args()
     binaries = [word for word in options.words if os.path.isdir(word)] or [BINARIES]
-    names = [word for word in options.words if word not in binaries] or ["loop4", "loop6", "blackhole", "outcast"]
+    names = [word for word in options.words if word not in binaries] or ["loop4", "loop6"]
     with Bed(binaries=binaries[0], tagged=all, controller=True) as bed:
         start_all(bed)
         stream = Stream(bed.controller.socket)
@@ -165,12 +111,6 @@ def main():
                 bench_loop(bed, stream, "loop_4_hops", loops_of_4, 10, options.rounds)
             elif name == "loop6":
                 bench_loop(bed, stream, "loop_6_hops", loops_of_6, 25, options.rounds)
-            elif name == "blackhole":
-                with Background(bed.hosts.values()):
-                    bench_blackhole(bed, stream, "blackhole_agg_core", (9, 17), [9, 11, 17], min(options.rounds, 10))
-                    bench_blackhole(bed, stream, "blackhole_rack_agg", (1, 9), [1, 3, 9, 11], min(options.rounds, 10))
-            elif name == "outcast":
-                bench_outcast(bed, stream, min(options.rounds, 5))
 
 
 if __name__ == "__main__":
