@@ -80,6 +80,16 @@ class Simulate(unittest.TestCase):
         self.assertEqual((report["links"], report["switches"], report["certain"]), (["9-17"], [9], True))
         self.assertEqual(last_report(fabric, "load-imbalance", "--switch", "9")["links"], [])
 
+    def test_measurements(self):
+        """section 2.3 and Table 2: what all hosts counted, whole; full links are named at a high load alone"""
+        fabric = {**SMALL, "flow_sizes": "web-search", "link_mbps": 1000, "load": .3}
+        for app, rows in ("traffic-matrix", "pairs"), ("top-flows", "flows"), ("congested-link", "links"), ("ddos", "sources"):
+            report = last_report(fabric, app)
+            self.assertEqual((report["links"], report["lacks"], report["certain"]), ([], [], True), report["verdict"])
+            self.assertTrue(report["results"][rows])
+        full = last_report({**fabric, "load": .9}, "congested-link")
+        self.assertTrue(full["links"] and full["results"]["moves"], full["verdict"])
+
     def test_incast_and_outcast(self):
         """section 4.6: 15 senders to one receiver, one of them in its rack; or each to a receiver of its own"""
         flows = [{"src": host, "dst": 21, "bytes": 20000000, "src_port": host} for host in range(22, 37)]
