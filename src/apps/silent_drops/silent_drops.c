@@ -150,6 +150,18 @@ static void show_counters(struct pd_report *report, const struct pd_localiser *l
         pd_report_lacks(report, "%" PRIu64 " signatures for which there was no room", c->dropped);
 }
 
+/* Why a link that is proven is not yet a verdict that is certain. */
+static void show_cleared(struct pd_report *report, const struct pd_verdict *verdict)
+{
+    size_t decided = verdict->cleared_len + verdict->links_len;
+
+    if (verdict->links_len && verdict->all_len > decided)
+        pd_report_evidence(report,
+                           "%zu of %zu links are cleared by flows that passed; %zu others carried "
+                           "too few packets to tell",
+                           verdict->cleared_len, verdict->all_len, verdict->all_len - decided);
+}
+
 static void conclude(struct pd_report *report, const struct pd_verdict *verdict)
 {
     const char *plural = verdict->links_len == 1 ? "" : "s";
@@ -183,6 +195,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     for (size_t i = 0; i < verdict.links_len; i++)
         show_link(report, &verdict.links[i]);
     show_counters(report, hunt->localiser);
+    show_cleared(report, &verdict);
     if (!hunt->localiser->config.link_mbps)
         pd_report_lacks(report, "what links carry is not known (link_mbps): losses of full links "
                                 "look like those of faulty ones");

@@ -157,16 +157,20 @@ static int compare_links(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
+/* Half of the confidence is for the links that are named, half for the others being cleared. */
 static void conclude(const struct pd_evidence *evidence, const struct judgement *judgement,
                      struct pd_verdict *verdict)
 {
     uint64_t all = evidence->fabric_links ? evidence->fabric_links : judgement->seen;
+    verdict->cleared_len = judgement->cleared;
+    verdict->all_len = all;
     if (!verdict->links_len)
         return;
     uint64_t decided = judgement->cleared + verdict->links_len;
     qsort(verdict->links, verdict->links_len, sizeof *verdict->links, compare_links);
     verdict->certain = judgement->weakest >= PD_EVIDENCE_CERTAIN && decided >= all;
-    verdict->confidence = (1 - exp(-judgement->weakest / 2)) * (double)decided / (double)all;
+    verdict->confidence =
+        (1 - exp(-judgement->weakest / 2)) * (1 + (double)decided / (double)all) / 2;
 }
 
 int pd_evidence_judge(struct pd_evidence *evidence, struct pd_verdict *ret_verdict)
