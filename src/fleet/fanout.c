@@ -26,6 +26,7 @@ struct pd_fanout {
     pthread_mutex_t lock;
     CURLM *idle[MULTIS_KEPT];
     unsigned idle_len;
+    bool ready; /* the library is */
     struct pd_credentials *credentials; /* NULL: none; set before there are threads */
 };
 
@@ -55,10 +56,6 @@ struct pd_fanout *pd_fanout_new(void)
     struct pd_fanout *fanout = calloc(1, sizeof *fanout);
     if (!fanout)
         return NULL;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
-        free(fanout);
-        return NULL;
-    }
     pthread_mutex_init(&fanout->lock, NULL);
     return fanout;
 }
@@ -70,7 +67,8 @@ void pd_fanout_free(struct pd_fanout *fanout)
     for (unsigned i = 0; i < fanout->idle_len; i++)
         curl_multi_cleanup(fanout->idle[i]);
     pthread_mutex_destroy(&fanout->lock);
-    curl_global_cleanup();
+    if (fanout->ready)
+        curl_global_cleanup();
     free(fanout);
 }
 
@@ -79,12 +77,15 @@ void pd_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials)
     fanout->credentials = credentials;
 }
 
+/* The library is made ready by the first question: with its cryptography it takes 3 MB, which an agent that asks nobody does without. */
 static CURLM *multi_take(struct pd_fanout *fanout)
 {
     pthread_mutex_lock(&fanout->lock);
+    fanout->ready = fanout->ready || !curl_global_init(CURL_GLOBAL_DEFAULT);
+    bool ready = fanout->ready;
     CURLM *multi = fanout->idle_len ? fanout->idle[--fanout->idle_len] : NULL;
     pthread_mutex_unlock(&fanout->lock);
-    if (!multi && (multi = curl_multi_init()))
+    if (ready && !multi && (multi = curl_multi_init()))
         curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
     return multi;
 }
