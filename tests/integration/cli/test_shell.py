@@ -29,10 +29,10 @@ class Completion(CommandTest):
 
     def test_words(self):
         for words, wanted in {
-                ("",): ["topology", "codec", "query", "install", "uninstall", "installed", "alarms", "hosts", "switches", "tib",
-                        "simulate", "ca", "help", "--help", "--version"], ("co",): ["codec"],
+                ("",): ["topology", "codec", "query", "install", "uninstall", "installed", "alarms", "hosts", "switches", "apps", "app",
+                        "watch", "watches", "unwatch", "tib", "simulate", "ca", "help", "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "--help"], ("topology", "f"): ["fat-tree"],
-                ("query", "getP"): ["getPaths"], ("install", "--on", "n"): ["new_flow"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
+                ("query", "getPa"): ["getPaths"], ("install", "--on", "n"): ["new_flow"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
                 ("codec", "rules", "--depth", "p"): ["pcp", "plain"], ("codec", "rules", "--depth", "=", "pl"): ["plain"],
                 ("codec", "rules", "--depth", "="): ["pcp", "plain"], ("query", "--src"): ["--src-ip", "--src-port"],
                 ("codec", "verify", ""): ["--topology", "--max-hops", "--json", "--help"], ("query", "--link", ""): [],
