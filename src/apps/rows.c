@@ -37,6 +37,20 @@ int pd_app_ask(const struct pd_app_call *call, struct pd_report *report, const c
     return 0;
 }
 
+/* No flow retransmits that often: the answer says who is there, and nothing else. */
+int pd_app_roll_call(const struct pd_app_call *call, struct pd_report *report,
+                     struct pd_error *error)
+{
+    json_t *answer;
+    int e =
+        pd_app_ask(call, report, "getPoorTCPFlows",
+                   json_pack("{s:I}", "threshold", (json_int_t)UINT32_MAX), NULL, &answer, error);
+
+    if (!e)
+        json_decref(answer);
+    return e;
+}
+
 int pd_app_alarms(const struct pd_app_call *call, const char *reason, uint64_t from_us,
                   uint64_t to_us, size_t most, json_t **ret_alarms, struct pd_error *error)
 {

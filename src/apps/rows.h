@@ -19,6 +19,10 @@
 int pd_app_ask(const struct pd_app_call *call, struct pd_report *report, const char *query,
                json_t *args, json_t *hosts, json_t **ret_answer, struct pd_error *error);
 
+/* For who goes by alarms alone: says in `report` which hosts could not raise one now, since they do not answer or do not watch TCP. */
+int pd_app_roll_call(const struct pd_app_call *call, struct pd_report *report,
+                     struct pd_error *error);
+
 /* Alarms of the world, as objects: see apps.h. Of any reason with NULL. Never NULL on success. */
 int pd_app_alarms(const struct pd_app_call *call, const char *reason, uint64_t from_us,
                   uint64_t to_us, size_t most, json_t **ret_alarms, struct pd_error *error);

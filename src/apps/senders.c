@@ -142,6 +142,22 @@ int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *repor
     return e;
 }
 
+/* A run that an alarm started has no time for a roll call, and the next alarm comes soon. */
+int pd_app_receiver_spare(const struct pd_app_call *call, struct pd_report *report,
+                          const struct pd_app_receiver *receiver, uint64_t least,
+                          struct pd_error *error)
+{
+    if (!receiver->sources)
+        pd_report_say(report, "nothing: no sender complains");
+    else
+        pd_report_say(report,
+                      "nothing: at most %" PRIu64
+                      " sender%s to one receiver suffer%s, fewer than %" PRIu64,
+                      receiver->sources, receiver->sources == 1 ? "" : "s",
+                      receiver->sources == 1 ? "s" : "", least);
+    return call->alarm ? 0 : pd_app_roll_call(call, report, error);
+}
+
 /* ---- its senders ---- */
 
 static int by_address(const void *a, const void *b)

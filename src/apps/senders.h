@@ -53,6 +53,10 @@ struct pd_app_receiver {
 /* Alarms of the window and the minute before: agents tell of what goes on once a minute. The destination of the alarm that started the run has precedence. 0, also when there is none: ip_version is 0 then. */
 int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *report,
                          struct pd_app_receiver *ret_receiver, struct pd_error *error);
+/* The report when fewer than `least` sources complain, with the hosts that could not have. */
+int pd_app_receiver_spare(const struct pd_app_call *call, struct pd_report *report,
+                          const struct pd_app_receiver *receiver, uint64_t least,
+                          struct pd_error *error);
 /* Its senders: from its records, and from their TCP. */
 int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report,
                         struct pd_app_receiver *receiver, struct pd_error *error);

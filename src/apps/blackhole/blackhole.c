@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "apps/args.h"
+#include "apps/rows.h"
 
 /* Paper 000, section 4.4. A suffering flow's packets are sprayed over all shortest paths; its receiver has a record for each path on which some arrived.
  * Paths without one miss their packets; what links they have in common, and no working path of the flow crosses, is suspected.
@@ -68,6 +69,8 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     c->back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
     c->slack_us = (uint64_t)(pd_app_arg_number(call->args, "slack", 2) * 1e6);
     int e = bh_collect(c, error);
+    if (!e && !c->flows_len)
+        e = pd_app_roll_call(call, report, error);
     if (!e)
         e = bh_look(c, error);
     if (!e)

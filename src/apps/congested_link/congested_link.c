@@ -136,11 +136,14 @@ static int fullest_first(const void *a, const void *b)
 static void show_links(const struct uses *uses, struct use *const *order, uint64_t k,
                        double seconds, struct pd_report *report)
 {
-    for (size_t i = 0; i < uses->len && i < k && order[i]->flows; i++)
+    for (size_t i = 0; i < uses->len && i < k && order[i]->flows; i++) {
+        json_t *use = uses->capacity_bytes > 0 ? json_real(use_of(uses, order[i])) : NULL;
+
         pd_report_row(report, "links",
-                      json_pack("{s:o, s:f, s:f, s:I}", "link", pd_app_link_json(order[i]->link),
-                                "mbps", order[i]->bytes * 8 / 1e6 / seconds, "use",
-                                use_of(uses, order[i]), "flows", (json_int_t)order[i]->flows));
+                      json_pack("{s:o, s:f, s:o*, s:I}", "link", pd_app_link_json(order[i]->link),
+                                "mbps", order[i]->bytes * 8 / 1e6 / seconds, "use", use, "flows",
+                                (json_int_t)order[i]->flows));
+    }
 }
 
 static void relieve_all(const struct pd_app_call *call, struct uses *uses, struct use *const *order,
@@ -168,6 +171,22 @@ static void relieve_all(const struct pd_app_call *call, struct uses *uses, struc
     }
 }
 
+/* Nothing is full of what nobody knows. */
+static void say_loads(const struct uses *uses, struct use *const *order, double seconds,
+                      struct pd_report *report)
+{
+    char rate[PD_APP_AMOUNT_BYTES];
+
+    pd_report_lacks(report, "the capacity of links is not known (link_mbps): whether any is full");
+    if (uses->flows_len && uses->len)
+        pd_report_say(
+            report, "which links are full is not known; the busiest is %" PRIu32 "-%" PRIu32 ", %s",
+            order[0]->link.from, order[0]->link.to,
+            pd_app_rate(order[0]->bytes * 8 / seconds, rate));
+    else
+        pd_report_say(report, "no traffic");
+}
+
 static void judge(const struct pd_app_call *call, struct uses *uses, struct use **order,
                   double seconds, struct pd_report *report)
 {
@@ -177,6 +196,10 @@ static void judge(const struct pd_app_call *call, struct uses *uses, struct use 
 
     qsort(order, uses->len, sizeof(struct use *), fullest_first);
     show_links(uses, order, pd_app_arg_u64(call->args, "k", 10), seconds, report);
+    if (uses->capacity_bytes <= 0) {
+        say_loads(uses, order, seconds, report);
+        return;
+    }
     while (full < uses->len && use_of(uses, order[full]) > above)
         full++;
     report->certain = uses->flows_len > 0;
@@ -196,14 +219,11 @@ static void judge(const struct pd_app_call *call, struct uses *uses, struct use 
     relieve_all(call, uses, order, full, target, seconds, report);
 }
 
-static int check(const struct pd_app_call *call, uint64_t mbps, struct pd_error *error)
+static int check(const struct pd_app_call *call, struct pd_error *error)
 {
     double above = pd_app_arg_number(call->args, "above", 0.8);
     double target = pd_app_arg_number(call->args, "target", 0.7);
 
-    if (!mbps)
-        return pd_fail(error, -PD_E_VALUE,
-                       "link_mbps: expects the capacity of a link: the controller was not told");
     if (above <= 0 || target <= 0 || target > above)
         return pd_fail(error, -PD_E_VALUE,
                        "target: expects a share above 0, at most that of `above`");
@@ -239,7 +259,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t mbps = pd_app_arg_u64(call->args, "link_mbps", call->world->link_mbps);
     struct pd_app_flows flows = {0};
     struct pd_app_window window;
-    int e = check(call, mbps, error);
+    int e = check(call, error);
 
     (void)state;
     if (!e)

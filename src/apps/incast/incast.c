@@ -123,10 +123,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 
     (void)state;
     if (!e && receiver.sources < least) {
-        pd_report_say(report,
-                      "nothing: at most %" PRIu64
-                      " senders to one receiver suffer, fewer than %" PRIu64,
-                      receiver.sources, least);
+        e = pd_app_receiver_spare(call, report, &receiver, least, error);
     } else if (!e) {
         e = pd_app_receiver_ask(call, report, &receiver, error);
         if (!e)

@@ -213,10 +213,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     e = pd_app_receiver_find(call, report, &receiver, error);
     if (!e && receiver.sources < least) {
-        pd_report_say(report,
-                      "nothing: at most %" PRIu64
-                      " senders to one receiver suffer, fewer than %" PRIu64,
-                      receiver.sources, least);
+        e = pd_app_receiver_spare(call, report, &receiver, least, error);
     } else if (!e) {
         e = pd_app_receiver_ask(call, report, &receiver, error);
         if (!e)

@@ -237,6 +237,11 @@ static void say(struct survey *survey, const struct pair *first, size_t loops)
     char balancer[PD_ADDR_TEXT_BYTES], other[PD_ADDR_TEXT_BYTES];
     struct pd_report *report = survey->report;
 
+    if (!survey->balancers_len) {
+        pd_report_lacks(report, "which hosts are load balancers is not known (balancers)");
+        pd_report_say(report, "no load balancer was given: nothing was looked at");
+        return;
+    }
     if (!survey->overlay_flows)
         pd_report_lacks(report, "no host recorded overlay packets of these balancers: agents have "
                                 "to see both ends of the tunnels");
@@ -295,8 +300,10 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
                struct pd_error *error)
 {
     struct survey survey = {.call = call, .report = report};
-    int e = read_list(pd_app_arg_text(call->args, "balancers"), "balancers", BALANCERS_MAX,
-                      take_balancer, &survey, error);
+    const char *balancers = pd_app_arg_text(call->args, "balancers");
+    int e = balancers
+                ? read_list(balancers, "balancers", BALANCERS_MAX, take_balancer, &survey, error)
+                : 0;
 
     (void)state;
     if (!e)
@@ -311,7 +318,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"balancers", PD_APP_TEXT, "LIST", NULL, true,
+    {"balancers", PD_APP_TEXT, "LIST", NULL, false,
      "addresses of load balancers, virtual or their own: 10.1.1.2,10.2.1.2"},
     {"ports", PD_APP_TEXT, "LIST", "4789,8472,6081", false,
      "UDP ports of the overlay; GRE and IP in IP always belong to it"},

@@ -252,6 +252,20 @@ static bool has_rules(const json_t *args)
     return false;
 }
 
+/* Without a rule alarms are all there is: they are missing of hosts that are away. */
+static int ask_who_is_there(struct findings *f, struct pd_error *error)
+{
+    json_t *answer;
+    json_t *args =
+        json_pack("{s:f, s:b}", "from",
+                  (double)f->call->world->ops->now_us(f->call->world->context) / 1e6, "live", 0);
+    int e = pd_app_ask(f->call, f->report, "getCount", args, NULL, &answer, error);
+
+    if (!e)
+        json_decref(answer);
+    return e;
+}
+
 static void say(struct findings *f, size_t infeasible_alarms)
 {
     struct pd_report *report = f->report;
@@ -270,8 +284,11 @@ static void say(struct findings *f, size_t infeasible_alarms)
     } else if (f->infeasible || infeasible_alarms) {
         pd_report_say(report, "no rule is broken on a path that is known; some flows have tags "
                               "that fit no path");
-    } else {
+    } else if (has_rules(f->call->args)) {
         pd_report_say(report, "all paths conform");
+    } else {
+        pd_report_say(report, "no rule was given, and no installed conformance query raised an "
+                              "alarm");
     }
     if (f->invented)
         pd_report_lacks(report, "hosts gave flows that no record can be, or paths that the "
@@ -297,13 +314,13 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
     uint64_t from_us = pd_app_arg_u64(call->args, "from", to_us > back_us ? to_us - back_us : 0);
     size_t infeasible_alarms = 0;
-    int e = 0;
+    int e;
 
     (void)state;
     if (from_us > to_us)
         return pd_fail(error, -PD_E_VALUE, "from: expects a time that is not after \"to\"");
-    if (has_rules(call->args))
-        e = ask_violations(&f, from_us, to_us, error);
+    e = has_rules(call->args) ? ask_violations(&f, from_us, to_us, error)
+                              : ask_who_is_there(&f, error);
     if (!e)
         e = ask_alarms(&f, "PC_FAIL", "alarms", from_us, to_us, &f.alarms, error);
     if (!e)

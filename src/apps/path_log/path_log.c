@@ -409,11 +409,15 @@ static int check_and_run(void *state, const struct pd_app_call *call, struct pd_
                          struct pd_error *error)
 {
     const uint64_t seconds = pd_app_arg_u64(call->args, "seconds", 0);
+    const char *path = pd_app_arg_text(call->args, "path");
+    struct pd_path parsed;
 
     if (seconds < 1 || seconds > 60)
         return pd_fail(error, -PD_E_VALUE, "seconds: expects a number from 1 to 60");
     if (pd_app_arg_u64(call->args, "rows", 0) > SHOWN_MAX)
         return pd_fail(error, -PD_E_VALUE, "rows: expects a number from 0 to %d", SHOWN_MAX);
+    if (path && pd_path_parse(path, &parsed))
+        return pd_fail(error, -PD_E_VALUE, "path: expects switch IDs, as in 1,9,17,11,3");
     return run(state, call, report, error);
 }
 

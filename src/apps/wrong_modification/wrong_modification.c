@@ -328,14 +328,27 @@ static int judge_all(struct judge *j, struct pd_error *error)
     return 0;
 }
 
+static int check_protocol(const json_t *args, struct pd_error *error)
+{
+    static const char *const known[] = {"tcp", "udp", "all"};
+    const char *protocol = pd_app_arg_text(args, "protocol");
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!protocol || !strcmp(protocol, known[i]))
+            return 0;
+    return pd_fail(error, -PD_E_VALUE, "protocol: expects tcp, udp or all");
+}
+
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
                struct pd_error *error)
 {
     struct judge j = {.call = call, .report = report};
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 30) * 1e6);
-    int e;
+    int e = check_protocol(call->args, error);
 
     (void)state;
+    if (e)
+        return e;
     j.to_us = call->world->ops->now_us(call->world->context);
     back_us = back_us < KEPT_US ? back_us : KEPT_US;
     j.from_us = j.to_us > back_us ? j.to_us - back_us : 0;

@@ -98,7 +98,14 @@ static void what_is_wrong_or_missing_is_said(void **state)
     json_t *report;
     (void)state;
 
-    assert_int_equal(fake_world_fails(world, "congested-link", NULL), -PD_E_VALUE);
+    flow(world, 3, "1,9,17,11,3", 95); /* of what nobody knows */
+    report = fake_world_run(world, "congested-link", NULL);
+    assert_true(report_has(report, "lacks", "link_mbps"));
+    assert_non_null(strstr(report_verdict(report), "the busiest is 1-9, 95 Mb/s"));
+    assert_int_equal(json_array_size(json_object_get(report, "links")), 0);
+    assert_int_equal(json_array_size(report_rows(report, "links")), 4);
+    json_decref(report);
+    world->records_len = 0;
     assert_int_equal(fake_world_fails(world, "congested-link",
                                       "{\"link_mbps\":10,\"above\":0.5,\"target\":0.6}"),
                      -PD_E_VALUE);

@@ -101,7 +101,6 @@ static void hosts_and_answers(void **unused)
 static void arguments(void **unused)
 {
     static const char *const bad[] = {
-        "{}",
         "{\"balancers\": \"x\"}",
         "{\"balancers\": \"10.1.1.2,\"}",
         "{\"balancers\": \"10.1.1.2\", \"ports\": \"0\"}",
@@ -117,6 +116,10 @@ static void arguments(void **unused)
     assert_true(fake_world_fails(w, "overlay-loop", many) < 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_true(fake_world_fails(w, "overlay-loop", bad[i]) < 0);
+    json_t *json = fake_world_run(w, "overlay-loop", NULL);
+    assert_true(report_has(json, "lacks", "balancers"));
+    assert_false(report_certain(json));
+    json_decref(json);
     json_decref(fake_world_run(w, "overlay-loop", "{\"balancers\": \"10.1.1.2,fd00:0:1:1::2\"}"));
     fake_world_free(w);
 }

@@ -194,6 +194,9 @@ static void what_is_missing_is_said(void **state)
         assert_false(report_certain(report));
         json_decref(report);
         fake_world_missing(world, 21, "it is off"); /* the receiver */
+        report = fake_world_run(world, apps[i], "{\"senders\":1000}");
+        assert_true(report_has(report, "lacks", "it is off"));
+        json_decref(report);
         report = fake_world_run(world, apps[i], NULL);
         assert_true(report_has(report, "lacks", "it is off"));
         assert_false(report_certain(report));
