@@ -20,6 +20,8 @@ static void free_evidence(struct pd_localiser *localiser)
     free(evidence->shares);
     free(evidence->plain_sent);
     free(evidence->plain_lost);
+    free(evidence->fresh_sent);
+    free(evidence->fresh_lost);
     free(evidence->marks);
     free(evidence);
 }
@@ -66,6 +68,8 @@ static int reserve_marks(struct pd_evidence *evidence)
     if (grow_zeroed((void **)&evidence->shares, sizeof *evidence->shares, old_len, len) ||
         grow_zeroed((void **)&evidence->plain_sent, sizeof(double), old_len, len) ||
         grow_zeroed((void **)&evidence->plain_lost, sizeof(double), old_len, len) ||
+        grow_zeroed((void **)&evidence->fresh_sent, sizeof(double), old_len, len) ||
+        grow_zeroed((void **)&evidence->fresh_lost, sizeof(double), old_len, len) ||
         grow_zeroed((void **)&evidence->marks, sizeof *evidence->marks, old_len, len))
         return -ENOMEM;
     evidence->marks_room = len;
@@ -197,6 +201,10 @@ static void take_plain(struct pd_evidence *evidence, const struct flow *flow, do
         uint32_t link = flow->members[i].link;
         evidence->plain_sent[link] += (flow->pkts + lost) * flow->members[i].weight;
         evidence->plain_lost[link] += lost;
+        if (flow->congested)
+            continue;
+        evidence->fresh_sent[link] += (flow->pkts + lost) * flow->members[i].weight;
+        evidence->fresh_lost[link] += lost;
     }
 }
 
@@ -206,10 +214,16 @@ static void fade(struct pd_evidence *evidence)
     if (evidence->fade_s < 1)
         return;
     double keep = exp2(-evidence->fade_s / PD_EVIDENCE_HALF_LIFE_S);
+    double fresh = exp2(-evidence->fade_s / PD_EVIDENCE_FRESH_S);
+    double pathless = exp2(-evidence->fade_s / PD_EVIDENCE_PATHLESS_S);
+    evidence->pathless *= pathless;
+    evidence->suffering *= pathless;
     pd_losses_fade(&evidence->losses, keep);
     for (size_t l = 0; l < evidence->links.len; l++) {
         evidence->plain_sent[l] *= keep;
         evidence->plain_lost[l] *= keep;
+        evidence->fresh_sent[l] *= fresh;
+        evidence->fresh_lost[l] *= fresh;
     }
     evidence->fade_s = 0;
 }
@@ -226,8 +240,10 @@ static int observe(struct pd_localiser *localiser, const struct pd_observation *
         localiser->counters.flows++;
         if (!is_usable(evidence, &observations[i])) {
             localiser->counters.unknown++;
+            evidence->pathless += !observations[i].records_len && observations[i].retransmissions;
             continue;
         }
+        evidence->suffering += observations[i].retransmissions > 0;
         code = gather(evidence, &observations[i], flow);
         if (!code)
             take_plain(evidence, flow, (double)observations[i].retransmissions);

@@ -22,6 +22,10 @@
  *   if this link had to answer for each of them. That needs no model, since noise can only add to it;
  * - the verdict is certain when every named link is, and every other one of the topology is cleared: a link that nothing crossed
  *   is not;
+ * - counts of many seconds clear a link long after it broke: one that lost more than the ceiling lately (PD_EVIDENCE_FRESH_S), in the
+ *   simpler count, is not cleared;
+ * - a flow that retransmits and of which nothing arrives has no path: such flows are left aside, but as soon as there are more of them than
+ *   losses at the rates found explain, some link swallows packets unseen, and nothing is certain;
  * - a signature all of whose links are cleared is contradicted: it speaks for none of them any more;
  * - what is older than some half-lives (PD_EVIDENCE_HALF_LIFE_S) has faded.
  *
@@ -41,6 +45,10 @@
 #define PD_EVIDENCE_CLEAR       16.0
 #define PD_EVIDENCE_LOAD_MAX    0.80
 #define PD_EVIDENCE_HALF_LIFE_S 30.0
+#define PD_EVIDENCE_FRESH_S     0.5 /* half-life of what happened lately */
+#define PD_EVIDENCE_BROKEN      9.0 /* D from which what happened lately speaks against a link */
+#define PD_EVIDENCE_PATHLESS_S \
+    5.0 /* half-life of flows without a path: a connection that gets nothing through tries more and more seldom */
 
 enum pd_evidence_mark { PD_EVIDENCE_OPEN, PD_EVIDENCE_NAMED, PD_EVIDENCE_CLEARED };
 
@@ -53,9 +61,12 @@ struct pd_evidence {
     size_t trial_room;
     uint32_t
         *shares; /* number + 1 of a link in the observation at hand; by link, zeroed after use */
-    double *plain_sent; /* per link: packets of flows that cross no named link */
-    double *plain_lost; /* their retransmissions */
-    uint8_t *marks;     /* per link: enum pd_evidence_mark, of the last verdict */
+    double *plain_sent;              /* per link: packets of flows that cross no named link */
+    double *plain_lost;              /* their retransmissions */
+    double *fresh_sent, *fresh_lost; /* the same, but for congested flows, of the last moments */
+    double pathless,
+        suffering; /* flows that retransmitted, lately: those of which nothing arrived, all others */
+    uint8_t *marks; /* per link: enum pd_evidence_mark, of the last verdict */
     size_t marks_room;
     uint64_t fabric_links; /* directed links between switches of the topology; 0: no topology */
     double fade_s;         /* seconds since the counts last faded */

@@ -84,6 +84,18 @@ static bool is_clear(struct pd_evidence *evidence, struct judgement *judgement, 
                                                     PD_EVIDENCE_CLEAR) >= PD_EVIDENCE_CLEAR;
 }
 
+/* It was cleared by what is long past: lately it lost more than that. */
+static bool is_broken_since(const struct pd_evidence *evidence, const struct judgement *judgement,
+                            uint32_t link)
+{
+    double expected = PD_EVIDENCE_CEILING * evidence->fresh_sent[link];
+    double lost = evidence->fresh_lost[link];
+    if (lost <= expected || expected <= 0)
+        return false;
+    return 2 * (expected - lost + lost * log(lost / expected)) >=
+           PD_EVIDENCE_BROKEN * judgement->dispersion;
+}
+
 static bool is_suspect(const struct pd_evidence *evidence, uint32_t link)
 {
     return evidence->losses.rate[link] > PD_EVIDENCE_FLOOR;
@@ -104,13 +116,15 @@ static enum pd_evidence_mark judge_suspect(struct pd_evidence *evidence,
     return PD_EVIDENCE_NAMED;
 }
 
+/* A link that was named a moment ago is not cleared at once: what it loses now was not counted beside named links. */
 static void judge_link(struct pd_evidence *evidence, struct judgement *judgement, uint32_t link,
                        struct pd_verdict *verdict)
 {
     enum pd_evidence_mark mark = PD_EVIDENCE_OPEN, old = evidence->marks[link];
     if (is_suspect(evidence, link))
         mark = judge_suspect(evidence, judgement, link, verdict);
-    else if (is_clear(evidence, judgement, link))
+    else if (old != PD_EVIDENCE_NAMED && is_clear(evidence, judgement, link) &&
+             !is_broken_since(evidence, judgement, link))
         mark = PD_EVIDENCE_CLEARED;
     judgement->changed |= (mark == PD_EVIDENCE_NAMED) != (old == PD_EVIDENCE_NAMED);
     judgement->cleared += mark == PD_EVIDENCE_CLEARED;
@@ -129,6 +143,8 @@ static void judge_links(struct pd_evidence *evidence, struct judgement *judgemen
         return;
     memset(evidence->plain_sent, 0, evidence->links.len * sizeof *evidence->plain_sent);
     memset(evidence->plain_lost, 0, evidence->links.len * sizeof *evidence->plain_lost);
+    memset(evidence->fresh_sent, 0, evidence->links.len * sizeof *evidence->fresh_sent);
+    memset(evidence->fresh_lost, 0, evidence->links.len * sizeof *evidence->fresh_lost);
 }
 
 /* Signatures all of whose links between switches are cleared. */
@@ -157,6 +173,16 @@ static int compare_links(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
+/* Nothing of a flow arrives when a packet and what was sent in its place are lost: of those that suffer at a rate p in p² of the cases at most. More of
+ * them than that are due to something that no path shows. */
+static bool is_all_explained(const struct pd_evidence *evidence, const struct pd_verdict *verdict)
+{
+    double worst = 0;
+    for (size_t i = 0; i < verdict->links_len; i++)
+        worst = fmax(worst, verdict->links[i].loss);
+    return evidence->pathless <= 1 + worst * worst * evidence->suffering / 4;
+}
+
 /* Half of the confidence is for the links that are named, half for the others being cleared. */
 static void conclude(const struct pd_evidence *evidence, const struct judgement *judgement,
                      struct pd_verdict *verdict)
@@ -168,7 +194,8 @@ static void conclude(const struct pd_evidence *evidence, const struct judgement 
         return;
     uint64_t decided = judgement->cleared + verdict->links_len;
     qsort(verdict->links, verdict->links_len, sizeof *verdict->links, compare_links);
-    verdict->certain = judgement->weakest >= PD_EVIDENCE_CERTAIN && decided >= all;
+    verdict->certain = judgement->weakest >= PD_EVIDENCE_CERTAIN && decided >= all &&
+                       is_all_explained(evidence, verdict);
     verdict->confidence =
         (1 - exp(-judgement->weakest / 2)) * (1 + (double)decided / (double)all) / 2;
 }

@@ -174,6 +174,54 @@ static void many_open_links_do_not_hide_a_fault(void **state)
     free(flows);
 }
 
+/* A minute without losses does not clear a link that loses packets now: but for moments, nothing is certain until it is named. */
+static void a_link_that_breaks_late_is_not_cleared(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    unsigned wrong = 0;
+    (void)state;
+    for (int period = 0; period < 300; period++)
+        run_period(rig, 9, 17, 0.03);
+    assert_true(rig->verdict.certain);
+    for (int period = 0; period < 20; period++) {
+        for (rig->flows.len = 0; rig->flows.len < 150;) {
+            bool second = rig->flows.len % 2;
+            struct pd_link_match broken =
+                second ? (struct pd_link_match){18, 13} : (struct pd_link_match){9, 17};
+            add_flow(&rig->flows, &rig->random, broken.from, broken.to, 0.03, 300);
+        }
+        assert_int_equal(
+            pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
+        assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+        wrong += rig->verdict.certain && !names(&rig->verdict, 18, 13);
+    }
+    assert_true(wrong < 10); /* all 20 where the past alone clears */
+    rig_free(rig);
+}
+
+/* Flows of which nothing arrives have no path: another link may swallow them. */
+static void flows_without_a_path_keep_doubt(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 30; period++)
+        run_period(rig, 9, 17, 0.03);
+    assert_true(rig->verdict.certain);
+    for (rig->flows.len = 0; rig->flows.len < 150;)
+        add_flow(&rig->flows, &rig->random, 9, 17, 0.03, 300);
+    for (int i = 0; i < 5; i++)
+        rig->flows.observations[rig->flows.len++] = (struct pd_observation){.retransmissions = 1};
+    assert_int_equal(pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len),
+                     0);
+    assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+    assert_true(names(&rig->verdict, 9, 17));
+    assert_false(rig->verdict.certain);
+    for (int period = 0; period < 150; period++)
+        run_period(rig, 9, 17, 0.03);
+    assert_true(rig->verdict.certain);
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +230,8 @@ int main(void)
         cmocka_unit_test(a_slow_host_is_no_faulty_link),
         cmocka_unit_test(a_full_queue_is_no_faulty_link),
         cmocka_unit_test(an_unseen_link_keeps_doubt),
+        cmocka_unit_test(a_link_that_breaks_late_is_not_cleared),
+        cmocka_unit_test(flows_without_a_path_keep_doubt),
         cmocka_unit_test(many_open_links_do_not_hide_a_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
