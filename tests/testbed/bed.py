@@ -230,7 +230,8 @@ class Bed:
         run_all([(enter[ns] + ["ip", "-batch", "-"], None, "\n".join(batch) + "\n") for ns, batch in inside.items()])
 
     def host_setup(self, host):
-        lines = ["link set lo up", f"link set eth0 address {mac(host.id)} up"]
+        # one segment a packet: else TCP's bursts pass tc as one packet, are cut up after it, and are sprayed over one path
+        lines = ["link set lo up", f"link set eth0 address {mac(host.id)} up", "link set eth0 gso_max_segs 1"]
         for addr in host.node.addrs:
             lines.append(f"addr add {addr}/{'128 nodad' if ':' in addr else 32} dev eth0")
         for other in self.hosts.values():

@@ -41,6 +41,7 @@ class TcBed(Bed):
         if self.offloads:
             words = ["ethtool", "-K", "eth0", *(word for name in OFFLOADS for word in (name, "on"))]
             run_all([(host.command(words), None, None) for host in self.hosts.values()])
+            run_all([(host.command("ip link set eth0 gso_max_segs 65535".split()), None, None) for host in self.hosts.values()])
         self.start_switches()
 
     def start_switches(self):

@@ -14,7 +14,7 @@
  * Deviations: a path counts as missing only when that is no chance (BH_CHANCE), from the packets that came by the others since its last; and flows
  * that take one path each are looked at too, with the little that they tell. */
 
-enum { WAIT_MS = 100, LOOKS_MAX = 6 };
+enum { WAIT_MS = 50, LOOKS_STRICT = 15, LOOKS_MAX = 40 };
 
 static const struct pd_app_param params[] = {
     {"src_ip", PD_APP_ADDRESS, "IP", NULL, false,
@@ -29,8 +29,8 @@ static const struct pd_app_param params[] = {
     {"slack", PD_APP_SECONDS, "S", "2", false, "by how much clocks of hosts may differ"},
     {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
 
-/* An alarm comes with the first losses, when few packets of its flow have arrived: a verdict within a second may wait for more. In the simulator nothing comes
- * while one waits. */
+/* An alarm comes with the first losses, when few packets of its flow have arrived, and TCP may stall: a verdict within a second may wait for more, and is
+ * then content with a little less; after two seconds it gives up. In the simulator nothing comes while one waits. */
 static int wait_for_packets(struct bh_case *c, struct pd_error *error)
 {
     const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
@@ -38,8 +38,9 @@ static int wait_for_packets(struct bh_case *c, struct pd_error *error)
 
     if (!c->call->alarm || !c->flows_len || c->call->world->period_us)
         return 0;
-    for (int look = 0; look < LOOKS_MAX && !e && bh_is_open(&c->flows[0]); look++) {
+    for (int look = 0; look < LOOKS_MAX && !e && bh_is_open(c, &c->flows[0]); look++) {
         nanosleep(&pause, NULL);
+        c->late = look >= LOOKS_STRICT;
         e = bh_look_again(c, &c->flows[0], error);
     }
     return e;

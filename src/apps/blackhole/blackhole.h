@@ -8,15 +8,22 @@
 
 /* Internal to the folder. One thread. */
 
-#define BH_FLOWS_MAX  64   /* looked at in one run */
-#define BH_PATHS_MAX  2048 /* shortest paths between two racks */
-#define BH_MISSES_MAX 4096
-#define BH_CHANCE     1e-4 /* below it, a path without packets did not stay empty by chance */
+#define BH_FLOWS_MAX   64   /* looked at in one run */
+#define BH_PATHS_MAX   2048 /* shortest paths between two racks */
+#define BH_MISSES_MAX  4096
+#define BH_CHANCE      1e-4 /* below it, a path without packets did not stay empty by chance */
+#define BH_CHANCE_LATE 1e-3 /* for all flows together, when no more packets came in time */
+#define BH_DOUBT       0.01 /* above it, a path that had packets works; between the two nobody can tell */
+#define BH_QUIET       0.25 /* below it, a path is quiet enough to wait for its next packet */
 
 struct bh_path {
     struct pd_path path;
     uint64_t pkts;
     uint64_t first_us, last_us; /* the receiver's clock; 0: no packet came this way */
+    double start_pkts;          /* that came by others since its last, at the first look */
+    uint64_t base_pkts; /* of all paths, when this one was first seen to have all of its packets */
+    double chance;      /* of being empty since its last packet without a fault */
+    bool missing;       /* it lost packets */
     bool
         healthy; /* it works: it carried packets of the flow to the end, or of others since the flow suffers */
 };
@@ -51,6 +58,7 @@ struct bh_case {
     struct bh_flow flows[BH_FLOWS_MAX];
     size_t flows_len;
     bool spray;
+    bool late; /* has waited for packets as long as a verdict within a second allows */
     struct bh_miss *misses;
     size_t misses_len, misses_room;
 };
@@ -63,8 +71,10 @@ int bh_look(struct bh_case *c, struct pd_error *error);
 int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
 
 /* misses.c: what each flow misses. */
-/* Whether it misses a path, and too few of its packets came to say that this is no chance. */
-bool bh_is_open(const struct bh_flow *flow);
+/* After the first look at a flow. */
+void bh_start(struct bh_flow *flow);
+/* Whether more packets may tell more: a path may be missing, and too few packets of the flow came to say so. */
+bool bh_is_open(const struct bh_case *c, struct bh_flow *flow);
 int bh_judge(struct bh_case *c, struct pd_error *error);
 
 /* suspects.c: joins the misses over paths and flows, and reports what is left. */

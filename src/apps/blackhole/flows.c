@@ -217,6 +217,16 @@ static int look_at(struct bh_case *c, struct bh_flow *flow, struct pd_error *err
     return e;
 }
 
+/* What came by its paths in all when a path last got packets, as seen in the looks so far. */
+static void set_base(struct bh_flow *flow, size_t i, uint64_t pkts_before, uint64_t base_before)
+{
+    struct bh_path *path = &flow->paths[i];
+
+    path->base_pkts = base_before;
+    for (size_t j = 0; j < flow->paths_len && path->pkts != pkts_before; j++)
+        path->base_pkts = j ? path->base_pkts + flow->paths[j].pkts : flow->paths[j].pkts;
+}
+
 int bh_look(struct bh_case *c, struct pd_error *error)
 {
     const json_t *spray = json_object_get(c->call->args, "spray");
@@ -227,6 +237,9 @@ int bh_look(struct bh_case *c, struct pd_error *error)
 
         if (flow->paths_len && flow->dst_host)
             e = look_at(c, flow, error);
+        for (size_t path = 0; path < flow->paths_len; path++)
+            set_base(flow, path, UINT64_MAX, 0);
+        bh_start(flow);
         c->spray |= flow->seen_len > 1;
     }
     if (spray)
@@ -236,9 +249,21 @@ int bh_look(struct bh_case *c, struct pd_error *error)
 
 int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
 {
+    struct bh_path *before = calloc(flow->paths_len ? flow->paths_len : 1, sizeof *before);
+
+    if (!before)
+        return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    memcpy(before, flow->paths, flow->paths_len * sizeof *before);
     for (size_t i = 0; i < flow->paths_len; i++)
-        flow->paths[i] = (struct bh_path){.path = flow->paths[i].path};
+        flow->paths[i] = (struct bh_path){.path = before[i].path};
     flow->seen_len = flow->other = 0;
     flow->pkts = 0;
-    return look_at(c, flow, error);
+    int e = look_at(c, flow, error);
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        flow->paths[i].start_pkts =
+            flow->paths[i].pkts == before[i].pkts ? before[i].start_pkts : 0;
+        set_base(flow, i, before[i].pkts, before[i].base_pkts);
+    }
+    free(before);
+    return e;
 }

@@ -9,6 +9,8 @@
 #include "apps/flow_args.h"
 #include "apps/rows.h"
 
+enum { PATHS_MIN = 2 }; /* packets that came by one path alone may be a burst */
+
 static struct pd_link_match step(const struct pd_path *path, unsigned i)
 {
     return (struct pd_link_match){path->switches[i], path->switches[i + 1]};
@@ -58,36 +60,89 @@ static void add_links(struct bh_miss *miss, const struct pd_path *path)
 
 /* ---- packets are sprayed over all paths ---- */
 
-/* Packets of the flow that came by other paths since this one carried its last: all times are of the receiver's clock, so that no other clock matters.
- * Packets of a path are taken as even between its first and its last. */
-static double others_since(const struct bh_flow *flow, const struct bh_path *path)
+/* Packets of the flow that came since the last one of a path, and by how many paths: all times are of the receiver's clock, so that no other clock
+ * matters. Packets of a path are taken as even between its first and its last. */
+static double pkts_if_even(const struct bh_flow *flow, uint64_t time_us, size_t *ret_paths)
 {
     double pkts = 0;
 
+    *ret_paths = 0;
     for (size_t i = 0; i < flow->paths_len; i++) {
-        const struct bh_path *other = &flow->paths[i];
+        const struct bh_path *path = &flow->paths[i];
 
-        if (other == path || !other->pkts || other->last_us <= path->last_us)
+        if (!path->pkts || path->last_us <= time_us)
             continue;
-        double all_us = (double)(other->last_us - other->first_us);
-        double since_us = (double)(other->last_us - path->last_us);
-        double share = all_us > since_us ? since_us / all_us : 1;
-        pkts += share * (double)other->pkts;
+        double all_us = (double)(path->last_us - path->first_us);
+        double since_us = (double)(path->last_us - time_us);
+        pkts += (all_us > since_us ? since_us / all_us : 1) * (double)path->pkts;
+        ++*ret_paths;
     }
     return pkts;
 }
 
-static double chance_of(const struct bh_flow *flow, const struct bh_path *path)
+void bh_start(struct bh_flow *flow)
 {
-    return pow(1 - 1 / (double)flow->paths_len, others_since(flow, path));
+    size_t paths;
+
+    for (size_t i = 0; i < flow->paths_len; i++)
+        flow->paths[i].start_pkts = pkts_if_even(flow, flow->paths[i].last_us, &paths);
 }
 
-bool bh_is_open(const struct bh_flow *flow)
+/* A flow that stalls is not even: what comes from look to look is counted. */
+static double others_since(const struct bh_flow *flow, const struct bh_path *path)
 {
-    for (size_t i = 0; i < flow->paths_len && flow->seen_len > 1; i++)
-        if (!flow->paths[i].pkts && chance_of(flow, &flow->paths[i]) > BH_CHANCE)
-            return true;
-    return false;
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < flow->paths_len; i++)
+        total += flow->paths[i].pkts;
+    return path->start_pkts + (total > path->base_pkts ? (double)(total - path->base_pkts) : 0);
+}
+
+/* Had a path worked beside those that carried the packets since, each packet would have missed it with paths / (paths + 1), and less often if more work. */
+static double chance_since(const struct bh_flow *flow, const struct bh_path *path)
+{
+    size_t paths;
+
+    (void)pkts_if_even(flow, path->last_us, &paths);
+
+    if (paths < PATHS_MIN)
+        paths = flow->paths_len - 1;
+    return pow((double)paths / ((double)paths + 1), others_since(flow, path));
+}
+
+/* A path is silent since its last packet, so also since the last one of another: the time that tells most counts. Chances that are the least already
+ * take part in others' with the same result. */
+static void judge_paths(const struct bh_case *c, struct bh_flow *flow)
+{
+    double most = c->late ? fmax(BH_CHANCE, BH_CHANCE_LATE / (double)c->flows_len) : BH_CHANCE;
+
+    for (size_t i = 0; i < flow->paths_len; i++)
+        flow->paths[i].chance = chance_since(flow, &flow->paths[i]);
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        struct bh_path *path = &flow->paths[i];
+
+        for (size_t j = 0; j < flow->paths_len; j++)
+            if (flow->paths[j].last_us >= path->last_us)
+                path->chance = fmin(path->chance, flow->paths[j].chance);
+        path->missing = path->chance <= most;
+        path->healthy = path->pkts && path->chance > BH_DOUBT;
+    }
+}
+
+/* With a path that is missing, all others have to be told from it; else it is enough that each has a packet now and then. */
+bool bh_is_open(const struct bh_case *c, struct bh_flow *flow)
+{
+    bool missing = false, doubt = false, quiet = false;
+
+    judge_paths(c, flow);
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        const struct bh_path *path = &flow->paths[i];
+
+        missing |= path->missing;
+        doubt |= !path->missing && !path->healthy;
+        quiet |= path->chance < BH_QUIET;
+    }
+    return (c->spray || flow->seen_len > 1) && (doubt || (quiet && !missing));
 }
 
 static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
@@ -95,13 +150,10 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
     char name[PD_APP_FLOW_TEXT_BYTES], path[PD_APP_PATH_TEXT_BYTES];
     size_t missing = 0, open = 0;
 
+    judge_paths(c, flow);
     for (size_t i = 0; i < flow->paths_len; i++) {
-        struct bh_path *p = &flow->paths[i];
-        double chance = chance_of(flow, p);
-
-        p->healthy = p->pkts && chance > BH_CHANCE;
-        missing += chance <= BH_CHANCE;
-        open += !p->pkts && chance > BH_CHANCE;
+        missing += flow->paths[i].missing;
+        open += !flow->paths[i].missing && !flow->paths[i].healthy;
     }
     pd_app_flow_text(&flow->id, name);
     if (open)
@@ -110,19 +162,19 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
                            name, open, flow->paths_len);
     for (size_t i = 0; i < flow->paths_len && missing && c->misses_len < BH_MISSES_MAX; i++) {
         struct bh_path *p = &flow->paths[i];
-        double chance = chance_of(flow, p);
 
-        if (chance > BH_CHANCE)
+        if (!p->missing)
             continue;
-        struct bh_miss *miss = add_miss(c, flow, chance, PD_PATH_MAX);
+        struct bh_miss *miss = add_miss(c, flow, p->chance, PD_PATH_MAX);
         if (!miss)
             return -ENOMEM;
         add_links(miss, &p->path);
         pd_report_evidence(c->report, "%s: no packet over %s%s, %.0f over its other paths", name,
                            pd_app_path_text(&p->path, path), p->pkts ? " any more" : "",
                            others_since(flow, p));
-        pd_report_row(c->report, "missing_paths",
-                      json_pack("{s:s, s:s, s:f}", "flow", name, "path", path, "chance", chance));
+        pd_report_row(
+            c->report, "missing_paths",
+            json_pack("{s:s, s:s, s:f}", "flow", name, "path", path, "chance", p->chance));
     }
     return 0;
 }

@@ -172,6 +172,26 @@ static void few_packets_prove_nothing(void **state)
     json_decref(report);
 }
 
+/* Both paths by one link carry nothing: beside the two that do, each would have been taken by every third packet. One of them had a packet before, and
+ * is no witness for the link that they share. */
+static void two_paths_that_fell_silent_share_a_link(void **state)
+{
+    struct fake_world *world = *state;
+    struct pd_tib_record *record =
+        fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[1], 2 * S, 2 * S, 60, 1);
+
+    for (int i = 2; i < 4; i++)
+        record =
+            fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[i], S, 0, 9000, 12);
+    fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 4);
+    assert_true(has_switch(report, 1) && has_switch(report, 9) && has_switch(report, 11) &&
+                has_switch(report, 3));
+    assert_false(report_certain(report));
+    json_decref(report);
+}
+
 /* A path that carried packets until a while ago, by the receiver's clock, which is three seconds ahead. */
 static void a_path_that_went_silent_is_missing(void **state)
 {
@@ -264,6 +284,7 @@ int main(void)
         TEST(two_blackholes_are_told_apart),
         TEST(without_a_fault_nothing_is_reported),
         TEST(few_packets_prove_nothing),
+        TEST(two_paths_that_fell_silent_share_a_link),
         TEST(a_path_that_went_silent_is_missing),
         TEST(a_flow_on_one_path_leaves_candidates),
         TEST(what_did_not_answer_is_said),
