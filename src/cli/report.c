@@ -79,14 +79,26 @@ static int print_results(const json_t *results, const struct pd_style *style, FI
     return code;
 }
 
+/* "incast: 15 of …": applications that are called as what they find. */
+static bool begins_with_name(const json_t *report)
+{
+    const char *app = json_string_value(json_object_get(report, "app"));
+    const char *verdict = json_string_value(json_object_get(report, "verdict"));
+    size_t bytes = app ? strlen(app) : 0;
+
+    return bytes && verdict && !strncmp(verdict, app, bytes) && verdict[bytes] == ':';
+}
+
 static void print_head(const json_t *report, const struct pd_style *style, FILE *out)
 {
     const char *bold = style->colour ? "\033[1m" : "", *plain = style->colour ? "\033[0m" : "";
     double confidence = json_number_value(json_object_get(report, "confidence"));
 
     fprintf(out, "%s", bold);
-    pd_cli_print_word(json_string_value(json_object_get(report, "app")), out);
-    fputs(": ", out);
+    if (!begins_with_name(report)) {
+        pd_cli_print_word(json_string_value(json_object_get(report, "app")), out);
+        fputs(": ", out);
+    }
     pd_cli_print_word(json_string_value(json_object_get(report, "verdict")), out);
     fprintf(out, "%s\n%-9s %s, confidence %.0f %%\n", plain, "certain",
             json_is_true(json_object_get(report, "certain")) ? "yes" : "no", confidence * 100);
