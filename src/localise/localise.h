@@ -47,12 +47,13 @@ struct pd_verdict_link {
     double loss;       /* share of packets that it drops, as estimated; 0: not estimated */
 };
 
-#define PD_LOCALISE_COUNTERS(X)                                                          \
-    X(flows, "observations taken")                                                       \
-    X(signatures, "observations with retransmissions, taken as failure signatures")      \
-    X(congested, "observations left aside: a link of their path was loaded too much")    \
-    X(contradicted, "signatures that hold no link under suspicion, at the last verdict") \
-    X(unknown, "observations left aside: no path, or a path that the topology has not")  \
+#define PD_LOCALISE_COUNTERS(X)                                                                \
+    X(flows, "observations taken")                                                             \
+    X(signatures, "observations with retransmissions, taken as failure signatures")            \
+    X(spread, "of these: packets took several paths, and which of them lost some is not told") \
+    X(congested, "observations left aside: a link of their path was loaded too much")          \
+    X(contradicted, "signatures that hold no link under suspicion, at the last verdict")       \
+    X(unknown, "observations left aside: no path, or a path that the topology has not")        \
     X(dropped, "signatures lost: too many")
 
 struct pd_localiser_counters {

@@ -137,6 +137,11 @@ static void show_counters(struct pd_report *report, const struct pd_localiser *l
     pd_report_row(report, "observations", row);
     pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows seen suffered on a known path",
                        c->signatures, c->flows);
+    if (c->spread)
+        pd_report_evidence(report,
+                           "%" PRIu64 " of these took several paths: which of them lost packets is "
+                           "not told",
+                           c->spread);
     if (c->contradicted)
         pd_report_evidence(report, "%" PRIu64 " signatures are contradicted by flows that passed",
                            c->contradicted);

@@ -117,6 +117,7 @@ static int sum_loads(struct pd_evidence *evidence, const struct pd_observation *
 struct flow {
     struct pd_losses_member members[PATHS_MAX * PD_HOPS_MAX]; /* weight: packets, then shares */
     size_t members_len;
+    size_t paths_len;
     double pkts;
     uint64_t key;
     bool congested;
@@ -150,7 +151,7 @@ static int gather(struct pd_evidence *evidence, const struct pd_observation *obs
     double limit = bytes_limit(evidence);
     flow->members_len = 0;
     flow->pkts = 0;
-    flow->key = observed->records_len;
+    flow->key = flow->paths_len = observed->records_len;
     flow->congested = flow->named = false;
     int code = 0;
     for (size_t r = 0; r < observed->records_len && !code; r++) {
@@ -182,6 +183,8 @@ static int take(struct pd_evidence *evidence, const struct flow *flow, uint64_t 
     if (retransmissions) {
         code = pd_losses_add(losses, flow->key, flow->members, flow->members_len, sent, lost);
         counters->signatures++;
+        counters->spread += flow->paths_len > 1;
+        evidence->spread += flow->paths_len > 1 ? lost : 0;
     }
     if (code) {
         counters->dropped++;
@@ -218,6 +221,7 @@ static void fade(struct pd_evidence *evidence)
     double pathless = exp2(-evidence->fade_s / PD_EVIDENCE_PATHLESS_S);
     evidence->pathless *= pathless;
     evidence->suffering *= pathless;
+    evidence->spread *= keep;
     pd_losses_fade(&evidence->losses, keep);
     for (size_t l = 0; l < evidence->links.len; l++) {
         evidence->plain_sent[l] *= keep;

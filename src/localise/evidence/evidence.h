@@ -26,6 +26,8 @@
  *   simpler count, is not cleared;
  * - a flow that retransmits and of which nothing arrives has no path: such flows are left aside, but as soon as there are more of them than
  *   losses at the rates found explain, some link swallows packets unseen, and nothing is certain;
+ * - retransmissions of a flow that is sprayed over several paths do not tell which of them lost packets, and the path that lost some has fewer arrivals
+ *   than its siblings, so that the likelihood leans towards these: what such flows lost makes suspects, and nothing certain;
  * - a signature all of whose links are cleared is contradicted: it speaks for none of them any more;
  * - what is older than some half-lives (PD_EVIDENCE_HALF_LIFE_S) has faded.
  *
@@ -45,8 +47,9 @@
 #define PD_EVIDENCE_CLEAR       16.0
 #define PD_EVIDENCE_LOAD_MAX    0.80
 #define PD_EVIDENCE_HALF_LIFE_S 30.0
-#define PD_EVIDENCE_FRESH_S     0.5 /* half-life of what happened lately */
-#define PD_EVIDENCE_BROKEN      9.0 /* D from which what happened lately speaks against a link */
+#define PD_EVIDENCE_FRESH_S     0.5  /* half-life of what happened lately */
+#define PD_EVIDENCE_SPREAD_MAX  0.02 /* share of all retransmissions */
+#define PD_EVIDENCE_BROKEN      9.0  /* D from which what happened lately speaks against a link */
 #define PD_EVIDENCE_PATHLESS_S \
     5.0 /* half-life of flows without a path: a connection that gets nothing through tries more and more seldom */
 
@@ -64,6 +67,7 @@ struct pd_evidence {
     double *plain_sent;              /* per link: packets of flows that cross no named link */
     double *plain_lost;              /* their retransmissions */
     double *fresh_sent, *fresh_lost; /* the same, but for congested flows, of the last moments */
+    double spread;                   /* retransmissions of flows that took several paths */
     double pathless,
         suffering; /* flows that retransmitted, lately: those of which nothing arrived, all others */
     uint8_t *marks; /* per link: enum pd_evidence_mark, of the last verdict */

@@ -195,6 +195,7 @@ static void conclude(const struct pd_evidence *evidence, const struct judgement 
     uint64_t decided = judgement->cleared + verdict->links_len;
     qsort(verdict->links, verdict->links_len, sizeof *verdict->links, compare_links);
     verdict->certain = judgement->weakest >= PD_EVIDENCE_CERTAIN && decided >= all &&
+                       evidence->spread <= PD_EVIDENCE_SPREAD_MAX * judgement->lost &&
                        is_all_explained(evidence, verdict);
     verdict->confidence =
         (1 - exp(-judgement->weakest / 2)) * (1 + (double)decided / (double)all) / 2;

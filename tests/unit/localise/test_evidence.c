@@ -121,6 +121,38 @@ static void a_full_queue_is_no_faulty_link(void **state)
     rig_free(rig);
 }
 
+/* Two flows of `add_flow` become one that is sprayed over both paths. */
+static void spray(struct flows *flows)
+{
+    size_t len = flows->len / 2;
+
+    for (size_t i = 0; i < len; i++) {
+        uint64_t lost = flows->observations[2 * i].retransmissions +
+                        flows->observations[2 * i + 1].retransmissions;
+        flows->records[2 * i + 1].flow = flows->records[2 * i].flow;
+        flows->observations[i] = (struct pd_observation){&flows->records[2 * i], 2, lost};
+    }
+    flows->len = len;
+}
+
+/* Which of its paths lost what a sprayed flow retransmits is not told: whatever is named, it is not certain. */
+static void sprayed_flows_keep_doubt(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 60; period++) {
+        for (rig->flows.len = 0; rig->flows.len < 150;)
+            add_flow(&rig->flows, &rig->random, 5, 14, 0.08, 300);
+        spray(&rig->flows);
+        assert_int_equal(
+            pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
+        assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+        assert_false(rig->verdict.certain);
+    }
+    assert_true(rig->localiser->counters.spread > 0);
+    rig_free(rig);
+}
+
 /* A link that no flow crosses cannot be cleared, so nothing is certain. */
 static void an_unseen_link_keeps_doubt(void **state)
 {
@@ -229,6 +261,7 @@ int main(void)
         cmocka_unit_test(what_changes_is_followed),
         cmocka_unit_test(a_slow_host_is_no_faulty_link),
         cmocka_unit_test(a_full_queue_is_no_faulty_link),
+        cmocka_unit_test(sprayed_flows_keep_doubt),
         cmocka_unit_test(an_unseen_link_keeps_doubt),
         cmocka_unit_test(a_link_that_breaks_late_is_not_cleared),
         cmocka_unit_test(flows_without_a_path_keep_doubt),
