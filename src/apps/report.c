@@ -84,9 +84,10 @@ static void end_whole(char *text, int wanted)
 __attribute__((format(printf, 3, 0))) static void add_words(struct pd_report *report, json_t *list,
                                                             const char *format, va_list values)
 {
-    char words[PD_REPORT_TEXT_BYTES];
+    char words[PD_REPORT_TEXT_BYTES] = "";
+    int wanted = vsnprintf(words, sizeof words, format, values);
 
-    end_whole(words, vsnprintf(words, sizeof words, format, values));
+    end_whole(words, wanted);
     add_once(report, list, PD_REPORT_WORDS_MAX, json_string(words));
 }
 
