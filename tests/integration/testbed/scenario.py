@@ -19,9 +19,9 @@ COMMAND = os.path.join(HERE, "..", "..", "testbed", "bed")
 FULL_SIZE = 1452                                # UDP payload that fills an IPv6 packet of 1500 bytes
 
 
-def bed(name, fabric=FABRIC, controller=False, **options):
-    """a bed of this process, with a name of its own; switches in the kernel have the same tagging rules, but not from a controller"""
-    return fabric_class(fabric)(f"{name}{os.getpid()}", binaries=BINARIES, controller=controller and fabric == "ovs", **options)
+def bed(name, fabric=FABRIC, controller=False, owner=os.getpid(), **options):
+    """a bed of this process, or of the one that `owner` is, with a name of its own; switches in the kernel have the same tagging rules, but not from a controller"""
+    return fabric_class(fabric)(f"{name}{owner}", binaries=BINARIES, controller=controller and fabric == "ovs", **options)
 
 
 def probe(host, addresses, number=1, size=FULL_SIZE):

@@ -17,7 +17,7 @@ HOLD_A_BED = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[1])
 import scenario
-bed = scenario.bed("held", tags=False).up()
+bed = scenario.bed("held", owner=sys.argv[2], tags=False).up()
 bed.host(21).popen(["sleep", "1000"], stdout=subprocess.DEVNULL)
 print(bed.name, bed.keeper_pid, flush=True)
 sys.stdin.read()
