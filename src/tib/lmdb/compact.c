@@ -84,7 +84,7 @@ static int copy_make(struct pd_store *store, int fd,
     mdb_txn_abort(txn);
     err = err ? err : copy(store, fd, all, progress, context);
     err = err ? err : pd_pages_renumber(fd, txn_id);
-    err = err ? err : pd_pages_check(fd, txn_id, true, NULL);
+    err = err ? err : pd_pages_check(fd, txn_id, NULL);
     err = err ? err : pd_store_numbers_check(fd, NULL);
     if (!err && fsync(fd))
         err = -errno;

@@ -225,7 +225,7 @@ static int pages_check(struct pd_store *store, MDB_txn *txn, struct pd_error *er
     int fd;
     int err = pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
     for (unsigned attempt = 0; !err; attempt++) {
-        err = pd_pages_check(fd, mdb_txn_id(txn), store->mode == PD_TIB_WRITE, error);
+        err = pd_pages_check(fd, mdb_txn_id(txn), error);
         /* While we looked for the meta page, a writer may have replaced it: twice more. */
         if ((err != -PD_E_NOT_FOUND && err != -PD_E_CORRUPT) || attempt == 2)
             break;

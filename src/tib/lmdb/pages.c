@@ -3,6 +3,7 @@
 #include "tib/lmdb/pages.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,7 +377,7 @@ static int walk_free(struct walk *walk, const struct meta *meta)
     return err;
 }
 
-static int check_mapped(struct walk *walk, uint64_t txn_id, bool with_free)
+static int check_mapped(struct walk *walk, uint64_t txn_id)
 {
     struct meta meta;
     uint32_t page_bytes;
@@ -396,7 +397,7 @@ static int check_mapped(struct walk *walk, uint64_t txn_id, bool with_free)
     if (!walk->seen)
         return -ENOMEM;
     err = walk_tree(walk, &meta.main, false, true);
-    if (!err && with_free)
+    if (!err)
         err = walk_free(walk, &meta);
     free(walk->seen);
     return err;
@@ -522,14 +523,14 @@ int pd_pages_value(int fd, unsigned page, const char *database, const char *key,
     return err;
 }
 
-int pd_pages_check(int fd, uint64_t txn_id, bool with_free, struct pd_error *error)
+int pd_pages_check(int fd, uint64_t txn_id, struct pd_error *error)
 {
     uint64_t free_behind = 0;
     struct walk walk = {.free_behind = &free_behind, .error = error};
     int err = walk_begin(fd, &walk);
     if (err || !walk.map)
         return err;
-    err = check_mapped(&walk, txn_id, with_free);
+    err = check_mapped(&walk, txn_id);
     munmap((void *)walk.map, walk.size_bytes);
     return err;
 }

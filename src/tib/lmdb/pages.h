@@ -3,7 +3,6 @@
 #ifndef PD_TIB_LMDB_PAGES_H
 #define PD_TIB_LMDB_PAGES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,9 +30,9 @@ int pd_pages_value(int fd, unsigned page, const char *database, const char *key,
  * commit before. */
 int pd_pages_renumber(int fd, uint64_t txn_id);
 
-/* Checks the trees of the snapshot `txn_id`; the list of free pages too, `with_free`, since a writer would use a page again
- * that is wrongly on it. -PD_E_CORRUPT with the page in words, -PD_E_NOT_FOUND when two later commits have replaced that
+/* Checks the trees of the snapshot `txn_id`, and the list of free pages: a writer would use a page again that is wrongly on it, and a tree
+ * whose root has changed to what it was some commits ago is known by nothing else than its pages, which are free. -PD_E_CORRUPT with the page in words, -PD_E_NOT_FOUND when two later commits have replaced that
  * snapshot's meta page (take a new one), or -errno. */
-int pd_pages_check(int fd, uint64_t txn_id, bool with_free, struct pd_error *error);
+int pd_pages_check(int fd, uint64_t txn_id, struct pd_error *error);
 
 #endif

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
         abort();
     pd_pages_check_meta(fd, &error);
     for (uint64_t txn_id = 0; txn_id < 8; txn_id++)
-        pd_pages_check(fd, txn_id, true, &error);
+        pd_pages_check(fd, txn_id, &error);
     for (unsigned page = 0; page < 2; page++) {
         uint8_t value[64];
         size_t value_bytes = sizeof value;

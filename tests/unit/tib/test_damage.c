@@ -202,6 +202,25 @@ static void test_commit_numbers(void **state)
     free(spoiled);
 }
 
+/* Where the trees begin, as of the meta pages. A root of some commits ago is whole, and may lead to records of today. */
+static void test_roots(void **state)
+{
+    (void)state;
+    const size_t roots[] = {80, 128};
+    char place[256];
+    uint8_t *spoiled = malloc(good_bytes);
+    store_make(place, sizeof place);
+    for (unsigned i = 0; i < 2 * 2 * 12; i++) {
+        size_t bit = (i % 2 * 4096 + roots[i / 2 % 2]) * 8 + i / 4;
+        memcpy(spoiled, good, good_bytes);
+        spoiled[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        copy_write(place, spoiled, good_bytes);
+        trial_read(place);
+    }
+    store_wipe(place);
+    free(spoiled);
+}
+
 static void test_truncations(void **state)
 {
     (void)state;
@@ -254,9 +273,8 @@ static void test_damaged_segment(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_damaged_segment),
-        cmocka_unit_test(test_flips),
-        cmocka_unit_test(test_commit_numbers),
+        cmocka_unit_test(test_damaged_segment), cmocka_unit_test(test_flips),
+        cmocka_unit_test(test_commit_numbers),  cmocka_unit_test(test_roots),
         cmocka_unit_test(test_truncations),
     };
     if (argc > 1)
