@@ -26,7 +26,7 @@ struct pd_fanout {
     pthread_mutex_t lock;
     CURLM *idle[MULTIS_KEPT];
     unsigned idle_len;
-    bool ready; /* the library is */
+    bool ready;                         /* the library is */
     struct pd_credentials *credentials; /* NULL: none; set before there are threads */
 };
 
