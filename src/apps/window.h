@@ -11,12 +11,13 @@
 /* `to` is now unless given; `from` is `window` seconds before. A record belongs to a window when it overlaps it and queries count it whole; where rates matter,
  * pd_app_window_share says how much of it fell into the window, as if its bytes had come evenly. */
 
-#define PD_APP_WINDOW_PARAMS                                                                   \
+/* `seconds`: how long it is when no begin is given, as text. */
+// clang-format off
+#define PD_APP_WINDOW_PARAMS(seconds)                                                          \
     {"from", PD_APP_TIME, "TIME", NULL, false, "begin; `window` before the end unless given"}, \
-        {"to", PD_APP_TIME, "TIME", NULL, false, "end; now unless given"},                     \
-    {                                                                                          \
-        "window", PD_APP_SECONDS, "S", "60", false, "how long, when no begin is given"         \
-    }
+    {"to", PD_APP_TIME, "TIME", NULL, false, "end; now unless given"},                         \
+    {"window", PD_APP_SECONDS, "S", seconds, false, "how long, when no begin is given"}
+// clang-format on
 
 struct pd_app_window {
     uint64_t from_us, to_us; /* from <= to */

@@ -83,6 +83,9 @@ int pd_exec_json_census(const json_t *json, struct pd_roster *roster, struct pd_
 int pd_exec_json_write(struct pd_exec *exec, json_t *answer, bool complete,
                        const struct pd_query_sink *sink, struct pd_error *error);
 
+/* Lets go of this host's own answer and of the merged one. */
+void pd_exec_json_done(struct pd_exec *exec);
+
 /* The longest of what goes on side by side: this host's own part, and each tree's. */
 uint64_t pd_exec_beside_us(const struct pd_exec *exec);
 

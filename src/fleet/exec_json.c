@@ -132,3 +132,9 @@ int pd_exec_json_write(struct pd_exec *exec, json_t *answer, bool complete,
     json_decref(answer);
     return code;
 }
+
+void pd_exec_json_done(struct pd_exec *exec)
+{
+    json_decref(exec->own);
+    json_decref(exec->result);
+}

@@ -234,12 +234,6 @@ static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, 
     return pd_exec_json_write(exec, answer, *ret_complete, sink, error);
 }
 
-static void done(struct pd_exec *exec)
-{
-    json_decref(exec->own);
-    json_decref(exec->result);
-}
-
 const struct pd_exec_kind pd_exec_program = {
     .accept = "application/json",
     .max_bytes = max_bytes,
@@ -248,5 +242,5 @@ const struct pd_exec_kind pd_exec_program = {
     .check = check,
     .merge = merge,
     .write = write_answer,
-    .done = done,
+    .done = pd_exec_json_done,
 };

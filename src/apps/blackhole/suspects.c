@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blackhole: joins what flows miss into as few blackholes as explain it, and says which switches and links are left for each. */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "apps/blackhole/blackhole.h"
 #include "apps/flow_args.h"
 #include "apps/rows.h"
+#include "apps/sums.h"
 
 static bool has_link(const struct bh_miss *miss, struct pd_link_match link)
 {
@@ -124,8 +123,6 @@ static struct fault look_at(const struct bh_case *c, unsigned number)
 
 static void show(struct bh_case *c, struct fault *fault)
 {
-    char text[32];
-
     for (size_t l = 0; fault->first && l < fault->first->links_len; l++) {
         struct pd_link_match link = fault->first->links[l];
 
@@ -135,10 +132,9 @@ static void show(struct bh_case *c, struct fault *fault)
         fault->link = link;
         pd_report_switch(c->report, link.from);
         pd_report_switch(c->report, link.to);
-        snprintf(text, sizeof text, "%" PRIu32 "-%" PRIu32, link.from, link.to);
         pd_report_row(c->report, "suspects",
-                      json_pack("{s:s, s:i, s:I}", "link", text, "blackhole", (int)fault->number,
-                                "explains", (json_int_t)fault->misses));
+                      json_pack("{s:o, s:i, s:I}", "link", pd_app_link_json(link), "blackhole",
+                                (int)fault->number, "explains", (json_int_t)fault->misses));
     }
     if (fault->links == 1)
         pd_report_link(c->report, fault->link.from, fault->link.to);
@@ -149,11 +145,9 @@ static void show(struct bh_case *c, struct fault *fault)
 static int count_pkts(struct bh_case *c, struct pd_link_match link, uint64_t from_us,
                       uint64_t *ret_pkts, struct pd_error *error)
 {
-    char text[32];
     json_t *args = pd_app_flow_args(NULL, from_us, UINT64_MAX), *answer = NULL;
 
-    snprintf(text, sizeof text, "%" PRIu32 "-%" PRIu32, link.from, link.to);
-    json_object_set_new(args, "link", json_string(text));
+    json_object_set_new(args, "link", pd_app_link_json(link));
     int e = pd_app_ask(c->call, c->report, "getCount", args, NULL, &answer, error);
     if (!e && !pd_app_number(answer, "pkts", ret_pkts))
         e = pd_fail(error, -PD_E_VALUE, "an answer of the hosts has no number \"pkts\"");

@@ -280,9 +280,7 @@ static const struct pd_app_param params[] = {
     {"target", PD_APP_NUMBER, "R", "0.7", false,
      "flows are moved until it carries no more than this"},
     {"k", PD_APP_INTEGER, "N", "10", false, "how many links are listed"},
-    {"from", PD_APP_TIME, "TIME", NULL, false, "begin; `window` before the end unless given"},
-    {"to", PD_APP_TIME, "TIME", NULL, false, "end; now unless given"},
-    {"window", PD_APP_SECONDS, "S", "10", false, "how long, when no begin is given"},
+    PD_APP_WINDOW_PARAMS("10"),
     {.name = NULL}};
 
 const struct pd_app_ops pd_app_congested_link = {

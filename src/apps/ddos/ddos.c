@@ -288,7 +288,7 @@ static const struct pd_app_param params[] = {
      "the destination; the one with the most sources unless given"},
     {"sources", PD_APP_INTEGER, "N", "100", false, "so many sources are many"},
     {"mbps", PD_APP_NUMBER, "R", "0", false, "and they have to send so much together"},
-    PD_APP_WINDOW_PARAMS,
+    PD_APP_WINDOW_PARAMS("60"),
     {.name = NULL}};
 
 const struct pd_app_ops pd_app_ddos = {

@@ -322,7 +322,7 @@ static const struct pd_app_param params[] = {
     {"src_port", PD_APP_INTEGER, "PORT", NULL, false, "packet spraying: its source port"},
     {"dst_port", PD_APP_INTEGER, "PORT", NULL, false, "packet spraying: its destination port"},
     {"protocol", PD_APP_INTEGER, "N", NULL, false, "packet spraying: its protocol"},
-    PD_APP_WINDOW_PARAMS,
+    PD_APP_WINDOW_PARAMS("60"),
     {.name = NULL}};
 
 const struct pd_app_ops pd_app_load_imbalance = {

@@ -231,9 +231,7 @@ static const struct pd_app_param params[] = {
      "starved: a flow gets at most so much of what a flow by the busiest port gets"},
     {"link_mbps", PD_APP_INTEGER, "N", NULL, false,
      "capacity of the access link; the controller's setting unless given"},
-    {"from", PD_APP_TIME, "TIME", NULL, false, "begin; `window` before the end unless given"},
-    {"to", PD_APP_TIME, "TIME", NULL, false, "end; now unless given"},
-    {"window", PD_APP_SECONDS, "S", "10", false, "how long, when no begin is given"},
+    PD_APP_WINDOW_PARAMS("10"),
     {.name = NULL}};
 
 static const char *const alarms[] = {"POOR_PERF", NULL};

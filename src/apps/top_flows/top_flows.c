@@ -180,7 +180,7 @@ static const struct pd_app_param params[] = {
     {"share", PD_APP_NUMBER, "R", "0.1", false,
      "a heavy hitter has at least this share of all bytes"},
     {"link", PD_APP_LINK, "A-B", NULL, false, "only flows over this link"},
-    PD_APP_WINDOW_PARAMS,
+    PD_APP_WINDOW_PARAMS("60"),
     {.name = NULL}};
 
 const struct pd_app_ops pd_app_top_flows = {
