@@ -289,16 +289,39 @@ static void feed_watchdog(const struct daemon *daemon)
         pd_notify("WATCHDOG=1");
 }
 
+/* Frames that became part of no record, by reason: who gave a file and no address has no other place to see them. */
+static void tell_refused(const struct pd_intake_status *status)
+{
+    char reasons[PD_PACKET_VERDICT_COUNT * 48] = "";
+    uint64_t refused = 0;
+    size_t len = 0;
+
+    for (int i = PD_PACKET_OK + 1; i < PD_PACKET_VERDICT_COUNT; i++) {
+        if (!status->verdicts[i])
+            continue;
+        refused += status->verdicts[i];
+        len += (size_t)snprintf(reasons + len, sizeof reasons - len, "%s%s %llu", len ? ", " : "",
+                                pd_packet_verdict_id((enum pd_packet_verdict)i),
+                                (unsigned long long)status->verdicts[i]);
+    }
+    if (refused)
+        pd_log(PD_LOG_INFO, MODULE, NULL, "%llu of %llu frames are not counted: %s",
+               (unsigned long long)refused, (unsigned long long)status->frames, reasons);
+}
+
 static void tell_intake_end(struct daemon *daemon)
 {
     struct pd_pipeline_status status;
-    bool failed;
+    const char *what = "all of it";
 
     pd_pipeline_status(daemon->agent.pipeline, &status);
-    failed = status.intake.state == PD_INTAKE_FAILED;
+    if (status.intake.state == PD_INTAKE_FAILED)
+        what = "what was counted before";
+    else if (status.intake.trajectory.lost_full_pkts)
+        what = "what was counted";
     pd_log(PD_LOG_INFO, MODULE, NULL, "the intake has %s, %s is stored",
-           pd_intake_state_id(status.intake.state),
-           failed ? "what was counted before" : "all of it");
+           pd_intake_state_id(status.intake.state), what);
+    tell_refused(&status.intake);
 }
 
 /* Until a signal, or until the intake has ended if that ends the daemon. */
@@ -334,11 +357,17 @@ static int verdict(struct daemon *daemon)
     if (!daemon->settings.exit_after_intake)
         return EXIT_OK;
     pd_pipeline_status(daemon->agent.pipeline, &status);
+    if (status.intake.trajectory.lost_full_pkts)
+        pd_log(PD_LOG_ERROR, MODULE, NULL,
+               "%llu packets could not be counted: the trajectory memory was full (max-records)",
+               (unsigned long long)status.intake.trajectory.lost_full_pkts);
     if (pd_tib_stat(daemon->agent.tib, &stat) || stat.lost_full || stat.lost_error) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%llu records could not be stored",
                (unsigned long long)(stat.lost_full + stat.lost_error));
         return EXIT_FAILED;
     }
+    if (status.intake.trajectory.lost_full_pkts)
+        return EXIT_FAILED;
     return status.intake.state == PD_INTAKE_FAILED ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 
-#define MAX_US (UINT64_C(1) << 53) /* JSON numbers are exact below */
+#define MAX_US (UINT64_C(1) << 53)    /* JSON numbers are exact below */
+#define LAST_S UINT64_C(253402300799) /* 9999-12-31T23:59:59Z, the last that RFC 3339 can say */
 
 static uint64_t read_ns(clockid_t id)
 {
@@ -93,6 +94,16 @@ static bool date_exists(const struct tm *given, time_t seconds)
            back.tm_mon == given->tm_mon;
 }
 
+/* Nothing is recorded from MAX_US on: a later time, as people write "for ever", means the same as the last before it. */
+static int join(uint64_t seconds, uint64_t fraction_us, uint64_t *ret_us)
+{
+    uint64_t us = seconds * PD_US_PER_S + fraction_us;
+    if (seconds > LAST_S)
+        return -PD_E_VALUE;
+    *ret_us = us < MAX_US ? us : MAX_US - 1;
+    return 0;
+}
+
 static int parse_rfc3339(const char *text, uint64_t *ret_us)
 {
     struct tm tm = {0};
@@ -115,10 +126,7 @@ static int parse_rfc3339(const char *text, uint64_t *ret_us)
     if (!date_exists(&tm, timegm(&date)))
         return -PD_E_VALUE;
     int64_t seconds = timegm(&tm) - east_s;
-    if (seconds < 0 || (uint64_t)seconds >= MAX_US / PD_US_PER_S)
-        return -PD_E_VALUE;
-    *ret_us = (uint64_t)seconds * PD_US_PER_S + fraction_us;
-    return 0;
+    return seconds < 0 ? -PD_E_VALUE : join((uint64_t)seconds, fraction_us, ret_us);
 }
 
 static int parse_seconds(const char *text, uint64_t *ret_us)
@@ -127,12 +135,11 @@ static int parse_seconds(const char *text, uint64_t *ret_us)
     if (!isdigit((unsigned char)*text))
         return -PD_E_VALUE;
     for (; isdigit((unsigned char)*text); text++)
-        if ((seconds = seconds * 10 + (uint64_t)(*text - '0')) >= MAX_US / PD_US_PER_S)
+        if ((seconds = seconds * 10 + (uint64_t)(*text - '0')) > LAST_S)
             return -PD_E_VALUE;
     if (!take_fraction(&text, &fraction_us) || *text)
         return -PD_E_VALUE;
-    *ret_us = seconds * PD_US_PER_S + fraction_us;
-    return 0;
+    return join(seconds, fraction_us, ret_us);
 }
 
 int pd_time_parse(const char *text, uint64_t *ret_us)

@@ -88,6 +88,17 @@ class End(NetworkTest):
             self.assertRegex(daemon.log(), "the intake has failed, what was counted before is stored")
             self.assertNotIn("all of it", daemon.log())
 
+    def test_loss_is_told(self):
+        """a trajectory memory too small for the capture, and frames that are none: the end says so, and not that all is stored"""
+        packets = [(START_US + n, self.raw_frame(40000 + n % 3)) for n in range(30)] + [(START_US + 30, b"\x02" * 60)] * 5
+        capture = self.capture(packets)
+        with self.start("--exit-after-intake", "--max-records", "1", intake=capture, listen=False) as daemon:
+            self.assertEqual(daemon.process.wait(60), 1)
+            self.assertIn("20 packets could not be counted", daemon.log())
+            self.assertIn("5 of 35 frames are not counted: not_ip 5", daemon.log())
+            self.assertNotIn("all of it", daemon.log())
+        self.assertEqual(self.stored("getCount")["pkts"], 10)
+
 
 if __name__ == "__main__":
     main()
