@@ -70,9 +70,22 @@ int pd_group_by_table(struct pd_group *group);
 /* ---- the others ---- */
 
 int pd_group_top_records(struct pd_group *group);
-/* The records with the `most` largest values, and all that are as large as the last of those, decoded; in no order. */
-int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record **ret_records,
+/* A row of the store and its size. */
+struct pd_group_row {
+    uint64_t value;
+    uint32_t chunk; /* of the selection */
+    uint32_t row;
+};
+
+/* The rows with the `most` largest values, and all that are as large as the last of those; by chunk and row. The memory is the caller's,
+ * and was taken from the group's budget. */
+int pd_group_largest(struct pd_group *group, size_t most, struct pd_group_row **ret_rows,
                      size_t *ret_len);
+/* The next block of such rows from *at on, of one chunk and with the reader's columns; those of a chunk that turns out to be damaged are
+ * left out. False: no more. */
+bool pd_group_next_block(const struct pd_group *group, struct pd_rows *reader,
+                         const struct pd_group_row *rows, size_t len, size_t *at,
+                         struct pd_block *ret_block);
 /* The `wanted`-th largest of the values, which change places: quickselect by the median of three. */
 uint64_t pd_group_kth_largest(uint64_t *values, size_t len, size_t wanted);
 int pd_group_by_path(struct pd_group *group);

@@ -10,8 +10,8 @@
 
 /* A count-min sketch of one row (G. Cormode, S. Muthukrishnan, "An improved data stream summary", 2005, section 3): each record adds its
  * size to the counter that its flow hashes to, so a counter is no less than the sum of any flow in it. On the other side,
- * the flows of the largest records have k sums of which each is reached: the k-th largest of these is no more than the
- * k-th largest flow. So a flow whose counter stays below cannot be among the first k, and the answer is exact. Sizes
+ * records of different counters are of different flows: of the largest records the largest of each counter is kept, and the k-th
+ * largest of these is no more than the k-th largest flow. So a flow whose counter stays below cannot be among the first k, and the answer is exact. Sizes
  * of flows are far apart where k is small beside their number: of 24 million rows about one in eighty is left.
  *
  * Counters have 32 bits and stop at the top; sizes are counted in units of 2^SCALE bytes, rounded up. */
@@ -166,13 +166,22 @@ static void count_all(struct sketch *sketch)
               pd_group_value(group->grouping->order, &group->live[i]));
 }
 
+static uint32_t scaled(const struct sketch *sketch, uint64_t value)
+{
+    uint64_t down = value >> sketch->scale;
+    return down < UINT32_MAX ? (uint32_t)down : UINT32_MAX;
+}
+
 static void mark_counters(struct sketch *sketch, uint64_t bound)
 {
     size_t len = (size_t)1 << (64 - sketch->shift);
-    uint64_t scaled = bound >> sketch->scale;
-    uint32_t least = scaled < UINT32_MAX ? (uint32_t)scaled : UINT32_MAX;
-    for (size_t i = 0; i < len; i++)
-        sketch->passes[i / 64] |= (uint64_t)(sketch->counters[i] >= least) << i % 64;
+    uint32_t least = scaled(sketch, bound);
+    for (size_t i = 0; i < len; i += 64) {
+        uint64_t bits = 0;
+        for (unsigned j = 0; j < 64; j++)
+            bits |= (uint64_t)(sketch->counters[i + j] >= least) << j;
+        sketch->passes[i / 64] = bits;
+    }
 }
 
 /* ---- second pass: groups ---- */
@@ -228,38 +237,49 @@ static int group_all(struct sketch *sketch, struct pd_tally *table)
     return err;
 }
 
-/* ---- the bound: sums that k flows reach for certain ---- */
+/* ---- the bound: sizes that k flows reach for certain ---- */
 
-static int kth_sum(const struct pd_group *group, const struct pd_tally *table, uint64_t *ret_bound)
+/* Leaves in each counter the largest of the rows that hash to it, scaled; `ret_slots`: the counters that have one. */
+static size_t largest_of_counters(struct sketch *sketch, const struct pd_group_row *rows,
+                                  size_t len, uint64_t *ret_slots)
 {
-    uint64_t most = group->grouping->top_len, *sums;
-    *ret_bound = 0;
-    if (table->len < most)
-        return 0;
-    sums = malloc(table->len * sizeof *sums);
-    if (!sums)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < table->len; i++)
-        sums[i] = pd_group_value(group->grouping->order, &table->groups[i]);
-    *ret_bound = pd_group_kth_largest(sums, table->len, (size_t)most);
-    free(sums);
-    return 0;
+    struct pd_block block;
+    size_t at = 0, slots_len = 0;
+    while (pd_group_next_block(sketch->group, &sketch->rows, rows, len, &at, &block)) {
+        const struct pd_group_row *of_block = rows + at - block.len;
+        hash_block(sketch, &block, hash_shared(sketch));
+        for (uint32_t i = 0; i < block.len; i++) {
+            uint64_t slot = sketch->hashes[i] >> sketch->shift;
+            uint32_t value = scaled(sketch, of_block[i].value), *most = &sketch->counters[slot];
+            ret_slots[slots_len] = slot;
+            slots_len += !*most && value;
+            *most = value > *most ? value : *most;
+        }
+    }
+    return slots_len;
 }
 
-static int bound_of(struct pd_group *group, uint64_t *ret_bound)
+/* Counters are 0 before and after. The bound is 0 where no k flows are known. */
+static int bound_of(struct sketch *sketch, uint64_t *ret_bound)
 {
-    struct pd_tib_record *records = NULL;
-    struct pd_tally table;
+    struct pd_group *group = sketch->group;
+    struct pd_group_row *rows = NULL;
+    uint64_t *values = NULL, most = group->grouping->top_len;
     size_t len;
-    int err = pd_group_largest(group, 2 * (size_t)group->grouping->top_len, &records, &len);
-    if (err)
-        return err;
-    pd_tally_init(&table, PD_TIB_BY_FLOW, &group->budget);
-    for (size_t i = 0; !err && i < len; i += PD_BLOCK_ROWS)
-        err = pd_tally_add(&table, records + i, len - i < PD_BLOCK_ROWS ? len - i : PD_BLOCK_ROWS);
-    err = err ? err : kth_sum(group, &table, ret_bound);
-    pd_tally_done(&table);
-    free(records);
+    int err = pd_group_largest(group, 2 * (size_t)most, &rows, &len);
+    err = err ? err : pd_tib_resize(&group->budget, &values, 0, len * sizeof *values);
+    if (!err) {
+        len = largest_of_counters(sketch, rows, len, values);
+        for (size_t i = 0; i < len; i++) {
+            uint32_t *counter = &sketch->counters[values[i]];
+            values[i] = *counter;
+            *counter = 0;
+        }
+        *ret_bound =
+            len < most ? 0 : pd_group_kth_largest(values, len, (size_t)most) << sketch->scale;
+    }
+    free(values);
+    free(rows);
     return err;
 }
 
@@ -297,32 +317,37 @@ static void sketch_free(struct sketch *sketch)
     free(sketch);
 }
 
-static int top_flows(struct pd_group *group, uint64_t bound)
+/* *ret_found: whether the sketch told the flows apart. */
+static int top_flows(struct sketch *sketch, bool *ret_found)
 {
-    struct sketch *sketch = NULL;
+    struct pd_group *group = sketch->group;
+    uint64_t bound = 0, left_bytes = group->budget.left_bytes;
     struct pd_tally table;
-    int err = sketch_new(group, &sketch);
+    int err = bound_of(sketch, &bound);
+    group->budget.left_bytes = left_bytes;
+    *ret_found = bound;
+    if (err || !bound)
+        return err;
     pd_tally_init(&table, PD_TIB_BY_FLOW, &group->budget);
-    if (!err) {
-        count_all(sketch);
-        mark_counters(sketch, bound);
-        err = group_all(sketch, &table);
-    }
+    count_all(sketch);
+    mark_counters(sketch, bound);
+    err = group_all(sketch, &table);
     err = err ? err : pd_group_give(group, table.groups, table.len);
     pd_tally_done(&table);
-    sketch_free(sketch);
     return err;
 }
 
 int pd_group_top_flows(struct pd_group *group)
 {
-    uint64_t bound = 0, left_bytes = group->budget.left_bytes;
-    int err = bound_of(group, &bound);
-    group->budget.left_bytes = left_bytes;
-    err = err || !bound ? err : top_flows(group, bound);
-    if (bound && err != -PD_E_TOO_LARGE)
+    uint64_t left_bytes = group->budget.left_bytes;
+    struct sketch *sketch = NULL;
+    bool found = false;
+    int err = sketch_new(group, &sketch);
+    err = err ? err : top_flows(sketch, &found);
+    sketch_free(sketch);
+    if (err ? err != -PD_E_TOO_LARGE : found)
         return err;
     group->budget.left_bytes =
         left_bytes; /* too few flows, or too many that are alike: all are grouped */
-    return err && err != -PD_E_TOO_LARGE ? err : pd_group_by_table(group);
+    return pd_group_by_table(group);
 }

@@ -17,20 +17,14 @@
 
 #define STEPS 2048u
 
-struct candidate {
-    uint64_t value;
-    uint32_t chunk; /* of the selection */
-    uint32_t row;
-};
-
 struct search {
     struct pd_group *group;
     struct pd_tib_budget budget; /* its part of the group's */
     size_t most;
-    uint64_t threshold;           /* at least `most` candidates reach it; 0 before */
-    unsigned step;                /* that it is the beginning of */
-    size_t reach;                 /* candidates that reach it */
-    struct candidate *candidates; /* by chunk and row */
+    uint64_t threshold;              /* at least `most` candidates reach it; 0 before */
+    unsigned step;                   /* that it is the beginning of */
+    size_t reach;                    /* candidates that reach it */
+    struct pd_group_row *candidates; /* by chunk and row */
     size_t len, room;
     struct pd_rows rows;
     uint64_t values[PD_BLOCK_ROWS];
@@ -139,7 +133,7 @@ static int drop_all_below(struct search *search)
 static void add(struct search *search, size_t chunk, uint32_t row, uint64_t value)
 {
     value = value < PD_TIB_SUM_MAX ? value : PD_TIB_SUM_MAX;
-    search->candidates[search->len] = (struct candidate){value, (uint32_t)chunk, row};
+    search->candidates[search->len] = (struct pd_group_row){value, (uint32_t)chunk, row};
     if (value >= search->threshold) {
         search->counts[step_of(value)]++;
         search->reach++;
@@ -202,46 +196,6 @@ static int search_chunk(struct search *search, size_t i)
             err = search_blocks(search, i, id);
     }
     return err;
-}
-
-/* ---- records ---- */
-
-/* Decodes the candidates of one chunk. */
-static size_t decode_chunk(struct search *search, size_t first, size_t end,
-                           struct pd_tib_record *records)
-{
-    size_t decoded = 0;
-    if (!pd_rows_begin(&search->rows, &search->group->select, search->candidates[first].chunk))
-        return 0;
-    while (first < end) {
-        struct pd_block block = {search->found, search->candidates[first].row, 0};
-        for (; block.len < PD_BLOCK_ROWS && first < end; first++)
-            search->found[block.len++] = search->candidates[first].row;
-        if (!pd_rows_load(&search->rows, PD_COLUMNS_OF_RECORDS, block.first,
-                          (size_t)search->found[block.len - 1] + 1))
-            return decoded;
-        pd_rows_records(&search->rows, &block, PD_PART_ALL, records + decoded);
-        decoded += block.len;
-    }
-    return decoded;
-}
-
-static int decode(struct search *search, struct pd_tib_record **ret_records, size_t *ret_len)
-{
-    struct pd_tib_record *records = NULL;
-    size_t len = 0;
-    int err = pd_tib_resize(&search->budget, &records, 0, search->len * sizeof *records);
-    if (err)
-        return err;
-    for (size_t i = 0, end; i < search->len; i = end) {
-        for (end = i + 1;
-             end < search->len && search->candidates[end].chunk == search->candidates[i].chunk;)
-            end++;
-        len += decode_chunk(search, i, end, records + len);
-    }
-    *ret_records = records;
-    *ret_len = len;
-    return 0;
 }
 
 static int search_init(struct search *search, struct pd_group *group, size_t most,
@@ -316,19 +270,43 @@ static int gather_candidates(struct hunt *hunt)
     return drop_all_below(first);
 }
 
-int pd_group_largest(struct pd_group *group, size_t most, struct pd_tib_record **ret_records,
+int pd_group_largest(struct pd_group *group, size_t most, struct pd_group_row **ret_rows,
                      size_t *ret_len)
 {
     struct hunt hunt = {.group = group, .most = most};
     pd_crew_init(&hunt.crew, &group->select);
     int err = pd_crew_run(&hunt.crew, search_share, &hunt);
     err = err ? err : gather_candidates(&hunt);
-    err = err ? err : decode(hunt.searches[0], ret_records, ret_len);
-    if (!err)
-        group->budget.left_bytes -= hunt.searches[0]->len * sizeof **ret_records;
+    if (!err) {
+        struct search *first = hunt.searches[0];
+        group->budget.left_bytes = first->budget.left_bytes;
+        *ret_rows = first->candidates;
+        *ret_len = first->len;
+        first->candidates = NULL;
+    }
     for (unsigned i = 0; i < hunt.crew.size; i++)
         search_free(hunt.searches[i]);
     return err;
+}
+
+bool pd_group_next_block(const struct pd_group *group, struct pd_rows *reader,
+                         const struct pd_group_row *rows, size_t len, size_t *at,
+                         struct pd_block *ret_block)
+{
+    while (*at < len) {
+        uint32_t chunk = rows[*at].chunk, found = 0;
+        bool begun = *at && rows[*at - 1].chunk == chunk;
+        bool readable = begun || pd_rows_begin(reader, &group->select, chunk);
+        for (; found < PD_BLOCK_ROWS && *at < len && rows[*at].chunk == chunk; (*at)++)
+            reader->found[found++] = rows[*at].row;
+        *ret_block = (struct pd_block){reader->found, reader->found[0], found};
+        if (readable && pd_rows_load(reader, reader->columns, reader->found[0],
+                                     (size_t)reader->found[found - 1] + 1))
+            return true;
+        while (*at < len && rows[*at].chunk == chunk)
+            (*at)++;
+    }
+    return false;
 }
 
 /* ---- the first k, in order ---- */
@@ -390,13 +368,39 @@ static int give_with_live(struct pd_group *group, struct pd_tib_record **records
     return pd_group_give(group, *records, len + live_len);
 }
 
+static int decode(struct pd_group *group, const struct pd_group_row *rows, size_t rows_len,
+                  struct pd_tib_record **ret_records, size_t *ret_len)
+{
+    struct pd_rows *reader = calloc(1, sizeof *reader);
+    struct pd_block block;
+    size_t at = 0, len = 0;
+    int err = reader
+                  ? pd_tib_resize(&group->budget, ret_records, 0, rows_len * sizeof **ret_records)
+                  : -ENOMEM;
+    if (reader)
+        reader->columns = PD_COLUMNS_OF_RECORDS;
+    while (!err && pd_group_next_block(group, reader, rows, rows_len, &at, &block)) {
+        pd_rows_records(reader, &block, PD_PART_ALL, *ret_records + len);
+        len += block.len;
+    }
+    if (reader)
+        pd_rows_done(reader);
+    free(reader);
+    *ret_len = len;
+    return err;
+}
+
 int pd_group_top_records(struct pd_group *group)
 {
     struct pd_tib_record *records = NULL;
-    size_t len;
+    struct pd_group_row *rows = NULL;
+    size_t rows_len = 0, len = 0;
     uint64_t most = group->grouping->top_len, left_bytes = group->budget.left_bytes;
     most = most < group->select.rows + 1 ? most : group->select.rows + 1;
-    int err = pd_group_largest(group, (size_t)most, &records, &len);
+    int err = pd_group_largest(group, (size_t)most, &rows, &rows_len);
+    err = err ? err : decode(group, rows, rows_len, &records, &len);
+    free(rows);
+    group->budget.left_bytes = left_bytes - rows_len * sizeof *records;
     if (!err)
         err = give_with_live(group, &records, len);
     free(records);
