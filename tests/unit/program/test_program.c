@@ -13,8 +13,9 @@
 #include "base/clock.h"
 #include "program/program.h"
 
-#define FLOWS        3000     /* several pages of lines */
-#define INSTRUCTIONS 20000000 /* far from the deadlines, on a busy machine under a sanitizer, too */
+#define FLOWS        3000 /* several pages of lines */
+#define INSTRUCTIONS 20000000
+#define DEADLINE_MS  120000 /* never reached, on a busy machine under a sanitizer either */
 
 static struct pd_programs *programs;
 static struct pd_error error;
@@ -62,7 +63,7 @@ static int run(const char *source, const char *args, uint64_t ms, char **ret_tex
 static void expect(const char *source, const char *args, const char *wanted)
 {
     char *text;
-    int code = run(source, args, 20000, &text);
+    int code = run(source, args, DEADLINE_MS, &text);
     if (code)
         fail_msg("%s: %s", source, error.text);
     assert_string_equal(text, wanted);
@@ -72,7 +73,7 @@ static void expect(const char *source, const char *args, const char *wanted)
 static void expect_failure(const char *source, int wanted, const char *words)
 {
     char *text;
-    int code = run(source, "{}", 20000, &text);
+    int code = run(source, "{}", DEADLINE_MS, &text);
     if (code != wanted || !strstr(error.text, words))
         fail_msg("%.100s: %d (%s) instead of %d (%s)", source, code, error.text, wanted, words);
 }
@@ -186,7 +187,7 @@ static void the_deadline_holds(void **state)
 
 static void merges_combine(void **state)
 {
-    struct pd_program_limits limit = limits(20000);
+    struct pd_program_limits limit = limits(DEADLINE_MS);
     json_t *a = json_pack("[i]", 1), *b = json_pack("[i]", 2), *result;
     (void)state;
     assert_int_equal(pd_programs_merge(programs, "function merge(a, b) return {a[1] + b[1]} end", a,
