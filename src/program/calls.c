@@ -150,6 +150,11 @@ static char *request(lua_State *lua, const char *name)
     char *text = call ? json_dumps(call, JSON_COMPACT) : NULL;
     json_decref(call);
     json_decref(args);
+    if (text && strlen(text) > PD_WIRE_MAX_BYTES) {
+        free(text);
+        text = NULL;
+        wrong = "they are larger than 16 MiB";
+    }
     if (!text)
         luaL_error(lua, "arguments of %s: %s", name, wrong);
     return text;

@@ -138,7 +138,8 @@ static int hear_failure(struct talk *talk, const struct pd_wire_message *message
         message->bytes[0] == PD_PROGRAM_INSTRUCTIONS || message->bytes[0] == PD_PROGRAM_MEMORY;
     int code = limit ? -PD_E_LIMIT : -PD_E_PROGRAM;
     pd_fail(talk->error, code, "%.400s", message->bytes + 1);
-    talk->over = talk->healthy = true;
+    talk->over = true;
+    talk->healthy = message->bytes[0] != PD_PROGRAM_INSTRUCTIONS; /* that one ends */
     return code;
 }
 

@@ -43,7 +43,7 @@ struct pd_program_host {
 struct pd_program_counters {
     uint64_t runs;
     uint64_t failed;  /* by their own fault or a limit */
-    uint64_t killed;  /* workers that were ended: deadline, nonsense on the socket */
+    uint64_t killed;  /* workers that ended: deadline, instructions, nonsense on the socket */
     uint64_t started; /* workers */
 };
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "program/calls.h"
 #include "program/values.h"
@@ -21,6 +22,7 @@
 struct sandbox {
     size_t used_bytes, max_bytes;
     int64_t instructions_left;
+    int fd; /* of the agent */
 };
 
 /* ---- budgets ---- */
@@ -39,16 +41,29 @@ static void *allocate(void *context, void *old, size_t old_bytes, size_t new_byt
     return new;
 }
 
-/* pcall() may catch this error, but the next instruction raises it again: it gets through to the outermost call. */
-static void on_instructions(lua_State *lua, lua_Debug *debug)
+/* When nothing is left the process says so and ends. An error could be caught, and Lua counts nothing in a message handler or in what a
+ * coroutine closes while an error of the hook is on its way. */
+static void spend(struct sandbox *sandbox)
 {
-    struct sandbox *sandbox = *(struct sandbox **)lua_getextraspace(lua);
-    (void)debug;
+    static const unsigned char failure = PD_PROGRAM_INSTRUCTIONS;
+    static const char words[] = "the program's budget of instructions is used up";
     sandbox->instructions_left -= HOOK_INSTRUCTIONS;
     if (sandbox->instructions_left > 0)
         return;
-    lua_sethook(lua, on_instructions, LUA_MASKCOUNT, 1);
-    luaL_error(lua, "the program's budget of instructions is used up");
+    (void)pd_wire_send(sandbox->fd, PD_WIRE_FOREVER, PD_WIRE_FAILED, &failure, sizeof failure,
+                       words, sizeof words - 1);
+    _exit(EXIT_FAILURE);
+}
+
+static struct sandbox *sandbox_of(lua_State *lua)
+{
+    return *(struct sandbox **)lua_getextraspace(lua);
+}
+
+static void on_instructions(lua_State *lua, lua_Debug *debug)
+{
+    (void)debug;
+    spend(sandbox_of(lua));
 }
 
 /* ---- libraries ---- */
@@ -78,6 +93,25 @@ static int set_metatable(lua_State *lua)
     return 1;
 }
 
+/* Each coroutine counts its instructions from 0, so that what a short one executes is paid for when it is made. */
+static int make_coroutine(lua_State *lua)
+{
+    spend(sandbox_of(lua));
+    lua_pushvalue(lua, lua_upvalueindex(1));
+    lua_insert(lua, 1);
+    lua_call(lua, lua_gettop(lua) - 1, 1);
+    return 1;
+}
+
+static void charge(lua_State *lua, const char *name)
+{
+    lua_getglobal(lua, LUA_COLIBNAME);
+    lua_getfield(lua, -1, name);
+    lua_pushcclosure(lua, make_coroutine, 1);
+    lua_setfield(lua, -2, name);
+    lua_pop(lua, 1);
+}
+
 /* No files, processes, modules, debugging, bytecode; nothing that loads text as code. */
 static void open_libraries(lua_State *lua)
 {
@@ -96,6 +130,8 @@ static void open_libraries(lua_State *lua)
     lua_getglobal(lua, "setmetatable");
     lua_pushcclosure(lua, set_metatable, 1);
     lua_setglobal(lua, "setmetatable");
+    charge(lua, "create");
+    charge(lua, "wrap");
     forget(lua, LUA_GNAME, base);
     forget(lua, LUA_STRLIBNAME, string);
     lua_pushnil(lua);
@@ -108,7 +144,6 @@ static void open_libraries(lua_State *lua)
 struct job {
     int fd;
     json_t *request;
-    struct sandbox *sandbox;
     enum pd_program_failure stage; /* what an error at this point is */
     char *result;
 };
@@ -177,15 +212,13 @@ static int protected(lua_State *lua)
 }
 
 /* A program that fails in its own way may say so by any value. */
-static char *words_of(lua_State *lua, const struct job *job, enum pd_program_failure failure)
+static char *words_of(lua_State *lua, enum pd_program_failure failure)
 {
     char *words = NULL;
     size_t len;
     const char *text = lua_type(lua, -1) == LUA_TSTRING ? lua_tolstring(lua, -1, &len) : NULL;
     if (failure == PD_PROGRAM_MEMORY)
         text = "the program's limit of memory was reached";
-    else if (job->sandbox->instructions_left <= 0)
-        text = "the program's budget of instructions is used up";
     if (asprintf(&words, "%.400s", text ? text : "the program raised an error that is not a text") <
         0)
         return NULL;
@@ -197,12 +230,10 @@ static void judge(lua_State *lua, struct job *job, int status, struct pd_sandbox
     enum pd_program_failure failure = 0;
     if (status == LUA_ERRMEM)
         failure = PD_PROGRAM_MEMORY;
-    else if (status && job->sandbox->instructions_left <= 0)
-        failure = PD_PROGRAM_INSTRUCTIONS;
     else if (status)
         failure = job->stage;
     ret_end->failure = failure;
-    ret_end->text = failure ? words_of(lua, job, failure) : job->result;
+    ret_end->text = failure ? words_of(lua, failure) : job->result;
     if (failure)
         free(job->result);
 }
@@ -236,8 +267,9 @@ void pd_sandbox_run(int fd, const char *request, size_t len, struct pd_sandbox_e
     struct sandbox sandbox = {
         .max_bytes = (size_t)json_integer_value(json_object_get(limits, "memory_bytes")),
         .instructions_left = json_integer_value(json_object_get(limits, "instructions")),
+        .fd = fd,
     };
-    struct job job = {.fd = fd, .request = asked, .sandbox = &sandbox};
+    struct job job = {.fd = fd, .request = asked};
     set_alarm(json_integer_value(json_object_get(limits, "left_ms")));
     run_in(&sandbox, &job, ret_end);
     setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);

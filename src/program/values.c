@@ -6,6 +6,9 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "program/wire.h"
 
 #define VALUES_MAX 1000000u
 
@@ -57,6 +60,7 @@ void pd_values_push(lua_State *lua, const json_t *value)
 struct maker {
     lua_State *lua;
     unsigned left, depth;
+    size_t bytes_left; /* of texts: Lua has one in memory however often it is used, JSON does not */
     const char *wrong;
 };
 
@@ -100,12 +104,27 @@ static json_t *make_list(struct maker *maker, int table)
     return list;
 }
 
+/* Whether these bytes can stand in JSON. A zero byte can in principle, but C ends a key there, and two keys become one. */
+static bool take_bytes(struct maker *maker, const char *text, size_t len)
+{
+    if (len > maker->bytes_left)
+        maker->wrong = "its texts are larger than 16 MiB";
+    else if (memchr(text, 0, len))
+        maker->wrong = "a text has a zero byte";
+    else
+        maker->bytes_left -= len;
+    return !maker->wrong;
+}
+
 /* The key's text; numbers in `buffer`, since lua_tolstring would change the key under lua_next. */
 static const char *key_text(struct maker *maker, int index, char buffer[32])
 {
     lua_State *lua = maker->lua;
-    if (lua_type(lua, index) == LUA_TSTRING)
-        return lua_tostring(lua, index);
+    if (lua_type(lua, index) == LUA_TSTRING) {
+        size_t len;
+        const char *text = lua_tolstring(lua, index, &len);
+        return take_bytes(maker, text, len) ? text : NULL;
+    }
     if (lua_isinteger(lua, index))
         snprintf(buffer, 32, "%lld", (long long)lua_tointeger(lua, index));
     else if (lua_type(lua, index) == LUA_TNUMBER)
@@ -123,6 +142,8 @@ static json_t *make_object(struct maker *maker, int table)
     while (lua_next(lua, table)) {
         char buffer[32];
         const char *key = key_text(maker, lua_gettop(lua) - 1, buffer);
+        if (key && json_object_get(object, key))
+            key = (const char *)refuse(maker, "two keys are the same text");
         json_t *member = key ? make(maker, lua_gettop(lua)) : NULL;
         lua_pop(lua, 1);
         if (!member || json_object_set_new(object, key, member)) {
@@ -150,8 +171,8 @@ static json_t *make_text(struct maker *maker, int index)
 {
     size_t len;
     const char *text = lua_tolstring(maker->lua, index, &len);
-    json_t *value = json_stringn(text, len);
-    return value ? value : refuse(maker, "a text is not UTF-8");
+    json_t *value = take_bytes(maker, text, len) ? json_stringn(text, len) : NULL;
+    return value || maker->wrong ? value : refuse(maker, "a text is not UTF-8");
 }
 
 static json_t *make_number(struct maker *maker, int index)
@@ -179,7 +200,7 @@ static json_t *make(struct maker *maker, int index)
 
 json_t *pd_values_json(lua_State *lua, int index, const char **ret_wrong)
 {
-    struct maker maker = {.lua = lua, .left = VALUES_MAX};
+    struct maker maker = {.lua = lua, .left = VALUES_MAX, .bytes_left = PD_WIRE_MAX_BYTES};
     json_t *value = lua_checkstack(lua, 8) ? make(&maker, lua_absindex(lua, index)) : NULL;
     if (maker.wrong)
         *ret_wrong = maker.wrong;

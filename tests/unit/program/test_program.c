@@ -132,6 +132,13 @@ static void wrong_programs_are_refused(void **state)
                    "in themselves");
     expect_failure("function run() return 0/0 end", -PD_E_PROGRAM, "not finite");
     expect_failure("function run() return \"\\xff\" end", -PD_E_PROGRAM, "not UTF-8");
+    expect_failure("function run() return \"a\\0b\" end", -PD_E_PROGRAM, "zero byte");
+    expect_failure("function run() return {[\"a\\0b\"] = 1, [\"a\\0c\"] = 2} end", -PD_E_PROGRAM,
+                   "zero byte");
+    expect_failure("function run() return {[1] = 1, [\"1\"] = 2} end", -PD_E_PROGRAM,
+                   "two keys are the same text");
+    expect_failure("function run() get_count{link = \"9-17\\0\"} end", -PD_E_PROGRAM,
+                   "arguments of get_count: a text has a zero byte");
     expect_failure("function run() error({}) end", -PD_E_PROGRAM, "not a text");
     expect_failure("function run() error(\"no such rack\", 0) end", -PD_E_PROGRAM, "no such rack");
 }
@@ -166,6 +173,37 @@ static void limits_hold(void **state)
         "function run() local t = {} while true do t[#t + 1] = (\"x\"):rep(1000) end end",
         -PD_E_LIMIT, "memory");
     expect_failure("function run() return (\"x\"):rep(1 << 30) end", -PD_E_LIMIT, "memory");
+}
+
+/* Where Lua by itself counts no instructions: in a handler or a __close that an error of the count has run, and at the start of each coroutine. */
+static void instructions_count_everywhere(void **state)
+{
+    (void)state;
+    expect_failure(
+        "function run() xpcall(error, function() while true do end end, \"x\") return 1 end",
+        -PD_E_LIMIT, "instructions");
+    expect_failure("function run() coroutine.wrap(function() local x <close> = setmetatable({}, "
+                   "{__close = function() while true do end end}) while true do end end)() end",
+                   -PD_E_LIMIT, "instructions");
+    expect_failure("function run() for n = 1, 30000 do coroutine.wrap(function() for i = 1, 900 do "
+                   "end end)() end end",
+                   -PD_E_LIMIT, "instructions");
+    expect("function run() return coroutine.wrap(function(a) return a + 1 end)(5) end", "{}", "6");
+}
+
+/* A text of 30 MB that is used a thousand times is 30 GB of JSON. */
+static void results_and_arguments_are_bounded(void **state)
+{
+    static const char texts[] =
+        "local s, t = (\"x\"):rep(30000000), {} for i = 1, 1000 do t[i] = s end";
+    char source[256];
+    (void)state;
+    snprintf(source, sizeof source, "function run() %s return t end", texts);
+    expect_failure(source, -PD_E_PROGRAM, "larger than 16 MiB");
+    snprintf(source, sizeof source, "function run() %s get_count{path = t} end", texts);
+    expect_failure(source, -PD_E_PROGRAM, "arguments of get_count: its texts are larger");
+    expect_failure("function run() get_count{path = (\"\\1\"):rep(4000000)} end", -PD_E_PROGRAM,
+                   "arguments of get_count: they are larger");
 }
 
 static void the_deadline_holds(void **state)
@@ -305,6 +343,8 @@ int main(void)
         cmocka_unit_test(wrong_programs_are_refused),
         cmocka_unit_test(nothing_is_in_reach),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(instructions_count_everywhere),
+        cmocka_unit_test(results_and_arguments_are_bounded),
         cmocka_unit_test(the_deadline_holds),
         cmocka_unit_test(merges_combine),
         cmocka_unit_test(runs_leave_nothing_behind),
