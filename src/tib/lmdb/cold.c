@@ -15,13 +15,16 @@ struct cooling {
     unsigned packed;
 };
 
-static int pack_at(MDB_cursor *cursor, MDB_val *key, const struct pd_chunk *plain)
+static int pack_at(struct pd_store *store, MDB_cursor *cursor, uint64_t first_row,
+                   const struct pd_chunk *plain)
 {
-    MDB_val value;
+    struct pd_store_key number;
+    MDB_val key = pd_store_key_val(&number, first_row), value;
     int err = pd_chunk_pack(plain, &value.mv_data, &value.mv_size);
     if (err)
         return err;
-    err = pd_lmdb_error(mdb_cursor_put(cursor, key, &value, MDB_CURRENT));
+    pd_store_written_put(store, store->segment_db, first_row, &value);
+    err = pd_lmdb_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
     free(value.mv_data);
     return err;
 }
@@ -29,7 +32,7 @@ static int pack_at(MDB_cursor *cursor, MDB_val *key, const struct pd_chunk *plai
 /* The segments from `hot_from` on; it moves along as long as all before are packed. Damaged ones stay as they are. */
 static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
 {
-    struct pd_store_key number, copy;
+    struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, cooling->hot_from), value;
     bool all_packed = true;
     int result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE), err = 0;
@@ -47,8 +50,7 @@ static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
             continue;
         }
         if (plain && !pd_store_chunk(cooling->store, &key, &value, &chunk)) {
-            MDB_val own = pd_store_key_val(&copy, first_row);
-            err = pack_at(cursor, &own, &chunk);
+            err = pack_at(cooling->store, cursor, first_row, &chunk);
             cooling->packed++;
         }
         if (all_packed)

@@ -10,6 +10,8 @@ struct pd_directory {
     pthread_mutex_t lock;
     struct pd_directory_entry *entries; /* by key */
     size_t len, room;
+    struct pd_directory_written written[PD_DIRECTORY_WRITTEN];
+    size_t written_len;
 };
 
 struct pd_directory *pd_directory_new(void)
@@ -91,9 +93,41 @@ void pd_directory_put(struct pd_directory *directory, const struct pd_directory_
     pthread_mutex_unlock(&directory->lock);
 }
 
+void pd_directory_write(struct pd_directory *directory, const struct pd_directory_written *written)
+{
+    pthread_mutex_lock(&directory->lock);
+    if (directory->written_len < PD_DIRECTORY_WRITTEN)
+        directory->written[directory->written_len++] = *written;
+    pthread_mutex_unlock(&directory->lock);
+}
+
+bool pd_directory_find_written(struct pd_directory *directory, uint64_t key, size_t size_bytes,
+                               uint64_t *ret_xxh3)
+{
+    bool found = false;
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < directory->written_len; i++) {
+        const struct pd_directory_written *written = &directory->written[i];
+        if (written->key == key && written->size_bytes == size_bytes) {
+            *ret_xxh3 = written->xxh3;
+            found = true;
+        }
+    }
+    pthread_mutex_unlock(&directory->lock);
+    return found;
+}
+
+void pd_directory_forget_written(struct pd_directory *directory)
+{
+    pthread_mutex_lock(&directory->lock);
+    directory->written_len = 0;
+    pthread_mutex_unlock(&directory->lock);
+}
+
 void pd_directory_forget(struct pd_directory *directory)
 {
     pthread_mutex_lock(&directory->lock);
     directory->len = 0;
+    directory->written_len = 0;
     pthread_mutex_unlock(&directory->lock);
 }

@@ -36,6 +36,21 @@ bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void 
 /* Replaces the entry of the same key. Without memory it stays unknown. */
 void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry);
 
+/* What this process's writer is about to commit. Its bytes were made here a moment ago, so a reader that comes before the
+ * writer has read them back (written.c) takes them by the checksum in their head; it would spend most of a
+ * millisecond on a segment otherwise. A few at most; those beyond are verified by who reads them first. */
+struct pd_directory_written {
+    uint64_t key;
+    size_t size_bytes;
+    uint64_t xxh3; /* that the head of the chunk bears */
+};
+#define PD_DIRECTORY_WRITTEN 4u
+
+void pd_directory_write(struct pd_directory *directory, const struct pd_directory_written *written);
+bool pd_directory_find_written(struct pd_directory *directory, uint64_t key, size_t size_bytes,
+                               uint64_t *ret_xxh3);
+void pd_directory_forget_written(struct pd_directory *directory);
+
 /* Nothing is known any more: the map moves. */
 void pd_directory_forget(struct pd_directory *directory);
 

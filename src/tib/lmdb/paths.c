@@ -17,10 +17,10 @@
 struct pd_paths *pd_paths_new(void)
 {
     struct pd_paths *paths = calloc(1, sizeof *paths);
-    if (paths && pthread_mutex_init(&paths->lock, NULL)) {
-        free(paths);
-        paths = NULL;
-    }
+    if (!paths)
+        return NULL;
+    pthread_mutex_init(&paths->lock, NULL);
+    pthread_mutex_init(&paths->links_lock, NULL);
     return paths;
 }
 
@@ -35,6 +35,7 @@ void pd_paths_free(struct pd_paths *paths)
         free(paths->links.heads[i].paths);
     free(paths->links.heads);
     pthread_mutex_destroy(&paths->lock);
+    pthread_mutex_destroy(&paths->links_lock);
     free(paths);
 }
 
@@ -267,13 +268,13 @@ int pd_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t 
         }
         return 0;
     }
-    pthread_mutex_lock(&paths->lock);
+    pthread_mutex_lock(&paths->links_lock);
     int err = index_all(paths);
     const struct pd_link_head *head =
         !err && paths->links.heads_len ? head_of(&paths->links, link.from, link.to) : NULL;
     for (uint32_t i = 0; head && i < head->len; i++)
         if (head->paths[i] < len)
             bits[head->paths[i] / 64] |= UINT64_C(1) << head->paths[i] % 64;
-    pthread_mutex_unlock(&paths->lock);
+    pthread_mutex_unlock(&paths->links_lock);
     return err;
 }

@@ -17,7 +17,8 @@
  * Limits: PD_PATHS_MAX paths in all, PD_PATHS_INFEASIBLE_MAX of them infeasible, since raw tags are what a hostile sender
  * chooses; beyond that, infeasible paths are kept without their tags.
  *
- * Thread safety: all functions may be called from any thread (an inner lock; pd_paths_get takes none). */
+ * Thread safety: all functions may be called from any thread (inner locks; pd_paths_get takes none, and pd_paths_select none that
+ * adding takes). */
 
 #define PD_PATHS_MAX            (1u << 20)
 #define PD_PATHS_INFEASIBLE_MAX (1u << 16)

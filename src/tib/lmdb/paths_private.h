@@ -25,15 +25,18 @@ struct pd_link_index {
     uint32_t paths_len; /* paths below this ID are in the index */
 };
 
+/* Two locks, never held together: the writer takes `lock` for each record, and a query that had to wait for it while the writer's
+ * thread was off its core took milliseconds. What queries read lies away from it, past the cache lines in between. */
 struct pd_paths {
-    pthread_mutex_t lock; /* guards all but `len`, `damaged` and the paths below `len` */
     _Atomic uint32_t len;
     _Atomic uint32_t damaged;
+    pthread_mutex_t links_lock; /* guards `links` */
+    struct pd_link_index links;
+    struct pd_path *blocks[PD_PATHS_BLOCKS]; /* each set once, before `len` counts a path of it */
+    pthread_mutex_t lock; /* guards what follows, and adding: `blocks`, and `len` when it grows */
     uint32_t infeasible;
     uint32_t *slots; /* open addressing: ID + 1; 0: free */
     uint32_t slots_len;
-    struct pd_link_index links;
-    struct pd_path *blocks[PD_PATHS_BLOCKS]; /* each set once, before `len` counts a path of it */
 };
 
 /* Adds a path under the next ID. The lock is held. */

@@ -105,12 +105,12 @@ int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store
                      int err)
 {
     err = err ? err : pd_store_meta_put(store, txn, meta);
-    if (err) {
+    if (err)
         mdb_txn_abort(txn);
-        return err;
-    }
-    err = pd_lmdb_error(mdb_txn_commit(txn));
+    else
+        err = pd_lmdb_error(mdb_txn_commit(txn));
     if (!err)
         store->writer.meta = *meta;
+    pd_store_written_settle(store, !err);
     return err;
 }

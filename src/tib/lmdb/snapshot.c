@@ -168,8 +168,8 @@ static int chunk_verified(struct pd_store *store, uint64_t key, const MDB_val *v
     return err ? err : pd_chunk_verify(ret_chunk, pd_paths_len(store->paths));
 }
 
-static int verify_and_note(struct pd_store *store, uint64_t key, const MDB_val *value,
-                           struct pd_chunk *ret_chunk)
+int pd_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *value,
+                          struct pd_chunk *ret_chunk)
 {
     struct pd_directory_entry entry = {
         .key = key, .at = value->mv_data, .size_bytes = value->mv_size};
@@ -185,6 +185,18 @@ static int verify_and_note(struct pd_store *store, uint64_t key, const MDB_val *
     return entry.error;
 }
 
+static bool is_written_here(struct pd_store *store, uint64_t key, const MDB_val *value,
+                            struct pd_chunk *ret_chunk)
+{
+    uint64_t xxh3;
+    struct pd_chunk chunk;
+    if (!pd_directory_find_written(store->directory, key, value->mv_size, &xxh3) ||
+        pd_chunk_open(value->mv_data, value->mv_size, key, &chunk) || chunk.header.xxh3 != xxh3)
+        return false;
+    *ret_chunk = chunk;
+    return true;
+}
+
 int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
                    struct pd_chunk *ret_chunk)
 {
@@ -192,8 +204,11 @@ int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *va
     struct pd_directory_entry entry;
     if (!pd_store_key_number(key, &number))
         return -PD_E_CORRUPT;
+    /* In this order: the writer enters what it has read back before it forgets to have written it. */
+    if (is_written_here(store, number, value, ret_chunk))
+        return 0;
     if (!pd_directory_find(store->directory, number, value->mv_data, value->mv_size, &entry))
-        return verify_and_note(store, number, value, ret_chunk);
+        return pd_store_chunk_verify(store, number, value, ret_chunk);
     return entry.error ? entry.error
                        : pd_chunk_open(value->mv_data, value->mv_size, number, ret_chunk);
 }

@@ -5,6 +5,7 @@
 
 #include <lmdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "tib/lmdb/chunk.h"
@@ -17,7 +18,8 @@
  * applies retention; snapshot.c and scan.c read; store.c is the table of operations.
  *
  * Threads: the writer (one thread: append, commit, maintain, close) owns `writer`; any thread may take a snapshot. `lock` guards
- * `counters` and the pool of read transactions; `paths` and `directory` have locks of their own, taken alone. */
+ * `counters` and the pool of read transactions; `paths` and `directory` have locks of their own, taken alone. No lock that a
+ * query takes is held by the writer for long or for each record: off its core, it would keep the query waiting. */
 
 #define PD_COMMIT_ROWS 20000u /* the writer's buffer: larger transactions bloat the file */
 #define PD_SEAL_AGE_US (3600 * UINT64_C(1000000))
@@ -52,6 +54,11 @@ struct pd_store_cursor {
 };
 _Static_assert(sizeof(struct pd_store_cursor) == 16, "docs/formats/tib.md");
 
+struct pd_store_written {
+    MDB_dbi db;
+    uint64_t key;
+};
+
 struct pd_store_writer {
     struct pd_row *rows; /* since the last commit */
     size_t len, room;
@@ -68,6 +75,8 @@ struct pd_store_writer {
     uint64_t held_bytes;  /* holes.c: free, and could not be given back last time */
     bool holes_refused;   /* the file system has none */
     uint64_t hot_from;    /* segments with lower keys are packed or damaged */
+    struct pd_store_written written[PD_DIRECTORY_WRITTEN]; /* in the transaction that is open */
+    unsigned written_len;
 };
 
 struct pd_store {
@@ -97,6 +106,7 @@ struct pd_store {
 
     pthread_mutex_t view_lock; /* taken alone, but for the locks of `paths` and `directory` */
     struct pd_view *view;      /* the latest; NULL: none yet */
+    _Atomic uint64_t asked_ns; /* when a view was last asked for; 0: never. Relaxed: a hint */
 };
 
 struct pd_store_snapshot {
@@ -161,6 +171,16 @@ static inline bool pd_store_key_number(const MDB_val *key, uint64_t *ret_number)
 /* Opens a chunk that a cursor stands on; verified, once for each chunk and process. -PD_E_CORRUPT, -PD_E_VERSION. */
 int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
                    struct pd_chunk *ret_chunk);
+
+/* The same, verified whatever is known of it, which is noted. */
+int pd_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *value,
+                          struct pd_chunk *ret_chunk);
+
+/* written.c: chunks that this process writes are read back by the writer, so that no reader has to. `put` is called for each one
+ * before it is committed, `settle` after each transaction that wrote: did it commit? */
+void pd_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key, const MDB_val *value);
+void pd_store_written_settle(struct pd_store *store, bool committed);
+extern uint64_t pd_written_asked_within_ns; /* else nothing is read back; tests lengthen it */
 
 /* cursors.c */
 int pd_store_cursors_get(struct pd_store *store, MDB_txn *txn);

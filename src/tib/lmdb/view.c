@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "tib/lmdb/store.h"
 
@@ -55,17 +56,15 @@ static int reserve(struct pd_view *view)
     return 0;
 }
 
-/* The same chunk in the view before; *place moves along in it, up to `end`. */
-static struct pd_view_chunk *known(const struct pd_view *before, size_t *place, size_t end,
-                                   uint64_t key, const MDB_val *value)
+/* Is it the same chunk in the view before? *place moves along to it, up to `end`. */
+static bool is_known(const struct pd_view *before, size_t *place, size_t end, uint64_t key,
+                     const MDB_val *value)
 {
     while (*place < end && before->chunks[*place]->key < key)
         ++*place;
-    struct pd_view_chunk *chunk = *place < end ? before->chunks[*place] : NULL;
+    const struct pd_view_chunk *chunk = *place < end ? before->chunks[*place] : NULL;
     return chunk && chunk->key == key && chunk->at == value->mv_data &&
-                   chunk->size_bytes == value->mv_size
-               ? chunk
-               : NULL;
+           chunk->size_bytes == value->mv_size;
 }
 
 static struct pd_view_chunk *chunk_new(struct pd_store *store, uint64_t number, const MDB_val *key,
@@ -81,7 +80,19 @@ static struct pd_view_chunk *chunk_new(struct pd_store *store, uint64_t number, 
     return chunk;
 }
 
-static void add(struct pd_view *view, struct pd_view_chunk *chunk)
+/* As the view before has it: the chunk itself is not looked at, of hundreds that stay as they are with each commit. */
+static void add_known(struct pd_view *view, const struct pd_view *before, size_t place)
+{
+    const struct pd_view_range *range = &before->ranges[place];
+    before->chunks[place]->views++;
+    view->rows += range->rows;
+    view->damaged += range->damaged;
+    view->ranges[view->len] = *range;
+    view->blooms[view->len] = before->blooms[place];
+    view->chunks[view->len++] = before->chunks[place];
+}
+
+static void add_new(struct pd_view *view, struct pd_view_chunk *chunk)
 {
     const struct pd_chunk_header *header = &chunk->chunk.header;
     struct pd_view_range range = {.damaged = 1};
@@ -103,6 +114,16 @@ static void add(struct pd_view *view, struct pd_view_chunk *chunk)
     view->chunks[view->len++] = chunk;
 }
 
+static int add(struct pd_view *view, struct pd_store *store, uint64_t number, const MDB_val *key,
+               const MDB_val *value)
+{
+    struct pd_view_chunk *chunk = chunk_new(store, number, key, value);
+    if (!chunk)
+        return -ENOMEM;
+    add_new(view, chunk);
+    return 0;
+}
+
 static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_view *before,
                 size_t place, size_t end, struct pd_view *view)
 {
@@ -114,14 +135,11 @@ static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_
     while (!err && !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         uint64_t number = 0;
         bool named = pd_store_key_number(&key, &number);
-        struct pd_view_chunk *chunk =
-            named && before ? known(before, &place, end, number, &value) : NULL;
         err = reserve(view);
-        if (!err && !chunk)
-            chunk = chunk_new(snapshot->store, number, &key, &value);
-        if (!err && chunk)
-            add(view, chunk);
-        err = err || chunk ? err : -ENOMEM;
+        if (!err && named && before && is_known(before, &place, end, number, &value))
+            add_known(view, before, place);
+        else if (!err)
+            err = add(view, snapshot->store, number, &key, &value);
     }
     mdb_cursor_close(cursor);
     return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
@@ -174,6 +192,8 @@ int pd_view_get(struct pd_store_snapshot *snapshot)
 {
     if (snapshot->view)
         return 0;
+    atomic_store_explicit(&snapshot->store->asked_ns, pd_clock_monotonic_ns(),
+                          memory_order_relaxed);
     pthread_mutex_lock(&snapshot->store->view_lock);
     int err = get_locked(snapshot);
     pthread_mutex_unlock(&snapshot->store->view_lock);

@@ -125,6 +125,7 @@ int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
     int err = pd_chunk_encode(input, store->paths, &value.mv_data, &value.mv_size);
     if (err)
         return err;
+    pd_store_written_put(store, db, input->commits[0], &value);
     err = pd_lmdb_error(mdb_put(txn, db, &key, &value, MDB_NOOVERWRITE));
     free(value.mv_data);
     return err;

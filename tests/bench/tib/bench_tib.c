@@ -323,7 +323,9 @@ static void bench_beside_writer(const char *directory, const struct data *data)
     begin_ms = now_ms();
     samples.len = 0;
     for (unsigned round = 0; (end_ms = now_ms()) < begin_ms + WRITER_S * 1e3; round++) {
+        double begin_cpu_ms = cpu_ms();
         ask(writing.tib, data, LINK_FLOWS_MINUTE, round);
+        samples.cpu_ms[samples.len] = cpu_ms() - begin_cpu_ms;
         samples.ms[samples.len++] = now_ms() - end_ms;
         usleep(2500);
         if (samples.len == SAMPLES_MAX)
@@ -333,9 +335,11 @@ static void bench_beside_writer(const char *directory, const struct data *data)
     atomic_store(&writing.stop, true);
     pthread_join(thread, NULL);
     printf("{\"records\":%" PRIu64 ",\"query\":\"getFlows of a link, one minute, beside the "
-           "writer\",\"p50_ms\":%.4f,\"p99_ms\":%.4f,\"writer_records_per_s\":%.0f}\n",
+           "writer\",\"p50_ms\":%.4f,\"p99_ms\":%.4f,\"cpu_p50_ms\":%.4f,\"cpu_p99_ms\":%.4f,"
+           "\"writer_records_per_s\":%.0f}\n",
            data->records, percentile(samples.ms, samples.len, 0.5),
-           percentile(samples.ms, samples.len, 0.99),
+           percentile(samples.ms, samples.len, 0.99), percentile(samples.cpu_ms, samples.len, 0.5),
+           percentile(samples.cpu_ms, samples.len, 0.99),
            (double)writing.written / (end_ms - begin_ms) * 1e3);
     pd_tib_close(writing.tib);
     free(writing.records);
