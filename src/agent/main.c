@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "agent/installed/host.h"
+#include "agent/intake_log.h"
 #include "agent/model.h"
 #include "agent/poor.h"
 #include "agent/rest.h"
@@ -289,26 +290,6 @@ static void feed_watchdog(const struct daemon *daemon)
         pd_notify("WATCHDOG=1");
 }
 
-/* Frames that became part of no record, by reason: who gave a file and no address has no other place to see them. */
-static void tell_refused(const struct pd_intake_status *status)
-{
-    char reasons[PD_PACKET_VERDICT_COUNT * 48] = "";
-    uint64_t refused = 0;
-    size_t len = 0;
-
-    for (int i = PD_PACKET_OK + 1; i < PD_PACKET_VERDICT_COUNT; i++) {
-        if (!status->verdicts[i])
-            continue;
-        refused += status->verdicts[i];
-        len += (size_t)snprintf(reasons + len, sizeof reasons - len, "%s%s %llu", len ? ", " : "",
-                                pd_packet_verdict_id((enum pd_packet_verdict)i),
-                                (unsigned long long)status->verdicts[i]);
-    }
-    if (refused)
-        pd_log(PD_LOG_INFO, MODULE, NULL, "%llu of %llu frames are not counted: %s",
-               (unsigned long long)refused, (unsigned long long)status->frames, reasons);
-}
-
 static void tell_intake_end(struct daemon *daemon)
 {
     struct pd_pipeline_status status;
@@ -321,7 +302,7 @@ static void tell_intake_end(struct daemon *daemon)
         what = "what was counted";
     pd_log(PD_LOG_INFO, MODULE, NULL, "the intake has %s, %s is stored",
            pd_intake_state_id(status.intake.state), what);
-    tell_refused(&status.intake);
+    pd_intake_log_refused(&status.intake);
 }
 
 /* Until a signal, or until the intake has ended if that ends the daemon. */

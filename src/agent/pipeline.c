@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/intake_log.h"
 #include "agent/queue.h"
 #include "agent/recorder.h"
 #include "base/clock.h"
@@ -40,13 +41,13 @@ struct mailbox {
 
 struct pd_pipeline {
     struct pd_intake *intake; /* the intake thread's */
+    struct pd_intake_log intake_log;
     struct pd_queue *queue;
     struct pd_recorder recorder; /* the store thread's */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
     struct pd_feed *feed; /* the intake thread writes */
-    bool use_dscp;
-    bool started;
+    bool use_dscp, started;
     int wake_fd;  /* wakes the intake thread */
     int ended_fd; /* tells that the intake has ended and is stored */
     atomic_bool stopping;
@@ -127,6 +128,7 @@ static void publish_intake(struct pd_pipeline *pipeline)
     enum pd_intake_state before;
 
     pd_intake_status(pipeline->intake, &status);
+    pd_intake_log_look(&pipeline->intake_log, &status);
     pthread_mutex_lock(&pipeline->status_lock);
     before = pipeline->status.intake.state;
     if (status.state == PD_INTAKE_FINISHED || status.state == PD_INTAKE_FAILED)

@@ -3,7 +3,9 @@
 """Ends of the daemon in awkward moments: frames still with the kernel, writers that stand still, more stored than is to be kept."""
 import fcntl
 import os
+import re
 import signal
+import subprocess
 import termios
 import time
 
@@ -98,6 +100,18 @@ class End(NetworkTest):
             self.assertIn("5 of 35 frames are not counted: not_ip 5", daemon.log())
             self.assertNotIn("all of it", daemon.log())
         self.assertEqual(self.stored("getCount")["pkts"], 10)
+
+    def test_waiting_is_told(self):
+        """an interface that goes and comes back, a switch that is not there: the log says when nothing is counted, and why"""
+        with self.start(intake="live:rx") as daemon:
+            daemon.wait_state("running")
+            for state, words in (("down", "level=warn .*nothing is counted: rx is down"), ("up", "packets are counted")):
+                subprocess.run(["ip", "link", "set", "rx", state], check=True)
+                daemon.wait(lambda: re.search(words, daemon.log()))
+            self.assertEqual(daemon.end(), 0)
+        with self.start(intake="ovs:" + self.path("socket")) as daemon:
+            daemon.wait(lambda: re.search("level=warn .*nothing is counted: .*waiting for the switch", daemon.log()))
+            self.assertEqual(daemon.end(), 0)
 
 
 if __name__ == "__main__":
