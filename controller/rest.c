@@ -71,8 +71,9 @@ static int answer_call(struct pd_controller *controller, struct pd_call *call,
 static void name_parameter(struct pd_problem *problem)
 {
     size_t len = strcspn(problem->error.text, ": ");
+    int code = problem->error.code;
 
-    if (problem->error.code == -PD_E_VALUE && !problem->parameter[0] &&
+    if ((code == -PD_E_VALUE || code == -PD_E_UNKNOWN_KEY) && !problem->parameter[0] &&
         problem->error.text[len] == ':')
         snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
                  problem->error.text);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "http/listen.h"
+
 #define AT(member) offsetof(struct pd_controller_settings, member)
 
 static int accept_openflow(void *target, const char *name, const char *value,
@@ -13,8 +15,9 @@ static int accept_openflow(void *target, const char *name, const char *value,
     bool tcp = !strncmp(value, "tcp:", 4);
     int e = -PD_E_VALUE;
 
+    (void)target;
     if (tcp || !strncmp(value, "unix:", 5))
-        e = pd_daemon_accept_listen(target, name, tcp ? value + 4 : value, error);
+        e = pd_listen_check(tcp ? value + 4 : value, error); /* there is no TLS for switches */
     return e ? pd_fail(error, e,
                        "%s: expects tcp:ADDRESS:PORT on loopback or unix:/PATH, not \"%.100s\"",
                        name, value)

@@ -3,6 +3,8 @@
 #include "fleet/url.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SOCKET_PATH_BYTES 108 /* of struct sockaddr_un */
@@ -16,7 +18,7 @@ static bool prints(const char *text)
     return true;
 }
 
-/* "name:8001", "10.0.0.1", "[::1]:8001", at most a "/" behind it. */
+/* "name:8001", "10.0.0.1", "[::1]:8001", at most a "/" behind it. Port 0 is of no server. */
 static bool is_authority(const char *text)
 {
     size_t host = text[0] == '[' ? strspn(text + 1, "0123456789abcdefABCDEF:.") + 1
@@ -30,7 +32,8 @@ static bool is_authority(const char *text)
     text += host;
     if (*text == ':') {
         port = strspn(++text, "0123456789");
-        if (!port || port > 5)
+        long number = port && port <= 5 ? strtol(text, NULL, 10) : 0;
+        if (number < 1 || number > UINT16_MAX)
             return false;
         text += port;
     }

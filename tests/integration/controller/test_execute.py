@@ -100,8 +100,8 @@ class Execute(FleetTest):
         for body, status, names in (
                 ("", 400, None), ("{", 400, None), ("[]", 400, None), (b"\xff{}", 400, None), ('{"hosts":"all","hosts":"all"}', 400, None),
                 ("[" * 100000, 400, None), ({}, 400, None), ({"hosts": "all"}, 400, None), ({**good, "query": "getNothing"}, 400, "query"),
-                ({**good, "query": 7}, 400, None), ({**good, "program": "x"}, 400, None), ({**good, "colour": 1}, 400, None),
-                ({**good, "args": {"colour": 1}}, 400, None), ({**good, "args": 3}, 400, None), ({**good, "hosts": []}, 400, "hosts"),
+                ({**good, "query": 7}, 400, None), ({**good, "program": "x"}, 400, None), ({**good, "colour": 1}, 400, "colour"),
+                ({**good, "args": {"colour": 1}}, 400, "args.colour"), ({**good, "args": 3}, 400, None), ({**good, "hosts": []}, 400, "hosts"),
                 ({**good, "hosts": [99]}, 400, "hosts[0]"), ({**good, "hosts": "rack:9"}, 400, "hosts"), ({**good, "mode": "fast"}, 400, "mode"),
                 ({**good, "fanout": 1}, 400, "fanout"), ({**good, "fanout": "2"}, 400, "fanout"), ({**good, "mode": "direct", "fanout": 2}, 400, "fanout"),
                 ({**good, "deadline_ms": 0}, 400, "deadline_ms"), ({**good, "args": {"since": "x"}}, 400, None),

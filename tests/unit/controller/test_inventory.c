@@ -70,6 +70,8 @@ static void test_refused(void **state)
         {URL("http://a:"), "[1].url: expects http"},
         {URL("http://a:x"), "[1].url: expects http"},
         {URL("http://a:123456"), "[1].url: expects http"},
+        {URL("http://a:0"), "[1].url: expects http"},
+        {URL("http://[::1]:65536"), "[1].url: expects http"},
         {URL("http://a:1/v1"), "[1].url: expects http"},
         {URL("http://a:1?x=y"), "[1].url: expects http"},
         {URL("http://user@a:1"), "[1].url: expects http"},

@@ -40,6 +40,9 @@ static void test_load(void **state)
     assert_int_equal(load(&settings, &error, 1, "word"), -PD_E_UNKNOWN_KEY);
     assert_int_equal(load(&settings, &error, 1, "--intake=pcap:f"), -PD_E_UNKNOWN_KEY);
     assert_int_equal(load(&settings, &error, 2, "--listen", "nonsense"), -PD_E_VALUE);
+    assert_int_equal(load(&settings, &error, 2, "--openflow", "tcp:0.0.0.0:6653"), -PD_E_VALUE);
+    assert_int_equal(load(&settings, &error, 2, "--openflow", "tcp:127.0.0.1:6653"), 0);
+    pd_controller_settings_done(&settings);
     assert_int_equal(load(&settings, &error, 2, "--queries-at-once", "0"), -PD_E_VALUE);
     assert_int_equal(load(&settings, &error, 2, "--config", "/nonexistent.conf"), -2);
 }
