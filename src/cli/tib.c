@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,12 @@ static const struct pd_option export_options[] = {OPTION_TIB, {0}};
 static int open_tib(const struct settings *set, enum pd_tib_mode mode, struct pd_tib **ret_tib,
                     struct pd_error *error)
 {
+    char shown[PD_TIB_SHOWN_BYTES];
+
+    if (mode == PD_TIB_WRITE && strncmp(set->tib, "mongodb://", strlen("mongodb://")) == 0)
+        return pd_fail(error, -PD_E_UNSUPPORTED,
+                       "%s: only agents write to a store that hosts share; this needs a folder",
+                       pd_tib_shown(set->tib, shown));
     return pd_tib_open(set->tib, mode, &(struct pd_tib_config){0}, ret_tib, error);
 }
 

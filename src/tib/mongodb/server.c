@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tib/mongodb/store.h"
 
@@ -23,10 +25,15 @@ static void no_log(mongoc_log_level_t level, const char *domain, const char *mes
     (void)context;
 }
 
+/* libmongoc keeps counters in shared memory that a killed process would leave behind, and warns about those that it finds. Nobody
+ * reads them: the name goes at once. */
 static void init_once(void)
 {
-    mongoc_init();
+    char counters[32];
+    snprintf(counters, sizeof counters, "/mongoc-%u", (unsigned)getpid());
     mongoc_log_set_handler(no_log, NULL);
+    mongoc_init();
+    shm_unlink(counters);
 }
 
 static void set_default(mongoc_uri_t *uri, const char *option, int32_t value)

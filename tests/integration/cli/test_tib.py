@@ -69,6 +69,16 @@ class Tib(CommandTest):
         self.fill(self.lines[:10])
         self.assertEqual(self.exported(), sorted(self.lines + self.lines[:10]))
 
+    def test_shared_stores_are_not_for_writing(self):
+        """what writes asks for a folder, at once and in words, and shows no password"""
+        for word in ("import", "compact"):
+            code, out, err = run("tib", word, "--tib", "mongodb://wolf:s3cr3t@127.0.0.1:1/db?serverSelectionTimeoutMS=100")
+            self.assertEqual((code, out), (1, ""))
+            self.assertNotIn("s3cr3t", err)
+        code, _, err = run("tib", "import", "--tib", "mongodb://127.0.0.1:1/db")
+        self.assertIn("this needs a folder", err)
+        self.assertNotIn("host-id", err)
+
     def test_rows_of_an_answer_are_lines(self):
         self.fill()
         top = self.json("query", "--tib", self.tib, "topRecords", "--k", "5")["top"]

@@ -91,6 +91,7 @@ class SharedStore(DaemonTest):
         with self.start("--tib", location, "--host-id", "7", "--tib-spool", self.spool, intake=self.intake) as daemon:
             daemon.wait_state("finished")
             daemon.wait_log("records wait in the spool")
+            self.assertFalse(os.path.exists(f"/dev/shm/mongoc-{daemon.process.pid}"), "left behind when it is killed")
             status, _, body = daemon.raw("/v1/status")
             self.assertEqual(status, 200)
             for text in (daemon.log(), body.decode(), daemon.raw("/metrics")[2].decode(), daemon.raw("/v1/getCount")[2].decode()):
