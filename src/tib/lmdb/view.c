@@ -10,6 +10,7 @@
 #include "tib/lmdb/store.h"
 
 #define FIRST_ROOM 16u
+#define AHEAD      8u /* chunks that are on their way from memory while one is compared */
 
 /* ---- all of these run under view_lock ---- */
 
@@ -35,11 +36,11 @@ static void view_put(struct pd_view *view)
         view_free(view);
 }
 
-static int reserve(struct pd_view *view)
+static int reserve(struct pd_view *view, size_t first_room)
 {
     if (view->len < view->room)
         return 0;
-    size_t room = view->room ? 2 * view->room : FIRST_ROOM;
+    size_t room = view->room ? 2 * view->room : first_room;
     void *chunks = realloc(view->chunks, room * sizeof(void *));
     if (!chunks)
         return -ENOMEM;
@@ -62,6 +63,8 @@ static bool is_known(const struct pd_view *before, size_t *place, size_t end, ui
 {
     while (*place < end && before->chunks[*place]->key < key)
         ++*place;
+    if (*place + AHEAD < end)
+        __builtin_prefetch(before->chunks[*place + AHEAD], 1); /* its key, and `views` */
     const struct pd_view_chunk *chunk = *place < end ? before->chunks[*place] : NULL;
     return chunk && chunk->key == key && chunk->at == value->mv_data &&
            chunk->size_bytes == value->mv_size;
@@ -135,7 +138,7 @@ static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_
     while (!err && !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         uint64_t number = 0;
         bool named = pd_store_key_number(&key, &number);
-        err = reserve(view);
+        err = reserve(view, FIRST_ROOM + (before ? before->len : 0));
         if (!err && named && before && is_known(before, &place, end, number, &value))
             add_known(view, before, place);
         else if (!err)
