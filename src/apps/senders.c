@@ -320,8 +320,36 @@ static int sweep(struct pd_app_receiver *receiver, const struct pd_app_flows *fl
 
 /* ---- who of them suffers ---- */
 
+/* Flows of which losses are known, in any order, some of them twice. */
+struct losers {
+    struct pd_flow_id *list;
+    size_t len, room;
+    bool failed; /* no memory for all */
+};
+
+struct asking {
+    struct pd_app_receiver *receiver;
+    struct losers *losers;
+};
+
+static void add_loser(struct losers *losers, const struct pd_flow_id *flow)
+{
+    if (losers->len == losers->room) {
+        size_t room = losers->room ? 2 * losers->room : 256;
+        struct pd_flow_id *list = realloc(losers->list, room * sizeof *list);
+
+        if (!list) {
+            losers->failed = true;
+            return;
+        }
+        losers->list = list;
+        losers->room = room;
+    }
+    losers->list[losers->len++] = *flow;
+}
+
 static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *receiver,
-                       struct pd_report *report, struct pd_error *error)
+                       struct losers *losers, struct pd_report *report, struct pd_error *error)
 {
     struct complaints complaints = {0};
     struct pd_report scratch = {0}; /* what is wrong was said when the receiver was chosen */
@@ -343,6 +371,7 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
             continue;
         }
         sender->alarms++;
+        add_loser(losers, flow);
     }
     if (unknown)
         pd_report_lacks(report, "%" PRIu64 " alarms are about flows of which nothing arrived",
@@ -356,7 +385,8 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
 
 static int take_poor(void *context, const struct pd_app_row *row, const json_t *object)
 {
-    struct pd_app_receiver *receiver = context;
+    const struct asking *asking = context;
+    struct pd_app_receiver *receiver = asking->receiver;
     struct pd_app_sender *sender = sender_of(receiver, &row->flow.src);
     uint64_t number = 0;
 
@@ -365,8 +395,10 @@ static int take_poor(void *context, const struct pd_app_row *row, const json_t *
         return 0;
     if (pd_app_number(object, "retransmissions", &number))
         sender->retransmissions += number;
-    if (pd_app_number(object, "recent", &number))
+    if (pd_app_number(object, "recent", &number) && number) {
         sender->recent += number;
+        add_loser(asking->losers, &row->flow);
+    }
     if (pd_app_number(object, "timeouts", &number))
         sender->timeouts += number;
     if (pd_app_number(object, "throughput_bps", &number))
@@ -386,8 +418,9 @@ static json_t *hosts_of(const struct pd_app_receiver *receiver)
 
 /* Not every world has senders to ask: then the alarms have to do. */
 static void ask_senders(const struct pd_app_call *call, struct pd_report *report,
-                        struct pd_app_receiver *receiver)
+                        struct pd_app_receiver *receiver, struct losers *losers)
 {
+    struct asking asking = {receiver, losers};
     struct pd_error error = {0};
     json_t *answer = NULL, *hosts = hosts_of(receiver),
            *args = pd_app_window_args(&receiver->window);
@@ -403,10 +436,53 @@ static void ask_senders(const struct pd_app_call *call, struct pd_report *report
     }
     e = pd_app_ask(call, report, "getPoorTCPFlows", args, hosts, &answer, &error);
     if (!e)
-        e = pd_app_rows(answer, "flows", report, take_poor, receiver, &error);
+        e = pd_app_rows(answer, "flows", report, take_poor, &asking, &error);
     if (e && e != -PD_E_UNSUPPORTED)
         pd_report_lacks(report, "what the senders' TCP saw: %.300s", error.text);
     json_decref(answer);
+}
+
+static int by_flow(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct pd_flow_id));
+}
+
+/* Flows come sorted by ID, those of a sender together. */
+static void count_losers(struct pd_app_receiver *receiver, const struct pd_app_flows *flows,
+                         struct losers *losers)
+{
+    uint64_t pkts = 0;
+
+    if (losers->len)
+        qsort(losers->list, losers->len, sizeof *losers->list, by_flow);
+    for (size_t i = 0; i < flows->len; i++) {
+        const struct pd_app_row *row = &flows->rows[i];
+        struct pd_app_sender *sender = sender_of(receiver, &row->flow.src);
+        bool last = i + 1 == flows->len || !pd_flow_id_equal(&row->flow, &row[1].flow), lost;
+
+        pkts += is_sender(row) ? row->pkts : 0;
+        if (!last)
+            continue;
+        lost = losers->len &&
+               bsearch(&row->flow, losers->list, losers->len, sizeof *losers->list, by_flow);
+        if (sender && (lost || pkts >= PD_APP_TELLING_PKTS)) {
+            sender->flows_telling++;
+            sender->flows_suffering += lost;
+        }
+        pkts = 0;
+    }
+}
+
+static void sum_up(struct pd_app_receiver *receiver)
+{
+    for (size_t i = 0; i < receiver->senders_len; i++) {
+        struct pd_app_sender *sender = &receiver->senders[i];
+
+        sender->suffers = sender->alarms || sender->recent;
+        receiver->suffering += sender->suffers;
+        receiver->flows_telling += sender->flows_telling;
+        receiver->flows_suffering += sender->flows_suffering;
+    }
 }
 
 int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report,
@@ -414,6 +490,7 @@ int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report
 {
     char text[PD_ADDR_TEXT_BYTES];
     struct pd_app_flows flows = {0};
+    struct losers losers = {0};
     json_t *args = pd_app_window_args(&receiver->window);
     int e;
 
@@ -424,15 +501,18 @@ int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report
                          &flows, error);
     if (!e && (group(receiver, call->world->topology, &flows, report) || sweep(receiver, &flows)))
         e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    pd_app_flows_done(&flows);
     if (!e)
-        e = note_alarms(call, receiver, report, error);
+        e = note_alarms(call, receiver, &losers, report, error);
     if (!e)
-        ask_senders(call, report, receiver);
-    for (size_t i = 0; i < receiver->senders_len && !e; i++) {
-        receiver->senders[i].suffers = receiver->senders[i].alarms || receiver->senders[i].recent;
-        receiver->suffering += receiver->senders[i].suffers;
+        ask_senders(call, report, receiver, &losers);
+    if (!e && losers.failed)
+        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    if (!e) {
+        count_losers(receiver, &flows, &losers);
+        sum_up(receiver);
     }
+    pd_app_flows_done(&flows);
+    free(losers.list);
     return e;
 }
 
@@ -440,6 +520,11 @@ void pd_app_receiver_done(struct pd_app_receiver *receiver)
 {
     free(receiver->senders);
     *receiver = (struct pd_app_receiver){0};
+}
+
+bool pd_app_receiver_most_suffer(const struct pd_app_receiver *receiver)
+{
+    return receiver->flows_telling && 4 * receiver->flows_suffering >= 3 * receiver->flows_telling;
 }
 
 double pd_app_receiver_use(const struct pd_app_call *call, const struct pd_app_receiver *receiver)

@@ -17,6 +17,7 @@
 #define PD_APP_SKEW_US       UINT64_C(5000000) /* that clocks may be apart */
 #define PD_APP_AGAIN_US      UINT64_C(60000000) /* an agent tells of the same alarm once in so long */
 #define PD_APP_ACK_BYTES     150  /* mean of a packet: below, a flow is one of acknowledgements */
+#define PD_APP_TELLING_PKTS  32   /* that a flow of fewer lost none of them tells nothing */
 #define PD_APP_SENDERS_LEAST "10" /* as in the paper */
 
 struct pd_app_sender {
@@ -27,6 +28,8 @@ struct pd_app_sender {
     uint32_t
         port; /* the switch before the last: which input port of the last switch it comes by; 0: it is in that rack, at a port of its own */
     uint64_t flows, bytes, path_bytes;
+    uint64_t flows_telling;             /* of flows: long enough, or one that suffers */
+    uint64_t flows_suffering;           /* of those: an alarm or a retransmission in the window */
     double flow_bps;                    /* mean of its flows, from their first packet on */
     uint64_t alarms;                    /* in the window */
     uint64_t recent;                    /* retransmissions in the window, as far as its TCP tells */
@@ -45,9 +48,10 @@ struct pd_app_receiver {
     size_t senders_len;
     uint64_t sources;   /* different ones that sent alarms about it, also those without records */
     uint64_t suffering; /* of senders */
-    uint64_t at_once;   /* most flows that overlap in time, by the receiver's clock */
-    double total_bps;   /* over its access link, in the time that flows ran */
-    double flowing_s;   /* that time */
+    uint64_t flows_telling, flows_suffering; /* of all senders */
+    uint64_t at_once; /* most flows that overlap in time, by the receiver's clock */
+    double total_bps; /* over its access link, in the time that flows ran */
+    double flowing_s; /* that time */
 };
 
 /* Alarms of the window and the minute before: agents tell of what goes on once a minute. The destination of the alarm that started the run has precedence. 0, also when there is none: ip_version is 0 then. */
@@ -64,6 +68,10 @@ void pd_app_receiver_done(struct pd_app_receiver *receiver); /* works on zeroed 
 
 /* Share of the access link that was in use: 0 … , -1 when its capacity is not known (argument link_mbps, or the world's). */
 double pd_app_receiver_use(const struct pd_app_call *call, const struct pd_app_receiver *receiver);
+
+/* Three quarters of the flows that tell anything suffer. On any busy network each sender loses something to each receiver within some seconds, but in few of its
+ * flows; behind a queue that is full, in most of them. */
+bool pd_app_receiver_most_suffer(const struct pd_app_receiver *receiver);
 
 /* results.senders, results.tree; the flows that suffer, the switch and the access link stay the caller's to name. */
 void pd_app_receiver_show(const struct pd_app_receiver *receiver, struct pd_report *report);

@@ -8,7 +8,7 @@
 #include "apps/senders.h"
 #include "apps/sums.h"
 
-/* The profile: many senders to one receiver retransmit, their flows overlap in time by the receiver's clock, and what their paths have in common is the last
+/* The profile: many senders to one receiver retransmit, in most of their flows, these overlap in time by the receiver's clock, and what their paths have in common is the last
  * hop alone. Full queues there show in two ways: the access link is loaded; or whole windows are lost and senders sit out timeouts, and then it is not. */
 
 #define LOADED 0.6
@@ -75,6 +75,8 @@ static void blame(const struct pd_app_call *call, const struct pd_app_receiver *
     else
         pd_report_evidence(report, "the receiver's access link is %.0f %% full", 100 * use);
     pd_report_evidence(report, "%" PRIu64 " of the senders that suffer had timeouts", sitting);
+    pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer", receiver->flows_suffering,
+                       receiver->flows_telling);
     if (receiver->tor)
         pd_report_switch(report, receiver->tor);
     if (receiver->tor && receiver->host)
@@ -109,6 +111,9 @@ static void judge(const struct pd_app_call *call, const struct pd_app_receiver *
                       "no incast: %" PRIu64 " senders to %s suffer, but at most %" PRIu64
                       " flows ran at once",
                       receiver->suffering, addr, receiver->at_once);
+    else if (!pd_app_receiver_most_suffer(receiver))
+        pd_report_say(report, "no incast: only %" PRIu64 " of %" PRIu64 " flows to %s suffer",
+                      receiver->flows_suffering, receiver->flows_telling, addr);
     else
         blame(call, receiver, report);
     pd_app_receiver_show(receiver, report);

@@ -9,7 +9,7 @@
 #include "apps/senders.h"
 #include "apps/sums.h"
 
-/* The profile: many senders to one receiver, all of them retransmit; at the last switch few flows come in by one port and many by another, both for the
+/* The profile: many senders to one receiver, all of them retransmit, in most of their flows; at the last switch few flows come in by one port and many by another, both for the
  * same output port; and the few get much less (port blackout: tail drop in bursts hits the port that has few packets in the queue). A sender in the rack
  * has a port of its own, and TCP with its short round trip would have favoured it.
  *
@@ -21,7 +21,7 @@
 struct port {
     const struct pd_app_sender *one; /* of its senders */
     uint32_t from;                   /* switch; 0: a host of the rack */
-    uint64_t flows, senders, suffering;
+    uint64_t flows, flows_telling, flows_suffering, senders, suffering;
     double bps; /* sum over flows */
 };
 
@@ -52,6 +52,8 @@ static void sort_ports(const struct pd_app_receiver *receiver, struct ports *por
         struct port *port = port_of(ports, sender);
 
         port->flows += sender->flows;
+        port->flows_telling += sender->flows_telling;
+        port->flows_suffering += sender->flows_suffering;
         port->senders++;
         port->suffering += sender->suffers;
         port->bps += sender->flow_bps * (double)sender->flows;
@@ -71,6 +73,7 @@ static const struct port *busiest(const struct ports *ports)
 static bool is_victim(const struct port *port, const struct port *many, double ratio)
 {
     return port != many && port->suffering &&
+           3 * port->flows_suffering >= 2 * port->flows_telling &&
            (double)port->flows * FEW_SHARE <= (double)many->flows &&
            flow_bps(port) <= ratio * flow_bps(many);
 }
@@ -148,6 +151,8 @@ static void blame(const struct pd_app_call *call, const struct pd_app_receiver *
                   victim->flows == 1 ? "" : "s", few, slow, many->flows, other, fast);
     pd_report_evidence(report, "%" PRIu64 " senders suffer at once, by both ports",
                        receiver->suffering);
+    pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer", receiver->flows_suffering,
+                       receiver->flows_telling);
     name_victims(receiver, victim, report);
     if (receiver->tor)
         pd_report_switch(report, receiver->tor);
@@ -181,15 +186,20 @@ static void name_flows(const struct pd_app_receiver *receiver, const struct port
 static void judge(const struct pd_app_call *call, const struct pd_app_receiver *receiver,
                   struct ports *ports, struct pd_report *report)
 {
-    const struct port *many, *victim;
+    const struct port *many, *victim = NULL;
     char addr[PD_ADDR_TEXT_BYTES];
 
     sort_ports(receiver, ports);
     many = busiest(ports);
-    victim = worst(ports, many, pd_app_arg_number(call->args, "ratio", 0.5));
+    if (pd_app_receiver_most_suffer(receiver))
+        victim = worst(ports, many, pd_app_arg_number(call->args, "ratio", 0.5));
     if (victim) {
         blame(call, receiver, victim, many, report);
         name_flows(receiver, victim, report);
+    } else if (!pd_app_receiver_most_suffer(receiver)) {
+        pd_report_say(report, "no outcast: only %" PRIu64 " of %" PRIu64 " flows to %s suffer",
+                      receiver->flows_suffering, receiver->flows_telling,
+                      pd_addr_format(&receiver->addr, receiver->ip_version, addr));
     } else {
         pd_report_say(
             report,

@@ -91,7 +91,7 @@ class Simulate(unittest.TestCase):
         self.assertTrue(full["links"] and full["results"]["moves"], full["verdict"])
 
     def test_incast_and_outcast(self):
-        """section 4.6: 15 senders to one receiver, one of them in its rack; or each to a receiver of its own"""
+        """section 4.6: 15 senders to one receiver, one of them in its rack; or each to a receiver of its own; or everybody to everybody, without a fault"""
         flows = [{"src": host, "dst": 21, "bytes": 20000000, "src_port": host} for host in range(22, 37)]
         fabric = {"topology": {"fat_tree": 4}, "link_mbps": 1000, "duration_s": 2, "load": 0, "level": "packet", "buffer_pkts": 64}
         apart = [{**flow, "dst": flow["src"] - 1} for flow in flows]
@@ -99,6 +99,9 @@ class Simulate(unittest.TestCase):
             report = last_report({**fabric, "flows": flows}, app)
             self.assertEqual((report["links"], report["certain"]), (["1-21"], True), report["verdict"])
             self.assertEqual(len(events({**fabric, "flows": apart}, "--app", app)), 1)
+            busy = events({**fabric, "duration_s": 1.5, "load": .7, "buffer_pkts": 256}, "--seed", "2", "--app", app, "--every-run")
+            self.assertEqual([v["verdict"] for v in busy[:-1] if v["links"] or v["certain"]], [])
+            self.assertGreater(busy[-1]["runs"], 10)
 
     def test_every_run_and_arguments(self):
         every = events({**SMALL, "duration_s": 2}, "--app", "silent-drops", "--every-run", "--method=max-coverage")

@@ -258,6 +258,39 @@ static void other_causes_are_no_incast(void **state)
     fake_world_free(world);
 }
 
+/* On a busy network each sender loses something to each receiver, in a few of its flows: neither profile, and no name. */
+static void few_flows_of_many_are_neither(void **state)
+{
+    const struct sending sending = {.fair_mbps = 0.65,
+                                    .near_mbps = 0.05,
+                                    .far_len = 14,
+                                    .near = true,
+                                    .suffers = true,
+                                    .near_suffers = true};
+    static const char *const apps[] = {"outcast", "incast"};
+    (void)state;
+
+    for (unsigned well = 0; well <= 2; well++)
+        for (unsigned i = 0; i < 2; i++) {
+            struct fake_world *world = add_senders(&sending);
+            json_t *report;
+
+            for (unsigned flow = 0; flow < 40; flow++) /* too short to tell anything */
+                send(world, "10.3.1.2", (uint16_t)(1500 + flow), "5,13,17,9,1", 0.01, false);
+            for (unsigned flow = 0; flow < 16 * well; flow++)
+                send(world, "10.3.1.2", (uint16_t)(2000 + flow), "5,13,17,9,1", 0.2, false);
+            report = fake_world_run(world, apps[i], NULL);
+            assert_int_equal(json_array_size(json_object_get(report, "links")), !well);
+            assert_int_equal(report_certain(report), !well);
+            if (well)
+                assert_non_null(
+                    strstr(report_verdict(report), well == 1 ? "only 15 of 31 flows to " RECEIVER
+                                                             : "only 15 of 47 flows to " RECEIVER));
+            json_decref(report);
+            fake_world_free(world);
+        }
+}
+
 /* Agents repeat an alarm once a minute only: what goes on is seen in the senders' TCP. */
 static void old_alarms_do_when_losses_go_on(void **state)
 {
@@ -283,7 +316,7 @@ static void old_alarms_do_when_losses_go_on(void **state)
     json_array_foreach(world->poor, i, row)
     {
         json_object_set_new(row, "recent", json_integer(4));
-        json_object_set_new(row, "host", json_integer(22 + (json_int_t)(i % 2)));
+        json_object_set_new(row, "host", json_integer(22 + 3 * (json_int_t)(i % 2)));
     }
     report = fake_world_run(world, "outcast", NULL);
     assert_int_equal(strncmp(report_verdict(report), "outcast", 7), 0);
@@ -300,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_link_with_room_makes_it_uncertain),
         cmocka_unit_test(what_is_missing_is_said),
         cmocka_unit_test(old_alarms_do_when_losses_go_on),
+        cmocka_unit_test(few_flows_of_many_are_neither),
         cmocka_unit_test(many_at_once_are_an_incast),
         cmocka_unit_test(other_causes_are_no_incast),
     };
