@@ -43,13 +43,3 @@ json_t *pd_app_host_list(uint32_t host)
 {
     return json_pack("[I]", (json_int_t)host);
 }
-
-const char *pd_app_flow_text(const struct pd_flow_id *flow, char text[PD_APP_FLOW_TEXT_BYTES])
-{
-    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
-
-    snprintf(text, PD_APP_FLOW_TEXT_BYTES, "%s:%u > %s:%u",
-             pd_addr_format(&flow->src, flow->ip_version, src), flow->src_port,
-             pd_addr_format(&flow->dst, flow->ip_version, dst), flow->dst_port);
-    return text;
-}

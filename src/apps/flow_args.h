@@ -16,8 +16,4 @@ json_t *pd_app_flow_args(const struct pd_flow_id *flow, uint64_t from_us, uint64
 /* [21] */
 json_t *pd_app_host_list(uint32_t host);
 
-/* 10.1.1.2:1000 > 10.2.1.2:80 */
-#define PD_APP_FLOW_TEXT_BYTES (2 * (PD_ADDR_TEXT_BYTES + 8) + 4)
-const char *pd_app_flow_text(const struct pd_flow_id *flow, char text[PD_APP_FLOW_TEXT_BYTES]);
-
 #endif

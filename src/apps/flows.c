@@ -3,8 +3,6 @@
 #include "apps/flows.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,19 +98,4 @@ json_t *pd_app_flows_json(const struct pd_app_row *row)
     return json_pack("{s:o, s:o, s:I, s:I}", "flow_id", pd_app_flow_json(&row->flow), "path",
                      pd_app_path_json(&row->path), "bytes", (json_int_t)row->bytes, "pkts",
                      (json_int_t)row->pkts);
-}
-
-const char *pd_app_ends_text(const struct pd_flow_id *flow, char text[PD_APP_ENDS_TEXT_BYTES])
-{
-    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
-
-    pd_addr_format(&flow->src, flow->ip_version, src);
-    pd_addr_format(&flow->dst, flow->ip_version, dst);
-    if (flow->ip_version == 6) /* brackets: RFC 5952, section 6 */
-        snprintf(text, PD_APP_ENDS_TEXT_BYTES, "[%s]:%u > [%s]:%u", src, flow->src_port, dst,
-                 flow->dst_port);
-    else
-        snprintf(text, PD_APP_ENDS_TEXT_BYTES, "%s:%u > %s:%u", src, flow->src_port, dst,
-                 flow->dst_port);
-    return text;
 }

@@ -30,8 +30,4 @@ void pd_app_flows_by_bytes(struct pd_app_flows *flows);
 /* {"flow_id":…,"path":[…],"bytes","pkts"}, for pd_report_flow. */
 json_t *pd_app_flows_json(const struct pd_app_row *row);
 
-/* "10.1.1.2:1000 > 10.2.1.2:80": for flat rows of results. */
-#define PD_APP_ENDS_TEXT_BYTES 120
-const char *pd_app_ends_text(const struct pd_flow_id *flow, char text[PD_APP_ENDS_TEXT_BYTES]);
-
 #endif

@@ -3,6 +3,7 @@
 #include "base/flow_id.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,26 @@ const char *pd_addr_format(const struct pd_addr *addr, uint8_t ip_version,
                            char text[PD_ADDR_TEXT_BYTES])
 {
     return inet_ntop(ip_version == 6 ? AF_INET6 : AF_INET, addr->bytes, text, PD_ADDR_TEXT_BYTES);
+}
+
+const char *pd_end_format(const struct pd_addr *addr, uint8_t ip_version, uint16_t port,
+                          char text[PD_END_TEXT_BYTES])
+{
+    char addr_text[PD_ADDR_TEXT_BYTES];
+
+    snprintf(text, PD_END_TEXT_BYTES, ip_version == 6 ? "[%s]:%u" : "%s:%u",
+             pd_addr_format(addr, ip_version, addr_text), port);
+    return text;
+}
+
+const char *pd_ends_format(const struct pd_flow_id *flow, char text[PD_ENDS_TEXT_BYTES])
+{
+    char src[PD_END_TEXT_BYTES], dst[PD_END_TEXT_BYTES];
+
+    snprintf(text, PD_ENDS_TEXT_BYTES, "%s > %s",
+             pd_end_format(&flow->src, flow->ip_version, flow->src_port, src),
+             pd_end_format(&flow->dst, flow->ip_version, flow->dst_port, dst));
+    return text;
 }
 
 static bool has_host_bits(const struct pd_prefix *prefix)

@@ -50,6 +50,12 @@ int pd_addr_parse(const char *text, struct pd_addr *ret_addr, uint8_t *ret_ip_ve
 const char *pd_addr_format(const struct pd_addr *addr, uint8_t ip_version,
                            char text[PD_ADDR_TEXT_BYTES]);
 
+#define PD_END_TEXT_BYTES (PD_ADDR_TEXT_BYTES + 8) /* brackets, colon and port */
+
+/* Writes "10.1.1.2:80" or "[fd00::2]:80" (RFC 5952, section 6) and returns `text`. */
+const char *pd_end_format(const struct pd_addr *addr, uint8_t ip_version, uint16_t port,
+                          char text[PD_END_TEXT_BYTES]);
+
 /* 10.1.0.0/16: the addresses of one family that begin with the same bits. */
 struct pd_prefix {
     struct pd_addr addr; /* bits behind `bits` are zero */
@@ -62,6 +68,10 @@ int pd_prefix_parse(const char *text, struct pd_prefix *ret_prefix);
 
 /* Whether all of `inner` lies in `outer`. */
 bool pd_prefix_within(const struct pd_prefix *outer, const struct pd_prefix *inner);
+
+/* Writes both ends, "10.1.1.2:1000 > 10.2.1.2:80", and returns `text`. */
+#define PD_ENDS_TEXT_BYTES (2 * PD_END_TEXT_BYTES + 3)
+const char *pd_ends_format(const struct pd_flow_id *flow, char text[PD_ENDS_TEXT_BYTES]);
 
 bool pd_flow_id_equal(const struct pd_flow_id *a, const struct pd_flow_id *b);
 

@@ -261,7 +261,7 @@ struct follower {
 
 static void print_line(const struct follower *follower, const struct alarm *alarm)
 {
-    char time[PD_TIME_TEXT_BYTES], src[PD_CELL_END_BYTES], dst[PD_CELL_END_BYTES];
+    char time[PD_TIME_TEXT_BYTES], src[PD_END_TEXT_BYTES], dst[PD_END_TEXT_BYTES];
     printf("%" PRIu64 "  %s  host %" PRIu64 "  %s%s%s", alarm->id,
            pd_cell_time_text(alarm->time_us, time), alarm->host,
            follower->style.colour ? "\033[1m" : "", alarm->reason,

@@ -8,17 +8,14 @@
 
 /* "10.1.1.2:80", "[fd00::2]:80"; the address alone for a protocol without ports. */
 const char *pd_cell_end(const struct pd_addr *addr, const struct pd_flow_id *flow, uint16_t port,
-                        char text[PD_CELL_END_BYTES])
+                        char text[PD_END_TEXT_BYTES])
 {
-    char addr_text[PD_ADDR_TEXT_BYTES];
     const char *name = pd_protocol_name(flow->protocol);
     bool ports = flow->src_port || flow->dst_port ||
                  (name && (!strcmp(name, "tcp") || !strcmp(name, "udp") || !strcmp(name, "sctp")));
-    pd_addr_format(addr, flow->ip_version, addr_text);
-    if (!ports)
-        return strcpy(text, addr_text);
-    snprintf(text, PD_CELL_END_BYTES, flow->ip_version == 6 ? "[%s]:%u" : "%s:%u", addr_text, port);
-    return text;
+
+    return ports ? pd_end_format(addr, flow->ip_version, port, text)
+                 : pd_addr_format(addr, flow->ip_version, text);
 }
 
 /* RFC 3339 with a blank instead of the T: easier on the eye, and still read by --from and --to. */
@@ -43,7 +40,7 @@ void pd_cell_number(struct pd_table *table, uint64_t number)
 
 void pd_cell_flow(struct pd_table *table, const struct pd_flow_id *flow)
 {
-    char end[PD_CELL_END_BYTES], number[PD_CLI_NUMBER_BYTES];
+    char end[PD_END_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
     const char *name = pd_protocol_name(flow->protocol);
     snprintf(number, sizeof number, "%u", flow->protocol);
     pd_table_cell(table, pd_cell_end(&flow->src, flow, flow->src_port, end));

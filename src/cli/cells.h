@@ -13,11 +13,9 @@
 
 /* Thread safety: all of them work on the caller's memory. */
 
-#define PD_CELL_END_BYTES (PD_ADDR_TEXT_BYTES + 12)
-
 /* "10.1.1.2:80", "[fd00::2]:80"; the address alone for a protocol without ports. */
 const char *pd_cell_end(const struct pd_addr *addr, const struct pd_flow_id *flow, uint16_t port,
-                        char text[PD_CELL_END_BYTES]);
+                        char text[PD_END_TEXT_BYTES]);
 
 /* RFC 3339 with a blank instead of the T: easier on the eye, and still read by --from and --to. */
 const char *pd_cell_time_text(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES]);

@@ -147,7 +147,7 @@ bool bh_is_open(const struct bh_case *c, struct bh_flow *flow)
 
 static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
 {
-    char name[PD_APP_FLOW_TEXT_BYTES], path[PD_APP_PATH_TEXT_BYTES];
+    char name[PD_ENDS_TEXT_BYTES], path[PD_APP_PATH_TEXT_BYTES];
     size_t missing = 0, open = 0;
 
     judge_paths(c, flow);
@@ -155,7 +155,7 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
         missing += flow->paths[i].missing;
         open += !flow->paths[i].missing && !flow->paths[i].healthy;
     }
-    pd_app_flow_text(&flow->id, name);
+    pd_ends_format(&flow->id, name);
     if (open)
         pd_report_evidence(c->report,
                            "%s: too few packets arrived to tell whether %zu of its %zu paths work",
@@ -279,10 +279,10 @@ static const struct bh_path *own_path(const struct bh_flow *flow)
 
 static void tell_stuck(const struct asking *a, size_t candidates)
 {
-    char name[PD_APP_FLOW_TEXT_BYTES];
+    char name[PD_ENDS_TEXT_BYTES];
     struct pd_report *report = a->c->report;
 
-    pd_app_flow_text(&a->flow->id, name);
+    pd_ends_format(&a->flow->id, name);
     pd_report_evidence(report,
                        "%s does not get through: %zu of %zu paths between its racks are "
                        "candidates, the others carry packets of others",

@@ -81,11 +81,11 @@ static bool find_way(const struct pd_topology *topology, struct moving *moving,
 static void note_move(const struct use *use, const struct use_flow *flow,
                       const struct pd_path *best, double seconds, struct pd_report *report)
 {
-    char ends[PD_APP_ENDS_TEXT_BYTES], to[PD_APP_PATH_TEXT_BYTES];
+    char ends[PD_ENDS_TEXT_BYTES], to[PD_APP_PATH_TEXT_BYTES];
 
     pd_report_row(report, "moves",
                   json_pack("{s:o, s:s, s:f, s:s}", "link", pd_app_link_json(use->link), "flow",
-                            pd_app_ends_text(&flow->row->flow, ends), "mbps",
+                            pd_ends_format(&flow->row->flow, ends), "mbps",
                             flow->bytes * 8 / 1e6 / seconds, "to", pd_app_path_text(best, to)));
     pd_report_flow(report,
                    json_pack("{s:o, s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&flow->row->flow),

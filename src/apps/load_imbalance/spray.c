@@ -281,7 +281,7 @@ static void say(const struct spray *spray, double threshold, struct pd_report *r
 static int look(const struct pd_app_call *call, const struct pd_app_flows *flows,
                 struct spray *spray, struct pd_report *report, struct pd_error *error)
 {
-    char ends[PD_APP_ENDS_TEXT_BYTES];
+    char ends[PD_ENDS_TEXT_BYTES];
     size_t begin = 0, end = 0, found = largest_flow(flows, &begin, &end);
     int e;
 
@@ -291,7 +291,7 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
     }
     if (found > 1)
         pd_report_lacks(report, "%zu flows are meant: the largest is looked at, %s", found,
-                        pd_app_ends_text(&flows->rows[begin].flow, ends));
+                        pd_ends_format(&flows->rows[begin].flow, ends));
     e = expect(spray, call->world->topology, &flows->rows[begin].path, error);
     for (size_t i = begin; i < end && !e; i++)
         count(spray, &flows->rows[i]);

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "apps/args.h"
-#include "apps/flows.h"
 #include "apps/rows.h"
 #include "base/clock.h"
 
@@ -304,7 +303,7 @@ static const char *path_text(const struct pd_path *path, char text[PD_APP_PATH_T
 static void show_packets(struct gathering *g)
 {
     const uint64_t most = pd_app_arg_u64(g->call->args, "rows", 0);
-    char ends[PD_APP_ENDS_TEXT_BYTES], path[PD_APP_PATH_TEXT_BYTES];
+    char ends[PD_ENDS_TEXT_BYTES], path[PD_APP_PATH_TEXT_BYTES];
 
     qsort(g->packets, g->len, sizeof *g->packets, by_time);
     for (size_t i = 0; i < g->len && i < most; i++) {
@@ -313,7 +312,7 @@ static void show_packets(struct gathering *g)
         pd_report_row(g->report, "packets",
                       json_pack("{s:I, s:I, s:s, s:s, s:I}", "time_us", (json_int_t)packet->time_us,
                                 "host", (json_int_t)packet->host, "flow",
-                                pd_app_ends_text(&packet->row.flow, ends), "path",
+                                pd_ends_format(&packet->row.flow, ends), "path",
                                 path_text(&packet->row.path, path), "bytes",
                                 (json_int_t)packet->row.bytes));
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "apps/args.h"
-#include "apps/flows.h"
+#include "apps/rows.h"
 #include "apps/sums.h"
 #include "apps/window.h"
 
@@ -57,7 +57,7 @@ struct top {
     bool by_bytes;
     uint64_t len, heavy;
     double heavy_bytes, first_bytes;
-    char first[PD_APP_ENDS_TEXT_BYTES];
+    char first[PD_ENDS_TEXT_BYTES];
 };
 
 static double share_of(const struct top *top, const struct pd_app_row *row)
@@ -71,17 +71,17 @@ static int take(void *context, const struct pd_app_row *row, const json_t *objec
 {
     struct top *top = context;
     double share = share_of(top, row);
-    char ends[PD_APP_ENDS_TEXT_BYTES];
+    char ends[PD_ENDS_TEXT_BYTES];
 
     (void)object;
     if (!row->flow.ip_version)
         return 0;
     if (!top->len++) {
-        pd_app_ends_text(&row->flow, top->first);
+        pd_ends_format(&row->flow, top->first);
         top->first_bytes = (double)row->bytes;
     }
     pd_report_row(top->report, "flows",
-                  json_pack("{s:s, s:i, s:I, s:I, s:f}", "flow", pd_app_ends_text(&row->flow, ends),
+                  json_pack("{s:s, s:i, s:I, s:I, s:f}", "flow", pd_ends_format(&row->flow, ends),
                             "protocol", row->flow.protocol, "bytes", (json_int_t)row->bytes, "pkts",
                             (json_int_t)row->pkts, "share", share));
     if (share < top->heavy_share)

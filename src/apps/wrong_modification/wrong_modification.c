@@ -145,14 +145,11 @@ static void find_pairs(struct judge *j)
 
 /* ---- the report ---- */
 
-static void put_flow(json_t *row, const char *prefix, const struct pd_flow_id *flow)
+static void put_flow(json_t *row, const char *name, const struct pd_flow_id *flow)
 {
-    char name[32], src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES], text[128];
+    char text[PD_ENDS_TEXT_BYTES];
 
-    snprintf(name, sizeof name, "%s", prefix);
-    snprintf(text, sizeof text, "%s:%u > %s:%u", pd_addr_format(&flow->src, flow->ip_version, src),
-             flow->src_port, pd_addr_format(&flow->dst, flow->ip_version, dst), flow->dst_port);
-    json_object_set_new(row, name, json_string(text));
+    json_object_set_new(row, name, json_string(pd_ends_format(flow, text)));
 }
 
 static void add_flows(const struct judge *j)

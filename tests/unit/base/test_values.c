@@ -85,6 +85,23 @@ static struct pd_flow_id flow(const char *src, const char *dst, uint16_t src_por
     return id;
 }
 
+static void ends_have_brackets_around_ipv6(void **state)
+{
+    (void)state;
+    const char *longest = "fd00:1111:2222:3333:4444:5555:6666:7777";
+    struct pd_flow_id v4 = flow("10.1.1.2", "10.2.1.2", 1000, 80, 6);
+    struct pd_flow_id v6 = flow("fd00::2", "::1", 0, 65535, 6);
+    struct pd_flow_id most = flow(longest, longest, 65535, 65535, 6);
+    char text[PD_ENDS_TEXT_BYTES], end[PD_END_TEXT_BYTES];
+
+    assert_string_equal(pd_ends_format(&v4, text), "10.1.1.2:1000 > 10.2.1.2:80");
+    assert_string_equal(pd_ends_format(&v6, text), "[fd00::2]:0 > [::1]:65535");
+    assert_string_equal(pd_ends_format(&most, text),
+                        "[fd00:1111:2222:3333:4444:5555:6666:7777]:65535 > "
+                        "[fd00:1111:2222:3333:4444:5555:6666:7777]:65535");
+    assert_string_equal(pd_end_format(&v6.src, 6, 443, end), "[fd00::2]:443");
+}
+
 static void matches_compare_only_given_fields(void **state)
 {
     (void)state;
@@ -214,6 +231,7 @@ int main(void)
         cmocka_unit_test(failures_are_nested_and_cut),
         cmocka_unit_test(words_of_others_lose_their_controls),
         cmocka_unit_test(addresses_round_trip),
+        cmocka_unit_test(ends_have_brackets_around_ipv6),
         cmocka_unit_test(matches_compare_only_given_fields),
         cmocka_unit_test(paths_are_parsed_and_crossed),
         cmocka_unit_test(times_are_seconds_or_rfc3339),
