@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The 64-bit hash of flow IDs and paths: for tables and Bloom filters, not against an adversary. */
+/* The 64-bit hash of flow IDs and paths: for tables and Bloom filters, not against an adversary. And numbers that look random, from a seed. */
 #ifndef PD_BASE_HASH_H
 #define PD_BASE_HASH_H
 
@@ -16,6 +16,16 @@ static inline uint64_t pd_hash_mix(uint64_t x)
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
     return x ^ x >> 32;
+}
+
+/* The next number of SplitMix64 (Steele, Lea, Flood 2014): one addition and a mix. Any state is a good start; each state has numbers of its own. */
+static inline uint64_t pd_splitmix64(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
 }
 
 #endif

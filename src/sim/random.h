@@ -5,17 +5,16 @@
 
 #include <stdint.h>
 
-/* SplitMix64 (Steele, Lea, Flood 2014): one addition and a mix a number, enough for simulations. Belongs to one thread. */
+#include "base/hash.h"
+
+/* SplitMix64: enough for simulations. Belongs to one thread. */
 struct pd_random {
     uint64_t state;
 };
 
 static inline uint64_t pd_random_next(struct pd_random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return pd_splitmix64(&random->state);
 }
 
 /* 0 … limit-1; limit ≥ 1. */

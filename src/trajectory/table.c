@@ -6,21 +6,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
+
 #define KEPT_BYTES ((size_t)2 << 20)
 
 enum {
     BITS_START = 13,     /* 8,192 slots to begin with: half a megabyte */
     MOVES_PER_INSERT = 8 /* growing is over long before the next one is due */
 };
-
-/* Sequence of SplitMix64: spreads one seed over the words of the hash's key. */
-static uint64_t next_seed(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 /* At most three slots of eight are taken: with half of them taken, an update took a fifth longer. */
 static bool has_room(uint64_t slots, uint64_t records)
@@ -64,7 +57,7 @@ void pd_table_init(struct pd_table *table, struct pd_region *region, struct pd_r
                                .shared = shared};
     table->bits = table->bits_max < BITS_START ? table->bits_max : BITS_START;
     for (unsigned i = 0; i < sizeof table->seed / sizeof table->seed[0]; i++) {
-        table->seed[i] = next_seed(&hash_seed);
+        table->seed[i] = pd_splitmix64(&hash_seed);
     }
     for (unsigned i = 0; i < 2; i++) {
         table->slots[i] = (uint8_t *)region + shared->slots_at[i];

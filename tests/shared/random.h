@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/hash.h"
+
 /* SplitMix64. */
 struct random {
     uint64_t state;
@@ -15,10 +17,7 @@ struct random {
 
 static inline uint64_t random_next(struct random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return pd_splitmix64(&random->state);
 }
 
 /* 0 … limit-1; a limit of 0 is read as 1. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define K           16u
 #define SOURCES_MAX (K * K * K / 4)
 #define RECENT      4096u
@@ -13,10 +15,7 @@
 
 static uint64_t next(struct dataset *d)
 {
-    uint64_t z = d->random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return pd_splitmix64(&d->random);
 }
 
 static uint32_t below(struct dataset *d, uint32_t bound)

@@ -7,20 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BATCH 50u
+#include "base/hash.h"
 
-uint64_t numbered_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
+#define BATCH 50u
 
 void numbered_record(uint64_t number, struct pd_path *path, struct pd_tib_record *ret_record)
 {
     uint64_t state = number;
-    uint64_t a = numbered_random(&state), b = numbered_random(&state), c = numbered_random(&state);
+    uint64_t a = pd_splitmix64(&state), b = pd_splitmix64(&state), c = pd_splitmix64(&state);
     memset(path, 0, sizeof *path);
     path->len = 5;
     for (unsigned i = 0; i < 5; i++)

@@ -19,7 +19,4 @@ int numbered_range(struct pd_tib *tib, uint64_t *ret_first, uint64_t *ret_end);
 void numbered_make(char *ret_place, size_t size_bytes);
 void numbered_wipe(const char *place);
 
-/* splitmix64. */
-uint64_t numbered_random(uint64_t *state);
-
 #endif

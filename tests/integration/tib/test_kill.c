@@ -53,9 +53,8 @@ static void write_until_killed(const char *place, uint64_t next, uint64_t seed,
         _exit(1);
     }
     for (;;) {
-        uint64_t kind = numbered_random(&seed);
-        uint64_t len =
-            kind & 1 ? 1 + numbered_random(&seed) % 20 : 1 + numbered_random(&seed) % 25000;
+        uint64_t kind = pd_splitmix64(&seed);
+        uint64_t len = kind & 1 ? 1 + pd_splitmix64(&seed) % 20 : 1 + pd_splitmix64(&seed) % 25000;
         *phase = PHASE_append;
         if (numbered_append(tib, next, next + len))
             _exit(2);
@@ -91,7 +90,7 @@ static uint64_t run_and_kill(const char *place, uint64_t next, uint64_t *seed,
         write_until_killed(place, next, *seed, config, ends[1]);
     }
     close(ends[1]);
-    usleep((useconds_t)(numbered_random(seed) % (numbered_random(seed) % 3 ? 120000 : 10000)));
+    usleep((useconds_t)(pd_splitmix64(seed) % (pd_splitmix64(seed) % 3 ? 120000 : 10000)));
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status)); /* it did not give up by itself */

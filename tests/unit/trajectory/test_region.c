@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/hash.h"
 #include "trajectory/region.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -22,10 +23,7 @@ static uint64_t random_state;
 
 static uint64_t random_u64(void)
 {
-    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return pd_splitmix64(&random_state);
 }
 
 /* PD_SEED=N repeats a run. */
