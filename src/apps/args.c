@@ -93,12 +93,11 @@ static const char *read_time(const char *text, const json_t *given, json_t **ret
 static const char *read_link(const char *text, const json_t *given, json_t **ret_value)
 {
     struct pd_link_match link;
-    char written[VALUE_TEXT_BYTES];
+    char written[PD_LINK_TEXT_BYTES];
 
     if (!json_is_string(given) || pd_link_parse(text, &link) || !link.from || !link.to)
         return "two switch IDs, as in 9-17";
-    snprintf(written, sizeof written, "%" PRIu32 "-%" PRIu32, link.from, link.to);
-    *ret_value = json_string(written);
+    *ret_value = json_string(pd_link_format(link, written));
     return NULL;
 }
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
+
 void pd_report_init(struct pd_report *report)
 {
     *report = (struct pd_report){
@@ -120,10 +122,10 @@ void pd_report_lacks(struct pd_report *report, const char *format, ...)
 
 void pd_report_link(struct pd_report *report, uint32_t from, uint32_t to)
 {
-    char text[32];
+    char text[PD_LINK_TEXT_BYTES];
 
-    snprintf(text, sizeof text, "%" PRIu32 "-%" PRIu32, from, to);
-    add_once(report, report->links, PD_REPORT_LINKS_MAX, json_string(text));
+    add_once(report, report->links, PD_REPORT_LINKS_MAX,
+             json_string(pd_link_format((struct pd_link_match){from, to}, text)));
 }
 
 void pd_report_switch(struct pd_report *report, uint32_t id)

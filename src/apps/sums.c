@@ -2,7 +2,6 @@
 /* Rows with sums, checked, and amounts in words. */
 #include "apps/sums.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "apps/rows.h"
@@ -53,7 +52,9 @@ bool pd_app_link_read(const json_t *object, const struct pd_topology *topology,
 
 json_t *pd_app_link_json(struct pd_link_match link)
 {
-    return json_sprintf("%" PRIu32 "-%" PRIu32, link.from, link.to);
+    char text[PD_LINK_TEXT_BYTES];
+
+    return json_string(pd_link_format(link, text));
 }
 
 /* Three digits with the unit that suits. */

@@ -3,6 +3,8 @@
 #include "base/path.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,4 +96,20 @@ int pd_link_parse(const char *text, struct pd_link_match *ret_link)
         return -PD_E_VALUE;
     *ret_link = link;
     return 0;
+}
+
+/* 0 is the wildcard. */
+static const char *format_end(uint32_t id, char text[11])
+{
+    snprintf(text, 11, "%" PRIu32, id);
+    return id ? text : "*";
+}
+
+const char *pd_link_format(struct pd_link_match link, char text[PD_LINK_TEXT_BYTES])
+{
+    char from[11], to[11];
+
+    snprintf(text, PD_LINK_TEXT_BYTES, "%s-%s", format_end(link.from, from),
+             format_end(link.to, to));
+    return text;
 }

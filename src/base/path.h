@@ -41,4 +41,9 @@ int pd_switches_parse(const char *text, uint32_t *switches, uint32_t most, uint3
 /* Reads "9-17", "*-17", "9-*", "*-*". Returns 0 or -PD_E_VALUE. */
 int pd_link_parse(const char *text, struct pd_link_match *ret_link);
 
+#define PD_LINK_TEXT_BYTES 22 /* two IDs of ten digits, the dash, the final NUL */
+
+/* Writes the text that pd_link_parse reads and returns it. */
+const char *pd_link_format(struct pd_link_match link, char text[PD_LINK_TEXT_BYTES]);
+
 #endif

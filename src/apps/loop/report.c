@@ -56,11 +56,11 @@ static uint64_t took_us(const struct loop_found *found)
 static void add_visit(const struct loop_found *found, uint32_t i, struct pd_report *report)
 {
     const struct loop_visit *visit = &found->proof.visits[i];
-    char time[PD_TIME_TEXT_BYTES], tags[TAGS_BYTES], link[32] = "an unknown port";
+    char time[PD_TIME_TEXT_BYTES], tags[TAGS_BYTES], link[PD_LINK_TEXT_BYTES] = "an unknown port";
 
     if (found->proof_ids[i][0])
-        snprintf(link, sizeof link, "%" PRIu32 "-%" PRIu32, found->proof_ids[i][0],
-                 found->proof_ids[i][1]);
+        pd_link_format((struct pd_link_match){found->proof_ids[i][0], found->proof_ids[i][1]},
+                       link);
     pd_report_evidence(
         report, "%s: switch %" PRIu32 " sent the packet here with the tags %s; it came by %s%s%s",
         pd_time_format(visit->at_us, time), found->proof_ids[i][1],
@@ -140,13 +140,13 @@ static uint32_t add_longs(const struct loop_state *state, uint64_t from_us,
 
     for (uint32_t i = 0; i < state->longs_len; i++) {
         const struct loop_long *entry = &state->longs[i];
-        char flow[128], tags[TAGS_BYTES], last[32] = "";
+        char flow[128], tags[TAGS_BYTES], last[PD_LINK_TEXT_BYTES] = "";
 
         if (entry->last_us < from_us)
             continue;
         len++;
         if (entry->last.from)
-            snprintf(last, sizeof last, "%" PRIu32 "-%" PRIu32, entry->last.from, entry->last.to);
+            pd_link_format((struct pd_link_match){entry->last.from, entry->last.to}, last);
         pd_report_row(
             report, "long_paths",
             json_pack("{s:s, s:I, s:s, s:s, s:b, s:I}", "flow", flow_text(&entry->flow, flow),

@@ -73,7 +73,7 @@ static json_t *wish_of(const struct gathering *g)
                              (json_int_t)pd_app_arg_u64(args, "seconds", 0), "max_packets",
                              (json_int_t)pd_app_arg_u64(args, "max_packets", 0), "snap_bytes",
                              (json_int_t)pd_app_arg_u64(args, "snap_bytes", 0));
-    char text[32];
+    char text[PD_LINK_TEXT_BYTES];
 
     for (size_t i = 0; wish && i < sizeof filter / sizeof filter[0]; i++) {
         json_t *value = json_object_get(args, filter[i]);
@@ -81,8 +81,8 @@ static json_t *wish_of(const struct gathering *g)
         if (value && json_object_set(wish, filter[i], value))
             g->report->failed = true;
     }
-    snprintf(text, sizeof text, "%" PRIu32 "-%" PRIu32, link.from, link.to);
-    if (wish && (link.from || link.to) && json_object_set_new(wish, "link", json_string(text)))
+    if (wish && (link.from || link.to) &&
+        json_object_set_new(wish, "link", json_string(pd_link_format(link, text))))
         g->report->failed = true;
     return wish;
 }

@@ -117,9 +117,9 @@ static int observe(const struct pd_app_call *call, struct hunt *hunt, struct pd_
 
 static void show_link(struct pd_report *report, const struct pd_verdict_link *link)
 {
-    char text[32];
+    char text[PD_LINK_TEXT_BYTES];
 
-    snprintf(text, sizeof text, "%" PRIu32 "-%" PRIu32, link->from, link->to);
+    pd_link_format((struct pd_link_match){link->from, link->to}, text);
     pd_report_link(report, link->from, link->to);
     pd_report_row(report, "links", json_pack("{s:s, s:f}", "link", text, "loss", link->loss));
     if (link->loss > 0)

@@ -137,11 +137,11 @@ int pd_mongo_path_parse(const char *text, struct pd_path *ret_path)
 static void put_links(const struct pd_path *path, bson_t *document)
 {
     bson_t links;
-    char key[8], link[24];
+    char key[8], link[PD_LINK_TEXT_BYTES];
     BSON_APPEND_ARRAY_BEGIN(document, "links", &links);
     for (unsigned i = 0; i + 1 < path->len; i++) {
         snprintf(key, sizeof key, "%u", i);
-        snprintf(link, sizeof link, "%u-%u", path->switches[i], path->switches[i + 1]);
+        pd_link_format((struct pd_link_match){path->switches[i], path->switches[i + 1]}, link);
         BSON_APPEND_UTF8(&links, key, link);
     }
     bson_append_array_end(document, &links);

@@ -32,10 +32,9 @@ static void match_flow(const struct pd_flow_match *flow, bson_t *match)
 /* A wildcard is the beginning or the end of a link's text; the index serves the first. */
 static void match_link(struct pd_link_match link, bson_t *match)
 {
-    char text[24];
+    char text[PD_LINK_TEXT_BYTES + 2];
     if (link.from && link.to) {
-        snprintf(text, sizeof text, "%u-%u", link.from, link.to);
-        BSON_APPEND_UTF8(match, "links", text);
+        BSON_APPEND_UTF8(match, "links", pd_link_format(link, text));
     } else if (link.from || link.to) {
         bson_t inner;
         snprintf(text, sizeof text, link.from ? "^%u-" : "-%u$", link.from ? link.from : link.to);

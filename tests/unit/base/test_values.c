@@ -133,6 +133,7 @@ static void paths_are_parsed_and_crossed(void **state)
     assert_int_equal(path.switches[3], 11);
     assert_int_equal(path.switches[5], 0);
     struct pd_link_match link;
+    char text[PD_LINK_TEXT_BYTES];
     static const struct {
         const char *link;
         bool crosses;
@@ -141,7 +142,10 @@ static void paths_are_parsed_and_crossed(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(pd_link_parse(cases[i].link, &link), 0);
         assert_int_equal(pd_path_crosses(&path, link), cases[i].crosses);
+        assert_string_equal(pd_link_format(link, text), cases[i].link);
     }
+    assert_string_equal(pd_link_format((struct pd_link_match){UINT32_MAX, UINT32_MAX}, text),
+                        "4294967295-4294967295");
     static const char *const bad_links[] = {
         "", "9", "9-", "-9", "nine-17", "9-17-", "0-1", "9--17", "4294967296-1", "**-1", " 9-1"};
     for (size_t i = 0; i < sizeof bad_links / sizeof *bad_links; i++)
