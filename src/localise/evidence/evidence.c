@@ -18,10 +18,8 @@ static void free_evidence(struct pd_localiser *localiser)
     pd_losses_done(&evidence->losses);
     free(evidence->trial);
     free(evidence->shares);
-    free(evidence->plain_sent);
-    free(evidence->plain_lost);
-    free(evidence->fresh_sent);
-    free(evidence->fresh_lost);
+    free(evidence->plain);
+    free(evidence->fresh);
     free(evidence->marks);
     free(evidence);
 }
@@ -66,10 +64,8 @@ static int reserve_marks(struct pd_evidence *evidence)
     if (evidence->links.len <= old_len)
         return 0;
     if (grow_zeroed((void **)&evidence->shares, sizeof *evidence->shares, old_len, len) ||
-        grow_zeroed((void **)&evidence->plain_sent, sizeof(double), old_len, len) ||
-        grow_zeroed((void **)&evidence->plain_lost, sizeof(double), old_len, len) ||
-        grow_zeroed((void **)&evidence->fresh_sent, sizeof(double), old_len, len) ||
-        grow_zeroed((void **)&evidence->fresh_lost, sizeof(double), old_len, len) ||
+        grow_zeroed((void **)&evidence->plain, sizeof *evidence->plain, old_len, len) ||
+        grow_zeroed((void **)&evidence->fresh, sizeof *evidence->fresh, old_len, len) ||
         grow_zeroed((void **)&evidence->marks, sizeof *evidence->marks, old_len, len))
         return -ENOMEM;
     evidence->marks_room = len;
@@ -196,18 +192,30 @@ static int take(struct pd_evidence *evidence, const struct flow *flow, uint64_t 
     return 0;
 }
 
+static void add_count(struct pd_evidence_count *count, double sent, double lost)
+{
+    count->sent += sent;
+    count->lost += lost;
+}
+
 static void take_plain(struct pd_evidence *evidence, const struct flow *flow, double lost)
 {
     if (flow->named)
         return;
     for (size_t i = 0; i < flow->members_len; i++) {
         uint32_t link = flow->members[i].link;
-        evidence->plain_sent[link] += (flow->pkts + lost) * flow->members[i].weight;
-        evidence->plain_lost[link] += lost;
-        if (flow->congested)
-            continue;
-        evidence->fresh_sent[link] += (flow->pkts + lost) * flow->members[i].weight;
-        evidence->fresh_lost[link] += lost;
+        double sent = (flow->pkts + lost) * flow->members[i].weight;
+        add_count(&evidence->plain[link], sent, lost);
+        if (!flow->congested)
+            add_count(&evidence->fresh[link], sent, lost);
+    }
+}
+
+static void fade_counts(struct pd_evidence_count *counts, size_t len, double keep)
+{
+    for (size_t i = 0; i < len; i++) {
+        counts[i].sent *= keep;
+        counts[i].lost *= keep;
     }
 }
 
@@ -217,18 +225,14 @@ static void fade(struct pd_evidence *evidence)
     if (evidence->fade_s < 1)
         return;
     double keep = exp2(-evidence->fade_s / PD_EVIDENCE_HALF_LIFE_S);
-    double fresh = exp2(-evidence->fade_s / PD_EVIDENCE_FRESH_S);
     double pathless = exp2(-evidence->fade_s / PD_EVIDENCE_PATHLESS_S);
     evidence->pathless *= pathless;
     evidence->suffering *= pathless;
     evidence->spread *= keep;
     pd_losses_fade(&evidence->losses, keep);
-    for (size_t l = 0; l < evidence->links.len; l++) {
-        evidence->plain_sent[l] *= keep;
-        evidence->plain_lost[l] *= keep;
-        evidence->fresh_sent[l] *= fresh;
-        evidence->fresh_lost[l] *= fresh;
-    }
+    fade_counts(evidence->plain, evidence->links.len, keep);
+    fade_counts(evidence->fresh, evidence->links.len,
+                exp2(-evidence->fade_s / PD_EVIDENCE_FRESH_S));
     evidence->fade_s = 0;
 }
 

@@ -55,6 +55,12 @@
 
 enum pd_evidence_mark { PD_EVIDENCE_OPEN, PD_EVIDENCE_NAMED, PD_EVIDENCE_CLEARED };
 
+/* Of flows that cross no named link. */
+struct pd_evidence_count {
+    double sent; /* packets */
+    double lost; /* retransmissions */
+};
+
 struct pd_evidence {
     struct pd_localiser head;
     struct pd_links links;
@@ -64,9 +70,8 @@ struct pd_evidence {
     size_t trial_room;
     uint32_t
         *shares; /* number + 1 of a link in the observation at hand; by link, zeroed after use */
-    double *plain_sent;              /* per link: packets of flows that cross no named link */
-    double *plain_lost;              /* their retransmissions */
-    double *fresh_sent, *fresh_lost; /* the same, but for congested flows, of the last moments */
+    struct pd_evidence_count *plain; /* per link */
+    struct pd_evidence_count *fresh; /* per link: of the last moments, without congested flows */
     double spread;                   /* retransmissions of flows that took several paths */
     double pathless,
         suffering; /* flows that retransmitted, lately: those of which nothing arrived, all others */

@@ -64,8 +64,8 @@ static void name(const struct pd_evidence *evidence, uint32_t link, struct pd_ve
 /* As if the link had to answer for every retransmission of every flow that crosses it and no named link. */
 static bool is_clear_anyway(const struct pd_evidence *evidence, uint32_t link)
 {
-    double expected = PD_EVIDENCE_CEILING * evidence->plain_sent[link];
-    double lost = evidence->plain_lost[link];
+    double expected = PD_EVIDENCE_CEILING * evidence->plain[link].sent;
+    double lost = evidence->plain[link].lost;
     if (lost >= expected)
         return false;
     double d = 2 * (expected - lost + (lost > 0 ? lost * log(lost / expected) : 0));
@@ -88,8 +88,8 @@ static bool is_clear(struct pd_evidence *evidence, struct judgement *judgement, 
 static bool is_broken_since(const struct pd_evidence *evidence, const struct judgement *judgement,
                             uint32_t link)
 {
-    double expected = PD_EVIDENCE_CEILING * evidence->fresh_sent[link];
-    double lost = evidence->fresh_lost[link];
+    double expected = PD_EVIDENCE_CEILING * evidence->fresh[link].sent;
+    double lost = evidence->fresh[link].lost;
     if (lost <= expected || expected <= 0)
         return false;
     return 2 * (expected - lost + lost * log(lost / expected)) >=
@@ -141,10 +141,8 @@ static void judge_links(struct pd_evidence *evidence, struct judgement *judgemen
             judge_link(evidence, judgement, link, verdict);
     if (!judgement->changed)
         return;
-    memset(evidence->plain_sent, 0, evidence->links.len * sizeof *evidence->plain_sent);
-    memset(evidence->plain_lost, 0, evidence->links.len * sizeof *evidence->plain_lost);
-    memset(evidence->fresh_sent, 0, evidence->links.len * sizeof *evidence->fresh_sent);
-    memset(evidence->fresh_lost, 0, evidence->links.len * sizeof *evidence->fresh_lost);
+    memset(evidence->plain, 0, evidence->links.len * sizeof *evidence->plain);
+    memset(evidence->fresh, 0, evidence->links.len * sizeof *evidence->fresh);
 }
 
 /* Signatures all of whose links between switches are cleared. */
