@@ -22,24 +22,6 @@ static int plain(struct pd_error *error, int code)
     return code;
 }
 
-int pd_document_load(const char *bytes, size_t len, const char *what, json_t **ret_json,
-                     struct pd_error *error)
-{
-    json_error_t at;
-    json_t *json = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &at);
-    if (!json && json_error_code(&at) == json_error_out_of_memory)
-        return pd_fail(error, -ENOMEM, "%s: %s", what, pd_error_text(-ENOMEM));
-    if (!json)
-        return plain(error, pd_fail(error, -PD_E_SYNTAX, "%s: line %d, column %d: %s", what,
-                                    at.line, at.column, at.text));
-    if (!json_is_object(json)) {
-        json_decref(json);
-        return pd_fail(error, -PD_E_SYNTAX, "%s: expected a JSON object", what);
-    }
-    *ret_json = json;
-    return 0;
-}
-
 /* ---- members ---- */
 
 static bool is_one_of(const char *const *names, const char *name)

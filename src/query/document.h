@@ -33,10 +33,6 @@ struct pd_document {
     json_t *args;  /* an object, as given; {} when there was none */
 };
 
-/* Text to JSON: an object, without duplicate members; errors say where. `what` is the subject of the words: "the body". -PD_E_SYNTAX, -ENOMEM. */
-int pd_document_load(const char *bytes, size_t len, const char *what, json_t **ret_json,
-                     struct pd_error *error);
-
 /* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE, -PD_E_UNKNOWN_KEY,
  * -PD_E_TOO_LARGE, -ENOMEM. */
 int pd_document_parse(const json_t *json, const char *const *others,

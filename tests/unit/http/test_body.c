@@ -37,6 +37,9 @@ static void test_bodies(void **state)
         "{\"a\\",
         "nul",
         "{\"a\":1e999}",
+        "{\"a\":\"b\"",
+        "{\"a\":\"b\"}x",
+        "{\"a\":\"b\\u0000c\"}",
     };
     char *deep = malloc(DEEP);
 
