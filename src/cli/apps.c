@@ -96,6 +96,21 @@ static int post(const struct settings *set, const char *route, json_t *document,
     return code;
 }
 
+/* Prints an answer, as it came or as `show` (may be NULL) words it, and frees both. */
+static int print_answer(bool json, struct pd_cli_memory *text, json_t *answer,
+                        int (*show)(json_t *answer, struct pd_error *error), struct pd_error *error)
+{
+    int code = 0;
+
+    if (json)
+        code = pd_cli_print_text(text, error);
+    else if (show)
+        code = show(answer, error);
+    json_decref(answer);
+    free(text->bytes);
+    return code;
+}
+
 /* ---- apps ---- */
 
 static const struct pd_cli_field app_fields[] = {
@@ -168,10 +183,16 @@ static const struct pd_option app_options[] = {
     {0},
 };
 
+static int show_report(json_t *report, struct pd_error *error)
+{
+    struct pd_style style = pd_cli_style(stdout);
+
+    return pd_cli_report(report, &style, stdout, error);
+}
+
 static int run_app(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
-    struct pd_style style = pd_cli_style(stdout);
     struct pd_cli_memory text;
     json_t *given, *report;
     char route[80];
@@ -180,13 +201,7 @@ static int run_app(const void *settings, const struct pd_cli_words *words, struc
     snprintf(route, sizeof route, "/v1/apps/%.60s", words->words[0]);
     if (!code)
         code = post(set, route, given, &text, &report, error);
-    if (code)
-        return code;
-    code =
-        set->json ? pd_cli_print_text(&text, error) : pd_cli_report(report, &style, stdout, error);
-    json_decref(report);
-    free(text.bytes);
-    return code;
+    return code ? code : print_answer(set->json, &text, report, show_report, error);
 }
 
 /* The application's own table below that of the command. */
@@ -269,6 +284,13 @@ static int check_watch(void *settings, const struct pd_cli_words *words, struct 
     return check_app(settings, words, error);
 }
 
+static int show_watch(json_t *answer, struct pd_error *error)
+{
+    (void)error;
+    printf("watch %" JSON_INTEGER_FORMAT "\n", json_integer_value(json_object_get(answer, "id")));
+    return 0;
+}
+
 static int run_watch(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
@@ -288,16 +310,7 @@ static int run_watch(const void *settings, const struct pd_cli_words *words, str
         return pd_fail(error, -ENOMEM, "no memory");
     }
     code = post(set, "/v1/watches", document, &text, &answer, error);
-    if (code)
-        return code;
-    if (set->json)
-        code = pd_cli_print_text(&text, error);
-    else
-        printf("watch %" JSON_INTEGER_FORMAT "\n",
-               json_integer_value(json_object_get(answer, "id")));
-    json_decref(answer);
-    free(text.bytes);
-    return code;
+    return code ? code : print_answer(set->json, &text, answer, show_watch, error);
 }
 
 const struct pd_cli_command pd_cli_watch = {
@@ -355,28 +368,25 @@ static void add_columns(json_t *answer)
     }
 }
 
+static int show_watches(json_t *answer, struct pd_error *error)
+{
+    struct pd_style style = pd_cli_style(stdout);
+
+    add_columns(answer);
+    return pd_cli_list(&watch_listing, answer, &style, stdout, error);
+}
+
 static int run_watches(const void *settings, const struct pd_cli_words *words,
                        struct pd_error *error)
 {
     const struct pd_cli_list_settings *set = settings;
-    struct pd_style style = pd_cli_style(stdout);
     struct pd_cli_memory text;
     json_t *answer;
     int code = pd_cli_server_ask(&set->server, (struct pd_cli_request){.route = "/v1/watches"},
                                  &text, &answer, error);
 
     (void)words;
-    if (code)
-        return code;
-    if (set->json) {
-        code = pd_cli_print_text(&text, error);
-    } else {
-        add_columns(answer);
-        code = pd_cli_list(&watch_listing, answer, &style, stdout, error);
-    }
-    json_decref(answer);
-    free(text.bytes);
-    return code;
+    return code ? code : print_answer(set->json, &text, answer, show_watches, error);
 }
 
 const struct pd_cli_command pd_cli_watches = {
@@ -415,13 +425,7 @@ static int run_unwatch(const void *settings, const struct pd_cli_words *words,
     code =
         pd_cli_server_ask(&set->server, (struct pd_cli_request){.method = "DELETE", .route = route},
                           &text, &answer, error);
-    if (code)
-        return code;
-    if (set->json)
-        code = pd_cli_print_text(&text, error);
-    json_decref(answer);
-    free(text.bytes);
-    return code;
+    return code ? code : print_answer(set->json, &text, answer, NULL, error);
 }
 
 const struct pd_cli_command pd_cli_unwatch = {
