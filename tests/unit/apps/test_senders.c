@@ -21,6 +21,15 @@ struct sending {
     const char *path; /* of the far ones, from pod %u; NULL: spread over both ports */
 };
 
+/* 14 share a port, and the one in the rack gets next to nothing: an outcast. */
+static const struct sending starved = {.fair_mbps = 0.65,
+                                       .near_mbps = 0.05,
+                                       .far_len = 14,
+                                       .near = true,
+                                       .suffers = true,
+                                       .near_suffers = true,
+                                       .path = "one port"};
+
 static void send(struct fake_world *world, const char *src, uint16_t port, const char *path,
                  double mbps, bool suffers)
 {
@@ -75,14 +84,7 @@ static void names_access_link(const json_t *report)
 
 static void the_near_sender_is_starved(void **state)
 {
-    const struct sending sending = {.fair_mbps = 0.65,
-                                    .near_mbps = 0.05,
-                                    .far_len = 14,
-                                    .near = true,
-                                    .suffers = true,
-                                    .near_suffers = true,
-                                    .path = "one port"};
-    json_t *report = ask(&sending, "outcast", NULL);
+    json_t *report = ask(&starved, "outcast", NULL);
     const char *tree = json_string_value(report_rows(report, "tree"));
     (void)state;
 
@@ -103,39 +105,14 @@ static void the_near_sender_is_starved(void **state)
 /* Nobody is starved, nobody complains, too few complain, the few get more. */
 static void without_the_profile_there_is_none(void **state)
 {
-    static const struct sending cases[] = {
-        {.fair_mbps = 0.65,
-         .near_mbps = 0.6,
-         .far_len = 14,
-         .near = true,
-         .suffers = true,
-         .near_suffers = true,
-         .path = "one port"},
-        {.fair_mbps = 0.65, .near_mbps = 0.05, .far_len = 14, .near = true, .path = "one port"},
-        {.fair_mbps = 0.65,
-         .near_mbps = 0.05,
-         .far_len = 5,
-         .near = true,
-         .suffers = true,
-         .near_suffers = true,
-         .path = "one port"},
-        {.fair_mbps = 0.65,
-         .near_mbps = 2,
-         .far_len = 14,
-         .near = true,
-         .suffers = true,
-         .near_suffers = true,
-         .path = "one port"},
-        /* it is slow by itself: it loses nothing */
-        {.fair_mbps = 0.65,
-         .near_mbps = 0.05,
-         .far_len = 14,
-         .near = true,
-         .suffers = true,
-         .path = "one port"},
-    };
+    struct sending cases[] = {starved, starved, starved, starved, starved};
     (void)state;
 
+    cases[0].near_mbps = 0.6;
+    cases[1].suffers = cases[1].near_suffers = false;
+    cases[2].far_len = 5;
+    cases[3].near_mbps = 2;
+    cases[4].near_suffers = false; /* it is slow by itself: it loses nothing */
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *report = ask(&cases[i], "outcast", NULL);
 
@@ -149,14 +126,7 @@ static void without_the_profile_there_is_none(void **state)
 
 static void a_link_with_room_makes_it_uncertain(void **state)
 {
-    const struct sending sending = {.fair_mbps = 0.65,
-                                    .near_mbps = 0.05,
-                                    .far_len = 14,
-                                    .near = true,
-                                    .suffers = true,
-                                    .near_suffers = true,
-                                    .path = "one port"};
-    json_t *report = ask(&sending, "outcast", "{\"link_mbps\":1000}");
+    json_t *report = ask(&starved, "outcast", "{\"link_mbps\":1000}");
     (void)state;
 
     assert_non_null(strstr(report_verdict(report), "outcast: "));
@@ -167,18 +137,11 @@ static void a_link_with_room_makes_it_uncertain(void **state)
 
 static void what_is_missing_is_said(void **state)
 {
-    const struct sending sending = {.fair_mbps = 0.65,
-                                    .near_mbps = 0.05,
-                                    .far_len = 14,
-                                    .near = true,
-                                    .suffers = true,
-                                    .near_suffers = true,
-                                    .path = "one port"};
     static const char *const apps[] = {"outcast", "incast"};
     (void)state;
 
     for (unsigned i = 0; i < 2; i++) {
-        struct fake_world *world = add_senders(&sending);
+        struct fake_world *world = add_senders(&starved);
         json_t *report;
         struct pd_flow_id unknown = world->records[0].flow;
 
@@ -294,14 +257,7 @@ static void few_flows_of_many_are_neither(void **state)
 /* Agents repeat an alarm once a minute only: what goes on is seen in the senders' TCP. */
 static void old_alarms_do_when_losses_go_on(void **state)
 {
-    const struct sending sending = {.fair_mbps = 0.65,
-                                    .near_mbps = 0.05,
-                                    .far_len = 14,
-                                    .near = true,
-                                    .suffers = true,
-                                    .near_suffers = true,
-                                    .path = "one port"};
-    struct fake_world *world = add_senders(&sending);
+    struct fake_world *world = add_senders(&starved);
     json_t *alarm, *row, *report;
     size_t i;
     (void)state;
