@@ -80,6 +80,10 @@ struct request_sock {
 };
 #pragma clang attribute pop
 
+/* A waking costs the process whose connection it is some microseconds. */
+#define WAKE_SHARE \
+    8 /* of the ring: so much may wait before somebody is woken for what is not urgent */
+
 const volatile __u32 namespace_inode = 0; /* whose sockets are told of */
 
 struct {
@@ -112,6 +116,19 @@ static __always_inline struct pd_event *reserve(__u8 kind)
         __sync_fetch_and_add(count, 1);
     }
     return 0;
+}
+
+/* Retransmissions are news. Connections that open and close are only to be known when the next of those comes, or when somebody asks; the
+ * reader looks by itself once a second. After those that woke nobody the kernel would wake nobody either, so the others must insist. */
+static __always_inline __u64 waking(__u8 kind)
+{
+    if (kind != PD_EVENT_OPENED && kind != PD_EVENT_CLOSED) {
+        return BPF_RB_FORCE_WAKEUP;
+    }
+    return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >=
+                   bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / WAKE_SHARE
+               ? BPF_RB_FORCE_WAKEUP
+               : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline bool is_ours(const struct sock_common *common)
@@ -182,7 +199,7 @@ static __always_inline int tell(const struct sock *sk, __u8 kind, __u8 state)
     event->state = state;
     put_flow(event, &sk->__sk_common);
     put_figures(event, tcp);
-    bpf_ringbuf_submit(event, 0);
+    bpf_ringbuf_submit(event, waking(kind));
     return 0;
 }
 
@@ -222,7 +239,7 @@ int BPF_PROG(on_syn_ack, const struct sock *sk, const struct request_sock *reque
     put_flow(event, &request->__req_common);
     event->src_port = request->__req_common.skc_num;
     event->retransmissions = request->num_retrans + 1;
-    bpf_ringbuf_submit(event, 0);
+    bpf_ringbuf_submit(event, waking(PD_EVENT_SYN_ACK));
     return 0;
 }
 

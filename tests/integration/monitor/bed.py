@@ -131,6 +131,15 @@ class Monitor:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
+    def wakes(self, thread):
+        """how often the thread of this name has slept"""
+        for task in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{task}/status", encoding="ascii") as text:
+                lines = dict(line.split(":", 1) for line in text)
+            if lines["Name"].strip() == thread:
+                return int(lines["voluntary_ctxt_switches"])
+        raise AssertionError(f"no thread {thread}")
+
     def list(self, threshold=0, since_us=0):
         return self.ask(f"list {threshold} {since_us}")
 

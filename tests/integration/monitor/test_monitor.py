@@ -8,6 +8,7 @@ import socket
 import struct
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../shared"))
@@ -138,6 +139,18 @@ class Bpf(Source, unittest.TestCase):
         self.assertEqual(flow["state"], "established")
         s.close()
         until("it is closed", lambda: (lambda f: f if f and f["state"] == "closed" else None)(self.monitor.port(mine)))
+
+    def test_connections_without_loss_wake_nobody(self):
+        """an opening or closing is a wake-up less for whoever has it; the thread looks by itself once a second"""
+        port, begun, before = bed.listen(), time.monotonic(), self.monitor.wakes("pd-tcp")
+        for _ in range(100):
+            bed.connect("10.9.0.2", port).close()
+            time.sleep(0.004)           # longer than the thread rests: each would wake it
+        woken, took_s = self.monitor.wakes("pd-tcp") - before, time.monotonic() - begun
+        stat = self.monitor.ask("stat")
+        self.assertLess(woken, 60 + 4 * took_s + 4 * stat["retransmissions"], stat)     # a busy machine loses some; those are news
+        until("all were told of", lambda: self.monitor.ask("stat")["events"] >= 200)
+        self.assertEqual(self.monitor.ask("stat")["events_lost"], 0)
 
     def test_lost_events_are_made_good(self):
         """a ring for a few events, and nobody who reads it while many connections suffer"""
