@@ -9,8 +9,9 @@
 #include "cli/cells.h"
 #include "cli/cli.h"
 
-#define WORD_BYTES    400
-#define MISSING_LINES 20
+#define WORD_BYTES     400
+#define MISSING_LINES  20
+#define NAME_MAX_BYTES 64 /* of a host or a switch */
 
 /* ---- which hosts ---- */
 
@@ -31,13 +32,30 @@ static bool is_id(const char *text, const char *end, json_int_t *ret_id)
     return true;
 }
 
-static json_t *list_of_ids(const char *text)
+/* What is no number may be a name; whether somebody has it the controller knows. */
+static bool is_name(const char *text, const char *end)
+{
+    bool digits = true;
+    if (text == end || end - text > NAME_MAX_BYTES)
+        return false;
+    for (; text < end; text++) {
+        if ((unsigned char)*text <= ' ' || *text == 127 || strchr(",:", *text))
+            return false;
+        digits = digits && *text >= '0' && *text <= '9';
+    }
+    return !digits;
+}
+
+static json_t *list_of_hosts(const char *text)
 {
     json_t *list = json_array();
     for (;;) {
         const char *end = text + strcspn(text, ",");
         json_int_t id;
-        if (!is_id(text, end, &id) || json_array_append_new(list, json_integer(id))) {
+        json_t *host = is_id(text, end, &id) ? json_integer(id)
+                       : is_name(text, end)  ? json_stringn(text, (size_t)(end - text))
+                                             : NULL;
+        if (json_array_append_new(list, host)) {
             json_decref(list);
             return NULL;
         }
@@ -49,16 +67,18 @@ static json_t *list_of_ids(const char *text)
 
 int pd_cli_hosts_json(const char *text, json_t **ret_hosts, struct pd_error *error)
 {
+    const char *end = text + strlen(text);
     json_int_t id;
     json_t *hosts;
     if (!strcmp(text, "all") ||
-        (!strncmp(text, "rack:", 5) && is_id(text + 5, text + strlen(text), &id)))
+        (!strncmp(text, "rack:", 5) && (is_id(text + 5, end, &id) || is_name(text + 5, end))))
         hosts = json_string(text);
     else
-        hosts = list_of_ids(text);
+        hosts = list_of_hosts(text);
     if (!hosts)
         return pd_fail(error, -PD_E_VALUE,
-                       "--hosts: expected all, rack:SWITCH or host IDs as in 21,22, not \"%.100s\"",
+                       "hosts: expected all, rack:SWITCH or IDs or names as in 21,22, not "
+                       "\"%.100s\"",
                        text);
     *ret_hosts = hosts;
     return 0;

@@ -104,7 +104,7 @@ class Execute(ScriptedTest):
             f.write(b"\x1bLua\0")
         ask = ("query", "--controller", url)
         for naming, words in {
-                "--hosts": (*ask, "getCount", "--hosts", "21,x"), "--hosts:": (*ask, "getCount", "--hosts", "0"), "rack": (*ask, "getCount", "--hosts", "rack:"),
+                "--hosts": (*ask, "getCount", "--hosts", "21,x:y"), "query: --hosts: expected": (*ask, "getCount", "--hosts", "0"), "rack": (*ask, "getCount", "--hosts", "rack:"),
                 "--mode": (*ask, "getCount", "--mode", "fast"), "--fanout": (*ask, "getCount", "--fanout", "0"), "only one": (*ask, "getCount", "--agent", url),
                 "--controller": ("query", "--agent", url, "getCount", "--mode", "tree"), "--live": ("query", "--tib", "x", "getCount", "--live"),
                 "--ndjson": (*ask, "getCount", "--ndjson", "--json"), "is missing": ask, "--program": (*ask, "getCount", "--arg", "a=1"),

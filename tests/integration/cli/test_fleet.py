@@ -86,6 +86,8 @@ class Fleet(CommandTest):
             got = {(tuple(row["flow_id"].values()), tuple(row["path"])): row["bytes"] for row in answer["flows"]}
             self.assertEqual(got, {record[:2]: record[2] for record in self.all()})
             self.assertIn(answer["mode"], ("direct", "tree") if mode == "auto" else (mode,))
+        names = self.ask_json("--hosts", ",".join(f"h{host}" for host in self.agents), "getCount")
+        self.assertEqual(names["bytes"], sum(record[2] for record in self.all()))
         rack = self.ask_json("--hosts", "rack:3", "getCount")
         self.assertEqual(rack["bytes"], sum(size for (_, dst, *_), _, size in self.all() if dst.startswith("10.2.1.")))
 

@@ -87,15 +87,29 @@ static void memory_has_a_limit(void **state)
     free(memory.bytes);
 }
 
-static void hosts_are_all_a_rack_or_ids(void **state)
+static void hosts_are_all_a_rack_or_a_list(void **state)
 {
     static const char *const good[][2] = {{"all", "\"all\""},
                                           {"rack:3", "\"rack:3\""},
+                                          {"rack:tor-1-1", "\"rack:tor-1-1\""},
                                           {"21", "[21]"},
+                                          {"h1,21,host-2", "[\"h1\",21,\"host-2\"]"},
                                           {"21,4294967295", "[21,4294967295]"}};
-    static const char *const bad[] = {"",      "All", "rack:", "rack:x",     "rack:0",
-                                      "21,",   ",21", "0",     "4294967296", "99999999999999999999",
-                                      "21 22", "-1"};
+    static const char *const bad[] = {
+        "",
+        "rack:",
+        "rack:a:b",
+        "rack:0",
+        "21,",
+        ",21",
+        "0",
+        "4294967296",
+        "99999999999999999999",
+        "h1,",
+        "21 22",
+        "h1:2",
+        "a\n",
+        "01234567890123456789012345678901234567890123456789012345678901234"};
     struct pd_error error;
     json_t *hosts;
     (void)state;
@@ -171,7 +185,7 @@ int main(void)
         cmocka_unit_test(ends_are_read),
         cmocka_unit_test(torn_answers_are_seen),
         cmocka_unit_test(memory_has_a_limit),
-        cmocka_unit_test(hosts_are_all_a_rack_or_ids),
+        cmocka_unit_test(hosts_are_all_a_rack_or_a_list),
         cmocka_unit_test(missing_hosts_are_named_up_to_a_number),
         cmocka_unit_test(lists_show_whatever_there_is),
     };
