@@ -117,9 +117,10 @@ static int read_generated(struct reader *reader, const json_t *given)
     const json_t *fat_tree = json_object_get(given, "fat_tree"),
                  *vl2 = json_object_get(given, "vl2");
     const json_t *k = fat_tree ? fat_tree : vl2;
-    if (json_object_size(given) != 1 || !json_is_integer(k) || json_integer_value(k) < 4 ||
-        json_integer_value(k) > 72)
+    if (json_object_size(given) != 1 || !json_is_integer(k))
         return FAIL(reader, "topology: expected a file name, {\"fat_tree\":K} or {\"vl2\":K}");
+    if (json_integer_value(k) < 4 || json_integer_value(k) > 72)
+        return FAIL(reader, "topology: expected an even K from 4 to 72 (vl2: 62)");
     uint32_t ports = (uint32_t)json_integer_value(k);
     int code = fat_tree ? pd_topology_fat_tree(ports, &reader->scenario.topology, reader->error)
                         : pd_topology_vl2(ports, &reader->scenario.topology, reader->error);
