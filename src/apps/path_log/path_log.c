@@ -10,6 +10,7 @@
 #include "apps/args.h"
 #include "apps/rows.h"
 #include "base/clock.h"
+#include "query/query.h"
 
 /* Paper 000, Table 2: path-aware packet logger. The agents write capture files; this starts them, waits, and puts what they tell in order of time. */
 
@@ -63,10 +64,11 @@ static const json_t *answer_of(struct gathering *g, const json_t *reply)
 
 /* ---- start ---- */
 
+static const char *const filter[] = {"src_ip",   "dst_ip",   "src_port",
+                                     "dst_port", "protocol", "path"};
+
 static json_t *wish_of(const struct gathering *g)
 {
-    static const char *const filter[] = {"src_ip",   "dst_ip",   "src_port",
-                                         "dst_port", "protocol", "path"};
     const json_t *args = g->call->args;
     struct pd_link_match link = pd_app_arg_link(args, "link");
     json_t *wish = json_pack("{s:I, s:I, s:I, s:I}", "id", (json_int_t)g->id, "seconds",
@@ -403,20 +405,38 @@ static const struct pd_app_param params[] = {
     {0},
 };
 
+/* What each agent would refuse is refused here, once: the filter is read as agents read it. */
+static int check_filter(const json_t *args, struct pd_error *error)
+{
+    struct pd_query query;
+    char room[24];
+    int e = 0;
+
+    pd_query_init(&query, PD_QUERY_GET_FLOWS);
+    for (size_t i = 0; i < sizeof filter / sizeof filter[0] && !e; i++) {
+        const json_t *value = json_object_get(args, filter[i]);
+
+        snprintf(room, sizeof room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (value)
+            e = pd_query_set(&query, filter[i],
+                             json_is_string(value) ? json_string_value(value) : room, error);
+    }
+    return e ? e : pd_query_finish(&query, error);
+}
+
 /* An operator waits for the answer, and a turn of the controller with him. */
 static int check_and_run(void *state, const struct pd_app_call *call, struct pd_report *report,
                          struct pd_error *error)
 {
     const uint64_t seconds = pd_app_arg_u64(call->args, "seconds", 0);
-    const char *path = pd_app_arg_text(call->args, "path");
-    struct pd_path parsed;
+    int e = check_filter(call->args, error);
 
+    if (e)
+        return e;
     if (seconds < 1 || seconds > 60)
         return pd_fail(error, -PD_E_VALUE, "seconds: expects a number from 1 to 60");
     if (pd_app_arg_u64(call->args, "rows", 0) > SHOWN_MAX)
         return pd_fail(error, -PD_E_VALUE, "rows: expects a number from 0 to %d", SHOWN_MAX);
-    if (path && pd_path_parse(path, &parsed))
-        return pd_fail(error, -PD_E_VALUE, "path: expects switch IDs, as in 1,9,17,11,3");
     return run(state, call, report, error);
 }
 

@@ -208,6 +208,11 @@ static void worlds_without_agents(void **unused)
     assert_int_equal(fake_world_fails(w, "path-log", "{\"seconds\":61}"), -PD_E_VALUE);
     assert_int_equal(fake_world_fails(w, "path-log", "{\"seconds\":0}"), -PD_E_VALUE);
     assert_int_equal(fake_world_fails(w, "path-log", "{\"rows\":100000}"), -PD_E_VALUE);
+    assert_int_equal(fake_world_fails(w, "path-log", "{\"protocol\":\"NaN\"}"), -PD_E_VALUE);
+    assert_int_equal(fake_world_fails(w, "path-log", "{\"protocol\":256}"), -PD_E_VALUE);
+    assert_int_equal(fake_world_fails(w, "path-log", "{\"protocol\":\"udp\"}"), -PD_E_UNSUPPORTED);
+    assert_int_equal(fake_world_fails(w, "path-log", "{\"dst_port\":65536}"), -PD_E_VALUE);
+    assert_int_equal(fake_world_fails(w, "path-log", "{\"path\":\"9-17-18\"}"), -PD_E_VALUE);
     fake_world_free(w);
 }
 
