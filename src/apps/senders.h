@@ -15,7 +15,7 @@
 #define PD_APP_SENDERS_MAX   4096
 #define PD_APP_ALARMS_MOST   10000
 #define PD_APP_SKEW_US       UINT64_C(5000000) /* that clocks may be apart */
-#define PD_APP_AGAIN_US      UINT64_C(60000000) /* an agent tells of the same alarm once in so long */
+#define PD_APP_AGAIN_US      UINT64_C(60000000) /* an agent tells of the same alarm at least once in so long */
 #define PD_APP_ACK_BYTES     150  /* mean of a packet: below, a flow is one of acknowledgements */
 #define PD_APP_TELLING_PKTS  32   /* that a flow of fewer lost none of them tells nothing */
 #define PD_APP_SENDERS_LEAST "10" /* as in the paper */
@@ -54,7 +54,7 @@ struct pd_app_receiver {
     double flowing_s; /* that time */
 };
 
-/* Alarms of the window and the minute before: agents tell of what goes on once a minute. The destination of the alarm that started the run has precedence. 0, also when there is none: ip_version is 0 then. */
+/* Alarms of the window and the minute before: agents tell of what goes on at least once a minute. The destination of the alarm that started the run has precedence. 0, also when there is none: ip_version is 0 then. */
 int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *report,
                          struct pd_app_receiver *ret_receiver, struct pd_error *error);
 /* The report when fewer than `least` sources complain, with the hosts that could not have. */

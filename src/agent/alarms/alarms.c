@@ -78,7 +78,17 @@ static void tell(struct pd_alarms *alarms, struct pd_alarm *alarm)
     for (unsigned i = 0; i < alarms->listeners_len; i++)
         alarms->listeners[i].hear(alarms->listeners[i].context, alarm);
     alarm->told = alarm->count;
+    alarm->times_told++;
     alarm->told_ns = pd_clock_monotonic_ns();
+}
+
+/* A connection that suffers is a question of seconds: what looked at it too early looks again when it is told of again. */
+static uint64_t again_ns(const struct pd_alarm *alarm)
+{
+    uint64_t ns = PD_ALARM_SOON_NS << (alarm->times_told < 7 ? alarm->times_told - 1 : 6);
+
+    return alarm->slot != PD_ALARM_KNOWN_POOR_PERF || ns > PD_ALARM_AGAIN_NS ? PD_ALARM_AGAIN_NS
+                                                                             : ns;
 }
 
 /* ---- reasons ---- */
@@ -181,7 +191,7 @@ static void repeat(struct pd_alarms *alarms, struct pd_alarm *kept, uint64_t now
     kept->count++;
     kept->last_us = now_us;
     alarms->counts.reasons[kept->slot].repeated++;
-    if (pd_clock_monotonic_ns() - kept->told_ns < PD_ALARM_AGAIN_NS)
+    if (pd_clock_monotonic_ns() - kept->told_ns < again_ns(kept))
         return;
     kept->suppressed += budget->untold;
     budget->untold = 0;

@@ -18,7 +18,7 @@
  * pushed out. The same alarm (reason, flow ID, paths or tags) again only raises the count of the one that is there.
  *
  * Listeners (the spool to the controller, queries that are installed on alarms) hear of each alarm that comes into the list, and of
- * one that is raised again once PD_ALARM_AGAIN_NS have gone by since they last heard of it.
+ * one that is raised again once PD_ALARM_AGAIN_NS have gone by since they last heard of it; of POOR_PERF sooner at first: PD_ALARM_SOON_NS, then twice as long each time.
  *
  * Thread safety: all functions may be called from any thread. One mutex; while it is held only the locks of listeners are taken. */
 
@@ -53,6 +53,7 @@ enum pd_alarm_known {
 #define PD_ALARMS_MAX      1024
 #define PD_ALARMS_PER_S    100 /* of one reason */
 #define PD_ALARM_AGAIN_NS  UINT64_C(60000000000)
+#define PD_ALARM_SOON_NS   UINT64_C(1000000000)
 #define PD_ALARM_LISTENERS 4
 
 /* What is raised. All is copied; what is not set may be left out. */
@@ -72,6 +73,7 @@ struct pd_alarm {
     uint64_t suppressed; /* alarms of this reason that were too many, since the one before */
     uint64_t told;       /* `count` when listeners last heard of it */
     uint64_t told_ns;    /* and when that was, monotonic */
+    unsigned times_told;
     uint64_t hash;
     char reason[PD_ALARM_REASON_BYTES];
     unsigned slot;          /* of its reason in the counts */

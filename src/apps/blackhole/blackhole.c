@@ -14,7 +14,7 @@
  * Deviations: a path counts as missing only when that is no chance (BH_CHANCE), from the packets that came by the others since its last; and flows
  * that take one path each are looked at too, with the little that they tell. */
 
-enum { WAIT_MS = 50, LOOKS_STRICT = 15, LOOKS_MAX = 40 };
+enum { WAIT_MS = 50, LOOKS_STRICT = 12, LOOKS_MAX = 40 };
 
 static const struct pd_app_param params[] = {
     {"src_ip", PD_APP_ADDRESS, "IP", NULL, false,

@@ -13,8 +13,12 @@
 #define BH_MISSES_MAX  4096
 #define BH_CHANCE      1e-4 /* below it, a path without packets did not stay empty by chance */
 #define BH_CHANCE_LATE 1e-3 /* for all flows together, when no more packets came in time */
-#define BH_DOUBT       0.01 /* above it, a path that had packets works; between the two nobody can tell */
-#define BH_QUIET       0.25 /* below it, a path is quiet enough to wait for its next packet */
+#define BH_TOGETHER_LATE \
+    2e-3 /* the same for paths behind one link: there are fewer links than paths */
+#define BH_DOUBT_LATE \
+    0.05 /* that any of these works: in all flows together, when no more packets came in time */
+#define BH_DOUBT 0.01 /* above it, a path that had packets works; between the two nobody can tell */
+#define BH_QUIET 0.25 /* below it, a path is quiet enough to wait for its next packet */
 
 struct bh_path {
     struct pd_path path;
@@ -39,7 +43,10 @@ struct bh_flow {
     size_t seen_len; /* of these, with packets of the flow */
     size_t other;    /* longer paths that packets of the flow took */
     uint64_t pkts;   /* over all of them */
-    bool asked;      /* the receiver has answered */
+    uint64_t bytes;
+    double sent_pkts; /* by what its sender knew just before; 0: not known */
+    uint64_t mss_bytes;
+    bool asked; /* the receiver has answered */
 };
 
 /* What one blackhole explains: one path that misses packets, or one flow of which nothing arrived, whose path is one of several. */
@@ -69,6 +76,10 @@ int bh_look(struct bh_case *c, struct pd_error *error);
 
 /* The same once more for one flow: packets may have come since. */
 int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
+
+/* losses.c: what its sender sent, to be asked before what arrived, so that what is on its way is not taken for lost; and what got lost of that, at least. */
+int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
+double bh_lost_pkts(const struct bh_flow *flow);
 
 /* misses.c: what each flow misses. */
 /* After the first look at a flow. */

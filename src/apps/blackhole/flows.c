@@ -186,12 +186,14 @@ static int take_row(void *context, const struct pd_app_row *row, const json_t *o
         if (pd_path_equal(&flow->paths[i].path, &row->path)) {
             flow->seen_len += !flow->paths[i].pkts;
             flow->pkts += row->pkts;
+            flow->bytes += row->bytes;
             add_row(&flow->paths[i], row);
             return 0;
         }
     if (pd_app_path_exists(l->c->call->world->topology, &row->path)) {
         flow->other++;
         flow->pkts += row->pkts;
+        flow->bytes += row->bytes;
     } else
         l->strange++;
     return 0;
@@ -236,6 +238,8 @@ int bh_look(struct bh_case *c, struct pd_error *error)
         struct bh_flow *flow = &c->flows[i];
 
         if (flow->paths_len && flow->dst_host)
+            e = bh_ask_sent(c, flow, error);
+        if (!e && flow->paths_len && flow->dst_host)
             e = look_at(c, flow, error);
         for (size_t path = 0; path < flow->paths_len; path++)
             set_base(flow, path, UINT64_MAX, 0);
@@ -257,8 +261,10 @@ int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *erro
     for (size_t i = 0; i < flow->paths_len; i++)
         flow->paths[i] = (struct bh_path){.path = before[i].path};
     flow->seen_len = flow->other = 0;
-    flow->pkts = 0;
-    int e = look_at(c, flow, error);
+    flow->pkts = flow->bytes = 0;
+    int e = bh_ask_sent(c, flow, error);
+    if (!e)
+        e = look_at(c, flow, error);
     for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i].start_pkts =
             flow->paths[i].pkts == before[i].pkts ? before[i].start_pkts : 0;

@@ -11,6 +11,9 @@
 
 enum { PATHS_MIN = 2 }; /* packets that came by one path alone may be a burst */
 
+#define LOST_LEAST \
+    0.25 /* of the packets that dead paths should have swallowed: a blackhole swallows fewer in less than 1 of 100 cases */
+
 static struct pd_link_match step(const struct pd_path *path, unsigned i)
 {
     return (struct pd_link_match){path->switches[i], path->switches[i + 1]};
@@ -112,20 +115,78 @@ static double chance_since(const struct bh_flow *flow, const struct bh_path *pat
 
 /* A path is silent since its last packet, so also since the last one of another: the time that tells most counts. Chances that are the least already
  * take part in others' with the same result. */
-static void judge_paths(const struct bh_case *c, struct bh_flow *flow)
+static void find_chances(struct bh_flow *flow)
 {
-    double most = c->late ? fmax(BH_CHANCE, BH_CHANCE_LATE / (double)c->flows_len) : BH_CHANCE;
-
     for (size_t i = 0; i < flow->paths_len; i++)
         flow->paths[i].chance = chance_since(flow, &flow->paths[i]);
+    for (size_t i = 0; i < flow->paths_len; i++)
+        for (size_t j = 0; j < flow->paths_len; j++)
+            if (flow->paths[j].last_us >= flow->paths[i].last_us)
+                flow->paths[i].chance = fmin(flow->paths[i].chance, flow->paths[j].chance);
+}
+
+/* Paths behind one link fall silent together. That is no chance when all of them would in a network without a fault as seldom as one path may, when
+ * it is unlikely (`doubt`) that any of them works beside a fault of the others, and when the sender lost packets as it would: a sprayer that is uneven,
+ * or one pause of all, costs none. */
+static void judge_together(struct bh_flow *flow, struct pd_link_match link, double most,
+                           double doubt)
+{
+    double pkts = INFINITY, any = 0;
+    size_t behind = 0, working = 0;
+
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        const struct bh_path *path = &flow->paths[i];
+
+        if (!pd_path_crosses(&path->path, link)) {
+            working += path->pkts && path->chance > BH_DOUBT;
+            continue;
+        }
+        behind++;
+        any += path->chance;
+        pkts = fmin(pkts, others_since(flow, path));
+    }
+    if (behind < 2 || working < PATHS_MIN || any > doubt ||
+        pow((double)working / (double)(working + behind), pkts) > most ||
+        bh_lost_pkts(flow) < LOST_LEAST * pkts * (double)behind / (double)working)
+        return;
+    for (size_t i = 0; i < flow->paths_len; i++)
+        flow->paths[i].missing |= pd_path_crosses(&flow->paths[i].path, link);
+}
+
+/* What a missing path and what paths missing together have to be less likely than by chance, and the doubt that may be left which of them are. */
+struct limits {
+    double most, together, doubt;
+};
+
+/* Once time is nearly up, a little more for each is enough, for all flows together. */
+static struct limits limits_of(const struct bh_case *c)
+{
+    double flows = (double)c->flows_len;
+
+    if (!c->late)
+        return (struct limits){BH_CHANCE, BH_CHANCE, BH_DOUBT};
+    return (struct limits){fmax(BH_CHANCE, BH_CHANCE_LATE / flows),
+                           fmax(BH_CHANCE, BH_TOGETHER_LATE / flows),
+                           fmax(BH_DOUBT, BH_DOUBT_LATE / flows)};
+}
+
+static void judge_paths(const struct bh_case *c, struct bh_flow *flow)
+{
+    const struct limits limits = limits_of(c);
+
+    find_chances(flow);
+    for (size_t i = 0; i < flow->paths_len; i++)
+        flow->paths[i].missing = flow->paths[i].chance <= limits.most;
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        const struct pd_path *path = &flow->paths[i].path;
+
+        for (unsigned l = 0; flow->paths[i].chance <= limits.doubt && l + 1 < path->len; l++)
+            judge_together(flow, step(path, l), limits.together, limits.doubt);
+    }
     for (size_t i = 0; i < flow->paths_len; i++) {
         struct bh_path *path = &flow->paths[i];
 
-        for (size_t j = 0; j < flow->paths_len; j++)
-            if (flow->paths[j].last_us >= path->last_us)
-                path->chance = fmin(path->chance, flow->paths[j].chance);
-        path->missing = path->chance <= most;
-        path->healthy = path->pkts && path->chance > BH_DOUBT;
+        path->healthy = !path->missing && path->pkts && path->chance > BH_DOUBT;
     }
 }
 

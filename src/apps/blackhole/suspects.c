@@ -165,7 +165,8 @@ static int is_proven(struct bh_case *c, const struct fault *fault, bool *ret_pro
     size_t checked = 0;
 
     *ret_proven = false;
-    if (fault->links != 1 || !fault->path_known || since_us > c->now_us)
+    if (fault->links != 1 || !fault->path_known || fault->chance > BH_CHANCE_LATE ||
+        since_us > c->now_us)
         return 0;
     int e = count_pkts(c, fault->link, since_us, &pkts, error);
     bool proven = !e && !pkts;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -202,6 +203,30 @@ static void test_storm(void **state)
     pd_alarms_free(alarms);
 }
 
+/* Connections that go on suffering are told of again soon, all else is not. */
+static void test_again(void **state)
+{
+    struct heard heard = {0};
+    struct pd_alarms *alarms;
+
+    (void)state;
+    assert_int_equal(pd_alarms_new(&alarms), 0);
+    pd_alarms_listen(alarms, hear, &heard);
+    raise_tag(alarms, "POOR_PERF", 1);
+    raise_tag(alarms, "TIB_FULL", 1);
+    raise_tag(alarms, "POOR_PERF", 2);
+    raise_tag(alarms, "TIB_FULL", 1);
+    assert_int_equal(heard.alarms, 3);
+    for (unsigned i = 0; i < 1000 && heard.alarms < 4; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        raise_tag(alarms, "TIB_FULL", 1);
+        raise_tag(alarms, "POOR_PERF", 1);
+    }
+    assert_int_equal(heard.alarms, 4);
+    assert_string_equal(heard.last, "POOR_PERF");
+    pd_alarms_free(alarms);
+}
+
 /* A full list gives up the oldest of what it has most of. */
 static void test_pushed_out(void **state)
 {
@@ -268,9 +293,10 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one),        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_reasons),    cmocka_unit_test(test_storm),
-        cmocka_unit_test(test_pushed_out), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_one),     cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_reasons), cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_again),   cmocka_unit_test(test_pushed_out),
+        cmocka_unit_test(test_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

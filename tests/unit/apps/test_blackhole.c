@@ -192,6 +192,88 @@ static void two_paths_that_fell_silent_share_a_link(void **state)
     json_decref(report);
 }
 
+/* A flow whose packets came by two of its four paths, and what its sender's TCP says of it: of what was sent, so many are not acknowledged. */
+static void by_two_paths(struct fake_world *world, unsigned pkts, uint64_t opened_us,
+                         unsigned again)
+{
+    struct pd_tib_record *record = NULL;
+
+    for (int i = 2; i < 4; i++)
+        record = fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[i], S, 0,
+                                   pkts / 2 * 1500, pkts / 2);
+    fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
+    fake_world_poor(world, 21, &record->flow, again, 1000000);
+    json_t *row = json_array_get(world->poor, 0);
+    json_object_set_new(row, "opened_us", json_integer((json_int_t)opened_us));
+    json_object_set_new(row, "bytes_acked", json_integer((json_int_t)(pkts - 4) * 1448));
+    json_object_set_new(row, "mss_bytes", json_integer(1448));
+    json_object_set_new(row, "pkts_out", json_integer(4));
+}
+
+static size_t suspects(struct fake_world *world, const char *evidence)
+{
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    size_t len = len_of(report, "switches");
+
+    assert_true(!len || (len == 4 && has_switch(report, 1) && has_switch(report, 9) &&
+                         has_switch(report, 11) && has_switch(report, 3)));
+    assert_true(!evidence || report_has(report, "evidence", evidence));
+    assert_false(report_certain(report));
+    json_decref(report);
+    return len;
+}
+
+/* Paths of one link that are silent together need fewer packets than each alone, but their packets have to be lost, too. */
+static void a_short_flow_is_enough_when_its_packets_got_lost(void **state)
+{
+    struct fake_world *world = *state;
+
+    by_two_paths(world, 16, FAKE_NOW_US - S, 14);
+    assert_int_equal(suspects(world, "no packet over"), 4);
+}
+
+static void silence_without_losses_is_no_blackhole(void **state)
+{
+    struct fake_world *world = *state;
+
+    by_two_paths(world, 16, FAKE_NOW_US - S, 2); /* an uneven sprayer */
+    assert_int_equal(suspects(world, "too few packets"), 0);
+}
+
+static void losses_of_long_ago_do_not_count(void **state)
+{
+    struct fake_world *world = *state;
+
+    by_two_paths(world, 16, FAKE_NOW_US - 3600 * S, 14);
+    assert_int_equal(suspects(world, "too few packets"), 0);
+}
+
+/* Of ten packets none by two of four paths: one in 500 flows without a fault. */
+static void a_shorter_flow_is_not_enough(void **state)
+{
+    struct fake_world *world = *state;
+
+    by_two_paths(world, 10, FAKE_NOW_US - S, 10);
+    assert_int_equal(suspects(world, "too few packets"), 0);
+}
+
+static void a_sender_may_say_anything(void **state)
+{
+    struct fake_world *world = *state;
+
+    by_two_paths(world, 16, FAKE_NOW_US - S, 14);
+    json_t *row = json_array_get(world->poor, 0);
+    json_object_set_new(row, "mss_bytes", json_integer(0));
+    assert_int_equal(suspects(world, "too few packets"), 0);
+    json_object_set_new(row, "mss_bytes", json_integer(-1));
+    assert_int_equal(suspects(world, "too few packets"), 0);
+    json_object_set_new(row, "mss_bytes", json_integer(1448));
+    json_object_set_new(row, "bytes_acked", json_string("many"));
+    assert_int_equal(suspects(world, "too few packets"), 0);
+    json_object_set_new(row, "bytes_acked", json_null());
+    assert_int_equal(suspects(world, "too few packets"), 0);
+}
+
 /* A path that carried packets until a while ago, by the receiver's clock, which is three seconds ahead. */
 static void a_path_that_went_silent_is_missing(void **state)
 {
@@ -285,6 +367,11 @@ int main(void)
         TEST(without_a_fault_nothing_is_reported),
         TEST(few_packets_prove_nothing),
         TEST(two_paths_that_fell_silent_share_a_link),
+        TEST(a_short_flow_is_enough_when_its_packets_got_lost),
+        TEST(silence_without_losses_is_no_blackhole),
+        TEST(losses_of_long_ago_do_not_count),
+        TEST(a_shorter_flow_is_not_enough),
+        TEST(a_sender_may_say_anything),
         TEST(a_path_that_went_silent_is_missing),
         TEST(a_flow_on_one_path_leaves_candidates),
         TEST(what_did_not_answer_is_said),
