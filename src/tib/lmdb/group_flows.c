@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 #include "tib/group.h"
@@ -285,6 +286,14 @@ static int bound_of(struct sketch *sketch, uint64_t *ret_bound)
 
 /* ---- all of it ---- */
 
+/* Every page of them will be read and written, in no order: one call fetches them all, where each would fault twice. */
+static uint32_t *counters_new(size_t len)
+{
+    void *counters = mmap(NULL, len * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return counters == MAP_FAILED ? NULL : counters;
+}
+
 static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
 {
     unsigned bits = COUNTERS_BITS_MIN;
@@ -300,7 +309,7 @@ static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
     sketch->column = pd_group_column(group->grouping->order);
     sketch->scale = group->grouping->order == PD_TIB_ORDER_BYTES ? SCALE_BYTES : 0;
     sketch->shift = 64 - bits;
-    sketch->counters = calloc((size_t)1 << bits, sizeof *sketch->counters);
+    sketch->counters = counters_new((size_t)1 << bits);
     sketch->passes = calloc(((size_t)1 << bits) / 64, sizeof *sketch->passes);
     sketch->parts = pd_tally_parts(group->grouping, &sketch->rows.columns);
     *ret_sketch = sketch;
@@ -312,7 +321,8 @@ static void sketch_free(struct sketch *sketch)
     if (!sketch)
         return;
     pd_rows_done(&sketch->rows);
-    free(sketch->counters);
+    if (sketch->counters)
+        munmap(sketch->counters, sizeof *sketch->counters << (64 - sketch->shift));
     free(sketch->passes);
     free(sketch);
 }
