@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "agent/again.h"
 #include "agent/alarms/alarms.h"
 #include "agent/alarms/sender.h"
 #include "agent/counters.h"
@@ -39,6 +40,7 @@ struct pd_agent {
     struct pd_monitor *monitor;         /* of TCP; NULL where there is none: tests */
     struct pd_installed *installed;     /* NULL where there is none: tests */
     struct pd_packet_logs *logs;        /* likewise */
+    struct pd_again *again;             /* NULL: no answer is kept */
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];

@@ -137,7 +137,7 @@ static int answer_query(struct ask *ask, const struct pd_query *query, struct pd
             ? pd_local_partial(ask->agent, query, ask->begun_ns, &sink, error)
             : pd_local_answer(ask->agent, query,
                               ask->form == PD_EXECUTE_NDJSON ? PD_FORM_NDJSON : PD_FORM_JSON, &sink,
-                              error);
+                              ask->answer, error);
     pd_turns_give(ask->agent->query_turns, ask->client);
     return e;
 }

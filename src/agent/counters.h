@@ -9,27 +9,28 @@
 
 /* Any thread adds, any thread reads. Relaxed: each is a number of its own, no other memory hangs on it. */
 
-#define PD_AGENT_COUNTERS(X)                                                           \
-    X(records, "trajectory records taken over from the trajectory memory")             \
-    X(new_flows, "first packets of a new flow and list of tags")                       \
-    X(queue_waits, "times that the intake waited for the store")                       \
-    X(pictures, "exact pictures taken for live queries")                               \
-    X(pictures_late, "live queries given up: intake and store did not answer in time") \
-    X(queries, "queries and programs asked for")                                       \
-    X(queries_refused, "queries and programs refused: too many were waiting")          \
-    X(queries_incomplete, "query answers that could not be complete")                  \
-    X(programs, "programs run")                                                        \
-    X(programs_failed, "programs that failed or reached a limit")                      \
-    X(hosts_asked, "hosts below that were asked by this one or for it")                \
-    X(hosts_missing, "of these: did not answer")                                       \
-    X(hosts_adopted, "of these: asked instead of a host that failed")                  \
-    X(http_requests, "HTTP requests answered")                                         \
-    X(http_problems, "HTTP requests answered with a problem document")                 \
-    X(http_ended, "HTTP connections ended: too slow or idle, and another one came")    \
-    X(http_refused, "HTTP connections refused: too many at once")                      \
-    X(http_unauthorized, "HTTP requests without credentials that are good here")       \
-    X(http_forbidden, "HTTP requests whose role does not allow them")                  \
-    X(reloads, "reloads of the configuration, successful ones")                        \
+#define PD_AGENT_COUNTERS(X)                                                                      \
+    X(records, "trajectory records taken over from the trajectory memory")                        \
+    X(new_flows, "first packets of a new flow and list of tags")                                  \
+    X(queue_waits, "times that the intake waited for the store")                                  \
+    X(pictures, "exact pictures taken for live queries")                                          \
+    X(pictures_late, "live queries given up: intake and store did not answer in time")            \
+    X(queries, "queries and programs asked for")                                                  \
+    X(queries_refused, "queries and programs refused: too many were waiting")                     \
+    X(queries_again, "queries answered with the bytes of the answer before: nothing had changed") \
+    X(queries_incomplete, "query answers that could not be complete")                             \
+    X(programs, "programs run")                                                                   \
+    X(programs_failed, "programs that failed or reached a limit")                                 \
+    X(hosts_asked, "hosts below that were asked by this one or for it")                           \
+    X(hosts_missing, "of these: did not answer")                                                  \
+    X(hosts_adopted, "of these: asked instead of a host that failed")                             \
+    X(http_requests, "HTTP requests answered")                                                    \
+    X(http_problems, "HTTP requests answered with a problem document")                            \
+    X(http_ended, "HTTP connections ended: too slow or idle, and another one came")               \
+    X(http_refused, "HTTP connections refused: too many at once")                                 \
+    X(http_unauthorized, "HTTP requests without credentials that are good here")                  \
+    X(http_forbidden, "HTTP requests whose role does not allow them")                             \
+    X(reloads, "reloads of the configuration, successful ones")                                   \
     X(reloads_failed, "reloads of the configuration that were refused")
 
 struct pd_agent_counters {

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/picture.h"
 #include "base/error.h"
+#include "http/answer.h"
 #include "query/query.h"
 
 /* Thread safety: any number of threads at once. Who is asked by many takes a turn first (agent->query_turns). */
@@ -14,9 +15,11 @@
 int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
                   struct pd_picture **ret_picture, struct pd_error *error);
 
-/* Its answer in JSON. Counts answers that are not complete. */
+/* Its answer in JSON. Counts answers that are not complete. `answer`: empty, where the sink writes to; it may be given the bytes of an answer before instead (again.h).
+ * NULL: each is made anew. */
 int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum pd_query_form form,
-                    const struct pd_query_sink *sink, struct pd_error *error);
+                    const struct pd_query_sink *sink, struct pd_answer *answer,
+                    struct pd_error *error);
 
 /* Its own groups, as a partial result. `begun_ns`: pd_clock_thread_ns when the work on it began. */
 int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint64_t begun_ns,

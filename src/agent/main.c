@@ -90,6 +90,8 @@ static int open_questions(struct daemon *daemon, struct pd_error *error)
     struct pd_agent *agent = &daemon->agent;
     int e = pd_turns_new(&queries, &agent->query_turns);
 
+    agent->again = pd_again_new(); /* without it each answer is made anew */
+
     agent->host_id = (uint32_t)daemon->settings.host_id;
     agent->program_limits = (struct pd_program_limits){daemon->settings.program_instructions,
                                                        daemon->settings.program_memory_bytes, 0};
@@ -373,6 +375,7 @@ static void close_all(struct daemon *daemon)
     pd_programs_free(daemon->agent.programs);
     pd_turns_free(daemon->agent.program_turns);
     pd_turns_free(daemon->agent.query_turns);
+    pd_again_free(daemon->agent.again);
     pd_credentials_free(daemon->agent.credentials);
     if (daemon->signal_fd >= 0)
         close(daemon->signal_fd);

@@ -124,6 +124,21 @@ int pd_answer_finish(struct pd_answer *answer)
     return answer->fd >= 0 ? spill(answer) : 0;
 }
 
+/* Files are read by place (pread, sendfile with an offset), so one can be sent to many at once. */
+int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to)
+{
+    if (from->fd >= 0) {
+        int fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+
+        if (fd < 0)
+            return -errno;
+        to->fd = fd;
+        to->file_bytes = from->file_bytes;
+        return 0;
+    }
+    return pd_answer_write(to, from->bytes, from->len);
+}
+
 void pd_answer_json(struct pd_answer *answer, int http_status, const char *type, json_t *document)
 {
     drop_body(answer);

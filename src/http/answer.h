@@ -61,6 +61,9 @@ void pd_answer_stream(struct pd_answer *answer, const char *type,
 /* Brings all of a long body into its file. 0 or -PD_E_FULL; without a file nothing happens. */
 int pd_answer_finish(struct pd_answer *answer);
 
+/* Gives an empty answer the body of another, which is finished: the same file, or a copy of what is in memory. -ENOMEM, or -errno. */
+int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to);
+
 /* Replaces whatever there is by a JSON document; takes the reference. */
 void pd_answer_json(struct pd_answer *answer, int http_status, const char *type, json_t *document);
 

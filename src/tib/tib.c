@@ -118,6 +118,11 @@ int pd_tib_token(struct pd_tib_snapshot *snapshot, char **ret_token)
     return snapshot->ops->token ? snapshot->ops->token(snapshot, ret_token) : -PD_E_UNSUPPORTED;
 }
 
+uint64_t pd_tib_version(const struct pd_tib_snapshot *snapshot)
+{
+    return snapshot->ops->version ? snapshot->ops->version(snapshot) : 0;
+}
+
 uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot)
 {
     return atomic_load_explicit(&snapshot->damaged, memory_order_relaxed);

@@ -162,6 +162,8 @@ struct pd_tib_ops {
     /* Text for `since` of later filters, of letters, digits and .:_- alone: no record comes twice or never. The caller frees it. Scans refuse one that this store did
      * not give with -PD_E_VALUE. */
     int (*token)(struct pd_tib_snapshot *snapshot, char **ret_token);
+    /* See pd_tib_version. NULL: always 0. */
+    uint64_t (*version)(const struct pd_tib_snapshot *snapshot);
     /* Verifies every checksum; each damage is reported by place. 0 or -PD_E_CORRUPT. */
     int (*check)(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                  void *context);
@@ -206,6 +208,8 @@ int pd_tib_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *f
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context);
 int pd_tib_token(struct pd_tib_snapshot *snapshot, char **ret_token);
+/* A number that every change of the store makes another one: snapshots of one open store with the same number are equal. 0: not known. */
+uint64_t pd_tib_version(const struct pd_tib_snapshot *snapshot);
 /* Damaged parts (segments, commits, blocks of paths) that scans of this snapshot could not read and left out: when it is
  * not 0 after a scan, the answer is not complete. */
 uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot);

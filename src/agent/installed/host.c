@@ -17,7 +17,7 @@
 static int run_query(void *context, const struct pd_query *query, const struct pd_query_sink *sink,
                      struct pd_error *error)
 {
-    return pd_local_answer(context, query, PD_FORM_JSON, sink, error);
+    return pd_local_answer(context, query, PD_FORM_JSON, sink, NULL, error);
 }
 
 static int run_program(void *context, const char *source, json_t *args, uint64_t deadline_ns,

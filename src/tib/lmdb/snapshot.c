@@ -142,6 +142,13 @@ int pd_store_token(struct pd_tib_snapshot *head, char **ret_token)
     return 0;
 }
 
+/* Every commit, sealing, packing and retention is a transaction. */
+uint64_t pd_store_version(const struct pd_tib_snapshot *head)
+{
+    const struct pd_store_snapshot *snapshot = (const struct pd_store_snapshot *)head;
+    return snapshot->txn ? mdb_txn_id(snapshot->txn) : 0;
+}
+
 int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, uint64_t *ret_row)
 {
     char again[TOKEN_BYTES];

@@ -75,6 +75,7 @@ const struct pd_tib_ops pd_store_ops = {
     .scan = pd_store_scan,
     .group = pd_store_group,
     .token = pd_store_token,
+    .version = pd_store_version,
     .check = pd_store_check,
     .compact = pd_store_compact,
 };

@@ -226,6 +226,7 @@ int pd_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat);
 int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                    void *context);
 int pd_store_token(struct pd_tib_snapshot *snapshot, char **ret_token);
+uint64_t pd_store_version(const struct pd_tib_snapshot *snapshot);
 /* Number of the first record that was not there when `since` was given; 0 for NULL. -PD_E_VALUE: not a token of this store. */
 int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, uint64_t *ret_row);
 int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes);
