@@ -12,6 +12,7 @@ CHAIN = ["base", "packet", "trajectory", "topology", "codec", "intake", "tib", "
 MAY_USE = {stage: set(CHAIN[:n + 1]) for n, stage in enumerate(CHAIN)}
 MAY_USE["controller"] = MAY_USE["fleet"] | {"controller"}
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
+IN_SWITCH = ("packet", "trajectory")                # tools/ovs compiles them into the switch, with what it names of base
 FOLDER = {stage: stage if stage in ("topology", "controller") else f"src/{stage}" for stage in MAY_USE}
 
 GENERATED = {"pd_version.h", "sim_sizes.h"}
@@ -78,6 +79,18 @@ def check_includes(root, name, lines):
             yield f"{name}:{number}: {finding}"
 
 
+def check_switch(root, name, lines):
+    """what the switch's part includes of base goes along with it: only a build of the switch from nothing would tell"""
+    if stage_of(name) not in IN_SWITCH or not name.endswith((".c", ".h")):
+        return
+    build = os.path.join(root, "tools/ovs")
+    shared = "\n".join(read(root, "tools/ovs")) if os.path.exists(build) else ""
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if match and match[2].startswith("base/") and f"src/{match[2]}" not in shared:
+            yield f"{name}:{number}: {match[2]} is not among what tools/ovs builds into the switch"
+
+
 def check_link_order(name, lines):
     """the libraries that a stage's CMakeLists.txt names follow the same order"""
     stage = stage_of(name)
@@ -137,6 +150,7 @@ def findings(root):
             continue
         lines = read(root, name)
         yield from check_includes(root, name, lines)
+        yield from check_switch(root, name, lines)
         yield from check_link_order(name, lines)
         yield from check_source(name, lines)
         yield from check_markdown(root, name, lines)

@@ -31,6 +31,7 @@ BAD = {
     "an agent below the controller": ("controller/tree.c", SPDX + '#include "agent/rest.h"\n', "controller comes before agent"),
     "a library in base": ("src/base/error.c", SPDX + "#include <jansson.h>\n", "<jansson.h> is not libc"),
     "a library's folder in trajectory": ("src/trajectory/t.c", SPDX + "#include <bpf/libbpf.h>\n", "is not libc"),
+    "a header that the switch lacks": ("src/packet/p.c", SPDX + '#include "base/error.h"\n', "not among what tools/ovs builds"),
     "an include out of the tree": ("src/base/error.c", SPDX + '#include "../../tests/x.h"\n', "belongs to no stage"),
     "an include of nothing": ("src/base/error.c", SPDX + '#include "eror.h"\n', "does not exist"),
     "a link to a later stage": ("src/tib/CMakeLists.txt", "pd_library(pd_tib DEPENDS\n  pd_agent)\n", "cannot link pd_agent"),
