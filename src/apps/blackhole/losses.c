@@ -53,11 +53,15 @@ int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
     return e == -PD_E_UNSUPPORTED ? 0 : e;
 }
 
-/* Receivers may count several packets that their network card has joined as one: then bytes tell more. */
+#define HEADER_BYTES 40.0 /* IPv4 and TCP, at least */
+
+/* Receivers may count several packets that their network card has joined as one: then bytes tell more, less the headers, which would hide the losses of
+ * a long flow. */
 double bh_lost_pkts(const struct bh_flow *flow)
 {
     if (flow->sent_pkts <= 0)
         return 0;
-    double arrived = fmax((double)flow->pkts, (double)flow->bytes / (double)flow->mss_bytes);
+    double payload_bytes = (double)flow->bytes - HEADER_BYTES * (double)flow->pkts;
+    double arrived = fmax((double)flow->pkts, payload_bytes / (double)flow->mss_bytes);
     return fmax(0, flow->sent_pkts - arrived);
 }

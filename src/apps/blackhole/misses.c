@@ -125,6 +125,16 @@ static void find_chances(struct bh_flow *flow)
                 flow->paths[i].chance = fmin(flow->paths[i].chance, flow->paths[j].chance);
 }
 
+/* Whether the sender lost packets as if each of so many silent paths had swallowed its part of what came by the working ones. Where nobody counted
+ * what was sent, `unknown`. */
+static bool is_lost(const struct bh_flow *flow, double pkts, size_t silent, size_t working,
+                    bool unknown)
+{
+    double wanted = LOST_LEAST * pkts * (double)silent / (double)(working ? working : 1);
+
+    return flow->sent_pkts > 0 ? bh_lost_pkts(flow) >= wanted : unknown;
+}
+
 /* Paths behind one link fall silent together. That is no chance when all of them would in a network without a fault as seldom as one path may, when
  * it is unlikely (`doubt`) that any of them works beside a fault of the others, and when the sender lost packets as it would: a sprayer that is uneven,
  * or one pause of all, costs none. */
@@ -147,7 +157,7 @@ static void judge_together(struct bh_flow *flow, struct pd_link_match link, doub
     }
     if (behind < 2 || working < PATHS_MIN || any > doubt ||
         pow((double)working / (double)(working + behind), pkts) > most ||
-        bh_lost_pkts(flow) < LOST_LEAST * pkts * (double)behind / (double)working)
+        !is_lost(flow, pkts, behind, working, false))
         return;
     for (size_t i = 0; i < flow->paths_len; i++)
         flow->paths[i].missing |= pd_path_crosses(&flow->paths[i].path, link);
@@ -176,7 +186,9 @@ static void judge_paths(const struct bh_case *c, struct bh_flow *flow)
 
     find_chances(flow);
     for (size_t i = 0; i < flow->paths_len; i++)
-        flow->paths[i].missing = flow->paths[i].chance <= limits.most;
+        flow->paths[i].missing =
+            flow->paths[i].chance <= limits.most &&
+            is_lost(flow, others_since(flow, &flow->paths[i]), 1, flow->paths_len - 1, true);
     for (size_t i = 0; i < flow->paths_len; i++) {
         const struct pd_path *path = &flow->paths[i].path;
 
@@ -219,7 +231,8 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
     pd_ends_format(&flow->id, name);
     if (open)
         pd_report_evidence(c->report,
-                           "%s: too few packets arrived to tell whether %zu of its %zu paths work",
+                           "%s: too few packets arrived or got lost to tell whether %zu of its %zu "
+                           "paths work",
                            name, open, flow->paths_len);
     for (size_t i = 0; i < flow->paths_len && missing && c->misses_len < BH_MISSES_MAX; i++) {
         struct bh_path *p = &flow->paths[i];

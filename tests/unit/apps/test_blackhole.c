@@ -238,6 +238,16 @@ static void silence_without_losses_is_no_blackhole(void **state)
 
     by_two_paths(world, 16, FAKE_NOW_US - S, 2); /* an uneven sprayer */
     assert_int_equal(suspects(world, "too few packets"), 0);
+    by_two_paths(world, 200, FAKE_NOW_US - S, 2); /* so many that each path alone would be missed */
+    assert_int_equal(suspects(world, "too few packets"), 0);
+}
+
+static void losses_beside_silence_are_a_blackhole(void **state)
+{
+    struct fake_world *world = *state;
+
+    by_two_paths(world, 200, FAKE_NOW_US - S, 190);
+    assert_int_equal(suspects(world, "no packet over"), 4);
 }
 
 static void losses_of_long_ago_do_not_count(void **state)
@@ -369,6 +379,7 @@ int main(void)
         TEST(two_paths_that_fell_silent_share_a_link),
         TEST(a_short_flow_is_enough_when_its_packets_got_lost),
         TEST(silence_without_losses_is_no_blackhole),
+        TEST(losses_beside_silence_are_a_blackhole),
         TEST(losses_of_long_ago_do_not_count),
         TEST(a_shorter_flow_is_not_enough),
         TEST(a_sender_may_say_anything),
