@@ -39,6 +39,7 @@ static bool is_kept(const struct pd_again *again, const struct pd_query *query,
                     enum pd_query_form form, uint64_t version)
 {
     return again->version == version && again->form == form &&
+           /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
            !memcmp(&again->query, query, sizeof *query);
 }
 

@@ -287,11 +287,12 @@ static int bound_of(struct sketch *sketch, uint64_t *ret_bound)
 /* ---- all of it ---- */
 
 /* Every page of them will be read and written, in no order: one call fetches them all, where each would fault twice. */
-static uint32_t *counters_new(size_t len)
+static void map_counters(struct sketch *sketch, size_t len)
 {
     void *counters = mmap(NULL, len * sizeof(uint32_t), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    return counters == MAP_FAILED ? NULL : counters;
+    if (counters != MAP_FAILED)
+        sketch->counters = counters;
 }
 
 static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
@@ -309,7 +310,7 @@ static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
     sketch->column = pd_group_column(group->grouping->order);
     sketch->scale = group->grouping->order == PD_TIB_ORDER_BYTES ? SCALE_BYTES : 0;
     sketch->shift = 64 - bits;
-    sketch->counters = counters_new((size_t)1 << bits);
+    map_counters(sketch, (size_t)1 << bits);
     sketch->passes = calloc(((size_t)1 << bits) / 64, sizeof *sketch->passes);
     sketch->parts = pd_tally_parts(group->grouping, &sketch->rows.columns);
     *ret_sketch = sketch;
