@@ -126,6 +126,19 @@ class TestCapture(SwitchTest):
         file = self.check_same(topology, paths, "other_config:trajectory-dscp=true")
         self.assertLessEqual(set(paths), {tuple(row[5]) for row in file["records"]})
 
+    def test_padding(self):
+        """a tagged frame as long as the padding of the one that had its buffer before: what is known of that one is not looked at"""
+        self.start_switch()
+        short = packet("10.1.1.2", "10.2.1.2", 1000, 80, b"", UDP)
+        tagged = ethernet(packet("10.1.1.2", "10.2.1.2", 1001, 80, b"x" * 160, UDP), self.marks(self.topology, PATHS)[0][0])
+        padded = [ethernet(short, []) + bytes(len(tagged) - cut) for cut in (0, 1, 2, 3)]
+        frames = [frame for each in padded for frame in [each] * 256 + [tagged] * 256]
+        write_pcap(self.path("a.pcap"), [(START_US + i, raw) for i, raw in enumerate(frames)])
+        agent = self.agent()
+        self.switch.replay(self.path("a.pcap"))
+        agent.wait(lambda: agent.status()["intake"]["frames"] >= len(frames))
+        self.assertIsNone(self.switch.daemon.poll())
+
     # Looking in
 
     def test_figures(self):
