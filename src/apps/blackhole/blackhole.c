@@ -69,6 +69,8 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     c->now_us = call->world->ops->now_us(call->world->context);
     c->back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
     c->slack_us = (uint64_t)(pd_app_arg_number(call->args, "slack", 2) * 1e6);
+    uint64_t all_us = c->back_us + c->slack_us;
+    c->since_us = c->now_us > all_us ? c->now_us - all_us : 0;
     int e = bh_collect(c, error);
     if (!e && !c->flows_len)
         e = pd_app_roll_call(call, report, error);

@@ -62,6 +62,7 @@ struct bh_case {
     const struct pd_app_call *call;
     struct pd_report *report;
     uint64_t now_us, back_us, slack_us;
+    uint64_t since_us; /* what is asked for begins then: `back_us` and `slack_us` before now */
     struct bh_flow flows[BH_FLOWS_MAX];
     size_t flows_len;
     bool spray;

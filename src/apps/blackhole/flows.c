@@ -65,14 +65,13 @@ static void take_alarm(struct gathering *g, const json_t *object, unsigned weigh
 static int from_alarms(struct bh_case *c, struct pd_error *error)
 {
     struct gathering g = {.flows = calloc(ALARMS_MAX, sizeof *g.flows)};
-    uint64_t back_us = c->back_us + c->slack_us;
     json_t *alarms = NULL, *alarm;
     size_t i;
 
     if (!g.flows)
         return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
-    int e = pd_app_alarms(c->call, "POOR_PERF", c->now_us > back_us ? c->now_us - back_us : 0,
-                          c->now_us + c->slack_us, ALARMS_MAX, &alarms, error);
+    int e = pd_app_alarms(c->call, "POOR_PERF", c->since_us, c->now_us + c->slack_us, ALARMS_MAX,
+                          &alarms, error);
     if (!e && c->call->alarm)
         take_alarm(&g, c->call->alarm, ALARMS_MAX);
     json_array_foreach(alarms, i, alarm) take_alarm(&g, alarm, 1);
@@ -201,14 +200,12 @@ static int take_row(void *context, const struct pd_app_row *row, const json_t *o
 
 static int look_at(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
 {
-    uint64_t back_us = c->back_us + c->slack_us;
     struct looking l = {.c = c, .flow = flow};
     size_t lacked = json_array_size(c->report->lacks);
     json_t *answer = NULL;
-    int e = pd_app_ask(
-        c->call, c->report, "getFlows",
-        pd_app_flow_args(&flow->id, c->now_us > back_us ? c->now_us - back_us : 0, UINT64_MAX),
-        pd_app_host_list(flow->dst_host), &answer, error);
+    int e = pd_app_ask(c->call, c->report, "getFlows",
+                       pd_app_flow_args(&flow->id, c->since_us, UINT64_MAX),
+                       pd_app_host_list(flow->dst_host), &answer, error);
 
     if (!e)
         e = pd_app_rows(answer, "flows", c->report, take_row, &l, error);

@@ -37,15 +37,13 @@ static int take_sender(void *context, const struct pd_app_row *row, const json_t
 int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
 {
     struct counting k = {.c = c, .flow = flow};
-    uint64_t back_us = c->back_us + c->slack_us;
     json_t *answer = NULL;
 
     flow->sent_pkts = 0;
     if (!flow->src_host)
         return 0;
     int e = pd_app_ask(c->call, c->report, "getPoorTCPFlows",
-                       json_pack("{s:i, s:f}", "threshold", 1, "from",
-                                 c->now_us > back_us ? (double)(c->now_us - back_us) / 1e6 : 0.0),
+                       json_pack("{s:i, s:f}", "threshold", 1, "from", (double)c->since_us / 1e6),
                        pd_app_host_list(flow->src_host), &answer, error);
     if (!e)
         e = pd_app_rows(answer, "flows", c->report, take_sender, &k, error);
