@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "agent/rest.h"
 #include "base/clock.h"
 #include "topology/topology.h"
 
@@ -139,6 +140,19 @@ static int remove_one(const char *path, const struct stat *stat, int kind, struc
     (void)kind;
     (void)level;
     return remove(path);
+}
+
+void fixture_ask(struct pd_agent *agent, const char *method, const char *target,
+                 struct pd_answer *answer)
+{
+    pd_answer_init(answer);
+    pd_rest_answer(agent,
+                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
+                                             .method = method,
+                                             .target = target,
+                                             .target_bytes = strlen(target),
+                                             .body = ""},
+                   answer);
 }
 
 void fixture_done(struct fixture *fixture)

@@ -4,6 +4,7 @@
 #define PD_TESTS_FIXTURE_H
 
 #include "agent/agent.h"
+#include "http/answer.h"
 
 struct fixture {
     char folder[64];
@@ -18,6 +19,9 @@ struct fixture {
 void fixture_init(struct fixture *fixture, unsigned pkts, unsigned flows, unsigned odd);
 void fixture_start(struct fixture *fixture);
 void fixture_wait_end(struct fixture *fixture);
+/* Answers a request of an administrator without a body, as over HTTP; to be ended by pd_answer_done. */
+void fixture_ask(struct pd_agent *agent, const char *method, const char *target,
+                 struct pd_answer *answer);
 void fixture_done(struct fixture *fixture);
 
 #endif

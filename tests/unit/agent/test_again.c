@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "agent/rest.h"
 #include "fixture.h"
 
 /* ---- what is kept ---- */
@@ -92,14 +91,7 @@ static char *body_of(struct pd_agent *agent, const char *target, size_t *ret_len
 {
     struct pd_answer answer;
 
-    pd_answer_init(&answer);
-    pd_rest_answer(agent,
-                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
-                                             .method = "GET",
-                                             .target = target,
-                                             .target_bytes = strlen(target),
-                                             .body = ""},
-                   &answer);
+    fixture_ask(agent, "GET", target, &answer);
     assert_int_equal(answer.http_status, 200);
     size_t len = answer.fd >= 0 ? answer.file_bytes : answer.len;
     char *body = malloc(len + 1);

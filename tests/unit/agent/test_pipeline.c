@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "agent/rest.h"
 #include "fixture.h"
 
 enum { PKTS = 150000, FLOWS = 500, ASKERS = 3 };
@@ -23,14 +22,7 @@ static bool try_count(struct pd_agent *agent, const char *target, uint64_t *ret_
     json_t *document;
     bool answered;
 
-    pd_answer_init(&answer);
-    pd_rest_answer(agent,
-                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
-                                             .method = "GET",
-                                             .target = target,
-                                             .target_bytes = strlen(target),
-                                             .body = ""},
-                   &answer);
+    fixture_ask(agent, "GET", target, &answer);
     answered = answer.http_status == 200;
     if (!answered) {
         assert_int_equal(answer.http_status, 503);

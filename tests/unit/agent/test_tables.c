@@ -40,14 +40,7 @@ static int stop(void **state)
 
 static void ask(const char *method, const char *target, struct pd_answer *answer)
 {
-    pd_answer_init(answer);
-    pd_rest_answer(&fixture.agent,
-                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
-                                             .method = method,
-                                             .target = target,
-                                             .target_bytes = strlen(target),
-                                             .body = ""},
-                   answer);
+    fixture_ask(&fixture.agent, method, target, answer);
 }
 
 static json_t *post_json(const char *body, const char *accept, int http_status)
