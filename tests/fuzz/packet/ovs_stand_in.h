@@ -64,14 +64,17 @@ static inline uint32_t dp_packet_size(const struct dp_packet *packet)
     return packet->mbuf.pkt_len;
 }
 
-/* For packets of one segment only: as in Open vSwitch, the size of the packet becomes that of the segment. */
-static inline void *dp_packet_pull(struct dp_packet *packet, size_t size)
+static inline void dp_packet_set_data(struct dp_packet *packet, void *data)
 {
-    assert(packet->mbuf.nb_segs == 1 && size <= dp_packet_size(packet));
-    packet->mbuf.data_off = (uint16_t)(packet->mbuf.data_off + size);
-    packet->mbuf.pkt_len -= (uint32_t)size;
-    packet->mbuf.data_len = (uint16_t)packet->mbuf.pkt_len;
-    return dp_packet_data(packet);
+    packet->mbuf.data_off = (uint16_t)((uint8_t *)data - packet->mbuf.buf_addr);
+}
+
+/* For packets of one segment only: as in Open vSwitch, the size of the packet becomes that of the segment. */
+static inline void dp_packet_set_size(struct dp_packet *packet, uint32_t size)
+{
+    assert(packet->mbuf.nb_segs == 1 && size <= packet->mbuf.pkt_len);
+    packet->mbuf.pkt_len = size;
+    packet->mbuf.data_len = (uint16_t)size;
 }
 
 static inline bool dp_packet_rss_valid(const struct dp_packet *packet)
