@@ -20,12 +20,11 @@
  * Thread safety: pure. */
 
 #define PD_COST_ANSWER_NS UINT64_C(40000) /* of an answer: connection, headers, reading, buffers */
-#define PD_COST_HOP_NS \
-    UINT64_C(          \
-        400000) /* of a level: the request taken apart, the children's written, the answer sent */
+/* Of a level: the request taken apart, the children's written, the answer sent. */
+#define PD_COST_HOP_NS   UINT64_C(400000)
 #define PD_COST_GROUP_NS UINT64_C(140) /* of a group: verified, merged, and written once more */
-#define PD_COST_PROGRAM_NS \
-    UINT64_C(300000) /* of a result of a program: merge() in a process of its own */
+/* Of a result of a program: merge() in a process of its own. */
+#define PD_COST_PROGRAM_NS UINT64_C(300000)
 
 /* What a query's answers are like. */
 struct pd_cost_shape {

@@ -7,8 +7,8 @@
 #include "http/answer.h"
 #include "http/server.h"
 
-#define PD_CONTROLLER_BODY_BYTES \
-    ((size_t)4 << 20) /* most of a body: a list of 100,000 hosts and a program */
+/* The longest body: a list of 100,000 hosts and a program. */
+#define PD_CONTROLLER_BODY_BYTES ((size_t)4 << 20)
 
 /* Agents keep their connections, and people theirs to streams of events. */
 #define PD_CONTROLLER_CONNECTIONS_MAX 512

@@ -23,8 +23,8 @@
  * One thread of its own, the keeper: retention by age, alarms of the controller's own, listeners. Format: docs/formats/alarms.md. */
 
 #define PD_ALARM_DELIVERY_MAX 256u /* alarms of one request */
-#define PD_ALARM_SPOOLS_MAX \
-    64u /* of a host that are remembered: one for each start of its agent; the latest stay */
+/* Spools of a host that are remembered: one for each start of its agent; the latest stay. */
+#define PD_ALARM_SPOOLS_MAX    64u
 #define PD_ALARM_OWN_MAX       1024u /* of the controller that wait for the keeper */
 #define PD_ALARM_LISTENERS_MAX 8u
 

@@ -15,8 +15,8 @@
  * before. One that does not take what there is in time is cut off by the server (src/http), and may resume where it was with
  * Last-Event-ID. */
 
-#define BEAT_NS \
-    (10 * PD_NS_PER_S) /* so often a connection is tried when there is nothing to tell */
+/* How often a connection is tried when there is nothing to tell. */
+#define BEAT_NS   (10 * PD_NS_PER_S)
 #define WAIT_NS   PD_NS_PER_S
 #define STEP      100u
 #define MORE_ROOM 200u /* beside an alarm's JSON: its ID twice, or a comment */

@@ -23,9 +23,8 @@
 #define ROWS_MAX      (1u << 17)
 #define SMALL_BYTES   120 /* mean of packets that only acknowledge */
 #define SEGMENT_BYTES 1448
-#define OLDEST_LOSS_US \
-    (2 *               \
-     SLACK_US) /* retransmissions are asked for that far back, for senders whose clocks are behind */
+/* Retransmissions are asked for that far back, for senders whose clocks are behind. */
+#define OLDEST_LOSS_US (2 * SLACK_US)
 
 struct row {
     struct pd_flow_id flow;

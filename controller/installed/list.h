@@ -48,8 +48,8 @@ struct pd_round_host {
     uint64_t wait_ns; /* after the next failure */
 };
 
-#define PD_INSTALLS_WAIT_NS \
-    (2 * PD_NS_PER_S) /* until a host that was away is asked again, at first */
+/* How long until a host that was away is asked again, at first. */
+#define PD_INSTALLS_WAIT_NS     (2 * PD_NS_PER_S)
 #define PD_INSTALLS_WAIT_MAX_NS (16 * PD_NS_PER_S) /* and in the end */
 #define PD_INSTALLS_ROUND_NS    (30 * PD_NS_PER_S) /* between two looks at a host */
 #define PD_INSTALLS_ATTEMPT_NS  (2 * PD_NS_PER_S)  /* of one attempt at all hosts */

@@ -18,8 +18,8 @@
  * Internal to controller/switches/. Thread safety: one thread. */
 
 #define PD_OF_ROUNDS 3
-#define PD_OF_PENDING_MAX \
-    (1 << 20) /* bytes that wait for the peer to read, beyond those of a repair */
+/* Bytes that wait for the peer to read, beyond those of a repair. */
+#define PD_OF_PENDING_MAX (1 << 20)
 
 enum pd_of_phase { PD_OF_HELLO, PD_OF_FEATURES, PD_OF_READY, PD_OF_READING, PD_OF_REPAIRING };
 

@@ -21,8 +21,8 @@
 #define PD_SWITCHES_COOKIE     UINT64_C(0x0050617468546167) /* "PathTag": on every flow of ours */
 #define PD_SWITCHES_TABLE      0
 #define PD_SWITCHES_PORT_TABLE UINT32_C(0xfffffff9) /* through the tables, as if it had come in */
-#define PD_SWITCHES_FRAME_MAX \
-    65000 /* bytes of a frame that is sent out: it must fit into a message */
+/* Bytes of a frame that is sent out: it must fit into a message. */
+#define PD_SWITCHES_FRAME_MAX 65000
 
 #define PD_SWITCHES_COUNTERS(X)                                                                   \
     X(ACCEPTED, accepted, "connections accepted")                                                 \

@@ -27,8 +27,8 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-#define STALLED_NS \
-    (30 * PD_NS_PER_S) /* a thread that was not seen for so long gets no sign of life sent for it */
+/* A thread that was not seen for so long gets no sign of life sent for it. */
+#define STALLED_NS (30 * PD_NS_PER_S)
 
 /* All that the main thread holds. */
 struct daemon {

@@ -15,8 +15,8 @@
 #define PD_APP_SENDERS_MAX 4096
 #define PD_APP_ALARMS_MOST 10000
 #define PD_APP_SKEW_US     UINT64_C(5000000) /* that clocks may be apart */
-#define PD_APP_AGAIN_US \
-    UINT64_C(60000000)            /* an agent tells of the same alarm at least once in so long */
+/* An agent tells of the same alarm at least once in this time. */
+#define PD_APP_AGAIN_US      UINT64_C(60000000)
 #define PD_APP_ACK_BYTES     150  /* mean of a packet: below, a flow is one of acknowledgements */
 #define PD_APP_TELLING_PKTS  32   /* that a flow of fewer lost none of them tells nothing */
 #define PD_APP_SENDERS_LEAST "10" /* as in the paper */

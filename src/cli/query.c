@@ -18,8 +18,8 @@
 #include "cli/view.h"
 #include "tib/tib.h"
 
-#define TIMEOUT_MARGIN_S \
-    10 /* an answer is late by this much at most, once its deadline has passed */
+/* An answer is late by this much at most, once its deadline has passed. */
+#define TIMEOUT_MARGIN_S 10
 
 struct settings {
     struct pd_cli_question question; /* first: its options need it */

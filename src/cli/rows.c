@@ -16,8 +16,8 @@
 #define TITLE_BYTES  40
 #define JSON_WORDS   (JSON_COMPACT | JSON_ENCODE_ANY)
 #define FLOW_COLUMNS 3 /* source, destination, protocol */
-#define WALL_MIN_US \
-    1000000000000 /* a number of microseconds above it is a time, below it is a span */
+/* A number of microseconds above it is a time, below it is a span. */
+#define WALL_MIN_US 1000000000000
 
 /* What to show: members by name, of which flow IDs take three columns. */
 struct shape {

@@ -7,8 +7,8 @@
 #include "fleet/exec.h"
 
 #define ANSWER_MAX_BYTES ((uint64_t)64 << 20)
-#define FLOWS_MAX \
-    200000u /* of all hosts: what is beyond is counted, and the answer is not complete */
+/* Flows of all hosts together: what is beyond is counted, and the answer is not complete. */
+#define FLOWS_MAX 200000u
 
 static int begin(struct pd_exec *exec, struct pd_error *error)
 {

@@ -31,9 +31,8 @@ enum pd_trigger {
 #define PD_INSTALLATION_DEADLINE_MS     5000 /* of a run, when the document does not say */
 #define PD_INSTALLATION_DEADLINE_MAX_MS 60000
 #define PD_INSTALLATION_ID_MAX          ((UINT64_C(1) << 53) - 1)
-#define PD_INSTALLATION_OWN_IDS \
-    (UINT64_C(1)                \
-     << 40) /* IDs from here on are chosen by agents, smaller ones by whoever installs */
+/* IDs from here on are chosen by agents, smaller ones by whoever installs. */
+#define PD_INSTALLATION_OWN_IDS (UINT64_C(1) << 40)
 
 /* Most that a host, and a controller, takes. */
 #define PD_INSTALLATIONS_MAX       256

@@ -25,8 +25,8 @@
 #define PD_HTTP_HEAD_S             5
 #define PD_HTTP_IDLE_S             1
 #define PD_HTTP_ANSWER_BYTES_PER_S 65536 /* after PD_HTTP_TIMEOUT_S */
-#define PD_HTTP_HEADER_BYTES \
-    (160 * 1024) /* memory of a connection: over-long targets fit, to get their 414 */
+/* Memory of a connection: over-long targets fit, to get their 414. */
+#define PD_HTTP_HEADER_BYTES (160 * 1024)
 
 /* What whoever sent a request may do (http/role.h). ANY is what a route needs, never what somebody has. */
 enum pd_role {

@@ -15,11 +15,11 @@
 #include "monitor/state.h"
 
 #define IDLE_MS 1000 /* at least so often: old connections go, losses without events are noticed */
-#define REST_MS \
-    2 /* between two looks at events that come one after another: 500 wake-ups a second at most */
-#define DUMP_SHARE \
-    20 /* dumps take at most one part in so many of a core, while retransmissions go on */
-#define AGAIN_NS PD_NS_PER_S
+/* Between two looks at events that come one after another: 500 wake-ups a second at most. */
+#define REST_MS 2
+/* Dumps take at most one part in so many of a core, while retransmissions go on. */
+#define DUMP_SHARE 20
+#define AGAIN_NS   PD_NS_PER_S
 
 /* ---- times ---- */
 

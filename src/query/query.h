@@ -94,11 +94,11 @@ struct pd_query_param {
 };
 extern const struct pd_query_param pd_query_params[]; /* ends with a NULL name */
 
-#define PD_QUERY_MEMORY_BYTES \
-    (UINT64_C(256) << 20) /* default limit of one query: about 2 million flows */
-#define PD_QUERY_TOKEN_BYTES \
-    16384             /* of a token, with the final NUL: stores of many hosts have long ones */
-#define PD_QUERY_K 10 /* when nothing else is asked for */
+/* Default limit of one query: about 2 million flows. */
+#define PD_QUERY_MEMORY_BYTES (UINT64_C(256) << 20)
+/* Of a token, with the final NUL: stores of many hosts have long ones. */
+#define PD_QUERY_TOKEN_BYTES 16384
+#define PD_QUERY_K           10 /* when nothing else is asked for */
 
 /* ---- the rules of "conformance" ---- */
 

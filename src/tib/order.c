@@ -162,8 +162,8 @@ int pd_tib_sort(struct pd_tib_record *records, size_t len, enum pd_tib_order ord
 /* ---- selecting ---- */
 
 #define SELECT_FEW 32u /* are sorted */
-#define SELECT_ROUNDS \
-    64u /* more than chance ever needs: somebody chose the values, sorting bounds the time */
+/* More than chance ever needs: somebody chose the values, sorting bounds the time. */
+#define SELECT_ROUNDS 64u
 
 /* Hoare's: moves keys of [from, to) so that none before the place returned comes after one behind it; from < place < to. */
 static size_t partition(struct sort_key *keys, size_t from, size_t to, struct sort_context *context)

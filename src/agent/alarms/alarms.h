@@ -47,14 +47,14 @@ enum pd_alarm_known {
 };
 
 #define PD_ALARM_DETAIL_BYTES 256
-#define PD_ALARM_REASONS_MAX \
-    64 /* different ones; what comes later shares the last place, "OTHER" */
-#define PD_ALARM_OTHER     "OTHER"
-#define PD_ALARMS_MAX      1024
-#define PD_ALARMS_PER_S    100 /* of one reason */
-#define PD_ALARM_AGAIN_NS  UINT64_C(60000000000)
-#define PD_ALARM_SOON_NS   UINT64_C(1000000000)
-#define PD_ALARM_LISTENERS 4
+/* Different ones; what comes later shares the last place, "OTHER". */
+#define PD_ALARM_REASONS_MAX 64
+#define PD_ALARM_OTHER       "OTHER"
+#define PD_ALARMS_MAX        1024
+#define PD_ALARMS_PER_S      100 /* of one reason */
+#define PD_ALARM_AGAIN_NS    UINT64_C(60000000000)
+#define PD_ALARM_SOON_NS     UINT64_C(1000000000)
+#define PD_ALARM_LISTENERS   4
 
 /* What is raised. All is copied; what is not set may be left out. */
 struct pd_alarm_raise {

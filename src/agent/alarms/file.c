@@ -19,10 +19,10 @@
 #define FILE_MODE      0640
 #define NAME_BYTES     4096
 #define READ_MAX_BYTES (UINT64_C(256) << 20)
-#define SHORT_BYTES \
-    (64u * 1024) /* taken on the disk beforehand: an alarm about a full disk has room */
-#define LONG_BYTES (256u * 1024)
-#define ALIGN      8u
+/* Bytes taken on the disk beforehand: an alarm about a full disk has room. */
+#define SHORT_BYTES (64u * 1024)
+#define LONG_BYTES  (256u * 1024)
+#define ALIGN       8u
 
 struct pd_alarm_file {
     char name[NAME_BYTES];

@@ -13,12 +13,12 @@
 #define BH_MISSES_MAX  4096
 #define BH_CHANCE      1e-4 /* below it, a path without packets did not stay empty by chance */
 #define BH_CHANCE_LATE 1e-3 /* for all flows together, when no more packets came in time */
-#define BH_TOGETHER_LATE \
-    2e-3 /* the same for paths behind one link: there are fewer links than paths */
-#define BH_DOUBT_LATE \
-    0.05 /* that any of these works: in all flows together, when no more packets came in time */
-#define BH_DOUBT 0.01 /* above it, a path that had packets works; between the two nobody can tell */
-#define BH_QUIET 0.25 /* below it, a path is quiet enough to wait for its next packet */
+/* The same for paths behind one link: there are fewer links than paths. */
+#define BH_TOGETHER_LATE 2e-3
+/* That any of these works: in all flows together, when no more packets came in time. */
+#define BH_DOUBT_LATE 0.05
+#define BH_DOUBT      0.01 /* above it, a path that had packets works; between the two nobody can tell */
+#define BH_QUIET      0.25 /* below it, a path is quiet enough to wait for its next packet */
 
 struct bh_path {
     struct pd_path path;

@@ -11,8 +11,8 @@
 
 enum { PATHS_MIN = 2 }; /* packets that came by one path alone may be a burst */
 
-#define LOST_LEAST \
-    0.25 /* of the packets that dead paths should have swallowed: a blackhole swallows fewer in less than 1 of 100 cases */
+/* Share of the packets that dead paths should have swallowed: a blackhole swallows fewer in less than 1 of 100 cases. */
+#define LOST_LEAST 0.25
 
 static struct pd_link_match step(const struct pd_path *path, unsigned i)
 {

@@ -9,8 +9,8 @@
  * says nothing. Hoeffding's bound holds whatever the sizes: for independent shares s_i that each fall on a link or not, the chance that its load is away from
  * its mean by t or more is at most exp(-2 t² / sum of s_i²). Both return that, for any of `choices` links on either side, at most 1. */
 
-#define CHANCE_REPORTED \
-    1e-6 /* what is more likely than this is not reported: a watch looks every few seconds, for days */
+/* What is more likely than this is not reported: a watch looks every few seconds, for days. */
+#define CHANCE_REPORTED 1e-6
 
 double chance_of_load(double away, double squares, double choices);
 

@@ -14,8 +14,8 @@
 
 #define LOOP_ROUNDS_MAX 16  /* times that one packet is sent on */
 #define LOOP_PER_S      500 /* packets sent on in a second, all together */
-#define LOOP_AGE_NS \
-    (2 * PD_NS_PER_S) /* a packet that does not come again by then is out of a loop */
+/* A packet that does not come again within this time is out of a loop. */
+#define LOOP_AGE_NS      (2 * PD_NS_PER_S)
 #define LOOP_WAYS        4
 #define LOOP_BUCKETS     128
 #define LOOP_FOUND_MAX   64

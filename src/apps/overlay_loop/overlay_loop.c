@@ -14,8 +14,8 @@
 #define BALANCERS_MAX 16
 #define PORTS_MAX     16
 #define PAIRS_MAX     4096
-#define UNEVEN \
-    0.05 /* share by which the two directions of a loop may differ: packets under way, slices of records */
+/* Share by which the two directions of a loop may differ: packets under way, slices of records. */
+#define UNEVEN     0.05
 #define IPIP       4
 #define UDP        17
 #define IPV6_IN_IP 41

@@ -14,8 +14,8 @@
 
 /* Paper 000, Table 2: path-aware packet logger. The agents write capture files; this starts them, waits, and puts what they tell in order of time. */
 
-#define LOOK_NS \
-    (50 * PD_NS_PER_MS) /* before the first look whether all have finished; each time longer */
+/* The wait before the first look whether all have finished; each time longer. */
+#define LOOK_NS     (50 * PD_NS_PER_MS)
 #define LOOK_MAX_NS (800 * PD_NS_PER_MS)
 #define GRACE_S     3 /* after the time that was wanted */
 #define SHOWN_MAX   1000

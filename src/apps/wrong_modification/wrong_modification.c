@@ -11,8 +11,8 @@
 
 /* Paper 000, section 2.4 and Table 2 (a row that the paper leaves open). */
 
-#define SLACK_US \
-    (2 * PD_US_PER_S) /* by which clocks may differ, and after which a flow has arrived */
+/* By which clocks may differ, and after which a flow has arrived. */
+#define SLACK_US     (2 * PD_US_PER_S)
 #define KEPT_US      (50 * PD_US_PER_S) /* monitors keep closed connections for at least 60 s */
 #define PAIRS_NEEDED 3
 #define PAIRS_MAX    1000

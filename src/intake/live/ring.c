@@ -27,9 +27,9 @@
 
 /* ---- how much of a frame is kept ------------------------------------------------------------ */
 
-#define SHORT_BYTES \
-    128 /* Ethernet, one more tag, IPv4 with options or IPv6, TCP: 14 + 4 + 60 + 20 */
-#define LONG_BYTES 2048 /* everything else: more tags, IPv6 extension headers */
+/* Ethernet, one more tag, IPv4 with options or IPv6, TCP: 14 + 4 + 60 + 20. */
+#define SHORT_BYTES 128
+#define LONG_BYTES  2048 /* everything else: more tags, IPv6 extension headers */
 
 /* A frame of n bytes costs the kernel a copy of n bytes and the ring as much room, and only headers
  * are read. The kernel has taken the outer tag off when this runs; the length is tested first since

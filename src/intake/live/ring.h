@@ -19,8 +19,8 @@
 /* An alarm about a first packet waits for this, so it is short; and blocks are small, so that a reader that is kept waiting still has some hundred milliseconds of
  * blocks that are hardly filled. */
 #define PD_RING_RETIRE_MS 4
-#define PD_RING_HELD_MS \
-    20 /* longest that a block is held back, with a kernel whose clock ticks a hundred times a second */
+/* Longest that a block is held back, with a kernel whose clock ticks a hundred times a second. */
+#define PD_RING_HELD_MS 20
 
 struct pd_ring {
     int fd; /* -1: not open */

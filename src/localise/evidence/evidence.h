@@ -50,8 +50,8 @@
 #define PD_EVIDENCE_FRESH_S     0.5  /* half-life of what happened lately */
 #define PD_EVIDENCE_SPREAD_MAX  0.02 /* share of all retransmissions */
 #define PD_EVIDENCE_BROKEN      9.0  /* D from which what happened lately speaks against a link */
-#define PD_EVIDENCE_PATHLESS_S \
-    5.0 /* half-life of flows without a path: a connection that gets nothing through tries more and more seldom */
+/* Half-life of flows without a path: a connection that gets nothing through tries more and more seldom. */
+#define PD_EVIDENCE_PATHLESS_S 5.0
 
 enum pd_evidence_mark { PD_EVIDENCE_OPEN, PD_EVIDENCE_NAMED, PD_EVIDENCE_CLEARED };
 

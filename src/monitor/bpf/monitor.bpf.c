@@ -80,9 +80,9 @@ struct request_sock {
 };
 #pragma clang attribute pop
 
-/* A waking costs the process whose connection it is some microseconds. */
-#define WAKE_SHARE \
-    8 /* of the ring: so much may wait before somebody is woken for what is not urgent */
+/* One part in so many of the ring may wait before somebody is woken for what is not urgent: waking costs the process whose
+ * connection it is some microseconds. */
+#define WAKE_SHARE 8
 
 const volatile __u32 namespace_inode = 0; /* whose sockets are told of */
 

@@ -17,8 +17,8 @@
  *
  * Some pages stay: a disk that is full would else stop retention, which needs pages to free pages. */
 
-#define SLACK_BYTES \
-    (64u << 10) /* free bytes that are not worth the work, and 1/256 of what is in use */
+/* Free bytes that are not worth the work, and 1/256 of what is in use. */
+#define SLACK_BYTES   (64u << 10)
 #define RESERVE_PAGES 32u
 #define RUN_PAGES     4u         /* shorter holes would only break up the file */
 #define PAGES_MAX     (1u << 20) /* in one call */

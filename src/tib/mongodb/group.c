@@ -16,8 +16,8 @@ struct pushed {
     const struct pd_tib_grouping *grouping;
 };
 
-#define LIMIT_MOST \
-    (1u << 30) /* more is as good as all, and servers refuse what they take for negative */
+/* More is as good as all, and servers refuse what they take for negative. */
+#define LIMIT_MOST (1u << 30)
 
 static bool has_limit(const struct pd_tib_grouping *grouping)
 {

@@ -4,11 +4,11 @@
 #include "tib/mongodb/store.h"
 
 #define PERIOD_NS (5 * PD_NS_PER_S)
-#define TTL_PERIOD_NS \
-    (60 * PD_NS_PER_S)  /* the server does the work; this is for an age that was made shorter */
-#define LEAST_PART  100 /* bytes: not for less than 1/100 of the records */
-#define GUESS_BYTES 420 /* of a document, until some were sent */
-#define IDLE_FACTOR 10  /* a server that takes long to remove is left alone for so much longer */
+/* The server does the work; this is for an age that was made shorter. */
+#define TTL_PERIOD_NS (60 * PD_NS_PER_S)
+#define LEAST_PART    100 /* bytes: not for less than 1/100 of the records */
+#define GUESS_BYTES   420 /* of a document, until some were sent */
+#define IDLE_FACTOR   10  /* a server that takes long to remove is left alone for so much longer */
 
 struct limits {
     uint64_t cutoff_us; /* records that ended before go; 0: none */

@@ -13,8 +13,8 @@
 
 #define TOP_LEN   10000u
 #define BIN_BYTES 10000u
-#define LINK_FROM \
-    257u /* a core and an aggregation switch of the destination's pod: one link of 64, all flows from outside */
+/* A core and an aggregation switch of the destination's pod: one link of 64, all flows from outside. */
+#define LINK_FROM     257u
 #define LINK_TO       129u
 #define START_US      UINT64_C(1790000000000000)
 #define RECORDS_PER_S (240000 / 3600.0) /* as the paper has it: an hour of one server */
