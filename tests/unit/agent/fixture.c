@@ -134,14 +134,6 @@ void fixture_wait_end(struct fixture *fixture)
     assert_int_equal(poll(&end, 1, 60000), 1);
 }
 
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *level)
-{
-    (void)stat;
-    (void)kind;
-    (void)level;
-    return remove(path);
-}
-
 void fixture_ask(struct pd_agent *agent, const char *method, const char *target,
                  struct pd_answer *answer)
 {
@@ -153,6 +145,14 @@ void fixture_ask(struct pd_agent *agent, const char *method, const char *target,
                                              .target_bytes = strlen(target),
                                              .body = ""},
                    answer);
+}
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *level)
+{
+    (void)stat;
+    (void)kind;
+    (void)level;
+    return remove(path);
 }
 
 void fixture_done(struct fixture *fixture)
