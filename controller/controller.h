@@ -17,8 +17,9 @@
 #include "http/credentials.h"
 #include "program/program.h"
 
-/* main.c makes all parts before the first thread starts and unmakes them after the last one has ended; in between the pointers do not change. What
- * they point to says itself how it is shared. A new part is a pointer here and a line in main.c's table of parts. */
+/* main.c makes all parts before the first thread starts and unmakes them after the last one has
+ * ended; in between the pointers do not change. What they point to says itself how it is shared. A
+ * new part is a pointer here and a line in main.c's table of parts. */
 
 struct pd_controller {
     const struct pd_controller_settings *settings; /* for `open` of parts: as it was at start */
@@ -30,8 +31,8 @@ struct pd_controller {
     struct pd_programs *programs;                  /* for merge() of programs */
     struct pd_alarm_store *alarms;                 /* never NULL while requests are answered */
     struct pd_switch_service *switches;            /* never NULL while requests are answered */
-    struct pd_inventory
-        *switches_inventory;      /* by whose topology they are programmed; main thread */
+    /* by whose topology they are programmed; main thread */
+    struct pd_inventory *switches_inventory;
     struct pd_installs *installs; /* queries that run on hosts */
     struct pd_apps *apps;         /* never NULL while requests are answered */
     struct pd_controller_counters counters;
@@ -43,7 +44,8 @@ struct pd_controller {
 /* One part of a controller. Functions may be NULL. */
 struct pd_controller_part {
     const char *name;
-    /* Before any request is answered. 0, or a negative error in words: then the controller does not start. */
+    /* Before any request is answered. 0, or a negative error in words: then the controller does not
+     * start. */
     int (*open)(struct pd_controller *controller, struct pd_error *error);
     /* After the inventory was replaced at a reload; main thread, while requests are answered. */
     void (*reload)(struct pd_controller *controller);

@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define FLOWS_OF_HOST UINT64_C(10000) /* flows that a host has records of, when nothing is known */
+#define FLOWS_OF_HOST                                                          \
+    UINT64_C(10000) /* flows that a host has records of, when nothing is known \
+                     */
 #define PATHS_OF_FLOW UINT64_C(4)
 #define BINS          UINT64_C(64)
 #define VIOLATIONS    UINT64_C(16)
@@ -21,8 +23,9 @@ static uint64_t count_racks(const struct pd_topology *topology)
 {
     uint64_t racks = 0;
 
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         racks += pd_role_is_tor(topology->switches[i].role);
+    }
     return racks;
 }
 
@@ -30,8 +33,9 @@ static uint64_t count_links(const struct pd_topology *topology)
 {
     uint64_t links = 0;
 
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         links += topology->switches[i].switch_neighbours;
+    }
     return links;
 }
 
@@ -61,7 +65,8 @@ static void shape_query(const struct pd_query *query, const struct pd_topology *
     case PD_QUERY_TOP_HOSTS:
         shape->groups = shape->groups_max = topology->hosts_len ? topology->hosts_len : racks;
         return;
-    case PD_QUERY_TOP_LINKS: /* a host's packets come over a part of the links, far from it over few */
+    case PD_QUERY_TOP_LINKS: /* a host's packets come over a part of the links, far from it over few
+                              */
         shape->groups = min_u64(links, 4 * racks);
         shape->groups_max = links;
         return;
@@ -106,8 +111,9 @@ static uint64_t ask(const struct pd_cost_shape *shape, const struct pd_tree *tre
     for (size_t i = 0; i < len; i++) {
         uint64_t below = 0, ns = 0, of_this;
 
-        if (trees[i].children_len)
+        if (trees[i].children_len) {
             ns = PD_COST_HOP_NS + ask(shape, trees[i].children, trees[i].children_len, &below);
+        }
         slowest_ns = ns > slowest_ns ? ns : slowest_ns;
         of_this = min_u64(below + shape->groups, shape->groups_max);
         own_ns += shape->answer_ns + of_this * PD_COST_GROUP_NS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cost model: how long a question would take directly and along a tree, to choose between them and to say why. */
+/* Cost model: how long a question would take directly and along a tree, to choose between them and
+ * to say why. */
 #ifndef PD_CONTROLLER_COST_H
 #define PD_CONTROLLER_COST_H
 
@@ -9,17 +10,22 @@
 #include "query/document.h"
 #include "topology/topology.h"
 
-/* The time until the answer is there, as if every host had a machine of its own: who asks takes the answers one after the other, PD_COST_ANSWER_NS for each and
- * PD_COST_GROUP_NS for each group in it, after the slowest of those below has answered. Groups of a host are what queries of that kind have (k of topFlows, a bin or a
- * pair of switches …); on the way up they add up, to as many as the whole answer can have and not further. So a tree wins where answers shrink when they are
- * merged (topFlows, sums) and hosts are many; where they only grow (getFlows) each level copies them once more, and direct stays ahead.
+/* The time until the answer is there, as if every host had a machine of its own: who asks takes the
+ * answers one after the other, PD_COST_ANSWER_NS for each and PD_COST_GROUP_NS for each group in
+ * it, after the slowest of those below has answered. Groups of a host are what queries of that kind
+ * have (k of topFlows, a bin or a pair of switches …); on the way up they add up, to as many as the
+ * whole answer can have and not further. So a tree wins where answers shrink when they are merged
+ * (topFlows, sums) and hosts are many; where they only grow (getFlows) each level copies them once
+ * more, and direct stays ahead.
  *
- * What the constants were measured with is in docs/decisions/2026-11-22-controller.md. They need to be right to a factor of two or so: near the break-even point
- * both ways take the same time.
+ * What the constants were measured with is in docs/decisions/2026-11-22-controller.md. They need to
+ * be right to a factor of two or so: near the break-even point both ways take the same time.
  *
  * Thread safety: pure. */
 
-#define PD_COST_ANSWER_NS UINT64_C(40000) /* of an answer: connection, headers, reading, buffers */
+#define PD_COST_ANSWER_NS                                                  \
+    UINT64_C(40000) /* of an answer: connection, headers, reading, buffers \
+                     */
 /* Of a level: the request taken apart, the children's written, the answer sent. */
 #define PD_COST_HOP_NS   UINT64_C(400000)
 #define PD_COST_GROUP_NS UINT64_C(140) /* of a group: verified, merged, and written once more */

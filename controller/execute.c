@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One question to many hosts, over REST or from within: which hosts, which way, and the answer of all. */
+/* One question to many hosts, over REST or from within: which hosts, which way, and the answer of
+ * all. */
 #include "controller/execute.h"
 
 #include <errno.h>
@@ -58,13 +59,16 @@ static int read_fanout(const json_t *value, enum mode mode, uint32_t *ret_fanout
 {
     json_int_t number = json_integer_value(value);
 
-    if (!value)
+    if (!value) {
         return 0;
-    if (!json_is_integer(value) || number < PD_TREES_FANOUT_MIN || number > PD_TREES_FANOUT_MAX)
+    }
+    if (!json_is_integer(value) || number < PD_TREES_FANOUT_MIN || number > PD_TREES_FANOUT_MAX) {
         return pd_fail(error, -PD_E_VALUE, "fanout: expects a number from %d to %d",
                        PD_TREES_FANOUT_MIN, PD_TREES_FANOUT_MAX);
-    if (mode == DIRECT)
+    }
+    if (mode == DIRECT) {
         return pd_fail(error, -PD_E_VALUE, "fanout: there is none without a tree");
+    }
     *ret_fanout = (uint32_t)number;
     return 0;
 }
@@ -74,14 +78,18 @@ static int read_body(struct job *job, const json_t *body, struct pd_error *error
     static const char *const others[] = {"hosts", "mode", "fanout", "deadline_ms", NULL};
     int e = pd_document_parse(body, others, &job->document, error);
 
-    if (!e)
+    if (!e) {
         e = read_mode(json_object_get(body, "mode"), &job->mode, error);
-    if (!e)
+    }
+    if (!e) {
         e = read_fanout(json_object_get(body, "fanout"), job->mode, &job->fanout, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_execute_deadline(json_object_get(body, "deadline_ms"), &job->deadline_ns, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_select(job->inventory, json_object_get(body, "hosts"), &job->selection, error);
+    }
     return e;
 }
 
@@ -96,12 +104,14 @@ static void choose(struct job *job, struct pd_trees *tree, struct pd_trees *dire
     char words[PD_COST_WORDS_BYTES];
 
     pd_cost_words(&shape, tree, tree_ns, direct_ns, words);
-    if (job->mode == AUTO)
+    if (job->mode == AUTO) {
         snprintf(job->why, sizeof job->why, "%s: %s", mode_ids[estimated], words);
-    else
+    } else {
         snprintf(job->why, sizeof job->why, "%s, as asked for: %s", mode_ids[job->mode], words);
-    if (job->mode == AUTO)
+    }
+    if (job->mode == AUTO) {
         job->mode = estimated;
+    }
     job->trees = job->mode == TREE ? *tree : *direct;
     pd_trees_done(job->mode == TREE ? direct : tree);
 }
@@ -111,13 +121,15 @@ static int plan(struct job *job)
     struct pd_trees tree, direct;
     int e = pd_trees_new(job->inventory, &job->selection, job->fanout, &tree);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_trees_direct(job->inventory, &job->selection, &direct);
-    if (e)
+    if (e) {
         pd_trees_done(&tree);
-    else
+    } else {
         choose(job, &tree, &direct);
+    }
     return e;
 }
 
@@ -170,10 +182,12 @@ static int ask(struct job *job, struct pd_error *error)
     int e = extra ? 0 : -ENOMEM;
 
     execution.extra = extra;
-    if (!e)
+    if (!e) {
         e = pd_execute(&execution, job->sink, &summary, error);
-    if (!e)
+    }
+    if (!e) {
         count(job, &summary);
+    }
     json_decref(extra);
     return e;
 }
@@ -188,14 +202,16 @@ static int ask_in_turn(struct job *job, struct pd_error *error)
         pd_count(&controller->counters.executes_refused, 1);
         return pd_fail(error, e, "too many queries are waiting already; try again");
     }
-    if (e)
+    if (e) {
         return pd_fail(error, e, "the deadline has passed before this query had its turn");
+    }
     pd_count(&controller->counters.executes, 1);
     job->begun_ns = pd_clock_thread_ns();
     e = ask(job, error);
     pd_turns_give(controller->turns, job->client);
-    if (e)
+    if (e) {
         pd_count(&controller->counters.executes_failed, 1);
+    }
     return e;
 }
 
@@ -206,12 +222,15 @@ static int run(struct job *job, const json_t *document, struct pd_error *error)
     job->inventory = pd_hosts_inventory(job->controller->hosts);
     e = read_body(job, document, error);
     job->form = form_of(job);
-    if (!e)
+    if (!e) {
         e = plan(job);
-    if (!e)
+    }
+    if (!e) {
         e = ask_in_turn(job, error);
-    if (e && error->code != e)
+    }
+    if (e && error->code != e) {
         pd_fail(error, e, "%s", pd_error_text(e));
+    }
     pd_trees_done(&job->trees);
     pd_selection_done(&job->selection);
     pd_document_done(&job->document);
@@ -231,8 +250,9 @@ static int write_answer(void *context, const char *bytes, size_t len)
 {
     struct stream *stream = context;
 
-    if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed))
+    if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed)) {
         return -PD_E_BUSY;
+    }
     return pd_answer_write(stream->answer, bytes, len);
 }
 
@@ -248,10 +268,12 @@ int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
                       .takes_ndjson = accept && strstr(accept, PD_EXECUTE_NDJSON_TYPE)};
     int e = run(&job, call->body, &problem->error);
 
-    if (!e)
+    if (!e) {
         e = pd_answer_finish(answer);
-    if (!e && job.form == PD_EXECUTE_NDJSON)
+    }
+    if (!e && job.form == PD_EXECUTE_NDJSON) {
         answer->type = PD_EXECUTE_NDJSON_TYPE;
+    }
     return e && problem->error.code != e ? pd_fail(&problem->error, e, "%s", pd_error_text(e)) : e;
 }
 
@@ -267,16 +289,19 @@ static int write_memory(void *context, const char *bytes, size_t len)
 {
     struct memory *memory = context;
 
-    if (atomic_load_explicit(&memory->controller->stopping, memory_order_relaxed))
+    if (atomic_load_explicit(&memory->controller->stopping, memory_order_relaxed)) {
         return -PD_E_BUSY;
-    if (len > PD_EXECUTE_WITHIN_MAX_BYTES - memory->len)
+    }
+    if (len > PD_EXECUTE_WITHIN_MAX_BYTES - memory->len) {
         return -PD_E_TOO_LARGE;
+    }
     if (len > memory->size - memory->len) {
         size_t size = (memory->len + len) * 2;
         char *grown = realloc(memory->bytes, size);
 
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         memory->bytes = grown;
         memory->size = size;
     }
@@ -295,13 +320,16 @@ int pd_execute_within(struct pd_controller *controller, const char *client, cons
     json_t *answer = NULL;
     int e = run(&job, document, error ? error : &unheard);
 
-    if (!e)
+    if (!e) {
         answer = json_loadb(memory.bytes ? memory.bytes : "", memory.len, 0, NULL);
+    }
     free(memory.bytes);
-    if (e)
+    if (e) {
         return e;
-    if (!answer)
+    }
+    if (!answer) {
         return pd_fail(error, -ENOMEM, "no memory for the answer of the hosts");
+    }
     *ret_answer = answer;
     return 0;
 }
@@ -316,8 +344,9 @@ static int open_part(struct pd_controller *controller, struct pd_error *error)
         .waiting_per_client = (unsigned)controller->settings->queries_waiting};
     int e = pd_turns_new(&limits, &controller->turns);
 
-    if (!e)
+    if (!e) {
         e = pd_programs_new(NULL, &controller->programs);
+    }
     return e ? pd_fail(error, e, "queries: %s", pd_error_text(e)) : 0;
 }
 

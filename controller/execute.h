@@ -12,8 +12,9 @@ extern const struct pd_controller_part pd_execute_part;
 
 #define PD_EXECUTE_WITHIN_MAX_BYTES ((size_t)256 << 20) /* of an answer that goes into memory */
 
-/* POST /v1/execute without HTTP: `document` is its body, *ret_answer that of its answer, the caller's. In turn as everybody, under the name `client`; ends soon when
- * the controller stops. From any thread. Errors in words. */
+/* POST /v1/execute without HTTP: `document` is its body, *ret_answer that of its answer, the
+ * caller's. In turn as everybody, under the name `client`; ends soon when the controller stops.
+ * From any thread. Errors in words. */
 int pd_execute_within(struct pd_controller *controller, const char *client, const json_t *document,
                       json_t **ret_answer, struct pd_error *error);
 

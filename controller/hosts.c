@@ -47,8 +47,9 @@ int pd_hosts_new(struct pd_inventory *inventory, struct pd_hosts **ret_hosts)
 
 void pd_hosts_free(struct pd_hosts *hosts)
 {
-    if (!hosts)
+    if (!hosts) {
         return;
+    }
     pthread_mutex_destroy(&hosts->mutex);
     pd_inventory_free(hosts->inventory);
     free(hosts->states);
@@ -72,8 +73,9 @@ static void carry_over(const struct pd_hosts *hosts, const struct pd_inventory *
     for (size_t i = 0; i < inventory->hosts_len; i++) {
         size_t old = pd_inventory_find(hosts->inventory, inventory->hosts[i].id);
 
-        if (old != SIZE_MAX && !strcmp(hosts->inventory->hosts[old].url, inventory->hosts[i].url))
+        if (old != SIZE_MAX && !strcmp(hosts->inventory->hosts[old].url, inventory->hosts[i].url)) {
             states[i] = hosts->states[old];
+        }
     }
 }
 
@@ -82,8 +84,9 @@ int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
     struct host *states = calloc(inventory->hosts_len + 1, sizeof *states), *old_states;
     struct pd_inventory *old;
 
-    if (!states)
+    if (!states) {
         return -ENOMEM;
+    }
     pthread_mutex_lock(&hosts->mutex);
     carry_over(hosts, inventory, states);
     old = hosts->inventory;
@@ -138,9 +141,10 @@ json_t *pd_hosts_json(struct pd_hosts *hosts)
     json_t *list = json_array();
 
     pthread_mutex_lock(&hosts->mutex);
-    for (size_t i = 0; i < hosts->inventory->hosts_len; i++)
+    for (size_t i = 0; i < hosts->inventory->hosts_len; i++) {
         json_array_append_new(
             list, host_json(hosts->inventory, &hosts->inventory->hosts[i], &hosts->states[i]));
+    }
     pthread_mutex_unlock(&hosts->mutex);
     return json_pack("{s:o}", "hosts", list);
 }

@@ -7,9 +7,11 @@
 
 #include "controller/inventory.h"
 
-/* A host is "unknown" until it was asked, then "up" or "missing" by how the last question ended. What is known survives a reload for hosts that stay.
+/* A host is "unknown" until it was asked, then "up" or "missing" by how the last question ended.
+ * What is known survives a reload for hosts that stay.
  *
- * Thread safety: everything may be called from any thread; one mutex inside, under which nothing else is taken. */
+ * Thread safety: everything may be called from any thread; one mutex inside, under which nothing
+ * else is taken. */
 
 struct pd_hosts;
 
@@ -20,13 +22,16 @@ void pd_hosts_free(struct pd_hosts *hosts); /* NULL is fine */
 /* The one in force, held for the caller: pd_inventory_free lets it go. */
 struct pd_inventory *pd_hosts_inventory(struct pd_hosts *hosts);
 
-/* Puts another one into force; takes it over. 0; or -ENOMEM, then all stays as it was and the new one is the caller's. */
+/* Puts another one into force; takes it over. 0; or -ENOMEM, then all stays as it was and the new
+ * one is the caller's. */
 int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory);
 
-/* How a question to a host ended: `reason` NULL or "" for an answer. IDs that the inventory does not know (any more) are passed over. */
+/* How a question to a host ended: `reason` NULL or "" for an answer. IDs that the inventory does
+ * not know (any more) are passed over. */
 void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason);
 
-/* {"hosts":[{"id","name","url","rack","state","last_seen_us","error","error_us"}]}; NULL without memory. Times are wall time, null: never. */
+/* {"hosts":[{"id","name","url","rack","state","last_seen_us","error","error_us"}]}; NULL without
+ * memory. Times are wall time, null: never. */
 json_t *pd_hosts_json(struct pd_hosts *hosts);
 
 struct pd_hosts_numbers {

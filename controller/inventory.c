@@ -43,8 +43,9 @@ static bool is_name(const char *text)
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
 
-        if (c <= ' ' || c == 0x7f || c == ',' || c == ':')
+        if (c <= ' ' || c == 0x7f || c == ',' || c == ':') {
             return false;
+        }
     }
     return len && len < PD_INVENTORY_NAME_BYTES && strcmp(text, "all") != 0;
 }
@@ -54,14 +55,16 @@ static int check_members(const struct reader *reader, size_t i, json_t *entry)
     const char *key;
     json_t *value;
 
-    if (!json_is_object(entry))
+    if (!json_is_object(entry)) {
         return refuse(reader, i, "", "expects an object {\"id\", \"name\", \"url\"}");
+    }
     json_object_foreach(entry, key, value)
     {
-        if (strcmp(key, "id") && strcmp(key, "name") && strcmp(key, "url"))
+        if (strcmp(key, "id") && strcmp(key, "name") && strcmp(key, "url")) {
             return pd_fail(reader->error, -PD_E_UNKNOWN_KEY,
                            "%.200s: [%zu]: %.50s: unknown member; there are id, name and url",
                            reader->file, i, key);
+        }
     }
     return 0;
 }
@@ -72,14 +75,16 @@ static int read_id(const struct reader *reader, size_t i, const json_t *entry,
     const json_t *id = json_object_get(entry, "id");
     json_int_t number = json_integer_value(id);
 
-    if (!json_is_integer(id) || number < 0 || number > UINT32_MAX)
+    if (!json_is_integer(id) || number < 0 || number > UINT32_MAX) {
         return refuse(reader, i, "id", "expects the ID of a host of the topology");
+    }
     host->id = (uint32_t)number;
     host->index = pd_topology_host(reader->topology, host->id);
-    if (host->index == PD_NONE)
+    if (host->index == PD_NONE) {
         return pd_fail(reader->error, -PD_E_VALUE,
                        "%.200s: [%zu].id: %u is no host of the topology", reader->file, i,
                        host->id);
+    }
     return 0;
 }
 
@@ -94,13 +99,15 @@ static int read_name(const struct reader *reader, size_t i, json_t *entry,
     if (!name) {
         snprintf(by_id, sizeof by_id, "h%u", host->id);
         name = json_string(of_topology && is_name(of_topology) ? of_topology : by_id);
-        if (json_object_set_new(entry, "name", name))
+        if (json_object_set_new(entry, "name", name)) {
             return pd_fail(reader->error, -ENOMEM, "%s", strerror(ENOMEM));
+        }
     }
-    if (!json_is_string(name) || !is_name(json_string_value(name)))
+    if (!json_is_string(name) || !is_name(json_string_value(name))) {
         return refuse(reader, i, "name",
                       "expects 1 to 64 bytes without spaces, commas, colons and control "
                       "characters, and not \"all\"");
+    }
     host->name = json_string_value(name);
     return 0;
 }
@@ -111,10 +118,12 @@ static int read_url(const struct reader *reader, size_t i, const json_t *entry,
     const json_t *url = json_object_get(entry, "url");
     struct pd_error why = {0};
 
-    if (!json_is_string(url))
+    if (!json_is_string(url)) {
         return refuse(reader, i, "url", "expects a string");
-    if (pd_fleet_url_check(json_string_value(url), &why))
+    }
+    if (pd_fleet_url_check(json_string_value(url), &why)) {
         return refuse(reader, i, "url", why.text);
+    }
     host->url = json_string_value(url);
     return 0;
 }
@@ -124,10 +133,12 @@ static int read_host(const struct reader *reader, size_t i, json_t *entry,
 {
     int e = check_members(reader, i, entry);
 
-    if (!e)
+    if (!e) {
         e = read_id(reader, i, entry, ret_host);
-    if (!e)
+    }
+    if (!e) {
         e = read_name(reader, i, entry, ret_host);
+    }
     return e ? e : read_url(reader, i, entry, ret_host);
 }
 
@@ -166,10 +177,12 @@ static int by_name(const void *a, const void *b)
 static const char *text_of(const struct entry *entry, const char *member, char *buffer,
                            size_t bytes)
 {
-    if (!strcmp(member, "name"))
+    if (!strcmp(member, "name")) {
         return entry->host.name;
-    if (!strcmp(member, "url"))
+    }
+    if (!strcmp(member, "url")) {
         return entry->host.url;
+    }
     snprintf(buffer, bytes, "%u", entry->host.id);
     return buffer;
 }
@@ -183,10 +196,11 @@ static int sort_unique(const struct reader *reader, struct entry *entries, size_
         char a[24], b[24];
         const char *text = text_of(&entries[i], member, b, sizeof b);
 
-        if (!strcmp(text_of(&entries[i - 1], member, a, sizeof a), text))
+        if (!strcmp(text_of(&entries[i - 1], member, a, sizeof a), text)) {
             return pd_fail(reader->error, -PD_E_VALUE,
                            "%.200s: [%zu].%s: %.100s is also the %s of [%zu]", reader->file,
                            entries[i].place, member, text, member, entries[i - 1].place);
+        }
     }
     return 0;
 }
@@ -194,9 +208,10 @@ static int sort_unique(const struct reader *reader, struct entry *entries, size_
 /* Indexes by name, once the hosts stand in the order of their IDs. */
 static void index_names(struct storage *storage, const struct entry *entries_by_name, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         storage->by_name[i] =
             (uint32_t)pd_inventory_find(&storage->inventory, entries_by_name[i].host.id);
+    }
 }
 
 static int read_entries(const struct reader *reader, struct storage *storage, struct entry *entries)
@@ -208,18 +223,23 @@ static int read_entries(const struct reader *reader, struct storage *storage, st
         entries[i].place = i;
         e = read_host(reader, i, json_array_get(storage->document, i), &entries[i].host);
     }
-    if (!e)
+    if (!e) {
         e = sort_unique(reader, entries, len, "url", by_url);
-    if (!e)
+    }
+    if (!e) {
         e = sort_unique(reader, entries, len, "id", by_id);
-    if (e)
+    }
+    if (e) {
         return e;
-    for (size_t i = 0; i < len; i++)
+    }
+    for (size_t i = 0; i < len; i++) {
         storage->inventory.hosts[i] = entries[i].host;
+    }
     storage->inventory.hosts_len = len;
     e = sort_unique(reader, entries, len, "name", by_name);
-    if (!e)
+    if (!e) {
         index_names(storage, entries, len);
+    }
     return e;
 }
 
@@ -229,12 +249,14 @@ static int fill(const struct reader *reader, struct storage *storage, const char
     json_error_t wrong;
 
     storage->document = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &wrong);
-    if (!storage->document)
+    if (!storage->document) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "%.200s:%d:%d: %.150s", reader->file,
                        wrong.line, wrong.column, wrong.text);
-    if (!json_is_array(storage->document))
+    }
+    if (!json_is_array(storage->document)) {
         return pd_fail(reader->error, -PD_E_SYNTAX,
                        "%.200s: expects an array [{\"id\", \"name\", \"url\"}, …]", reader->file);
+    }
 
     size_t len = json_array_size(storage->document);
     struct entry *entries = calloc(len + 1, sizeof *entries);
@@ -242,10 +264,11 @@ static int fill(const struct reader *reader, struct storage *storage, const char
 
     storage->inventory.hosts = calloc(len + 1, sizeof *storage->inventory.hosts);
     storage->by_name = calloc(len + 1, sizeof *storage->by_name);
-    if (entries && storage->inventory.hosts && storage->by_name)
+    if (entries && storage->inventory.hosts && storage->by_name) {
         e = read_entries(reader, storage, entries);
-    else
+    } else {
         e = pd_fail(reader->error, -ENOMEM, "%.200s: %s", reader->file, strerror(ENOMEM));
+    }
     free(entries);
     return e;
 }
@@ -266,10 +289,11 @@ int pd_inventory_parse(struct pd_topology *topology, const char *json, size_t by
     storage->inventory.storage = storage;
     atomic_init(&storage->references, 1);
     e = fill(&reader, storage, json, bytes);
-    if (e)
+    if (e) {
         pd_inventory_free(&storage->inventory);
-    else
+    } else {
         *ret_inventory = &storage->inventory;
+    }
     return e;
 }
 
@@ -280,15 +304,17 @@ static int read_text(const char *file, char **ret_text, size_t *ret_bytes, struc
     size_t bytes = text ? fread(text, 1, PD_INVENTORY_FILE_BYTES + 1, in) : 0;
     int e = 0;
 
-    if (!in || ferror(in))
+    if (!in || ferror(in)) {
         e = pd_fail(error, errno ? -errno : -EIO, "%.200s: %s", file, strerror(errno));
-    else if (!text)
+    } else if (!text) {
         e = pd_fail(error, -ENOMEM, "%.200s: %s", file, strerror(ENOMEM));
-    else if (bytes > PD_INVENTORY_FILE_BYTES)
+    } else if (bytes > PD_INVENTORY_FILE_BYTES) {
         e = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than %zu bytes", file,
                     PD_INVENTORY_FILE_BYTES);
-    if (in)
+    }
+    if (in) {
         fclose(in);
+    }
     if (e) {
         free(text);
         return e;
@@ -306,8 +332,9 @@ int pd_inventory_read(const char *topology_file, const char *hosts_file,
     size_t bytes;
     int e = pd_topology_read(topology_file, &topology, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = read_text(hosts_file, &text, &bytes, error);
     if (e) {
         pd_topology_free(topology);
@@ -330,8 +357,9 @@ void pd_inventory_free(struct pd_inventory *inventory)
 {
     struct storage *storage = inventory ? inventory->storage : NULL;
 
-    if (!storage || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) > 1)
+    if (!storage || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) > 1) {
         return;
+    }
     json_decref(storage->document);
     pd_topology_free(inventory->topology);
     free(inventory->hosts);
@@ -346,10 +374,11 @@ size_t pd_inventory_find(const struct pd_inventory *inventory, uint32_t id)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (inventory->hosts[middle].id < id)
+        if (inventory->hosts[middle].id < id) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return low < inventory->hosts_len && inventory->hosts[low].id == id ? low : SIZE_MAX;
 }
@@ -363,12 +392,14 @@ size_t pd_inventory_find_name(const struct pd_inventory *inventory, const char *
         size_t middle = low + (high - low) / 2;
         int order = strcmp(inventory->hosts[storage->by_name[middle]].name, name);
 
-        if (!order)
+        if (!order) {
             return storage->by_name[middle];
-        if (order < 0)
+        }
+        if (order < 0) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return SIZE_MAX;
 }

@@ -66,11 +66,13 @@ static int open_hosts(struct daemon *daemon, struct pd_error *error)
     struct pd_inventory *inventory;
     int e = pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_hosts_new(inventory, &daemon->controller.hosts);
-    if (e)
+    if (e) {
         pd_inventory_free(inventory);
+    }
     return e;
 }
 
@@ -79,8 +81,9 @@ static int open_parts(struct daemon *daemon, struct pd_error *error)
     for (size_t i = 0; parts[i]; i++) {
         int e = parts[i]->open ? parts[i]->open(&daemon->controller, error) : 0;
 
-        if (e)
+        if (e) {
             return e;
+        }
         daemon->parts_opened = i + 1;
     }
     return 0;
@@ -95,18 +98,23 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     pd_signals_hold();
     controller->settings = &daemon->settings;
     controller->started_ns = pd_clock_monotonic_ns();
-    if (gethostname(controller->host, sizeof controller->host - 1))
+    if (gethostname(controller->host, sizeof controller->host - 1)) {
         controller->host[0] = '\0';
+    }
     e = pd_credentials_new(&daemon->settings.common.credentials, &controller->credentials, error);
-    if (!e)
+    if (!e) {
         e = open_hosts(daemon, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
                                   &daemon->listener, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_state_open(daemon->settings.state, &controller->state, error);
-    if (!e && !(controller->fanout = pd_fanout_new()))
+    }
+    if (!e && !(controller->fanout = pd_fanout_new())) {
         e = -ENOMEM;
+    }
     if (!e) {
         pd_fanout_use(controller->fanout, controller->credentials);
         e = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
@@ -150,11 +158,13 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
     struct pd_inventory *inventory = NULL;
     int e = pd_controller_settings_check(wanted, error);
 
-    if (!e)
+    if (!e) {
         e = pd_credentials_read(daemon->controller.credentials, &wanted->common.credentials, &set,
                                 error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
+    }
     if (!e && (e = pd_hosts_replace(daemon->controller.hosts, inventory))) {
         pd_inventory_free(inventory);
         pd_fail(error, e, "%s", pd_error_text(e));
@@ -165,8 +175,9 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
     }
     pd_credentials_put(daemon->controller.credentials, set);
     for (size_t i = 0; parts[i]; i++) {
-        if (parts[i]->reload)
+        if (parts[i]->reload) {
             parts[i]->reload(&daemon->controller);
+        }
     }
     return 0;
 }
@@ -177,11 +188,13 @@ static int load_again(struct daemon *daemon, struct pd_controller_settings *ret_
     bool usage;
     int e = pd_controller_settings_load(daemon->argc, daemon->argv, ret_wanted, &usage, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = replace_inventory(daemon, ret_wanted, error);
-    if (e)
+    if (e) {
         pd_controller_settings_done(ret_wanted);
+    }
     return e;
 }
 
@@ -213,13 +226,16 @@ static void work(struct daemon *daemon)
     struct pd_signals_taken taken = {0};
 
     while (!taken.end) {
-        if (daemon->watchdog_ns)
+        if (daemon->watchdog_ns) {
             pd_notify("WATCHDOG=1");
-        if (poll(&fd, 1, timeout_ms) < 0 && errno != EINTR)
+        }
+        if (poll(&fd, 1, timeout_ms) < 0 && errno != EINTR) {
             break;
+        }
         taken = pd_signals_take(daemon->signal_fd);
-        if (taken.reload && !taken.end)
+        if (taken.reload && !taken.end) {
             reload(daemon);
+        }
     }
 }
 
@@ -232,24 +248,29 @@ static void close_all(struct daemon *daemon)
 
     atomic_store_explicit(&controller->stopping, true, memory_order_relaxed);
     for (; i < daemon->parts_opened; i++) {
-        if (parts[i]->stop)
+        if (parts[i]->stop) {
             parts[i]->stop(controller);
+        }
     }
-    while (parts[i])
+    while (parts[i]) {
         i++;
+    }
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
     while (i--) {
-        if (parts[i]->close)
+        if (parts[i]->close) {
             parts[i]->close(controller);
+        }
     }
-    if (controller->fanout)
+    if (controller->fanout) {
         pd_fanout_free(controller->fanout);
+    }
     pd_credentials_free(controller->credentials);
     pd_hosts_free(controller->hosts);
     pd_state_close(&controller->state);
-    if (daemon->signal_fd >= 0)
+    if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
+    }
 }
 
 static int run(struct daemon *daemon)
@@ -257,8 +278,9 @@ static int run(struct daemon *daemon)
     struct pd_error error = {0};
     int status = EXIT_OK, e = open_all(daemon, &error);
 
-    if (!e)
+    if (!e) {
         e = start_http(daemon, &error);
+    }
     if (e) {
         error.code = e;
         status = complain(&error);
@@ -268,8 +290,9 @@ static int run(struct daemon *daemon)
         pd_notify("STOPPING=1");
     }
     close_all(daemon);
-    if (!e)
+    if (!e) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "stopped");
+    }
     return status;
 }
 
@@ -278,12 +301,14 @@ static int check_config(struct daemon *daemon)
     struct pd_inventory *inventory;
     struct pd_error error = {0};
 
-    if (pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, &error))
+    if (pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, &error)) {
         return complain(&error);
+    }
     pd_inventory_free(inventory);
     if (pd_credentials_new(&daemon->settings.common.credentials, &daemon->controller.credentials,
-                           &error))
+                           &error)) {
         return complain(&error);
+    }
     pd_credentials_free(daemon->controller.credentials);
     puts("the configuration is fine");
     return EXIT_OK;
@@ -303,8 +328,9 @@ static int dry_run(const struct daemon *daemon)
 
 static int start(struct daemon *daemon)
 {
-    if (daemon->settings.common.check_config)
+    if (daemon->settings.common.check_config) {
         return check_config(daemon);
+    }
     return daemon->settings.dry_run ? dry_run(daemon) : run(daemon);
 }
 
@@ -324,18 +350,20 @@ int main(int argc, char **argv)
         return usage ? EXIT_USAGE : EXIT_FAILED;
     }
     if (daemon.settings.common.help || daemon.settings.common.version) {
-        if (daemon.settings.common.help)
+        if (daemon.settings.common.help) {
             print_help();
-        else
+        } else {
             puts("pathdump-controller " PD_VERSION);
+        }
         return EXIT_OK;
     }
     pd_log_set_level(daemon.settings.common.log_level);
     daemon.watchdog_ns = pd_notify_watchdog_ns();
-    if (pd_controller_settings_check(&daemon.settings, &error))
+    if (pd_controller_settings_check(&daemon.settings, &error)) {
         status = complain(&error);
-    else
+    } else {
         status = start(&daemon);
+    }
     pd_controller_settings_done(&daemon.settings);
     return status;
 }

@@ -54,13 +54,15 @@ static void reload_switches(struct pd_controller *controller)
     struct pd_error error = {0};
     bool taken;
 
-    if (pd_switch_service_reload(controller->switches, wanted->topology, &taken, &error))
+    if (pd_switch_service_reload(controller->switches, wanted->topology, &taken, &error)) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: %s", error.text,
                taken ? "switches cannot connect until the next reload"
                      : "switches keep the rules of the topology before");
+    }
     pd_inventory_free(taken ? controller->switches_inventory : wanted);
-    if (taken)
+    if (taken) {
         controller->switches_inventory = wanted;
+    }
 }
 
 static void close_switches(struct pd_controller *controller)
@@ -82,8 +84,9 @@ int pd_switches_answer(struct pd_controller *controller, struct pd_call *call,
     json_t *document = pd_switch_service_json(controller->switches);
 
     (void)call;
-    if (!document)
+    if (!document) {
         return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     pd_answer_json(answer, 200, answer->type, document);
     return 0;
 }

@@ -34,9 +34,10 @@ static int find_route(const struct pd_http_request *http, struct pd_call *call, 
     char path[PD_ROUTE_PATH_BYTES];
     int e = pd_target_path(&call->parameters, http->target, http->target_bytes, path, sizeof path);
 
-    if (e == -PD_E_URI_TOO_LONG)
+    if (e == -PD_E_URI_TOO_LONG) {
         return pd_fail(&problem->error, e, "the request target is longer than %d bytes",
                        PD_TARGET_MAX_BYTES);
+    }
     return pd_route_find(pd_controller_routes, PD_CONTROLLER_ROUTE_COUNT, http->method,
                          e ? "" : path, ret_route, call->id, problem);
 }
@@ -58,12 +59,15 @@ static int answer_call(struct pd_controller *controller, struct pd_call *call,
     size_t route;
     int e = find_route(call->http, call, &route, problem);
 
-    if (!e)
+    if (!e) {
         e = pd_role_check(call->http, pd_controller_routes[route].role, problem);
-    if (!e && !works[route].parameters)
+    }
+    if (!e && !works[route].parameters) {
         e = refuse_parameters(call, problem);
-    if (!e && !strcmp(pd_controller_routes[route].method, "POST"))
+    }
+    if (!e && !strcmp(pd_controller_routes[route].method, "POST")) {
         e = pd_body_json(call->http->body, call->http->body_bytes, &call->body, &problem->error);
+    }
     return e ? e : works[route].handler(controller, call, answer, problem);
 }
 
@@ -74,9 +78,10 @@ static void name_parameter(struct pd_problem *problem)
     int code = problem->error.code;
 
     if ((code == -PD_E_VALUE || code == -PD_E_UNKNOWN_KEY) && !problem->parameter[0] &&
-        problem->error.text[len] == ':')
+        problem->error.text[len] == ':') {
         snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
                  problem->error.text);
+    }
 }
 
 void pd_controller_answer(struct pd_controller *controller, const struct pd_http_request *request,
@@ -88,10 +93,12 @@ void pd_controller_answer(struct pd_controller *controller, const struct pd_http
 
     json_decref(call.body);
     pd_count(&controller->counters.http_requests, 1);
-    if (!e)
+    if (!e) {
         return;
-    if (!problem.error.code)
+    }
+    if (!problem.error.code) {
         problem.error.code = e;
+    }
     name_parameter(&problem);
     pd_count(&controller->counters.http_problems, 1);
     pd_answer_problem(answer, &problem);

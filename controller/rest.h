@@ -15,7 +15,8 @@
 #define PD_CONTROLLER_STREAMS_MAX     128
 #define PD_CONTROLLER_STREAM_TAKE_S   20
 
-/* Fills the answer (initialised by the caller), with a problem document when something is wrong. From any thread. */
+/* Fills the answer (initialised by the caller), with a problem document when something is wrong.
+ * From any thread. */
 void pd_controller_answer(struct pd_controller *controller, const struct pd_http_request *request,
                           struct pd_answer *answer);
 

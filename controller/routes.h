@@ -12,8 +12,8 @@
 #include "http/server.h"
 #include "http/target.h"
 
-/* A new route is a line here, its handler in a file of its topic, and its description in docs/api/controller.json; a test compares the last with the
- * first. */
+/* A new route is a line here, its handler in a file of its topic, and its description in
+ * docs/api/controller.json; a test compares the last with the first. */
 
 // clang-format off
 /* name, method, path ("{id}": any last segment), role that it needs, takes parameters, handler, help */
@@ -53,8 +53,8 @@ struct pd_call {
     json_t *body;                /* of a POST: an object; else NULL */
 };
 
-/* Fills the answer (initialised by the caller) and returns 0; or fills the problem and returns its negative error: what the answer holds by then is
- * dropped. Called from any thread; may block. */
+/* Fills the answer (initialised by the caller) and returns 0; or fills the problem and returns its
+ * negative error: what the answer holds by then is dropped. Called from any thread; may block. */
 typedef int pd_controller_handler(struct pd_controller *controller, struct pd_call *call,
                                   struct pd_answer *answer, struct pd_problem *problem);
 

@@ -31,12 +31,15 @@ static int read_number(const char *text, uint32_t *ret_number)
     uint64_t number = 0;
     size_t len = strspn(text, "0123456789");
 
-    if (!len || len > 10 || text[len])
+    if (!len || len > 10 || text[len]) {
         return -PD_E_VALUE;
-    for (size_t i = 0; i < len; i++)
+    }
+    for (size_t i = 0; i < len; i++) {
         number = number * 10 + (uint64_t)(text[i] - '0');
-    if (number > UINT32_MAX)
+    }
+    if (number > UINT32_MAX) {
         return -PD_E_VALUE;
+    }
     *ret_number = (uint32_t)number;
     return 0;
 }
@@ -49,8 +52,9 @@ static uint32_t find_switch(const struct pd_topology *topology, const char *text
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         const char *name = topology->switches[i].name;
 
-        if (name && !strcmp(name, text))
+        if (name && !strcmp(name, text)) {
             return i;
+        }
     }
     return read_number(text, &id) ? PD_NONE : pd_topology_switch(topology, id);
 }
@@ -61,13 +65,15 @@ static int choose_rack(struct choice *choice, const char *place, const char *tex
     uint32_t rack = find_switch(topology, text);
     bool found = false;
 
-    if (rack == PD_NONE)
+    if (rack == PD_NONE) {
         return pd_fail(choice->error, -PD_E_VALUE,
                        "%s: rack:%.80s: no switch of the topology has this ID or name", place,
                        text);
-    if (!pd_role_is_tor(topology->switches[rack].role))
+    }
+    if (!pd_role_is_tor(topology->switches[rack].role)) {
         return pd_fail(choice->error, -PD_E_VALUE, "%s: rack:%.80s: this switch has no rack", place,
                        text);
+    }
     for (size_t i = 0; i < choice->inventory->hosts_len; i++) {
         if (topology->hosts[choice->inventory->hosts[i].index].tor == rack) {
             choose(choice, i);
@@ -86,16 +92,19 @@ static int choose_text(struct choice *choice, const char *place, const char *tex
     size_t i;
 
     if (!strcmp(text, all)) {
-        for (i = 0; i < choice->inventory->hosts_len; i++)
+        for (i = 0; i < choice->inventory->hosts_len; i++) {
             choose(choice, i);
+        }
         return 0;
     }
-    if (!strncmp(text, rack_prefix, strlen(rack_prefix)))
+    if (!strncmp(text, rack_prefix, strlen(rack_prefix))) {
         return choose_rack(choice, place, text + strlen(rack_prefix));
+    }
     i = pd_inventory_find_name(choice->inventory, text);
-    if (i == SIZE_MAX)
+    if (i == SIZE_MAX) {
         return pd_fail(choice->error, -PD_E_VALUE,
                        "%s: no host of the inventory is called \"%.80s\"", place, text);
+    }
     choose(choice, i);
     return 0;
 }
@@ -105,19 +114,22 @@ static int choose_id(struct choice *choice, const char *place, json_int_t id)
     size_t i =
         id < 0 || id > UINT32_MAX ? SIZE_MAX : pd_inventory_find(choice->inventory, (uint32_t)id);
 
-    if (i == SIZE_MAX)
+    if (i == SIZE_MAX) {
         return pd_fail(choice->error, -PD_E_VALUE, "%s: no host of the inventory has the ID %lld",
                        place, (long long)id);
+    }
     choose(choice, i);
     return 0;
 }
 
 static int choose_item(struct choice *choice, const char *place, const json_t *item)
 {
-    if (json_is_integer(item))
+    if (json_is_integer(item)) {
         return choose_id(choice, place, json_integer_value(item));
-    if (json_is_string(item))
+    }
+    if (json_is_string(item)) {
         return choose_text(choice, place, json_string_value(item));
+    }
     return pd_fail(choice->error, -PD_E_VALUE,
                    "%s: expects \"all\", \"rack:SWITCH\", a name, an ID, or a list of these",
                    place);
@@ -128,11 +140,13 @@ static int choose_all_of(struct choice *choice, const json_t *hosts)
     char place[40];
     int e = 0;
 
-    if (!json_is_array(hosts))
+    if (!json_is_array(hosts)) {
         return choose_item(choice, "hosts", hosts);
-    if (json_array_size(hosts) > PD_SELECTION_ITEMS_MAX)
+    }
+    if (json_array_size(hosts) > PD_SELECTION_ITEMS_MAX) {
         return pd_fail(choice->error, -PD_E_VALUE, "hosts: more than %d items",
                        PD_SELECTION_ITEMS_MAX);
+    }
     for (size_t i = 0; i < json_array_size(hosts) && !e; i++) {
         snprintf(place, sizeof place, "hosts[%zu]", i);
         e = choose_item(choice, place, json_array_get(hosts, i));
@@ -145,11 +159,13 @@ static int gather(const struct choice *choice, struct pd_selection *ret_selectio
     uint32_t *hosts = calloc(choice->len + 1, sizeof *hosts);
     size_t len = 0;
 
-    if (!hosts)
+    if (!hosts) {
         return pd_fail(choice->error, -ENOMEM, "%s", strerror(ENOMEM));
+    }
     for (size_t i = 0; i < choice->inventory->hosts_len; i++) {
-        if (choice->chosen[i])
+        if (choice->chosen[i]) {
             hosts[len++] = (uint32_t)i;
+        }
     }
     *ret_selection = (struct pd_selection){hosts, len};
     return 0;
@@ -161,17 +177,21 @@ int pd_select(const struct pd_inventory *inventory, const json_t *hosts,
     struct choice choice = {.inventory = inventory, .error = error};
     int e;
 
-    if (!hosts)
+    if (!hosts) {
         return pd_fail(error, -PD_E_VALUE,
                        "hosts: missing; expects \"all\", \"rack:SWITCH\" or a list of IDs");
+    }
     choice.chosen = calloc(inventory->hosts_len + 1, sizeof *choice.chosen);
-    if (!choice.chosen)
+    if (!choice.chosen) {
         return pd_fail(error, -ENOMEM, "%s", strerror(ENOMEM));
+    }
     e = choose_all_of(&choice, hosts);
-    if (!e && !choice.len)
+    if (!e && !choice.len) {
         e = pd_fail(error, -PD_E_VALUE, "hosts: this means no host at all");
-    if (!e)
+    }
+    if (!e) {
         e = gather(&choice, ret_selection);
+    }
     free(choice.chosen);
     return e;
 }

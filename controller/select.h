@@ -9,8 +9,8 @@
 
 #include "controller/inventory.h"
 
-/* The member "hosts" of what is executed or installed. SWITCH is the ID or the name of a switch with a rack. What is named twice counts once; what is
- * not there is an error, never passed over.
+/* The member "hosts" of what is executed or installed. SWITCH is the ID or the name of a switch
+ * with a rack. What is named twice counts once; what is not there is an error, never passed over.
  *
  * Thread safety: works on the caller's memory only. */
 

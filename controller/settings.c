@@ -16,8 +16,9 @@ static int accept_openflow(void *target, const char *name, const char *value,
     int e = -PD_E_VALUE;
 
     (void)target;
-    if (tcp || !strncmp(value, "unix:", 5))
+    if (tcp || !strncmp(value, "unix:", 5)) {
         e = pd_listen_check(tcp ? value + 4 : value, error); /* there is no TLS for switches */
+    }
     return e ? pd_fail(error, e,
                        "%s: expects tcp:ADDRESS:PORT on loopback or unix:/PATH, not \"%.100s\"",
                        name, value)
@@ -28,8 +29,9 @@ static int set_depth(void *target, const char *name, const char *value, struct p
 {
     struct pd_controller_settings *settings = target;
 
-    if (strcmp(value, "pcp") != 0 && strcmp(value, "plain") != 0)
+    if (strcmp(value, "pcp") != 0 && strcmp(value, "plain") != 0) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects pcp or plain, not \"%.100s\"", name, value);
+    }
     settings->openflow_depth = strcmp(value, "pcp") ? PD_DEPTH_PLAIN : PD_DEPTH_PCP;
     return 0;
 }
@@ -82,8 +84,9 @@ int pd_controller_settings_load(int argc, char **argv, struct pd_controller_sett
     int e = pd_daemon_settings_load(pd_controller_options, &settings.common, argc, argv, ret_usage,
                                     error);
 
-    if (!e)
+    if (!e) {
         *ret_settings = settings;
+    }
     return e;
 }
 
@@ -94,8 +97,9 @@ int pd_controller_settings_check(const struct pd_controller_settings *settings,
         {"topology", settings->topology}, {"hosts", settings->hosts}, {"state", settings->state}};
     int e = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     return pd_daemon_check_listen(&settings->common, settings->listen, error);
 }
 

@@ -10,7 +10,8 @@
 #include "codec/codec.h"
 #include "daemon/settings.h"
 
-/* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in force.
+/* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in
+ * force.
  *
  * Thread safety: the main thread owns them; other threads get what they need when they start. */
 
@@ -43,7 +44,8 @@ int pd_controller_settings_check(const struct pd_controller_settings *settings,
 
 void pd_controller_settings_done(struct pd_controller_settings *settings);
 
-/* Calls `report` with the name of each option whose value differs and that only a restart can change. */
+/* Calls `report` with the name of each option whose value differs and that only a restart can
+ * change. */
 void pd_controller_settings_compare(const struct pd_controller_settings *now,
                                     const struct pd_controller_settings *wanted,
                                     void (*report)(const char *name));

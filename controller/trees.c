@@ -22,25 +22,30 @@ struct builder {
 
 /* ---- places ---- */
 
-/* Switches above racks, for racks of a topology without pods: the first rack with the same ones gives the pod its number. */
+/* Switches above racks, for racks of a topology without pods: the first rack with the same ones
+ * gives the pod its number. */
 static bool same_above(const struct pd_switch *a, const struct pd_switch *b)
 {
-    if (a->switch_neighbours != b->switch_neighbours)
+    if (a->switch_neighbours != b->switch_neighbours) {
         return false;
+    }
     for (uint32_t i = 0; i < a->switch_neighbours; i++) {
-        if (a->neighbours[i].node != b->neighbours[i].node)
+        if (a->neighbours[i].node != b->neighbours[i].node) {
             return false;
+        }
     }
     return true;
 }
 
-/* Racks of a pod mostly stand next to each other, and pods are few: the first one found is asked first. */
+/* Racks of a pod mostly stand next to each other, and pods are few: the first one found is asked
+ * first. */
 static uint32_t pod_by_neighbours(const struct pd_topology *topology, uint32_t rack,
                                   const uint32_t *firsts, uint32_t firsts_len)
 {
     for (uint32_t i = firsts_len; i-- > 0;) {
-        if (same_above(&topology->switches[firsts[i]], &topology->switches[rack]))
+        if (same_above(&topology->switches[firsts[i]], &topology->switches[rack])) {
             return i;
+        }
     }
     return firsts_len;
 }
@@ -50,17 +55,21 @@ static int find_pods(const struct pd_topology *topology, uint32_t *pods)
 {
     uint32_t *firsts = calloc(topology->switches_len + 1, sizeof *firsts), firsts_len = 0;
 
-    if (!firsts)
+    if (!firsts) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        if (!pd_role_is_tor(topology->switches[i].role))
+        if (!pd_role_is_tor(topology->switches[i].role)) {
             continue;
+        }
         pods[i] = topology->switches[i].pod;
-        if (pods[i])
+        if (pods[i]) {
             continue;
+        }
         pods[i] = pod_by_neighbours(topology, i, firsts, firsts_len);
-        if (pods[i] == firsts_len)
+        if (pods[i] == firsts_len) {
             firsts[firsts_len++] = i;
+        }
     }
     free(firsts);
     return 0;
@@ -76,8 +85,9 @@ static int by_place(const void *a, const void *b)
     const struct leaf *x = a, *y = b;
     int order = compare(x->pod, y->pod);
 
-    if (!order)
+    if (!order) {
         order = compare(x->rack, y->rack);
+    }
     return order ? order : compare(x->host->id, y->host->id);
 }
 
@@ -95,8 +105,9 @@ static int place_leaves(const struct pd_inventory *inventory, const struct pd_se
         leaves[i] = (struct leaf){host, pods[rack], rack};
     }
     free(pods);
-    if (!e)
+    if (!e) {
         qsort(leaves, selection->len, sizeof *leaves, by_place);
+    }
     return e;
 }
 
@@ -133,9 +144,10 @@ static struct pd_tree *build_even(struct builder *builder, size_t begin, size_t 
         size_t first = begin + cut(len, parts, i), next = begin + cut(len, parts, i + 1);
 
         nodes[i] = make_node(&builder->leaves[first]);
-        if (next > first + 1)
+        if (next > first + 1) {
             nodes[i].children =
                 build_even(builder, first + 1, next, fanout, &nodes[i].children_len);
+        }
     }
     *ret_len = parts;
     return nodes;
@@ -147,8 +159,9 @@ static size_t rack_end(const struct builder *builder, size_t begin, size_t end)
 {
     size_t i = begin + 1;
 
-    while (i < end && builder->leaves[i].rack == builder->leaves[begin].rack)
+    while (i < end && builder->leaves[i].rack == builder->leaves[begin].rack) {
         i++;
+    }
     return i;
 }
 
@@ -156,8 +169,9 @@ static size_t pod_end(const struct builder *builder, size_t begin)
 {
     size_t i = begin + 1;
 
-    while (i < builder->len && builder->leaves[i].pod == builder->leaves[begin].pod)
+    while (i < builder->len && builder->leaves[i].pod == builder->leaves[begin].pod) {
         i++;
+    }
     return i;
 }
 
@@ -165,25 +179,30 @@ static size_t count_racks(const struct builder *builder, size_t begin, size_t en
 {
     size_t racks = 0;
 
-    for (; begin < end; begin = rack_end(builder, begin, end))
+    for (; begin < end; begin = rack_end(builder, begin, end)) {
         racks++;
+    }
     return racks;
 }
 
-/* The head of the first rack: first the heads of the other racks, who have the most to do, then its own rack. */
+/* The head of the first rack: first the heads of the other racks, who have the most to do, then its
+ * own rack. */
 static struct pd_tree build_group(struct builder *builder, size_t begin, size_t end)
 {
     struct pd_tree top = make_node(&builder->leaves[begin]);
     size_t own = rack_end(builder, begin, end), heads = count_racks(builder, own, end), at = 0;
 
     top.children_len = heads + (own - begin - 1);
-    if (!top.children_len)
+    if (!top.children_len) {
         return top;
+    }
     top.children = take_nodes(builder, top.children_len);
-    for (size_t rack = own; rack < end; rack = rack_end(builder, rack, end))
+    for (size_t rack = own; rack < end; rack = rack_end(builder, rack, end)) {
         top.children[at++] = build_group(builder, rack, rack_end(builder, rack, end));
-    for (size_t i = begin + 1; i < own; i++)
+    }
+    for (size_t i = begin + 1; i < own; i++) {
         top.children[at++] = make_node(&builder->leaves[i]);
+    }
     return top;
 }
 
@@ -191,16 +210,18 @@ static size_t count_pods(const struct builder *builder)
 {
     size_t pods = 0;
 
-    for (size_t i = 0; i < builder->len; i = pod_end(builder, i))
+    for (size_t i = 0; i < builder->len; i = pod_end(builder, i)) {
         pods++;
+    }
     return pods;
 }
 
 /* Behind `racks` racks. */
 static size_t skip_racks(const struct builder *builder, size_t begin, size_t racks)
 {
-    for (; racks; racks--)
+    for (; racks; racks--) {
         begin = rack_end(builder, begin, builder->len);
+    }
     return begin;
 }
 
@@ -209,8 +230,9 @@ static size_t groups_of_one_pod(size_t racks)
 {
     size_t groups = 1;
 
-    while (groups * groups < racks)
+    while (groups * groups < racks) {
         groups++;
+    }
     return groups;
 }
 
@@ -239,10 +261,12 @@ static uint64_t measure(struct pd_trees *trees, const struct pd_tree *nodes, siz
 {
     uint64_t longest = 0;
 
-    if (depth > trees->depth)
+    if (depth > trees->depth) {
         trees->depth = depth;
-    if (len > trees->fanout)
+    }
+    if (len > trees->fanout) {
         trees->fanout = (uint32_t)len;
+    }
     for (size_t i = 0; i < len; i++) {
         if (nodes[i].children_len) {
             uint64_t chain = measure(trees, nodes[i].children, nodes[i].children_len, depth + 1);
@@ -262,13 +286,15 @@ static int build(const struct pd_inventory *inventory, const struct pd_selection
 
     builder.leaves = calloc(selection->len + 1, sizeof *builder.leaves);
     builder.nodes = calloc(selection->len + 1, sizeof *builder.nodes);
-    if (builder.leaves && builder.nodes)
+    if (builder.leaves && builder.nodes) {
         e = place_leaves(inventory, selection, builder.leaves);
-    if (!e && (flat || fanout))
+    }
+    if (!e && (flat || fanout)) {
         trees.tops = build_even(&builder, 0, builder.len, flat ? (uint32_t)builder.len : fanout,
                                 &trees.tops_len);
-    else if (!e)
+    } else if (!e) {
         trees.tops = build_from_topology(&builder, &trees.tops_len);
+    }
     free(builder.leaves);
     if (e) {
         free(builder.nodes);

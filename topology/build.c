@@ -38,11 +38,13 @@ static int number_nodes(struct build *b)
 {
     struct pd_draft *draft = b->draft;
     uint32_t *order = malloc((draft->nodes_len + 1) * sizeof *order);
-    if (!order)
+    if (!order) {
         return -ENOMEM;
+    }
     uint32_t switches = 0, hosts = 0;
-    for (size_t i = 0; i < draft->nodes_len; i++)
+    for (size_t i = 0; i < draft->nodes_len; i++) {
         switches += !is_host(&draft->nodes[i]);
+    }
     b->topology->switches_len = switches;
     b->topology->hosts_len = (uint32_t)draft->nodes_len - switches;
     for (size_t i = 0; i < draft->nodes_len; i++) {
@@ -52,8 +54,9 @@ static int number_nodes(struct build *b)
     }
     free(draft->by_id);
     draft->by_id = order;
-    if (!switches)
+    if (!switches) {
         pd_findings_add(b->findings, "nodes: there is no switch");
+    }
     return 0;
 }
 
@@ -61,12 +64,14 @@ static int allocate(struct build *b)
 {
     const struct pd_draft *draft = b->draft;
     struct pd_topology_storage *storage = calloc(1, sizeof *storage);
-    if (!storage)
+    if (!storage) {
         return -ENOMEM;
+    }
     b->topology->storage = b->storage = storage;
     size_t prefixes = 0;
-    for (size_t i = 0; i < draft->nodes_len; i++)
+    for (size_t i = 0; i < draft->nodes_len; i++) {
         prefixes += is_host(&draft->nodes[i]) ? 0 : draft->nodes[i].addrs_len;
+    }
     size_t addrs = draft->addrs_len - prefixes;
     storage->switches = calloc(b->topology->switches_len + 1, sizeof *storage->switches);
     storage->hosts = calloc(b->topology->hosts_len + 1, sizeof *storage->hosts);
@@ -77,8 +82,9 @@ static int allocate(struct build *b)
     b->ends = malloc((2 * draft->links_len + 1) * sizeof *b->ends);
     b->host_links = calloc(b->topology->hosts_len + 1, sizeof *b->host_links);
     if (!storage->switches || !storage->hosts || !storage->prefixes || !storage->addrs ||
-        !storage->ip_versions || !storage->strings || !b->ends || !b->host_links)
+        !storage->ip_versions || !storage->strings || !b->ends || !b->host_links) {
         return -ENOMEM;
+    }
     memcpy(storage->strings, draft->strings, draft->strings_bytes);
     return 0;
 }
@@ -96,8 +102,9 @@ static void fill_nodes(struct build *b)
                                                   .name = storage->strings + node->name,
                                                   .prefixes = prefix,
                                                   .prefixes_len = node->addrs_len};
-        for (uint32_t nth = 0; nth < node->addrs_len; nth++)
+        for (uint32_t nth = 0; nth < node->addrs_len; nth++) {
             *prefix++ = draft->addrs[node->addrs + nth];
+        }
     }
     size_t addr = 0;
     for (uint32_t i = 0; i < b->topology->hosts_len; i++) {
@@ -124,17 +131,19 @@ static void fill_nodes(struct build *b)
 static int compare_ends(const void *a, const void *b)
 {
     const struct link_end *x = a, *y = b;
-    if (x->sw != y->sw)
+    if (x->sw != y->sw) {
         return x->sw < y->sw ? -1 : 1;
-    if (x->is_host != y->is_host)
+    }
+    if (x->is_host != y->is_host) {
         return x->is_host ? 1 : -1;
+    }
     return x->node < y->node ? -1 : 1;
 }
 
 static void collect_ends(struct build *b)
 {
     const struct pd_draft *draft = b->draft;
-    for (size_t i = 0; i < draft->links_len; i++)
+    for (size_t i = 0; i < draft->links_len; i++) {
         for (int end = 0; end < 2; end++) {
             const struct pd_draft_link *link = &draft->links[i];
             const struct pd_draft_node *at = &draft->nodes[link->nodes[end]];
@@ -148,6 +157,7 @@ static void collect_ends(struct build *b)
                                       link->ports[end], is_host(other), end == 1};
             }
         }
+    }
     qsort(b->ends, b->ends_len, sizeof *b->ends, compare_ends);
 }
 
@@ -162,16 +172,19 @@ static int compare_ports(const void *a, const void *b)
 static int check_ports(const struct build *b, const struct link_end *ends, size_t len)
 {
     struct link_end *sorted = malloc((len + 1) * sizeof *sorted);
-    if (!sorted)
+    if (!sorted) {
         return -ENOMEM;
+    }
     memcpy(sorted, ends, len * sizeof *sorted);
     qsort(sorted, len, sizeof *sorted, compare_ports);
-    for (size_t i = 1; i < len; i++)
-        if (sorted[i].port == sorted[i - 1].port)
+    for (size_t i = 1; i < len; i++) {
+        if (sorted[i].port == sorted[i - 1].port) {
             pd_findings_add(
                 b->findings, "links[%u].%s: port %u of switch %u is also that of links[%u]",
                 sorted[i].link, sorted[i].is_target ? "target_port" : "source_port", sorted[i].port,
                 b->topology->switches[sorted[i].sw].id, sorted[i - 1].link);
+        }
+    }
     free(sorted);
     return 0;
 }
@@ -182,13 +195,15 @@ static int fill_switch(struct build *b, uint32_t sw, struct link_end *ends, size
     struct pd_switch *entry = &b->storage->switches[sw];
     struct pd_neighbour *neighbours = b->storage->neighbours + first;
     bool given = false;
-    if (len > PD_NEIGHBOURS_MAX)
+    if (len > PD_NEIGHBOURS_MAX) {
         pd_findings_switch(b->findings, sw, "switch %u has %zu links, expected at most %d",
                            entry->id, len, PD_NEIGHBOURS_MAX);
+    }
     for (size_t i = 0; i < len && len <= PD_NEIGHBOURS_MAX; i++) {
         given |= ends[i].port != 0;
-        if (!ends[i].port)
+        if (!ends[i].port) {
             ends[i].port = (uint16_t)(i + 1);
+        }
         neighbours[i] = (struct pd_neighbour){ends[i].node, ends[i].port,
                                               b->draft->links[ends[i].link].tag, ends[i].is_host};
         entry->switch_neighbours += !ends[i].is_host;
@@ -202,15 +217,18 @@ static int fill_neighbours(struct build *b)
 {
     collect_ends(b);
     b->storage->neighbours = calloc(b->ends_len + 1, sizeof *b->storage->neighbours);
-    if (!b->storage->neighbours)
+    if (!b->storage->neighbours) {
         return -ENOMEM;
+    }
     size_t first = 0;
     for (uint32_t sw = 0; sw < b->topology->switches_len; sw++) {
         size_t end = first;
-        while (end < b->ends_len && b->ends[end].sw == sw)
+        while (end < b->ends_len && b->ends[end].sw == sw) {
             end++;
-        if (fill_switch(b, sw, b->ends + first, end - first, first))
+        }
+        if (fill_switch(b, sw, b->ends + first, end - first, first)) {
             return -ENOMEM;
+        }
         first = end;
     }
     return 0;
@@ -232,12 +250,13 @@ static void check_hosts(const struct build *b)
         for (uint32_t nth = 0; nth < host->addrs_len; nth++) {
             char text[PD_ADDR_TEXT_BYTES];
             if (pd_topology_tor_of(topology, &host->addrs[nth], host->ip_versions[nth]) !=
-                host->tor)
+                host->tor) {
                 pd_findings_add(
                     b->findings,
                     "nodes[%u].addrs[%u]: %s lies outside the prefixes of its rack, switch %u",
                     place, nth, pd_addr_format(&host->addrs[nth], host->ip_versions[nth], text),
                     topology->switches[host->tor].id);
+            }
         }
     }
 }
@@ -251,11 +270,12 @@ static uint32_t flood(const struct pd_topology *topology, uint32_t from, uint32_
     marks[from] = mark;
     while (head < tail) {
         const struct pd_switch *sw = &topology->switches[queue[head++]];
-        for (uint32_t i = 0; i < sw->switch_neighbours; i++)
+        for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
             if (!marks[sw->neighbours[i].node]) {
                 marks[sw->neighbours[i].node] = mark;
                 queue[tail++] = sw->neighbours[i].node;
             }
+        }
     }
     return tail;
 }
@@ -265,8 +285,9 @@ static int check_reachable(const struct build *b)
 {
     const struct pd_topology *topology = b->topology;
     uint32_t *marks = calloc(2 * (size_t)topology->switches_len + 1, sizeof *marks);
-    if (!marks)
+    if (!marks) {
         return -ENOMEM;
+    }
     uint32_t main_part = 0, largest = 0;
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         uint32_t reached =
@@ -276,10 +297,12 @@ static int check_reachable(const struct build *b)
             main_part = i;
         }
     }
-    for (uint32_t i = 0; i < topology->switches_len; i++)
-        if (marks[i] != main_part + 1)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        if (marks[i] != main_part + 1) {
             pd_findings_switch(b->findings, i, "switch %u cannot be reached from switch %u",
                                topology->switches[i].id, topology->switches[main_part].id);
+        }
+    }
     free(marks);
     return 0;
 }
@@ -287,23 +310,29 @@ static int check_reachable(const struct build *b)
 static int build(struct build *b)
 {
     int error = pd_draft_check(b->draft, b->findings);
-    if (error || b->findings->len)
+    if (error || b->findings->len) {
         return error;
+    }
     error = number_nodes(b);
-    if (!error)
+    if (!error) {
         error = allocate(b);
-    if (error || b->findings->len)
+    }
+    if (error || b->findings->len) {
         return error;
+    }
     fill_nodes(b);
     error = fill_neighbours(b);
-    if (!error)
+    if (!error) {
         error = pd_rack_table_init(&b->storage->racks, b->topology);
-    if (error)
+    }
+    if (error) {
         return error;
+    }
     check_hosts(b);
     error = check_reachable(b);
-    if (error || b->findings->len)
+    if (error || b->findings->len) {
         return error;
+    }
     return pd_shape_check(b->topology, b->findings);
 }
 
@@ -315,9 +344,10 @@ int pd_topology_build(struct pd_draft *draft, struct pd_findings *findings,
     int error = b.topology ? build(&b) : -ENOMEM;
     free(b.ends);
     free(b.host_links);
-    if (error || findings->len)
+    if (error || findings->len) {
         pd_topology_free(b.topology);
-    else
+    } else {
         *ret_topology = b.topology;
+    }
     return error;
 }

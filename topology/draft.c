@@ -9,12 +9,14 @@
 /* Makes room for `more` elements behind the first `len`. */
 static int grow(void **array, size_t *room, size_t len, size_t more, size_t element_bytes)
 {
-    if (len + more <= *room)
+    if (len + more <= *room) {
         return 0;
+    }
     size_t wanted = len + more > 2 * *room ? len + more : 2 * *room;
     void *larger = reallocarray(*array, wanted, element_bytes);
-    if (!larger)
+    if (!larger) {
         return -ENOMEM;
+    }
     *array = larger;
     *room = wanted;
     return 0;
@@ -23,8 +25,9 @@ static int grow(void **array, size_t *room, size_t len, size_t more, size_t elem
 int pd_draft_string(struct pd_draft *draft, const char *text, size_t bytes, uint32_t *ret_offset)
 {
     if (draft->strings_bytes + bytes + 1 > UINT32_MAX ||
-        grow((void **)&draft->strings, &draft->strings_room, draft->strings_bytes, bytes + 1, 1))
+        grow((void **)&draft->strings, &draft->strings_room, draft->strings_bytes, bytes + 1, 1)) {
         return -ENOMEM;
+    }
     memcpy(draft->strings + draft->strings_bytes, text, bytes);
     draft->strings[draft->strings_bytes + bytes] = 0;
     *ret_offset = (uint32_t)draft->strings_bytes;
@@ -49,8 +52,10 @@ void pd_draft_done(struct pd_draft *draft)
 
 int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role, uint32_t pod)
 {
-    if (grow((void **)&draft->nodes, &draft->nodes_room, draft->nodes_len, 1, sizeof *draft->nodes))
+    if (grow((void **)&draft->nodes, &draft->nodes_room, draft->nodes_len, 1,
+             sizeof *draft->nodes)) {
         return -ENOMEM;
+    }
     draft->nodes[draft->nodes_len++] = (struct pd_draft_node){
         .id = id, .pod = pod, .role = (uint8_t)role, .addrs = (uint32_t)draft->addrs_len};
     return 0;
@@ -58,8 +63,10 @@ int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role,
 
 int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix)
 {
-    if (grow((void **)&draft->addrs, &draft->addrs_room, draft->addrs_len, 1, sizeof *draft->addrs))
+    if (grow((void **)&draft->addrs, &draft->addrs_room, draft->addrs_len, 1,
+             sizeof *draft->addrs)) {
         return -ENOMEM;
+    }
     draft->addrs[draft->addrs_len++] = *prefix;
     draft->nodes[draft->nodes_len - 1].addrs_len++;
     return 0;
@@ -67,8 +74,10 @@ int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix)
 
 int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target)
 {
-    if (grow((void **)&draft->links, &draft->links_room, draft->links_len, 1, sizeof *draft->links))
+    if (grow((void **)&draft->links, &draft->links_room, draft->links_len, 1,
+             sizeof *draft->links)) {
         return -ENOMEM;
+    }
     draft->links[draft->links_len++] = (struct pd_draft_link){.ids = {source, target}};
     return 0;
 }

@@ -11,9 +11,10 @@
 #include "topology/findings.h"
 #include "topology/topology.h"
 
-/* A node's or link's index in the draft is its place in the file ("nodes[3]", "links[12]"). Reader and
- * generators fill a draft and hand it to pd_topology_build, which checks it and makes the compact,
- * immutable form. All in this header is internal to topology/, and belongs to one thread. */
+/* A node's or link's index in the draft is its place in the file ("nodes[3]", "links[12]"). Reader
+ * and generators fill a draft and hand it to pd_topology_build, which checks it and makes the
+ * compact, immutable form. All in this header is internal to topology/, and belongs to one thread.
+ */
 
 #define PD_NODES_MAX      2097152
 #define PD_LINKS_MAX      4194304
@@ -49,15 +50,17 @@ struct pd_draft {
     size_t strings_bytes, strings_room;
     uint32_t name; /* offsets in `strings` */
     uint32_t codec;
-    uint32_t *by_id; /* indexes of `nodes`: switches in ascending order of ID, then hosts; set by
-                        pd_topology_build */
+    /* indexes of `nodes`: switches in ascending order of ID, then hosts; set by pd_topology_build
+     */
+    uint32_t *by_id;
 };
 
 /* 0 or -ENOMEM; done works on a half-built or zeroed draft. */
 int pd_draft_init(struct pd_draft *draft);
 void pd_draft_done(struct pd_draft *draft);
 
-/* Add one at the end. The node's addresses are those added by pd_draft_addr after it. 0 or -ENOMEM. */
+/* Add one at the end. The node's addresses are those added by pd_draft_addr after it. 0 or -ENOMEM.
+ */
 int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role, uint32_t pod);
 int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix);
 int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target);
@@ -69,7 +72,8 @@ int pd_draft_string(struct pd_draft *draft, const char *text, size_t bytes, uint
 /* IDs, ends of links, prefixes and addresses, as far as they show without the graph. */
 int pd_draft_check(struct pd_draft *draft, struct pd_findings *findings);
 
-/* All checks, then the topology. Returns 0 also when there are findings: then nothing is built. -ENOMEM. */
+/* All checks, then the topology. Returns 0 also when there are findings: then nothing is built.
+ * -ENOMEM. */
 int pd_topology_build(struct pd_draft *draft, struct pd_findings *findings,
                       struct pd_topology **ret_topology);
 

@@ -10,8 +10,9 @@
 
 void pd_fat_tree_free(struct pd_fat_tree *shape)
 {
-    if (!shape)
+    if (!shape) {
         return;
+    }
     free(shape->places);
     free(shape->tors);
     free(shape->aggs);
@@ -24,21 +25,24 @@ static void check_counts(const struct pd_topology *topology, struct pd_fat_tree 
                          struct pd_findings *findings)
 {
     uint32_t cores = pd_shape_count(topology, PD_ROLE_CORE), h = MIN_K / 2;
-    while (h < MAX_K / 2 && h * h < cores)
+    while (h < MAX_K / 2 && h * h < cores) {
         h++;
+    }
     shape->h = h;
     shape->k = 2 * h;
-    if (h * h != cores)
+    if (h * h != cores) {
         pd_findings_add(findings,
                         "nodes: %u cores, expected the square of k/2 for an even k from %d to %d",
                         cores, MIN_K, MAX_K);
+    }
     static const enum pd_switch_role lower[] = {PD_ROLE_TOR, PD_ROLE_AGG};
     for (int i = 0; i < 2 && h * h == cores; i++) {
         uint32_t count = pd_shape_count(topology, lower[i]);
-        if (count != shape->k * h)
+        if (count != shape->k * h) {
             pd_findings_add(findings,
                             "nodes: %u switches of role %s and %u cores, expected %u for k = %u",
                             count, pd_role_name(lower[i]), cores, shape->k * h, shape->k);
+        }
     }
 }
 
@@ -49,23 +53,26 @@ static int place_pods(const struct pd_topology *topology, struct pd_fat_tree *sh
                       struct pd_findings *findings)
 {
     uint32_t *lens = calloc(2 * (size_t)shape->k, sizeof *lens); /* ToRs, then aggs of each pod */
-    if (!lens)
+    if (!lens) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         const struct pd_switch *sw = &topology->switches[i];
-        if (sw->role == PD_ROLE_CORE)
+        if (sw->role == PD_ROLE_CORE) {
             continue;
+        }
         if (sw->pod < 1 || sw->pod > shape->k) {
             pd_findings_switch(findings, i, "%s %u is in pod %u, expected 1 to %u",
                                pd_role_name(sw->role), sw->id, sw->pod, shape->k);
             continue;
         }
         uint32_t pod = sw->pod - 1, *len = &lens[pod + (sw->role == PD_ROLE_AGG ? shape->k : 0)];
-        if (++*len > shape->h)
+        if (++*len > shape->h) {
             pd_findings_switch(findings, i, "%s %u is one too many in pod %u, expected %u",
                                pd_role_name(sw->role), sw->id, sw->pod, shape->h);
-        else
+        } else {
             (sw->role == PD_ROLE_AGG ? shape->aggs : shape->tors)[pod * shape->h + *len - 1] = i;
+        }
         shape->places[i] = (struct pd_place){(uint16_t)pod, (uint16_t)(*len - 1)};
     }
     free(lens);
@@ -79,10 +86,11 @@ static void check_pod_links(const struct pd_topology *topology, uint32_t tor,
     const struct pd_switch *a = &topology->switches[tor];
     for (uint32_t i = 0; i < a->switch_neighbours; i++) {
         const struct pd_switch *b = &topology->switches[a->neighbours[i].node];
-        if (b->role == PD_ROLE_AGG && b->pod != a->pod)
+        if (b->role == PD_ROLE_AGG && b->pod != a->pod) {
             pd_findings_link(findings, tor, a->neighbours[i].node,
                              "joins tor %u of pod %u and agg %u of pod %u, expected the same pod",
                              a->id, a->pod, b->id, b->pod);
+        }
     }
 }
 
@@ -91,15 +99,18 @@ static void check_wiring(const struct pd_topology *topology, const struct pd_fat
 {
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         enum pd_switch_role role = topology->switches[i].role;
-        if (role == PD_ROLE_TOR)
+        if (role == PD_ROLE_TOR) {
             check_pod_links(topology, i, findings);
-        if (role == PD_ROLE_AGG)
+        }
+        if (role == PD_ROLE_AGG) {
             pd_shape_check_degree(topology, i, PD_ROLE_TOR, shape->h, findings);
-        if (role != PD_ROLE_AGG)
+        }
+        if (role != PD_ROLE_AGG) {
             pd_shape_check_degree(topology, i, PD_ROLE_AGG,
                                   role == PD_ROLE_CORE ? shape->k : shape->h, findings);
-        else
+        } else {
             pd_shape_check_degree(topology, i, PD_ROLE_CORE, shape->h, findings);
+        }
     }
 }
 
@@ -111,27 +122,31 @@ static void check_core(const struct pd_topology *topology, const struct pd_fat_t
 {
     const struct pd_switch *sw = &topology->switches[core];
     uint32_t linked[MAX_K]; /* agg of each pod */
-    for (uint32_t pod = 0; pod < shape->k; pod++)
+    for (uint32_t pod = 0; pod < shape->k; pod++) {
         linked[pod] = PD_NONE;
+    }
     for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
         uint32_t agg = sw->neighbours[i].node, *first = &linked[shape->places[agg].group];
-        if (*first != PD_NONE)
+        if (*first != PD_NONE) {
             pd_findings_link(findings, core, agg,
                              "core %u has a second link into pod %u, to agg %u besides agg %u, "
                              "expected one into each pod",
                              sw->id, topology->switches[agg].pod, topology->switches[agg].id,
                              topology->switches[*first].id);
-        else
+        } else {
             *first = agg;
+        }
     }
 }
 
 static void check_cores(const struct pd_topology *topology, const struct pd_fat_tree *shape,
                         struct pd_findings *findings)
 {
-    for (uint32_t i = 0; i < topology->switches_len; i++)
-        if (topology->switches[i].role == PD_ROLE_CORE)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        if (topology->switches[i].role == PD_ROLE_CORE) {
             check_core(topology, shape, i, findings);
+        }
+    }
 }
 
 /* The first agg of the core's that is in the first pod. */
@@ -139,22 +154,27 @@ static uint32_t first_pod_agg(const struct pd_topology *topology, const struct p
                               uint32_t core)
 {
     const struct pd_switch *sw = &topology->switches[core];
-    for (uint32_t i = 0; i < sw->switch_neighbours; i++)
-        if (shape->places[sw->neighbours[i].node].group == 0)
+    for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
+        if (shape->places[sw->neighbours[i].node].group == 0) {
             return sw->neighbours[i].node;
+        }
+    }
     return PD_NONE;
 }
 
-/* The cores of one agg of the first pod are a group; groups stand in the order of their first core. */
+/* The cores of one agg of the first pod are a group; groups stand in the order of their first core.
+ */
 static void place_cores(const struct pd_topology *topology, struct pd_fat_tree *shape)
 {
     uint32_t leaders[MAX_K / 2], lens[MAX_K / 2], groups = 0;
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        if (topology->switches[i].role != PD_ROLE_CORE)
+        if (topology->switches[i].role != PD_ROLE_CORE) {
             continue;
+        }
         uint32_t agg = first_pod_agg(topology, shape, i), group = 0;
-        while (group < groups && leaders[group] != agg)
+        while (group < groups && leaders[group] != agg) {
             group++;
+        }
         if (group == groups) {
             leaders[groups] = agg;
             lens[groups++] = 0;
@@ -172,15 +192,17 @@ static void place_agg(const struct pd_topology *topology, struct pd_fat_tree *sh
     uint32_t first = PD_NONE;
     for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
         uint32_t core = sw->neighbours[i].node;
-        if (topology->switches[core].role != PD_ROLE_CORE)
+        if (topology->switches[core].role != PD_ROLE_CORE) {
             continue;
-        if (first == PD_NONE)
+        }
+        if (first == PD_NONE) {
             first = core;
-        else if (shape->places[core].group != shape->places[first].group)
+        } else if (shape->places[core].group != shape->places[first].group) {
             pd_findings_link(
                 findings, agg, core,
                 "agg %u is linked with core %u and core %u, which share no agg in pod 1", sw->id,
                 topology->switches[first].id, topology->switches[core].id);
+        }
     }
     shape->places[agg].position = shape->places[first].group;
     shape->aggs[shape->places[agg].group * shape->h + shape->places[agg].position] = agg;
@@ -189,9 +211,11 @@ static void place_agg(const struct pd_topology *topology, struct pd_fat_tree *sh
 static void place_aggs(const struct pd_topology *topology, struct pd_fat_tree *shape,
                        struct pd_findings *findings)
 {
-    for (uint32_t i = 0; i < topology->switches_len; i++)
-        if (topology->switches[i].role == PD_ROLE_AGG)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        if (topology->switches[i].role == PD_ROLE_AGG) {
             place_agg(topology, shape, i, findings);
+        }
+    }
 }
 
 static int fill(const struct pd_topology *topology, struct pd_fat_tree *shape,
@@ -201,19 +225,23 @@ static int fill(const struct pd_topology *topology, struct pd_fat_tree *shape,
                                                    {PD_ROLE_AGG, PD_ROLE_CORE}};
     pd_shape_check_roles(topology, pairs, 2, "fat-tree", findings);
     check_counts(topology, shape, findings);
-    if (findings->len)
+    if (findings->len) {
         return 0;
+    }
     shape->places = calloc(topology->switches_len, sizeof *shape->places);
     shape->tors = calloc((size_t)shape->k * shape->h, sizeof *shape->tors);
     shape->aggs = calloc((size_t)shape->k * shape->h, sizeof *shape->aggs);
     shape->cores = calloc((size_t)shape->h * shape->h, sizeof *shape->cores);
     if (!shape->places || !shape->tors || !shape->aggs || !shape->cores ||
-        place_pods(topology, shape, findings))
+        place_pods(topology, shape, findings)) {
         return -ENOMEM;
-    if (!findings->len)
+    }
+    if (!findings->len) {
         check_wiring(topology, shape, findings);
-    if (!findings->len)
+    }
+    if (!findings->len) {
         check_cores(topology, shape, findings);
+    }
     if (!findings->len) {
         place_cores(topology, shape);
         place_aggs(topology, shape, findings);
@@ -226,9 +254,10 @@ int pd_fat_tree_new(const struct pd_topology *topology, struct pd_findings *find
 {
     struct pd_fat_tree *shape = calloc(1, sizeof *shape);
     int error = shape ? fill(topology, shape, findings) : -ENOMEM;
-    if (error || findings->len)
+    if (error || findings->len) {
         pd_fat_tree_free(shape);
-    else
+    } else {
         *ret_shape = shape;
+    }
     return error;
 }

@@ -31,7 +31,8 @@ void pd_findings_switch(struct pd_findings *findings, uint32_t sw, const char *f
 void pd_findings_link(struct pd_findings *findings, uint32_t a, uint32_t b, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* 0 when there is none. Else reports how many were too many and returns -PD_E_TOPOLOGY with the first. */
+/* 0 when there is none. Else reports how many were too many and returns -PD_E_TOPOLOGY with the
+ * first. */
 int pd_findings_end(struct pd_findings *findings, struct pd_error *error);
 
 #endif

@@ -33,14 +33,16 @@ uint32_t pd_topology_switch(const struct pd_topology *topology, uint32_t id)
 {
     uint32_t low = 0, high = topology->switches_len;
     uint32_t guess = id - topology->switches[0].id;
-    if (guess < high && topology->switches[guess].id == id)
+    if (guess < high && topology->switches[guess].id == id) {
         return guess;
+    }
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (topology->switches[middle].id < id)
+        if (topology->switches[middle].id < id) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return low < topology->switches_len && topology->switches[low].id == id ? low : PD_NONE;
 }
@@ -50,10 +52,11 @@ uint32_t pd_topology_host(const struct pd_topology *topology, uint32_t id)
     uint32_t low = 0, high = topology->hosts_len;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (topology->hosts[middle].id < id)
+        if (topology->hosts[middle].id < id) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return low < topology->hosts_len && topology->hosts[low].id == id ? low : PD_NONE;
 }
@@ -63,22 +66,27 @@ const struct pd_neighbour *pd_topology_link(const struct pd_topology *topology, 
 {
     const struct pd_neighbour *neighbours = topology->switches[from].neighbours;
     uint32_t low = 0, high = topology->switches[from].switch_neighbours;
-    if (!high || to < neighbours[0].node || to > neighbours[high - 1].node)
+    if (!high || to < neighbours[0].node || to > neighbours[high - 1].node) {
         return NULL;
+    }
     /* neighbours mostly come in runs without gaps: one from the first on, one up to the last */
     uint32_t after = to - neighbours[0].node, before = neighbours[high - 1].node - to;
-    if (after < high && neighbours[after].node == to)
+    if (after < high && neighbours[after].node == to) {
         return &neighbours[after];
-    if (before < high && neighbours[high - 1 - before].node == to)
+    }
+    if (before < high && neighbours[high - 1 - before].node == to) {
         return &neighbours[high - 1 - before];
+    }
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (neighbours[middle].node == to)
+        if (neighbours[middle].node == to) {
             return &neighbours[middle];
-        if (neighbours[middle].node < to)
+        }
+        if (neighbours[middle].node < to) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return NULL;
 }
@@ -104,8 +112,9 @@ static struct pd_rack_slot4 *find_slot4(const struct pd_rack_table *racks, uint3
     uint32_t at = (uint32_t)pd_hash_mix((uint64_t)addr << 8 | bits);
     for (;; at++) {
         struct pd_rack_slot4 *slot = &racks->slots4[at & racks->mask4];
-        if (slot->owner == PD_NONE || (slot->addr == addr && (slot->owner & 0xff) == bits))
+        if (slot->owner == PD_NONE || (slot->addr == addr && (slot->owner & 0xff) == bits)) {
             return slot;
+        }
     }
 }
 
@@ -116,8 +125,9 @@ static struct pd_rack_slot6 *find_slot6(const struct pd_rack_table *racks, uint6
     for (;; at++) {
         struct pd_rack_slot6 *slot = &racks->slots6[at & racks->mask6];
         if (slot->owner == PD_NONE ||
-            (slot->high == high && slot->low == low && (slot->owner & 0xff) == bits))
+            (slot->high == high && slot->low == low && (slot->owner & 0xff) == bits)) {
             return slot;
+        }
     }
 }
 
@@ -126,8 +136,9 @@ static uint32_t owner_of(const struct pd_rack_table *racks, uint64_t high, uint6
                          unsigned family, unsigned bits)
 {
     high &= leading(bits < 64 ? bits : 64);
-    if (family == 0)
+    if (family == 0) {
         return find_slot4(racks, (uint32_t)(high >> 32), bits)->owner;
+    }
     return find_slot6(racks, high, low & leading(bits > 64 ? bits - 64 : 0), bits)->owner;
 }
 
@@ -137,21 +148,25 @@ uint32_t pd_topology_tor_of(const struct pd_topology *topology, const struct pd_
     const struct pd_rack_table *racks = &((struct pd_topology_storage *)topology->storage)->racks;
     uint64_t high = load64(addr->bytes), low = load64(addr->bytes + 8);
     unsigned family = ip_version == 6;
-    if (!family && ip_version != 4)
+    if (!family && ip_version != 4) {
         return PD_NONE;
+    }
     for (unsigned i = 0; i < racks->lengths_len[family]; i++) {
         uint32_t owner = owner_of(racks, high, low, family, racks->lengths[family][i]);
-        if (owner != PD_NONE)
+        if (owner != PD_NONE) {
             return owner >> 8;
+        }
     }
     return PD_NONE;
 }
 
 static void add_length(struct pd_rack_table *racks, unsigned family, uint8_t bits)
 {
-    for (unsigned i = 0; i < racks->lengths_len[family]; i++)
-        if (racks->lengths[family][i] == bits)
+    for (unsigned i = 0; i < racks->lengths_len[family]; i++) {
+        if (racks->lengths[family][i] == bits) {
             return;
+        }
+    }
     racks->lengths[family][racks->lengths_len[family]++] = bits;
 }
 
@@ -159,28 +174,34 @@ static void add_length(struct pd_rack_table *racks, unsigned family, uint8_t bit
 static uint32_t room_for(uint32_t len)
 {
     uint32_t room = 2;
-    while (room < 2 * len + 1)
+    while (room < 2 * len + 1) {
         room *= 2;
+    }
     return room;
 }
 
 static int allocate_racks(struct pd_rack_table *racks, const struct pd_topology *topology)
 {
     uint32_t lens[2] = {0};
-    for (uint32_t i = 0; i < topology->switches_len; i++)
-        for (uint32_t j = 0; j < topology->switches[i].prefixes_len; j++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        for (uint32_t j = 0; j < topology->switches[i].prefixes_len; j++) {
             lens[topology->switches[i].prefixes[j].ip_version == 6]++;
+        }
+    }
     uint32_t room4 = room_for(lens[0]), room6 = room_for(lens[1]);
     racks->slots4 = malloc(room4 * sizeof *racks->slots4);
     racks->slots6 = malloc(room6 * sizeof *racks->slots6);
-    if (!racks->slots4 || !racks->slots6)
+    if (!racks->slots4 || !racks->slots6) {
         return -ENOMEM;
+    }
     racks->mask4 = room4 - 1;
     racks->mask6 = room6 - 1;
-    for (uint32_t i = 0; i < room4; i++)
+    for (uint32_t i = 0; i < room4; i++) {
         racks->slots4[i] = (struct pd_rack_slot4){.owner = PD_NONE};
-    for (uint32_t i = 0; i < room6; i++)
+    }
+    for (uint32_t i = 0; i < room6; i++) {
         racks->slots6[i] = (struct pd_rack_slot6){.owner = PD_NONE};
+    }
     return 0;
 }
 
@@ -188,10 +209,11 @@ static void add_prefix(struct pd_rack_table *racks, uint32_t tor, const struct p
 {
     uint64_t high = load64(prefix->addr.bytes), low = load64(prefix->addr.bytes + 8);
     uint32_t addr = (uint32_t)(high >> 32), owner = tor << 8 | prefix->bits;
-    if (prefix->ip_version == 6)
+    if (prefix->ip_version == 6) {
         *find_slot6(racks, high, low, prefix->bits) = (struct pd_rack_slot6){high, low, owner};
-    else
+    } else {
         *find_slot4(racks, addr, prefix->bits) = (struct pd_rack_slot4){addr, owner};
+    }
     add_length(racks, prefix->ip_version == 6, prefix->bits);
 }
 
@@ -199,16 +221,19 @@ int pd_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *to
 {
     _Static_assert(PD_NODES_MAX < UINT32_MAX >> 8, "an index and a length fit into 32 bits");
     int error = allocate_racks(racks, topology);
-    for (uint32_t i = 0; i < topology->switches_len && !error; i++)
-        for (uint32_t j = 0; j < topology->switches[i].prefixes_len; j++)
+    for (uint32_t i = 0; i < topology->switches_len && !error; i++) {
+        for (uint32_t j = 0; j < topology->switches[i].prefixes_len; j++) {
             add_prefix(racks, i, &topology->switches[i].prefixes[j]);
+        }
+    }
     return error;
 }
 
 void pd_topology_free(struct pd_topology *topology)
 {
-    if (!topology)
+    if (!topology) {
         return;
+    }
     struct pd_topology_storage *storage = topology->storage;
     if (storage) {
         free(storage->switches);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a topology's storage holds: the arrays behind the public struct and the table of rack prefixes. */
+/* What a topology's storage holds: the arrays behind the public struct and the table of rack
+ * prefixes. */
 #ifndef PD_TOPOLOGY_LOOKUP_H
 #define PD_TOPOLOGY_LOOKUP_H
 
@@ -10,9 +11,9 @@
 
 /* Internal to topology/. Immutable once filled. */
 
-/* One prefix of a rack. Prefixes do not overlap, so that at most one holds an address. Addresses are in
- * host byte order; `owner` is the ToR's index << 8 | the prefix's length, PD_NONE in an empty slot. IPv4
- * has a table of its own, since a look-up is as fast as its table is small. */
+/* One prefix of a rack. Prefixes do not overlap, so that at most one holds an address. Addresses
+ * are in host byte order; `owner` is the ToR's index << 8 | the prefix's length, PD_NONE in an
+ * empty slot. IPv4 has a table of its own, since a look-up is as fast as its table is small. */
 struct pd_rack_slot4 {
     uint32_t addr;
     uint32_t owner;

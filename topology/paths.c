@@ -11,11 +11,13 @@ static int measure(const struct pd_topology *topology, uint32_t to, uint32_t **r
     uint32_t len = topology->switches_len, head = 0, tail = 0;
     uint32_t *steps = malloc((size_t)len * 2 * sizeof *steps), *queue;
 
-    if (!steps)
+    if (!steps) {
         return -ENOMEM;
+    }
     queue = steps + len;
-    for (uint32_t i = 0; i < len; i++)
+    for (uint32_t i = 0; i < len; i++) {
         steps[i] = PD_NONE;
+    }
     steps[to] = 0;
     queue[tail++] = to;
     while (head < tail) {
@@ -25,8 +27,9 @@ static int measure(const struct pd_topology *topology, uint32_t to, uint32_t **r
         for (uint32_t i = 0; i < at->switch_neighbours; i++) {
             uint32_t node = at->neighbours[i].node;
 
-            if (steps[node] != PD_NONE)
+            if (steps[node] != PD_NONE) {
                 continue;
+            }
             steps[node] = next;
             queue[tail++] = node;
         }
@@ -42,28 +45,32 @@ int pd_topology_shortest(const struct pd_topology *topology, uint32_t from, uint
     struct pd_path path = {0};
     int e = measure(topology, to, &steps);
 
-    if (e)
+    if (e) {
         return e;
+    }
     if (steps[from] >= PD_PATH_MAX) {
         free(steps);
         return 0;
     }
     path.len = (uint16_t)(steps[from] + 1);
     path.switches[0] = topology->switches[from].id;
-    if (from == to)
+    if (from == to) {
         e = visit(context, &path);
+    }
     while (!e && from != to) {
         const struct pd_switch *at = &topology->switches[nodes[depth]];
         uint32_t i = tried[depth]++, node;
 
         if (i >= at->switch_neighbours) {
-            if (!depth--)
+            if (!depth--) {
                 break;
+            }
             continue;
         }
         node = at->neighbours[i].node;
-        if (steps[node] + 1 != steps[nodes[depth]])
+        if (steps[node] + 1 != steps[nodes[depth]]) {
             continue;
+        }
         path.switches[depth + 1] = topology->switches[node].id;
         if (node == to) {
             e = visit(context, &path);
@@ -86,8 +93,9 @@ static int keep(void *context, const struct pd_path *path)
 {
     struct list *list = context;
 
-    if ((size_t)list->len < list->most)
+    if ((size_t)list->len < list->most) {
         list->paths[list->len] = *path;
+    }
     list->len++;
     return 0;
 }

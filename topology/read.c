@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads node-link JSON into a draft; every value of a wrong type or range is a finding with its place. */
+/* Reads node-link JSON into a draft; every value of a wrong type or range is a finding with its
+ * place. */
 #include <errno.h>
 #include <jansson.h>
 #include <malloc.h>
@@ -22,8 +23,9 @@ struct reader {
 static const char *safe(const char *text, char buffer[48])
 {
     size_t i = 0;
-    for (; *text && i < 47; text++)
+    for (; *text && i < 47; text++) {
         buffer[i++] = *text >= ' ' && *text <= '~' ? *text : '?';
+    }
     buffer[i] = 0;
     return buffer;
 }
@@ -52,21 +54,26 @@ static bool read_integer(struct reader *reader, json_t *object, const char *plac
 
 static bool is_name(json_t *value)
 {
-    if (!json_is_string(value) || json_string_length(value) > PD_NAME_MAX)
+    if (!json_is_string(value) || json_string_length(value) > PD_NAME_MAX) {
         return false;
-    for (const char *at = json_string_value(value); *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
+    }
+    for (const char *at = json_string_value(value); *at; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
             return false;
+        }
+    }
     return true;
 }
 
 static int store_name(struct reader *reader, json_t *value, const char *key, uint32_t *ret_offset)
 {
-    if (!value)
+    if (!value) {
         return 0;
-    if (is_name(value))
+    }
+    if (is_name(value)) {
         return pd_draft_string(&reader->draft, json_string_value(value), json_string_length(value),
                                ret_offset);
+    }
     pd_findings_add(reader->findings,
                     "%s: wrong, expected a string of at most %d bytes without control characters",
                     key, PD_NAME_MAX);
@@ -77,8 +84,9 @@ static int store_name(struct reader *reader, json_t *value, const char *key, uin
 
 static bool parse_addr(const char *text, struct pd_prefix *ret_prefix)
 {
-    if (pd_addr_parse(text, &ret_prefix->addr, &ret_prefix->ip_version))
+    if (pd_addr_parse(text, &ret_prefix->addr, &ret_prefix->ip_version)) {
         return false;
+    }
     ret_prefix->bits = ret_prefix->ip_version == 4 ? 32 : 128;
     return true;
 }
@@ -87,8 +95,9 @@ static bool parse_addr(const char *text, struct pd_prefix *ret_prefix)
 static int read_addrs(struct reader *reader, json_t *list, size_t node, bool host)
 {
     const char *key = host ? "addrs" : "prefixes";
-    if (!list)
+    if (!list) {
         return 0;
+    }
     if (!json_is_array(list) || json_array_size(list) > PD_NODE_ADDRS_MAX) {
         pd_findings_add(reader->findings,
                         "nodes[%zu].%s: wrong, expected a list of at most %d strings", node, key,
@@ -100,8 +109,9 @@ static int read_addrs(struct reader *reader, json_t *list, size_t node, bool hos
         struct pd_prefix prefix;
         memset(&prefix, 0, sizeof prefix);
         if (text && (host ? parse_addr(text, &prefix) : !pd_prefix_parse(text, &prefix))) {
-            if (pd_draft_addr(&reader->draft, &prefix))
+            if (pd_draft_addr(&reader->draft, &prefix)) {
                 return -ENOMEM;
+            }
             continue;
         }
         char buffer[48];
@@ -119,11 +129,12 @@ static bool read_role(struct reader *reader, json_t *node, size_t nth,
                       enum pd_switch_role *ret_role)
 {
     const char *text = json_string_value(json_object_get(node, "role"));
-    for (int role = PD_ROLE_TOR; text && role <= PD_ROLE_HOST; role++)
+    for (int role = PD_ROLE_TOR; text && role <= PD_ROLE_HOST; role++) {
         if (!strcmp(text, pd_role_name(role))) {
             *ret_role = role;
             return true;
         }
+    }
     char buffer[48];
     pd_findings_add(
         reader->findings,
@@ -156,14 +167,17 @@ static int read_node(struct reader *reader, json_t *node, size_t nth)
     enum pd_switch_role role = PD_ROLE_HOST;
     bool good = read_integer(reader, node, "nodes", nth, "id", UINT32_MAX, -1, &id);
     good &= read_role(reader, node, nth, &role);
-    if (!good)
+    if (!good) {
         return 0;
+    }
     bool host = role == PD_ROLE_HOST;
-    if (!host)
+    if (!host) {
         read_integer(reader, node, "nodes", nth, "pod", POD_MAX, 0, &pod);
+    }
     if (pd_draft_node(&reader->draft, (uint32_t)id, role, (uint32_t)pod) ||
-        read_name(reader, node, nth))
+        read_name(reader, node, nth)) {
         return -ENOMEM;
+    }
     json_t *prefixes = json_object_get(node, "prefixes");
     if (prefixes && !pd_role_is_tor(role)) {
         pd_findings_add(reader->findings,
@@ -188,10 +202,12 @@ static int read_link(struct reader *reader, json_t *link, size_t nth)
     good &= read_integer(reader, link, "links", nth, "source_port", PORT_MAX, 0, &ports[0]);
     good &= read_integer(reader, link, "links", nth, "target_port", PORT_MAX, 0, &ports[1]);
     good &= read_integer(reader, link, "links", nth, "tag", TAG_MAX, 0, &tag);
-    if (!good)
+    if (!good) {
         return 0;
-    if (pd_draft_link(&reader->draft, (uint32_t)ids[0], (uint32_t)ids[1]))
+    }
+    if (pd_draft_link(&reader->draft, (uint32_t)ids[0], (uint32_t)ids[1])) {
         return -ENOMEM;
+    }
     struct pd_draft_link *draft = &reader->draft.links[reader->draft.links_len - 1];
     draft->ports[0] = (uint16_t)ports[0];
     draft->ports[1] = (uint16_t)ports[1];
@@ -211,11 +227,13 @@ static int read_list(struct reader *reader, json_t *root, const char *key, size_
                         list ? "wrong" : "missing");
         return 0;
     }
-    if (json_array_size(list) > max)
+    if (json_array_size(list) > max) {
         return -PD_E_TOO_LARGE;
+    }
     int error = 0;
-    for (size_t i = 0; i < json_array_size(list) && !error; i++)
+    for (size_t i = 0; i < json_array_size(list) && !error; i++) {
         error = read(reader, json_array_get(list, i), i);
+    }
     return error;
 }
 
@@ -226,28 +244,34 @@ static int read_root(struct reader *reader, json_t *root)
         return 0;
     }
     int error = store_name(reader, json_object_get(root, "name"), "name", &reader->draft.name);
-    if (!error)
+    if (!error) {
         error = store_name(reader, json_object_get(root, "codec"), "codec", &reader->draft.codec);
-    if (!error)
+    }
+    if (!error) {
         error = read_list(reader, root, "nodes", PD_NODES_MAX, read_node);
-    if (!error)
+    }
+    if (!error) {
         error = read_list(reader, root, "links", PD_LINKS_MAX, read_link);
+    }
     return error;
 }
 
-/* Parses, checks and builds; findings go to `findings`, other errors into `error` without the file. */
+/* Parses, checks and builds; findings go to `findings`, other errors into `error` without the file.
+ */
 static int parse(const char *json, size_t bytes, struct pd_findings *findings,
                  struct pd_topology **ret_topology, struct pd_error *error)
 {
     struct reader reader = {.findings = findings};
     json_error_t at;
     json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &at);
-    if (!root)
+    if (!root) {
         return pd_fail(error, -PD_E_SYNTAX, "line %d, column %d: expected JSON: %s", at.line,
                        at.column, at.text);
+    }
     int failed = pd_draft_init(&reader.draft);
-    if (!failed)
+    if (!failed) {
         failed = read_root(&reader, root);
+    }
     json_decref(root);
     if (!failed && !findings->len) {
         findings->draft = &reader.draft;
@@ -256,8 +280,9 @@ static int parse(const char *json, size_t bytes, struct pd_findings *findings,
     }
     pd_draft_done(&reader.draft);
     malloc_trim(0); /* the JSON tree was many times the size of what stays */
-    if (failed == -PD_E_TOO_LARGE)
+    if (failed == -PD_E_TOO_LARGE) {
         return pd_fail(error, failed, "more than %d nodes or %d links", PD_NODES_MAX, PD_LINKS_MAX);
+    }
     return failed ? pd_fail(error, failed, "%s", pd_error_text(failed)) : 0;
 }
 
@@ -266,8 +291,9 @@ static int parse_file(const char *json, size_t bytes, struct pd_findings *findin
                       struct pd_topology **ret_topology, struct pd_error *error)
 {
     int failed = parse(json, bytes, findings, ret_topology, error);
-    if (failed && error)
+    if (failed && error) {
         pd_fail_within(error, findings->file);
+    }
     return failed ? failed : pd_findings_end(findings, error);
 }
 
@@ -275,9 +301,10 @@ int pd_topology_parse(const char *json, size_t bytes, const char *name,
                       struct pd_topology **ret_topology, struct pd_error *error)
 {
     struct pd_findings findings = {.file = name};
-    if (bytes > FILE_BYTES_MAX)
+    if (bytes > FILE_BYTES_MAX) {
         return pd_fail(error, -PD_E_TOO_LARGE, "%s: %zu bytes, expected at most %zu", name, bytes,
                        FILE_BYTES_MAX);
+    }
     return parse_file(json, bytes, &findings, ret_topology, error);
 }
 
@@ -288,8 +315,9 @@ static int load(const char *file, char **ret_text, size_t *ret_bytes, struct pd_
     char *text = NULL;
     int failed = 0;
     FILE *in = fopen(file, "re");
-    if (!in)
+    if (!in) {
         return pd_fail(error, -errno, "%s: %s", file, strerror(errno));
+    }
     do {
         room *= 2;
         char *larger = realloc(text, room);
@@ -300,10 +328,11 @@ static int load(const char *file, char **ret_text, size_t *ret_bytes, struct pd_
         text = larger;
         bytes += fread(text + bytes, 1, room - bytes, in);
     } while (bytes == room && room <= FILE_BYTES_MAX);
-    if (ferror(in))
+    if (ferror(in)) {
         failed = pd_fail(error, errno ? -errno : -EIO, "%s: %s", file, strerror(errno));
-    else if (bytes > FILE_BYTES_MAX)
+    } else if (bytes > FILE_BYTES_MAX) {
         failed = pd_fail(error, -PD_E_TOO_LARGE, "%s: more than %zu bytes", file, FILE_BYTES_MAX);
+    }
 out:
     fclose(in);
     if (failed) {
@@ -321,8 +350,9 @@ int pd_topology_read(const char *file, struct pd_topology **ret_topology, struct
     char *text;
     size_t bytes;
     int failed = load(file, &text, &bytes, error);
-    if (failed)
+    if (failed) {
         return failed;
+    }
     failed = parse_file(text, bytes, &findings, ret_topology, error);
     free(text);
     return failed;
@@ -336,8 +366,9 @@ int pd_topology_check(const char *file, void (*report)(void *context, const char
     char *text;
     size_t bytes;
     int failed = load(file, &text, &bytes, error);
-    if (failed)
+    if (failed) {
         return failed;
+    }
     failed = parse_file(text, bytes, &findings, &topology, error);
     free(text);
     pd_topology_free(topology);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shapes share: counts, roles that may be linked, degrees; and which codec needs which shape. */
+/* What the shapes share: counts, roles that may be linked, degrees; and which codec needs which
+ * shape. */
 #include "topology/shape.h"
 
 #include <string.h>
@@ -7,26 +8,31 @@
 uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_switch_role role)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         count += topology->switches[i].role == role;
+    }
     return count;
 }
 
 static bool role_fits(enum pd_switch_role role, const enum pd_switch_role (*pairs)[2],
                       size_t pairs_len)
 {
-    for (size_t i = 0; i < pairs_len; i++)
-        if (role == pairs[i][0] || role == pairs[i][1])
+    for (size_t i = 0; i < pairs_len; i++) {
+        if (role == pairs[i][0] || role == pairs[i][1]) {
             return true;
+        }
+    }
     return false;
 }
 
 static bool pair_fits(enum pd_switch_role a, enum pd_switch_role b,
                       const enum pd_switch_role (*pairs)[2], size_t pairs_len)
 {
-    for (size_t i = 0; i < pairs_len; i++)
-        if ((a == pairs[i][0] && b == pairs[i][1]) || (b == pairs[i][0] && a == pairs[i][1]))
+    for (size_t i = 0; i < pairs_len; i++) {
+        if ((a == pairs[i][0] && b == pairs[i][1]) || (b == pairs[i][0] && a == pairs[i][1])) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -38,10 +44,11 @@ static void check_links_of(const struct pd_topology *topology, uint32_t sw,
     for (uint32_t i = 0; i < a->switch_neighbours; i++) {
         const struct pd_switch *b = &topology->switches[a->neighbours[i].node];
         if (a->id < b->id && role_fits(b->role, pairs, pairs_len) &&
-            !pair_fits(a->role, b->role, pairs, pairs_len))
+            !pair_fits(a->role, b->role, pairs, pairs_len)) {
             pd_findings_link(findings, sw, a->neighbours[i].node,
                              "joins %s %u and %s %u, which no %s does", pd_role_name(a->role),
                              a->id, pd_role_name(b->role), b->id, shape);
+        }
     }
 }
 
@@ -50,11 +57,12 @@ void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_swit
 {
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         const struct pd_switch *sw = &topology->switches[i];
-        if (role_fits(sw->role, pairs, pairs_len))
+        if (role_fits(sw->role, pairs, pairs_len)) {
             check_links_of(topology, i, pairs, pairs_len, shape, findings);
-        else
+        } else {
             pd_findings_switch(findings, i, "switch %u is a %s, which no %s has", sw->id,
                                pd_role_name(sw->role), shape);
+        }
     }
 }
 
@@ -64,12 +72,14 @@ void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
 {
     const struct pd_switch *entry = &topology->switches[sw];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < entry->switch_neighbours; i++)
+    for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
         count += topology->switches[entry->neighbours[i].node].role == role;
-    if (count != expected)
+    }
+    if (count != expected) {
         pd_findings_switch(findings, sw, "%s %u has %u links to switches of role %s, expected %u",
                            pd_role_name(entry->role), entry->id, count, pd_role_name(role),
                            expected);
+    }
 }
 
 int pd_shape_check(const struct pd_topology *topology, struct pd_findings *findings)

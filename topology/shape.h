@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes: where each switch stands in a fat-tree, a VL2 or a leaf-spine, found from roles and links alone. */
+/* Shapes: where each switch stands in a fat-tree, a VL2 or a leaf-spine, found from roles and links
+ * alone. */
 #ifndef PD_TOPOLOGY_SHAPE_H
 #define PD_TOPOLOGY_SHAPE_H
 
@@ -32,8 +33,8 @@ struct pd_fat_tree {
     uint32_t *cores;         /* likewise */
 };
 
-/* VL2(k). ToR and agg: group = pair, in the order of the pairs' smallest agg IDs; position = rank by
- * ID in the pair. Intermediate: position = rank by ID. */
+/* VL2(k). ToR and agg: group = pair, in the order of the pairs' smallest agg IDs; position = rank
+ * by ID in the pair. Intermediate: position = rank by ID. */
 struct pd_vl2 {
     uint32_t k;
     struct pd_place *places;
@@ -66,7 +67,8 @@ void pd_leaf_spine_free(struct pd_leaf_spine *shape);
 /* How many switches have the role. */
 uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_switch_role role);
 
-/* Each link joins one of the `pairs` of roles; a finding for every switch or link that does not fit. */
+/* Each link joins one of the `pairs` of roles; a finding for every switch or link that does not
+ * fit. */
 void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_switch_role (*pairs)[2],
                           size_t pairs_len, const char *shape, struct pd_findings *findings);
 
@@ -75,7 +77,8 @@ void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
                            enum pd_switch_role role, uint32_t expected,
                            struct pd_findings *findings);
 
-/* Checks the shape that the topology's codec needs; a codec unknown here needs none. 0 or -ENOMEM. */
+/* Checks the shape that the topology's codec needs; a codec unknown here needs none. 0 or -ENOMEM.
+ */
 int pd_shape_check(const struct pd_topology *topology, struct pd_findings *findings);
 
 #endif

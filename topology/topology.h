@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static physical topology: switches, links, racks, hosts. Ground truth for codecs, decoding and the controller. */
+/* The static physical topology: switches, links, racks, hosts. Ground truth for codecs, decoding
+ * and the controller. */
 #ifndef PD_TOPOLOGY_TOPOLOGY_H
 #define PD_TOPOLOGY_TOPOLOGY_H
 
@@ -11,11 +12,13 @@
 #include "base/error.h"
 #include "base/flow_id.h"
 
-/* Immutable once built, so any number of threads may read it. Switches and hosts are kept in ascending order of ID and
- * named inside the program by their index in that order; IDs are only for people, files and paths.
+/* Immutable once built, so any number of threads may read it. Switches and hosts are kept in
+ * ascending order of ID and named inside the program by their index in that order; IDs are only for
+ * people, files and paths.
  *
- * A port number is the neighbour's rank, from 1: first the switch's neighbouring switches in ascending order of ID,
- * then its hosts. Rules (OpenFlow, P4, tc) use these numbers; "source_port"/"target_port" in a link override them. */
+ * A port number is the neighbour's rank, from 1: first the switch's neighbouring switches in
+ * ascending order of ID, then its hosts. Rules (OpenFlow, P4, tc) use these numbers;
+ * "source_port"/"target_port" in a link override them. */
 
 enum pd_switch_role {
     PD_ROLE_TOR,
@@ -41,8 +44,8 @@ struct pd_switch {
     enum pd_switch_role role;
     uint32_t pod; /* from 1; 0 where the topology has none */
     const char *name;
-    const struct pd_neighbour
-        *neighbours;            /* switches in ascending order of ID, then hosts likewise */
+    /* switches in ascending order of ID, then hosts likewise */
+    const struct pd_neighbour *neighbours;
     uint32_t switch_neighbours; /* how many of them are switches */
     uint32_t neighbours_len;
     const struct pd_prefix *prefixes; /* of the rack; only ToRs and leaves have some */
@@ -60,8 +63,9 @@ struct pd_host {
 
 struct pd_topology {
     const char *name;
-    const char *
-        codec; /* "cherrypick-fat-tree", "cherrypick-vl2", "cherrypick-leaf-spine"; "" when the file has none */
+    /* "cherrypick-fat-tree", "cherrypick-vl2", "cherrypick-leaf-spine"; "" when the file has none
+     */
+    const char *codec;
     const struct pd_switch *switches;
     uint32_t switches_len;
     const struct pd_host *hosts;
@@ -69,22 +73,25 @@ struct pd_topology {
     void *storage; /* owns all of the above and the look-up tables */
 };
 
-/* Generators. Limits: fat-tree k even, 4..72; VL2 k even, 4..62; leaf-spine leaves >= 2, spines >= 1, hosts per leaf
- * >= 0, leaves x spines <= 4094. -PD_E_VALUE with the reason otherwise. IDs and addresses are in docs/formats/topology.md. */
+/* Generators. Limits: fat-tree k even, 4..72; VL2 k even, 4..62; leaf-spine leaves >= 2, spines >=
+ * 1, hosts per leaf
+ * >= 0, leaves x spines <= 4094. -PD_E_VALUE with the reason otherwise. IDs and addresses are in
+ * docs/formats/topology.md. */
 int pd_topology_fat_tree(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error);
 int pd_topology_vl2(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error);
 int pd_topology_leaf_spine(uint32_t leaves, uint32_t spines, uint32_t hosts_per_leaf,
                            struct pd_topology **ret_topology, struct pd_error *error);
 
-/* Reads and checks a file (docs/formats/topology.md). -PD_E_SYNTAX, -PD_E_TOPOLOGY, -PD_E_TOO_LARGE or -errno, with
- * file and place ("x.json: nodes[3].id: …") in `error`. */
+/* Reads and checks a file (docs/formats/topology.md). -PD_E_SYNTAX, -PD_E_TOPOLOGY, -PD_E_TOO_LARGE
+ * or -errno, with file and place ("x.json: nodes[3].id: …") in `error`. */
 int pd_topology_read(const char *file, struct pd_topology **ret_topology, struct pd_error *error);
 /* The same from memory; `name` stands for the file in errors. */
 int pd_topology_parse(const char *json, size_t bytes, const char *name,
                       struct pd_topology **ret_topology, struct pd_error *error);
 
-/* The checks of the reader, all of them, each finding passed to `report` (up to a limit that is reported, too).
- * Returns 0 when there is none, -PD_E_TOPOLOGY otherwise, or why the file could not be read. */
+/* The checks of the reader, all of them, each finding passed to `report` (up to a limit that is
+ * reported, too). Returns 0 when there is none, -PD_E_TOPOLOGY otherwise, or why the file could not
+ * be read. */
 int pd_topology_check(const char *file, void (*report)(void *context, const char *finding),
                       void *context, struct pd_error *error);
 
@@ -100,11 +107,13 @@ bool pd_role_is_tor(enum pd_switch_role role); /* ToR or leaf: a switch with a r
 uint32_t pd_topology_switch(const struct pd_topology *topology, uint32_t id);
 uint32_t pd_topology_host(const struct pd_topology *topology, uint32_t id);
 
-/* The neighbour entry of `from` for switch `to` (both indexes), or NULL when they are not adjacent. */
+/* The neighbour entry of `from` for switch `to` (both indexes), or NULL when they are not adjacent.
+ */
 const struct pd_neighbour *pd_topology_link(const struct pd_topology *topology, uint32_t from,
                                             uint32_t to);
 
-/* Index of the ToR whose prefixes hold the address (longest match), or PD_NONE. Fast: once per decoded record. */
+/* Index of the ToR whose prefixes hold the address (longest match), or PD_NONE. Fast: once per
+ * decoded record. */
 uint32_t pd_topology_tor_of(const struct pd_topology *topology, const struct pd_addr *addr,
                             uint8_t ip_version);
 

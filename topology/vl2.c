@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of a VL2: pairs of aggs with their dual-homed ToRs, below intermediates; or why it is none. */
+/* The shape of a VL2: pairs of aggs with their dual-homed ToRs, below intermediates; or why it is
+ * none. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,8 +11,9 @@
 
 void pd_vl2_free(struct pd_vl2 *shape)
 {
-    if (!shape)
+    if (!shape) {
         return;
+    }
     free(shape->places);
     free(shape->tors);
     free(shape->aggs);
@@ -35,9 +37,10 @@ static void check_counts(const struct pd_topology *topology, uint32_t k,
     } layers[] = {{PD_ROLE_INTERMEDIATE, k / 2}, {PD_ROLE_TOR, k * k / 4}};
     for (int i = 0; i < 2; i++) {
         uint32_t count = pd_shape_count(topology, layers[i].role);
-        if (count != layers[i].expected)
+        if (count != layers[i].expected) {
             pd_findings_add(findings, "nodes: %u switches of role %s and %u aggs, expected %u",
                             count, pd_role_name(layers[i].role), k, layers[i].expected);
+        }
     }
 }
 
@@ -63,8 +66,9 @@ static void check_pair(const struct pd_topology *topology, uint32_t tor, uint32_
     uint32_t aggs[2] = {sw->neighbours[0].node, sw->neighbours[1].node};
     for (int i = 0; i < 2; i++) {
         uint32_t *partner = &partners[aggs[i]];
-        if (*partner == PD_NONE)
+        if (*partner == PD_NONE) {
             *partner = aggs[!i];
+        }
         if (*partner != aggs[!i]) {
             pd_findings_link(findings, tor, aggs[i],
                              "tor %u joins agg %u and agg %u, but agg %u is paired with agg %u",
@@ -79,11 +83,14 @@ static void check_pair(const struct pd_topology *topology, uint32_t tor, uint32_
 static void check_pairs(const struct pd_topology *topology, uint32_t *partners,
                         struct pd_findings *findings)
 {
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         partners[i] = PD_NONE;
-    for (uint32_t i = 0; i < topology->switches_len; i++)
-        if (topology->switches[i].role == PD_ROLE_TOR)
+    }
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        if (topology->switches[i].role == PD_ROLE_TOR) {
             check_pair(topology, i, partners, findings);
+        }
+    }
 }
 
 /* Pairs in the order of their smaller agg, ToRs and intermediates by ID. */
@@ -108,12 +115,13 @@ static void place_upper(const struct pd_topology *topology, struct pd_vl2 *shape
 static void place_tors(const struct pd_topology *topology, struct pd_vl2 *shape)
 {
     uint16_t lens[MAX_K / 2] = {0};
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         if (topology->switches[i].role == PD_ROLE_TOR) {
             uint16_t pair = shape->places[topology->switches[i].neighbours[0].node].group;
             shape->tors[pair * (shape->k / 2) + lens[pair]] = i;
             shape->places[i] = (struct pd_place){pair, lens[pair]++};
         }
+    }
 }
 
 static int fill(const struct pd_topology *topology, struct pd_vl2 *shape,
@@ -124,18 +132,21 @@ static int fill(const struct pd_topology *topology, struct pd_vl2 *shape,
     uint32_t k = shape->k = pd_shape_count(topology, PD_ROLE_AGG);
     pd_shape_check_roles(topology, pairs, 2, "VL2", findings);
     check_counts(topology, k, findings);
-    if (!findings->len)
+    if (!findings->len) {
         check_degrees(topology, k, findings);
-    if (findings->len)
+    }
+    if (findings->len) {
         return 0;
+    }
     uint32_t *partners = malloc(topology->switches_len * sizeof *partners);
     shape->places = calloc(topology->switches_len, sizeof *shape->places);
     shape->tors = calloc((size_t)k * k / 4, sizeof *shape->tors);
     shape->aggs = calloc(k, sizeof *shape->aggs);
     shape->intermediates = calloc(k / 2, sizeof *shape->intermediates);
     bool complete = partners && shape->places && shape->tors && shape->aggs && shape->intermediates;
-    if (complete)
+    if (complete) {
         check_pairs(topology, partners, findings);
+    }
     if (complete && !findings->len) {
         place_upper(topology, shape, partners);
         place_tors(topology, shape);
@@ -149,9 +160,10 @@ int pd_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
 {
     struct pd_vl2 *shape = calloc(1, sizeof *shape);
     int error = shape ? fill(topology, shape, findings) : -ENOMEM;
-    if (error || findings->len)
+    if (error || findings->len) {
         pd_vl2_free(shape);
-    else
+    } else {
         *ret_shape = shape;
+    }
     return error;
 }

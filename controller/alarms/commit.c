@@ -49,8 +49,9 @@ static bool value_holds(const MDB_val *value)
 {
     struct pd_alarm_value_head head;
 
-    if (value->mv_size < sizeof head)
+    if (value->mv_size < sizeof head) {
         return false;
+    }
     memcpy(&head, value->mv_data, sizeof head);
     return head.reason_len && head.reason_len < PD_ALARM_REASON_BYTES &&
            value->mv_size > sizeof head + head.reason_len;
@@ -66,21 +67,26 @@ static int remove_oldest(struct pd_alarm_store *store, MDB_txn *txn, MDB_cursor 
     while (!result && removed < most) {
         bool holds = value_holds(&value);
 
-        if (removed >= too_many && holds && !is_too_old(store, &value, now_us))
+        if (removed >= too_many && holds && !is_too_old(store, &value, now_us)) {
             break;
-        if (holds)
+        }
+        if (holds) {
             result = unindex(store, txn, &id, &value);
-        if (!result)
+        }
+        if (!result) {
             result = mdb_cursor_del(cursor, 0);
-        if (!result)
+        }
+        if (!result) {
             result = mdb_cursor_get(cursor, &id, &value, MDB_FIRST);
+        }
         removed++;
     }
     tally->removed += removed;
     return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
 }
 
-/* A map that runs full takes no deletions either: at seven eighths the oldest alarms begin to go, whatever their number. */
+/* A map that runs full takes no deletions either: at seven eighths the oldest alarms begin to go,
+ * whatever their number. */
 static int count_too_many(const struct pd_alarm_store *store, MDB_txn *txn, uint64_t *ret_too_many)
 {
     const MDB_dbi dbs[] = {store->alarms_db, store->reasons_db, store->spools_db};
@@ -91,16 +97,19 @@ static int count_too_many(const struct pd_alarm_store *store, MDB_txn *txn, uint
 
     for (size_t i = 0; i < sizeof dbs / sizeof dbs[0] && !result; i++) {
         result = mdb_stat(txn, dbs[i], &stat);
-        if (result)
+        if (result) {
             break;
+        }
         pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
         entries = i ? entries : stat.ms_entries;
     }
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     *ret_too_many = entries > store->config.max_alarms ? entries - store->config.max_alarms : 0;
-    if (pages * stat.ms_psize > info.me_mapsize / 8 * 7 && *ret_too_many < entries / 16)
+    if (pages * stat.ms_psize > info.me_mapsize / 8 * 7 && *ret_too_many < entries / 16) {
         *ret_too_many = entries / 16;
+    }
     return 0;
 }
 
@@ -111,10 +120,12 @@ static int retain(struct pd_alarm_store *store, MDB_txn *txn, uint64_t most, str
     uint64_t too_many = 0;
     int e = count_too_many(store, txn, &too_many);
 
-    if (!e)
+    if (!e) {
         e = pd_lmdb_error(mdb_cursor_open(txn, store->alarms_db, &cursor));
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     e = remove_oldest(store, txn, cursor, most, too_many, tally);
     mdb_cursor_close(cursor);
     return e;
@@ -142,15 +153,17 @@ static int forget_oldest(struct pd_alarm_store *store, MDB_txn *txn, uint32_t ho
     MDB_cursor *cursor;
     int result = mdb_cursor_open(txn, store->spools_db, &cursor);
 
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     make_key(first, host, 0);
     result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (!result && key.mv_size == SPOOL_KEY && !memcmp(key.mv_data, first, sizeof host)) {
         struct pd_alarm_spool_value row = {0};
 
-        if (value.mv_size == sizeof row)
+        if (value.mv_size == sizeof row) {
             memcpy(&row, value.mv_data, sizeof row);
+        }
         if (le64toh(row.touched_us) < oldest_us) {
             oldest_us = le64toh(row.touched_us);
             memcpy(oldest, key.mv_data, SPOOL_KEY);
@@ -159,16 +172,19 @@ static int forget_oldest(struct pd_alarm_store *store, MDB_txn *txn, uint32_t ho
         result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     mdb_cursor_close(cursor);
-    if (result && result != MDB_NOTFOUND)
+    if (result && result != MDB_NOTFOUND) {
         return pd_lmdb_error(result);
-    if (spools < PD_ALARM_SPOOLS_MAX)
+    }
+    if (spools < PD_ALARM_SPOOLS_MAX) {
         return 0;
+    }
     tally->forgotten++;
     key = (MDB_val){SPOOL_KEY, oldest};
     return pd_lmdb_error(mdb_del(txn, store->spools_db, &key, NULL));
 }
 
-/* How far the spool was taken; *ret_new: not at all, so that its first alarm may have any number. */
+/* How far the spool was taken; *ret_new: not at all, so that its first alarm may have any number.
+ */
 static int spool_get(struct pd_alarm_store *store, MDB_txn *txn, unsigned char *bytes,
                      uint64_t *ret_last, bool *ret_new)
 {
@@ -178,10 +194,12 @@ static int spool_get(struct pd_alarm_store *store, MDB_txn *txn, unsigned char *
 
     *ret_new = result == MDB_NOTFOUND;
     *ret_last = 0;
-    if (*ret_new)
+    if (*ret_new) {
         return 0;
-    if (result || value.mv_size != sizeof row)
+    }
+    if (result || value.mv_size != sizeof row) {
         return result ? pd_lmdb_error(result) : -PD_E_CORRUPT;
+    }
     memcpy(&row, value.mv_data, sizeof row);
     *ret_last = le64toh(row.last);
     return 0;
@@ -198,7 +216,8 @@ static int spool_put(struct pd_alarm_store *store, MDB_txn *txn, unsigned char *
 
 /* ---- alarms ---- */
 
-/* Head, reason, and "host":21,…}: without what differs from reader to reader. Its length, 0 when it does not fit. */
+/* Head, reason, and "host":21,…}: without what differs from reader to reader. Its length, 0 when it
+ * does not fit. */
 static size_t make_value(uint32_t host, const struct pd_alarm_message *message, char *image)
 {
     struct pd_alarm_value_head head = {.received_us = htole64(pd_clock_wall_us()),
@@ -224,11 +243,13 @@ static int alarm_put(struct pd_alarm_store *store, MDB_txn *txn, uint64_t id, ui
     MDB_val reason = {strlen(message->reason), (char *)message->reason};
     int result;
 
-    if (!value.mv_size)
+    if (!value.mv_size) {
         return -PD_E_TOO_LARGE;
+    }
     result = mdb_put(txn, store->alarms_db, &key, &value, MDB_APPEND);
-    if (!result)
+    if (!result) {
         result = mdb_put(txn, store->reasons_db, &reason, &key, MDB_APPENDDUP);
+    }
     return pd_lmdb_error(result);
 }
 
@@ -243,8 +264,9 @@ static int put_delivery(struct pd_alarm_store *store, MDB_txn *txn, struct commi
 
     make_key(key, delivery->host, delivery->spool);
     e = spool_get(store, txn, key, &last, &is_new);
-    if (!e && is_new)
+    if (!e && is_new) {
         e = forget_oldest(store, txn, delivery->host, tally);
+    }
     for (size_t i = 0; i < delivery->len && !e; i++) {
         uint64_t seq = delivery->seqs[i];
 
@@ -312,21 +334,27 @@ int pd_alarm_store_commit(struct pd_alarm_store *store, struct commit *first)
     MDB_txn *txn;
     int e = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
 
-    if (e)
+    if (e) {
         return e;
-    for (struct commit *commit = first; commit && !e; commit = commit->next)
+    }
+    for (struct commit *commit = first; commit && !e; commit = commit->next) {
         e = commit->delivery->seqs ? put_delivery(store, txn, commit, &next_id, &tally)
                                    : put_own(store, txn, commit, &next_id, &tally);
-    if (!e)
+    }
+    if (!e) {
         e = retain(store, txn, RETAIN_STEP + tally.accepted, &tally);
-    if (!e)
+    }
+    if (!e) {
         e = meta_put(store, txn, next_id);
-    if (e)
+    }
+    if (e) {
         mdb_txn_abort(txn);
-    else
+    } else {
         e = pd_lmdb_error(mdb_txn_commit(txn));
-    if (!e)
+    }
+    if (!e) {
         store->next_id = next_id;
+    }
     count(store, &tally, next_id, e);
     return e;
 }
@@ -337,15 +365,17 @@ void pd_alarm_store_age(struct pd_alarm_store *store)
     MDB_txn *txn;
     int e = pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
 
-    if (e)
+    if (e) {
         return;
+    }
     e = retain(store, txn, RETAIN_STEP, &tally);
     if (e || !tally.removed) {
         mdb_txn_abort(txn);
         return;
     }
-    if (mdb_txn_commit(txn))
+    if (mdb_txn_commit(txn)) {
         return;
+    }
     pthread_mutex_lock(&store->lock);
     store->stat.removed += tally.removed;
     pthread_mutex_unlock(&store->lock);

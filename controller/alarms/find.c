@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in the alarm store a time begins: a search by halves, since IDs are in the order in which alarms came. */
+/* Where in the alarm store a time begins: a search by halves, since IDs are in the order in which
+ * alarms came. */
 #include <endian.h>
 #include <string.h>
 
@@ -14,10 +15,12 @@ static int look(MDB_cursor *cursor, uint64_t id, uint64_t *ret_id, uint64_t *ret
     struct pd_alarm_value_head head;
     int result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
 
-    if (result)
+    if (result) {
         return result;
-    if (key.mv_size != sizeof id_be || value.mv_size < sizeof head)
+    }
+    if (key.mv_size != sizeof id_be || value.mv_size < sizeof head) {
         return MDB_CORRUPTED;
+    }
     memcpy(&id_be, key.mv_data, sizeof id_be);
     memcpy(&head, value.mv_data, sizeof head);
     *ret_id = be64toh(id_be);
@@ -34,12 +37,14 @@ static int search(MDB_cursor *cursor, uint64_t received_us, uint64_t last, uint6
         uint64_t middle = low + (high - low) / 2, id = 0, at_us = 0;
         int result = look(cursor, middle, &id, &at_us);
 
-        if (result && result != MDB_NOTFOUND)
+        if (result && result != MDB_NOTFOUND) {
             return result;
-        if (result || at_us >= received_us)
+        }
+        if (result || at_us >= received_us) {
             high = middle;
-        else
+        } else {
             low = id + 1;
+        }
     }
     *ret_since = low - 1;
     return 0;
@@ -52,8 +57,9 @@ int pd_alarm_store_find(struct pd_alarm_store *store, uint64_t received_us, uint
     MDB_txn *txn;
     int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
 
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     result = mdb_cursor_open(txn, store->alarms_db, &cursor);
     if (!result) {
         result = search(cursor, received_us, last, ret_since);

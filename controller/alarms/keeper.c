@@ -24,8 +24,9 @@ static size_t take_own(struct pd_alarm_store *store, struct pd_alarm_message *me
 
         messages[len++] = own->message;
         store->own_first = own->next;
-        if (!own->next)
+        if (!own->next) {
             store->own_last = NULL;
+        }
         store->own_len--;
         free(own);
     }
@@ -42,8 +43,9 @@ static void store_own(struct pd_alarm_store *store)
 
     while (messages && (delivery.len = take_own(store, messages))) {
         e = pd_alarm_store_add(store, &delivery, &last);
-        if (!e)
+        if (!e) {
             continue;
+        }
         pd_log(PD_LOG_ERROR, MODULE, NULL, "alarms of the controller's own cannot be stored: %s",
                pd_error_text(e));
         pthread_mutex_lock(&store->lock);
@@ -73,8 +75,9 @@ static int take_one(void *context, uint64_t id, const char *json, size_t len)
     char text[PD_ALARM_MESSAGE_MAX_BYTES + 64] = "{";
     json_t *object;
 
-    if (len >= sizeof text - 1)
+    if (len >= sizeof text - 1) {
         return 0;
+    }
     memcpy(text + 1, json, len);
     object = json_loadb(text, len + 1, 0, NULL);
     heard->id = id;
@@ -109,10 +112,12 @@ static bool tell_some(struct pd_alarm_store *store, const struct listener *liste
         pd_alarm_store_wait(store, UINT64_MAX, pd_clock_monotonic_ns() + PD_NS_PER_S);
         return false;
     }
-    for (size_t i = 0; i < hearing->len; i++)
-        for (unsigned k = 0; k < len; k++)
+    for (size_t i = 0; i < hearing->len; i++) {
+        for (unsigned k = 0; k < len; k++) {
             listeners[k].hear(listeners[k].context, hearing->heard[i].id, hearing->heard[i].host,
                               &hearing->heard[i].message);
+        }
+    }
     return more && pd_alarm_store_wait(store, 0, 0);
 }
 
@@ -143,8 +148,9 @@ static bool wait_for_work(struct pd_alarm_store *store, uint64_t until_ns)
     pthread_mutex_lock(&store->lock);
     while (!store->stopping && !store->own_first &&
            !(store->listeners_len && store->stat.last_id > store->heard) &&
-           pd_clock_monotonic_ns() < until_ns)
+           pd_clock_monotonic_ns() < until_ns) {
         pthread_cond_timedwait(&store->grown, &store->lock, &until);
+    }
     on = !store->stopping;
     pthread_mutex_unlock(&store->lock);
     return on;
@@ -158,8 +164,9 @@ static void *keep(void *context)
     while (wait_for_work(store, next_ns)) {
         store_own(store);
         tell_listeners(store);
-        if (pd_clock_monotonic_ns() < next_ns)
+        if (pd_clock_monotonic_ns() < next_ns) {
             continue;
+        }
         pd_alarm_store_age(store);
         next_ns = pd_clock_monotonic_ns() + AGE_NS;
     }
@@ -191,10 +198,13 @@ void pd_alarm_store_listen(struct pd_alarm_store *store,
 void pd_alarm_store_deafen(struct pd_alarm_store *store, const void *context)
 {
     pthread_mutex_lock(&store->lock);
-    for (unsigned i = 0; i < store->listeners_len; i++)
-        if (store->listeners[i].context == context)
+    for (unsigned i = 0; i < store->listeners_len; i++) {
+        if (store->listeners[i].context == context) {
             store->listeners[i--] = store->listeners[--store->listeners_len];
-    while (store->telling)
+        }
+    }
+    while (store->telling) {
         pthread_cond_wait(&store->grown, &store->lock);
+    }
     pthread_mutex_unlock(&store->lock);
 }

@@ -14,18 +14,21 @@ int pd_alarm_id_parse(const char *text, uint64_t *ret_id)
 {
     size_t len = strspn(text, "0123456789");
 
-    if (!len || len > DIGITS_MAX || text[len])
+    if (!len || len > DIGITS_MAX || text[len]) {
         return -PD_E_VALUE;
+    }
     *ret_id = strtoull(text, NULL, 10);
     return 0;
 }
 
 static unsigned name_bit(const char *name, bool takes_limit)
 {
-    if (!strcmp(name, "since"))
+    if (!strcmp(name, "since")) {
         return SINCE;
-    if (!strcmp(name, "reason"))
+    }
+    if (!strcmp(name, "reason")) {
         return REASON;
+    }
     return takes_limit && !strcmp(name, "limit") ? LIMIT : 0;
 }
 
@@ -40,13 +43,15 @@ static int take(struct pd_alarm_parameters *parameters, unsigned bit, const char
                    : 0;
     case LIMIT:
         if (pd_alarm_id_parse(value, &parameters->limit) || !parameters->limit ||
-            parameters->limit > PD_ALARMS_LIMIT)
+            parameters->limit > PD_ALARMS_LIMIT) {
             return pd_fail(error, -PD_E_VALUE, "limit: expects a number from 1 to %u",
                            PD_ALARMS_LIMIT);
+        }
         return 0;
     default:
-        if (!pd_alarm_reason_holds(value))
+        if (!pd_alarm_reason_holds(value)) {
             return pd_fail(error, -PD_E_VALUE, "reason: expects a reason as in PC_FAIL");
+        }
         snprintf(parameters->reason, sizeof parameters->reason, "%s", value);
         return 0;
     }
@@ -63,17 +68,21 @@ int pd_alarm_parameters_read(struct pd_call *call, bool takes_limit,
                                value, sizeof value, &problem->error)) > 0) {
         unsigned bit = name_bit(problem->parameter, takes_limit);
 
-        if (!bit)
+        if (!bit) {
             return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "%s: unknown parameter",
                            problem->parameter);
-        if (seen & bit)
+        }
+        if (seen & bit) {
             return pd_fail(&problem->error, -PD_E_VALUE, "%s: given twice", problem->parameter);
+        }
         seen |= bit;
         e = take(parameters, bit, value, &problem->error);
-        if (e)
+        if (e) {
             return e;
+        }
     }
-    if (!e)
+    if (!e) {
         problem->parameter[0] = '\0';
+    }
     return e;
 }

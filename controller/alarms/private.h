@@ -60,8 +60,8 @@ struct pd_alarm_store {
     pthread_t keeper;
     bool keeper_runs;
 
-    pthread_mutex_t
-        commit_lock; /* of the next four; and of next_id: whoever is committing has it alone */
+    /* of the next four; and of next_id: whoever is committing has it alone */
+    pthread_mutex_t commit_lock;
     pthread_cond_t committed;
     struct commit *first, *last;
     bool committing;

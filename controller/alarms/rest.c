@@ -28,16 +28,18 @@ static int open_alarms(struct pd_controller *controller, struct pd_error *error)
     };
 
     if (snprintf(directory, sizeof directory, "%s/alarms", controller->state.path) >=
-        (int)sizeof directory)
+        (int)sizeof directory) {
         return pd_fail(error, -ENAMETOOLONG, "%s: too long a name", controller->state.path);
+    }
     return pd_alarm_store_open(&config, &controller->alarms, error);
 }
 
 /* Streams end, and with them their connections. */
 static void stop_alarms(struct pd_controller *controller)
 {
-    if (controller->alarms)
+    if (controller->alarms) {
         pd_alarm_store_stop(controller->alarms);
+    }
 }
 
 static void close_alarms(struct pd_controller *controller)
@@ -68,11 +70,13 @@ static int read_host(const struct pd_call *call, uint32_t *ret_host, struct pd_e
     const json_t *host = json_object_get(call->body, "host");
     json_int_t id = json_integer_value(host);
 
-    if (!json_is_integer(host) || id < 1 || id > UINT32_MAX)
+    if (!json_is_integer(host) || id < 1 || id > UINT32_MAX) {
         return pd_fail(error, -PD_E_VALUE, "host: expects the ID of a host");
-    if (!pd_role_speaks_for(call->http, (uint32_t)id))
+    }
+    if (!pd_role_speaks_for(call->http, (uint32_t)id)) {
         return pd_fail(error, -PD_E_FORBIDDEN, "host: these credentials are not those of host %lld",
                        (long long)id);
+    }
     *ret_host = (uint32_t)id;
     return 0;
 }
@@ -93,13 +97,15 @@ static int read_spool(const json_t *body, uint64_t *ret_spool, struct pd_error *
     const char *text = json_string_value(json_object_get(body, "spool"));
     size_t len = text ? strspn(text, "0123456789abcdef") : 0;
 
-    if (len != SPOOL_DIGITS || text[len])
+    if (len != SPOOL_DIGITS || text[len]) {
         return pd_fail(error, -PD_E_VALUE, "spool: expects 16 hexadecimal digits");
+    }
     *ret_spool = strtoull(text, NULL, 16);
     return 0;
 }
 
-/* All or nothing: an agent whose request is refused sends it in parts, and so finds the one alarm that is wrong. */
+/* All or nothing: an agent whose request is refused sends it in parts, and so finds the one alarm
+ * that is wrong. */
 static int read_alarms(const json_t *list, struct pd_alarm_message *messages, uint64_t *seqs,
                        struct pd_error *error)
 {
@@ -111,10 +117,12 @@ static int read_alarms(const json_t *list, struct pd_alarm_message *messages, ui
             pd_alarm_message_read(json_array_get(list, i), "seq", &messages[i], &seqs[i], error);
 
         snprintf(place, sizeof place, "alarms[%zu]", i);
-        if (e)
+        if (e) {
             return pd_fail_within(error, place);
-        if (i && seqs[i] <= seqs[i - 1])
+        }
+        if (i && seqs[i] <= seqs[i - 1]) {
             return pd_fail(error, -PD_E_VALUE, "%s: seq: expects ascending numbers", place);
+        }
     }
     return 0;
 }
@@ -129,9 +137,10 @@ static int take_delivery(struct pd_controller *controller, const struct pd_call 
     int e = 0;
 
     delivery->len = json_array_size(list);
-    if (!json_is_array(list) || !delivery->len || delivery->len > PD_ALARM_DELIVERY_MAX)
+    if (!json_is_array(list) || !delivery->len || delivery->len > PD_ALARM_DELIVERY_MAX) {
         return pd_fail(error, -PD_E_VALUE, "alarms: expects a list of 1 to %u alarms",
                        PD_ALARM_DELIVERY_MAX);
+    }
     messages = malloc(delivery->len * sizeof *messages);
     seqs = malloc(delivery->len * sizeof *seqs);
     e = messages && seqs ? read_alarms(list, messages, seqs, error) : -ENOMEM;
@@ -139,8 +148,9 @@ static int take_delivery(struct pd_controller *controller, const struct pd_call 
         delivery->messages = messages;
         delivery->seqs = seqs;
         e = pd_alarm_store_add(controller->alarms, delivery, ret_last);
-        if (e)
+        if (e) {
             pd_fail(error, e, "the alarms cannot be stored: %s", pd_error_text(e));
+        }
     }
     free(messages);
     free(seqs);
@@ -155,17 +165,22 @@ int pd_alarms_take(struct pd_controller *controller, struct pd_call *call, struc
     uint64_t last = 0;
     int e;
 
-    if (json_object_size(call->body) != 3)
+    if (json_object_size(call->body) != 3) {
         return pd_fail(error, -PD_E_VALUE, "expects the members host, spool and alarms");
+    }
     e = read_host(call, &delivery.host, error);
-    if (!e)
+    if (!e) {
         e = check_known(controller, delivery.host, error);
-    if (!e)
+    }
+    if (!e) {
         e = read_spool(call->body, &delivery.spool, error);
-    if (!e)
+    }
+    if (!e) {
         e = take_delivery(controller, call, &delivery, &last, error);
-    if (!e)
+    }
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "last", (json_int_t)last));
+    }
     return e;
 }
 
@@ -179,8 +194,9 @@ struct listing {
 
 static int write_text(struct listing *listing, const char *text, size_t len)
 {
-    if (!listing->error)
+    if (!listing->error) {
         listing->error = pd_answer_write(listing->answer, text, len);
+    }
     return listing->error;
 }
 
@@ -205,18 +221,21 @@ int pd_alarms_list(struct pd_controller *controller, struct pd_call *call, struc
     char tail[80];
     int e = pd_alarm_parameters_read(call, true, &wanted, problem), len;
 
-    if (e)
+    if (e) {
         return e;
+    }
     write_text(&listing, "{\"alarms\":[", 11);
     e = pd_alarm_store_read(controller->alarms, wanted.since, *wanted.reason ? wanted.reason : NULL,
                             wanted.limit, list_alarm, &listing, &next, &more);
-    if (e)
+    if (e) {
         return pd_fail(&problem->error, e, "the alarms cannot be read: %s", pd_error_text(e));
+    }
     len = snprintf(tail, sizeof tail, "],\"last\":%" PRIu64 ",\"more\":%s}", next,
                    more ? "true" : "false");
     write_text(&listing, tail, (size_t)len);
-    if (!listing.error)
+    if (!listing.error) {
         listing.error = pd_answer_finish(answer);
+    }
     return listing.error ? pd_fail(&problem->error, listing.error, "the answer cannot be kept: %s",
                                    pd_error_text(listing.error))
                          : 0;

@@ -39,19 +39,25 @@ static int env_open(struct pd_alarm_store *store)
     uint64_t map = store->config.map_bytes;
     int result = mdb_env_create(&store->env);
 
-    if (!map)
+    if (!map) {
         map = MAP_BYTES + store->config.max_alarms * ALARM_BYTES;
-    if (mkdir(store->config.directory, DIRECTORY) && errno != EEXIST)
+    }
+    if (mkdir(store->config.directory, DIRECTORY) && errno != EEXIST) {
         return -errno;
-    if (!result)
+    }
+    if (!result) {
         result = mdb_env_set_maxdbs(store->env, 4);
-    if (!result)
+    }
+    if (!result) {
         result = mdb_env_set_maxreaders(store->env, READERS);
-    if (!result)
+    }
+    if (!result) {
         result = mdb_env_set_mapsize(store->env, map);
-    if (!result)
+    }
+    if (!result) {
         result =
             mdb_env_open(store->env, store->config.directory, MDB_NOTLS | MDB_NORDAHEAD, FILES);
+    }
     return pd_lmdb_error(result);
 }
 
@@ -62,13 +68,16 @@ static int meta_read(struct pd_alarm_store *store, MDB_txn *txn)
     int result = mdb_get(txn, store->meta_db, &key, &value);
 
     store->next_id = 1;
-    if (result)
+    if (result) {
         return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
-    if (value.mv_size != sizeof meta)
+    }
+    if (value.mv_size != sizeof meta) {
         return -PD_E_CORRUPT;
+    }
     memcpy(&meta, value.mv_data, sizeof meta);
-    if (le32toh(meta.version) != PD_ALARM_STORE_VERSION)
+    if (le32toh(meta.version) != PD_ALARM_STORE_VERSION) {
         return -PD_E_VERSION;
+    }
     store->next_id = le64toh(meta.next_id);
     return store->next_id ? 0 : -PD_E_CORRUPT;
 }
@@ -78,16 +87,20 @@ static int databases_open(struct pd_alarm_store *store)
     MDB_txn *txn;
     int result = mdb_txn_begin(store->env, NULL, 0, &txn), e;
 
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     result = mdb_dbi_open(txn, "alarms", MDB_CREATE, &store->alarms_db);
-    if (!result)
+    if (!result) {
         result = mdb_dbi_open(txn, "reasons", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED,
                               &store->reasons_db);
-    if (!result)
+    }
+    if (!result) {
         result = mdb_dbi_open(txn, "spools", MDB_CREATE, &store->spools_db);
-    if (!result)
+    }
+    if (!result) {
         result = mdb_dbi_open(txn, "meta", MDB_CREATE, &store->meta_db);
+    }
     e = result ? pd_lmdb_error(result) : meta_read(store, txn);
     if (e) {
         mdb_txn_abort(txn);
@@ -102,16 +115,19 @@ int pd_alarm_store_open(const struct pd_alarm_store_config *config,
     struct pd_alarm_store *store = calloc(1, sizeof *store);
     int e;
 
-    if (!store)
+    if (!store) {
         return pd_fail(error, -ENOMEM, "%s: out of memory", config->directory);
+    }
     store->config = *config;
     init_locks(store);
     e = env_open(store);
-    if (!e)
+    if (!e) {
         e = databases_open(store);
+    }
     store->stat.last_id = store->heard = e ? 0 : store->next_id - 1;
-    if (!e)
+    if (!e) {
         e = pd_alarm_keeper_start(store);
+    }
     if (e) {
         pd_alarm_store_close(store);
         return pd_fail(error, e, "%s: %s", config->directory, pd_error_text(e));
@@ -130,13 +146,16 @@ void pd_alarm_store_stop(struct pd_alarm_store *store)
 
 void pd_alarm_store_close(struct pd_alarm_store *store)
 {
-    if (!store)
+    if (!store) {
         return;
+    }
     pd_alarm_store_stop(store);
-    if (store->keeper_runs)
+    if (store->keeper_runs) {
         pthread_join(store->keeper, NULL);
-    if (store->env)
+    }
+    if (store->env) {
         mdb_env_close(store->env);
+    }
     while (store->own_first) {
         struct own *next = store->own_first->next;
 
@@ -177,22 +196,26 @@ int pd_alarm_store_add(struct pd_alarm_store *store, const struct pd_alarm_deliv
 {
     struct commit commit = {.delivery = delivery};
 
-    for (size_t i = 1; delivery->seqs && i < delivery->len; i++)
-        if (delivery->seqs[i] <= delivery->seqs[i - 1])
+    for (size_t i = 1; delivery->seqs && i < delivery->len; i++) {
+        if (delivery->seqs[i] <= delivery->seqs[i - 1]) {
             return -PD_E_VALUE;
+        }
+    }
     pthread_mutex_lock(&store->commit_lock);
     *(store->last ? &store->last->next : &store->first) = &commit;
     /* cppcheck-suppress autoVariables ; it has left the queue when this function returns */
     store->last = &commit;
     while (!commit.done) {
-        if (store->committing)
+        if (store->committing) {
             pthread_cond_wait(&store->committed, &store->commit_lock);
-        else
+        } else {
             commit_all(store);
+        }
     }
     pthread_mutex_unlock(&store->commit_lock);
-    if (!commit.error)
+    if (!commit.error) {
         *ret_last = commit.last;
+    }
     return commit.error;
 }
 
@@ -200,8 +223,9 @@ void pd_alarm_store_raise(struct pd_alarm_store *store, const struct pd_alarm_me
 {
     struct own *own = malloc(sizeof *own);
 
-    if (own)
+    if (own) {
         *own = (struct own){.message = *message};
+    }
     pthread_mutex_lock(&store->lock);
     if (!own || store->own_len == PD_ALARM_OWN_MAX) {
         store->stat.lost++;
@@ -233,12 +257,14 @@ static int give(struct reading *reading, uint64_t id, const MDB_val *value)
     struct pd_alarm_value_head head;
     size_t at = sizeof head;
 
-    if (value->mv_size < at)
+    if (value->mv_size < at) {
         return -PD_E_CORRUPT;
+    }
     memcpy(&head, value->mv_data, sizeof head);
     at += head.reason_len;
-    if (value->mv_size <= at)
+    if (value->mv_size <= at) {
         return -PD_E_CORRUPT;
+    }
     if (reading->visit(reading->context, id, (const char *)value->mv_data + at,
                        value->mv_size - at)) {
         reading->stopped = true;
@@ -253,8 +279,9 @@ static uint64_t id_of(const MDB_val *id)
 {
     uint64_t id_be = 0;
 
-    if (id->mv_size == sizeof id_be)
+    if (id->mv_size == sizeof id_be) {
         memcpy(&id_be, id->mv_data, sizeof id_be);
+    }
     return be64toh(id_be);
 }
 
@@ -267,8 +294,9 @@ static int step_all(struct reading *reading, MDB_cursor *cursor)
 
     for (unsigned n = 0; !result && !e && reading->left && n < READ_STEP; n++) {
         e = give(reading, id_of(&key), &value);
-        if (e || reading->stopped)
+        if (e || reading->stopped) {
             return e;
+        }
         result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     reading->ended = result == MDB_NOTFOUND;
@@ -286,11 +314,13 @@ static int step_reason(struct reading *reading, MDB_cursor *cursor)
         MDB_val value;
 
         result = mdb_get(reading->txn, reading->store->alarms_db, &id, &value);
-        if (result)
+        if (result) {
             break;
+        }
         e = give(reading, id_of(&id), &value);
-        if (e || reading->stopped)
+        if (e || reading->stopped) {
             return e;
+        }
         result = mdb_cursor_get(cursor, &key, &id, MDB_NEXT_DUP);
     }
     reading->ended = result == MDB_NOTFOUND;
@@ -303,8 +333,9 @@ static int step(struct reading *reading)
     MDB_cursor *cursor;
     int e = pd_lmdb_error(mdb_txn_begin(reading->store->env, NULL, MDB_RDONLY, &reading->txn));
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_lmdb_error(mdb_cursor_open(reading->txn, db, &cursor));
     if (!e) {
         e = reading->reason ? step_reason(reading, cursor) : step_all(reading, cursor);
@@ -326,10 +357,12 @@ int pd_alarm_store_read(struct pd_alarm_store *store, uint64_t since, const char
                               .left = most};
     int e = 0;
 
-    while (!e && !reading.ended && !reading.stopped && reading.left)
+    while (!e && !reading.ended && !reading.stopped && reading.left) {
         e = step(&reading);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     *ret_next = reading.next;
     *ret_more = !reading.ended;
     return 0;
@@ -342,8 +375,9 @@ bool pd_alarm_store_wait(struct pd_alarm_store *store, uint64_t since, uint64_t 
     bool on;
 
     pthread_mutex_lock(&store->lock);
-    while (!store->stopping && store->stat.last_id <= since && pd_clock_monotonic_ns() < until_ns)
+    while (!store->stopping && store->stat.last_id <= since && pd_clock_monotonic_ns() < until_ns) {
         pthread_cond_timedwait(&store->grown, &store->lock, &until);
+    }
     on = !store->stopping;
     pthread_mutex_unlock(&store->lock);
     return on;
@@ -373,11 +407,13 @@ void pd_alarm_store_stat(struct pd_alarm_store *store, struct pd_alarm_store_sta
     stat = store->stat;
     pthread_mutex_unlock(&store->lock);
     if (!mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn)) {
-        if (!mdb_stat(txn, store->alarms_db, &db))
+        if (!mdb_stat(txn, store->alarms_db, &db)) {
             stat.kept = db.ms_entries;
+        }
         if (!mdb_cursor_open(txn, store->alarms_db, &cursor)) {
-            if (!mdb_cursor_get(cursor, &key, &value, MDB_FIRST))
+            if (!mdb_cursor_get(cursor, &key, &value, MDB_FIRST)) {
                 stat.first_id = id_of(&key);
+            }
             mdb_cursor_close(cursor);
         }
         mdb_txn_abort(txn);

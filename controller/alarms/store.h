@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's alarms: kept in LMDB, each exactly once, and handed on to whoever wants to hear of them. */
+/* The controller's alarms: kept in LMDB, each exactly once, and handed on to whoever wants to hear
+ * of them. */
 #ifndef PD_CONTROLLER_ALARMS_STORE_H
 #define PD_CONTROLLER_ALARMS_STORE_H
 
@@ -10,17 +11,21 @@
 #include "base/error.h"
 #include "fleet/alarm_message.h"
 
-/* Agents send each alarm at least once, numbered without gaps within a spool. The store keeps with the alarms how far each spool was taken, in the
- * same transaction, and passes over what is not beyond that: so each alarm is there once, and an agent is told so only when it is on the disk.
- * Deliveries that come at the same time share a transaction, and the flush that makes it durable: the first one commits for all that wait.
+/* Agents send each alarm at least once, numbered without gaps within a spool. The store keeps with
+ * the alarms how far each spool was taken, in the same transaction, and passes over what is not
+ * beyond that: so each alarm is there once, and an agent is told so only when it is on the disk.
+ * Deliveries that come at the same time share a transaction, and the flush that makes it durable:
+ * the first one commits for all that wait.
  *
- * Readers never hold a snapshot for long: they go through the alarms in steps, by their ID, which grows by 1. So a reader that is slow costs
- * nobody anything; what retention removed meanwhile it does not see any more.
+ * Readers never hold a snapshot for long: they go through the alarms in steps, by their ID, which
+ * grows by 1. So a reader that is slow costs nobody anything; what retention removed meanwhile it
+ * does not see any more.
  *
  * Bounded in number and age; the oldest go first.
  *
- * Thread safety: all functions may be called from any thread, but for open, listen and close. Locks: two mutexes, neither inside the other; LMDB's own.
- * One thread of its own, the keeper: retention by age, alarms of the controller's own, listeners. Format: docs/formats/alarms.md. */
+ * Thread safety: all functions may be called from any thread, but for open, listen and close.
+ * Locks: two mutexes, neither inside the other; LMDB's own. One thread of its own, the keeper:
+ * retention by age, alarms of the controller's own, listeners. Format: docs/formats/alarms.md. */
 
 #define PD_ALARM_DELIVERY_MAX 256u /* alarms of one request */
 /* Spools of a host that are remembered: one for each start of its agent; the latest stay. */
@@ -73,7 +78,8 @@ struct pd_alarm_delivery {
     const uint64_t *seqs; /* ascending */
 };
 
-/* Waits until they are durable. 0; -PD_E_FULL, -EIO, …: none of them is there; -PD_E_VALUE: seqs are not ascending. */
+/* Waits until they are durable. 0; -PD_E_FULL, -EIO, …: none of them is there; -PD_E_VALUE: seqs
+ * are not ascending. */
 int pd_alarm_store_add(struct pd_alarm_store *store, const struct pd_alarm_delivery *delivery,
                        uint64_t *ret_last);
 
@@ -82,28 +88,33 @@ void pd_alarm_store_raise(struct pd_alarm_store *store, const struct pd_alarm_me
 
 /* ---- reading ---- */
 
-/* One alarm: its JSON without the ID and the opening brace, "host":21,…}. Non-zero ends the reading before this one. */
+/* One alarm: its JSON without the ID and the opening brace, "host":21,…}. Non-zero ends the reading
+ * before this one. */
 typedef int pd_alarm_visit(void *context, uint64_t id, const char *json, size_t len);
 
-/* Alarms after `since`, with this reason or (NULL) any, at most `most`. `ret_next`: what to go on after; `ret_more`: there are more. `visit` must be
- * quick: a snapshot is held. */
+/* Alarms after `since`, with this reason or (NULL) any, at most `most`. `ret_next`: what to go on
+ * after; `ret_more`: there are more. `visit` must be quick: a snapshot is held. */
 int pd_alarm_store_read(struct pd_alarm_store *store, uint64_t since, const char *reason,
                         size_t most, pd_alarm_visit *visit, void *context, uint64_t *ret_next,
                         bool *ret_more);
 
-/* Until there is an alarm after `since`, somebody stops the store, or the time is over. False only when it is stopped. */
+/* Until there is an alarm after `since`, somebody stops the store, or the time is over. False only
+ * when it is stopped. */
 bool pd_alarm_store_wait(struct pd_alarm_store *store, uint64_t since, uint64_t until_ns);
 
-/* `hear` gets each alarm that comes from now on, in order, in the keeper's thread; when it is slow it hears of them later. Before the first one comes. */
+/* `hear` gets each alarm that comes from now on, in order, in the keeper's thread; when it is slow
+ * it hears of them later. Before the first one comes. */
 void pd_alarm_store_listen(struct pd_alarm_store *store,
                            void (*hear)(void *context, uint64_t id, uint32_t host,
                                         const struct pd_alarm_message *message),
                            void *context);
 
-/* Takes those with this context off the list; when it returns none of them is being told. Not from a listener. */
+/* Takes those with this context off the list; when it returns none of them is being told. Not from
+ * a listener. */
 void pd_alarm_store_deafen(struct pd_alarm_store *store, const void *context);
 
-/* The ID before the first alarm that came here at `received_us` (wall time) or later: what to read on from. 0 or a negative error. */
+/* The ID before the first alarm that came here at `received_us` (wall time) or later: what to read
+ * on from. 0 or a negative error. */
 int pd_alarm_store_find(struct pd_alarm_store *store, uint64_t received_us, uint64_t *ret_since);
 
 uint64_t pd_alarm_store_last(struct pd_alarm_store *store); /* the newest ID ever given; 0: none */

@@ -11,9 +11,9 @@
 #include "controller/alarms/store.h"
 #include "controller/routes.h"
 
-/* Nothing is kept for a reader but the ID of the last alarm that it got: what follows is read from the store when the reader has taken all
- * before. One that does not take what there is in time is cut off by the server (src/http), and may resume where it was with
- * Last-Event-ID. */
+/* Nothing is kept for a reader but the ID of the last alarm that it got: what follows is read from
+ * the store when the reader has taken all before. One that does not take what there is in time is
+ * cut off by the server (src/http), and may resume where it was with Last-Event-ID. */
 
 /* How often a connection is tried when there is nothing to tell. */
 #define BEAT_NS   (10 * PD_NS_PER_S)
@@ -41,12 +41,14 @@ static int put_event(void *context, uint64_t id, const char *json, size_t len)
     char *at = events->buffer + events->len;
     size_t room = events->size - events->len, n = 0;
 
-    if (room < len + MORE_ROOM)
+    if (room < len + MORE_ROOM) {
         return 1;
-    if (!*stream->wanted.reason && id != stream->wanted.since + 1)
+    }
+    if (!*stream->wanted.reason && id != stream->wanted.since + 1) {
         n = (size_t)snprintf(at, room,
                              ": alarms %" PRIu64 " to %" PRIu64 " are not kept any more\n\n",
                              stream->wanted.since + 1, id - 1);
+    }
     n += (size_t)snprintf(at + n, room - n, "id: %" PRIu64 "\ndata: {\"id\":%" PRIu64 ",", id, id);
     memcpy(at + n, json, len);
     n += len;
@@ -59,9 +61,10 @@ static int put_event(void *context, uint64_t id, const char *json, size_t len)
 /* Comments: at first, so that the client sees that it is connected, and then as signs of life. */
 static size_t put_comment(struct stream *stream, char *buffer, size_t size)
 {
-    if (!stream->beat_ns)
+    if (!stream->beat_ns) {
         return (size_t)snprintf(buffer, size, "retry: 1000\n: alarms after %" PRIu64 "\n\n",
                                 stream->wanted.since);
+    }
     return pd_clock_monotonic_ns() >= stream->beat_ns ? (size_t)snprintf(buffer, size, ":\n\n") : 0;
 }
 
@@ -75,10 +78,12 @@ static ssize_t read_events(void *context, char *buffer, size_t size)
                                 *stream->wanted.reason ? stream->wanted.reason : NULL, STEP,
                                 put_event, &events, &next, &more);
 
-    if (e)
+    if (e) {
         return e;
-    if (!more && known > stream->wanted.since)
+    }
+    if (!more && known > stream->wanted.since) {
         stream->wanted.since = known; /* the others have other reasons */
+    }
     if (events.len) {
         stream->beat_ns = pd_clock_monotonic_ns() + BEAT_NS;
         return (ssize_t)events.len;
@@ -101,19 +106,23 @@ int pd_alarms_stream(struct pd_controller *controller, struct pd_call *call,
     int e = pd_alarm_parameters_read(call, false, &wanted, problem);
     struct stream *stream;
 
-    if (e)
+    if (e) {
         return e;
+    }
     if (call->http->last_event_id && *call->http->last_event_id) {
-        if (pd_alarm_id_parse(call->http->last_event_id, &wanted.since))
+        if (pd_alarm_id_parse(call->http->last_event_id, &wanted.since)) {
             return pd_fail(&problem->error, -PD_E_VALUE,
                            "Last-Event-ID: expects the ID of an alarm");
+        }
         wanted.has_since = true;
     }
-    if (!wanted.has_since)
+    if (!wanted.has_since) {
         wanted.since = pd_alarm_store_last(controller->alarms);
+    }
     stream = malloc(sizeof *stream);
-    if (!stream)
+    if (!stream) {
         return -ENOMEM;
+    }
     *stream = (struct stream){controller->alarms, wanted, 0};
     struct pd_answer_stream source = {stream, read_events, close_stream};
     pd_answer_stream(answer, "text/event-stream", &source);

@@ -31,8 +31,9 @@ static int take(void *context, size_t i, const char *bytes, size_t len)
         const size_t room = 2 * (reply->len + len);
         char *grown = realloc(reply->bytes, room);
 
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         reply->bytes = grown;
         reply->room = room;
     }
@@ -48,9 +49,11 @@ static void end(void *context, size_t i, const struct pd_error *error)
 
 static bool is_wanted(const json_t *hosts, uint32_t id)
 {
-    for (size_t i = 0; hosts && i < json_array_size(hosts); i++)
-        if (json_integer_value(json_array_get(hosts, i)) == (json_int_t)id)
+    for (size_t i = 0; hosts && i < json_array_size(hosts); i++) {
+        if (json_integer_value(json_array_get(hosts, i)) == (json_int_t)id) {
             return true;
+        }
+    }
     return !hosts;
 }
 
@@ -58,13 +61,15 @@ static int choose(const struct pd_inventory *inventory, const json_t *hosts, str
 {
     round->replies = calloc(inventory->hosts_len + 1, sizeof *round->replies);
     round->peers = calloc(inventory->hosts_len + 1, sizeof *round->peers);
-    if (!round->replies || !round->peers)
+    if (!round->replies || !round->peers) {
         return -ENOMEM;
-    for (size_t i = 0; i < inventory->hosts_len; i++)
+    }
+    for (size_t i = 0; i < inventory->hosts_len; i++) {
         if (is_wanted(hosts, inventory->hosts[i].id)) {
             round->replies[round->len].host = inventory->hosts[i].id;
             round->peers[round->len++].url = inventory->hosts[i].url;
         }
+    }
     return 0;
 }
 
@@ -72,8 +77,9 @@ static json_t *reply_json(const struct reply *reply)
 {
     json_t *answer;
 
-    if (reply->error.code)
+    if (reply->error.code) {
         return json_pack("{s:I, s:s}", "host", (json_int_t)reply->host, "error", reply->error.text);
+    }
     answer = json_loadb(reply->bytes ? reply->bytes : "", reply->len, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(answer)) {
         json_decref(answer);
@@ -90,9 +96,10 @@ static bool add_unknown(const struct pd_inventory *inventory, const json_t *host
         const json_int_t id = json_integer_value(json_array_get(hosts, i));
 
         if (pd_inventory_find(inventory, (uint32_t)id) == SIZE_MAX &&
-            json_array_append_new(answers,
-                                  json_pack("{s:I, s:s}", "host", id, "error", "it has no agent")))
+            json_array_append_new(
+                answers, json_pack("{s:I, s:s}", "host", id, "error", "it has no agent"))) {
             return false;
+        }
     }
     return true;
 }
@@ -103,8 +110,9 @@ static int collect(const struct pd_inventory *inventory, const json_t *hosts,
     json_t *answers = json_array();
     bool fine = answers && add_unknown(inventory, hosts, answers);
 
-    for (size_t i = 0; fine && i < round->len; i++)
+    for (size_t i = 0; fine && i < round->len; i++) {
         fine = !json_array_append_new(answers, reply_json(&round->replies[i]));
+    }
     if (!fine) {
         json_decref(answers);
         return -ENOMEM;
@@ -115,8 +123,9 @@ static int collect(const struct pd_inventory *inventory, const json_t *hosts,
 
 static void done(struct round *round)
 {
-    for (size_t i = 0; i < round->len; i++)
+    for (size_t i = 0; i < round->len; i++) {
         free(round->replies[i].bytes);
+    }
     free(round->replies);
     free(round->peers);
 }
@@ -144,12 +153,15 @@ int pd_apps_request(void *context, const char *method, const char *route, const 
         round.peers[i].body = text;
         round.peers[i].body_bytes = strlen(text);
     }
-    if (!e && atomic_load_explicit(&world->controller->stopping, memory_order_relaxed))
+    if (!e && atomic_load_explicit(&world->controller->stopping, memory_order_relaxed)) {
         e = -PD_E_BUSY;
-    if (!e)
+    }
+    if (!e) {
         e = pd_fanout_ask(world->controller->fanout, &request, round.peers, round.len, &sink);
-    if (!e)
+    }
+    if (!e) {
         e = collect(world->inventory, hosts, &round, ret_answers);
+    }
     done(&round);
     free(text);
     return e ? pd_fail(error, e, "agents cannot be asked: %s", pd_error_text(e)) : 0;

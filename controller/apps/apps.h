@@ -6,12 +6,15 @@
 #include "controller/controller.h"
 #include "controller/switches/switches.h"
 
-/* Their world (src/apps/apps.h) is this controller: questions take the way of POST /v1/execute, alarms come out of the alarm store, packets from and to switches.
- * Each run gets the topology of the inventory in force; a state that was kept is opened anew when that was replaced.
+/* Their world (src/apps/apps.h) is this controller: questions take the way of POST /v1/execute,
+ * alarms come out of the alarm store, packets from and to switches. Each run gets the topology of
+ * the inventory in force; a state that was kept is opened anew when that was replaced.
  *
- * Three ways to start one: POST /v1/apps/NAME, in the thread of the request, a few at a time; a watch, by period or by alarm, in one thread of their own, kept over
- * a restart (watches.json in the state directory); a packet of a switch, in another thread, for applications that want packets. When what a watch or a packet
- * finds has changed, that is an alarm of the controller: APP_NAME. */
+ * Three ways to start one: POST /v1/apps/NAME, in the thread of the request, a few at a time; a
+ * watch, by period or by alarm, in one thread of their own, kept over a restart (watches.json in
+ * the state directory); a packet of a switch, in another thread, for applications that want
+ * packets. When what a watch or a packet finds has changed, that is an alarm of the controller:
+ * APP_NAME. */
 
 extern const struct pd_controller_part pd_apps_part;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows as localisers want them, asked of all hosts: records of receivers joined with the retransmissions of senders. */
+/* Flows as localisers want them, asked of all hosts: records of receivers joined with the
+ * retransmissions of senders. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,14 +11,17 @@
 #include "base/clock.h"
 #include "controller/apps/private.h"
 
-/* Times of records are the receivers', times of retransmissions the senders', and [from, to] is by the controller's clock. Clocks may differ by SLACK_US:
+/* Times of records are the receivers', times of retransmissions the senders', and [from, to] is by
+ * the controller's clock. Clocks may differ by SLACK_US:
  * - retransmissions are told apart by counters, not by times (senders.h);
- * - a record counts with the packets that fell into [from, to] by its own clock, as if they had come evenly, rounded so that windows that follow each
- *   other sum up to all of them; so clocks shift when packets are counted, not how many;
+ * - a record counts with the packets that fell into [from, to] by its own clock, as if they had
+ * come evenly, rounded so that windows that follow each other sum up to all of them; so clocks
+ * shift when packets are counted, not how many;
  * - a flow that suffered gets its paths from records up to SLACK_US beside the window as well.
  *
- * Left aside, unless it suffered, is what could lose packets unseen: other protocols than TCP, and flows of acknowledgements, told by their small packets. A
- * datapath may count many segments as one large packet: it counts as many as its bytes need. */
+ * Left aside, unless it suffered, is what could lose packets unseen: other protocols than TCP, and
+ * flows of acknowledgements, told by their small packets. A datapath may count many segments as one
+ * large packet: it counts as many as its bytes need. */
 
 #define SLACK_US      (5 * PD_US_PER_S)
 #define ROWS_MAX      (1u << 17)
@@ -44,10 +48,12 @@ struct gathering {
 /* How many of `all` came by `at`, evenly from `begin` to `end`. */
 static uint64_t came_by(uint64_t all, uint64_t begin_us, uint64_t end_us, uint64_t at_us)
 {
-    if (at_us >= end_us)
+    if (at_us >= end_us) {
         return all;
-    if (at_us < begin_us)
+    }
+    if (at_us < begin_us) {
         return 0;
+    }
     return (uint64_t)((double)all * (double)(at_us - begin_us) / (double)(end_us - begin_us));
 }
 
@@ -75,18 +81,22 @@ static int take_row(void *context, const struct pd_app_row *row, const json_t *o
     struct row taken = {.flow = row->flow, .path = row->path};
 
     (void)object;
-    if (!row->flow.ip_version || !row->has_path || row->stime_us > row->etime_us)
+    if (!row->flow.ip_version || !row->has_path || row->stime_us > row->etime_us) {
         return 0;
-    if (!suffered && (row->flow.protocol != 6 || row->bytes < row->pkts * SMALL_BYTES))
+    }
+    if (!suffered && (row->flow.protocol != 6 || row->bytes < row->pkts * SMALL_BYTES)) {
         return 0;
+    }
     taken.pkts = within(g, row, all);
     taken.bytes = within(g, row, row->bytes);
-    if (!taken.pkts && !suffered)
+    if (!taken.pkts && !suffered) {
         return 0;
-    if (g->len == ROWS_MAX)
+    }
+    if (g->len == ROWS_MAX) {
         g->lost++;
-    else
+    } else {
         g->rows[g->len++] = taken;
+    }
     return 0;
 }
 
@@ -103,13 +113,14 @@ static size_t merge_slices(struct row *rows, size_t len)
     size_t kept = 0;
 
     qsort(rows, len, sizeof *rows, by_flow_and_path);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         if (kept && !by_flow_and_path(&rows[kept - 1], &rows[i])) {
             rows[kept - 1].bytes += rows[i].bytes;
             rows[kept - 1].pkts += rows[i].pkts;
         } else {
             rows[kept++] = rows[i];
         }
+    }
     return kept;
 }
 
@@ -130,16 +141,19 @@ static void add_flow(struct observations *o, const struct gathering *g, const st
 
     /* With packets on some paths, the others did not matter in this window. */
     bool some = false;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         some |= rows[i].pkts > 0;
-    for (size_t i = 0; i < len; i++)
-        if (rows[i].pkts || !some)
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (rows[i].pkts || !some) {
             o->records[o->records_len++] = (struct pd_tib_record){.flow = rows[i].flow,
                                                                   .path = &rows[i].path,
                                                                   .stime_us = g->from_us,
                                                                   .etime_us = g->to_us,
                                                                   .bytes = rows[i].bytes,
                                                                   .pkts = rows[i].pkts};
+        }
+    }
     flow.records_len = (size_t)(o->records + o->records_len - flow.records);
     o->flows[o->flows_len++] = flow;
 }
@@ -152,23 +166,28 @@ static bool has_row(const struct gathering *g, const struct pd_flow_id *flow)
         size_t middle = low + (high - low) / 2;
         int order = memcmp(&g->rows[middle].flow, flow, sizeof *flow);
 
-        if (!order)
+        if (!order) {
             return true;
-        if (order < 0)
+        }
+        if (order < 0) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return false;
 }
 
-/* Flows that suffered and of which no record is known: they have no path, and localisers count them. */
+/* Flows that suffered and of which no record is known: they have no path, and localisers count
+ * them. */
 static void add_pathless(struct observations *o, const struct gathering *g)
 {
-    for (size_t i = 0; i < g->senders->len; i++)
-        if (g->senders->flows[i].fresh && !has_row(g, &g->senders->flows[i].flow))
+    for (size_t i = 0; i < g->senders->len; i++) {
+        if (g->senders->flows[i].fresh && !has_row(g, &g->senders->flows[i].flow)) {
             o->flows[o->flows_len++] =
                 (struct pd_observation){.retransmissions = g->senders->flows[i].fresh};
+        }
+    }
 }
 
 static int hand_over(const struct gathering *g,
@@ -210,14 +229,17 @@ static int ask_senders(struct pd_apps_world *world, const struct pd_app_call *ca
     json_object_set_new(args, "threshold", json_integer(1));
     int e = pd_app_ask(call, report, "getPoorTCPFlows", args, NULL, &answer, error);
     const char *source = json_string_value(json_object_get(answer, "source"));
-    if (!e && source && (!strcmp(source, "none") || !strcmp(source, "mixed")))
+    if (!e && source && (!strcmp(source, "none") || !strcmp(source, "mixed"))) {
         pd_report_lacks(report, "TCP is not watched in the same way on all hosts, or not at all");
-    if (!e)
+    }
+    if (!e) {
         e = pd_senders_take(&world->senders, answer, report, error);
+    }
     json_decref(answer);
-    if (!e && world->senders.lost)
+    if (!e && world->senders.lost) {
         pd_report_lacks(report, "%" PRIu64 " flows that suffer, for which there was no room",
                         world->senders.lost);
+    }
     return e;
 }
 
@@ -232,13 +254,16 @@ static int ask_receivers(const struct pd_app_call *call, struct gathering *g,
 
     size_t rows = json_array_size(json_object_get(answer, "flows"));
     g->rows = e ? NULL : calloc((rows < ROWS_MAX ? rows : ROWS_MAX) + 1, sizeof *g->rows);
-    if (!e && !g->rows)
+    if (!e && !g->rows) {
         e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    if (!e)
+    }
+    if (!e) {
         e = pd_app_rows(answer, "flows", report, take_row, g, error);
+    }
     json_decref(answer);
-    if (!e && g->lost)
+    if (!e && g->lost) {
         pd_report_lacks(report, "%zu flows for which there was no room", g->lost);
+    }
     return e;
 }
 
@@ -252,11 +277,14 @@ int pd_apps_observe(void *context, uint64_t from_us, uint64_t to_us,
     struct gathering g = {.from_us = from_us, .to_us = to_us, .senders = &world->senders};
     int e = ask_senders(world, &call, from_us, report, error);
 
-    /* What was lost before a monitor began is not known: packets of then must not clear anything. */
-    if (!e && world->senders.since_us > g.from_us)
+    /* What was lost before a monitor began is not known: packets of then must not clear anything.
+     */
+    if (!e && world->senders.since_us > g.from_us) {
         g.from_us = world->senders.since_us < to_us ? world->senders.since_us : to_us;
-    if (!e)
+    }
+    if (!e) {
         e = ask_receivers(&call, &g, report, error);
+    }
     if (!e) {
         g.len = merge_slices(g.rows, g.len);
         e = hand_over(&g, visit, visitor, error);

@@ -33,8 +33,9 @@ static void work_off(struct pd_apps_packets *packets)
     struct packet *packet = packets->first;
 
     packets->first = packet->next;
-    if (!packets->first)
+    if (!packets->first) {
         packets->last = &packets->first;
+    }
     packets->len--;
     packets->bytes -= packet->packet.bytes;
     pthread_mutex_unlock(&packets->lock);
@@ -49,10 +50,11 @@ static void *work(void *context)
 
     pthread_mutex_lock(&packets->lock);
     while (!packets->stopping) {
-        if (packets->first)
+        if (packets->first) {
             work_off(packets);
-        else
+        } else {
             pthread_cond_wait(&packets->wake, &packets->lock);
+        }
     }
     pthread_mutex_unlock(&packets->lock);
     return NULL;
@@ -63,8 +65,9 @@ int pd_apps_packets_open(struct pd_controller *controller, struct pd_apps_packet
     struct pd_apps_packets *packets = calloc(1, sizeof *packets);
     int e;
 
-    if (!packets)
+    if (!packets) {
         return -ENOMEM;
+    }
     packets->controller = controller;
     packets->last = &packets->first;
     pthread_mutex_init(&packets->lock, NULL);
@@ -81,15 +84,17 @@ void pd_apps_packets_stop(struct pd_apps_packets *packets)
     packets->stopping = true;
     pthread_cond_broadcast(&packets->wake);
     pthread_mutex_unlock(&packets->lock);
-    if (packets->started && !packets->stopped)
+    if (packets->started && !packets->stopped) {
         pthread_join(packets->thread, NULL);
+    }
     packets->stopped = true;
 }
 
 void pd_apps_packets_close(struct pd_apps_packets *packets)
 {
-    if (!packets)
+    if (!packets) {
         return;
+    }
     while (packets->first) {
         struct packet *next = packets->first->next;
 
@@ -105,8 +110,9 @@ static struct packet *copy_of(const struct pd_switches_packet_in *from)
 {
     struct packet *packet = malloc(sizeof *packet + from->bytes);
 
-    if (!packet)
+    if (!packet) {
         return NULL;
+    }
     memcpy(packet->data, from->data, from->bytes);
     packet->next = NULL;
     packet->packet = (struct pd_app_packet){
@@ -126,8 +132,9 @@ void pd_apps_packet(struct pd_controller *controller, const struct pd_switches_p
     struct packet *packet;
     bool room;
 
-    if (!pd_apps_residents_any(apps->residents))
+    if (!pd_apps_residents_any(apps->residents)) {
         return;
+    }
     packet = copy_of(from);
     pthread_mutex_lock(&packets->lock);
     room = packet && !packets->stopping && packets->len < PACKETS_MAX &&
@@ -142,6 +149,7 @@ void pd_apps_packet(struct pd_controller *controller, const struct pd_switches_p
     pthread_mutex_unlock(&packets->lock);
     pd_count(room ? &controller->counters.apps_packets : &controller->counters.apps_packets_lost,
              1);
-    if (!room)
+    if (!room) {
         free(packet);
+    }
 }

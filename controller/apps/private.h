@@ -11,8 +11,10 @@
 #include "controller/inventory.h"
 #include "daemon/turns.h"
 
-/* Locks, none taken inside another but as said: a resident's `lock` (a run may hold it for seconds); the packets' `lock`; the watches' `change`, and inside it
- * `lock`. No lock of this folder is held by whoever feeds it: the alarm store's keeper and the switches' thread take the last two kinds for a moment. */
+/* Locks, none taken inside another but as said: a resident's `lock` (a run may hold it for
+ * seconds); the packets' `lock`; the watches' `change`, and inside it `lock`. No lock of this
+ * folder is held by whoever feeds it: the alarm store's keeper and the switches' thread take the
+ * last two kinds for a moment. */
 
 #define PD_APPS_AT_ONCE     4u /* runs by hand */
 #define PD_APPS_WAITING     16u
@@ -54,7 +56,8 @@ int pd_apps_request(void *world, const char *method, const char *route, const js
 int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_call *call,
                 json_t **ret_report, struct pd_error *error);
 
-/* Opened, run once, closed; an application that has packets runs in the state that they go to. In a thread with a stack of its own. */
+/* Opened, run once, closed; an application that has packets runs in the state that they go to. In a
+ * thread with a stack of its own. */
 int pd_apps_by_hand(struct pd_controller *controller, const struct pd_app_ops *ops,
                     const char *client, const json_t *args, json_t **ret_report,
                     struct pd_error *error);
@@ -64,7 +67,8 @@ struct pd_apps_memory {
     json_t *found; /* NULL: nothing yet */
     bool found_something;
 };
-/* Raises APP_… when this report finds something else than the one before, and one of them finds anything. */
+/* Raises APP_… when this report finds something else than the one before, and one of them finds
+ * anything. */
 void pd_apps_remember(struct pd_controller *controller, const struct pd_app_ops *ops,
                       struct pd_apps_memory *memory, const json_t *report);
 

@@ -17,8 +17,9 @@ struct pd_apps_residents {
 
 static void close_state(struct pd_apps_resident *resident)
 {
-    if (resident->opened && resident->ops->close)
+    if (resident->opened && resident->ops->close) {
         resident->ops->close(resident->state);
+    }
     json_decref(resident->args);
     pd_apps_world_close(resident->world);
     resident->args = NULL;
@@ -33,16 +34,18 @@ static int open_state(struct pd_controller *controller, struct pd_apps_resident 
     struct pd_app_call call = {0};
     int e = pd_apps_world_open(controller, resident->ops->name, &resident->world);
 
-    if (!e)
+    if (!e) {
         e = pd_app_args_read(resident->ops, resident->world->world.topology, NULL, &resident->args,
                              error);
+    }
     if (!e) {
         call = (struct pd_app_call){.world = &resident->world->world, .args = resident->args};
         e = resident->ops->open ? resident->ops->open(&call, &resident->state, error) : 0;
     }
     resident->opened = !e;
-    if (e)
+    if (e) {
         close_state(resident);
+    }
     return e;
 }
 
@@ -52,13 +55,15 @@ static int make_ready(struct pd_controller *controller, struct pd_apps_resident 
 {
     int e;
 
-    if (resident->opened && pd_apps_world_holds(resident->world))
+    if (resident->opened && pd_apps_world_holds(resident->world)) {
         return 0;
+    }
     close_state(resident);
     e = open_state(controller, resident, error);
-    if (e && !resident->complained)
+    if (e && !resident->complained) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%s takes no packets: %s", resident->ops->name,
                error->text);
+    }
     resident->complained = e != 0;
     return e;
 }
@@ -68,15 +73,18 @@ int pd_apps_residents_open(struct pd_controller *controller, struct pd_apps_resi
     struct pd_apps_residents *list;
     size_t len = 0;
 
-    for (size_t i = 0; pd_apps[i]; i++)
+    for (size_t i = 0; pd_apps[i]; i++) {
         len += pd_apps[i]->packet_in != NULL;
+    }
     list = calloc(1, sizeof *list + len * sizeof *list->items);
-    if (!list)
+    if (!list) {
         return -ENOMEM;
+    }
     list->controller = controller;
     for (size_t i = 0; pd_apps[i]; i++) {
-        if (!pd_apps[i]->packet_in)
+        if (!pd_apps[i]->packet_in) {
             continue;
+        }
         list->items[list->len].ops = pd_apps[i];
         pthread_mutex_init(&list->items[list->len++].lock, NULL);
     }
@@ -105,8 +113,9 @@ int pd_apps_resident_run(struct pd_apps_residents *list, const struct pd_app_ops
     struct pd_apps_resident *resident = list->items;
     int e;
 
-    while (resident->ops != ops)
+    while (resident->ops != ops) {
         resident++;
+    }
     pthread_mutex_lock(&resident->lock);
     e = make_ready(list->controller, resident, error);
     if (!e) {
@@ -143,8 +152,9 @@ void pd_apps_residents_packet(struct pd_apps_residents *list, const struct pd_ap
 
         pthread_mutex_lock(&resident->lock);
         if (!make_ready(list->controller, resident, &error) &&
-            resident->ops->packet_in(resident->state, &resident->world->world, packet))
+            resident->ops->packet_in(resident->state, &resident->world->world, packet)) {
             run_for_packet(list->controller, resident);
+        }
         pthread_mutex_unlock(&resident->lock);
     }
 }

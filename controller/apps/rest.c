@@ -14,8 +14,9 @@ static json_t *alarms_json(const char *const *alarms)
 {
     json_t *list = json_array();
 
-    for (; alarms && *alarms; alarms++)
+    for (; alarms && *alarms; alarms++) {
         json_array_append_new(list, json_string(*alarms));
+    }
     return list;
 }
 
@@ -35,8 +36,9 @@ int pd_apps_answer(struct pd_controller *controller, struct pd_call *call, struc
 
     (void)controller;
     (void)call;
-    for (size_t i = 0; pd_apps[i]; i++)
+    for (size_t i = 0; pd_apps[i]; i++) {
         failed |= json_array_append_new(list, app_json(pd_apps[i]));
+    }
     if (failed) {
         json_decref(list);
         return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
@@ -72,16 +74,19 @@ int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
     json_t *report, *args = NULL;
     int e;
 
-    if (!ops)
+    if (!ops) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "there is no application \"%.40s\"",
                        call->id);
+    }
     /* what is wrong is told at once; with the topology it is looked at once more */
     e = pd_app_args_read(ops, NULL, call->body, &args, &problem->error);
     json_decref(args);
-    if (!e)
+    if (!e) {
         e = run_in_turn(controller, ops, call, &report, &problem->error);
-    if (!e)
+    }
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, report);
+    }
     return e;
 }
 
@@ -96,14 +101,18 @@ static int open_apps(struct pd_controller *controller, struct pd_error *error)
     int e = apps ? 0 : -ENOMEM;
 
     controller->apps = apps;
-    if (!e)
+    if (!e) {
         e = pd_turns_new(&limits, &apps->turns);
-    if (!e)
+    }
+    if (!e) {
         e = pd_apps_residents_open(controller, &apps->residents);
-    if (!e)
+    }
+    if (!e) {
         e = pd_apps_packets_open(controller, &apps->packets);
-    if (e)
+    }
+    if (e) {
         return pd_fail(error, e, "applications: %s", pd_error_text(e));
+    }
     return pd_watches_open(controller, &apps->watches, error);
 }
 
@@ -111,18 +120,21 @@ static void stop_apps(struct pd_controller *controller)
 {
     struct pd_apps *apps = controller->apps;
 
-    if (apps->watches)
+    if (apps->watches) {
         pd_watches_stop(apps->watches);
-    if (apps->packets)
+    }
+    if (apps->packets) {
         pd_apps_packets_stop(apps->packets);
+    }
 }
 
 static void close_apps(struct pd_controller *controller)
 {
     struct pd_apps *apps = controller->apps;
 
-    if (!apps)
+    if (!apps) {
         return;
+    }
     stop_apps(controller);
     pd_watches_close(apps->watches);
     pd_apps_packets_close(apps->packets);

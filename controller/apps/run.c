@@ -35,10 +35,12 @@ int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_c
         e = json ? 0 : pd_fail(error, -ENOMEM, "no memory for the report");
     }
     pd_report_done(&report);
-    if (e && error && !*error->text)
+    if (e && error && !*error->text) {
         pd_fail(error, e, "%s", pd_error_text(e));
-    if (!e)
+    }
+    if (!e) {
         *ret_report = json;
+    }
     return e;
 }
 
@@ -60,15 +62,18 @@ static int run_once(struct hand *hand, const struct pd_app_call *call)
     void *state = NULL;
     int e;
 
-    if (ops->packet_in)
+    if (ops->packet_in) {
         return pd_apps_resident_run(hand->controller->apps->residents, ops, call->args,
                                     &hand->report, hand->error);
+    }
     e = ops->open ? ops->open(call, &state, hand->error) : 0;
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_apps_run(ops, state, call, &hand->report, hand->error);
-    if (ops->close)
+    if (ops->close) {
         ops->close(state);
+    }
     return e;
 }
 
@@ -78,11 +83,13 @@ static int open_and_run(struct hand *hand)
     json_t *args = NULL;
     int e = pd_apps_world_open(hand->controller, hand->client, &world);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_app_args_read(hand->ops, world->world.topology, hand->given, &args, hand->error);
-    if (!e)
+    if (!e) {
         e = run_once(hand, &(struct pd_app_call){.world = &world->world, .args = args});
+    }
     json_decref(args);
     pd_apps_world_close(world);
     return e;
@@ -105,13 +112,15 @@ int pd_apps_by_hand(struct pd_controller *controller, const struct pd_app_ops *o
     pthread_t thread;
     int e = pd_apps_thread(&thread, run_hand, &hand);
 
-    if (e)
+    if (e) {
         return pd_fail(error, e, "no thread for this run: %s", pd_error_text(e));
+    }
     pthread_join(thread, NULL);
-    if (!hand.code)
+    if (!hand.code) {
         *ret_report = hand.report;
-    else if (!error->code)
+    } else if (!error->code) {
         pd_fail(error, hand.code, "%s", pd_error_text(hand.code));
+    }
     return hand.code;
 }
 
@@ -123,9 +132,11 @@ static json_t *without_digits(const json_t *verdict)
     const char *from = json_string_value(verdict);
     char text[PD_REPORT_TEXT_BYTES], *to = text;
 
-    for (; from && *from && to < text + sizeof text - 1; from++)
-        if (*from < '0' || *from > '9')
+    for (; from && *from && to < text + sizeof text - 1; from++) {
+        if (*from < '0' || *from > '9') {
             *to++ = *from;
+        }
+    }
     *to = '\0';
     return json_string(text);
 }
@@ -150,10 +161,11 @@ static void name_reason(const char *app, char reason[PD_ALARM_REASON_BYTES])
 {
     snprintf(reason, PD_ALARM_REASON_BYTES, "APP_%s", app);
     for (char *at = reason; *at; at++) {
-        if (*at == '-')
+        if (*at == '-') {
             *at = '_';
-        else if (*at >= 'a' && *at <= 'z')
+        } else if (*at >= 'a' && *at <= 'z') {
             *at = (char)(*at - 'a' + 'A');
+        }
     }
 }
 

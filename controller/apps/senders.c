@@ -37,8 +37,9 @@ static uint64_t fresh_of(const struct pd_senders *before, const struct pd_sender
 {
     const struct pd_sender *old = pd_senders_find(before, &flow->flow);
 
-    if (!old)
+    if (!old) {
         return recent < flow->total ? recent : flow->total;
+    }
     return flow->total >= old->total ? flow->total - old->total : flow->total;
 }
 
@@ -48,15 +49,18 @@ static int take_row(void *context, const struct pd_app_row *row, const json_t *o
     struct pd_sender flow = {.flow = row->flow};
     uint64_t recent;
 
-    if (!row->flow.ip_version || !pd_app_number(object, "retransmissions", &flow.total))
+    if (!row->flow.ip_version || !pd_app_number(object, "retransmissions", &flow.total)) {
         return 0;
-    if (!pd_app_number(object, "recent", &recent))
+    }
+    if (!pd_app_number(object, "recent", &recent)) {
         recent = flow.total;
+    }
     flow.fresh = fresh_of(t->before, &flow, recent);
-    if (t->len == PD_SENDERS_FLOWS_MAX)
+    if (t->len == PD_SENDERS_FLOWS_MAX) {
         t->lost++;
-    else
+    } else {
         t->flows[t->len++] = flow;
+    }
     return 0;
 }
 
@@ -67,8 +71,9 @@ static size_t once_each(struct pd_sender *flows, size_t len)
 
     for (size_t i = 0; i < len; i++) {
         if (kept && pd_flow_id_equal(&flows[kept - 1].flow, &flows[i].flow)) {
-            if (flows[i].total > flows[kept - 1].total)
+            if (flows[i].total > flows[kept - 1].total) {
                 flows[kept - 1] = flows[i];
+            }
         } else {
             flows[kept++] = flows[i];
         }
@@ -84,8 +89,9 @@ int pd_senders_take(struct pd_senders *senders, const json_t *answer, struct pd_
     struct taking t = {.before = senders, .flows = calloc(room + 1, sizeof *t.flows)};
     uint64_t since_us = 0;
 
-    if (!t.flows)
+    if (!t.flows) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     int e = pd_app_rows(answer, "flows", report, take_row, &t, error);
     if (e) {
         free(t.flows);

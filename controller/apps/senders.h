@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Senders: what hosts' TCP monitors counted of each flow since it was last asked, whatever their clocks say. */
+/* Senders: what hosts' TCP monitors counted of each flow since it was last asked, whatever their
+ * clocks say. */
 #ifndef PD_CONTROLLER_APPS_SENDERS_H
 #define PD_CONTROLLER_APPS_SENDERS_H
 
@@ -10,8 +11,9 @@
 #include "apps/apps.h"
 #include "base/flow_id.h"
 
-/* A flow's counter of retransmissions only grows. So what is new is the difference to the counter of the time before, which needs no clock; where a flow is
- * asked for the first time, it is what its host says of the time asked for.
+/* A flow's counter of retransmissions only grows. So what is new is the difference to the counter
+ * of the time before, which needs no clock; where a flow is asked for the first time, it is what
+ * its host says of the time asked for.
  *
  * One thread at a time. Zeroed memory is empty. */
 
@@ -31,7 +33,8 @@ struct pd_senders {
     bool asked;        /* at least once */
 };
 
-/* From an answer of getPoorTCPFlows. 0, or a negative error in words, which leaves everything as it was. */
+/* From an answer of getPoorTCPFlows. 0, or a negative error in words, which leaves everything as it
+ * was. */
 int pd_senders_take(struct pd_senders *senders, const json_t *answer, struct pd_report *report,
                     struct pd_error *error);
 const struct pd_sender *pd_senders_find(const struct pd_senders *senders,

@@ -22,10 +22,12 @@
 
 void pd_watch_free(struct pd_watch *watch)
 {
-    if (!watch)
+    if (!watch) {
         return;
-    if (watch->opened && watch->ops->close && !watch->ops->packet_in)
+    }
+    if (watch->opened && watch->ops->close && !watch->ops->packet_in) {
         watch->ops->close(watch->state);
+    }
     pd_apps_world_close(watch->world);
     json_decref(watch->read_args);
     json_decref(watch->args);
@@ -44,10 +46,12 @@ static int check_members(const json_t *json, struct pd_error *error)
     {
         size_t i = 0;
 
-        while (members[i] && strcmp(members[i], name) != 0)
+        while (members[i] && strcmp(members[i], name) != 0) {
             i++;
-        if (members[i])
+        }
+        if (members[i]) {
             continue;
+        }
         pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown member", name);
         pd_printable(error->text);
         return -PD_E_UNKNOWN_KEY;
@@ -60,8 +64,9 @@ static int read_app(const json_t *json, const struct pd_app_ops **ret_ops, struc
     const char *name = json_string_value(json_object_get(json, "app"));
     const struct pd_app_ops *ops = name ? pd_app_find(name) : NULL;
 
-    if (!name)
+    if (!name) {
         return pd_fail(error, -PD_E_VALUE, "app: expects the name of an application");
+    }
     if (!ops) {
         pd_fail(error, -PD_E_VALUE, "app: there is no application \"%.40s\"", name);
         pd_printable(error->text);
@@ -77,21 +82,26 @@ static int read_when(const json_t *json, struct pd_watch *watch, struct pd_error
     const json_t *period = json_object_get(json, "period_s"), *on = json_object_get(json, "on");
     double period_s = json_number_value(period);
 
-    if (period && on)
+    if (period && on) {
         return pd_fail(error, -PD_E_VALUE, "on: either period_s or on");
-    if (on && (!json_is_string(on) || strcmp(json_string_value(on), "alarm") != 0))
+    }
+    if (on && (!json_is_string(on) || strcmp(json_string_value(on), "alarm") != 0)) {
         return pd_fail(error, -PD_E_VALUE, "on: expects \"alarm\"");
-    if (on && !watch->ops->alarms)
+    }
+    if (on && !watch->ops->alarms) {
         return pd_fail(error, -PD_E_VALUE, "on: no alarm starts %s; give a period_s",
                        watch->ops->name);
+    }
     if (period && (!json_is_number(period) || !isfinite(period_s) ||
-                   period_s < PD_WATCHES_PERIOD_MIN || period_s > PD_WATCHES_PERIOD_MAX))
+                   period_s < PD_WATCHES_PERIOD_MIN || period_s > PD_WATCHES_PERIOD_MAX)) {
         return pd_fail(error, -PD_E_VALUE, "period_s: expects seconds from %g to %g",
                        PD_WATCHES_PERIOD_MIN, PD_WATCHES_PERIOD_MAX);
+    }
     watch->period_s = period ? period_s : on ? 0 : watch->ops->period_s;
-    if (!on && !watch->period_s && !watch->ops->alarms)
+    if (!on && !watch->period_s && !watch->ops->alarms) {
         return pd_fail(error, -PD_E_VALUE, "period_s: is missing: %s has no period of its own",
                        watch->ops->name);
+    }
     return 0;
 }
 
@@ -101,8 +111,9 @@ static int read_args(const json_t *json, const struct pd_topology *topology, str
     const json_t *given = json_object_get(json, "args");
     int e = pd_app_args_read(watch->ops, topology, given, &watch->read_args, error);
 
-    if (e)
+    if (e) {
         return pd_fail_within(error, "args");
+    }
     watch->args = given ? json_deep_copy(given) : json_object();
     return watch->args ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
 }
@@ -113,18 +124,23 @@ static int read_watch(const json_t *json, const struct pd_topology *topology,
     const json_t *id = json_object_get(json, "id");
     int e = check_members(json, error);
 
-    if (!e)
+    if (!e) {
         e = read_app(json, &watch->ops, error);
-    if (!e)
+    }
+    if (!e) {
         e = read_args(json, topology, watch, error);
-    if (!e)
+    }
+    if (!e) {
         e = read_when(json, watch, error);
+    }
     if (!e && id &&
         (!json_is_integer(id) || json_integer_value(id) < 1 ||
-         (uint64_t)json_integer_value(id) > ID_MAX))
+         (uint64_t)json_integer_value(id) > ID_MAX)) {
         e = pd_fail(error, -PD_E_VALUE, "id: expects a number from 1 on");
-    if (!e)
+    }
+    if (!e) {
         watch->id = (uint64_t)json_integer_value(id);
+    }
     return e;
 }
 
@@ -153,11 +169,13 @@ json_t *pd_watch_json(const struct pd_watch *watch)
                              watch->ops->name, "args", json_deep_copy(watch->args));
     int failed = !json;
 
-    if (!failed)
+    if (!failed) {
         failed = watch->period_s ? json_object_set_new(json, "period_s", json_real(watch->period_s))
                                  : json_object_set_new(json, "on", json_string("alarm"));
-    if (!failed)
+    }
+    if (!failed) {
         return json;
+    }
     json_decref(json);
     return NULL;
 }
@@ -166,21 +184,26 @@ json_t *pd_watch_json(const struct pd_watch *watch)
 
 size_t pd_watches_find(const struct pd_watches *watches, uint64_t id)
 {
-    for (size_t i = 0; i < watches->len; i++)
-        if (watches->items[i]->id == id)
+    for (size_t i = 0; i < watches->len; i++) {
+        if (watches->items[i]->id == id) {
             return i;
+        }
+    }
     return SIZE_MAX;
 }
 
 /* IDs only grow: in their order, but for a file that somebody wrote. */
 int pd_watches_insert(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error)
 {
-    if (watches->len == PD_WATCHES_MAX)
+    if (watches->len == PD_WATCHES_MAX) {
         return pd_fail(error, -PD_E_FULL, "%d applications are watched already", PD_WATCHES_MAX);
-    if (!watch->id)
+    }
+    if (!watch->id) {
         watch->id = watches->next_id;
-    if (watch->id >= watches->next_id)
+    }
+    if (watch->id >= watches->next_id) {
         watches->next_id = watch->id + 1;
+    }
     watches->items[watches->len++] = watch;
     pthread_cond_broadcast(&watches->wake);
     return 0;
@@ -203,15 +226,17 @@ int pd_watches_save(struct pd_watches *watches, struct pd_error *error)
     int e = 0;
 
     pthread_mutex_lock(&watches->lock);
-    for (size_t i = 0; i < watches->len && !e; i++)
+    for (size_t i = 0; i < watches->len && !e; i++) {
         e = json_array_append_new(list, pd_watch_json(watches->items[i]));
+    }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)watches->next_id, "watches", list);
     pthread_mutex_unlock(&watches->lock);
-    if (e || !document)
+    if (e || !document) {
         e = pd_fail(error, -ENOMEM, "%.200s: no memory", watches->file);
-    else
+    } else {
         e = pd_state_write(watches->file, document, error);
+    }
     json_decref(document);
     return e;
 }
@@ -226,14 +251,18 @@ static int load_one(struct pd_watches *watches, const json_t *item, struct pd_er
         return -PD_E_VALUE;
     }
     e = pd_watch_parse(item, NULL, &watch, error);
-    if (e || !watch)
+    if (e || !watch) {
         return e;
-    if (!watch->id || pd_watches_find(watches, watch->id) != SIZE_MAX)
+    }
+    if (!watch->id || pd_watches_find(watches, watch->id) != SIZE_MAX) {
         e = pd_fail(error, -PD_E_VALUE, "no ID of its own");
-    if (!e)
+    }
+    if (!e) {
         e = pd_watches_insert(watches, watch, error);
-    if (e)
+    }
+    if (e) {
         pd_watch_free(watch);
+    }
     return e;
 }
 
@@ -247,12 +276,14 @@ static void load_all(struct pd_watches *watches, const json_t *document)
     {
         struct pd_error error = {0};
 
-        if (load_one(watches, item, &error))
+        if (load_one(watches, item, &error)) {
             pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: watches[%zu] is left out: %s", watches->file, i,
                    error.text);
+        }
     }
-    if (next_id > 0 && (uint64_t)next_id > watches->next_id && (uint64_t)next_id <= ID_MAX)
+    if (next_id > 0 && (uint64_t)next_id > watches->next_id && (uint64_t)next_id <= ID_MAX) {
         watches->next_id = (uint64_t)next_id;
+    }
 }
 
 static int load(struct pd_watches *watches, struct pd_error *error)
@@ -265,8 +296,9 @@ static int load(struct pd_watches *watches, struct pd_error *error)
         *error = (struct pd_error){0};
         return 0;
     }
-    if (document)
+    if (document) {
         load_all(watches, document);
+    }
     json_decref(document);
     return e;
 }
@@ -291,8 +323,9 @@ int pd_watches_open(struct pd_controller *controller, struct pd_watches **ret_wa
     struct pd_watches *watches = calloc(1, sizeof *watches);
     int e;
 
-    if (!watches)
+    if (!watches) {
         return pd_fail(error, -ENOMEM, "no memory for watches");
+    }
     init_locks(watches);
     *ret_watches = watches;
     watches->controller = controller;
@@ -302,8 +335,9 @@ int pd_watches_open(struct pd_controller *controller, struct pd_watches **ret_wa
         return pd_fail(error, -ENOMEM, "no memory for watches");
     }
     e = load(watches, error);
-    if (e)
+    if (e) {
         return e;
+    }
     pd_alarm_store_listen(controller->alarms, pd_watches_hear, watches);
     watches->listens = true;
     e = pd_apps_thread(&watches->thread, pd_watches_work, watches);
@@ -317,19 +351,23 @@ void pd_watches_stop(struct pd_watches *watches)
     watches->stopping = true;
     pthread_cond_broadcast(&watches->wake);
     pthread_mutex_unlock(&watches->lock);
-    if (watches->started && !watches->stopped)
+    if (watches->started && !watches->stopped) {
         pthread_join(watches->thread, NULL);
+    }
     watches->stopped = true;
 }
 
 void pd_watches_close(struct pd_watches *watches)
 {
-    if (!watches)
+    if (!watches) {
         return;
-    if (watches->listens)
+    }
+    if (watches->listens) {
         pd_alarm_store_deafen(watches->controller->alarms, watches);
-    while (watches->len)
+    }
+    while (watches->len) {
         pd_watch_free(pd_watches_take_out(watches, watches->len - 1));
+    }
     pthread_cond_destroy(&watches->wake);
     pthread_mutex_destroy(&watches->lock);
     pthread_mutex_destroy(&watches->change);

@@ -32,11 +32,13 @@ static void remove_watch(struct pd_watches *watches, uint64_t id)
     at = pd_watches_find(watches, id);
     watch = at == SIZE_MAX ? NULL : pd_watches_take_out(watches, at);
     running = watch && watch->running;
-    if (watch)
+    if (watch) {
         watch->removed = true;
+    }
     pthread_mutex_unlock(&watches->lock);
-    if (!running)
+    if (!running) {
         pd_watch_free(watch);
+    }
 }
 
 int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
@@ -55,19 +57,22 @@ int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
         e = pd_watch_parse(call->body, inventory->topology, &watch, &problem->error);
     }
     pd_inventory_free(inventory);
-    if (e || !watch)
+    if (e || !watch) {
         return e;
+    }
     pthread_mutex_lock(&watches->change);
     e = keep(watches, watch, &problem->error);
-    if (e && watch->id)
+    if (e && watch->id) {
         remove_watch(watches, watch->id);
-    else if (e)
+    } else if (e) {
         pd_watch_free(watch);
-    else
+    } else {
         id = watches->next_id - 1;
+    }
     pthread_mutex_unlock(&watches->change);
-    if (!e)
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+    }
     return e;
 }
 
@@ -101,8 +106,9 @@ int pd_watches_answer(struct pd_controller *controller, struct pd_call *call,
 
     (void)call;
     pthread_mutex_lock(&watches->lock);
-    for (size_t i = 0; i < watches->len && !failed; i++)
+    for (size_t i = 0; i < watches->len && !failed; i++) {
         failed = json_array_append_new(list, watch_json(watches->items[i]));
+    }
     pthread_mutex_unlock(&watches->lock);
     if (failed) {
         json_decref(list);
@@ -132,14 +138,16 @@ static int save_without(struct pd_watches *watches, uint64_t id, struct pd_error
     at = pd_watches_find(watches, id);
     watch = at == SIZE_MAX ? NULL : pd_watches_take_out(watches, at);
     pthread_mutex_unlock(&watches->lock);
-    if (!watch)
+    if (!watch) {
         return pd_fail(error, -PD_E_NOT_FOUND, "there is no watch %llu", (unsigned long long)id);
+    }
     e = pd_watches_save(watches, error);
     pthread_mutex_lock(&watches->lock);
     watches->items[watches->len++] = watch; /* it had its place */
     pthread_mutex_unlock(&watches->lock);
-    if (!e)
+    if (!e) {
         remove_watch(watches, id);
+    }
     return e;
 }
 
@@ -150,12 +158,14 @@ int pd_unwatch_answer(struct pd_controller *controller, struct pd_call *call,
     uint64_t id = id_of(call->id);
     int e;
 
-    if (!id)
+    if (!id) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "there is no watch %.40s", call->id);
+    }
     pthread_mutex_lock(&watches->change);
     e = save_without(watches, id, &problem->error);
     pthread_mutex_unlock(&watches->change);
-    if (!e)
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+    }
     return e;
 }

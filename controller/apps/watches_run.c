@@ -14,34 +14,40 @@
 
 static void close_state(struct pd_watch *watch)
 {
-    if (watch->opened && watch->ops->close && !watch->ops->packet_in)
+    if (watch->opened && watch->ops->close && !watch->ops->packet_in) {
         watch->ops->close(watch->state);
+    }
     pd_apps_world_close(watch->world);
     watch->world = NULL;
     watch->state = NULL;
     watch->opened = false;
 }
 
-/* A topology that was replaced takes the state along, and the arguments are held against the new one. What wants packets has a state elsewhere. */
+/* A topology that was replaced takes the state along, and the arguments are held against the new
+ * one. What wants packets has a state elsewhere. */
 static int make_ready(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error)
 {
     struct pd_app_call call;
     json_t *args;
     int e;
 
-    if (watch->opened && pd_apps_world_holds(watch->world))
+    if (watch->opened && pd_apps_world_holds(watch->world)) {
         return 0;
+    }
     close_state(watch);
     e = pd_apps_world_open(watches->controller, watch->ops->name, &watch->world);
-    if (!e)
+    if (!e) {
         e = pd_app_args_read(watch->ops, watch->world->world.topology, watch->args, &args, error);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     json_decref(watch->read_args);
     watch->read_args = args;
     call = (struct pd_app_call){.world = &watch->world->world, .args = args};
-    if (watch->ops->open && !watch->ops->packet_in)
+    if (watch->ops->open && !watch->ops->packet_in) {
         e = watch->ops->open(&call, &watch->state, error);
+    }
     watch->opened = !e;
     return e;
 }
@@ -75,8 +81,9 @@ static int run_watch(struct pd_watches *watches, struct pd_watch *watch,
                 : pd_apps_run(watch->ops, watch->state, &call, ret_report, error);
     }
     json_decref(json);
-    if (e && !*error->text)
+    if (e && !*error->text) {
         pd_fail(error, e, "%s", pd_error_text(e));
+    }
     return e;
 }
 
@@ -96,10 +103,12 @@ static struct pd_watch *choose(struct pd_watches *watches, uint64_t now_ns, uint
     for (size_t i = 0; i < watches->len; i++) {
         struct pd_watch *watch = watches->items[i];
 
-        if (is_due(watch, now_ns) && (!chosen || watch->next_ns < chosen->next_ns))
+        if (is_due(watch, now_ns) && (!chosen || watch->next_ns < chosen->next_ns)) {
             chosen = watch;
-        if ((watch->period_s || watch->has_alarm) && watch->next_ns < *ret_until_ns)
+        }
+        if ((watch->period_s || watch->has_alarm) && watch->next_ns < *ret_until_ns) {
             *ret_until_ns = watch->next_ns;
+        }
     }
     return chosen;
 }
@@ -122,8 +131,9 @@ static void note(struct pd_watch *watch, uint64_t begun_ns, int code, json_t *re
     snprintf(watch->error, sizeof watch->error, "%s", code ? error->text : "");
     watch->next_ns = watch->period_s ? begun_ns + (uint64_t)(watch->period_s * PD_NS_PER_S)
                                      : pd_clock_monotonic_ns() + PD_WATCHES_ALARM_NS;
-    if (code)
+    if (code) {
         return;
+    }
     json_decref(watch->report);
     watch->report = report;
 }
@@ -145,16 +155,19 @@ static void run_one(struct pd_watches *watches, struct pd_watch *watch)
     e = run_watch(watches, watch, has_alarm ? &alarm : NULL, &report, &error);
     pd_count(&controller->counters.apps_watch_runs, 1);
     pd_count(&controller->counters.apps_failed, e != 0);
-    if (!e && !watch->ops->packet_in) /* else the packet itself has raised it */
+    if (!e && !watch->ops->packet_in) { /* else the packet itself has raised it */
         pd_apps_remember(controller, watch->ops, &watch->memory, report);
+    }
     pthread_mutex_lock(&watches->lock);
-    if (e && strcmp(watch->error, error.text) != 0 && !watches->stopping)
+    if (e && strcmp(watch->error, error.text) != 0 && !watches->stopping) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%s (watch %llu) has failed: %s", watch->ops->name,
                (unsigned long long)watch->id, error.text);
+    }
     note(watch, begun_ns, e, report, &error);
     watch->running = false;
-    if (watch->removed)
+    if (watch->removed) {
         pd_watch_free(watch);
+    }
 }
 
 void *pd_watches_work(void *context)
@@ -166,10 +179,11 @@ void *pd_watches_work(void *context)
         uint64_t until_ns;
         struct pd_watch *watch = choose(watches, pd_clock_monotonic_ns(), &until_ns);
 
-        if (watch)
+        if (watch) {
             run_one(watches, watch);
-        else
+        } else {
             wait_until(watches, until_ns);
+        }
     }
     pthread_mutex_unlock(&watches->lock);
     return NULL;
@@ -179,11 +193,14 @@ void *pd_watches_work(void *context)
 
 static bool wants(const struct pd_watch *watch, const char *reason)
 {
-    if (watch->period_s)
+    if (watch->period_s) {
         return false;
-    for (const char *const *wanted = watch->ops->alarms; wanted && *wanted; wanted++)
-        if (!strcmp(*wanted, reason))
+    }
+    for (const char *const *wanted = watch->ops->alarms; wanted && *wanted; wanted++) {
+        if (!strcmp(*wanted, reason)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -197,8 +214,9 @@ void pd_watches_hear(void *context, uint64_t id, uint32_t host,
     for (size_t i = 0; i < watches->len; i++) {
         struct pd_watch *watch = watches->items[i];
 
-        if (!wants(watch, message->reason))
+        if (!wants(watch, message->reason)) {
             continue;
+        }
         watch->coalesced += watch->has_alarm;
         pd_count(&watches->controller->counters.apps_coalesced, watch->has_alarm);
         watch->has_alarm = true;

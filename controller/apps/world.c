@@ -24,8 +24,9 @@ static int ask(void *context, json_t *document, json_t **ret_answer, struct pd_e
     json_t *question = json_copy(document);
     int e;
 
-    if (!question)
+    if (!question) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     if (!json_object_get(question, "deadline_ms") &&
         json_object_set_new(question, "deadline_ms", json_integer(PD_APPS_DEADLINE_MS))) {
         json_decref(question);
@@ -53,8 +54,9 @@ static int take(void *context, uint64_t id, const char *json, size_t len)
     json_int_t time_us;
     json_t *alarm;
 
-    if (len >= sizeof text - 1)
+    if (len >= sizeof text - 1) {
         return 0;
+    }
     memcpy(text + 1, json, len);
     alarm = json_loadb(text, len + 1, 0, NULL);
     time_us = json_integer_value(json_object_get(alarm, "time_us"));
@@ -62,8 +64,9 @@ static int take(void *context, uint64_t id, const char *json, size_t len)
         json_decref(alarm);
         return 0;
     }
-    if (!alarm || json_object_set_new(alarm, "id", json_integer((json_int_t)id)))
+    if (!alarm || json_object_set_new(alarm, "id", json_integer((json_int_t)id))) {
         alarms->failed = true;
+    }
     json_decref(alarms->ring[alarms->len % alarms->most]);
     alarms->ring[alarms->len++ % alarms->most] = alarm;
     return 0;
@@ -83,20 +86,26 @@ static json_t *list_of(struct alarms *alarms)
     size_t len = alarms->len < alarms->most ? alarms->len : alarms->most;
     json_t *list = alarms->failed ? NULL : json_array();
 
-    if (list)
+    if (list) {
         qsort(alarms->ring, len, sizeof(void *), by_time);
-    for (size_t i = 0; i < len; i++)
-        if (!list || json_array_append(list, alarms->ring[i]))
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!list || json_array_append(list, alarms->ring[i])) {
             alarms->failed = true;
-    for (size_t i = 0; i < len; i++)
+        }
+    }
+    for (size_t i = 0; i < len; i++) {
         json_decref(alarms->ring[i]);
-    if (!alarms->failed)
+    }
+    if (!alarms->failed) {
         return list;
+    }
     json_decref(list);
     return NULL;
 }
 
-/* Alarms come after they happened, unless the host's clock is ahead: none of the wanted ones came before. */
+/* Alarms come after they happened, unless the host's clock is ahead: none of the wanted ones came
+ * before. */
 static int read_alarms(struct pd_alarm_store *store, const char *reason, struct alarms *alarms)
 {
     uint64_t since = 0, next;
@@ -115,18 +124,21 @@ static int alarms_of(void *context, const char *reason, uint64_t from_us, uint64
     json_t *list;
     int e;
 
-    if (alarms.most > PD_APPS_ALARMS_MAX)
+    if (alarms.most > PD_APPS_ALARMS_MAX) {
         alarms.most = PD_APPS_ALARMS_MAX;
+    }
     alarms.ring = calloc(alarms.most, sizeof(void *));
-    if (!alarms.ring)
+    if (!alarms.ring) {
         return pd_fail(error, -ENOMEM, "alarms: %s", pd_error_text(-ENOMEM));
+    }
     e = read_alarms(world->controller->alarms, reason, &alarms);
     alarms.failed |= e != 0;
     list = list_of(&alarms);
     free(alarms.ring);
-    if (!list)
+    if (!list) {
         return pd_fail(error, e ? e : -ENOMEM, "the alarms cannot be read: %s",
                        pd_error_text(e ? e : -ENOMEM));
+    }
     *ret_alarms = list;
     return 0;
 }
@@ -160,8 +172,9 @@ int pd_apps_world_open(struct pd_controller *controller, const char *client,
 {
     struct pd_apps_world *world = calloc(1, sizeof *world);
 
-    if (!world)
+    if (!world) {
         return -ENOMEM;
+    }
     world->controller = controller;
     world->inventory = pd_hosts_inventory(controller->hosts);
     snprintf(world->client, sizeof world->client, "%s", client);
@@ -177,8 +190,9 @@ int pd_apps_world_open(struct pd_controller *controller, const char *client,
 
 void pd_apps_world_close(struct pd_apps_world *world)
 {
-    if (!world)
+    if (!world) {
         return;
+    }
     pd_inventory_free(world->inventory);
     pd_senders_done(&world->senders);
     free(world);

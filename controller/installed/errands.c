@@ -19,19 +19,22 @@ int pd_errands_add(struct pd_installs *installs, struct pd_errands *errands, uin
     size_t at = pd_inventory_find(installs->inventory, host);
     struct pd_errand errand = {.host = host, .id = id};
 
-    if (at == SIZE_MAX)
+    if (at == SIZE_MAX) {
         return 0;
+    }
     if (errands->len == errands->size) {
         size_t size = errands->size ? 2 * errands->size : 64;
         void *grown = reallocarray(errands->items, size, sizeof *errands->items);
 
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         errands->items = grown;
         errands->size = size;
     }
-    if (!errands->inventory)
+    if (!errands->inventory) {
         errands->inventory = pd_inventory_hold(installs->inventory);
+    }
     errand.url = installs->inventory->hosts[at].url;
     if (install) {
         json_t *json = pd_install_json(install);
@@ -39,13 +42,15 @@ int pd_errands_add(struct pd_installs *installs, struct pd_errands *errands, uin
         json_object_del(json, "hosts");
         errand.body = json ? json_dumps(json, JSON_COMPACT) : NULL;
         json_decref(json);
-        if (!errand.body)
+        if (!errand.body) {
             return -ENOMEM;
+        }
     }
-    if (id && !install)
+    if (id && !install) {
         snprintf(errand.route, sizeof errand.route, "/v1/installed/%llu", (unsigned long long)id);
-    else
+    } else {
         snprintf(errand.route, sizeof errand.route, install ? "/v1/install" : "/v1/installed");
+    }
     errands->items[errands->len++] = errand;
     return 0;
 }
@@ -68,14 +73,16 @@ static int take(void *context, size_t i, const char *bytes, size_t len)
     struct pd_errands *errands = context;
     struct pd_errand *errand = &errands->items[i];
 
-    if (strcmp(errands->method, "GET") != 0)
+    if (strcmp(errands->method, "GET") != 0) {
         return 0;
+    }
     if (errand->answer_len + len > errand->answer_size) {
         size_t size = 2 * (errand->answer_len + len);
         char *grown = realloc(errand->answer, size);
 
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         errand->answer = grown;
         errand->answer_size = size;
     }
@@ -114,10 +121,12 @@ static void ask(struct pd_installs *installs, struct pd_errands *errands, uint64
                                            .body_bytes = errand->body ? strlen(errand->body) : 0,
                                            .route = errand->route};
     }
-    if (!e)
+    if (!e) {
         e = pd_fanout_ask(installs->controller->fanout, &request, peers, errands->len, &sink);
-    for (size_t i = 0; e && i < errands->len; i++)
+    }
+    for (size_t i = 0; e && i < errands->len; i++) {
         pd_fail(&errands->items[i].error, -PD_E_BUSY, "%s", pd_error_text(e));
+    }
     free(peers);
 }
 
@@ -130,17 +139,20 @@ static bool is_away(int code)
            code == -ENOMEM;
 }
 
-/* Uninstalled while it was on its way: the next look at the host finds it there and takes it away. */
+/* Uninstalled while it was on its way: the next look at the host finds it there and takes it away.
+ */
 static void settle_install(struct pd_installs *installs, const struct pd_errand *errand)
 {
     struct pd_install *install = pd_installs_find(installs, errand->id);
     struct pd_install_host *target = install ? pd_install_target(install, errand->host) : NULL;
     int code = errand->error.code;
 
-    if (!target || is_away(code))
+    if (!target || is_away(code)) {
         pd_installs_hurry(installs, errand->host);
-    if (!target)
+    }
+    if (!target) {
         return;
+    }
     target->state = !code           ? PD_TARGET_INSTALLED
                     : is_away(code) ? PD_TARGET_PENDING
                                     : PD_TARGET_FAILED;
@@ -151,8 +163,9 @@ void pd_errands_do(struct pd_installs *installs, struct pd_errands *errands, uin
 {
     const bool posted = !strcmp(errands->method, "POST");
 
-    if (!errands->len)
+    if (!errands->len) {
         return;
+    }
     ask(installs, errands, deadline_ns);
     for (size_t i = 0; i < errands->len; i++) {
         const struct pd_errand *errand = &errands->items[i];
@@ -164,10 +177,11 @@ void pd_errands_do(struct pd_installs *installs, struct pd_errands *errands, uin
     for (size_t i = 0; i < errands->len; i++) {
         const struct pd_errand *errand = &errands->items[i];
 
-        if (posted)
+        if (posted) {
             settle_install(installs, errand);
-        else if (errand->error.code && errand->error.code != -PD_E_NOT_FOUND)
+        } else if (errand->error.code && errand->error.code != -PD_E_NOT_FOUND) {
             pd_installs_hurry(installs, errand->host);
+        }
     }
     pthread_mutex_unlock(&installs->lock);
 }

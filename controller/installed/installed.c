@@ -22,8 +22,9 @@
 
 void pd_install_free(struct pd_install *install)
 {
-    if (!install)
+    if (!install) {
         return;
+    }
     pd_installation_done(&install->what);
     json_decref(install->hosts);
     free(install->targets);
@@ -62,16 +63,18 @@ struct pd_install_host *pd_install_target(struct pd_install *install, uint32_t h
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (install->targets[middle].host < host)
+        if (install->targets[middle].host < host) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return low < install->targets_len && install->targets[low].host == host ? &install->targets[low]
                                                                             : NULL;
 }
 
-/* Hosts that it was meant for before keep their states. Inventories are in the order of IDs, and so are targets. */
+/* Hosts that it was meant for before keep their states. Inventories are in the order of IDs, and so
+ * are targets. */
 int pd_install_aim(struct pd_install *install, const struct pd_inventory *inventory,
                    struct pd_error *error)
 {
@@ -79,11 +82,13 @@ int pd_install_aim(struct pd_install *install, const struct pd_inventory *invent
     struct pd_install_host *targets;
     int e = pd_select(inventory, install->hosts, &selection, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     targets = calloc(selection.len, sizeof *targets);
-    if (!targets)
+    if (!targets) {
         e = pd_fail(error, -ENOMEM, "no memory for %zu hosts", selection.len);
+    }
     for (size_t i = 0; targets && i < selection.len; i++) {
         uint32_t id = inventory->hosts[selection.hosts[i]].id;
         const struct pd_install_host *before = pd_install_target(install, id);
@@ -105,8 +110,9 @@ static size_t place(const struct pd_installs *installs, uint64_t id)
 {
     size_t i = 0;
 
-    while (i < installs->installs_len && installs->installs[i]->id < id)
+    while (i < installs->installs_len && installs->installs[i]->id < id) {
         i++;
+    }
     return i;
 }
 
@@ -122,12 +128,14 @@ void pd_installs_hurry(struct pd_installs *installs, uint32_t host)
 {
     size_t i = pd_inventory_find(installs->inventory, host);
 
-    if (i == SIZE_MAX)
+    if (i == SIZE_MAX) {
         return;
+    }
     uint64_t soon_ns = pd_clock_monotonic_ns() + installs->hosts[i].wait_ns;
 
-    if (installs->hosts[i].next_ns > soon_ns)
+    if (installs->hosts[i].next_ns > soon_ns) {
         installs->hosts[i].next_ns = soon_ns;
+    }
     pthread_cond_signal(&installs->wake);
 }
 
@@ -136,13 +144,16 @@ int pd_installs_insert(struct pd_installs *installs, struct pd_install *install,
 {
     size_t at;
 
-    if (installs->installs_len == PD_INSTALLATIONS_MAX)
+    if (installs->installs_len == PD_INSTALLATIONS_MAX) {
         return pd_fail(error, -PD_E_FULL, "%d queries are installed already", PD_INSTALLATIONS_MAX);
-    if (installs->bytes + install->what.json_bytes > PD_INSTALLATIONS_BYTES_MAX)
+    }
+    if (installs->bytes + install->what.json_bytes > PD_INSTALLATIONS_BYTES_MAX) {
         return pd_fail(error, -PD_E_FULL, "installed queries may have %zu bytes together",
                        PD_INSTALLATIONS_BYTES_MAX);
-    if (!install->id)
+    }
+    if (!install->id) {
         install->id = installs->next_id++;
+    }
     at = place(installs, install->id);
     memmove(&installs->installs[at + 1], &installs->installs[at],
             (installs->installs_len - at) * sizeof(void *));
@@ -170,11 +181,13 @@ json_t *pd_install_json(const struct pd_install *install)
            *item = json_pack("{s:I}", "id", (json_int_t)install->id);
     int e = document && item ? json_object_update(item, document) : -1;
 
-    if (!e && install->hosts)
+    if (!e && install->hosts) {
         e = json_object_set_new(item, "hosts", json_deep_copy(install->hosts));
+    }
     json_decref(document);
-    if (!e)
+    if (!e) {
         return item;
+    }
     json_decref(item);
     return NULL;
 }
@@ -185,15 +198,17 @@ int pd_installs_save(struct pd_installs *installs, struct pd_error *error)
     int e = 0;
 
     pthread_mutex_lock(&installs->lock);
-    for (size_t i = 0; i < installs->installs_len && !e; i++)
+    for (size_t i = 0; i < installs->installs_len && !e; i++) {
         e = json_array_append_new(list, pd_install_json(installs->installs[i]));
+    }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)installs->next_id, "installed", list);
     pthread_mutex_unlock(&installs->lock);
-    if (e || !document)
+    if (e || !document) {
         e = pd_fail(error, -ENOMEM, "%.200s: no memory", installs->file);
-    else
+    } else {
         e = pd_state_write(installs->file, document, error);
+    }
     json_decref(document);
     return e;
 }
@@ -203,20 +218,25 @@ static int load_one(struct pd_installs *installs, const json_t *item, struct pd_
     struct pd_install *install = NULL;
     int e;
 
-    if (!json_is_object(item))
+    if (!json_is_object(item)) {
         return pd_fail(error, -PD_E_VALUE, "expected an object");
+    }
     e = pd_install_parse(item, &install, error);
-    if (e)
+    if (e) {
         return e;
+    }
     if (!install->id || install->id >= PD_INSTALLATION_OWN_IDS ||
-        pd_installs_find(installs, install->id))
+        pd_installs_find(installs, install->id)) {
         e = pd_fail(error, -PD_E_VALUE, "no ID of its own");
-    if (!e)
+    }
+    if (!e) {
         e = pd_installs_insert(installs, install, error);
-    if (e)
+    }
+    if (e) {
         pd_install_free(install);
-    else if (install->id >= installs->next_id)
+    } else if (install->id >= installs->next_id) {
         installs->next_id = install->id + 1;
+    }
     return e;
 }
 
@@ -226,15 +246,17 @@ static void load_all(struct pd_installs *installs, const json_t *document)
     json_t *item;
     size_t i;
 
-    if (next_id > 0 && next_id < (json_int_t)PD_INSTALLATION_OWN_IDS)
+    if (next_id > 0 && next_id < (json_int_t)PD_INSTALLATION_OWN_IDS) {
         installs->next_id = (uint64_t)next_id;
+    }
     json_array_foreach(json_object_get(document, "installed"), i, item)
     {
         struct pd_error error = {0};
 
-        if (load_one(installs, item, &error))
+        if (load_one(installs, item, &error)) {
             pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: installed[%zu] is left out: %s", installs->file,
                    i, error.text);
+        }
     }
 }
 
@@ -248,8 +270,9 @@ static int load(struct pd_installs *installs, struct pd_error *error)
         *error = (struct pd_error){0};
         return 0;
     }
-    if (document)
+    if (document) {
         load_all(installs, document);
+    }
     json_decref(document);
     return e;
 }
@@ -266,9 +289,10 @@ static int take_inventory(struct pd_installs *installs)
         pd_inventory_free(inventory);
         return -ENOMEM;
     }
-    for (size_t i = 0; i < inventory->hosts_len; i++)
+    for (size_t i = 0; i < inventory->hosts_len; i++) {
         hosts[i] =
             (struct pd_round_host){.id = inventory->hosts[i].id, .wait_ns = PD_INSTALLS_WAIT_NS};
+    }
     free(installs->hosts);
     pd_inventory_free(installs->inventory);
     installs->hosts = hosts;
@@ -276,9 +300,10 @@ static int take_inventory(struct pd_installs *installs)
     for (size_t i = 0; i < installs->installs_len; i++) {
         struct pd_error error = {0};
 
-        if (pd_install_aim(installs->installs[i], inventory, &error))
+        if (pd_install_aim(installs->installs[i], inventory, &error)) {
             pd_log(PD_LOG_WARN, MODULE, NULL, "installed query %llu keeps the hosts it had: %s",
                    (unsigned long long)installs->installs[i]->id, error.text);
+        }
     }
     pthread_cond_signal(&installs->wake);
     return 0;
@@ -301,8 +326,9 @@ static int open_installs(struct pd_controller *controller, struct pd_error *erro
     struct pd_installs *installs = calloc(1, sizeof *installs);
     int e;
 
-    if (!installs)
+    if (!installs) {
         return pd_fail(error, -ENOMEM, "no memory for installed queries");
+    }
     init_locks(installs);
     controller->installs = installs;
     installs->controller = controller;
@@ -312,11 +338,13 @@ static int open_installs(struct pd_controller *controller, struct pd_error *erro
         return pd_fail(error, -ENOMEM, "no memory for installed queries");
     }
     e = load(installs, error);
-    if (e)
+    if (e) {
         return e;
+    }
     e = take_inventory(installs);
-    if (!e)
+    if (!e) {
         e = -pthread_create(&installs->thread, NULL, pd_installs_rounds, installs);
+    }
     installs->started = !e;
     return e ? pd_fail(error, e, "installed queries: %s", pd_error_text(e)) : 0;
 }
@@ -329,9 +357,10 @@ static void reload_installs(struct pd_controller *controller)
     pthread_mutex_lock(&installs->lock);
     e = take_inventory(installs);
     pthread_mutex_unlock(&installs->lock);
-    if (e)
+    if (e) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "installed queries keep the hosts they had: %s",
                pd_error_text(e));
+    }
 }
 
 static void stop_installs(struct pd_controller *controller)
@@ -348,14 +377,16 @@ static void close_installs(struct pd_controller *controller)
 {
     struct pd_installs *installs = controller->installs;
 
-    if (!installs)
+    if (!installs) {
         return;
+    }
     if (installs->started) {
         stop_installs(controller);
         pthread_join(installs->thread, NULL);
     }
-    for (size_t i = 0; i < installs->installs_len; i++)
+    for (size_t i = 0; i < installs->installs_len; i++) {
         pd_install_free(installs->installs[i]);
+    }
     pd_inventory_free(installs->inventory);
     pthread_cond_destroy(&installs->wake);
     pthread_mutex_destroy(&installs->lock);

@@ -85,12 +85,14 @@ void pd_install_free(struct pd_install *install); /* NULL is fine */
 int pd_install_aim(struct pd_install *install, const struct pd_inventory *inventory,
                    struct pd_error *error);
 
-/* {"id", "hosts", document …}, a copy: counts of references are not for several threads. NULL without memory. With the list's lock held. */
+/* {"id", "hosts", document …}, a copy: counts of references are not for several threads. NULL
+ * without memory. With the list's lock held. */
 json_t *pd_install_json(const struct pd_install *install);
 
 int pd_installs_save(struct pd_installs *installs, struct pd_error *error); /* `change` held */
 
-/* The rest with the list's lock held. Insert chooses an ID where there is none, and owns the query from then on; -PD_E_FULL. */
+/* The rest with the list's lock held. Insert chooses an ID where there is none, and owns the query
+ * from then on; -PD_E_FULL. */
 int pd_installs_insert(struct pd_installs *installs, struct pd_install *install,
                        struct pd_error *error);
 void pd_installs_take_out(struct pd_installs *installs, const struct pd_install *install);
@@ -122,16 +124,18 @@ struct pd_errands {
     size_t len, size;
 };
 
-/* The inventory in force is taken with the first errand; a host that it does not know is passed over. With the list's lock held. 0 or -ENOMEM. `install`: what POST
- * sends, else NULL. */
+/* The inventory in force is taken with the first errand; a host that it does not know is passed
+ * over. With the list's lock held. 0 or -ENOMEM. `install`: what POST sends, else NULL. */
 int pd_errands_add(struct pd_installs *installs, struct pd_errands *errands, uint32_t host,
                    uint64_t id, const struct pd_install *install);
 
-/* Does them all by the deadline; how each ended goes into it, and into the states of targets and hosts. Without a lock. */
+/* Does them all by the deadline; how each ended goes into it, and into the states of targets and
+ * hosts. Without a lock. */
 void pd_errands_do(struct pd_installs *installs, struct pd_errands *errands, uint64_t deadline_ns);
 void pd_errands_done(struct pd_errands *errands);
 
-/* Asks all hosts that have queries what they have, for their numbers, unless that was done just now. */
+/* Asks all hosts that have queries what they have, for their numbers, unless that was done just
+ * now. */
 void pd_installs_hear(struct pd_installs *installs);
 
 void *pd_installs_rounds(void *installs);

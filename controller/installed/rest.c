@@ -15,12 +15,14 @@
 
 static void tell_host(json_t *list, uint32_t host, const char *reason)
 {
-    if (json_array_size(list) < TOLD_MAX)
+    if (json_array_size(list) < TOLD_MAX) {
         json_array_append_new(
             list, json_pack("{s:I, s:o}", "id", (json_int_t)host, "reason", pd_text_json(reason)));
+    }
 }
 
-/* {"asked","answered","missing":[{"id","reason"}]}: of one attempt. What was not there to be uninstalled is uninstalled. */
+/* {"asked","answered","missing":[{"id","reason"}]}: of one attempt. What was not there to be
+ * uninstalled is uninstalled. */
 static json_t *attempt_json(const struct pd_errands *errands)
 {
     json_t *missing = json_array();
@@ -32,8 +34,9 @@ static json_t *attempt_json(const struct pd_errands *errands)
                     (strcmp(errands->method, "POST") != 0 && errand->error.code == -PD_E_NOT_FOUND);
 
         answered += done;
-        if (!done)
+        if (!done) {
             tell_host(missing, errand->host, errand->error.text);
+        }
     }
     return json_pack("{s:I, s:I, s:o}", "asked", (json_int_t)errands->len, "answered",
                      (json_int_t)answered, "missing", missing);
@@ -50,9 +53,10 @@ static int plan(struct pd_installs *installs, struct pd_errands *errands,
 {
     int e = 0;
 
-    for (size_t i = 0; i < install->targets_len && !e; i++)
+    for (size_t i = 0; i < install->targets_len && !e; i++) {
         e = pd_errands_add(installs, errands, install->targets[i].host, install->id,
                            post ? install : NULL);
+    }
     return e;
 }
 
@@ -66,17 +70,20 @@ static int keep(struct pd_installs *installs, struct pd_install *install,
 
     pthread_mutex_lock(&installs->lock);
     e = pd_install_aim(install, installs->inventory, error);
-    if (!e)
+    if (!e) {
         e = pd_installs_insert(installs, install, error);
+    }
     pthread_mutex_unlock(&installs->lock);
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_installs_save(installs, error);
     pthread_mutex_lock(&installs->lock);
-    if (e)
+    if (e) {
         pd_installs_take_out(installs, install);
-    else if (plan(installs, errands, install, true))
+    } else if (plan(installs, errands, install, true)) {
         errands->len = 0; /* no memory: the rounds see to it */
+    }
     pthread_mutex_unlock(&installs->lock);
     return e;
 }
@@ -90,11 +97,13 @@ int pd_install_answer(struct pd_controller *controller, struct pd_call *call,
     uint64_t id;
     int e;
 
-    if (json_object_get(call->body, "id"))
+    if (json_object_get(call->body, "id")) {
         return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
+    }
     e = pd_install_parse(call->body, &install, &problem->error);
-    if (e)
+    if (e) {
         return e;
+    }
     pthread_mutex_lock(&installs->change);
     e = keep(installs, install, &errands, &problem->error);
     id = install->id;
@@ -115,8 +124,9 @@ static int parse_id(const char *text, uint64_t *ret_id)
 {
     size_t len = strlen(text);
 
-    if (!len || len > 16 || strspn(text, "0123456789") != len)
+    if (!len || len > 16 || strspn(text, "0123456789") != len) {
         return -PD_E_NOT_FOUND;
+    }
     *ret_id = strtoull(text, NULL, 10);
     return 0;
 }
@@ -131,21 +141,25 @@ static int drop(struct pd_installs *installs, uint64_t id, struct pd_errands *er
 
     pthread_mutex_lock(&installs->lock);
     install = pd_installs_find(installs, id);
-    if (install)
+    if (install) {
         pd_installs_take_out(installs, install);
+    }
     pthread_mutex_unlock(&installs->lock);
-    if (!install)
+    if (!install) {
         return pd_fail(error, -PD_E_NOT_FOUND, "no query %llu is installed",
                        (unsigned long long)id);
+    }
     e = pd_installs_save(installs, error);
     pthread_mutex_lock(&installs->lock);
-    if (e)
+    if (e) {
         pd_installs_insert(installs, install, &ignored);
-    else if (plan(installs, errands, install, false))
+    } else if (plan(installs, errands, install, false)) {
         errands->len = 0;
+    }
     pthread_mutex_unlock(&installs->lock);
-    if (!e)
+    if (!e) {
         pd_install_free(install);
+    }
     return e;
 }
 
@@ -157,8 +171,9 @@ int pd_uninstall_answer(struct pd_controller *controller, struct pd_call *call,
     uint64_t id;
     int e;
 
-    if (parse_id(call->id, &id))
+    if (parse_id(call->id, &id)) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "no query %.40s is installed", call->id);
+    }
     pthread_mutex_lock(&installs->change);
     e = drop(installs, id, &errands, &problem->error);
     pthread_mutex_unlock(&installs->change);
@@ -184,8 +199,9 @@ static void tell_target(struct told *told, const struct pd_install_host *target)
     PD_INSTALLS_NUMBERS(X)
 #undef X
     told->at[target->state]++;
-    if (target->state != PD_TARGET_INSTALLED)
+    if (target->state != PD_TARGET_INSTALLED) {
         tell_host(told->lists[target->state], target->host, target->reason);
+    }
 }
 
 /* The worst that is true of a host. */
@@ -202,10 +218,12 @@ static json_t *install_json(const struct pd_install *install)
     struct told told = {.lists = {json_array(), NULL, json_array(), json_array()}};
     json_t *object = pd_install_json(install);
 
-    if (!install->hosts)
+    if (!install->hosts) {
         json_object_set_new(object, "hosts", json_string("all"));
-    for (size_t i = 0; i < install->targets_len; i++)
+    }
+    for (size_t i = 0; i < install->targets_len; i++) {
         tell_target(&told, &install->targets[i]);
+    }
     json_object_set_new(object, "state", json_string(state_of(&told)));
 #define X(name) json_object_set_new(object, #name, json_integer((json_int_t)told.sums.name));
     PD_INSTALLS_NUMBERS(X)
@@ -229,8 +247,9 @@ int pd_installed_answer(struct pd_controller *controller, struct pd_call *call,
     (void)problem;
     pd_installs_hear(installs);
     pthread_mutex_lock(&installs->lock);
-    for (size_t i = 0; i < installs->installs_len; i++)
+    for (size_t i = 0; i < installs->installs_len; i++) {
         json_array_append_new(list, install_json(installs->installs[i]));
+    }
     pthread_mutex_unlock(&installs->lock);
     pd_answer_json(answer, 200, answer->type, json_pack("{s:o}", "installed", list));
     return 0;
@@ -251,8 +270,9 @@ int pd_installed_one_answer(struct pd_controller *controller, struct pd_call *ca
         object = install ? install_json(install) : NULL;
         pthread_mutex_unlock(&installs->lock);
     }
-    if (!object)
+    if (!object) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "no query %.40s is installed", call->id);
+    }
     pd_answer_json(answer, 200, answer->type, object);
     return 0;
 }

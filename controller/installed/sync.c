@@ -26,8 +26,9 @@ static bool same_document(const json_t *item, const json_t *document)
         const json_t *there = json_object_get(item, members[i]),
                      *here = json_object_get(document, members[i]);
 
-        if ((there || here) && !json_equal(there, here))
+        if ((there || here) && !json_equal(there, here)) {
             return false;
+        }
     }
     return true;
 }
@@ -59,8 +60,9 @@ static const json_t *find_item(const json_t *list, uint64_t id)
 
     json_array_foreach(list, i, item)
     {
-        if (number(item, "id") == id)
+        if (number(item, "id") == id) {
             return item;
+        }
     }
     return NULL;
 }
@@ -79,10 +81,11 @@ static void plan_installs(struct pd_installs *installs, uint32_t host, const jso
         struct pd_install_host *target = pd_install_target(install, host);
         const json_t *item = target ? find_item(list, install->id) : NULL;
 
-        if (item && same_document(item, install->what.json))
+        if (item && same_document(item, install->what.json)) {
             note_target(target, item);
-        else if (target && plan && !plan->error)
+        } else if (target && plan && !plan->error) {
             plan->error = pd_errands_add(installs, &plan->install, host, install->id, install);
+        }
     }
 }
 
@@ -97,10 +100,12 @@ static void plan_uninstalls(struct pd_installs *installs, uint32_t host, const j
         uint64_t id = number(item, "id");
         struct pd_install *install = pd_installs_find(installs, id);
 
-        if (!id || id >= PD_INSTALLATION_OWN_IDS || (install && pd_install_target(install, host)))
+        if (!id || id >= PD_INSTALLATION_OWN_IDS || (install && pd_install_target(install, host))) {
             continue;
-        if (!plan->error)
+        }
+        if (!plan->error) {
             plan->error = pd_errands_add(installs, &plan->uninstall, host, id, NULL);
+        }
     }
 }
 
@@ -110,8 +115,9 @@ static void note_nonsense(struct pd_installs *installs, uint32_t host)
     for (size_t i = 0; i < installs->installs_len; i++) {
         struct pd_install_host *target = pd_install_target(installs->installs[i], host);
 
-        if (!target)
+        if (!target) {
             continue;
+        }
         target->state = PD_TARGET_PENDING;
         snprintf(target->reason, sizeof target->reason, "its list of queries cannot be read");
     }
@@ -124,14 +130,16 @@ static void compare(struct pd_installs *installs, const struct pd_errand *errand
     json_t *document = NULL;
     const json_t *list;
 
-    if (pd_body_json(errand->answer ? errand->answer : "", errand->answer_len, &document, NULL))
+    if (pd_body_json(errand->answer ? errand->answer : "", errand->answer_len, &document, NULL)) {
         document = NULL;
+    }
     list = json_object_get(document, "installed");
     pthread_mutex_lock(&installs->lock);
     if (json_is_array(list)) {
         plan_installs(installs, errand->host, list, plan);
-        if (plan)
+        if (plan) {
             plan_uninstalls(installs, errand->host, list, plan);
+        }
     } else {
         note_nonsense(installs, errand->host);
     }
@@ -147,13 +155,15 @@ static void note_away(struct pd_installs *installs, const struct pd_errand *erra
 
     pthread_mutex_lock(&installs->lock);
     at = pd_inventory_find(installs->inventory, errand->host);
-    if (at != SIZE_MAX && installs->hosts[at].wait_ns < PD_INSTALLS_WAIT_MAX_NS)
+    if (at != SIZE_MAX && installs->hosts[at].wait_ns < PD_INSTALLS_WAIT_MAX_NS) {
         installs->hosts[at].wait_ns *= 2;
+    }
     for (size_t i = 0; i < installs->installs_len; i++) {
         struct pd_install_host *target = pd_install_target(installs->installs[i], errand->host);
 
-        if (target && target->state == PD_TARGET_PENDING)
+        if (target && target->state == PD_TARGET_PENDING) {
             snprintf(target->reason, sizeof target->reason, "%.110s", errand->error.text);
+        }
     }
     pthread_mutex_unlock(&installs->lock);
 }
@@ -164,8 +174,9 @@ static void note_here(struct pd_installs *installs, uint32_t host)
 
     pthread_mutex_lock(&installs->lock);
     at = pd_inventory_find(installs->inventory, host);
-    if (at != SIZE_MAX)
+    if (at != SIZE_MAX) {
         installs->hosts[at].wait_ns = PD_INSTALLS_WAIT_NS;
+    }
     pthread_mutex_unlock(&installs->lock);
 }
 
@@ -182,16 +193,18 @@ static void work(struct pd_installs *installs, struct pd_errands *look)
         note_here(installs, look->items[i].host);
         compare(installs, &look->items[i], &plan);
     }
-    if (plan.error)
+    if (plan.error) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "hosts do not get what they shall have: %s",
                pd_error_text(plan.error));
+    }
     pd_errands_do(installs, &plan.install, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
     pd_errands_do(installs, &plan.uninstall, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
     pd_errands_done(&plan.install);
     pd_errands_done(&plan.uninstall);
 }
 
-/* Hosts whose time has come; whoever hurries one from now on has it looked at again. Returns when to come back. */
+/* Hosts whose time has come; whoever hurries one from now on has it looked at again. Returns when
+ * to come back. */
 static uint64_t choose(struct pd_installs *installs, struct pd_errands *look)
 {
     const uint64_t now_ns = pd_clock_monotonic_ns();
@@ -201,10 +214,12 @@ static uint64_t choose(struct pd_installs *installs, struct pd_errands *look)
         struct pd_round_host *host = &installs->hosts[i];
 
         if (host->next_ns <= now_ns && look->len < HOSTS_MAX &&
-            !pd_errands_add(installs, look, host->id, 0, NULL))
+            !pd_errands_add(installs, look, host->id, 0, NULL)) {
             host->next_ns = now_ns + PD_INSTALLS_ROUND_NS;
-        if (host->next_ns < next_ns)
+        }
+        if (host->next_ns < next_ns) {
             next_ns = host->next_ns;
+        }
     }
     return next_ns;
 }
@@ -241,10 +256,12 @@ static void choose_targets(struct pd_installs *installs, struct pd_errands *look
         uint32_t host = installs->hosts[i].id;
         bool wanted = false;
 
-        for (size_t k = 0; k < installs->installs_len && !wanted; k++)
+        for (size_t k = 0; k < installs->installs_len && !wanted; k++) {
             wanted = pd_install_target(installs->installs[k], host) != NULL;
-        if (wanted && pd_errands_add(installs, look, host, 0, NULL))
+        }
+        if (wanted && pd_errands_add(installs, look, host, 0, NULL)) {
             return;
+        }
     }
 }
 
@@ -261,8 +278,9 @@ void pd_installs_hear(struct pd_installs *installs)
     pthread_mutex_unlock(&installs->lock);
     pd_errands_do(installs, &look, now_ns + HEAR_NS);
     for (size_t i = 0; i < look.len; i++) {
-        if (!look.items[i].error.code)
+        if (!look.items[i].error.code) {
             compare(installs, &look.items[i], NULL);
+        }
     }
     pd_errands_done(&look);
 }

@@ -41,8 +41,9 @@ static bool all_compared(const struct run *run)
     struct pd_switch_status status;
     for (uint32_t i = 0; i < run->topology->switches_len; i++) {
         pd_switches_status(run->switches, i, &status);
-        if (!is_compared(status.state))
+        if (!is_compared(status.state)) {
             return false;
+        }
     }
     return true;
 }
@@ -51,16 +52,18 @@ static void wait_compared(const struct run *run, uint64_t wait_ms)
 {
     uint64_t end_ns = pd_clock_monotonic_ns() + wait_ms * PD_NS_PER_MS;
     struct timespec look = {.tv_nsec = (long)LOOK_NS};
-    while (!all_compared(run) && pd_clock_monotonic_ns() < end_ns)
+    while (!all_compared(run) && pd_clock_monotonic_ns() < end_ns) {
         nanosleep(&look, NULL);
+    }
 }
 
 static void name_switch(const struct run *run, uint32_t i)
 {
     const struct pd_switch *sw = &run->topology->switches[i];
     fprintf(run->out, "switch %u", sw->id);
-    if (sw->name && sw->name[0])
+    if (sw->name && sw->name[0]) {
         fprintf(run->out, " (%s)", sw->name);
+    }
     fputs(": ", run->out);
 }
 
@@ -88,8 +91,9 @@ static int tell_changes(struct run *run, uint32_t i, const struct pd_switch_stat
                 status->last_error[0] ? status->last_error : "went away before it could be told");
         return 0;
     }
-    if (failed)
+    if (failed) {
         return failed;
+    }
     run->would_change += text[0] != '\0';
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         name_switch(run, i);
@@ -107,18 +111,20 @@ static int tell(struct run *run)
     for (uint32_t i = 0; i < run->topology->switches_len && !failed; i++) {
         struct pd_switch_status status;
         pd_switches_status(run->switches, i, &status);
-        if (is_compared(status.state))
+        if (is_compared(status.state)) {
             failed = tell_changes(run, i, &status);
-        else
+        } else {
             tell_missing(run, i, &status);
+        }
     }
     fprintf(run->out,
             "%" PRIu64 " flows would change on %u of %u switches; %u did not connect, %u were not "
             "compared in time; nothing was changed\n",
             run->changes, run->would_change, run->topology->switches_len, run->away,
             run->unfinished);
-    if (!failed && (fflush(run->out) || ferror(run->out)))
+    if (!failed && (fflush(run->out) || ferror(run->out))) {
         failed = -EIO;
+    }
     pthread_mutex_unlock(&run->lock);
     return failed;
 }
@@ -134,8 +140,9 @@ int pd_switches_dry_run(const struct pd_codec *codec, const struct pd_switches_s
     dry.on_packet_in = NULL;
     dry.on_state = NULL;
     int failed = pd_switches_open(codec, &dry, &run.switches, error);
-    if (failed)
+    if (failed) {
         return failed;
+    }
     wait_compared(&run, wait_ms);
     failed = tell(&run);
     pd_switches_close(run.switches);

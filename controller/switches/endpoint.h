@@ -9,8 +9,9 @@
 #include "controller/switches/session.h"
 #include "http/listen.h"
 
-/* The thread owns the connections and never waits for anybody but epoll. Callers leave commands under the lock and wake it; it
- * publishes what it knows of each switch under the same lock. No callback and no system call happens under the lock.
+/* The thread owns the connections and never waits for anybody but epoll. Callers leave commands
+ * under the lock and wake it; it publishes what it knows of each switch under the same lock. No
+ * callback and no system call happens under the lock.
  *
  * Internal to controller/switches/. */
 
@@ -30,7 +31,8 @@ struct pd_command {
 };
 STAILQ_HEAD(pd_commands, pd_command);
 
-/* Where a connection is listed: before the handshake, while it waits for a check, or nowhere else than at its switch. */
+/* Where a connection is listed: before the handshake, while it waits for a check, or nowhere else
+ * than at its switch. */
 enum pd_connection_list { PD_LIST_NONE, PD_LIST_STRANGERS, PD_LIST_WAITING, PD_LIST_ENDED };
 
 struct pd_connection {

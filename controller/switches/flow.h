@@ -8,13 +8,14 @@
 #include "base/error.h"
 #include "controller/switches/wire.h"
 
-/* The form is that of the wire, simplified until two flows that do the same are equal byte by byte: fields of the match
- * in ascending order, masks that are all ones or all zeros left out, bits outside of a mask zero; instructions in ascending
- * order of type. So a switch may answer in another order or with other masks than it was told, and fields that we have no name
- * for are still compared.
+/* The form is that of the wire, simplified until two flows that do the same are equal byte by byte:
+ * fields of the match in ascending order, masks that are all ones or all zeros left out, bits
+ * outside of a mask zero; instructions in ascending order of type. So a switch may answer in
+ * another order or with other masks than it was told, and fields that we have no name for are still
+ * compared.
  *
- *     pd_of_flow_parse("table=0,priority=100,ip,in_port=3,actions=goto_table:1", room, &flow, &error);
- *     pd_of_flow_write(&flow, OF_ADD, xid, &buffer);
+ *     pd_of_flow_parse("table=0,priority=100,ip,in_port=3,actions=goto_table:1", room, &flow,
+ * &error); pd_of_flow_write(&flow, OF_ADD, xid, &buffer);
  *
  * Internal to controller/switches/. Thread safety: on the caller's memory only. */
 
@@ -31,15 +32,16 @@ struct pd_of_flow {
 
 #define PD_OF_FLOW_ROOM 256 /* for match and instructions of any line that the codec writes */
 
-/* Reads one line of the OpenFlow text of docs/formats/tagging-rules.md: what the codec writes, not all that ovs-ofctl
- * knows. Cookie 0. -PD_E_UNSUPPORTED with the word that is not known. */
+/* Reads one line of the OpenFlow text of docs/formats/tagging-rules.md: what the codec writes, not
+ * all that ovs-ofctl knows. Cookie 0. -PD_E_UNSUPPORTED with the word that is not known. */
 int pd_of_flow_parse(const char *line, uint8_t room[PD_OF_FLOW_ROOM], struct pd_of_flow *ret_flow,
                      struct pd_error *error);
 
 /* Takes the next entry of a flow statistics reply and simplifies it in place. -PD_E_CORRUPT. */
 int pd_of_flow_next(struct of_reader *reader, struct pd_of_flow *ret_flow);
 
-/* Puts match and instructions into the one form, in place. -PD_E_CORRUPT when their parts do not add up. */
+/* Puts match and instructions into the one form, in place. -PD_E_CORRUPT when their parts do not
+ * add up. */
 int pd_of_flow_simplify(struct pd_of_flow *flow);
 
 /* Order by priority (highest first) and match; 0: one would replace the other. */
@@ -51,7 +53,8 @@ bool pd_of_flow_does_same(const struct pd_of_flow *a,
 void pd_of_flow_write(const struct pd_of_flow *flow, enum of_command command, uint32_t xid,
                       struct of_buffer *buffer);
 
-/* For people: as ovs-ofctl writes it where the fields are those of our rules, else field numbers and hex. No newline. */
+/* For people: as ovs-ofctl writes it where the fields are those of our rules, else field numbers
+ * and hex. No newline. */
 void pd_of_flow_print(const struct pd_of_flow *flow, FILE *out);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "controller/switches/flow.h"
 
-/* Fields that the codec's text names; `plain` ones are written as name=number or name=address/bits. */
+/* Fields that the codec's text names; `plain` ones are written as name=number or name=address/bits.
+ */
 static const struct field {
     const char *name;
     enum of_field id;
@@ -22,17 +23,21 @@ static const struct field {
 
 static const struct field *field_of(unsigned id, bool plain)
 {
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].id == id && (!plain || fields[i].plain))
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (fields[i].id == id && (!plain || fields[i].plain)) {
             return &fields[i];
+        }
+    }
     return NULL;
 }
 
 static const struct field *field_named(const char *name, size_t len)
 {
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (strlen(fields[i].name) == len && !memcmp(fields[i].name, name, len))
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strlen(fields[i].name) == len && !memcmp(fields[i].name, name, len)) {
             return &fields[i];
+        }
+    }
     return NULL;
 }
 
@@ -60,12 +65,14 @@ static void write_masked(struct of_buffer *buffer, enum of_field id, uint64_t va
 static bool read_number(const char *text, const char *end, uint64_t max, uint64_t *ret_number)
 {
     char *stop;
-    if (*text < '0' || *text > '9')
+    if (*text < '0' || *text > '9') {
         return false;
+    }
     errno = 0;
     unsigned long long number = strtoull(text, &stop, 0);
-    if (errno || stop != end || number > max)
+    if (errno || stop != end || number > max) {
         return false;
+    }
     *ret_number = number;
     return true;
 }
@@ -78,14 +85,17 @@ static bool match_address(struct of_buffer *buffer, const struct field *field, c
     uint64_t bits = 8 * (uint64_t)field->bytes;
     const char *slash = memchr(text, '/', (size_t)(end - text));
     size_t len = (size_t)((slash ? slash : end) - text);
-    if (len >= sizeof word || (slash && !read_number(slash + 1, end, bits, &bits)))
+    if (len >= sizeof word || (slash && !read_number(slash + 1, end, bits, &bits))) {
         return false;
+    }
     memcpy(word, text, len);
     word[len] = '\0';
-    if (inet_pton(field->bytes == 4 ? AF_INET : AF_INET6, word, address) != 1)
+    if (inet_pton(field->bytes == 4 ? AF_INET : AF_INET6, word, address) != 1) {
         return false;
-    for (uint64_t bit = 0; bit < bits; bit++)
+    }
+    for (uint64_t bit = 0; bit < bits; bit++) {
         mask[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+    }
     of_write_number(buffer,
                     OF_OXM_BASIC << 16 | (unsigned)field->id << 9 | 0x100 | 2 * field->bytes, 4);
     of_write_bytes(buffer, address, field->bytes);
@@ -98,10 +108,12 @@ static bool match_number(struct of_buffer *buffer, const struct field *field, co
                          const char *end)
 {
     uint64_t number;
-    if (!read_number(text, end, (UINT64_C(1) << 8 * field->bytes) - 1, &number))
+    if (!read_number(text, end, (UINT64_C(1) << 8 * field->bytes) - 1, &number)) {
         return false;
-    if (field->id == OF_VLAN_PCP)
+    }
+    if (field->id == OF_VLAN_PCP) {
         write_masked(buffer, OF_VLAN_VID, OF_VLAN_PRESENT, OF_VLAN_PRESENT, 2);
+    }
     write_field(buffer, field->id, number, field->bytes);
     return true;
 }
@@ -122,20 +134,22 @@ static bool read_match_word(struct text *text, const char *word, const char *end
     uint64_t number;
     const char *equals = memchr(word, '=', (size_t)(end - word));
     const struct field *field = equals ? field_named(word, (size_t)(equals - word)) : NULL;
-    if (is_word(word, end, "ip") || is_word(word, end, "ipv6"))
+    if (is_word(word, end, "ip") || is_word(word, end, "ipv6")) {
         write_field(&text->match, OF_ETH_TYPE, is_word(word, end, "ip") ? 0x0800 : 0x86dd, 2);
-    else if (is_word(word, end, "vlan_tci=0x0000/0x1000"))
+    } else if (is_word(word, end, "vlan_tci=0x0000/0x1000")) {
         write_masked(&text->match, OF_VLAN_VID, 0, OF_VLAN_PRESENT, 2);
-    else if (starts_with(word, end, "table=") && read_number(word + 6, end, UINT8_MAX, &number))
+    } else if (starts_with(word, end, "table=") && read_number(word + 6, end, UINT8_MAX, &number)) {
         text->flow.table = (uint8_t)number;
-    else if (starts_with(word, end, "priority=") && read_number(word + 9, end, UINT16_MAX, &number))
+    } else if (starts_with(word, end, "priority=") &&
+               read_number(word + 9, end, UINT16_MAX, &number)) {
         text->flow.priority = (uint16_t)number;
-    else if (!field || !field->plain)
+    } else if (!field || !field->plain) {
         return false;
-    else if (field->id >= OF_IPV4_SRC)
+    } else if (field->id >= OF_IPV4_SRC) {
         return match_address(&text->match, field, equals + 1, end);
-    else
+    } else {
         return match_number(&text->match, field, equals + 1, end);
+    }
     return true;
 }
 
@@ -159,8 +173,9 @@ static bool write_set_field(struct of_buffer *buffer, const char *word, const ch
     uint64_t number;
     const char *arrow = memmem(word, (size_t)(end - word), "->", 2);
     const struct field *field = arrow ? field_named(arrow + 2, (size_t)(end - arrow - 2)) : NULL;
-    if (!field || field->bytes > 2 || !read_number(word, arrow, UINT16_MAX, &number))
+    if (!field || field->bytes > 2 || !read_number(word, arrow, UINT16_MAX, &number)) {
         return false;
+    }
     size_t start = begin_action(buffer, OF_SET_FIELD);
     write_field(buffer, field->id, number, field->bytes);
     end_action(buffer, start);
@@ -171,8 +186,9 @@ static bool read_action_word(struct text *text, const char *word, const char *en
 {
     struct of_buffer *buffer = &text->instructions;
     uint64_t number;
-    if (starts_with(word, end, "set_field:"))
+    if (starts_with(word, end, "set_field:")) {
         return write_set_field(buffer, word + strlen("set_field:"), end);
+    }
     if (starts_with(word, end, "push_vlan:") && read_number(word + 10, end, UINT16_MAX, &number)) {
         size_t start = begin_action(buffer, OF_PUSH_VLAN);
         of_write_number(buffer, number, 2);
@@ -203,8 +219,9 @@ static int read_words(struct text *text, const char *line, const char *end,
     while (line < end) {
         const char *comma = memchr(line, ',', (size_t)(end - line));
         const char *stop = comma ? comma : end;
-        if (!read(text, line, stop))
+        if (!read(text, line, stop)) {
             return fail_word(line, stop, error);
+        }
         line = comma ? comma + 1 : end;
     }
     return 0;
@@ -224,21 +241,25 @@ static int read_instructions(struct text *text, const char *actions, struct pd_e
     const char *end = actions + strlen(actions);
     const char *last = strstr(actions, "goto_table:");
     uint64_t table = 0;
-    if (last && (last > actions && last[-1] != ','))
+    if (last && (last > actions && last[-1] != ',')) {
         return fail_word(actions, end, error);
-    if (last && !read_number(last + strlen("goto_table:"), end, UINT8_MAX, &table))
+    }
+    if (last && !read_number(last + strlen("goto_table:"), end, UINT8_MAX, &table)) {
         return fail_word(last, end, error);
+    }
     const char *stop = !last ? end : last > actions ? last - 1 : actions;
     if (stop > actions) {
         size_t start = begin_action(&text->instructions, (enum of_action)OF_APPLY_ACTIONS);
         of_write(&text->instructions, 4);
         int failed = read_words(text, actions, stop, read_action_word, error);
-        if (failed)
+        if (failed) {
             return failed;
+        }
         of_end(&text->instructions, start);
     }
-    if (last)
+    if (last) {
         write_goto(&text->instructions, (uint8_t)table);
+    }
     return 0;
 }
 
@@ -247,21 +268,26 @@ static int store(struct text *text, uint8_t room[PD_OF_FLOW_ROOM], struct pd_of_
                  struct pd_error *error)
 {
     struct pd_of_flow flow = text->flow;
-    if (text->match.error || text->instructions.error)
+    if (text->match.error || text->instructions.error) {
         return -ENOMEM;
-    if (text->match.bytes + text->instructions.bytes > PD_OF_FLOW_ROOM)
+    }
+    if (text->match.bytes + text->instructions.bytes > PD_OF_FLOW_ROOM) {
         return pd_fail(error, -PD_E_TOO_LARGE, "flow: longer than tagging rules are");
+    }
     flow.match = room;
     flow.match_bytes = (uint16_t)text->match.bytes;
-    if (flow.match_bytes)
+    if (flow.match_bytes) {
         memcpy(flow.match, text->match.data, flow.match_bytes);
+    }
     flow.instructions = room + flow.match_bytes;
     flow.instructions_bytes = (uint16_t)text->instructions.bytes;
-    if (flow.instructions_bytes)
+    if (flow.instructions_bytes) {
         memcpy(flow.instructions, text->instructions.data, flow.instructions_bytes);
+    }
     int failed = pd_of_flow_simplify(&flow);
-    if (!failed)
+    if (!failed) {
         *ret_flow = flow;
+    }
     return failed;
 }
 
@@ -271,13 +297,16 @@ int pd_of_flow_parse(const char *line, uint8_t room[PD_OF_FLOW_ROOM], struct pd_
     static const char separator[] = ",actions=";
     struct text text = {.flow = {.cookie = 0}};
     const char *actions = strstr(line, separator);
-    if (!actions)
+    if (!actions) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "flow: no actions in \"%.100s\"", line);
+    }
     int failed = read_words(&text, line, actions, read_match_word, error);
-    if (!failed)
+    if (!failed) {
         failed = read_instructions(&text, actions + sizeof separator - 1, error);
-    if (!failed)
+    }
+    if (!failed) {
         failed = store(&text, room, ret_flow, error);
+    }
     of_buffer_done(&text.match);
     of_buffer_done(&text.instructions);
     return failed;
@@ -287,8 +316,9 @@ int pd_of_flow_parse(const char *line, uint8_t room[PD_OF_FLOW_ROOM], struct pd_
 
 static void print_hex(const uint8_t *data, size_t bytes, FILE *out)
 {
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++) {
         fprintf(out, "%02x", data[i]);
+    }
 }
 
 static void print_address(const struct field *field, const uint8_t *value, bool masked, FILE *out)
@@ -296,8 +326,9 @@ static void print_address(const struct field *field, const uint8_t *value, bool 
     char text[INET6_ADDRSTRLEN];
     unsigned bits = 0, max = 8 * field->bytes;
     const uint8_t *mask = value + field->bytes;
-    while (masked && bits < max && mask[bits / 8] & 0x80 >> bits % 8)
+    while (masked && bits < max && mask[bits / 8] & 0x80 >> bits % 8) {
         bits++;
+    }
     fprintf(out, ",%s=%s/%u", field->name,
             inet_ntop(field->bytes == 4 ? AF_INET : AF_INET6, value, text, sizeof text),
             masked ? bits : max);
@@ -316,8 +347,9 @@ static void print_field(const uint8_t *oxm, FILE *out)
         fprintf(out, ",dl_type=0x%04x", (unsigned)of_number(oxm + 4, 2));
     } else if (class == OF_OXM_BASIC && id == OF_VLAN_VID && body == 2U << masked) {
         fprintf(out, ",vlan_vid=0x%04x", (unsigned)of_number(oxm + 4, 2));
-        if (masked)
+        if (masked) {
             fprintf(out, "/0x%04x", (unsigned)of_number(oxm + 6, 2));
+        }
     } else {
         fprintf(out, ",oxm:%04x:%u=", class, id);
         print_hex(oxm + 4, body, out);
@@ -328,6 +360,7 @@ static void print_field(const uint8_t *oxm, FILE *out)
 void pd_of_flow_print(const struct pd_of_flow *flow, FILE *out)
 {
     fprintf(out, "table=%u,priority=%u", flow->table, flow->priority);
-    for (size_t at = 0; at < flow->match_bytes; at += 4U + flow->match[at + 3])
+    for (size_t at = 0; at < flow->match_bytes; at += 4U + flow->match[at + 3]) {
         print_field(flow->match + at, out);
+    }
 }

@@ -35,8 +35,9 @@ static void publish(struct pd_connection *c, enum pd_switch_state state, char *c
     const struct pd_of_differences *d = &c->session.differences;
     pthread_mutex_lock(&s->lock);
     struct pd_switch_status *status = &published->status;
-    if (status->state != state)
+    if (status->state != state) {
         status->changed_us = pd_clock_wall_us();
+    }
     status->state = state;
     status->rules = d->rules;
     status->missing = d->missing;
@@ -51,8 +52,9 @@ static void publish(struct pd_connection *c, enum pd_switch_state state, char *c
     }
     struct pd_switch_status copy = *status;
     pthread_mutex_unlock(&s->lock);
-    if (s->settings.on_state)
+    if (s->settings.on_state) {
         s->settings.on_state(s->settings.context, &copy);
+    }
 }
 
 static void publish_connected(struct pd_connection *c)
@@ -81,13 +83,15 @@ static struct pd_connections *list_of(struct pd_switches *s, enum pd_connection_
 static void move(struct pd_connection *c, enum pd_connection_list to)
 {
     struct pd_switches *s = c->owner;
-    if (c->list != PD_LIST_NONE)
+    if (c->list != PD_LIST_NONE) {
         TAILQ_REMOVE(list_of(s, c->list), c, link);
+    }
     s->strangers_len -= c->list == PD_LIST_STRANGERS;
     c->list = to;
     s->strangers_len += to == PD_LIST_STRANGERS;
-    if (to != PD_LIST_NONE)
+    if (to != PD_LIST_NONE) {
         TAILQ_INSERT_TAIL(list_of(s, to), c, link);
+    }
 }
 
 static void set_checking(struct pd_connection *c, bool checking)
@@ -101,14 +105,16 @@ static void set_checking(struct pd_connection *c, bool checking)
 static void end_connection(struct pd_connection *c, enum pd_switches_counter why)
 {
     struct pd_switches *s = c->owner;
-    if (c->list == PD_LIST_ENDED)
+    if (c->list == PD_LIST_ENDED) {
         return;
+    }
     count(s, why);
     close(c->fd);
     set_checking(c, false);
     move(c, PD_LIST_ENDED);
-    if (c->sw == PD_NONE || s->by_switch[c->sw] != c)
+    if (c->sw == PD_NONE || s->by_switch[c->sw] != c) {
         return;
+    }
     s->by_switch[c->sw] = NULL;
     publish(c, PD_SWITCH_AWAY, NULL,
             why == PD_SWITCHES_PEER_ENDED || why == PD_SWITCHES_REPLACED
@@ -132,19 +138,21 @@ static void free_ended(struct pd_switches *s)
 static void want_writing(struct pd_connection *c, bool wanted)
 {
     struct epoll_event event = {.events = EPOLLIN | (wanted ? EPOLLOUT : 0), .data.ptr = c};
-    if (wanted != c->writing && !epoll_ctl(c->owner->epoll, EPOLL_CTL_MOD, c->fd, &event))
+    if (wanted != c->writing && !epoll_ctl(c->owner->epoll, EPOLL_CTL_MOD, c->fd, &event)) {
         c->writing = wanted;
+    }
 }
 
 static void flush(struct pd_connection *c)
 {
     struct of_buffer *out = &c->session.out;
     ssize_t sent = 0;
-    if (c->list == PD_LIST_ENDED || !out->bytes)
+    if (c->list == PD_LIST_ENDED || !out->bytes) {
         return;
-    do
+    }
+    do {
         sent = send(c->fd, out->data, out->bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
+    } while (sent < 0 && errno == EINTR);
     if (sent < 0 && errno != EAGAIN) {
         end_connection(c, PD_SWITCHES_PEER_ENDED);
         return;
@@ -154,26 +162,29 @@ static void flush(struct pd_connection *c)
         memmove(out->data, out->data + sent, out->bytes);
     }
     want_writing(c, out->bytes > 0);
-    if (!out->bytes && out->room > BUFFER_KEPT)
+    if (!out->bytes && out->room > BUFFER_KEPT) {
         of_buffer_done(out);
+    }
 }
 
 /* What a session's function said: 0, or -1 when it is over. Its last words are still sent. */
 static void after(struct pd_connection *c, int over)
 {
     flush(c);
-    if (over)
+    if (over) {
         end_connection(c, c->session.end);
+    }
 }
 
 /* ---- checks, as many at once as the settings allow */
 
 static void ask_check(struct pd_connection *c)
 {
-    if (c->checking)
+    if (c->checking) {
         c->wants_check = true;
-    else if (c->list == PD_LIST_NONE)
+    } else if (c->list == PD_LIST_NONE) {
         move(c, PD_LIST_WAITING);
+    }
 }
 
 static void start_check(struct pd_connection *c, uint64_t now_ns)
@@ -196,8 +207,9 @@ static void start_check(struct pd_connection *c, uint64_t now_ns)
 static void start_checks(struct pd_switches *s, uint64_t now_ns)
 {
     struct pd_connection *c;
-    while (s->checks_len < s->settings.checks_max && (c = TAILQ_FIRST(&s->waiting)))
+    while (s->checks_len < s->settings.checks_max && (c = TAILQ_FIRST(&s->waiting))) {
         start_check(c, now_ns);
+    }
 }
 
 /* ---- events of the session */
@@ -211,9 +223,11 @@ static struct pd_connection *connection_of(struct pd_of_session *session)
 /* Whether this datapath was not reported within the last minute. */
 static bool is_news(struct pd_switches *s, uint64_t datapath_id, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < PD_ENDPOINT_UNKNOWN_MAX; i++)
-        if (s->unknown[i].datapath_id == datapath_id && s->unknown[i].until_ns > now_ns)
+    for (unsigned i = 0; i < PD_ENDPOINT_UNKNOWN_MAX; i++) {
+        if (s->unknown[i].datapath_id == datapath_id && s->unknown[i].until_ns > now_ns) {
             return false;
+        }
+    }
     unsigned at = s->unknown_next++ % PD_ENDPOINT_UNKNOWN_MAX;
     s->unknown[at].datapath_id = datapath_id;
     s->unknown[at].until_ns = now_ns + PD_ENDPOINT_UNKNOWN_NS;
@@ -224,12 +238,14 @@ static int refuse_unknown(struct pd_connection *c, uint64_t datapath_id)
 {
     struct pd_switches *s = c->owner;
     c->session.end = PD_SWITCHES_UNKNOWN;
-    if (is_news(s, datapath_id, c->session.heard_ns) && s->settings.on_unknown)
+    if (is_news(s, datapath_id, c->session.heard_ns) && s->settings.on_unknown) {
         s->settings.on_unknown(s->settings.context, datapath_id, c->peer);
+    }
     return -1;
 }
 
-/* A switch that comes back may find its old connection still there, half dead: the newer one counts. */
+/* A switch that comes back may find its old connection still there, half dead: the newer one
+ * counts. */
 static int identified(struct pd_of_session *session, uint64_t datapath_id)
 {
     struct pd_connection *c = connection_of(session);
@@ -237,10 +253,12 @@ static int identified(struct pd_of_session *session, uint64_t datapath_id)
     uint32_t sw = datapath_id > UINT32_MAX
                       ? PD_NONE
                       : pd_topology_switch(s->codec->topology, (uint32_t)datapath_id);
-    if (sw == PD_NONE)
+    if (sw == PD_NONE) {
         return refuse_unknown(c, datapath_id);
-    if (s->by_switch[sw])
+    }
+    if (s->by_switch[sw]) {
         end_connection(s->by_switch[sw], PD_SWITCHES_REPLACED);
+    }
     c->sw = sw;
     s->by_switch[sw] = c;
     count(s, PD_SWITCHES_CONNECTED);
@@ -259,8 +277,9 @@ static void packet_in(struct pd_of_session *session, const struct pd_switches_pa
     pthread_mutex_lock(&s->lock);
     s->published[c->sw].status.packet_ins++;
     pthread_mutex_unlock(&s->lock);
-    if (s->settings.on_packet_in)
+    if (s->settings.on_packet_in) {
         s->settings.on_packet_in(s->settings.context, &packet);
+    }
 }
 
 static void checked(struct pd_of_session *session, uint32_t changes)
@@ -268,12 +287,13 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     struct pd_connection *c = connection_of(session);
     bool fine = !changes && !session->differences.blocked;
     char *text = NULL;
-    if (pd_of_rules_changes(session->rules, &text))
+    if (pd_of_rules_changes(session->rules, &text)) {
         snprintf(session->last_error, sizeof session->last_error, "%s", pd_error_text(-ENOMEM));
-    else if (session->differences.blocked && !session->last_error[0])
+    } else if (session->differences.blocked && !session->last_error[0]) {
         snprintf(session->last_error, sizeof session->last_error,
                  "flows of somebody else's stand in the place of %u rules",
                  session->differences.blocked);
+    }
     set_checking(c, false);
     publish(c, fine ? PD_SWITCH_INSTALLED : PD_SWITCH_DIFFERING, text, session->last_error);
     if (c->wants_check) {
@@ -296,16 +316,17 @@ union peer_address {
 static void name_peer(struct pd_connection *c, const union peer_address *address)
 {
     char host[INET6_ADDRSTRLEN] = "";
-    if (address->any.sa_family == AF_INET)
+    if (address->any.sa_family == AF_INET) {
         snprintf(c->peer, sizeof c->peer, "%s:%u",
                  inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof host),
                  ntohs(address->in.sin_port));
-    else if (address->any.sa_family == AF_INET6)
+    } else if (address->any.sa_family == AF_INET6) {
         snprintf(c->peer, sizeof c->peer, "[%s]:%u",
                  inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof host),
                  ntohs(address->in6.sin6_port));
-    else
+    } else {
         snprintf(c->peer, sizeof c->peer, "unix");
+    }
 }
 
 /* Takes the descriptor in any case. */
@@ -326,19 +347,22 @@ static void add_connection(struct pd_switches *s, int fd, const union peer_addre
     c->fd = fd;
     c->sw = PD_NONE;
     name_peer(c, address);
-    if (s->strangers_len >= s->settings.strangers_max)
+    if (s->strangers_len >= s->settings.strangers_max) {
         end_connection(TAILQ_FIRST(&s->strangers), PD_SWITCHES_CROWDED);
+    }
     move(c, PD_LIST_STRANGERS);
     pd_of_session_init(&c->session, &s->settings, &events, s->counters, now_ns);
     flush(c);
 }
 
-/* Without descriptors the listener would be ready for ever: it is not asked before the next tick. */
+/* Without descriptors the listener would be ready for ever: it is not asked before the next tick.
+ */
 static void set_deaf(struct pd_switches *s, bool deaf)
 {
     struct epoll_event event = {.events = deaf ? 0 : EPOLLIN, .data.ptr = s};
-    if (s->deaf != deaf && !epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener.fd, &event))
+    if (s->deaf != deaf && !epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener.fd, &event)) {
         s->deaf = deaf;
+    }
 }
 
 static void accept_some(struct pd_switches *s, uint64_t now_ns)
@@ -352,8 +376,9 @@ static void accept_some(struct pd_switches *s, uint64_t now_ns)
             add_connection(s, fd, &address, now_ns);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             count(s, PD_SWITCHES_NO_ROOM);
-            if (TAILQ_FIRST(&s->strangers))
+            if (TAILQ_FIRST(&s->strangers)) {
                 end_connection(TAILQ_FIRST(&s->strangers), PD_SWITCHES_CROWDED);
+            }
             set_deaf(s, true);
             return;
         } else if (errno == EAGAIN) {
@@ -367,10 +392,11 @@ static void accept_some(struct pd_switches *s, uint64_t now_ns)
 static void read_some(struct pd_connection *c, uint8_t *room, uint64_t now_ns)
 {
     ssize_t got = recv(c->fd, room, READ_BYTES, MSG_DONTWAIT);
-    if (got > 0)
+    if (got > 0) {
         after(c, pd_of_session_input(&c->session, room, (size_t)got, now_ns));
-    else if (!got || (errno != EAGAIN && errno != EINTR))
+    } else if (!got || (errno != EAGAIN && errno != EINTR)) {
         end_connection(c, PD_SWITCHES_PEER_ENDED);
+    }
 }
 
 static void tick_connection(struct pd_connection *c, uint64_t now_ns)
@@ -385,19 +411,23 @@ static void tick(struct pd_switches *s, uint64_t now_ns)
         next = TAILQ_NEXT(c, link);
         tick_connection(c, now_ns);
     }
-    for (uint32_t i = 0; i < s->codec->topology->switches_len; i++)
-        if (s->by_switch[i])
+    for (uint32_t i = 0; i < s->codec->topology->switches_len; i++) {
+        if (s->by_switch[i]) {
             tick_connection(s->by_switch[i], now_ns);
+        }
+    }
     set_deaf(s, false);
 }
 
 static void obey(struct pd_switches *s, const struct pd_command *command)
 {
     struct pd_connection *c = s->by_switch[command->sw];
-    if (c && command->kind == PD_COMMAND_CHECK)
+    if (c && command->kind == PD_COMMAND_CHECK) {
         ask_check(c);
-    if (command->kind != PD_COMMAND_PACKET_OUT)
+    }
+    if (command->kind != PD_COMMAND_PACKET_OUT) {
         return;
+    }
     if (c && !pd_of_session_packet_out(&c->session, command->in_port, command->out_port,
                                        command->data, command->bytes)) {
         count(s, PD_SWITCHES_PACKET_OUTS);
@@ -429,26 +459,31 @@ static void handle(struct pd_switches *s, const struct epoll_event *event, uint8
                    uint64_t now_ns)
 {
     struct pd_connection *c = event->data.ptr;
-    if (event->data.ptr == s)
+    if (event->data.ptr == s) {
         accept_some(s, now_ns);
-    else if (!c)
+    } else if (!c) {
         obey_all(s);
-    else if (c->list != PD_LIST_ENDED) {
-        if (event->events & EPOLLOUT)
+    } else if (c->list != PD_LIST_ENDED) {
+        if (event->events & EPOLLOUT) {
             flush(c);
-        if (c->list != PD_LIST_ENDED && event->events & (EPOLLIN | EPOLLERR | EPOLLHUP))
+        }
+        if (c->list != PD_LIST_ENDED && event->events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
             read_some(c, room, now_ns);
+        }
     }
 }
 
 static void end_all(struct pd_switches *s)
 {
     struct pd_connection *c;
-    while ((c = TAILQ_FIRST(&s->strangers)))
+    while ((c = TAILQ_FIRST(&s->strangers))) {
         end_connection(c, PD_SWITCHES_PEER_ENDED);
-    for (uint32_t i = 0; i < s->codec->topology->switches_len; i++)
-        if (s->by_switch[i])
+    }
+    for (uint32_t i = 0; i < s->codec->topology->switches_len; i++) {
+        if (s->by_switch[i]) {
             end_connection(s->by_switch[i], PD_SWITCHES_PEER_ENDED);
+        }
+    }
     free_ended(s);
 }
 
@@ -462,8 +497,9 @@ void *pd_endpoint_run(void *switches)
                                  memory_order_acquire)) { /* pairs with pd_switches_close */
         int len = epoll_wait(s->epoll, ready, EVENTS, TICK_MS);
         uint64_t now_ns = pd_clock_monotonic_ns();
-        for (int i = 0; i < len; i++)
+        for (int i = 0; i < len; i++) {
             handle(s, &ready[i], room, now_ns);
+        }
         if (now_ns >= next_tick_ns) {
             tick(s, now_ns);
             next_tick_ns = now_ns + TICK_MS * PD_NS_PER_MS;

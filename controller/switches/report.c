@@ -7,10 +7,11 @@
 static void status_of(struct pd_switches *switches, const struct pd_topology *topology, uint32_t i,
                       struct pd_switch_status *ret_status)
 {
-    if (switches)
+    if (switches) {
         pd_switches_status(switches, i, ret_status);
-    else
+    } else {
         *ret_status = (struct pd_switch_status){.id = topology->switches[i].id};
+    }
 }
 
 static uint64_t counter_of(const struct pd_switches *switches, enum pd_switches_counter counter)
@@ -37,9 +38,10 @@ static json_t *switch_json(const struct pd_switch *sw, const struct pd_switch_st
 static json_t *counters_json(const struct pd_switches *switches)
 {
     json_t *counters = json_object();
-    for (int i = 0; counters && i < PD_SWITCHES_COUNTER_COUNT; i++)
+    for (int i = 0; counters && i < PD_SWITCHES_COUNTER_COUNT; i++) {
         json_object_set_new(counters, pd_switches_counter_name(i),
                             json_integer((json_int_t)counter_of(switches, i)));
+    }
     return counters;
 }
 
@@ -80,8 +82,9 @@ void pd_switches_metrics(struct pd_switches *switches, const struct pd_topology 
     }
     pd_metrics_head(metrics, "switches", "gauge",
                     "switches of the topology by what is known of their rules");
-    for (size_t i = 0; i < STATES_LEN; i++)
+    for (size_t i = 0; i < STATES_LEN; i++) {
         pd_metrics_labelled(metrics, "switches", "state", states[i], len[i]);
+    }
     for (int i = 0; i < PD_SWITCHES_COUNTER_COUNT; i++) {
         snprintf(name, sizeof name, "openflow_%s_total", pd_switches_counter_name(i));
         pd_metrics_counter(metrics, name, pd_switches_counter_text(i), counter_of(switches, i));

@@ -8,7 +8,8 @@
 #include "controller/switches/switches.h"
 #include "daemon/metrics.h"
 
-/* Thread safety: any thread; `switches` may be NULL for a controller without an endpoint, whose switches are all away. */
+/* Thread safety: any thread; `switches` may be NULL for a controller without an endpoint, whose
+ * switches are all away. */
 
 /* The answer of GET /v1/switches (docs/api); NULL without memory. */
 json_t *pd_switches_json(struct pd_switches *switches, const struct pd_topology *topology);

@@ -36,8 +36,9 @@ static int read_lines(struct pd_of_rules *rules, struct pd_error *error)
         char *end = strchr(line, '\n');
         *end = '\0';
         int failed = pd_of_flow_parse(line, rule->room, &rule->flow, error);
-        if (failed)
+        if (failed) {
             return failed;
+        }
         rule->flow.cookie = PD_SWITCHES_COOKIE;
         rule->text = line;
         rules->order[i] = rule;
@@ -58,15 +59,18 @@ static int write_text(const struct pd_codec *codec, uint32_t sw, enum pd_depth d
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out)
+    if (!out) {
         return -ENOMEM;
+    }
     int failed = pd_codec_openflow(codec, sw, depth, out);
-    if (fclose(out) && !failed)
+    if (fclose(out) && !failed) {
         failed = -ENOMEM;
-    if (failed)
+    }
+    if (failed) {
         free(text);
-    else
+    } else {
         *ret_text = text;
+    }
     return failed;
 }
 
@@ -75,15 +79,18 @@ int pd_of_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth dep
 {
     struct pd_of_rules *rules = calloc(1, sizeof *rules);
     int failed = rules ? write_text(codec, sw, depth, &rules->text) : -ENOMEM;
-    if (failed)
+    if (failed) {
         goto out;
-    for (const char *at = rules->text; (at = strchr(at, '\n')); at++)
+    }
+    for (const char *at = rules->text; (at = strchr(at, '\n')); at++) {
         rules->len++;
+    }
     rules->rules = calloc(rules->len + 1, sizeof *rules->rules);
     rules->order = calloc(rules->len + 1, sizeof(struct rule *));
     failed = rules->rules && rules->order ? read_lines(rules, error) : -ENOMEM;
-    if (failed)
+    if (failed) {
         goto out;
+    }
     qsort(rules->order, rules->len, sizeof(struct rule *), compare);
     *ret_rules = rules;
     return 0;
@@ -94,8 +101,9 @@ out:
 
 void pd_of_rules_free(struct pd_of_rules *rules)
 {
-    if (!rules)
+    if (!rules) {
         return;
+    }
     of_buffer_done(&rules->deletions);
     free(rules->order);
     free(rules->rules);
@@ -107,8 +115,9 @@ void pd_of_rules_free(struct pd_of_rules *rules)
 
 void pd_of_rules_begin(struct pd_of_rules *rules)
 {
-    for (size_t i = 0; i < rules->len; i++)
+    for (size_t i = 0; i < rules->len; i++) {
         rules->rules[i].verdict = MISSING;
+    }
     rules->surplus = 0;
     rules->foreign = 0;
     of_buffer_done(&rules->deletions);
@@ -126,18 +135,20 @@ static struct rule *find(const struct pd_of_rules *rules, const struct pd_of_flo
 int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow)
 {
     bool ours = flow->cookie == PD_SWITCHES_COOKIE;
-    if (flow->table != PD_SWITCHES_TABLE)
+    if (flow->table != PD_SWITCHES_TABLE) {
         return 0;
+    }
     rules->foreign += !ours;
     struct rule *rule = find(rules, flow);
-    if (rule && !flow->timed && pd_of_flow_does_same(flow, &rule->flow))
+    if (rule && !flow->timed && pd_of_flow_does_same(flow, &rule->flow)) {
         rule->verdict = SAME;
-    else if (rule)
+    } else if (rule) {
         rule->verdict = ours ? DIFFERING : BLOCKED;
-    else if (ours && rules->surplus < UINT32_MAX) {
+    } else if (ours && rules->surplus < UINT32_MAX) {
         rules->surplus++;
-        if (rules->deletions.bytes < PD_OF_SURPLUS_BYTES_MAX)
+        if (rules->deletions.bytes < PD_OF_SURPLUS_BYTES_MAX) {
             pd_of_flow_write(flow, OF_DELETE_STRICT, 0, &rules->deletions);
+        }
     }
     return rules->deletions.error;
 }
@@ -148,8 +159,9 @@ uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
                            struct pd_of_differences *ret_differences)
 {
     uint32_t verdicts[VERDICTS] = {0};
-    for (size_t i = 0; i < rules->len; i++)
+    for (size_t i = 0; i < rules->len; i++) {
         verdicts[rules->rules[i].verdict]++;
+    }
     *ret_differences = (struct pd_of_differences){
         .rules = (uint32_t)rules->len,
         .missing = verdicts[MISSING],
@@ -163,9 +175,11 @@ uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
 
 void pd_of_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer)
 {
-    for (size_t i = 0; i < rules->len; i++)
-        if (rules->rules[i].verdict == MISSING || rules->rules[i].verdict == DIFFERING)
+    for (size_t i = 0; i < rules->len; i++) {
+        if (rules->rules[i].verdict == MISSING || rules->rules[i].verdict == DIFFERING) {
             pd_of_flow_write(&rules->rules[i].flow, OF_ADD, xid, buffer);
+        }
+    }
     of_write_bytes(buffer, rules->deletions.data, rules->deletions.bytes);
 }
 
@@ -194,11 +208,14 @@ int pd_of_rules_changes(const struct pd_of_rules *rules, char **ret_text)
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out)
+    if (!out) {
         return -ENOMEM;
-    for (size_t i = 0; i < rules->len; i++)
-        if (words[rules->rules[i].verdict])
+    }
+    for (size_t i = 0; i < rules->len; i++) {
+        if (words[rules->rules[i].verdict]) {
             fprintf(out, "%s %s\n", words[rules->rules[i].verdict], rules->rules[i].text);
+        }
+    }
     print_deletions(&rules->deletions, out);
     bool failed = ferror(out);
     if (fclose(out) || failed) {

@@ -6,10 +6,11 @@
 #include "codec/codec.h"
 #include "controller/switches/flow.h"
 
-/* Flows are taken in one by one as the switch lists them and not kept, so that a switch with a million flows of somebody
- * else's costs no memory. Ours are told by the cookie. A flow of somebody else's is never touched: where it has the match and
- * priority of a rule and does the same, the rule counts as there; where it does something else, the rule is blocked, since
- * adding it would replace that flow.
+/* Flows are taken in one by one as the switch lists them and not kept, so that a switch with a
+ * million flows of somebody else's costs no memory. Ours are told by the cookie. A flow of somebody
+ * else's is never touched: where it has the match and priority of a rule and does the same, the
+ * rule counts as there; where it does something else, the rule is blocked, since adding it would
+ * replace that flow.
  *
  *     pd_of_rules_new(codec, sw, PD_DEPTH_PCP, &rules, &error);
  *     pd_of_rules_begin(rules);
@@ -42,11 +43,11 @@ int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow);
 /* Returns how many flows a repair would change. */
 uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
                            struct pd_of_differences *ret_differences);
-/* Adds the messages that repair, additions first, in the order of the text: while they arrive, a packet meets either its
- * rule or a rule of lower priority that is not there yet. */
+/* Adds the messages that repair, additions first, in the order of the text: while they arrive, a
+ * packet meets either its rule or a rule of lower priority that is not there yet. */
 void pd_of_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer);
-/* The same for people: "add FLOW", "replace FLOW", "delete FLOW", "blocked FLOW", a line each; the caller frees. 0 or
- * -ENOMEM. */
+/* The same for people: "add FLOW", "replace FLOW", "delete FLOW", "blocked FLOW", a line each; the
+ * caller frees. 0 or -ENOMEM. */
 int pd_of_rules_changes(const struct pd_of_rules *rules, char **ret_text);
 
 #endif

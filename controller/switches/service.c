@@ -28,11 +28,13 @@ static char *text_of(const struct pd_topology *topology, size_t *ret_bytes)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, ret_bytes);
-    if (!out)
+    if (!out) {
         return NULL;
+    }
     bool written = !pd_topology_write(topology, out);
-    if (!fclose(out) && written)
+    if (!fclose(out) && written) {
         return text;
+    }
     free(text);
     return NULL;
 }
@@ -56,33 +58,36 @@ static void tell_unknown(void *context, uint64_t datapath_id, const char *peer)
            "a switch that the topology does not know, datapath ID %" PRIu64
            ", came from %s: nothing is installed there",
            datapath_id, peer);
-    if (service->settings.unknown)
+    if (service->settings.unknown) {
         service->settings.unknown(service->settings.context, datapath_id, peer);
+    }
 }
 
 static void tell_state(void *context, const struct pd_switch_status *status)
 {
     struct pd_switch_service *service = context;
     const char *why = status->last_error[0] ? status->last_error : "its connection ended";
-    if (status->state == PD_SWITCH_AWAY)
+    if (status->state == PD_SWITCH_AWAY) {
         pd_log_limited(&service->away_limit, PD_LOG_WARN, MODULE, "switch %u is away: %s",
                        status->id, why);
-    else if (status->state == PD_SWITCH_DIFFERING)
+    } else if (status->state == PD_SWITCH_DIFFERING) {
         pd_log_limited(&service->differing_limit, PD_LOG_ERROR, MODULE,
                        "switch %u does not have the %u rules that it should: %u missing, %u "
                        "differing, %u surplus, %u blocked; %s",
                        status->id, status->rules, status->missing, status->differing,
                        status->surplus, status->blocked, status->last_error);
-    else
+    } else {
         pd_log(PD_LOG_DEBUG, MODULE, NULL, "switch %u is %s, %u rules", status->id,
                pd_switch_state_name(status->state), status->rules);
+    }
 }
 
 static void tell_packet(void *context, const struct pd_switches_packet_in *packet)
 {
     struct pd_switch_service *service = context;
-    if (service->settings.packet_in)
+    if (service->settings.packet_in) {
         service->settings.packet_in(service->settings.context, packet);
+    }
 }
 
 /* ---- open, reload, close */
@@ -98,12 +103,14 @@ static int open_endpoint(struct pd_switch_service *service, struct pd_error *err
         .on_state = tell_state,
         .on_packet_in = tell_packet,
     };
-    if (!settings.listen)
+    if (!settings.listen) {
         return 0;
+    }
     int failed = pd_switches_open(service->codec, &settings, &service->switches, error);
-    if (!failed)
+    if (!failed) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "%u switches are expected at %s",
                service->topology->switches_len, pd_switches_address(service->switches));
+    }
     return failed;
 }
 
@@ -118,18 +125,21 @@ int pd_switch_service_open(const struct pd_topology *topology,
                            struct pd_switch_service **ret_service, struct pd_error *error)
 {
     struct pd_switch_service *service = calloc(1, sizeof *service);
-    if (!service)
+    if (!service) {
         return pd_fail(error, -ENOMEM, "switches: out of memory");
+    }
     service->settings = *settings;
     service->topology = topology;
     pthread_rwlock_init(&service->lock, NULL);
     int failed = settings->listen ? pd_codec_new(topology, &service->codec, error) : 0;
-    if (!failed)
+    if (!failed) {
         failed = open_endpoint(service, error);
-    if (failed)
+    }
+    if (failed) {
         pd_switch_service_close(service);
-    else
+    } else {
         *ret_service = service;
+    }
     return failed;
 }
 
@@ -139,11 +149,13 @@ int pd_switch_service_reload(struct pd_switch_service *service, const struct pd_
     struct pd_codec *codec = NULL;
     bool works = service->switches || !service->settings.listen;
     *ret_taken = false;
-    if (works && is_same(service->topology, topology))
+    if (works && is_same(service->topology, topology)) {
         return 0;
+    }
     int failed = service->settings.listen ? pd_codec_new(topology, &codec, error) : 0;
-    if (failed)
+    if (failed) {
         return failed;
+    }
     pthread_rwlock_wrlock(&service->lock);
     close_endpoint(service);
     pd_codec_free(service->codec);
@@ -157,8 +169,9 @@ int pd_switch_service_reload(struct pd_switch_service *service, const struct pd_
 
 void pd_switch_service_close(struct pd_switch_service *service)
 {
-    if (!service)
+    if (!service) {
         return;
+    }
     close_endpoint(service);
     pd_codec_free(service->codec);
     pthread_rwlock_destroy(&service->lock);
@@ -199,14 +212,17 @@ int pd_switch_service_dry_run(const char *topology_file, const char *listen, enu
     struct pd_switches_settings settings = {.listen = listen, .depth = depth};
     struct pd_topology *topology = NULL;
     struct pd_codec *codec = NULL;
-    if (!listen)
+    if (!listen) {
         return pd_fail(error, -PD_E_VALUE,
                        "--dry-run says what would change on switches: give --openflow");
+    }
     int failed = pd_topology_read(topology_file, &topology, error);
-    if (!failed)
+    if (!failed) {
         failed = pd_codec_new(topology, &codec, error);
-    if (!failed)
+    }
+    if (!failed) {
         failed = pd_switches_dry_run(codec, &settings, wait_ms, out, error);
+    }
     pd_codec_free(codec);
     pd_topology_free(topology);
     return failed;

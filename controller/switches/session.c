@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of one OpenFlow connection: handshake, echoes, checks and repairs, packets in and out. */
+/* The state machine of one OpenFlow connection: handshake, echoes, checks and repairs, packets in
+ * and out. */
 #include "controller/switches/session.h"
 
 #include <stdio.h>
@@ -76,17 +77,20 @@ void pd_of_session_done(struct pd_of_session *session)
 
 /* ---- handshake */
 
-/* Whether the peer has our version: its bitmap says so, or, without one, its highest version is not below ours. */
+/* Whether the peer has our version: its bitmap says so, or, without one, its highest version is not
+ * below ours. */
 static int hello_fits(struct of_reader *body, uint8_t version, bool *ret_fits)
 {
     bool fits = version >= OF_VERSION;
     while (body->left) {
         uint64_t type = of_read_number(body, 2), bytes = of_read_number(body, 2);
         const uint8_t *element = bytes < 4 ? NULL : of_read(body, bytes - 4);
-        if (!element)
+        if (!element) {
             return -PD_E_CORRUPT;
-        if (type == VERSION_BITMAP && bytes >= 8)
+        }
+        if (type == VERSION_BITMAP && bytes >= 8) {
             fits = of_number(element, 4) >> OF_VERSION & 1;
+        }
         size_t padding = (8 - bytes % 8) % 8;
         of_read(body, padding < body->left ? padding : body->left);
     }
@@ -97,8 +101,9 @@ static int hello_fits(struct of_reader *body, uint8_t version, bool *ret_fits)
 static int hear_hello(struct pd_of_session *session, struct of_reader *body, uint8_t version)
 {
     bool fits;
-    if (session->phase != PD_OF_HELLO || hello_fits(body, version, &fits))
+    if (session->phase != PD_OF_HELLO || hello_fits(body, version, &fits)) {
         return bad(session);
+    }
     if (!fits) {
         size_t start = begin(session, OF_ERROR);
         of_write_number(&session->out, ERROR_HELLO, 4);
@@ -116,10 +121,12 @@ static int hear_features(struct pd_of_session *session, struct of_reader *body)
     of_read(body, 4 + 1);
     uint64_t auxiliary = of_read_number(body, 1);
     of_read(body, 2 + 4 + 4);
-    if (body->failed || session->phase != PD_OF_FEATURES)
+    if (body->failed || session->phase != PD_OF_FEATURES) {
         return bad(session);
-    if (auxiliary)
+    }
+    if (auxiliary) {
         return end(session, PD_SWITCHES_AUXILIARY);
+    }
     session->phase = PD_OF_READY;
     return session->events->identified(session, datapath_id) ? -1 : 0;
 }
@@ -183,16 +190,20 @@ static int hear_flows(struct pd_of_session *session, struct of_reader *body, uin
     uint64_t type = of_read_number(body, 2), flags = of_read_number(body, 2);
     struct pd_of_flow flow;
     of_read(body, 4);
-    if (body->failed || type != OF_MULTIPART_FLOW)
+    if (body->failed || type != OF_MULTIPART_FLOW) {
         return bad(session);
-    while (body->left) {
-        if (pd_of_flow_next(body, &flow))
-            return bad(session);
-        if (pd_of_rules_see(session->rules, &flow))
-            return end(session, PD_SWITCHES_NO_ROOM);
     }
-    if (!(flags & OF_MORE))
+    while (body->left) {
+        if (pd_of_flow_next(body, &flow)) {
+            return bad(session);
+        }
+        if (pd_of_rules_see(session->rules, &flow)) {
+            return end(session, PD_SWITCHES_NO_ROOM);
+        }
+    }
+    if (!(flags & OF_MORE)) {
         flows_read(session, now_ns);
+    }
     return 0;
 }
 
@@ -201,11 +212,13 @@ static int hear_flows(struct pd_of_session *session, struct of_reader *body, uin
 static int hear_error(struct pd_of_session *session, struct of_reader *body)
 {
     unsigned type = (unsigned)of_read_number(body, 2), code = (unsigned)of_read_number(body, 2);
-    if (body->failed)
+    if (body->failed) {
         return bad(session);
+    }
     pd_of_count(session, PD_SWITCHES_ERRORS, 1);
-    if (session->phase == PD_OF_HELLO)
+    if (session->phase == PD_OF_HELLO) {
         return end(session, PD_SWITCHES_WRONG_VERSION);
+    }
     snprintf(session->last_error, sizeof session->last_error,
              "the switch answered with OpenFlow error type %u code %u", type, code);
     return 0;
@@ -224,10 +237,12 @@ static bool may_hand_on(struct pd_of_session *session, uint64_t now_ns)
     uint64_t price_ns = PD_NS_PER_S / session->settings->packet_ins_per_s;
     session->credit_ns += now_ns - session->credited_ns;
     session->credited_ns = now_ns;
-    if (session->credit_ns > PD_NS_PER_S)
+    if (session->credit_ns > PD_NS_PER_S) {
         session->credit_ns = PD_NS_PER_S;
-    if (session->credit_ns < price_ns)
+    }
+    if (session->credit_ns < price_ns) {
         return false;
+    }
     session->credit_ns -= price_ns;
     return true;
 }
@@ -237,15 +252,18 @@ static int read_in_port(struct of_reader *body, uint32_t *ret_port)
 {
     uint64_t type = of_read_number(body, 2), bytes = of_read_number(body, 2);
     struct of_reader fields = {.at = body->at, .left = bytes < 4 ? 0 : bytes - 4};
-    if (type != 1 || bytes < 4 || !of_read(body, fields.left + (8 - bytes % 8) % 8))
+    if (type != 1 || bytes < 4 || !of_read(body, fields.left + (8 - bytes % 8) % 8)) {
         return -PD_E_CORRUPT;
+    }
     while (fields.left) {
         uint64_t head = of_read_number(&fields, 4);
         const uint8_t *value = of_read(&fields, head & 0xff);
-        if (!value)
+        if (!value) {
             return -PD_E_CORRUPT;
-        if (head == OXM_IN_PORT)
+        }
+        if (head == OXM_IN_PORT) {
             *ret_port = (uint32_t)of_number(value, 4);
+        }
     }
     return 0;
 }
@@ -257,8 +275,9 @@ static int hear_packet(struct pd_of_session *session, struct of_reader *body, ui
     packet_in.reason = (uint8_t)of_read_number(body, 1);
     packet_in.table = (uint8_t)of_read_number(body, 1);
     of_read(body, 8);
-    if (read_in_port(body, &packet_in.in_port) || !of_read(body, 2))
+    if (read_in_port(body, &packet_in.in_port) || !of_read(body, 2)) {
         return bad(session);
+    }
     packet_in.data = body->at;
     packet_in.bytes = body->left;
     if (!may_hand_on(session, now_ns)) {
@@ -275,14 +294,17 @@ static int hear(struct pd_of_session *session, enum of_type type, uint32_t xid,
                 struct of_reader *body, uint64_t now_ns)
 {
     bool awaited = xid == session->awaited_xid;
-    if (type == OF_PACKET_IN)
+    if (type == OF_PACKET_IN) {
         return hear_packet(session, body, now_ns);
-    if (type == OF_MULTIPART_REPLY && session->phase == PD_OF_READING && awaited)
+    }
+    if (type == OF_MULTIPART_REPLY && session->phase == PD_OF_READING && awaited) {
         return hear_flows(session, body, now_ns);
-    if (type == OF_BARRIER_REPLY && session->phase == PD_OF_REPAIRING && awaited)
+    }
+    if (type == OF_BARRIER_REPLY && session->phase == PD_OF_REPAIRING && awaited) {
         ask_for_flows(session, now_ns);
-    else
+    } else {
         pd_of_count(session, PD_SWITCHES_IGNORED, 1);
+    }
     return 0;
 }
 
@@ -295,18 +317,22 @@ static int hear_message(struct pd_of_session *session, const uint8_t *message, s
     pd_of_count(session, PD_SWITCHES_MESSAGES, 1);
     session->heard_ns = now_ns;
     session->asked = false;
-    if (type == OF_HELLO && version)
+    if (type == OF_HELLO && version) {
         return hear_hello(session, &body, (uint8_t)version);
-    if (type == OF_ERROR)
+    }
+    if (type == OF_ERROR) {
         return hear_error(session, &body);
-    if (version != OF_VERSION || type > OF_TYPE_LAST || session->phase == PD_OF_HELLO)
+    }
+    if (version != OF_VERSION || type > OF_TYPE_LAST || session->phase == PD_OF_HELLO) {
         return bad(session);
-    if (type == OF_ECHO_REQUEST)
+    }
+    if (type == OF_ECHO_REQUEST) {
         answer_echo(session, xid, &body);
-    else if (type == OF_FEATURES_REPLY)
+    } else if (type == OF_FEATURES_REPLY) {
         return hear_features(session, &body);
-    else if (type != OF_ECHO_REPLY && session->phase != PD_OF_FEATURES)
+    } else if (type != OF_ECHO_REPLY && session->phase != PD_OF_FEATURES) {
         return hear(session, (enum of_type)type, xid, &body, now_ns);
+    }
     return 0;
 }
 
@@ -314,8 +340,9 @@ static int hear_message(struct pd_of_session *session, const uint8_t *message, s
 
 static int check_pending(struct pd_of_session *session)
 {
-    if (session->in.error || session->out.error)
+    if (session->in.error || session->out.error) {
         return end(session, PD_SWITCHES_NO_ROOM);
+    }
     return session->out.bytes > session->pending_max ? end(session, PD_SWITCHES_SLOW_READERS) : 0;
 }
 
@@ -326,18 +353,22 @@ static int hear_messages(struct pd_of_session *session, uint64_t now_ns)
     int over = 0;
     while (!over && session->in.bytes - at >= OF_HEADER_BYTES) {
         size_t bytes = of_number(session->in.data + at + 2, 2);
-        if (bytes < OF_HEADER_BYTES)
+        if (bytes < OF_HEADER_BYTES) {
             return bad(session);
-        if (bytes > session->in.bytes - at)
+        }
+        if (bytes > session->in.bytes - at) {
             break;
+        }
         over = hear_message(session, session->in.data + at, bytes, now_ns);
-        if (!over)
+        if (!over) {
             over = check_pending(session);
+        }
         at += bytes;
     }
     session->in.bytes -= at;
-    if (at && session->in.bytes)
+    if (at && session->in.bytes) {
         memmove(session->in.data, session->in.data + at, session->in.bytes);
+    }
     return over;
 }
 
@@ -346,8 +377,9 @@ int pd_of_session_input(struct pd_of_session *session, const uint8_t *data, size
 {
     of_write_bytes(&session->in, data, bytes);
     int over = session->in.error ? check_pending(session) : hear_messages(session, now_ns);
-    if (!over && !session->in.bytes)
+    if (!over && !session->in.bytes) {
         of_buffer_done(&session->in); /* thousands of connections are silent most of the time */
+    }
     return over;
 }
 
@@ -355,12 +387,15 @@ int pd_of_session_tick(struct pd_of_session *session, uint64_t now_ns)
 {
     uint64_t silent_ns = now_ns - session->heard_ns;
     uint64_t echo_ns = session->settings->echo_ms * PD_NS_PER_MS;
-    if (session->phase <= PD_OF_FEATURES)
+    if (session->phase <= PD_OF_FEATURES) {
         return now_ns > session->deadline_ns ? end(session, PD_SWITCHES_HANDSHAKE_TIMEOUTS) : 0;
-    if (session->phase > PD_OF_READY && now_ns > session->deadline_ns)
+    }
+    if (session->phase > PD_OF_READY && now_ns > session->deadline_ns) {
         return end(session, PD_SWITCHES_CHECK_TIMEOUTS);
-    if (silent_ns > 2 * echo_ns)
+    }
+    if (silent_ns > 2 * echo_ns) {
         return end(session, PD_SWITCHES_ECHO_TIMEOUTS);
+    }
     if (silent_ns > echo_ns && !session->asked) {
         session->asked = true;
         say(session, OF_ECHO_REQUEST);
@@ -371,8 +406,9 @@ int pd_of_session_tick(struct pd_of_session *session, uint64_t now_ns)
 int pd_of_session_packet_out(struct pd_of_session *session, uint32_t in_port, uint32_t out_port,
                              const uint8_t *data, size_t bytes)
 {
-    if (session->out.bytes + bytes > session->pending_max)
+    if (session->out.bytes + bytes > session->pending_max) {
         return -PD_E_FULL;
+    }
     size_t start = begin(session, OF_PACKET_OUT);
     of_write_number(&session->out, OF_NO_BUFFER, 4);
     of_write_number(&session->out, in_port ? in_port : OF_PORT_CONTROL, 4);

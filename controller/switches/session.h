@@ -10,10 +10,11 @@
 
 /* hello ⇄, features → who is it?, then whenever the owner says so a check:
  *
- *     flow statistics of the tagging table → differences? → repair, barrier → flow statistics once more → …
+ *     flow statistics of the tagging table → differences? → repair, barrier → flow statistics once
+ * more → …
  *
- * at most PD_OF_ROUNDS times. It answers echoes and asks for one when the peer is silent. Whatever does not fit ends the session:
- * a function returns -1 and `end` names the counter of the reason.
+ * at most PD_OF_ROUNDS times. It answers echoes and asks for one when the peer is silent. Whatever
+ * does not fit ends the session: a function returns -1 and `end` names the counter of the reason.
  *
  * Internal to controller/switches/. Thread safety: one thread. */
 
@@ -29,7 +30,8 @@ struct pd_of_events {
     /* The peer has said who it is; nonzero ends the session, which `end` then explains. */
     int (*identified)(struct pd_of_session *session, uint64_t datapath_id);
     void (*packet_in)(struct pd_of_session *session, const struct pd_switches_packet_in *packet_in);
-    /* A check is over: `differences` are those of the last reading; `rules` go away after the call. */
+    /* A check is over: `differences` are those of the last reading; `rules` go away after the call.
+     */
     void (*checked)(struct pd_of_session *session, uint32_t changes);
 };
 

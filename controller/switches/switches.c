@@ -69,12 +69,14 @@ static void fill_defaults(struct pd_switches_settings *settings)
 static int open_listener(struct pd_switches *s, const char *listen, struct pd_error *error)
 {
     bool tcp = !strncmp(listen, "tcp:", 4);
-    if (!tcp && strncmp(listen, "unix:", 5) != 0)
+    if (!tcp && strncmp(listen, "unix:", 5) != 0) {
         return pd_fail(error, -PD_E_VALUE,
                        "openflow: expects tcp:ADDRESS:PORT or unix:/PATH, not \"%.100s\"", listen);
+    }
     int failed = pd_listen_open(tcp ? listen + 4 : listen, &s->listener, error);
-    if (failed)
+    if (failed) {
         return failed;
+    }
     int flags = fcntl(s->listener.fd, F_GETFL);
     return fcntl(s->listener.fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
@@ -86,8 +88,9 @@ static int open_epoll(struct pd_switches *s)
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->epoll < 0 || s->wake < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->wake, &wake) ||
-        epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener.fd, &listener))
+        epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener.fd, &listener)) {
         return -errno;
+    }
     return 0;
 }
 
@@ -96,10 +99,12 @@ static int make_tables(struct pd_switches *s)
     const struct pd_topology *topology = s->codec->topology;
     s->by_switch = calloc(topology->switches_len + 1, sizeof(struct pd_connection *));
     s->published = calloc(topology->switches_len + 1, sizeof *s->published);
-    if (!s->by_switch || !s->published)
+    if (!s->by_switch || !s->published) {
         return -ENOMEM;
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    }
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         s->published[i].status.id = topology->switches[i].id;
+    }
     return 0;
 }
 
@@ -133,17 +138,21 @@ int pd_switches_open(const struct pd_codec *codec, const struct pd_switches_sett
                      struct pd_switches **ret_switches, struct pd_error *error)
 {
     struct pd_switches *s = calloc(1, sizeof *s);
-    if (!s)
+    if (!s) {
         return pd_fail(error, -ENOMEM, "openflow: out of memory");
+    }
     init(s, codec, settings);
     int failed = open_listener(s, settings->listen, error);
-    if (failed)
+    if (failed) {
         goto out;
+    }
     failed = make_tables(s);
-    if (!failed)
+    if (!failed) {
         failed = open_epoll(s);
-    if (!failed)
+    }
+    if (!failed) {
         failed = start(s);
+    }
     if (failed) {
         pd_fail(error, failed, "openflow: %s", pd_error_text(failed));
         goto out;
@@ -169,8 +178,9 @@ static void free_tables(struct pd_switches *s)
         STAILQ_REMOVE_HEAD(&s->commands, next);
         free(command);
     }
-    for (uint32_t i = 0; s->published && i < s->codec->topology->switches_len; i++)
+    for (uint32_t i = 0; s->published && i < s->codec->topology->switches_len; i++) {
         free(s->published[i].changes);
+    }
     free(s->published);
     free(s->by_switch);
 }
@@ -178,17 +188,20 @@ static void free_tables(struct pd_switches *s)
 void pd_switches_close(struct pd_switches *switches)
 {
     struct pd_switches *s = switches;
-    if (!s)
+    if (!s) {
         return;
+    }
     atomic_store_explicit(&s->stopping, true, memory_order_release);
     if (s->running) {
         wake(s);
         pthread_join(s->thread, NULL);
     }
-    if (s->epoll >= 0)
+    if (s->epoll >= 0) {
         close(s->epoll);
-    if (s->wake >= 0)
+    }
+    if (s->wake >= 0) {
         close(s->wake);
+    }
     pd_listen_close(&s->listener);
     free_tables(s);
     pthread_mutex_destroy(&s->lock);
@@ -218,15 +231,17 @@ void pd_switches_status(struct pd_switches *switches, uint32_t index,
 int pd_switches_changes(struct pd_switches *switches, uint32_t switch_id, char **ret_text)
 {
     uint32_t sw = pd_topology_switch(switches->codec->topology, switch_id);
-    if (sw == PD_NONE)
+    if (sw == PD_NONE) {
         return -PD_E_NOT_FOUND;
+    }
     pthread_mutex_lock(&switches->lock);
     const char *changes = switches->published[sw].changes;
     char *text = changes ? strdup(changes) : NULL;
     int failed = !changes ? -PD_E_NOT_FOUND : text ? 0 : -ENOMEM;
     pthread_mutex_unlock(&switches->lock);
-    if (!failed)
+    if (!failed) {
         *ret_text = text;
+    }
     return failed;
 }
 
@@ -238,19 +253,20 @@ static int enqueue(struct pd_switches *s, struct pd_command *command)
     size_t bytes = sizeof *command + command->bytes;
     int failed = 0;
     pthread_mutex_lock(&s->lock);
-    if (s->published[command->sw].status.state == PD_SWITCH_AWAY)
+    if (s->published[command->sw].status.state == PD_SWITCH_AWAY) {
         failed = -PD_E_NOT_FOUND;
-    else if (s->commands_bytes + bytes > PD_ENDPOINT_COMMAND_BYTES_MAX)
+    } else if (s->commands_bytes + bytes > PD_ENDPOINT_COMMAND_BYTES_MAX) {
         failed = -PD_E_FULL;
-    else {
+    } else {
         STAILQ_INSERT_TAIL(&s->commands, command, next);
         s->commands_bytes += bytes;
     }
     pthread_mutex_unlock(&s->lock);
-    if (failed)
+    if (failed) {
         free(command);
-    else
+    } else {
         wake(s);
+    }
     return failed;
 }
 
@@ -258,11 +274,13 @@ static int make_command(struct pd_switches *s, enum pd_command_kind kind, uint32
                         size_t bytes, struct pd_command **ret_command)
 {
     uint32_t sw = pd_topology_switch(s->codec->topology, switch_id);
-    if (sw == PD_NONE)
+    if (sw == PD_NONE) {
         return -PD_E_NOT_FOUND;
+    }
     struct pd_command *command = calloc(1, sizeof *command + bytes);
-    if (!command)
+    if (!command) {
         return -ENOMEM;
+    }
     command->kind = kind;
     command->sw = sw;
     command->bytes = bytes;
@@ -281,14 +299,17 @@ int pd_switches_packet_out(struct pd_switches *switches, uint32_t switch_id, uin
                            uint32_t out_port, const uint8_t *data, size_t bytes)
 {
     struct pd_command *command;
-    if (bytes > PD_SWITCHES_FRAME_MAX)
+    if (bytes > PD_SWITCHES_FRAME_MAX) {
         return -PD_E_TOO_LARGE;
+    }
     int failed = make_command(switches, PD_COMMAND_PACKET_OUT, switch_id, bytes, &command);
-    if (failed)
+    if (failed) {
         return failed;
+    }
     command->in_port = in_port;
     command->out_port = out_port;
-    if (bytes)
+    if (bytes) {
         memcpy(command->data, data, bytes);
+    }
     return enqueue(switches, command);
 }

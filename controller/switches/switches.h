@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's side of the switches: an OpenFlow 1.3 endpoint that keeps the codec's rules on them. */
+/* The controller's side of the switches: an OpenFlow 1.3 endpoint that keeps the codec's rules on
+ * them. */
 #ifndef PD_CONTROLLER_SWITCHES_SWITCHES_H
 #define PD_CONTROLLER_SWITCHES_SWITCHES_H
 
 #include "codec/codec.h"
 
-/* Switches connect to it. One whose datapath ID is the ID of a switch of the topology has its tagging table read, compared with
- * the codec's rules and repaired where it differs, then read once more; the same after each reconnect. Nothing else on it is
- * touched: no other table, no flow with another cookie. A switch that the topology does not know gets nothing and is reported.
- * Packets that switches send here (a tag too many) are handed on, and packets can be sent out through a switch.
+/* Switches connect to it. One whose datapath ID is the ID of a switch of the topology has its
+ * tagging table read, compared with the codec's rules and repaired where it differs, then read once
+ * more; the same after each reconnect. Nothing else on it is touched: no other table, no flow with
+ * another cookie. A switch that the topology does not know gets nothing and is reported. Packets
+ * that switches send here (a tag too many) are handed on, and packets can be sent out through a
+ * switch.
  *
- *     struct pd_switches_settings settings = {.listen = "tcp:127.0.0.1:6653", .on_packet_in = …, .on_unknown = …};
- *     pd_switches_open(codec, &settings, &switches, &error);
+ *     struct pd_switches_settings settings = {.listen = "tcp:127.0.0.1:6653", .on_packet_in = …,
+ * .on_unknown = …}; pd_switches_open(codec, &settings, &switches, &error);
  *     pd_switches_packet_out(switches, 5, 3, PD_SWITCHES_PORT_TABLE, frame, frame_bytes);
  *     pd_switches_close(switches);
  *
- * Thread safety: one thread of its own does all the work and makes all the callbacks; those must return soon, and may call every
- * function here but pd_switches_close. The functions may be called from any thread. Several endpoints may live in a process. */
+ * Thread safety: one thread of its own does all the work and makes all the callbacks; those must
+ * return soon, and may call every function here but pd_switches_close. The functions may be called
+ * from any thread. Several endpoints may live in a process. */
 
 #define PD_SWITCHES_COOKIE     UINT64_C(0x0050617468546167) /* "PathTag": on every flow of ours */
 #define PD_SWITCHES_TABLE      0
@@ -72,7 +76,8 @@ enum pd_switch_state {
 #undef X
 };
 
-/* One switch of the topology. The numbers are those of the latest check that came to its end, all 0 before. */
+/* One switch of the topology. The numbers are those of the latest check that came to its end, all 0
+ * before. */
 struct pd_switch_status {
     uint32_t id;
     enum pd_switch_state state;
@@ -99,20 +104,21 @@ struct pd_switches_packet_in {
 
 /* 0 in a number means the default. A callback may be NULL. */
 struct pd_switches_settings {
-    const char *
-        listen; /* "tcp:127.0.0.1:6653", "tcp:[::1]:6653", "unix:/PATH"; without TLS loopback only */
+    /* "tcp:127.0.0.1:6653", "tcp:[::1]:6653", "unix:/PATH"; without TLS loopback only */
+    const char *listen;
     enum pd_depth depth;
     bool dry_run;          /* compare and say what would change, but change nothing */
     uint64_t handshake_ms; /* to hello and features; 5000 */
-    uint64_t
-        echo_ms; /* of silence before the peer is asked, and again before it is given up; 5000 */
+    /* of silence before the peer is asked, and again before it is given up; 5000 */
+    uint64_t echo_ms;
     uint64_t check_ms;         /* of one table or one repair; 30000 */
     uint32_t strangers_max;    /* connections before their handshake; 1024 */
     uint32_t checks_max;       /* at the same time; 32 */
     uint32_t packet_ins_per_s; /* handed on for each switch; 1000 */
     void *context;             /* of the callbacks */
     void (*on_packet_in)(void *context, const struct pd_switches_packet_in *packet_in);
-    /* A switch that the topology does not know; `peer` is its address. At most once a minute for each of the 256 latest. */
+    /* A switch that the topology does not know; `peer` is its address. At most once a minute for
+     * each of the 256 latest. */
     void (*on_unknown)(void *context, uint64_t datapath_id, const char *peer);
     void (*on_state)(void *context, const struct pd_switch_status *status); /* it has changed */
 };
@@ -134,17 +140,17 @@ const char *pd_switch_state_name(enum pd_switch_state state);
 void pd_switches_status(struct pd_switches *switches, uint32_t index,
                         struct pd_switch_status *ret_status);
 
-/* What the latest check would change (dry run) or could not: a line for each flow, "add FLOW", "replace FLOW", "delete FLOW",
- * "blocked FLOW"; "" when nothing. The caller frees. -PD_E_NOT_FOUND when the topology has no such switch or it was
- * not checked since it connected; -ENOMEM. */
+/* What the latest check would change (dry run) or could not: a line for each flow, "add FLOW",
+ * "replace FLOW", "delete FLOW", "blocked FLOW"; "" when nothing. The caller frees. -PD_E_NOT_FOUND
+ * when the topology has no such switch or it was not checked since it connected; -ENOMEM. */
 int pd_switches_changes(struct pd_switches *switches, uint32_t switch_id, char **ret_text);
 
 /* Reads the table of a connected switch again, soon. -PD_E_NOT_FOUND, -PD_E_FULL, -ENOMEM. */
 int pd_switches_check(struct pd_switches *switches, uint32_t switch_id);
 
-/* Sends a frame through a switch: out of a port, or PD_SWITCHES_PORT_TABLE for the way that its rules give it; `in_port` is where
- * it seems to come from. 0 means that it was given to the thread. -PD_E_NOT_FOUND when the switch is not connected,
- * -PD_E_TOO_LARGE, -PD_E_FULL, -ENOMEM. */
+/* Sends a frame through a switch: out of a port, or PD_SWITCHES_PORT_TABLE for the way that its
+ * rules give it; `in_port` is where it seems to come from. 0 means that it was given to the thread.
+ * -PD_E_NOT_FOUND when the switch is not connected, -PD_E_TOO_LARGE, -PD_E_FULL, -ENOMEM. */
 int pd_switches_packet_out(struct pd_switches *switches, uint32_t switch_id, uint32_t in_port,
                            uint32_t out_port, const uint8_t *data, size_t bytes);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenFlow 1.3 on the wire: the numbers of the specification that we use, and how bytes are read and written. */
+/* OpenFlow 1.3 on the wire: the numbers of the specification that we use, and how bytes are read
+ * and written. */
 #ifndef PD_CONTROLLER_SWITCHES_WIRE_H
 #define PD_CONTROLLER_SWITCHES_WIRE_H
 
@@ -10,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names and section numbers are those of "OpenFlow Switch Specification 1.3.5". All numbers are big-endian. Reading goes
- * through a bounded cursor that turns `failed` at the first byte too many and gives zeros from then on.
+/* Names and section numbers are those of "OpenFlow Switch Specification 1.3.5". All numbers are
+ * big-endian. Reading goes through a bounded cursor that turns `failed` at the first byte too many
+ * and gives zeros from then on.
  *
  * Internal to controller/switches/. Thread safety: on the caller's memory only. */
 
@@ -87,8 +89,9 @@ static inline uint64_t of_read_number(struct of_reader *reader, unsigned bytes)
 {
     const uint8_t *at = of_read(reader, bytes);
     uint64_t number = 0;
-    for (unsigned i = 0; at && i < bytes; i++)
+    for (unsigned i = 0; at && i < bytes; i++) {
         number = number << 8 | at[i];
+    }
     return number;
 }
 
@@ -109,8 +112,9 @@ struct of_buffer {
 static inline uint8_t *of_write(struct of_buffer *buffer, size_t bytes)
 {
     size_t room = buffer->room ? buffer->room : 256;
-    while (room - buffer->bytes < bytes)
+    while (room - buffer->bytes < bytes) {
         room *= 2;
+    }
     if (!buffer->error && room != buffer->room) {
         uint8_t *data = realloc(buffer->data, room);
         if (data) {
@@ -120,8 +124,9 @@ static inline uint8_t *of_write(struct of_buffer *buffer, size_t bytes)
             buffer->error = -ENOMEM;
         }
     }
-    if (buffer->error)
+    if (buffer->error) {
         return NULL;
+    }
     uint8_t *at = buffer->data + buffer->bytes;
     memset(at, 0, bytes);
     buffer->bytes += bytes;
@@ -131,15 +136,17 @@ static inline uint8_t *of_write(struct of_buffer *buffer, size_t bytes)
 static inline void of_write_bytes(struct of_buffer *buffer, const void *data, size_t bytes)
 {
     uint8_t *at = of_write(buffer, bytes);
-    if (at && bytes)
+    if (at && bytes) {
         memcpy(at, data, bytes);
+    }
 }
 
 static inline void of_write_number(struct of_buffer *buffer, uint64_t number, unsigned bytes)
 {
     uint8_t *at = of_write(buffer, bytes);
-    for (unsigned i = bytes; at && i-- > 0; number >>= 8)
+    for (unsigned i = bytes; at && i-- > 0; number >>= 8) {
         at[i] = (uint8_t)number;
+    }
 }
 
 /* Begins a message; returns where, for of_end, which fills in the length. */
@@ -156,8 +163,9 @@ static inline size_t of_begin(struct of_buffer *buffer, enum of_type type, uint3
 /* Also lengths of parts of a message: the 2 bytes at `start` + 2 become the bytes since `start`. */
 static inline void of_end(struct of_buffer *buffer, size_t start)
 {
-    if (buffer->error)
+    if (buffer->error) {
         return;
+    }
     size_t bytes = buffer->bytes - start;
     buffer->data[start + 2] = (uint8_t)(bytes >> 8);
     buffer->data[start + 3] = (uint8_t)bytes;
@@ -165,8 +173,9 @@ static inline void of_end(struct of_buffer *buffer, size_t start)
 
 static inline void of_pad8(struct of_buffer *buffer, size_t start)
 {
-    if (!buffer->error)
+    if (!buffer->error) {
         of_write(buffer, (8 - (buffer->bytes - start) % 8) % 8);
+    }
 }
 
 static inline void of_buffer_done(struct of_buffer *buffer)

@@ -18,8 +18,9 @@ struct pd_again *pd_again_new(void)
 {
     struct pd_again *again = calloc(1, sizeof *again);
 
-    if (!again)
+    if (!again) {
         return NULL;
+    }
     pthread_mutex_init(&again->lock, NULL);
     pd_answer_init(&again->answer);
     return again;
@@ -27,14 +28,16 @@ struct pd_again *pd_again_new(void)
 
 void pd_again_free(struct pd_again *again)
 {
-    if (!again)
+    if (!again) {
         return;
+    }
     pd_answer_done(&again->answer);
     pthread_mutex_destroy(&again->lock);
     free(again);
 }
 
-/* Queries are copies of what pd_query_init made and texts were set in: where they mean the same but differ in a byte, the store is asked. */
+/* Queries are copies of what pd_query_init made and texts were set in: where they mean the same but
+ * differ in a byte, the store is asked. */
 static bool is_kept(const struct pd_again *again, const struct pd_query *query,
                     enum pd_query_form form, uint64_t version)
 {
@@ -46,8 +49,9 @@ static bool is_kept(const struct pd_again *again, const struct pd_query *query,
 bool pd_again_find(struct pd_again *again, const struct pd_query *query, enum pd_query_form form,
                    uint64_t version, struct pd_answer *answer)
 {
-    if (!again || !version)
+    if (!again || !version) {
         return false;
+    }
     pthread_mutex_lock(&again->lock);
     bool found =
         is_kept(again, query, form, version) && !pd_answer_copy_body(&again->answer, answer);
@@ -58,8 +62,9 @@ bool pd_again_find(struct pd_again *again, const struct pd_query *query, enum pd
 void pd_again_keep(struct pd_again *again, const struct pd_query *query, enum pd_query_form form,
                    uint64_t version, const struct pd_answer *answer)
 {
-    if (!again || !version || answer->file_bytes > PD_AGAIN_FILE_BYTES)
+    if (!again || !version || answer->file_bytes > PD_AGAIN_FILE_BYTES) {
         return;
+    }
     pthread_mutex_lock(&again->lock);
     pd_answer_done(&again->answer);
     again->version = pd_answer_copy_body(answer, &again->answer) ? 0 : version;

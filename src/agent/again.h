@@ -9,9 +9,10 @@
 #include "http/answer.h"
 #include "query/query.h"
 
-/* Continuous queries ask for the same many times a second. As long as the store's version is the same (pd_tib_version) and no live record
- * belongs to the answer, the answer cannot be another one, so its bytes are given again. One answer is kept: in memory at most
- * PD_ANSWER_MEMORY_BYTES of it, else in its file without a name, of at most PD_AGAIN_FILE_BYTES.
+/* Continuous queries ask for the same many times a second. As long as the store's version is the
+ * same (pd_tib_version) and no live record belongs to the answer, the answer cannot be another one,
+ * so its bytes are given again. One answer is kept: in memory at most PD_ANSWER_MEMORY_BYTES of it,
+ * else in its file without a name, of at most PD_AGAIN_FILE_BYTES.
  *
  * Thread safety: any number of threads at once. */
 
@@ -22,11 +23,13 @@ struct pd_again;
 struct pd_again *pd_again_new(void); /* NULL without memory */
 void pd_again_free(struct pd_again *again);
 
-/* Whether this answer is kept; then *answer, which is empty, has its body. A version of 0 is none. */
+/* Whether this answer is kept; then *answer, which is empty, has its body. A version of 0 is none.
+ */
 bool pd_again_find(struct pd_again *again, const struct pd_query *query, enum pd_query_form form,
                    uint64_t version, struct pd_answer *answer);
 
-/* Keeps a copy of an answer that is finished, in place of what was kept. Without memory, or too long, nothing is kept. */
+/* Keeps a copy of an answer that is finished, in place of what was kept. Without memory, or too
+ * long, nothing is kept. */
 void pd_again_keep(struct pd_again *again, const struct pd_query *query, enum pd_query_form form,
                    uint64_t version, const struct pd_answer *answer);
 

@@ -20,11 +20,11 @@
 #include "program/program.h"
 #include "tib/tib.h"
 
-/* Made by main.c before the first thread starts and unmade after the last one ended; in between the pointers do not
- * change. What they point to says itself how it is shared. */
+/* Made by main.c before the first thread starts and unmade after the last one ended; in between the
+ * pointers do not change. What they point to says itself how it is shared. */
 
-/* Questions at work at once, those that wait, and how many of these may be one client's; more get 503. Programs have turns of their own: an endless one
- * keeps its turn until its time is over. */
+/* Questions at work at once, those that wait, and how many of these may be one client's; more get
+ * 503. Programs have turns of their own: an endless one keeps its turn until its time is over. */
 #define PD_AGENT_QUERIES_MAX      4
 #define PD_AGENT_PROGRAMS_MAX     2
 #define PD_AGENT_WAITING_MAX      256

@@ -29,10 +29,12 @@ static int write_answer(void *context, const char *bytes, size_t len)
 {
     const struct ask *ask = context;
 
-    if (atomic_load_explicit(&ask->agent->stopping, memory_order_relaxed))
+    if (atomic_load_explicit(&ask->agent->stopping, memory_order_relaxed)) {
         return -PD_E_BUSY;
-    if (pd_clock_monotonic_ns() > ask->deadline_ns)
+    }
+    if (pd_clock_monotonic_ns() > ask->deadline_ns) {
         return -PD_E_DEADLINE;
+    }
     return pd_answer_write(ask->answer, bytes, len);
 }
 
@@ -68,8 +70,9 @@ static int take_turn(const struct ask *ask, struct pd_turns *turns, const char *
         pd_fail(error, e, "the deadline passed before the %s could begin", what);
         return e;
     }
-    if (!atomic_load_explicit(&ask->agent->stopping, memory_order_relaxed))
+    if (!atomic_load_explicit(&ask->agent->stopping, memory_order_relaxed)) {
         return 0;
+    }
     pd_turns_give(turns, ask->client); /* so all that wait are gone at once */
     return pd_fail(error, -PD_E_BUSY, "this agent is about to stop");
 }
@@ -84,8 +87,9 @@ static int local_query(void *context, const struct pd_document *document,
     int e = take_turn(ask, ask->agent->query_turns, "queries", error);
 
     (void)deadline_ns;
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_local_open(ask->agent, &document->query, &picture, error);
     if (!e) {
         e = pd_query_merge_local(merge, picture->snapshot, picture->rows, picture->rows_len, error);
@@ -102,15 +106,17 @@ static int local_program(void *context, const struct pd_document *document, uint
     struct ask *ask = context;
     int e = take_turn(ask, ask->agent->program_turns, "programs", error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     uint64_t until_ns = pd_clock_monotonic_ns() + ask->agent->program_time_ns;
     pd_count(&ask->agent->counters.programs, 1);
     e = pd_program_host_run(ask->agent, document->program, document->args,
                             until_ns < deadline_ns ? until_ns : deadline_ns, ret_result, NULL,
                             error);
-    if (e)
+    if (e) {
         pd_count(&ask->agent->counters.programs_failed, 1);
+    }
     pd_turns_give(ask->agent->program_turns, ask->client);
     return e;
 }
@@ -131,8 +137,9 @@ static int answer_query(struct ask *ask, const struct pd_query *query, struct pd
     struct pd_query_sink sink = {ask, write_answer};
     int e = take_turn(ask, ask->agent->query_turns, "queries", error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = ask->form == PD_EXECUTE_PARTIAL
             ? pd_local_partial(ask->agent, query, ask->begun_ns, &sink, error)
             : pd_local_answer(ask->agent, query,
@@ -147,8 +154,9 @@ static int answer_program(struct ask *ask, struct pd_error *error)
     json_t *result;
     int e = local_program(ask, &ask->document, ask->deadline_ns, &result, error);
 
-    if (!e)
+    if (!e) {
         pd_answer_json(ask->answer, 200, ask->answer->type, json_pack("{s:o}", "result", result));
+    }
     return e;
 }
 
@@ -157,8 +165,9 @@ static int answer_poor(struct ask *ask, struct pd_error *error)
     json_t *answer;
     int e = local_poor(ask, &ask->document, &answer, error);
 
-    if (!e)
+    if (!e) {
         pd_answer_json(ask->answer, 200, ask->answer->type, answer);
+    }
     return e;
 }
 
@@ -191,13 +200,15 @@ static int answer_tree(struct ask *ask, struct pd_error *error)
     struct pd_execute_summary summary;
     int e = pd_execute(&execution, &sink, &summary, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     pd_count(&agent->counters.hosts_asked, summary.asked - 1);
     pd_count(&agent->counters.hosts_missing, summary.asked - summary.answered);
     pd_count(&agent->counters.hosts_adopted, summary.adopted);
-    if (!summary.complete)
+    if (!summary.complete) {
         pd_count(&agent->counters.queries_incomplete, 1);
+    }
     return 0;
 }
 
@@ -205,12 +216,15 @@ static int answer_tree(struct ask *ask, struct pd_error *error)
 
 static int finish(const struct ask *ask, int e, struct pd_error *error)
 {
-    if (!e)
+    if (!e) {
         e = pd_answer_finish(ask->answer);
-    if (e == -PD_E_DEADLINE && error->code != e)
+    }
+    if (e == -PD_E_DEADLINE && error->code != e) {
         return pd_fail(error, e, "the deadline passed before the answer was whole");
-    if (e && error->code != e)
+    }
+    if (e && error->code != e) {
         pd_fail(error, e, "the answer cannot be kept: %s", pd_error_text(e));
+    }
     return e;
 }
 
@@ -232,8 +246,9 @@ int pd_ask_named(struct pd_agent *agent, const struct pd_request *request, struc
     struct ask ask = begin(agent, request, answer);
     int e = pd_execute_deadline(NULL, &ask.deadline_ns, &problem->error);
 
-    if (!e)
+    if (!e) {
         e = choose_form(&ask, request->http, &problem->error);
+    }
     return e ? e
              : finish(&ask, answer_query(&ask, &request->query, &problem->error), &problem->error);
 }
@@ -245,11 +260,13 @@ static int check_forest(const struct ask *ask, struct pd_error *error)
     uint32_t *ids = pd_trees_ids(ask->forest.trees, ask->forest.trees_len, &len);
     int e = 0;
 
-    if (!ids)
+    if (!ids) {
         return pd_fail(error, -ENOMEM, "children: no memory");
+    }
     for (size_t i = 0; i < len && ask->agent->host_id && !e; i++) {
-        if (ids[i] == ask->agent->host_id)
+        if (ids[i] == ask->agent->host_id) {
             e = pd_fail(error, -PD_E_VALUE, "children: host %u is this one", ids[i]);
+        }
     }
     free(ids);
     return e ? e
@@ -264,17 +281,21 @@ static int read_question(struct ask *ask, const struct pd_request *request, stru
     int e = pd_execute_deadline(json_object_get(request->body, "deadline_ms"), &ask->deadline_ns,
                                 error);
 
-    if (!e)
+    if (!e) {
         e = pd_document_parse(request->body, others, &ask->document, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_forest_parse(json_object_get(request->body, "children"), &ask->forest, error);
+    }
     if (!e && ask->forest.trees_len && request->http->role != PD_ROLE_ADMIN &&
         request->http->role !=
-            PD_ROLE_AGENT) /* in this host's name, at URLs of the client's choice */
+            PD_ROLE_AGENT) { /* in this host's name, at URLs of the client's choice */
         e = pd_fail(error, -PD_E_FORBIDDEN,
                     "children: only a controller or an agent may name them");
-    if (!e)
+    }
+    if (!e) {
         e = check_forest(ask, error);
+    }
     return e ? e : choose_form(ask, request->http, error);
 }
 

@@ -7,7 +7,8 @@
 
 #include "daemon/count.h"
 
-/* Any thread adds, any thread reads. Relaxed: each is a number of its own, no other memory hangs on it. */
+/* Any thread adds, any thread reads. Relaxed: each is a number of its own, no other memory hangs on
+ * it. */
 
 #define PD_AGENT_COUNTERS(X)                                                                      \
     X(records, "trajectory records taken over from the trajectory memory")                        \

@@ -16,8 +16,9 @@ int pd_feed_init(struct pd_feed *feed)
 {
     memset(feed, 0, sizeof *feed);
     feed->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (feed->wake_fd < 0)
+    if (feed->wake_fd < 0) {
         return -errno;
+    }
     /* Not zeroed: a feed that nobody wants takes no memory. */
     feed->items = malloc(PD_FEED_LEN * sizeof *feed->items);
     return feed->items ? 0 : -ENOMEM;
@@ -25,8 +26,9 @@ int pd_feed_init(struct pd_feed *feed)
 
 void pd_feed_done(struct pd_feed *feed)
 {
-    if (feed->wake_fd >= 0)
+    if (feed->wake_fd >= 0) {
         close(feed->wake_fd);
+    }
     free(feed->items);
     feed->items = NULL;
     feed->wake_fd = -1;
@@ -49,8 +51,9 @@ void pd_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
 {
     struct pd_feed_item *item = &feed->items[feed->write % PD_FEED_LEN];
 
-    if (feed->write - feed->read_known == PD_FEED_LEN)
+    if (feed->write - feed->read_known == PD_FEED_LEN) {
         feed->read_known = atomic_load_explicit(&feed->read, memory_order_acquire);
+    }
     if (feed->write - feed->read_known == PD_FEED_LEN) {
         count(&feed->dropped);
         return;
@@ -59,19 +62,22 @@ void pd_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
     item->record = *record;
     feed->write++;
     count(&feed->given);
-    if (feed->write - atomic_load_explicit(&feed->written, memory_order_relaxed) >= PD_FEED_BATCH)
+    if (feed->write - atomic_load_explicit(&feed->written, memory_order_relaxed) >= PD_FEED_BATCH) {
         pd_feed_flush(feed);
+    }
 }
 
-/* Either the taker sees what was written before it falls asleep, or it is seen asleep here: both sides store first and
- * load then, in one order for all (sequentially consistent). */
+/* Either the taker sees what was written before it falls asleep, or it is seen asleep here: both
+ * sides store first and load then, in one order for all (sequentially consistent). */
 void pd_feed_flush(struct pd_feed *feed)
 {
-    if (!feed || feed->write == atomic_load_explicit(&feed->written, memory_order_relaxed))
+    if (!feed || feed->write == atomic_load_explicit(&feed->written, memory_order_relaxed)) {
         return;
+    }
     atomic_store(&feed->written, feed->write);
-    if (atomic_load(&feed->asleep) && atomic_exchange(&feed->asleep, false))
+    if (atomic_load(&feed->asleep) && atomic_exchange(&feed->asleep, false)) {
         pd_feed_wake(feed);
+    }
 }
 
 void pd_feed_wake(struct pd_feed *feed)
@@ -88,8 +94,9 @@ static void sleep_until(struct pd_feed *feed, uint64_t read, uint64_t deadline_n
     eventfd_t wakes;
 
     atomic_store(&feed->asleep, true);
-    if (atomic_load(&feed->written) == read && ppoll(&wake, 1, &left, NULL) > 0)
+    if (atomic_load(&feed->written) == read && ppoll(&wake, 1, &left, NULL) > 0) {
         eventfd_read(feed->wake_fd, &wakes);
+    }
     atomic_store(&feed->asleep, false);
 }
 
@@ -99,11 +106,13 @@ size_t pd_feed_take(struct pd_feed *feed, struct pd_feed_item *ret_items, size_t
     uint64_t at = atomic_load_explicit(&feed->read, memory_order_relaxed);
     size_t n = 0;
 
-    if (atomic_load_explicit(&feed->written, memory_order_acquire) == at)
+    if (atomic_load_explicit(&feed->written, memory_order_acquire) == at) {
         sleep_until(feed, at, deadline_ns);
+    }
     for (uint64_t end = atomic_load_explicit(&feed->written, memory_order_acquire);
-         n < max && at != end; at++)
+         n < max && at != end; at++) {
         ret_items[n++] = feed->items[at % PD_FEED_LEN];
+    }
     atomic_store_explicit(&feed->read, at, memory_order_release);
     return n;
 }

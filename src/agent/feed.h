@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feed of records to installed queries: first packets of flows and finished records, from the intake thread to the one that watches. */
+/* The feed of records to installed queries: first packets of flows and finished records, from the
+ * intake thread to the one that watches. */
 #ifndef PD_AGENT_FEED_H
 #define PD_AGENT_FEED_H
 
@@ -11,9 +12,10 @@
 #include "fleet/installation.h"
 #include "trajectory/record.h"
 
-/* A ring with one writer that never waits and takes no lock: when it is full the record is dropped here (it goes its way to the TIB all the
- * same) and counted. It lies beside the queue to the store because a commit, which may take many milliseconds, must not stand between a
- * first packet and its alarm.
+/* A ring with one writer that never waits and takes no lock: when it is full the record is dropped
+ * here (it goes its way to the TIB all the same) and counted. It lies beside the queue to the store
+ * because a commit, which may take many milliseconds, must not stand between a first packet and its
+ * alarm.
  *
  * What nobody wants costs one load for each new or finished record, and nothing for a packet.
  *
@@ -55,7 +57,8 @@ void pd_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
                   const struct pd_trajectory_record *record);
 void pd_feed_flush(struct pd_feed *feed); /* NULL is fine */
 
-/* Up to `max` items; sleeps for the first one until `deadline_ns` (monotonic) or until somebody wakes, then returns 0. */
+/* Up to `max` items; sleeps for the first one until `deadline_ns` (monotonic) or until somebody
+ * wakes, then returns 0. */
 size_t pd_feed_take(struct pd_feed *feed, struct pd_feed_item *ret_items, size_t max,
                     uint64_t deadline_ns);
 void pd_feed_wake(struct pd_feed *feed);

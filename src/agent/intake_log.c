@@ -12,8 +12,9 @@
 
 static bool is_told(const struct pd_intake_log *log, const struct pd_intake_status *status)
 {
-    if (status->state == PD_INTAKE_WAITING)
+    if (status->state == PD_INTAKE_WAITING) {
         return log->waits && strcmp(log->detail, status->detail) == 0;
+    }
     return !log->waits;
 }
 
@@ -21,18 +22,20 @@ static void tell(struct pd_intake_log *log, const struct pd_intake_status *statu
 {
     log->waits = status->state == PD_INTAKE_WAITING;
     snprintf(log->detail, sizeof log->detail, "%s", status->detail);
-    if (log->waits)
+    if (log->waits) {
         pd_log(PD_LOG_WARN, MODULE, NULL, "nothing is counted: %s", log->detail);
-    else
+    } else {
         pd_log(PD_LOG_INFO, MODULE, NULL, "packets are counted");
+    }
 }
 
 void pd_intake_log_look(struct pd_intake_log *log, const struct pd_intake_status *status)
 {
     uint64_t now_ns;
 
-    if (status->state > PD_INTAKE_RUNNING)
+    if (status->state > PD_INTAKE_RUNNING) {
         return; /* the end is told once all is stored */
+    }
     if (!is_told(log, status) && (now_ns = pd_clock_monotonic_ns()) >= log->next_ns) {
         tell(log, status);
         log->next_ns = now_ns + PD_NS_PER_S;
@@ -46,14 +49,16 @@ void pd_intake_log_refused(const struct pd_intake_status *status)
     size_t len = 0;
 
     for (int i = PD_PACKET_OK + 1; i < PD_PACKET_VERDICT_COUNT; i++) {
-        if (!status->verdicts[i])
+        if (!status->verdicts[i]) {
             continue;
+        }
         refused += status->verdicts[i];
         len += (size_t)snprintf(reasons + len, sizeof reasons - len, "%s%s %llu", len ? ", " : "",
                                 pd_packet_verdict_id((enum pd_packet_verdict)i),
                                 (unsigned long long)status->verdicts[i]);
     }
-    if (refused)
+    if (refused) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "%llu of %llu frames are not counted: %s",
                (unsigned long long)refused, (unsigned long long)status->frames, reasons);
+    }
 }

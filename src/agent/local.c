@@ -19,24 +19,27 @@ int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
         e = pd_pipeline_picture(agent->pipeline, query, ret_picture);
     } else if ((picture = pd_picture_new(query))) {
         e = pd_tib_snapshot(agent->tib, &picture->snapshot);
-        if (e)
+        if (e) {
             pd_picture_free(picture);
-        else
+        } else {
             *ret_picture = picture;
+        }
     } else {
         e = -ENOMEM;
     }
-    if (e == -PD_E_BUSY)
+    if (e == -PD_E_BUSY) {
         pd_fail(error, e, "the live picture was not ready in time; try again");
-    else if (e)
+    } else if (e) {
         pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e));
+    }
     return e;
 }
 
 static int count_incomplete(struct pd_agent *agent, int e, bool complete)
 {
-    if (!e && !complete)
+    if (!e && !complete) {
         pd_count(&agent->counters.queries_incomplete, 1);
+    }
     return e;
 }
 
@@ -52,8 +55,9 @@ static int answer_anew(struct pd_agent *agent, const struct pd_query *query,
                             &complete, error);
     bool keep = answer && complete && pd_clock_thread_ns() - begun_ns >= KEEP_NS;
 
-    if (!e && keep && !pd_answer_finish(answer))
+    if (!e && keep && !pd_answer_finish(answer)) {
         pd_again_keep(agent->again, query, form, version, answer);
+    }
     return count_incomplete(agent, e, complete);
 }
 
@@ -64,14 +68,16 @@ int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum p
     struct pd_picture *picture;
     int e = pd_local_open(agent, query, &picture, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     /* With live records the answer changes with every packet. */
     uint64_t version = picture->rows_len ? 0 : pd_tib_version(picture->snapshot);
-    if (answer && pd_again_find(agent->again, query, form, version, answer))
+    if (answer && pd_again_find(agent->again, query, form, version, answer)) {
         pd_count(&agent->counters.queries_again, 1);
-    else
+    } else {
         e = answer_anew(agent, query, form, picture, version, sink, answer, error);
+    }
     pd_picture_free(picture);
     return e;
 }
@@ -83,8 +89,9 @@ int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint6
     bool complete = false;
     int e = pd_local_open(agent, query, &picture, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_query_run_partial(query, picture->snapshot, picture->rows, picture->rows_len, begun_ns,
                              sink, &complete, error);
     pd_picture_free(picture);

@@ -9,14 +9,16 @@
 #include "http/answer.h"
 #include "query/query.h"
 
-/* Thread safety: any number of threads at once. Who is asked by many takes a turn first (agent->query_turns). */
+/* Thread safety: any number of threads at once. Who is asked by many takes a turn first
+ * (agent->query_turns). */
 
-/* The snapshot alone or, for a live query, the exact picture of store and trajectory memory; pd_picture_free. Errors in words. */
+/* The snapshot alone or, for a live query, the exact picture of store and trajectory memory;
+ * pd_picture_free. Errors in words. */
 int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
                   struct pd_picture **ret_picture, struct pd_error *error);
 
-/* Its answer in JSON. Counts answers that are not complete. `answer`: empty, where the sink writes to; it may be given the bytes of an answer before instead (again.h).
- * NULL: each is made anew. */
+/* Its answer in JSON. Counts answers that are not complete. `answer`: empty, where the sink writes
+ * to; it may be given the bytes of an answer before instead (again.h). NULL: each is made anew. */
 int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum pd_query_form form,
                     const struct pd_query_sink *sink, struct pd_answer *answer,
                     struct pd_error *error);

@@ -75,8 +75,9 @@ static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct p
     config.intake_config.tap = pd_packet_logs_tap(daemon->agent.logs);
     e = pd_pipeline_open(&config, &daemon->agent.pipeline, error);
 
-    if (e)
+    if (e) {
         pd_model_free(model);
+    }
     return e;
 }
 
@@ -96,15 +97,19 @@ static int open_questions(struct daemon *daemon, struct pd_error *error)
     agent->program_limits = (struct pd_program_limits){daemon->settings.program_instructions,
                                                        daemon->settings.program_memory_bytes, 0};
     agent->program_time_ns = daemon->settings.program_time_s * PD_NS_PER_S;
-    if (!e)
+    if (!e) {
         e = pd_turns_new(&programs, &agent->program_turns);
-    if (!e)
+    }
+    if (!e) {
         e = pd_programs_new(NULL, &agent->programs);
+    }
     if (!e && (daemon->settings.listen || daemon->settings.controller) &&
-        !(agent->fanout = pd_fanout_new()))
+        !(agent->fanout = pd_fanout_new())) {
         e = -ENOMEM;
-    if (!e && agent->fanout)
+    }
+    if (!e && agent->fanout) {
         pd_fanout_use(agent->fanout, agent->credentials);
+    }
     return e ? pd_fail(error, e, "questions: %s", pd_error_text(e)) : 0;
 }
 
@@ -119,16 +124,19 @@ static int open_sender(struct daemon *daemon, struct pd_error *error)
         .fanout = daemon->agent.fanout,
     };
 
-    if (!config.controller)
+    if (!config.controller) {
         return 0;
+    }
     if (snprintf(file, sizeof file, "%s/alarms.spool", pd_settings_folder(&daemon->settings)) >=
-        (int)sizeof file)
+        (int)sizeof file) {
         return pd_fail(error, -ENAMETOOLONG, "tib: too long a name");
+    }
     return pd_alarm_sender_new(&config, &daemon->agent.sender, error);
 }
 
-/* What may be refused comes before what leaves traces: the store is made only when all else is well but the intake.
- * Signals come last, for opening an intake may block: a FIFO waits for its writer. */
+/* What may be refused comes before what leaves traces: the store is made only when all else is well
+ * but the intake. Signals come last, for opening an intake may block: a FIFO waits for its writer.
+ */
 static int open_all(struct daemon *daemon, struct pd_error *error)
 {
     struct pd_tib_config tib_config = pd_settings_tib(&daemon->settings);
@@ -137,23 +145,31 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
 
     pd_signals_hold();
     e = pd_credentials_new(&daemon->settings.common.credentials, &daemon->agent.credentials, error);
-    if (!e)
+    if (!e) {
         e = pd_alarms_new(&daemon->agent.alarms);
-    if (!e)
+    }
+    if (!e) {
         e = open_questions(daemon, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_model_load(daemon->settings.topology, &model, error);
-    if (!e && daemon->settings.listen)
+    }
+    if (!e && daemon->settings.listen) {
         e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
                                   &daemon->listener, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_tib_open(daemon->settings.tib, PD_TIB_WRITE, &tib_config, &daemon->agent.tib, error);
-    if (!e)
+    }
+    if (!e) {
         e = open_sender(daemon, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_installed_open(&daemon->agent, pd_settings_folder(&daemon->settings), model, error);
-    if (!e && pd_packet_logs_new(pd_settings_folder(&daemon->settings), &daemon->agent.logs))
+    }
+    if (!e && pd_packet_logs_new(pd_settings_folder(&daemon->settings), &daemon->agent.logs)) {
         e = pd_fail(error, -ENOMEM, "packet logs: %s", pd_error_text(-ENOMEM));
+    }
     if (e) {
         pd_model_free(model);
         return e;
@@ -168,22 +184,28 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
     int e;
 
     daemon->agent.started_ns = pd_clock_monotonic_ns();
-    if (gethostname(daemon->agent.host, sizeof daemon->agent.host - 1))
+    if (gethostname(daemon->agent.host, sizeof daemon->agent.host - 1)) {
         daemon->agent.host[0] = '\0';
+    }
     struct pd_monitor_config monitor = pd_settings_monitor(&daemon->settings);
     e = pd_agent_watch_tcp(&daemon->agent, &monitor, error);
-    if (e)
+    if (e) {
         return e;
+    }
     e = daemon->agent.sender ? pd_alarm_sender_start(daemon->agent.sender) : 0;
-    if (!e)
+    if (!e) {
         e = pd_pipeline_start(daemon->agent.pipeline);
-    if (e)
+    }
+    if (e) {
         return pd_fail(error, e, "threads: %s", pd_error_text(e));
+    }
     e = pd_installed_start(daemon->agent.installed);
-    if (e)
+    if (e) {
         return pd_fail(error, e, "threads: %s", pd_error_text(e));
-    if (!daemon->settings.listen)
+    }
+    if (!daemon->settings.listen) {
         return 0;
+    }
     struct pd_http_service service = pd_rest_service(&daemon->agent);
     service.credentials = daemon->agent.credentials;
     e = pd_http_start(&service, &daemon->listener, &daemon->http);
@@ -215,8 +237,9 @@ static int reload_model(struct daemon *daemon, const struct pd_settings *wanted,
     struct pd_model *model;
     int e = pd_model_load(wanted->topology, &model, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     pd_model_hold(model);
     e = pd_pipeline_model(daemon->agent.pipeline, model, error);
     if (!e) {
@@ -232,15 +255,18 @@ static int reload_checked(struct daemon *daemon, struct pd_settings *wanted, str
     struct pd_credentials_set *set = NULL;
     int e = pd_settings_check(wanted, error);
 
-    if (!e)
+    if (!e) {
         e = pd_credentials_read(daemon->agent.credentials, &wanted->common.credentials, &set,
                                 error);
-    if (!e)
+    }
+    if (!e) {
         e = reload_model(daemon, wanted, error);
-    if (e)
+    }
+    if (e) {
         pd_credentials_drop(set);
-    else
+    } else {
         pd_credentials_put(daemon->agent.credentials, set);
+    }
     return e;
 }
 
@@ -256,8 +282,9 @@ static void reload(struct daemon *daemon)
     e = pd_settings_load(daemon->argc, daemon->argv, &wanted, &usage, &error);
     if (!e) {
         e = reload_checked(daemon, &wanted, &error);
-        if (e)
+        if (e) {
             pd_settings_done(&wanted);
+        }
     }
     if (e) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
@@ -279,8 +306,9 @@ static bool take_signals(struct daemon *daemon)
 {
     struct pd_signals_taken taken = pd_signals_take(daemon->signal_fd);
 
-    if (taken.reload)
+    if (taken.reload) {
         reload(daemon);
+    }
     return taken.end;
 }
 
@@ -288,8 +316,9 @@ static bool take_signals(struct daemon *daemon)
 static void feed_watchdog(const struct daemon *daemon)
 {
     if (daemon->watchdog_ns &&
-        pd_clock_monotonic_ns() - pd_pipeline_alive_ns(daemon->agent.pipeline) < STALLED_NS)
+        pd_clock_monotonic_ns() - pd_pipeline_alive_ns(daemon->agent.pipeline) < STALLED_NS) {
         pd_notify("WATCHDOG=1");
+    }
 }
 
 static void tell_intake_end(struct daemon *daemon)
@@ -298,10 +327,11 @@ static void tell_intake_end(struct daemon *daemon)
     const char *what = "all of it";
 
     pd_pipeline_status(daemon->agent.pipeline, &status);
-    if (status.intake.state == PD_INTAKE_FAILED)
+    if (status.intake.state == PD_INTAKE_FAILED) {
         what = "what was counted before";
-    else if (status.intake.trajectory.lost_full_pkts)
+    } else if (status.intake.trajectory.lost_full_pkts) {
         what = "what was counted";
+    }
     pd_log(PD_LOG_INFO, MODULE, NULL, "the intake has %s, %s is stored",
            pd_intake_state_id(status.intake.state), what);
     pd_intake_log_refused(&status.intake);
@@ -317,10 +347,12 @@ static void work(struct daemon *daemon)
 
     while (!end) {
         feed_watchdog(daemon);
-        if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR)
+        if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR) {
             break;
-        if (fds[0].revents)
+        }
+        if (fds[0].revents) {
             end = take_signals(daemon);
+        }
         if (fds[1].revents) {
             tell_intake_end(daemon);
             fds[1].fd = -1;
@@ -337,27 +369,31 @@ static int verdict(struct daemon *daemon)
     struct pd_pipeline_status status;
     struct pd_tib_stat stat = {0};
 
-    if (!daemon->settings.exit_after_intake)
+    if (!daemon->settings.exit_after_intake) {
         return EXIT_OK;
+    }
     pd_pipeline_status(daemon->agent.pipeline, &status);
-    if (status.intake.trajectory.lost_full_pkts)
+    if (status.intake.trajectory.lost_full_pkts) {
         pd_log(PD_LOG_ERROR, MODULE, NULL,
                "%llu packets could not be counted: the trajectory memory was full (max-records)",
                (unsigned long long)status.intake.trajectory.lost_full_pkts);
+    }
     if (pd_tib_stat(daemon->agent.tib, &stat) || stat.lost_full || stat.lost_error) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%llu records could not be stored",
                (unsigned long long)(stat.lost_full + stat.lost_error));
         return EXIT_FAILED;
     }
-    if (status.intake.trajectory.lost_full_pkts)
+    if (status.intake.trajectory.lost_full_pkts) {
         return EXIT_FAILED;
+    }
     return status.intake.state == PD_INTAKE_FAILED ? EXIT_FAILED : EXIT_OK;
 }
 
 static void close_all(struct daemon *daemon)
 {
-    if (daemon->agent.pipeline)
+    if (daemon->agent.pipeline) {
         pd_pipeline_stop(daemon->agent.pipeline);
+    }
     atomic_store_explicit(&daemon->agent.stopping, true, memory_order_relaxed);
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
@@ -370,15 +406,17 @@ static void close_all(struct daemon *daemon)
     pd_tib_close(daemon->agent.tib);
     pd_alarm_sender_free(daemon->agent.sender);
     pd_alarms_free(daemon->agent.alarms);
-    if (daemon->agent.fanout)
+    if (daemon->agent.fanout) {
         pd_fanout_free(daemon->agent.fanout);
+    }
     pd_programs_free(daemon->agent.programs);
     pd_turns_free(daemon->agent.program_turns);
     pd_turns_free(daemon->agent.query_turns);
     pd_again_free(daemon->agent.again);
     pd_credentials_free(daemon->agent.credentials);
-    if (daemon->signal_fd >= 0)
+    if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
+    }
 }
 
 static int run(struct daemon *daemon)
@@ -386,8 +424,9 @@ static int run(struct daemon *daemon)
     struct pd_error error = {0};
     int status, e = open_all(daemon, &error);
 
-    if (!e)
+    if (!e) {
         e = start_all(daemon, &error);
+    }
     if (e) {
         error.code = e;
         status = complain(&error);
@@ -410,12 +449,14 @@ static int check_config(struct daemon *daemon)
     struct pd_error error = {0};
     int e = pd_model_load(daemon->settings.topology, &model, &error);
 
-    if (e)
+    if (e) {
         return complain(&error);
+    }
     pd_model_free(model);
     if (pd_credentials_new(&daemon->settings.common.credentials, &daemon->agent.credentials,
-                           &error))
+                           &error)) {
         return complain(&error);
+    }
     pd_credentials_free(daemon->agent.credentials);
     puts("the configuration is fine");
     return EXIT_OK;
@@ -436,18 +477,20 @@ int main(int argc, char **argv)
         return usage ? EXIT_USAGE : EXIT_FAILED;
     }
     if (daemon.settings.common.help || daemon.settings.common.version) {
-        if (daemon.settings.common.help)
+        if (daemon.settings.common.help) {
             print_help();
-        else
+        } else {
             puts("pathdumpd " PD_VERSION);
+        }
         return EXIT_OK;
     }
     pd_log_set_level(daemon.settings.common.log_level);
     daemon.watchdog_ns = pd_notify_watchdog_ns();
-    if (pd_settings_check(&daemon.settings, &error))
+    if (pd_settings_check(&daemon.settings, &error)) {
         status = complain(&error);
-    else
+    } else {
         status = daemon.settings.common.check_config ? check_config(&daemon) : run(&daemon);
+    }
     pd_settings_done(&daemon.settings);
     return status;
 }

@@ -33,13 +33,15 @@ static void put_intake(struct pd_metrics *metrics, const struct pd_intake_status
                                                   PD_INTAKE_FINISHED, PD_INTAKE_FAILED};
 
     pd_metrics_head(metrics, "intake_state", "gauge", "1 for the state that the intake is in");
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         pd_metrics_labelled(metrics, "intake_state", "state", pd_intake_state_id(states[i]),
                             status->state == states[i]);
+    }
     pd_metrics_head(metrics, "intake_verdicts_total", "counter", "frames by what became of them");
-    for (int i = 0; i < PD_PACKET_VERDICT_COUNT; i++)
+    for (int i = 0; i < PD_PACKET_VERDICT_COUNT; i++) {
         pd_metrics_labelled(metrics, "intake_verdicts_total", "verdict",
                             pd_packet_verdict_id((enum pd_packet_verdict)i), status->verdicts[i]);
+    }
 #define X(name, text) pd_metrics_counter(metrics, "intake_" #name "_total", text, status->name);
     PD_INTAKE_COUNTERS(X)
 #undef X
@@ -89,8 +91,9 @@ static void put_delivery(struct pd_metrics *metrics, struct pd_alarm_sender *sen
 {
     struct pd_alarm_sender_stat stat = {0};
 
-    if (sender)
+    if (sender) {
         pd_alarm_sender_stat(sender, &stat);
+    }
     pd_metrics_gauge(metrics, "alarm_delivery_waiting", "alarms that wait for the controller",
                      stat.spool.waiting);
 #define X(name, text) \
@@ -121,12 +124,14 @@ static void put_tcp(struct pd_metrics *metrics, struct pd_monitor *monitor)
                                                      PD_MONITOR_NONE};
     struct pd_monitor_stat stat = {0};
 
-    if (monitor)
+    if (monitor) {
         pd_monitor_stat(monitor, &stat);
+    }
     pd_metrics_head(metrics, "tcp_source", "gauge", "1 for the source that watches TCP");
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         pd_metrics_labelled(metrics, "tcp_source", "source", pd_monitor_source_id(sources[i]),
                             stat.source == sources[i]);
+    }
 #define X(name, text) pd_metrics_counter(metrics, "tcp_" #name "_total", text, stat.name);
     PD_MONITOR_COUNTERS(X)
 #undef X
@@ -139,9 +144,10 @@ static void put_alarms(struct pd_metrics *metrics, struct pd_alarms *alarms)
 
     pd_alarms_counts(alarms, &counts);
     pd_metrics_head(metrics, "alarms_total", "counter", "alarms raised, by reason");
-    for (unsigned i = 0; i < counts.reasons_len; i++)
+    for (unsigned i = 0; i < counts.reasons_len; i++) {
         pd_metrics_labelled(metrics, "alarms_total", "reason", counts.reasons[i].reason,
                             counts.reasons[i].raised);
+    }
     pd_metrics_counter(metrics, "alarms_suppressed_total",
                        "alarms counted but not kept: too many in a second", counts.suppressed);
     pd_metrics_counter(metrics, "alarms_overwritten_total", "alarms pushed out by newer ones",

@@ -24,19 +24,22 @@ static void *read_topology(void *context)
     return NULL;
 }
 
-/* The JSON tree is many times the model. Read by a thread of its own it lies in an arena of its own, whose holes are
- * given back; in the main arena the large tables that follow would be laid into them, and touched. */
+/* The JSON tree is many times the model. Read by a thread of its own it lies in an arena of its
+ * own, whose holes are given back; in the main arena the large tables that follow would be laid
+ * into them, and touched. */
 static int read_apart(const char *file, struct pd_topology **ret_topology, struct pd_error *error)
 {
     struct reading reading = {.file = file, .error = error};
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, read_topology, &reading))
+    if (pthread_create(&thread, NULL, read_topology, &reading)) {
         read_topology(&reading);
-    else
+    } else {
         pthread_join(thread, NULL);
-    if (!reading.e)
+    }
+    if (!reading.e) {
         *ret_topology = reading.topology;
+    }
     return reading.e;
 }
 
@@ -44,8 +47,9 @@ static int build(const char *file, struct pd_model *model, struct pd_error *erro
 {
     int e = read_apart(file, &model->topology, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_codec_new(model->topology, &model->codec, error);
     if (e) {
         pd_fail_within(error, file);
@@ -64,10 +68,11 @@ int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error
         atomic_init(&model->held, 1);
         e = build(file, model, error);
     }
-    if (e)
+    if (e) {
         pd_model_free(model);
-    else
+    } else {
         *ret_model = model;
+    }
     malloc_trim(0);
     return e;
 }
@@ -80,8 +85,9 @@ struct pd_model *pd_model_hold(struct pd_model *model)
 
 void pd_model_free(struct pd_model *model)
 {
-    if (!model || atomic_fetch_sub_explicit(&model->held, 1, memory_order_acq_rel) > 1)
+    if (!model || atomic_fetch_sub_explicit(&model->held, 1, memory_order_acq_rel) > 1) {
         return;
+    }
     pd_decoder_free(model->decoder);
     pd_codec_free(model->codec);
     pd_topology_free(model->topology);

@@ -11,14 +11,15 @@
 
 /* Topology and codec do not change: whoever holds the model may read them, from any thread. */
 struct pd_model {
-    atomic_uint
-        held; /* times; acquire-release: the last one to let go frees what the others read */
+    /* times; acquire-release: the last one to let go frees what the others read */
+    atomic_uint held;
     struct pd_topology *topology;
     struct pd_codec *codec;
     struct pd_decoder *decoder; /* used by one thread: that of the store */
 };
 
-/* Reads the file and sets up its codec. A topology without codec is an error: nothing could be decoded. */
+/* Reads the file and sets up its codec. A topology without codec is an error: nothing could be
+ * decoded. */
 int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error);
 struct pd_model *pd_model_hold(struct pd_model *model); /* for one more owner; returns `model` */
 void pd_model_free(struct pd_model *model);             /* once for each owner; NULL is fine */

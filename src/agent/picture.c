@@ -15,8 +15,9 @@ struct pd_picture *pd_picture_new(const struct pd_query *query)
 {
     struct pd_picture *picture = calloc(1, sizeof *picture);
 
-    if (!picture)
+    if (!picture) {
         return NULL;
+    }
     picture->query = *query;
     picture->query.filter = pd_query_filter(&picture->query);
     return picture;
@@ -24,8 +25,9 @@ struct pd_picture *pd_picture_new(const struct pd_query *query)
 
 void pd_picture_free(struct pd_picture *picture)
 {
-    if (!picture)
+    if (!picture) {
         return;
+    }
     pd_tib_release(picture->snapshot);
     free(picture->rows);
     free(picture->paths);
@@ -72,8 +74,9 @@ void pd_picture_add(struct pd_picture *picture, const struct pd_trajectory_recor
 
     if (picture->error || !pd_flow_matches(&filter->flow, &record->flow) ||
         record->first_ns / PD_NS_PER_US > filter->to_us ||
-        record->last_ns / PD_NS_PER_US < filter->from_us)
+        record->last_ns / PD_NS_PER_US < filter->from_us) {
         return;
+    }
     if (picture->records_len == picture->records_size) {
         size_t size = picture->records_size ? 2 * picture->records_size : 256;
         void *grown = reallocarray(picture->records, size, sizeof *picture->records);
@@ -103,8 +106,9 @@ static const struct pd_path *intern(struct interner *interner, const struct pd_p
     for (; interner->slots[slot]; slot = (slot + 1) & interner->mask) {
         const struct pd_path *known = &interner->paths[interner->slots[slot] - 1];
 
-        if (pd_path_equal(known, path))
+        if (pd_path_equal(known, path)) {
             return known;
+        }
     }
     interner->paths[interner->len] = *path;
     interner->slots[slot] = (uint32_t)++interner->len;
@@ -116,11 +120,14 @@ void pd_picture_decode(struct pd_picture *picture, struct pd_decoder *decoder)
     size_t n = picture->records_len, slots = 16;
     struct interner interner = {0};
 
-    if (picture->error || !n)
+    if (picture->error || !n) {
         return;
-    while (slots < 2 * n)
+    }
+    while (slots < 2 * n) {
         slots *= 2;
-    /* Room for as many paths as records: of such a reservation only what is used is ever touched. */
+    }
+    /* Room for as many paths as records: of such a reservation only what is used is ever touched.
+     */
     picture->paths = interner.paths = reallocarray(NULL, n, sizeof *picture->paths);
     picture->rows = reallocarray(NULL, n, sizeof *picture->rows);
     interner.slots = calloc(slots, sizeof *interner.slots);
@@ -136,8 +143,9 @@ void pd_picture_decode(struct pd_picture *picture, struct pd_decoder *decoder)
 
         pd_picture_path(decoder, &picture->records[i], &path);
         row = pd_picture_row(&picture->records[i], &path);
-        if (!pd_tib_filter_matches(&picture->query.filter, &row))
+        if (!pd_tib_filter_matches(&picture->query.filter, &row)) {
             continue;
+        }
         row.path = intern(&interner, &path);
         picture->rows[picture->rows_len++] = row;
     }

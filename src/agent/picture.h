@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exact picture that a live query sees: a snapshot of the TIB and the live records that belong to it. */
+/* The exact picture that a live query sees: a snapshot of the TIB and the live records that belong
+ * to it. */
 #ifndef PD_AGENT_PICTURE_H
 #define PD_AGENT_PICTURE_H
 
@@ -11,11 +12,12 @@
 #include "tib/tib.h"
 #include "trajectory/record.h"
 
-/* Made in three steps by three threads, one after the other: the asker makes it, the intake thread copies the live
- * records between two polls, the store thread commits what came before, opens the snapshot and decodes the copies. So
- * every packet is in it once: either stored or live.
+/* Made in three steps by three threads, one after the other: the asker makes it, the intake thread
+ * copies the live records between two polls, the store thread commits what came before, opens the
+ * snapshot and decodes the copies. So every packet is in it once: either stored or live.
  *
- * Thread safety: belongs to whoever holds it; it is handed on through the mailbox and the queue of the pipeline. */
+ * Thread safety: belongs to whoever holds it; it is handed on through the mailbox and the queue of
+ * the pipeline. */
 
 struct pd_picture {
     struct pd_query query; /* a copy: the asker may have given up */
@@ -46,7 +48,8 @@ void pd_picture_decode(struct pd_picture *picture, struct pd_decoder *decoder);
 struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
                                     const struct pd_path *path);
 
-/* The path of a record. When its tags fit none or a host is unknown (then the error says which), the raw tags. */
+/* The path of a record. When its tags fit none or a host is unknown (then the error says which),
+ * the raw tags. */
 int pd_picture_path(struct pd_decoder *decoder, const struct pd_trajectory_record *record,
                     struct pd_path *ret_path);
 

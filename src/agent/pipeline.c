@@ -51,7 +51,8 @@ struct pd_pipeline {
     int wake_fd;  /* wakes the intake thread */
     int ended_fd; /* tells that the intake has ended and is stored */
     atomic_bool stopping;
-    /* Monotonic; each written by its thread, read by the watchdog: relaxed, nothing else hangs on them. */
+    /* Monotonic; each written by its thread, read by the watchdog: relaxed, nothing else hangs on
+     * them. */
     _Atomic uint64_t intake_alive_ns, store_alive_ns;
     pthread_t intake_thread, store_thread;
     struct mailbox mailbox;
@@ -68,11 +69,13 @@ static void send_outbox(struct pd_pipeline *pipeline)
 {
     unsigned waits;
 
-    if (!pipeline->outbox_len)
+    if (!pipeline->outbox_len) {
         return;
+    }
     waits = pd_queue_push(pipeline->queue, pipeline->outbox, pipeline->outbox_len);
-    if (waits)
+    if (waits) {
         pd_count(&pipeline->counters->queue_waits, waits);
+    }
     pipeline->outbox_len = 0;
 }
 
@@ -101,14 +104,17 @@ static bool evicted(void *context, const struct pd_trajectory_record *record)
     struct pd_pipeline *pipeline = context;
     struct pd_item *item = &pipeline->outbox[pipeline->outbox_len++];
 
-    if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_EVICTED))
+    if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_EVICTED)) {
         pd_feed_give(pipeline->feed, PD_TRIGGER_EVICTED, record);
+    }
     item->kind = PD_ITEM_RECORD;
     item->record = *record;
-    if (pipeline->outbox_len == OUTBOX_LEN)
+    if (pipeline->outbox_len == OUTBOX_LEN) {
         send_outbox(pipeline);
-    if (++pipeline->since_mark == PD_RECORDER_MARK_RECORDS)
+    }
+    if (++pipeline->since_mark == PD_RECORDER_MARK_RECORDS) {
         send_positions(pipeline);
+    }
     return true;
 }
 
@@ -117,11 +123,13 @@ static void new_flow(void *context, const struct pd_trajectory_record *record)
     struct pd_pipeline *pipeline = context;
 
     pd_count(&pipeline->counters->new_flows, 1);
-    if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_NEW_FLOW))
+    if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_NEW_FLOW)) {
         pd_feed_give(pipeline->feed, PD_TRIGGER_NEW_FLOW, record);
+    }
 }
 
-/* Everybody reads the copy. That the intake has ended is for the store thread to tell, once all is stored. */
+/* Everybody reads the copy. That the intake has ended is for the store thread to tell, once all is
+ * stored. */
 static void publish_intake(struct pd_pipeline *pipeline)
 {
     struct pd_intake_status status;
@@ -131,8 +139,9 @@ static void publish_intake(struct pd_pipeline *pipeline)
     pd_intake_log_look(&pipeline->intake_log, &status);
     pthread_mutex_lock(&pipeline->status_lock);
     before = pipeline->status.intake.state;
-    if (status.state == PD_INTAKE_FINISHED || status.state == PD_INTAKE_FAILED)
+    if (status.state == PD_INTAKE_FINISHED || status.state == PD_INTAKE_FAILED) {
         status.state = before == PD_INTAKE_WAITING ? PD_INTAKE_RUNNING : before;
+    }
     pipeline->status.intake = status;
     pthread_mutex_unlock(&pipeline->status_lock);
 }
@@ -151,8 +160,9 @@ static void serve_mailbox(struct pd_pipeline *pipeline)
     mark.picture = mailbox->waiting;
     mailbox->waiting = NULL;
     pthread_mutex_unlock(&mailbox->lock);
-    if (!mark.picture)
+    if (!mark.picture) {
         return;
+    }
     pd_intake_walk(pipeline->intake, visit_live, mark.picture);
     send_positions(pipeline);
     send_mark(pipeline, &mark);
@@ -196,19 +206,22 @@ static void *run_intake(void *context)
         uint64_t wakes;
         int e = 0;
 
-        if (ended)
+        if (ended) {
             sleep_until_woken(pipeline);
-        else
+        } else {
             e = pd_intake_poll(pipeline->intake, POLL_MS);
+        }
         pd_feed_flush(pipeline->feed);
         send_outbox(pipeline);
         send_positions(pipeline);
         publish_intake(pipeline);
-        if (e)
+        if (e) {
             tell_end(pipeline, e);
+        }
         ended = ended || e;
-        if (read(pipeline->wake_fd, &wakes, sizeof wakes) > 0)
+        if (read(pipeline->wake_fd, &wakes, sizeof wakes) > 0) {
             serve_mailbox(pipeline);
+        }
         atomic_store_explicit(&pipeline->intake_alive_ns, pd_clock_monotonic_ns(),
                               memory_order_relaxed);
     }
@@ -231,13 +244,15 @@ static void finish_picture(struct pd_pipeline *pipeline, struct pd_picture *pict
 
     pthread_mutex_lock(&mailbox->lock);
     given_up = picture->state == PD_PICTURE_GIVEN_UP;
-    if (!given_up)
+    if (!given_up) {
         picture->state = PD_PICTURE_DONE;
+    }
     mailbox->busy = false;
     pthread_cond_broadcast(&mailbox->changed);
     pthread_mutex_unlock(&mailbox->lock);
-    if (given_up)
+    if (given_up) {
         pd_picture_free(picture);
+    }
 }
 
 static void publish_store(struct pd_pipeline *pipeline)
@@ -262,7 +277,8 @@ static void publish_model(struct pd_pipeline *pipeline, const struct pd_model *m
     pthread_mutex_unlock(&pipeline->status_lock);
 }
 
-/* What is kept after an end is within the limits: the TIB does a bounded piece of that work in each call. */
+/* What is kept after an end is within the limits: the TIB does a bounded piece of that work in each
+ * call. */
 static void retain(struct pd_tib *tib)
 {
     const uint64_t until_ns = pd_clock_monotonic_ns() + RETAIN_NS;
@@ -272,14 +288,17 @@ static void retain(struct pd_tib *tib)
 
     do {
         before = stat.expired;
-        if (!e)
+        if (!e) {
             e = pd_tib_maintain(tib, pd_clock_wall_us());
-        if (!e)
+        }
+        if (!e) {
             e = pd_tib_stat(tib, &stat);
+        }
     } while (!e && stat.expired > before && pd_clock_monotonic_ns() < until_ns);
-    if (e)
+    if (e) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "retention was not applied at the end: %s",
                pd_error_text(e));
+    }
 }
 
 static void commit_last(struct pd_recorder *recorder)
@@ -332,8 +351,9 @@ static void *run_store(void *context)
     while (!stop) {
         size_t n = pd_queue_pop(pipeline->queue, items, POP_LEN, deadline_ns);
 
-        for (size_t i = 0; i < n && !stop; i++)
+        for (size_t i = 0; i < n && !stop; i++) {
             stop = work_on(pipeline, &items[i]);
+        }
         deadline_ns = pd_recorder_tick(&pipeline->recorder, pd_clock_monotonic_ns());
         publish_store(pipeline);
     }
@@ -347,11 +367,13 @@ static int post(struct mailbox *mailbox, struct pd_picture *picture,
                 const struct timespec *deadline)
 {
     while (mailbox->busy && !mailbox->closed) {
-        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT)
+        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT) {
             break;
+        }
     }
-    if (mailbox->busy || mailbox->closed)
+    if (mailbox->busy || mailbox->closed) {
         return -PD_E_BUSY;
+    }
     mailbox->busy = true;
     mailbox->waiting = picture;
     return 0;
@@ -361,11 +383,13 @@ static int await(struct mailbox *mailbox, struct pd_picture *picture,
                  const struct timespec *deadline)
 {
     while (picture->state == PD_PICTURE_WAITING) {
-        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT)
+        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT) {
             break;
+        }
     }
-    if (picture->state == PD_PICTURE_DONE)
+    if (picture->state == PD_PICTURE_DONE) {
         return 0;
+    }
     picture->state = PD_PICTURE_GIVEN_UP; /* the store thread frees it */
     return -PD_E_BUSY;
 }
@@ -381,8 +405,9 @@ int pd_pipeline_picture(struct pd_pipeline *pipeline, const struct pd_query *que
     bool ours = true;
     int e;
 
-    if (!picture)
+    if (!picture) {
         return -ENOMEM;
+    }
     pthread_mutex_lock(&mailbox->lock);
     e = post(mailbox, picture, &deadline);
     if (!e) {
@@ -397,10 +422,11 @@ int pd_pipeline_picture(struct pd_pipeline *pipeline, const struct pd_query *que
         pd_count(&pipeline->counters->pictures, 1);
         e = picture->error;
     }
-    if (e && ours)
+    if (e && ours) {
         pd_picture_free(picture);
-    else if (!e)
+    } else if (!e) {
         *ret_picture = picture;
+    }
     return e;
 }
 
@@ -462,11 +488,13 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
 
     pipeline->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pipeline->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (pipeline->wake_fd < 0 || pipeline->ended_fd < 0)
+    if (pipeline->wake_fd < 0 || pipeline->ended_fd < 0) {
         return pd_fail(error, -errno, "eventfd: %s", strerror(errno));
+    }
     e = pd_queue_new(QUEUE_LEN, &pipeline->queue);
-    if (e)
+    if (e) {
         return pd_fail(error, e, "no memory for the queue");
+    }
     pipeline->use_dscp = config->model->codec->ops->uses_dscp;
     intake_config.use_dscp = pipeline->use_dscp;
     intake_config.wake_fd = pipeline->wake_fd;
@@ -493,8 +521,9 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
     struct pd_pipeline *pipeline = calloc(1, sizeof *pipeline);
     int e;
 
-    if (!pipeline)
+    if (!pipeline) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     pipeline->wake_fd = pipeline->ended_fd = -1;
     pipeline->alarms = config->alarms;
     pipeline->counters = config->counters;
@@ -521,8 +550,9 @@ int pd_pipeline_start(struct pd_pipeline *pipeline)
 {
     int e = pthread_create(&pipeline->store_thread, NULL, run_store, pipeline);
 
-    if (e)
+    if (e) {
         return -e;
+    }
     e = pthread_create(&pipeline->intake_thread, NULL, run_intake, pipeline);
     if (e) {
         pd_queue_push(pipeline->queue, &(struct pd_item){.kind = PD_ITEM_STOP}, 1);
@@ -559,8 +589,9 @@ static void join_intake(struct pd_pipeline *pipeline)
 
     sigaction(INTERRUPT, &action, NULL);
     for (unsigned looks = 1; pthread_timedjoin_np(pipeline->intake_thread, NULL, &look); looks++) {
-        if (looks >= JOIN_LOOKS)
+        if (looks >= JOIN_LOOKS) {
             pthread_kill(pipeline->intake_thread, INTERRUPT);
+        }
         look = after_ms(JOIN_MS);
     }
 }
@@ -569,8 +600,9 @@ void pd_pipeline_stop(struct pd_pipeline *pipeline)
 {
     struct mailbox *mailbox = &pipeline->mailbox;
 
-    if (!pipeline->started)
+    if (!pipeline->started) {
         return;
+    }
     pthread_mutex_lock(&mailbox->lock);
     mailbox->closed = true;
     pthread_cond_broadcast(&mailbox->changed);
@@ -584,15 +616,18 @@ void pd_pipeline_stop(struct pd_pipeline *pipeline)
 
 void pd_pipeline_free(struct pd_pipeline *pipeline)
 {
-    if (!pipeline)
+    if (!pipeline) {
         return;
+    }
     pd_intake_close(pipeline->intake);
     pd_recorder_done(&pipeline->recorder);
     pd_queue_free(pipeline->queue);
-    if (pipeline->wake_fd >= 0)
+    if (pipeline->wake_fd >= 0) {
         close(pipeline->wake_fd);
-    if (pipeline->ended_fd >= 0)
+    }
+    if (pipeline->ended_fd >= 0) {
         close(pipeline->ended_fd);
+    }
     pthread_mutex_destroy(&pipeline->status_lock);
     pthread_mutex_destroy(&pipeline->mailbox.lock);
     pthread_cond_destroy(&pipeline->mailbox.changed);

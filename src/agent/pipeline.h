@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the intake to the TIB: the daemon's two threads of work, and the exact picture of both for live queries. */
+/* From the intake to the TIB: the daemon's two threads of work, and the exact picture of both for
+ * live queries. */
 #ifndef PD_AGENT_PIPELINE_H
 #define PD_AGENT_PIPELINE_H
 
@@ -17,9 +18,10 @@
 /*     intake thread                     store thread
  *     pd_intake_poll -> sink -> queue -> decode -> pd_tib_append -> pd_tib_commit
  *
- * A live query puts a picture into the mailbox and wakes the intake thread, which copies the live records between two
- * polls and sends the picture down the queue as a mark; the store thread, having seen every record before the mark,
- * commits and opens the snapshot. One picture is under way at a time; each asker waits a bounded time.
+ * A live query puts a picture into the mailbox and wakes the intake thread, which copies the live
+ * records between two polls and sends the picture down the queue as a mark; the store thread,
+ * having seen every record before the mark, commits and opens the snapshot. One picture is under
+ * way at a time; each asker waits a bounded time.
  *
  * Locks: the mailbox's and the status's, never one inside the other, nor inside the queue's.
  *
@@ -59,15 +61,18 @@ int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline);
 
 void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status);
 
-/* Progress for a watchdog: monotonic time at which the slower of both threads was last seen at work. */
+/* Progress for a watchdog: monotonic time at which the slower of both threads was last seen at
+ * work. */
 uint64_t pd_pipeline_alive_ns(const struct pd_pipeline *pipeline);
 
-/* The exact picture for a live query, within a bounded time. -PD_E_BUSY when that was not enough, or what failed. */
+/* The exact picture for a live query, within a bounded time. -PD_E_BUSY when that was not enough,
+ * or what failed. */
 int pd_pipeline_picture(struct pd_pipeline *pipeline, const struct pd_query *query,
                         struct pd_picture **ret_picture);
 
-/* Takes over another topology (owned from then on, whatever is returned). -PD_E_UNSUPPORTED when its codec uses
- * other parts of the packet than the one in force: that would need another intake. */
+/* Takes over another topology (owned from then on, whatever is returned). -PD_E_UNSUPPORTED when
+ * its codec uses other parts of the packet than the one in force: that would need another intake.
+ */
 int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, struct pd_error *error);
 
 /* Ends the intake, stores what the trajectory memory holds, commits, and ends both threads. */

@@ -19,15 +19,18 @@ int pd_agent_poor(struct pd_agent *agent, const struct pd_poor_question *questio
     struct pd_monitor_list list;
     json_t *answer;
 
-    if (!agent->monitor)
+    if (!agent->monitor) {
         return pd_fail(error, -PD_E_UNSUPPORTED,
                        "not supported here: this agent does not watch TCP");
-    if (pd_monitor_list(agent->monitor, &wish, &list))
+    }
+    if (pd_monitor_list(agent->monitor, &wish, &list)) {
         return pd_fail(error, -ENOMEM, "no memory for the list of connections");
+    }
     answer = pd_monitor_list_json(&list, question->has_from);
     pd_monitor_list_done(&list);
-    if (!answer)
+    if (!answer) {
         return pd_fail(error, -ENOMEM, "no memory for the answer");
+    }
     *ret_answer = answer;
     return 0;
 }
@@ -45,8 +48,9 @@ int pd_rest_poor(struct pd_agent *agent, const struct pd_request *request, struc
         return e;
     }
     e = pd_agent_poor(agent, &question, &document, &problem->error);
-    if (!e)
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, document);
+    }
     return e;
 }
 
@@ -76,14 +80,16 @@ int pd_agent_watch_tcp(struct pd_agent *agent, const struct pd_monitor_config *c
     ours.alarm = raise_alarm;
     ours.context = agent->alarms;
     e = pd_monitor_open(&ours, &agent->monitor, error);
-    if (e)
+    if (e) {
         return pd_fail_within(error, "tcp-monitor");
+    }
     pd_monitor_stat(agent->monitor, &stat);
-    if (*stat.reason)
+    if (*stat.reason) {
         pd_log(PD_LOG_WARN, MODULE, NULL, "TCP connections are watched by %s, since there is no %s",
                pd_monitor_source_id(stat.source), stat.reason);
-    else
+    } else {
         pd_log(PD_LOG_INFO, MODULE, NULL, "TCP connections are watched by %s",
                pd_monitor_source_id(stat.source));
+    }
     return 0;
 }

@@ -9,7 +9,8 @@
 #include "agent/rest.h"
 #include "query/poor.h"
 
-/* {"flows":[…],"complete","source","since_us","forgotten"} as docs/api/openapi.json says; the caller's. From any thread. */
+/* {"flows":[…],"complete","source","since_us","forgotten"} as docs/api/openapi.json says; the
+ * caller's. From any thread. */
 int pd_agent_poor(struct pd_agent *agent, const struct pd_poor_question *question,
                   json_t **ret_answer, struct pd_error *error);
 

@@ -29,19 +29,22 @@ static int unfold(json_t *args, struct pd_error *error)
     int e = 0;
 
     json_object_del(args, "flow_id");
-    if (flow_id && !json_is_object(flow_id))
+    if (flow_id && !json_is_object(flow_id)) {
         e = pd_fail(error, -PD_E_VALUE, "flow_id: expected a table as rows have it");
+    }
     json_object_foreach(flow_id, key, value)
     {
-        if (!e && json_object_get(args, key))
+        if (!e && json_object_get(args, key)) {
             e = pd_fail(error, -PD_E_VALUE, "%.64s: given twice, in flow_id as well", key);
-        else if (!e && json_object_set(args, key, value))
+        } else if (!e && json_object_set(args, key, value)) {
             e = pd_fail(error, -ENOMEM, "no memory");
+        }
     }
     json_decref(flow_id);
     path = json_object_get(args, "path");
-    if (json_is_array(path) && !json_array_size(path))
+    if (json_is_array(path) && !json_array_size(path)) {
         json_object_del(args, "path");
+    }
     return e;
 }
 
@@ -64,8 +67,9 @@ static int read_query(const char *name, const json_t *args, struct pd_document *
 
 /* ---- answers ---- */
 
-/* Takes an answer apart as it comes: {"flows":[ROW,ROW],…} → lines; all of it is kept where it is one object of numbers. What comes is written by ourselves: no
- * text in it has brackets, braces or commas. The file is one thread's: no lock for each byte. */
+/* Takes an answer apart as it comes: {"flows":[ROW,ROW],…} → lines; all of it is kept where it is
+ * one object of numbers. What comes is written by ourselves: no text in it has brackets, braces or
+ * commas. The file is one thread's: no lock for each byte. */
 struct answer {
     const struct run *run;
     FILE *lines;
@@ -85,15 +89,17 @@ static int write_rows(struct answer *answer, const char *bytes, size_t len)
 
         if (closes && --answer->depth < LIST_DEPTH && answer->place == WITHIN) {
             answer->place = BEHIND;
-            if (answer->any)
+            if (answer->any) {
                 putc_unlocked('\n', answer->lines);
+            }
         }
         if (answer->place == WITHIN) {
             putc_unlocked(c == ',' && answer->depth == LIST_DEPTH ? '\n' : c, answer->lines);
             answer->any = true;
         }
-        if ((c == '[' || c == '{') && ++answer->depth == LIST_DEPTH && answer->place == BEFORE)
+        if ((c == '[' || c == '{') && ++answer->depth == LIST_DEPTH && answer->place == BEFORE) {
             answer->place = WITHIN;
+        }
     }
     return ferror(answer->lines) ? -PD_E_FULL : 0;
 }
@@ -103,12 +109,15 @@ static int write_answer(void *context, const char *bytes, size_t len)
     struct answer *answer = context;
     const struct run *run = answer->run;
 
-    if (atomic_load_explicit(&run->agent->stopping, memory_order_relaxed))
+    if (atomic_load_explicit(&run->agent->stopping, memory_order_relaxed)) {
         return -PD_E_BUSY;
-    if (pd_clock_monotonic_ns() >= run->deadline_ns)
+    }
+    if (pd_clock_monotonic_ns() >= run->deadline_ns) {
         return -PD_E_DEADLINE;
-    if (answer->listed)
+    }
+    if (answer->listed) {
         return write_rows(answer, bytes, len);
+    }
     return fwrite(bytes, 1, len, answer->lines) == len ? 0 : -PD_E_FULL;
 }
 
@@ -122,15 +131,18 @@ static int run_query(const struct run *run, const struct pd_query *query, bool l
     bool complete = true;
     int e = pd_local_open(run->agent, query, &picture, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_query_run(query, picture->snapshot, picture->rows, picture->rows_len, &sink, &complete,
                      &words);
     pd_picture_free(picture);
-    if (e)
+    if (e) {
         return pd_fail(error, e, "%s", *words.text ? words.text : pd_error_text(e));
-    if (!complete)
+    }
+    if (!complete) {
         return pd_fail(error, -PD_E_CORRUPT, "a part of the store cannot be read");
+    }
     return 0;
 }
 
@@ -139,8 +151,9 @@ static int write_values(char *text, const char *const *names, FILE *lines, struc
 {
     json_t *answer = text ? json_loads(text, 0, NULL) : NULL, *values = json_array();
 
-    for (; *names; names++)
+    for (; *names; names++) {
         json_array_append(values, json_object_get(answer, *names));
+    }
     int e = !answer || json_dumpf(values, lines, JSON_COMPACT) || fputc('\n', lines) == EOF
                 ? pd_fail(error, -PD_E_FULL, "no room for the answer")
                 : 0;
@@ -160,15 +173,19 @@ static int ask(struct run *run, const char *name, const char *const *values, con
 
     if (!e && values) {
         memory = open_memstream(&text, &bytes);
-        if (!memory)
+        if (!memory) {
             e = pd_fail(error, -ENOMEM, "no memory");
+        }
     }
-    if (!e)
+    if (!e) {
         e = run_query(run, &document.query, !values, values ? memory : lines, error);
-    if (memory)
+    }
+    if (memory) {
         fclose(memory);
-    if (!e && values)
+    }
+    if (!e && values) {
         e = write_values(text, values, lines, error);
+    }
     free(text);
     pd_document_done(&document);
     return e;
@@ -182,15 +199,18 @@ static int ask_poor(struct run *run, const json_t *args, FILE *lines, struct pd_
     size_t i;
     int e = pd_poor_read(args, &question, error);
 
-    if (!e)
+    if (!e) {
         e = pd_agent_poor(run->agent, &question, &answer, error);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     json_array_foreach(json_object_get(answer, "flows"), i, flow)
     {
         if (!e && (json_dumpf(json_object_get(flow, "flow_id"), lines, JSON_COMPACT) ||
-                   fputc('\n', lines) == EOF))
+                   fputc('\n', lines) == EOF)) {
             e = pd_fail(error, -PD_E_FULL, "no room for the answer");
+        }
     }
     json_decref(answer);
     return e;
@@ -206,8 +226,9 @@ static size_t complete_alarm(json_t *alarm)
     size_t left = 0;
 
     for (size_t i = 0; i < 3; i++) {
-        if (!json_object_get(alarm, optional[i]))
+        if (!json_object_get(alarm, optional[i])) {
             json_object_set(alarm, optional[i], fallbacks[i]);
+        }
         json_decref(fallbacks[i]);
     }
     json_t *paths = json_object_get(alarm, "paths");
@@ -235,9 +256,10 @@ static int raise_alarm(struct run *run, const json_t *args, struct pd_error *err
     e = pd_alarm_message_read(alarm, NULL, message, NULL, error);
     if (!e) {
         used = strlen(message->detail);
-        if (left)
+        if (left) {
             snprintf(message->detail + used, sizeof message->detail - used, "%s%zu more paths",
                      used ? ", " : "", left);
+        }
         e = pd_alarms_raise(
             run->agent->alarms,
             &(struct pd_alarm_raise){.reason = message->reason,
@@ -245,10 +267,11 @@ static int raise_alarm(struct run *run, const json_t *args, struct pd_error *err
                                      .paths = message->paths,
                                      .paths_len = message->paths_len,
                                      .detail = message->detail});
-        if (e)
+        if (e) {
             pd_fail(error, e, "reason: expected a text as in PC_FAIL");
-        else
+        } else {
             run->alarms++;
+        }
     }
     json_decref(alarm);
     free(message);
@@ -279,9 +302,10 @@ static int call(void *context, const char *name, const json_t *args, FILE *lines
     struct run *run = context;
 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (!strcmp(name, calls[i].name))
+        if (!strcmp(name, calls[i].name)) {
             return calls[i].query ? ask(run, calls[i].query, calls[i].values, args, lines, error)
                                   : raise_alarm(run, args, error);
+        }
     }
     return ask_poor(run, args, lines, error); /* get_poor_tcp_flows: there is no other */
 }
@@ -299,9 +323,11 @@ int pd_program_host_run(struct pd_agent *agent, const char *source, json_t *args
                 : pd_fail(error, -PD_E_UNSUPPORTED, "programs are not supported here");
 
     if (e == -PD_E_PROGRAM &&
-        pd_clock_monotonic_ns() >= deadline_ns) /* a call was refused for it */
+        pd_clock_monotonic_ns() >= deadline_ns) { /* a call was refused for it */
         e = pd_fail(error, -PD_E_DEADLINE, "%s", pd_error_text(-PD_E_DEADLINE));
-    if (ret_alarms)
+    }
+    if (ret_alarms) {
         *ret_alarms = run.alarms;
+    }
     return e;
 }

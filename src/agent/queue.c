@@ -26,8 +26,9 @@ int pd_queue_new(size_t len, struct pd_queue **ret_queue)
     struct pd_queue *queue = malloc(sizeof *queue + len * sizeof queue->items[0]);
     pthread_condattr_t attr;
 
-    if (!queue)
+    if (!queue) {
         return -ENOMEM;
+    }
     memset(queue, 0, sizeof *queue);
     queue->size = len;
     pthread_condattr_init(&attr);
@@ -42,8 +43,9 @@ int pd_queue_new(size_t len, struct pd_queue **ret_queue)
 
 void pd_queue_free(struct pd_queue *queue)
 {
-    if (!queue)
+    if (!queue) {
         return;
+    }
     pthread_cond_destroy(&queue->drained);
     pthread_cond_destroy(&queue->filled);
     pthread_mutex_destroy(&queue->lock);
@@ -78,16 +80,18 @@ size_t pd_queue_pop(struct pd_queue *queue, struct pd_item *ret_items, size_t ma
 
     pthread_mutex_lock(&queue->lock);
     while (!queue->len) {
-        if (pthread_cond_timedwait(&queue->filled, &queue->lock, &deadline) == ETIMEDOUT)
+        if (pthread_cond_timedwait(&queue->filled, &queue->lock, &deadline) == ETIMEDOUT) {
             break;
+        }
     }
     for (; n < max && queue->len; n++) {
         ret_items[n] = queue->items[queue->first];
         queue->first = (queue->first + 1) % queue->size;
         queue->len--;
     }
-    if (n)
+    if (n) {
         pthread_cond_broadcast(&queue->drained);
+    }
     pthread_mutex_unlock(&queue->lock);
     return n;
 }

@@ -10,9 +10,10 @@
 #include "intake/intake.h"
 #include "trajectory/record.h"
 
-/* First in, first out, with records and marks in one order: whoever pops a mark has seen every record before it. That
- * order is what makes the picture of a live query exact and "finished" true. A full queue blocks the pusher, so nothing
- * is lost here; with a live intake the kernel's ring then absorbs, and counts what it cannot.
+/* First in, first out, with records and marks in one order: whoever pops a mark has seen every
+ * record before it. That order is what makes the picture of a live query exact and "finished" true.
+ * A full queue blocks the pusher, so nothing is lost here; with a live intake the kernel's ring
+ * then absorbs, and counts what it cannot.
  *
  * Batches under one mutex cost a few ns a record; nothing lock-free was needed.
  *

@@ -35,26 +35,31 @@ static void judge(struct pd_recorder *recorder, int e)
                        pd_error_text(e));
         pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE, "records are being lost: %s",
                        pd_error_text(e));
-        if (!recorder->log_limit.suppressed)
+        if (!recorder->log_limit.suppressed) {
             recorder->told = true;
+        }
     } else if (recorder->told) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "records are stored again");
         recorder->told = false;
     }
 }
 
-/* An append that works tells little: the batch may only be buffered. A commit that works ends a failure. */
+/* An append that works tells little: the batch may only be buffered. A commit that works ends a
+ * failure. */
 static void append(struct pd_recorder *recorder)
 {
     int e;
 
-    if (!recorder->batch_len)
+    if (!recorder->batch_len) {
         return;
+    }
     e = pd_tib_append(recorder->tib, recorder->records, recorder->batch_len);
-    if (e)
+    if (e) {
         judge(recorder, e);
-    if (!recorder->uncommitted)
+    }
+    if (!recorder->uncommitted) {
         recorder->commit_by_ns = pd_clock_monotonic_ns() + PD_RECORDER_COMMIT_NS;
+    }
     recorder->uncommitted += recorder->batch_len;
     recorder->batch_len = 0;
 }
@@ -75,9 +80,10 @@ static void alarm_undecoded(struct pd_recorder *recorder, const struct pd_trajec
 
 static void tell_committed(struct pd_recorder *recorder)
 {
-    for (unsigned i = 0; i < recorder->positions_len; i++)
+    for (unsigned i = 0; i < recorder->positions_len; i++) {
         recorder->committed(recorder->committed_context, recorder->positions[i].key,
                             recorder->positions[i].position);
+    }
     recorder->positions_len = 0;
 }
 
@@ -86,48 +92,56 @@ void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_r
     struct pd_path *path = &recorder->paths[recorder->batch_len];
     int e = pd_picture_path(recorder->model->decoder, record, path);
 
-    if (e)
+    if (e) {
         alarm_undecoded(recorder, record, path, e);
+    }
     recorder->records[recorder->batch_len++] = pd_picture_row(record, path);
     pd_count(&recorder->counters->records, 1);
     recorder->since_mark = true;
     if (recorder->batch_len == PD_RECORDER_BATCH) {
         append(recorder);
-        if (recorder->uncommitted >= PD_RECORDER_COMMIT_RECORDS && !recorder->marked)
+        if (recorder->uncommitted >= PD_RECORDER_COMMIT_RECORDS && !recorder->marked) {
             pd_recorder_commit(recorder);
+        }
     }
 }
 
-/* The TIB commits by itself when it has PD_RECORDER_COMMIT_RECORDS: one stretch between two positions before that it is done here. */
+/* The TIB commits by itself when it has PD_RECORDER_COMMIT_RECORDS: one stretch between two
+ * positions before that it is done here. */
 void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position)
 {
     unsigned at = 0;
 
-    while (at < recorder->positions_len && recorder->positions[at].key != key)
+    while (at < recorder->positions_len && recorder->positions[at].key != key) {
         at++;
+    }
     if (at == PD_TIB_CURSORS) {
         pd_recorder_commit(recorder);
         at = 0;
     }
     recorder->positions[at] = (struct pd_recorder_position){key, position};
-    if (at == recorder->positions_len)
+    if (at == recorder->positions_len) {
         recorder->positions_len++;
+    }
     recorder->since_mark = false;
     append(recorder);
-    if (!recorder->uncommitted)
+    if (!recorder->uncommitted) {
         tell_committed(recorder); /* nothing but announcements lies before it */
-    else if (recorder->uncommitted + 2 * PD_RECORDER_MARK_RECORDS >= PD_RECORDER_COMMIT_RECORDS)
+    } else if (recorder->uncommitted + 2 * PD_RECORDER_MARK_RECORDS >= PD_RECORDER_COMMIT_RECORDS) {
         pd_recorder_commit(recorder);
+    }
 }
 
 void pd_recorder_commit(struct pd_recorder *recorder)
 {
     append(recorder);
-    if (!recorder->uncommitted)
+    if (!recorder->uncommitted) {
         return;
-    for (unsigned i = 0; i < recorder->positions_len; i++)
+    }
+    for (unsigned i = 0; i < recorder->positions_len; i++) {
         pd_tib_set_cursor(recorder->tib, recorder->positions[i].key,
                           recorder->positions[i].position);
+    }
     judge(recorder, pd_tib_commit(recorder->tib));
     recorder->uncommitted = 0;
     tell_committed(recorder);
@@ -137,14 +151,16 @@ uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns)
 {
     append(recorder);
     if (recorder->uncommitted && now_ns >= recorder->commit_by_ns &&
-        !(recorder->marked && recorder->since_mark))
+        !(recorder->marked && recorder->since_mark)) {
         pd_recorder_commit(recorder);
+    }
     if (now_ns >= recorder->maintain_ns) {
         int e = pd_tib_maintain(recorder->tib, pd_clock_wall_us());
 
-        if (e)
+        if (e) {
             pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE,
                            "the store cannot be maintained: %s", pd_error_text(e));
+        }
         recorder->maintain_ns = now_ns + MAINTAIN_NS;
     }
     return recorder->uncommitted && recorder->commit_by_ns < recorder->maintain_ns
@@ -155,8 +171,9 @@ uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns)
 void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *picture)
 {
     pd_recorder_commit(recorder);
-    if (!picture->error)
+    if (!picture->error) {
         picture->error = pd_tib_snapshot(recorder->tib, &picture->snapshot);
+    }
     pd_picture_decode(picture, recorder->model->decoder);
 }
 

@@ -13,8 +13,9 @@
 #include "base/log.h"
 #include "tib/tib.h"
 
-/* Records are appended in batches and committed once a second or every PD_RECORDER_COMMIT_RECORDS. What the TIB cannot
- * take is counted by the TIB, alarmed and logged once a second at most; the work goes on, and so recovers.
+/* Records are appended in batches and committed once a second or every PD_RECORDER_COMMIT_RECORDS.
+ * What the TIB cannot take is counted by the TIB, alarmed and logged once a second at most; the
+ * work goes on, and so recovers.
  *
  * Thread safety: one thread owns a store. */
 
@@ -33,8 +34,8 @@ struct pd_recorder {
     struct pd_path paths[PD_RECORDER_BATCH];
     unsigned batch_len;
     uint32_t uncommitted; /* appended since the last commit */
-    uint64_t
-        commit_by_ns;     /* monotonic: when the oldest uncommitted record has waited long enough */
+    /* monotonic: when the oldest uncommitted record has waited long enough */
+    uint64_t commit_by_ns;
     uint64_t maintain_ns; /* monotonic: next time to maintain */
     bool marked;          /* commits only at positions, so that they hold for what is committed */
     bool since_mark;      /* records were taken after the last position */
@@ -56,8 +57,8 @@ void pd_recorder_done(struct pd_recorder *recorder);
 /* Decodes one record and puts it into the batch. */
 void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record);
 
-/* The records of a source up to this position were taken. Once they are in the TIB, and with them the position,
- * `recorder->committed` is called. */
+/* The records of a source up to this position were taken. Once they are in the TIB, and with them
+ * the position, `recorder->committed` is called. */
 void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position);
 
 /* Everything taken so far is in the TIB, durably, or was counted as lost. */

@@ -30,14 +30,16 @@ static int find_route(const char *method, const char *path, struct pd_request *r
     int e = pd_route_find(routes, sizeof routes / sizeof *routes, method, path, &i, request->id,
                           problem);
 
-    if (e)
+    if (e) {
         return e;
+    }
     *ret_role = routes[i].role;
-    if (i < PD_QUERY_COUNT)
+    if (i < PD_QUERY_COUNT) {
         pd_query_init(&request->query, (enum pd_query_name)i);
-    else
+    } else {
         request->route =
             (enum pd_request_route)(PD_ROUTE_NAMED_QUERY + 1 + (int)(i - PD_QUERY_COUNT));
+    }
     return 0;
 }
 
@@ -45,8 +47,9 @@ static int find_route(const char *method, const char *path, struct pd_request *r
 static int keep_parameter(struct pd_request *request, const char *name, const char *value,
                           struct pd_problem *problem)
 {
-    if (json_object_get(request->body, name))
+    if (json_object_get(request->body, name)) {
         return pd_fail(&problem->error, -PD_E_VALUE, "%s: given twice", name);
+    }
     return json_object_set_new(request->body, name, json_string(value))
                ? pd_fail(&problem->error, -PD_E_VALUE, "%s: expected UTF-8", name)
                : 0;
@@ -55,11 +58,13 @@ static int keep_parameter(struct pd_request *request, const char *name, const ch
 static int set_parameter(struct pd_request *request, const char *name, const char *value,
                          struct pd_problem *problem)
 {
-    if (request->route == PD_ROUTE_POOR)
+    if (request->route == PD_ROUTE_POOR) {
         return keep_parameter(request, name, value, problem);
-    if (request->route != PD_ROUTE_NAMED_QUERY)
+    }
+    if (request->route != PD_ROUTE_NAMED_QUERY) {
         return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
                        "%s: unknown parameter, this route takes none", name);
+    }
     return pd_query_set(&request->query, name, value, &problem->error);
 }
 
@@ -72,11 +77,13 @@ static int parse_parameters(struct pd_target *target, struct pd_request *request
     while ((more = pd_target_next(target, name, sizeof name, value, sizeof value,
                                   &problem->error)) > 0) {
         more = set_parameter(request, name, value, problem);
-        if (more)
+        if (more) {
             break;
+        }
     }
-    if (more)
+    if (more) {
         memcpy(problem->parameter, name, sizeof name);
+    }
     return more;
 }
 
@@ -90,8 +97,9 @@ static int finish_query(struct pd_request *request, struct pd_problem *problem)
 {
     int e = pd_query_finish(&request->query, &problem->error);
 
-    if (e)
+    if (e) {
         pd_request_name_parameter(problem);
+    }
     return e;
 }
 
@@ -103,9 +111,10 @@ static int parse_path(const struct pd_http_request *http, struct pd_target *targ
     char path[PD_ROUTE_PATH_BYTES];
     int e = pd_target_path(target, http->target, http->target_bytes, path, sizeof path);
 
-    if (e == -PD_E_URI_TOO_LONG)
+    if (e == -PD_E_URI_TOO_LONG) {
         return pd_fail(&problem->error, e, "the request target is longer than %d bytes",
                        PD_TARGET_MAX_BYTES);
+    }
     return find_route(http->method, e ? "" : path, request, ret_role, problem);
 }
 
@@ -116,17 +125,22 @@ static int parse(const struct pd_http_request *http, struct pd_request *request,
     enum pd_role role;
     int e = parse_path(http, &target, request, &role, problem);
 
-    if (!e)
+    if (!e) {
         e = pd_role_check(http, role, problem);
-    if (!e && request->route == PD_ROUTE_POOR && !(request->body = json_object()))
+    }
+    if (!e && request->route == PD_ROUTE_POOR && !(request->body = json_object())) {
         e = pd_fail(&problem->error, -ENOMEM, "no memory");
-    if (!e)
+    }
+    if (!e) {
         e = parse_parameters(&target, request, problem);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     request->http = http;
-    if (request->route == PD_ROUTE_NAMED_QUERY)
+    if (request->route == PD_ROUTE_NAMED_QUERY) {
         return finish_query(request, problem);
+    }
     return strcmp(http->method, "POST")
                ? 0
                : pd_body_json(http->body, http->body_bytes, &request->body, &problem->error);

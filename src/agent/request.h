@@ -55,8 +55,9 @@ struct pd_request {
     const struct pd_http_request *http;
 };
 
-/* Returns 0; or a negative error with `ret_problem` filled: -PD_E_NOT_FOUND, -PD_E_METHOD, -PD_E_UNAUTHORIZED, -PD_E_FORBIDDEN, -PD_E_URI_TOO_LONG, -PD_E_SYNTAX,
- * -PD_E_VALUE, -PD_E_UNKNOWN_KEY. The request keeps a pointer to `http`. */
+/* Returns 0; or a negative error with `ret_problem` filled: -PD_E_NOT_FOUND, -PD_E_METHOD,
+ * -PD_E_UNAUTHORIZED, -PD_E_FORBIDDEN, -PD_E_URI_TOO_LONG, -PD_E_SYNTAX, -PD_E_VALUE,
+ * -PD_E_UNKNOWN_KEY. The request keeps a pointer to `http`. */
 int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_request,
                      struct pd_problem *ret_problem);
 void pd_request_done(struct pd_request *request);
@@ -64,7 +65,8 @@ void pd_request_done(struct pd_request *request);
 /* Most that the body of such a request may have; 0: none is wanted. */
 size_t pd_request_body_bytes(const char *method, const char *target);
 
-/* What concerns several parameters, or turns out when a query runs, is told under the name that the words begin with. */
+/* What concerns several parameters, or turns out when a query runs, is told under the name that the
+ * words begin with. */
 void pd_request_name_parameter(struct pd_problem *problem);
 
 #endif

@@ -62,14 +62,17 @@ void pd_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
     int e = pd_request_parse(http, &request, &problem);
 
     pd_count(&agent->counters.http_requests, 1);
-    if (!e)
+    if (!e) {
         e = handlers[request.route](agent, &request, answer, &problem);
+    }
     pd_request_done(&request);
     if (e) {
-        if (!problem.error.code)
+        if (!problem.error.code) {
             problem.error.code = e;
-        if ((e == -PD_E_VALUE || e == -PD_E_UNKNOWN_KEY) && !problem.parameter[0])
+        }
+        if ((e == -PD_E_VALUE || e == -PD_E_UNKNOWN_KEY) && !problem.parameter[0]) {
             pd_request_name_parameter(&problem);
+        }
         pd_count(&agent->counters.http_problems, 1);
         pd_answer_problem(answer, &problem);
     }

@@ -10,11 +10,11 @@
 #include "http/answer.h"
 #include "http/server.h"
 
-/* Thread safety: may be called from any number of threads. Blocks as long as the query runs; a live query some
- * seconds at most for its picture. */
+/* Thread safety: may be called from any number of threads. Blocks as long as the query runs; a live
+ * query some seconds at most for its picture. */
 
-/* One route's work. Fills the answer (initialised by the caller) and returns 0; or fills the problem and returns its negative error:
- * what the answer holds by then is dropped. */
+/* One route's work. Fills the answer (initialised by the caller) and returns 0; or fills the
+ * problem and returns its negative error: what the answer holds by then is dropped. */
 typedef int pd_rest_handler(struct pd_agent *agent, const struct pd_request *request,
                             struct pd_answer *answer, struct pd_problem *problem);
 

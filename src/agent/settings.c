@@ -18,11 +18,13 @@ static int check_intake(const char *spec, struct pd_error *error)
         const char *kind = pd_intakes[i]->kind;
 
         if (colon && strlen(kind) == (size_t)(colon - spec) && !strncmp(spec, kind, strlen(kind)) &&
-            colon[1])
+            colon[1]) {
             return 0;
-        if (at < sizeof kinds)
+        }
+        if (at < sizeof kinds) {
             at += (size_t)snprintf(kinds + at, sizeof kinds - at, "%s%s:%s", i ? " or " : "", kind,
                                    pd_intakes[i]->argument);
+        }
     }
     return pd_fail(error, -PD_E_VALUE, "intake: expects %s, not \"%.100s\"", kinds, spec);
 }
@@ -141,11 +143,13 @@ int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bo
     int e =
         pd_daemon_settings_load(pd_settings_table, &settings.common, argc, argv, ret_usage, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     /* Whoever only stores a capture does not want to be in the way of the agent that serves. */
-    if (!settings.listen && !settings.exit_after_intake)
+    if (!settings.listen && !settings.exit_after_intake) {
         settings.listen = LISTEN;
+    }
     *ret_settings = settings;
     return 0;
 }
@@ -161,22 +165,26 @@ int pd_settings_check(const struct pd_settings *settings, struct pd_error *error
         {"topology", settings->topology}, {"intake", settings->intake}, {"tib", settings->tib}};
     int e = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
 
-    if (e)
+    if (e) {
         return e;
-    if (strncmp(settings->intake, "live:", 5) && (settings->strip || settings->promiscuous))
+    }
+    if (strncmp(settings->intake, "live:", 5) && (settings->strip || settings->promiscuous)) {
         return pd_fail(error, -PD_E_VALUE, "%s: only a live intake can do that",
                        settings->strip ? "strip" : "promiscuous");
-    if (settings->controller && !settings->host_id)
+    }
+    if (settings->controller && !settings->host_id) {
         return pd_fail(error, -PD_E_VALUE,
                        "controller: needs --host-id, the ID that it knows this host by");
+    }
     return settings->listen ? pd_daemon_check_listen(&settings->common, settings->listen, error)
                             : 0;
 }
 
 const char *pd_settings_folder(const struct pd_settings *settings)
 {
-    if (!strstr(settings->tib, "://"))
+    if (!strstr(settings->tib, "://")) {
         return settings->tib;
+    }
     return settings->spool ? settings->spool : "/var/lib/pathdump/spool";
 }
 
@@ -230,7 +238,8 @@ struct pd_monitor_config pd_settings_monitor(const struct pd_settings *settings)
         .alarm_retransmissions = (uint32_t)settings->tcp_alarm_retransmissions,
     };
 
-    if (!settings->exit_after_intake)
+    if (!settings->exit_after_intake) {
         (void)pd_monitor_source_parse(settings->tcp_monitor, &config.source);
+    }
     return config;
 }

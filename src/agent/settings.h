@@ -13,7 +13,8 @@
 #include "monitor/monitor.h"
 #include "tib/tib.h"
 
-/* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in force.
+/* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in
+ * force.
  *
  * Thread safety: the main thread owns them; other threads get what they need when they start. */
 
@@ -50,8 +51,9 @@ struct pd_settings {
 
 extern const struct pd_option pd_settings_table[]; /* ends with a NULL name */
 
-/* Defaults, then flags, then what the file says and the flags do not. `argv` must outlive the settings.
- * `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that was wrong. */
+/* Defaults, then flags, then what the file says and the flags do not. `argv` must outlive the
+ * settings. `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that
+ * was wrong. */
 int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
                      struct pd_error *error);
 
@@ -60,11 +62,13 @@ int pd_settings_check(const struct pd_settings *settings, struct pd_error *error
 
 void pd_settings_done(struct pd_settings *settings);
 
-/* Calls `report` with the name of each option whose value differs and that only a restart can change. */
+/* Calls `report` with the name of each option whose value differs and that only a restart can
+ * change. */
 void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
                          void (*report)(const char *name));
 
-/* Where what must outlive a restart is kept beside the records: the store's directory, or that of its spool. */
+/* Where what must outlive a restart is kept beside the records: the store's directory, or that of
+ * its spool. */
 const char *pd_settings_folder(const struct pd_settings *settings);
 
 struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp);

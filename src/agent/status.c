@@ -20,8 +20,9 @@ static json_t *intake_json(const struct pd_intake_status *status)
     PD_INTAKE_COUNTERS(X)
 #undef X
     SET(intake, "ring_events", status->ring_events);
-    for (int i = 0; i < PD_PACKET_VERDICT_COUNT; i++)
+    for (int i = 0; i < PD_PACKET_VERDICT_COUNT; i++) {
         SET(verdicts, pd_packet_verdict_id((enum pd_packet_verdict)i), status->verdicts[i]);
+    }
     json_object_set_new(intake, "verdicts", verdicts);
     return intake;
 }
@@ -74,8 +75,9 @@ static json_t *delivery_json(struct pd_alarm_sender *sender)
     struct pd_alarm_sender_stat stat = {0};
     json_t *object = json_object();
 
-    if (sender)
+    if (sender) {
         pd_alarm_sender_stat(sender, &stat);
+    }
     json_object_set_new(object, "state",
                         json_string(!sender        ? "off"
                                     : stat.reached ? "reached"
@@ -95,8 +97,9 @@ static json_t *alarms_json(struct pd_alarms *alarms, struct pd_alarm_sender *sen
     struct pd_alarm_counts counts;
 
     pd_alarms_counts(alarms, &counts);
-    for (unsigned i = 0; i < counts.reasons_len; i++)
+    for (unsigned i = 0; i < counts.reasons_len; i++) {
         SET(reasons, counts.reasons[i].reason, counts.reasons[i].raised);
+    }
     SET(object, "kept", counts.kept);
     SET(object, "suppressed", counts.suppressed);
     SET(object, "overwritten", counts.overwritten);
@@ -124,8 +127,9 @@ static json_t *tcp_json(struct pd_monitor *monitor)
     struct pd_monitor_stat stat = {0};
     json_t *object = json_object();
 
-    if (monitor)
+    if (monitor) {
         pd_monitor_stat(monitor, &stat);
+    }
     json_object_set_new(object, "source", json_string(pd_monitor_source_id(stat.source)));
     json_object_set_new(object, "reason", pd_text_json(stat.reason));
     SET(object, "since_us", stat.since_us);

@@ -7,7 +7,8 @@
 
 #include "agent/agent.h"
 
-/* NULL without memory; the caller's. From any thread. Every counter of the stages' tables is in it. */
+/* NULL without memory; the caller's. From any thread. Every counter of the stages' tables is in it.
+ */
 json_t *pd_status_json(struct pd_agent *agent);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Applications: what operators ask of a network, answered from records, alarms and packets of its hosts and switches. */
+/* Applications: what operators ask of a network, answered from records, alarms and packets of its
+ * hosts and switches. */
 #ifndef PD_APPS_APPS_H
 #define PD_APPS_APPS_H
 
@@ -13,18 +14,22 @@
 #include "localise/localise.h"
 #include "topology/topology.h"
 
-/* Paper 000, sections 2.3 and 4 and Table 2. An application has a folder of its own with a page of documentation, and a line in
- * registry.c. It knows neither hosts nor connections: it asks its *world*, which is the controller's fleet or the simulator, so it runs on
- * both unchanged. What it finds is a report (report.h).
+/* Paper 000, sections 2.3 and 4 and Table 2. An application has a folder of its own with a page of
+ * documentation, and a line in registry.c. It knows neither hosts nor connections: it asks its
+ * *world*, which is the controller's fleet or the simulator, so it runs on both unchanged. What it
+ * finds is a report (report.h).
  *
- * An application runs once, by hand; or it is *watched*: opened once and run again and again, each period or at each alarm that it is
- * interested in. What it learns from one run to the next stands in its state. By hand it is opened, run once and closed.
+ * An application runs once, by hand; or it is *watched*: opened once and run again and again, each
+ * period or at each alarm that it is interested in. What it learns from one run to the next stands
+ * in its state. By hand it is opened, run once and closed.
  *
- * Thread safety: one state is used by one thread at a time; different states, also of the same application, by any. */
+ * Thread safety: one state is used by one thread at a time; different states, also of the same
+ * application, by any. */
 
 /* ---- the world ---- */
 
-/* A packet that a switch sent here because it had a tag too many, or a rule said so. Valid during the call. */
+/* A packet that a switch sent here because it had a tag too many, or a rule said so. Valid during
+ * the call. */
 struct pd_app_packet {
     uint32_t switch_id;
     uint32_t in_port; /* 0: not known */
@@ -37,18 +42,23 @@ struct pd_app_world_ops {
     uint64_t (*now_us)(
         void *context); /* wall time; in the simulator: simulated, from its start on */
 
-    /* Asks hosts: `document` is the body of POST /v1/execute ({"query":…|"program":…,"args":{…},"hosts":"all"|[21,…],"deadline_ms":N}) and stays the
-     * caller's; *ret_answer is the body of its answer and becomes the caller's. Its "complete" and "hosts":{"missing"} say what it lacks. Programs: see
-     * docs/programs.md. {"query":"getPoorTCPFlows"} is a question like any other. -PD_E_UNSUPPORTED: this world has nothing to ask that way. */
+    /* Asks hosts: `document` is the body of POST /v1/execute
+     * ({"query":…|"program":…,"args":{…},"hosts":"all"|[21,…],"deadline_ms":N}) and stays the
+     * caller's; *ret_answer is the body of its answer and becomes the caller's. Its "complete" and
+     * "hosts":{"missing"} say what it lacks. Programs: see docs/programs.md.
+     * {"query":"getPoorTCPFlows"} is a question like any other. -PD_E_UNSUPPORTED: this world has
+     * nothing to ask that way. */
     int (*ask)(void *context, json_t *document, json_t **ret_answer, struct pd_error *error);
 
-    /* Alarms of this reason (NULL: any) whose time lies in [from_us, to_us], oldest first, at most `most`, the newest of them: an array of objects as in
-     * GET /v1/alarms. Clocks of hosts may differ: allow for it. */
+    /* Alarms of this reason (NULL: any) whose time lies in [from_us, to_us], oldest first, at most
+     * `most`, the newest of them: an array of objects as in GET /v1/alarms. Clocks of hosts may
+     * differ: allow for it. */
     int (*alarms)(void *context, const char *reason, uint64_t from_us, uint64_t to_us, size_t most,
                   json_t **ret_alarms, struct pd_error *error);
 
-    /* Flows in [from_us, to_us] as localisers want them (localise.h): records of receivers joined with retransmissions of senders. `visit` is called
-     * once, or once for each of several periods; what it gets is valid during the call. What is missing is said in `report`. */
+    /* Flows in [from_us, to_us] as localisers want them (localise.h): records of receivers joined
+     * with retransmissions of senders. `visit` is called once, or once for each of several periods;
+     * what it gets is valid during the call. What is missing is said in `report`. */
     int (*observe)(void *context, uint64_t from_us, uint64_t to_us,
                    int (*visit)(void *visitor, const struct pd_observation *flows,
                                 size_t flows_len),
@@ -58,9 +68,10 @@ struct pd_app_world_ops {
     int (*packet_out)(void *context, uint32_t switch_id, uint32_t in_port, const uint8_t *data,
                       size_t bytes);
 
-    /* The same request to the agents of `hosts` (an array of IDs; NULL: all that have one), for what is no query. `body` is that of a POST or NULL. Both stay the
-     * caller's; *ret_answers is [{"host":21,"answer":{…}} | {"host":21,"error":"…"}] and becomes the caller's. What an agent says may be anything. NULL: this world
-     * has no agents. */
+    /* The same request to the agents of `hosts` (an array of IDs; NULL: all that have one), for
+     * what is no query. `body` is that of a POST or NULL. Both stay the caller's; *ret_answers is
+     * [{"host":21,"answer":{…}} | {"host":21,"error":"…"}] and becomes the caller's. What an agent
+     * says may be anything. NULL: this world has no agents. */
     int (*request)(void *context, const char *method, const char *route, const json_t *body,
                    const json_t *hosts, json_t **ret_answers, struct pd_error *error);
 };
@@ -112,8 +123,9 @@ struct pd_app_param {
 /* One run. */
 struct pd_app_call {
     const struct pd_app_world *world;
-    const json_t *
-        args; /* checked against the table, defaults filled in: what has no default and was not given is missing */
+    /* checked against the table, defaults filled in: what has no default and was not given is
+     * missing */
+    const json_t *args;
     const json_t *alarm; /* that started this run, as in GET /v1/alarms; NULL: by hand or by time */
 };
 
@@ -127,13 +139,15 @@ struct pd_app_ops {
 
     /* NULL: no state. 0 or a negative error in words. */
     int (*open)(const struct pd_app_call *call, void **ret_state, struct pd_error *error);
-    /* Fills the report (initialised). May take seconds. 0, or a negative error in words: then there is no report. */
+    /* Fills the report (initialised). May take seconds. 0, or a negative error in words: then there
+     * is no report. */
     int (*run)(void *state, const struct pd_app_call *call, struct pd_report *report,
                struct pd_error *error);
     void (*close)(void *state); /* NULL is fine */
 
-    /* Packets of switches, for as long as the controller runs: one state is kept open for all of them, with default arguments, and runs by hand use
-     * that one. Returns true when a run would now find something new: it is made at once. Must be quick. */
+    /* Packets of switches, for as long as the controller runs: one state is kept open for all of
+     * them, with default arguments, and runs by hand use that one. Returns true when a run would
+     * now find something new: it is made at once. Must be quick. */
     bool (*packet_in)(void *state, const struct pd_app_world *world,
                       const struct pd_app_packet *packet);
 };

@@ -25,12 +25,15 @@ json_t *pd_app_flow_args(const struct pd_flow_id *flow, uint64_t from_us, uint64
 {
     json_t *args = json_pack("{s:b}", "live", 1);
 
-    if (from_us)
+    if (from_us) {
         set_time(args, "from", from_us);
-    if (to_us != UINT64_MAX)
+    }
+    if (to_us != UINT64_MAX) {
         set_time(args, "to", to_us);
-    if (!flow)
+    }
+    if (!flow) {
         return args;
+    }
     set_addr(args, "src_ip", &flow->src, flow->ip_version);
     set_addr(args, "dst_ip", &flow->dst, flow->ip_version);
     json_object_set_new(args, "src_port", json_integer(flow->src_port));

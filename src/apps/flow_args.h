@@ -10,7 +10,8 @@
 
 /* Thread safety: pure functions. NULL: no memory; pd_app_ask takes it as it is. */
 
-/* {"from","to","live":true} and the flow's members; from_us 0, to_us UINT64_MAX and flow NULL: any. */
+/* {"from","to","live":true} and the flow's members; from_us 0, to_us UINT64_MAX and flow NULL: any.
+ */
 json_t *pd_app_flow_args(const struct pd_flow_id *flow, uint64_t from_us, uint64_t to_us);
 
 /* [21] */

@@ -25,8 +25,9 @@ static int take(void *context, const struct pd_app_row *row, const json_t *objec
         size_t room = flows->room ? 2 * flows->room : 64;
         struct pd_app_row *rows = reallocarray(flows->rows, room, sizeof *rows);
 
-        if (!rows)
+        if (!rows) {
             return -ENOMEM;
+        }
         flows->rows = rows;
         flows->room = room;
     }
@@ -42,18 +43,21 @@ int pd_app_flows_ask(const struct pd_app_call *call, struct pd_report *report, j
     json_t *answer = NULL;
     int e = pd_app_ask(call, report, "getFlows", args, hosts, &answer, error);
 
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "flows", report, take, &taking, error);
+    }
     json_decref(answer);
-    if (e == -ENOMEM)
+    if (e == -ENOMEM) {
         pd_fail(error, e, "flows: %s", pd_error_text(e));
+    }
     if (e) {
         pd_app_flows_done(&flows);
         return e;
     }
-    if (flows.unknown)
+    if (flows.unknown) {
         pd_report_lacks(report, "%zu flows have a path that does not exist: left out",
                         flows.unknown);
+    }
     *ret_flows = flows;
     return 0;
 }
@@ -76,21 +80,24 @@ static int by_bytes(const void *a, const void *b)
 {
     const struct pd_app_row *x = a, *y = b;
 
-    if (x->bytes != y->bytes)
+    if (x->bytes != y->bytes) {
         return x->bytes < y->bytes ? 1 : -1;
+    }
     return by_id(a, b);
 }
 
 void pd_app_flows_by_id(struct pd_app_flows *flows)
 {
-    if (flows->len)
+    if (flows->len) {
         qsort(flows->rows, flows->len, sizeof *flows->rows, by_id);
+    }
 }
 
 void pd_app_flows_by_bytes(struct pd_app_flows *flows)
 {
-    if (flows->len)
+    if (flows->len) {
         qsort(flows->rows, flows->len, sizeof *flows->rows, by_bytes);
+    }
 }
 
 json_t *pd_app_flows_json(const struct pd_app_row *row)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows with the paths that they took, as all applications that look at loads and senders want them. */
+/* Flows with the paths that they took, as all applications that look at loads and senders want
+ * them. */
 #ifndef PD_APPS_FLOWS_H
 #define PD_APPS_FLOWS_H
 
@@ -9,8 +10,9 @@
 #include "apps/apps.h"
 #include "apps/rows.h"
 
-/* Rows of getFlows whose path exists in the topology, one for each flow and path. Trajectories that fit no path, and paths that the topology has not, say
- * nothing about links: they are left out and counted in "lacks". */
+/* Rows of getFlows whose path exists in the topology, one for each flow and path. Trajectories that
+ * fit no path, and paths that the topology has not, say nothing about links: they are left out and
+ * counted in "lacks". */
 
 struct pd_app_flows {
     struct pd_app_row *rows;
@@ -18,7 +20,8 @@ struct pd_app_flows {
     size_t unknown; /* left out */
 };
 
-/* `args` (parameters of getFlows) and `hosts` (NULL: all) are taken over. 0, or a negative error in words; what was filled is then done with. */
+/* `args` (parameters of getFlows) and `hosts` (NULL: all) are taken over. 0, or a negative error in
+ * words; what was filled is then done with. */
 int pd_app_flows_ask(const struct pd_app_call *call, struct pd_report *report, json_t *args,
                      json_t *hosts, struct pd_app_flows *ret_flows, struct pd_error *error);
 void pd_app_flows_done(struct pd_app_flows *flows); /* works on zeroed memory */

@@ -35,8 +35,10 @@ const struct pd_app_ops *const pd_apps[] = {
 
 const struct pd_app_ops *pd_app_find(const char *name)
 {
-    for (size_t i = 0; pd_apps[i]; i++)
-        if (!strcmp(pd_apps[i]->name, name))
+    for (size_t i = 0; pd_apps[i]; i++) {
+        if (!strcmp(pd_apps[i]->name, name)) {
             return pd_apps[i];
+        }
+    }
     return NULL;
 }

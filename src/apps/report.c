@@ -41,8 +41,9 @@ static bool holds(const json_t *list, const json_t *value)
 
     json_array_foreach(list, i, member)
     {
-        if (json_equal(member, value))
+        if (json_equal(member, value)) {
             return true;
+        }
     }
     return false;
 }
@@ -50,21 +51,23 @@ static bool holds(const json_t *list, const json_t *value)
 /* Takes the value over. */
 static void add(struct pd_report *report, json_t *list, size_t most, json_t *value)
 {
-    if (!value || !list)
+    if (!value || !list) {
         report->failed = true;
-    else if (json_array_size(list) >= most)
+    } else if (json_array_size(list) >= most) {
         report->left_out++;
-    else if (json_array_append(list, value))
+    } else if (json_array_append(list, value)) {
         report->failed = true;
+    }
     json_decref(value);
 }
 
 static void add_once(struct pd_report *report, json_t *list, size_t most, json_t *value)
 {
-    if (value && holds(list, value))
+    if (value && holds(list, value)) {
         json_decref(value);
-    else
+    } else {
         add(report, list, most, value);
+    }
 }
 
 /* A character of which the end did not fit goes as a whole: the text stays UTF-8. */
@@ -72,15 +75,18 @@ static void end_whole(char *text, int wanted)
 {
     size_t len = strlen(text), at = len;
 
-    if (wanted < PD_REPORT_TEXT_BYTES || !len)
+    if (wanted < PD_REPORT_TEXT_BYTES || !len) {
         return;
-    while (at > 1 && ((unsigned char)text[at - 1] & 0xc0) == 0x80)
+    }
+    while (at > 1 && ((unsigned char)text[at - 1] & 0xc0) == 0x80) {
         at--;
+    }
     unsigned char first = (unsigned char)text[at - 1];
     size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
 
-    if (len - (at - 1) < bytes)
+    if (len - (at - 1) < bytes) {
         text[at - 1] = '\0';
+    }
 }
 
 __attribute__((format(printf, 3, 0))) static void add_words(struct pd_report *report, json_t *list,
@@ -140,8 +146,9 @@ void pd_report_flow(struct pd_report *report, json_t *flow)
 
 static json_t *results(struct pd_report *report)
 {
-    if (!report->results)
+    if (!report->results) {
         report->results = json_object();
+    }
     return report->results;
 }
 
@@ -151,16 +158,18 @@ void pd_report_row(struct pd_report *report, const char *name, json_t *row)
 
     if (!rows) {
         rows = json_array();
-        if (json_object_set_new(report->results, name, rows))
+        if (json_object_set_new(report->results, name, rows)) {
             rows = NULL;
+        }
     }
     add(report, rows, PD_REPORT_ROWS_MAX, row);
 }
 
 void pd_report_text(struct pd_report *report, const char *name, const char *text)
 {
-    if (json_object_set_new(results(report), name, json_string(text)))
+    if (json_object_set_new(results(report), name, json_string(text))) {
         report->failed = true;
+    }
 }
 
 void pd_report_answer(struct pd_report *report, const json_t *answer)
@@ -176,8 +185,9 @@ void pd_report_answer(struct pd_report *report, const json_t *answer)
         pd_report_lacks(report, "host %" JSON_INTEGER_FORMAT " did not answer: %s", id,
                         reason ? reason : "no reason given");
     }
-    if (json_is_false(json_object_get(answer, "complete")) && !json_array_size(missing))
+    if (json_is_false(json_object_get(answer, "complete")) && !json_array_size(missing)) {
         pd_report_lacks(report, "an answer of the hosts was not complete");
+    }
 }
 
 json_t *pd_report_json(struct pd_report *report, const char *app)
@@ -185,11 +195,13 @@ json_t *pd_report_json(struct pd_report *report, const char *app)
     double confidence = isfinite(report->confidence) ? report->confidence : 0;
     json_t *object;
 
-    if (report->left_out)
+    if (report->left_out) {
         pd_report_lacks(report, "%" PRIu64 " findings more, for which this report has no room",
                         report->left_out);
-    if (report->failed)
+    }
+    if (report->failed) {
         return NULL;
+    }
     confidence = confidence < 0 ? 0 : confidence > 1 ? 1 : confidence;
     object =
         json_pack("{s:s, s:s, s:O, s:O, s:O, s:b, s:f, s:O, s:O}", "app", app, "verdict",

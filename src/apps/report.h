@@ -9,12 +9,13 @@
 
 #include "base/flow_id.h"
 
-/* In JSON: {"app","verdict","links":["9-17"],"switches":[9],"flows":[{"flow_id":{…},…}],"certain","confidence","evidence":["…"],"lacks":["…"],
- * "results":{…}}. Links are directed. "results" is there when the application has figures to show: its members are arrays of flat objects, which people
- * get as tables, or texts of several lines.
+/* In JSON:
+ * {"app","verdict","links":["9-17"],"switches":[9],"flows":[{"flow_id":{…},…}],"certain","confidence","evidence":["…"],"lacks":["…"],
+ * "results":{…}}. Links are directed. "results" is there when the application has figures to show:
+ * its members are arrays of flat objects, which people get as tables, or texts of several lines.
  *
- * Everything that can grow is bounded; what is beyond is counted in "lacks". Without memory a report goes on as far as it can, and says so when it is
- * finished. Belongs to one thread. */
+ * Everything that can grow is bounded; what is beyond is counted in "lacks". Without memory a
+ * report goes on as far as it can, and says so when it is finished. Belongs to one thread. */
 
 #define PD_REPORT_LINKS_MAX  256
 #define PD_REPORT_FLOWS_MAX  1000
@@ -54,10 +55,12 @@ void pd_report_row(struct pd_report *report, const char *name, json_t *row);
 /* results.NAME as text. */
 void pd_report_text(struct pd_report *report, const char *name, const char *text);
 
-/* What an answer of the world lacks: hosts that are missing, with their reasons, or that it was cut off. */
+/* What an answer of the world lacks: hosts that are missing, with their reasons, or that it was cut
+ * off. */
 void pd_report_answer(struct pd_report *report, const json_t *answer);
 
-/* The JSON object; NULL without memory. A report that lacks anything is never certain: `certain` is then false, whatever the application said. */
+/* The JSON object; NULL without memory. A report that lacks anything is never certain: `certain` is
+ * then false, whatever the application said. */
 json_t *pd_report_json(struct pd_report *report, const char *app);
 
 #endif

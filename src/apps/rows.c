@@ -23,16 +23,19 @@ int pd_app_ask(const struct pd_app_call *call, struct pd_report *report, const c
     json_t *answer = NULL;
     int e;
 
-    if (!document)
+    if (!document) {
         return pd_fail(error, -ENOMEM, "%s: %s", query, pd_error_text(-ENOMEM));
+    }
     e = world->ops->ask
             ? world->ops->ask(world->context, document, &answer, error)
             : pd_fail(error, -PD_E_UNSUPPORTED, "%s: there are no hosts to ask here", query);
     json_decref(document);
-    if (e)
+    if (e) {
         return e;
-    if (report)
+    }
+    if (report) {
         pd_report_answer(report, answer);
+    }
     *ret_answer = answer;
     return 0;
 }
@@ -46,8 +49,9 @@ int pd_app_roll_call(const struct pd_app_call *call, struct pd_report *report,
         pd_app_ask(call, report, "getPoorTCPFlows",
                    json_pack("{s:I}", "threshold", (json_int_t)UINT32_MAX), NULL, &answer, error);
 
-    if (!e)
+    if (!e) {
         json_decref(answer);
+    }
     return e;
 }
 
@@ -58,16 +62,18 @@ int pd_app_alarms(const struct pd_app_call *call, const char *reason, uint64_t f
     json_t *alarms = NULL;
     int e = 0;
 
-    if (world->ops->alarms)
+    if (world->ops->alarms) {
         e = world->ops->alarms(world->context, reason, from_us, to_us, most, &alarms, error);
-    else
+    } else {
         alarms = json_array();
+    }
     if (!e && !json_is_array(alarms)) {
         json_decref(alarms);
         e = pd_fail(error, -ENOMEM, "alarms: %s", pd_error_text(-ENOMEM));
     }
-    if (!e)
+    if (!e) {
         *ret_alarms = alarms;
+    }
     return e;
 }
 
@@ -88,18 +94,21 @@ static bool read_tags(const json_t *row, struct pd_path *path)
     const json_t *tags = json_object_get(row, "tags");
     uint64_t dscp = 0;
 
-    if (json_array_size(tags) > PD_RAW_TAGS_MAX)
+    if (json_array_size(tags) > PD_RAW_TAGS_MAX) {
         return false;
+    }
     for (size_t i = 0; i < json_array_size(tags); i++) {
         const json_t *tag = json_array_get(tags, i);
         json_int_t number = json_integer_value(tag);
 
-        if (!json_is_integer(tag) || number < 0 || number > UINT16_MAX)
+        if (!json_is_integer(tag) || number < 0 || number > UINT16_MAX) {
             return false;
+        }
         path->tags[path->tags_len++] = (uint16_t)number;
     }
-    if (json_object_get(row, "dscp") && pd_member_number(row, "dscp", 0, UINT8_MAX, &dscp, NULL))
+    if (json_object_get(row, "dscp") && pd_member_number(row, "dscp", 0, UINT8_MAX, &dscp, NULL)) {
         return false;
+    }
     path->dscp = (uint8_t)dscp;
     return true;
 }
@@ -109,10 +118,12 @@ bool pd_app_path_read(const json_t *row, struct pd_path *ret_path)
     const json_t *switches = json_object_get(row, "path");
     struct pd_path path = {0};
 
-    if (json_array_size(switches))
+    if (json_array_size(switches)) {
         return !pd_path_read(switches, "path", ret_path, NULL);
-    if (!json_is_array(switches) || !read_tags(row, &path))
+    }
+    if (!json_is_array(switches) || !read_tags(row, &path)) {
         return false;
+    }
     *ret_path = path;
     return true;
 }
@@ -127,9 +138,10 @@ const char *pd_app_path_text(const struct pd_path *path, char text[PD_APP_PATH_T
     size_t at = 0;
 
     *text = '\0';
-    for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++)
+    for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++) {
         at += (size_t)snprintf(text + at, PD_APP_PATH_TEXT_BYTES - at, "%s%" PRIu32, i ? "-" : "",
                                path->switches[i]);
+    }
     return text;
 }
 
@@ -140,8 +152,9 @@ bool pd_app_path_exists(const struct pd_topology *topology, const struct pd_path
     for (unsigned i = 0; i < path->len; i++) {
         uint32_t at = pd_topology_switch(topology, path->switches[i]);
 
-        if (at == PD_NONE || (i && !pd_topology_link(topology, before, at)))
+        if (at == PD_NONE || (i && !pd_topology_link(topology, before, at))) {
             return false;
+        }
         before = at;
     }
     return path->len;
@@ -165,16 +178,20 @@ bool pd_app_row_read(const json_t *object, struct pd_app_row *ret_row)
     const json_t *flow = json_object_get(object, "flow_id");
     struct pd_app_row row = {.has_path = json_object_get(object, "path")};
 
-    if (!flow && !row.has_path)
+    if (!flow && !row.has_path) {
         return false;
-    if (flow && !pd_app_flow_read(flow, &row.flow))
+    }
+    if (flow && !pd_app_flow_read(flow, &row.flow)) {
         return false;
-    if (row.has_path && !pd_app_path_read(object, &row.path))
+    }
+    if (row.has_path && !pd_app_path_read(object, &row.path)) {
         return false;
+    }
     if (!read_optional(object, "stime_us", &row.stime_us) ||
         !read_optional(object, "etime_us", &row.etime_us) ||
-        !read_optional(object, "bytes", &row.bytes) || !read_optional(object, "pkts", &row.pkts))
+        !read_optional(object, "bytes", &row.bytes) || !read_optional(object, "pkts", &row.pkts)) {
         return false;
+    }
     *ret_row = row;
     return true;
 }
@@ -187,20 +204,23 @@ int pd_app_rows(const json_t *answer, const char *list, struct pd_report *report
     size_t i, wrong = 0;
     int e = 0;
 
-    if (!json_is_array(rows))
+    if (!json_is_array(rows)) {
         return pd_fail(error, -PD_E_VALUE, "an answer of the hosts has no list \"%s\"", list);
+    }
     json_array_foreach((json_t *)(uintptr_t)rows, i, object)
     {
         struct pd_app_row row;
 
-        if (!pd_app_row_read(object, &row))
+        if (!pd_app_row_read(object, &row)) {
             wrong++;
-        else if ((e = visit(context, &row, object)))
+        } else if ((e = visit(context, &row, object))) {
             break;
+        }
     }
-    if (wrong && report)
+    if (wrong && report) {
         pd_report_lacks(report, "%zu rows of an answer (%s) were not in order: left out", wrong,
                         list);
+    }
     return e;
 }
 
@@ -212,13 +232,16 @@ bool pd_app_alarm_read(const json_t *object, struct pd_app_alarm *ret_alarm)
 
     if (!pd_app_number(object, "time_us", &alarm.time_us) ||
         !read_optional(object, "id", &alarm.id) ||
-        pd_member_text(object, "reason", alarm.reason, sizeof alarm.reason, NULL))
+        pd_member_text(object, "reason", alarm.reason, sizeof alarm.reason, NULL)) {
         return false;
+    }
     if (json_object_get(object, "host") &&
-        pd_member_number(object, "host", 0, UINT32_MAX, &host, NULL))
+        pd_member_number(object, "host", 0, UINT32_MAX, &host, NULL)) {
         return false;
-    if (flow && !json_is_null(flow) && !pd_app_flow_read(flow, &alarm.flow))
+    }
+    if (flow && !json_is_null(flow) && !pd_app_flow_read(flow, &alarm.flow)) {
         return false;
+    }
     alarm.host = (uint32_t)host;
     *ret_alarm = alarm;
     return true;
@@ -228,9 +251,11 @@ bool pd_app_alarm_read(const json_t *object, struct pd_app_alarm *ret_alarm)
 
 static bool has_addr(const struct pd_host *host, const struct pd_addr *addr, uint8_t ip_version)
 {
-    for (uint32_t i = 0; i < host->addrs_len; i++)
-        if (host->ip_versions[i] == ip_version && !memcmp(&host->addrs[i], addr, sizeof *addr))
+    for (uint32_t i = 0; i < host->addrs_len; i++) {
+        if (host->ip_versions[i] == ip_version && !memcmp(&host->addrs[i], addr, sizeof *addr)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -243,8 +268,9 @@ uint32_t pd_app_host_of(const struct pd_topology *topology, const struct pd_addr
     for (uint32_t i = rack ? rack->switch_neighbours : 0; rack && i < rack->neighbours_len; i++) {
         const struct pd_host *host = &topology->hosts[rack->neighbours[i].node];
 
-        if (has_addr(host, addr, ip_version))
+        if (has_addr(host, addr, ip_version)) {
             return host->id;
+        }
     }
     return 0;
 }

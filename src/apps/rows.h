@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What applications do with the world's answers: ask, note what is missing, and read rows that may be anything. */
+/* What applications do with the world's answers: ask, note what is missing, and read rows that may
+ * be anything. */
 #ifndef PD_APPS_ROWS_H
 #define PD_APPS_ROWS_H
 
@@ -10,16 +11,19 @@
 #include "base/flow_id.h"
 #include "base/path.h"
 
-/* Answers come from hosts: each row is checked, those that are not in order are left out and counted in the report's "lacks".
+/* Answers come from hosts: each row is checked, those that are not in order are left out and
+ * counted in the report's "lacks".
  *
  * Thread safety: as of their arguments. */
 
-/* Asks a query. `args`: its parameters (NULL: none); `hosts`: a list of IDs (NULL: all); both are taken over, also on failure. What the answer lacks is said
- * in `report`. 0, with an answer that is the caller's; or a negative error in words. */
+/* Asks a query. `args`: its parameters (NULL: none); `hosts`: a list of IDs (NULL: all); both are
+ * taken over, also on failure. What the answer lacks is said in `report`. 0, with an answer that is
+ * the caller's; or a negative error in words. */
 int pd_app_ask(const struct pd_app_call *call, struct pd_report *report, const char *query,
                json_t *args, json_t *hosts, json_t **ret_answer, struct pd_error *error);
 
-/* For who goes by alarms alone: says in `report` which hosts could not raise one now, since they do not answer or do not watch TCP. */
+/* For who goes by alarms alone: says in `report` which hosts could not raise one now, since they do
+ * not answer or do not watch TCP. */
 int pd_app_roll_call(const struct pd_app_call *call, struct pd_report *report,
                      struct pd_error *error);
 
@@ -44,7 +48,8 @@ bool pd_app_path_exists(const struct pd_topology *topology, const struct pd_path
 
 /* ---- rows ---- */
 
-/* A row of getFlows, topRecords, topFlows, pathBytes, getPoorTCPFlows …; members that the query does not give are zero. */
+/* A row of getFlows, topRecords, topFlows, pathBytes, getPoorTCPFlows …; members that the query
+ * does not give are zero. */
 struct pd_app_row {
     struct pd_flow_id flow; /* ip_version 0: the row has none */
     struct pd_path path;
@@ -55,8 +60,9 @@ struct pd_app_row {
 /* False: a member is not what it has to be, or there is neither a flow ID nor a path. */
 bool pd_app_row_read(const json_t *object, struct pd_app_row *ret_row);
 
-/* Visits each row of answer[list] ("flows", "paths", "records"…) until `visit` returns non-zero, which is then returned. `object` is the row itself, for members of its own.
- * A list that is not there is an error: -PD_E_VALUE. */
+/* Visits each row of answer[list] ("flows", "paths", "records"…) until `visit` returns non-zero,
+ * which is then returned. `object` is the row itself, for members of its own. A list that is not
+ * there is an error: -PD_E_VALUE. */
 int pd_app_rows(const json_t *answer, const char *list, struct pd_report *report,
                 int (*visit)(void *context, const struct pd_app_row *row, const json_t *object),
                 void *context, struct pd_error *error);

@@ -28,8 +28,9 @@ static int by_destination(const void *a, const void *b)
     const struct complaint *x = a, *y = b;
     int order = memcmp(&x->flow.dst, &y->flow.dst, sizeof x->flow.dst);
 
-    if (order || x->flow.ip_version != y->flow.ip_version)
+    if (order || x->flow.ip_version != y->flow.ip_version) {
         return order ? order : x->flow.ip_version - y->flow.ip_version;
+    }
     return memcmp(&x->flow.src, &y->flow.src, sizeof x->flow.src);
 }
 
@@ -46,21 +47,25 @@ static int read_complaints(const json_t *alarms, struct pd_report *report,
     const json_t *object;
 
     complaints->list = calloc(json_array_size(alarms) + 1, sizeof *complaints->list);
-    if (!complaints->list)
+    if (!complaints->list) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     json_array_foreach((json_t *)(uintptr_t)alarms, i, object)
     {
         struct pd_app_alarm alarm;
 
-        if (pd_app_alarm_read(object, &alarm) && alarm.flow.ip_version)
+        if (pd_app_alarm_read(object, &alarm) && alarm.flow.ip_version) {
             complaints->list[complaints->len++].flow = alarm.flow;
-        else
+        } else {
             wrong++;
+        }
     }
-    if (wrong)
+    if (wrong) {
         pd_report_lacks(report, "%zu alarms do not say which flow suffers: left out", wrong);
-    if (complaints->len)
+    }
+    if (complaints->len) {
         qsort(complaints->list, complaints->len, sizeof *complaints->list, by_destination);
+    }
     return 0;
 }
 
@@ -68,10 +73,11 @@ static uint64_t sources_of(const struct complaints *complaints, size_t begin, si
 {
     uint64_t sources = 0;
 
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = begin; i < end; i++) {
         sources +=
             i == begin || memcmp(&complaints->list[i].flow.src, &complaints->list[i - 1].flow.src,
                                  sizeof(struct pd_addr)) != 0;
+    }
     return sources;
 }
 
@@ -83,12 +89,15 @@ static void choose(const struct complaints *complaints, const struct pd_app_alar
         struct complaint wanted = {started->flow};
         uint64_t sources;
 
-        for (end = begin; end < complaints->len && same_destination(first, &complaints->list[end]);)
+        for (end = begin;
+             end < complaints->len && same_destination(first, &complaints->list[end]);) {
             end++;
+        }
         sources = sources_of(complaints, begin, end);
         if (started->flow.ip_version ? !same_destination(first, &wanted)
-                                     : sources <= receiver->sources)
+                                     : sources <= receiver->sources) {
             continue;
+        }
         receiver->addr = first->flow.dst;
         receiver->ip_version = first->flow.ip_version;
         receiver->sources = sources;
@@ -104,11 +113,13 @@ static int ask_alarms(const struct pd_app_call *call, const struct pd_app_window
     int e = pd_app_alarms(call, "POOR_PERF", from, window->to_us + PD_APP_SKEW_US,
                           PD_APP_ALARMS_MOST, &alarms, error);
 
-    if (!e && json_array_size(alarms) >= PD_APP_ALARMS_MOST)
+    if (!e && json_array_size(alarms) >= PD_APP_ALARMS_MOST) {
         pd_report_lacks(report, "there are more than %d alarms: only the newest are looked at",
                         PD_APP_ALARMS_MOST - 1);
-    if (!e)
+    }
+    if (!e) {
         e = read_complaints(alarms, report, complaints, error);
+    }
     json_decref(alarms);
     return e;
 }
@@ -121,12 +132,14 @@ int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *repor
     struct pd_app_alarm started = {0};
     int e = pd_app_window_read(call, &receiver.window, error);
 
-    if (!e)
+    if (!e) {
         e = ask_alarms(call, &receiver.window, PD_APP_AGAIN_US + PD_APP_SKEW_US, report,
                        &complaints, error);
+    }
     if (!e) {
-        if (call->alarm)
+        if (call->alarm) {
             pd_app_alarm_read(call->alarm, &started);
+        }
         choose(&complaints, &started, &receiver);
         if (receiver.ip_version) {
             uint32_t tor =
@@ -147,14 +160,15 @@ int pd_app_receiver_spare(const struct pd_app_call *call, struct pd_report *repo
                           const struct pd_app_receiver *receiver, uint64_t least,
                           struct pd_error *error)
 {
-    if (!receiver->sources)
+    if (!receiver->sources) {
         pd_report_say(report, "nothing: no sender complains");
-    else
+    } else {
         pd_report_say(report,
                       "nothing: at most %" PRIu64
                       " sender%s to one receiver suffer%s, fewer than %" PRIu64,
                       receiver->sources, receiver->sources == 1 ? "" : "s",
                       receiver->sources == 1 ? "s" : "", least);
+    }
     return call->alarm ? 0 : pd_app_roll_call(call, report, error);
 }
 
@@ -186,9 +200,11 @@ static uint64_t latest(const struct pd_app_flows *flows, const struct pd_app_win
 {
     uint64_t last = 0;
 
-    for (size_t i = 0; i < flows->len; i++)
-        if (flows->rows[i].etime_us > last)
+    for (size_t i = 0; i < flows->len; i++) {
+        if (flows->rows[i].etime_us > last) {
             last = flows->rows[i].etime_us;
+        }
+    }
     return last < window->to_us ? last : window->to_us;
 }
 
@@ -200,8 +216,9 @@ static void add_row(struct pd_app_receiver *receiver, struct pd_app_sender *send
         row->stime_us > receiver->window.from_us ? row->stime_us : receiver->window.from_us;
     double seconds = last_us > begin ? (double)(last_us - begin) / 1e6 : 1e-3;
 
-    if (seconds < 1e-3)
+    if (seconds < 1e-3) {
         seconds = 1e-3;
+    }
     sender->bytes += row->bytes;
     sender->flow_bps += share * (double)row->bytes * 8 / seconds; /* a sum so far */
     if (row->bytes >= sender->path_bytes) {
@@ -219,16 +236,18 @@ static int group(struct pd_app_receiver *receiver, const struct pd_topology *top
     uint64_t last_us = latest(flows, &receiver->window), beyond = 0;
 
     receiver->senders = calloc(PD_APP_SENDERS_MAX, sizeof *receiver->senders);
-    if (!receiver->senders)
+    if (!receiver->senders) {
         return -ENOMEM;
+    }
     pd_app_flows_by_id(flows);
     for (size_t i = 0; i < flows->len; i++) {
         const struct pd_app_row *row = &flows->rows[i];
         struct pd_app_sender *sender =
             receiver->senders_len ? &receiver->senders[receiver->senders_len - 1] : NULL;
 
-        if (!is_sender(row))
+        if (!is_sender(row)) {
             continue;
+        }
         if (!sender || memcmp(&sender->addr, &row->flow.src, sizeof sender->addr) != 0) {
             if (receiver->senders_len == PD_APP_SENDERS_MAX) {
                 beyond++;
@@ -242,11 +261,13 @@ static int group(struct pd_app_receiver *receiver, const struct pd_topology *top
             !i || !pd_flow_id_equal(&row->flow, &flows->rows[i - 1].flow); /* not each path */
         add_row(receiver, sender, row, last_us);
     }
-    for (size_t i = 0; i < receiver->senders_len; i++)
+    for (size_t i = 0; i < receiver->senders_len; i++) {
         receiver->senders[i].flow_bps /= (double)receiver->senders[i].flows;
-    if (beyond)
+    }
+    if (beyond) {
         pd_report_lacks(report, "%" PRIu64 " flows of more than %d senders: left out", beyond,
                         PD_APP_SENDERS_MAX);
+    }
     return 0;
 }
 
@@ -261,8 +282,9 @@ static int by_time(const void *a, const void *b)
 {
     const struct edge *x = a, *y = b;
 
-    if (x->time_us != y->time_us)
+    if (x->time_us != y->time_us) {
         return x->time_us > y->time_us ? 1 : -1;
+    }
     return y->step - x->step; /* what begins as another ends meets it */
 }
 
@@ -273,10 +295,12 @@ static void extend(struct edge *begin, struct edge *end, const struct pd_app_row
     uint64_t from = row->stime_us > window->from_us ? row->stime_us : window->from_us;
     uint64_t to = row->etime_us < window->to_us ? row->etime_us : window->to_us;
 
-    if (from < begin->time_us)
+    if (from < begin->time_us) {
         begin->time_us = from;
-    if (to > end->time_us)
+    }
+    if (to > end->time_us) {
         end->time_us = to;
+    }
 }
 
 /* Flows come sorted by ID. */
@@ -287,15 +311,17 @@ static int sweep(struct pd_app_receiver *receiver, const struct pd_app_flows *fl
     uint64_t running = 0, flowing_us = 0;
     double bits = 0;
 
-    if (!edges)
+    if (!edges) {
         return -ENOMEM;
+    }
     for (size_t i = 0; i < flows->len; i++) {
         const struct pd_app_row *row = &flows->rows[i];
         const struct pd_app_window *window = &receiver->window;
 
         bits += 8 * (double)row->bytes * pd_app_window_share(window, row->stime_us, row->etime_us);
-        if (!is_sender(row) || row->etime_us < row->stime_us)
+        if (!is_sender(row) || row->etime_us < row->stime_us) {
             continue;
+        }
         if (!len || !pd_flow_id_equal(&row->flow, &flows->rows[last].flow)) {
             len += 2;
             edges[len - 2] = (struct edge){UINT64_MAX, 1};
@@ -304,13 +330,15 @@ static int sweep(struct pd_app_receiver *receiver, const struct pd_app_flows *fl
         last = i;
         extend(&edges[len - 2], &edges[len - 1], row, window);
     }
-    if (len)
+    if (len) {
         qsort(edges, len, sizeof *edges, by_time);
+    }
     for (size_t i = 0; i < len; i++) {
         flowing_us += running ? edges[i].time_us - edges[i - 1].time_us : 0;
         running = edges[i].step > 0 ? running + 1 : running - (running > 0);
-        if (running > receiver->at_once)
+        if (running > receiver->at_once) {
             receiver->at_once = running;
+        }
     }
     free(edges);
     receiver->flowing_s = (double)flowing_us / 1e6;
@@ -363,8 +391,9 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
         struct pd_app_sender *sender;
 
         if (flow->ip_version != receiver->ip_version ||
-            memcmp(&flow->dst, &receiver->addr, sizeof flow->dst) != 0)
+            memcmp(&flow->dst, &receiver->addr, sizeof flow->dst) != 0) {
             continue;
+        }
         sender = sender_of(receiver, &flow->src);
         if (!sender) {
             unknown++;
@@ -373,9 +402,10 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
         sender->alarms++;
         add_loser(losers, flow);
     }
-    if (unknown)
+    if (unknown) {
         pd_report_lacks(report, "%" PRIu64 " alarms are about flows of which nothing arrived",
                         unknown);
+    }
     pd_report_done(&scratch);
     free(complaints.list);
     return e;
@@ -391,18 +421,22 @@ static int take_poor(void *context, const struct pd_app_row *row, const json_t *
     uint64_t number = 0;
 
     if (!sender || row->flow.ip_version != receiver->ip_version ||
-        memcmp(&row->flow.dst, &receiver->addr, sizeof row->flow.dst) != 0)
+        memcmp(&row->flow.dst, &receiver->addr, sizeof row->flow.dst) != 0) {
         return 0;
-    if (pd_app_number(object, "retransmissions", &number))
+    }
+    if (pd_app_number(object, "retransmissions", &number)) {
         sender->retransmissions += number;
+    }
     if (pd_app_number(object, "recent", &number) && number) {
         sender->recent += number;
         add_loser(asking->losers, &row->flow);
     }
-    if (pd_app_number(object, "timeouts", &number))
+    if (pd_app_number(object, "timeouts", &number)) {
         sender->timeouts += number;
-    if (pd_app_number(object, "throughput_bps", &number))
+    }
+    if (pd_app_number(object, "throughput_bps", &number)) {
         sender->tcp_bps += (double)number;
+    }
     return 0;
 }
 
@@ -410,9 +444,11 @@ static json_t *hosts_of(const struct pd_app_receiver *receiver)
 {
     json_t *hosts = json_array();
 
-    for (size_t i = 0; i < receiver->senders_len; i++)
-        if (receiver->senders[i].host)
+    for (size_t i = 0; i < receiver->senders_len; i++) {
+        if (receiver->senders[i].host) {
             json_array_append_new(hosts, json_integer(receiver->senders[i].host));
+        }
+    }
     return hosts;
 }
 
@@ -435,10 +471,12 @@ static void ask_senders(const struct pd_app_call *call, struct pd_report *report
         return;
     }
     e = pd_app_ask(call, report, "getPoorTCPFlows", args, hosts, &answer, &error);
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "flows", report, take_poor, &asking, &error);
-    if (e && e != -PD_E_UNSUPPORTED)
+    }
+    if (e && e != -PD_E_UNSUPPORTED) {
         pd_report_lacks(report, "what the senders' TCP saw: %.300s", error.text);
+    }
     json_decref(answer);
 }
 
@@ -453,16 +491,18 @@ static void count_losers(struct pd_app_receiver *receiver, const struct pd_app_f
 {
     uint64_t pkts = 0;
 
-    if (losers->len)
+    if (losers->len) {
         qsort(losers->list, losers->len, sizeof *losers->list, by_flow);
+    }
     for (size_t i = 0; i < flows->len; i++) {
         const struct pd_app_row *row = &flows->rows[i];
         struct pd_app_sender *sender = sender_of(receiver, &row->flow.src);
         bool last = i + 1 == flows->len || !pd_flow_id_equal(&row->flow, &row[1].flow), lost;
 
         pkts += is_sender(row) ? row->pkts : 0;
-        if (!last)
+        if (!last) {
             continue;
+        }
         lost = losers->len &&
                bsearch(&row->flow, losers->list, losers->len, sizeof *losers->list, by_flow);
         if (sender && (lost || pkts >= PD_APP_TELLING_PKTS)) {
@@ -499,14 +539,18 @@ int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report
     e = pd_app_flows_ask(call, report, args,
                          receiver->host ? json_pack("[I]", (json_int_t)receiver->host) : NULL,
                          &flows, error);
-    if (!e && (group(receiver, call->world->topology, &flows, report) || sweep(receiver, &flows)))
+    if (!e && (group(receiver, call->world->topology, &flows, report) || sweep(receiver, &flows))) {
         e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    if (!e)
+    }
+    if (!e) {
         e = note_alarms(call, receiver, &losers, report, error);
-    if (!e)
+    }
+    if (!e) {
         ask_senders(call, report, receiver, &losers);
-    if (!e && losers.failed)
+    }
+    if (!e && losers.failed) {
         e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     if (!e) {
         count_losers(receiver, &flows, &losers);
         sum_up(receiver);
@@ -552,13 +596,15 @@ static void show_tree(const struct pd_app_receiver *receiver, struct pd_report *
                  pd_addr_format(&sender->addr, receiver->ip_version, addr),
                  pd_app_rate(sender->flow_bps, rate), sender->suffers ? ", suffers" : "");
     }
-    if (branches)
+    if (branches) {
         text = pd_app_tree(pd_addr_format(&receiver->addr, receiver->ip_version, root), branches,
                            receiver->senders_len);
-    if (text)
+    }
+    if (text) {
         pd_report_text(report, "tree", text);
-    else
+    } else {
         report->failed = true;
+    }
     free(text);
     free(branches);
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Senders that suffer and the receiver that they have in common: what incast and outcast are told from. */
+/* Senders that suffer and the receiver that they have in common: what incast and outcast are told
+ * from. */
 #ifndef PD_APPS_SENDERS_H
 #define PD_APPS_SENDERS_H
 
 #include "apps/flows.h"
 #include "apps/window.h"
 
-/* Paper 000, section 4.6: alarms POOR_PERF are grouped by destination; of the one that most sources complain about, the receiver is asked for bytes and paths,
- * and senders for what their TCP saw. Alarm times are of many clocks and only choose the receiver; what happened at once is read off the receiver's
- * records, which have one clock.
+/* Paper 000, section 4.6: alarms POOR_PERF are grouped by destination; of the one that most sources
+ * complain about, the receiver is asked for bytes and paths, and senders for what their TCP saw.
+ * Alarm times are of many clocks and only choose the receiver; what happened at once is read off
+ * the receiver's records, which have one clock.
  *
- * A TCP flow that carries next to nothing but acknowledgements, and did not complain, is no sender and left aside. */
+ * A TCP flow that carries next to nothing but acknowledgements, and did not complain, is no sender
+ * and left aside. */
 
 #define PD_APP_SENDERS_MAX 4096
 #define PD_APP_ALARMS_MOST 10000
@@ -26,8 +29,9 @@ struct pd_app_sender {
     uint32_t host;          /* 0: not known */
     struct pd_flow_id flow; /* the largest */
     struct pd_path path;    /* of most of its bytes */
-    uint32_t
-        port; /* the switch before the last: which input port of the last switch it comes by; 0: it is in that rack, at a port of its own */
+    /* the switch before the last: which input port of the last switch it comes by; 0: it is in that
+     * rack, at a port of its own */
+    uint32_t port;
     uint64_t flows, bytes, path_bytes;
     uint64_t flows_telling;             /* of flows: long enough, or one that suffers */
     uint64_t flows_suffering;           /* of those: an alarm or a retransmission in the window */
@@ -55,7 +59,9 @@ struct pd_app_receiver {
     double flowing_s; /* that time */
 };
 
-/* Alarms of the window and the minute before: agents tell of what goes on at least once a minute. The destination of the alarm that started the run has precedence. 0, also when there is none: ip_version is 0 then. */
+/* Alarms of the window and the minute before: agents tell of what goes on at least once a minute.
+ * The destination of the alarm that started the run has precedence. 0, also when there is none:
+ * ip_version is 0 then. */
 int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *report,
                          struct pd_app_receiver *ret_receiver, struct pd_error *error);
 /* The report when fewer than `least` sources complain, with the hosts that could not have. */
@@ -67,14 +73,17 @@ int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report
                         struct pd_app_receiver *receiver, struct pd_error *error);
 void pd_app_receiver_done(struct pd_app_receiver *receiver); /* works on zeroed memory */
 
-/* Share of the access link that was in use: 0 … , -1 when its capacity is not known (argument link_mbps, or the world's). */
+/* Share of the access link that was in use: 0 … , -1 when its capacity is not known (argument
+ * link_mbps, or the world's). */
 double pd_app_receiver_use(const struct pd_app_call *call, const struct pd_app_receiver *receiver);
 
-/* Three quarters of the flows that tell anything suffer. On any busy network each sender loses something to each receiver within some seconds, but in few of its
- * flows; behind a queue that is full, in most of them. */
+/* Three quarters of the flows that tell anything suffer. On any busy network each sender loses
+ * something to each receiver within some seconds, but in few of its flows; behind a queue that is
+ * full, in most of them. */
 bool pd_app_receiver_most_suffer(const struct pd_app_receiver *receiver);
 
-/* results.senders, results.tree; the flows that suffer, the switch and the access link stay the caller's to name. */
+/* results.senders, results.tree; the flows that suffer, the switch and the access link stay the
+ * caller's to name. */
 void pd_app_receiver_show(const struct pd_app_receiver *receiver, struct pd_report *report);
 
 #endif

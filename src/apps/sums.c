@@ -13,15 +13,17 @@ int pd_app_objects(const json_t *answer, const char *list, struct pd_report *rep
     const json_t *rows = json_object_get(answer, list), *object;
     size_t i, wrong = 0;
 
-    if (!json_is_array(rows))
+    if (!json_is_array(rows)) {
         return pd_fail(error, -PD_E_VALUE, "an answer of the hosts has no list \"%s\"", list);
+    }
     json_array_foreach((json_t *)(uintptr_t)rows, i, object)
     {
         wrong += !visit(context, object);
     }
-    if (wrong)
+    if (wrong) {
         pd_report_lacks(report, "%zu rows of an answer (%s) were not in order: left out", wrong,
                         list);
+    }
     return 0;
 }
 
@@ -44,8 +46,9 @@ bool pd_app_link_read(const json_t *object, const struct pd_topology *topology,
     const char *text = json_string_value(json_object_get(object, "link"));
     struct pd_link_match link;
 
-    if (!text || pd_link_parse(text, &link) || !pd_app_link_exists(topology, link))
+    if (!text || pd_link_parse(text, &link) || !pd_app_link_exists(topology, link)) {
         return false;
+    }
     *ret_link = link;
     return true;
 }
@@ -63,8 +66,9 @@ static const char *with_unit(double value, const char *unit, char text[PD_APP_AM
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
     unsigned i = 0;
 
-    for (; value >= 999.5 && i + 1 < sizeof prefixes / sizeof *prefixes; i++)
+    for (; value >= 999.5 && i + 1 < sizeof prefixes / sizeof *prefixes; i++) {
         value /= 1000;
+    }
     snprintf(text, PD_APP_AMOUNT_BYTES, "%.3g %s%s", value, prefixes[i], unit);
     return text;
 }

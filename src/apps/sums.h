@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of answers that are no flows (links, pairs of racks, bins), and amounts as people read them. */
+/* Rows of answers that are no flows (links, pairs of racks, bins), and amounts as people read them.
+ */
 #ifndef PD_APPS_SUMS_H
 #define PD_APPS_SUMS_H
 
@@ -12,8 +13,8 @@
 #include "base/path.h"
 #include "topology/topology.h"
 
-/* Visits each object of answer[list]. `visit` returns false for one that is not in order: those are counted in "lacks". A list that is not there is an
- * error: -PD_E_VALUE. */
+/* Visits each object of answer[list]. `visit` returns false for one that is not in order: those are
+ * counted in "lacks". A list that is not there is an error: -PD_E_VALUE. */
 int pd_app_objects(const json_t *answer, const char *list, struct pd_report *report,
                    bool (*visit)(void *context, const json_t *object), void *context,
                    struct pd_error *error);

@@ -31,8 +31,9 @@ static int from_the_end(const void *a, const void *b)
     for (unsigned depth = 0; depth < PD_PATH_MAX; depth++) {
         uint32_t left = at_depth(x, depth), right = at_depth(y, depth);
 
-        if (left != right)
+        if (left != right) {
             return !left ? 1 : !right ? -1 : left > right ? 1 : -1;
+        }
     }
     return strcmp(x->words, y->words);
 }
@@ -43,8 +44,9 @@ static size_t same_way(const struct drawing *drawing, size_t begin, size_t end, 
     size_t at = begin + 1;
 
     while (at < end &&
-           at_depth(&drawing->branches[at], depth) == at_depth(&drawing->branches[begin], depth))
+           at_depth(&drawing->branches[at], depth) == at_depth(&drawing->branches[begin], depth)) {
         at++;
+    }
     return at;
 }
 
@@ -92,14 +94,17 @@ char *pd_app_tree(const char *root, struct pd_app_branch *branches, size_t len)
     struct drawing drawing = {.branches = branches};
 
     drawing.out = open_memstream(&text, &bytes);
-    if (!drawing.out)
+    if (!drawing.out) {
         return NULL;
-    if (len)
+    }
+    if (len) {
         qsort(branches, len, sizeof *branches, from_the_end);
+    }
     fprintf(drawing.out, "%s\n", root);
     draw(&drawing, 0, len, 0);
-    if (drawing.lines >= PD_APP_TREE_LINES_MAX)
+    if (drawing.lines >= PD_APP_TREE_LINES_MAX) {
         fputs("… and more\n", drawing.out);
+    }
     if (fclose(drawing.out)) {
         free(text);
         return NULL;

@@ -13,8 +13,9 @@ int pd_app_window_read(const struct pd_app_call *call, struct pd_app_window *ret
     uint64_t before = (uint64_t)(pd_app_arg_number(call->args, "window", 60) * 1e6);
     uint64_t from = pd_app_arg_u64(call->args, "from", to > before ? to - before : 0);
 
-    if (from > to)
+    if (from > to) {
         return pd_fail(error, -PD_E_VALUE, "from: expects a time that is not behind `to`");
+    }
     *ret_window = (struct pd_app_window){from, to};
     return 0;
 }
@@ -39,7 +40,8 @@ double pd_app_window_share(const struct pd_app_window *window, uint64_t stime_us
     uint64_t begin = stime_us > window->from_us ? stime_us : window->from_us;
     uint64_t end = etime_us < window->to_us ? etime_us : window->to_us;
 
-    if (etime_us < stime_us || end < begin)
+    if (etime_us < stime_us || end < begin) {
         return 0;
+    }
     return etime_us == stime_us ? 1 : (double)(end - begin) / (double)(etime_us - stime_us);
 }

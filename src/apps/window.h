@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time that an application looks at: arguments that all of them share, and what a query is asked with. */
+/* The time that an application looks at: arguments that all of them share, and what a query is
+ * asked with. */
 #ifndef PD_APPS_WINDOW_H
 #define PD_APPS_WINDOW_H
 
@@ -8,8 +9,9 @@
 
 #include "apps/apps.h"
 
-/* `to` is now unless given; `from` is `window` seconds before. A record belongs to a window when it overlaps it and queries count it whole; where rates matter,
- * pd_app_window_share says how much of it fell into the window, as if its bytes had come evenly. */
+/* `to` is now unless given; `from` is `window` seconds before. A record belongs to a window when it
+ * overlaps it and queries count it whole; where rates matter, pd_app_window_share says how much of
+ * it fell into the window, as if its bytes had come evenly. */
 
 /* `seconds`: how long it is when no begin is given, as text. */
 // clang-format off

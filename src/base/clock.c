@@ -45,8 +45,9 @@ static bool take_number(const char **at, int digits, int *ret_number)
 {
     int number = 0;
     for (; digits; digits--, ++*at) {
-        if (!isdigit((unsigned char)**at))
+        if (!isdigit((unsigned char)**at)) {
             return false;
+        }
         number = number * 10 + (**at - '0');
     }
     *ret_number = number;
@@ -62,12 +63,15 @@ static bool take_char(const char **at, const char *one_of)
 static bool take_fraction(const char **at, uint64_t *ret_us)
 {
     *ret_us = 0;
-    if (**at != '.')
+    if (**at != '.') {
         return true;
-    if (!isdigit((unsigned char)*++*at))
+    }
+    if (!isdigit((unsigned char)*++*at)) {
         return false;
-    for (uint64_t weight = PD_US_PER_S / 10; isdigit((unsigned char)**at); ++*at, weight /= 10)
+    }
+    for (uint64_t weight = PD_US_PER_S / 10; isdigit((unsigned char)**at); ++*at, weight /= 10) {
         *ret_us += weight * (uint64_t)(**at - '0');
+    }
     return true;
 }
 
@@ -76,12 +80,14 @@ static bool take_zone(const char **at, int *ret_east_s)
 {
     int hours, minutes;
     *ret_east_s = 0;
-    if (take_char(at, "Zz"))
+    if (take_char(at, "Zz")) {
         return true;
+    }
     int sign = **at == '-' ? -1 : 1;
     if (!take_char(at, "+-") || !take_number(at, 2, &hours) || !take_char(at, ":") ||
-        !take_number(at, 2, &minutes) || hours > 23 || minutes > 59)
+        !take_number(at, 2, &minutes) || hours > 23 || minutes > 59) {
         return false;
+    }
     *ret_east_s = sign * (hours * 3600 + minutes * 60);
     return true;
 }
@@ -94,12 +100,14 @@ static bool date_exists(const struct tm *given, time_t seconds)
            back.tm_mon == given->tm_mon;
 }
 
-/* Nothing is recorded from MAX_US on: a later time, as people write "for ever", means the same as the last before it. */
+/* Nothing is recorded from MAX_US on: a later time, as people write "for ever", means the same as
+ * the last before it. */
 static int join(uint64_t seconds, uint64_t fraction_us, uint64_t *ret_us)
 {
     uint64_t us = seconds * PD_US_PER_S + fraction_us;
-    if (seconds > LAST_S)
+    if (seconds > LAST_S) {
         return -PD_E_VALUE;
+    }
     *ret_us = us < MAX_US ? us : MAX_US - 1;
     return 0;
 }
@@ -115,16 +123,19 @@ static int parse_rfc3339(const char *text, uint64_t *ret_us)
         !take_number(&text, 2, &tm.tm_hour) || !take_char(&text, ":") ||
         !take_number(&text, 2, &tm.tm_min) || !take_char(&text, ":") ||
         !take_number(&text, 2, &tm.tm_sec) || !take_fraction(&text, &fraction_us) ||
-        !take_zone(&text, &east_s) || *text)
+        !take_zone(&text, &east_s) || *text) {
         return -PD_E_VALUE;
-    if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 59)
+    }
+    if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 59) {
         return -PD_E_VALUE;
+    }
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     struct tm date = tm;
     date.tm_hour = date.tm_min = date.tm_sec = 0;
-    if (!date_exists(&tm, timegm(&date)))
+    if (!date_exists(&tm, timegm(&date))) {
         return -PD_E_VALUE;
+    }
     int64_t seconds = timegm(&tm) - east_s;
     return seconds < 0 ? -PD_E_VALUE : join((uint64_t)seconds, fraction_us, ret_us);
 }
@@ -132,13 +143,17 @@ static int parse_rfc3339(const char *text, uint64_t *ret_us)
 static int parse_seconds(const char *text, uint64_t *ret_us)
 {
     uint64_t seconds = 0, fraction_us;
-    if (!isdigit((unsigned char)*text))
+    if (!isdigit((unsigned char)*text)) {
         return -PD_E_VALUE;
-    for (; isdigit((unsigned char)*text); text++)
-        if ((seconds = seconds * 10 + (uint64_t)(*text - '0')) > LAST_S)
+    }
+    for (; isdigit((unsigned char)*text); text++) {
+        if ((seconds = seconds * 10 + (uint64_t)(*text - '0')) > LAST_S) {
             return -PD_E_VALUE;
-    if (!take_fraction(&text, &fraction_us) || *text)
+        }
+    }
+    if (!take_fraction(&text, &fraction_us) || *text) {
         return -PD_E_VALUE;
+    }
     return join(seconds, fraction_us, ret_us);
 }
 
@@ -153,8 +168,9 @@ const char *pd_time_format(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES])
     time_t seconds = (time_t)(wall_us / PD_US_PER_S);
     struct tm tm;
     char date[24] = "?";
-    if (gmtime_r(&seconds, &tm))
+    if (gmtime_r(&seconds, &tm)) {
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+    }
     snprintf(text, PD_TIME_TEXT_BYTES, "%.20s.%06uZ", date, (unsigned)(wall_us % PD_US_PER_S));
     return text;
 }

@@ -15,9 +15,10 @@ uint64_t pd_clock_wall_us(void); /* microseconds since the epoch */
 uint64_t pd_clock_wall_ns(void);
 uint64_t pd_clock_thread_ns(void); /* processor time of the calling thread */
 
-/* Reads seconds since the epoch ("1700000000.25", up to microseconds) or RFC 3339 ("2026-11-21T01:02:03.5Z",
- * "…+02:00") into microseconds since the epoch. Returns 0 or -PD_E_VALUE. Times from 2^53 us (the year 2255) to
- * the end of 9999 are read as the last microsecond before, so that "--to 9999999999" works; nothing is below 0. */
+/* Reads seconds since the epoch ("1700000000.25", up to microseconds) or RFC 3339
+ * ("2026-11-21T01:02:03.5Z", "…+02:00") into microseconds since the epoch. Returns 0 or
+ * -PD_E_VALUE. Times from 2^53 us (the year 2255) to the end of 9999 are read as the last
+ * microsecond before, so that "--to 9999999999" works; nothing is below 0. */
 int pd_time_parse(const char *text, uint64_t *ret_us);
 
 #define PD_TIME_TEXT_BYTES 32

@@ -19,8 +19,9 @@ static const struct {
 const char *pd_error_text(int error)
 {
     int code = -error;
-    if (code > PD_E_FIRST && code < PD_E_END)
+    if (code > PD_E_FIRST && code < PD_E_END) {
         return table[code - PD_E_FIRST - 1].text;
+    }
     return code > 0 ? strerror(code) : "no error";
 }
 
@@ -28,8 +29,9 @@ const char *pd_error_text(int error)
 int pd_error_http(int error)
 {
     int code = -error;
-    if (code > PD_E_FIRST && code < PD_E_END)
+    if (code > PD_E_FIRST && code < PD_E_END) {
         return table[code - PD_E_FIRST - 1].http;
+    }
     switch (code) {
     case EINVAL: return 400;
     case ENOENT: return 404;
@@ -55,8 +57,9 @@ int pd_fail(struct pd_error *error, int code, const char *format, ...)
 
 int pd_fail_within(struct pd_error *error, const char *prefix)
 {
-    if (!error)
+    if (!error) {
         return -EINVAL;
+    }
     struct pd_error inner = *error;
     return pd_fail(error, inner.code, "%s: %s", prefix, inner.text);
 }
@@ -64,9 +67,10 @@ int pd_fail_within(struct pd_error *error, const char *prefix)
 void pd_printable(char *text)
 {
     for (unsigned char *at = (unsigned char *)text; *at; at++) {
-        if (*at < ' ' || *at == 0x7f)
+        if (*at < ' ' || *at == 0x7f) {
             *at = '?';
-        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) /* U+0080 to U+009F */
+        } else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) { /* U+0080 to U+009F */
             *at = at[1] = '?';
+        }
     }
 }

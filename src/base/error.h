@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error codes of the whole project and the report that carries an error's words to the person who can mend it. */
+/* Error codes of the whole project and the report that carries an error's words to the person who
+ * can mend it. */
 #ifndef PD_BASE_ERROR_H
 #define PD_BASE_ERROR_H
 
-/* A function returns 0 or a negative error: -errno of the C library, or one of the project's own codes below, negated.
- * One table gives each code its text and its HTTP status, so that log lines, exit texts and problem documents agree.
+/* A function returns 0 or a negative error: -errno of the C library, or one of the project's own
+ * codes below, negated. One table gives each code its text and its HTTP status, so that log lines,
+ * exit texts and problem documents agree.
  *
- * Functions that read what people wrote (files, flags, REST parameters) take a `struct pd_error *` as well (may be
- * NULL) and put the place and the expectation into it: "fat-tree.json: nodes[3].id: 7 is also the ID of nodes[1]".
+ * Functions that read what people wrote (files, flags, REST parameters) take a `struct pd_error *`
+ * as well (may be NULL) and put the place and the expectation into it: "fat-tree.json: nodes[3].id:
+ * 7 is also the ID of nodes[1]".
  *
  * Thread safety: all functions are pure or work on the caller's memory only. */
 
@@ -47,26 +50,31 @@ enum pd_error_code {
         PD_E_END
 };
 
-/* What went wrong, in words: one line, no newline, names the object, the place in it and what is expected. */
+/* What went wrong, in words: one line, no newline, names the object, the place in it and what is
+ * expected. */
 struct pd_error {
     int code; /* the negative error, 0 when nothing failed */
     char text[500];
 };
 
-/* Text of a negative error (project code or -errno). Static storage for project codes, else strerror's. */
+/* Text of a negative error (project code or -errno). Static storage for project codes, else
+ * strerror's. */
 const char *pd_error_text(int error);
 
 /* HTTP status of a negative error; 500 for what has no better one. */
 int pd_error_http(int error);
 
-/* Fills `error` (may be NULL) with code and printf-like words, cut where they do not fit; returns `code`. */
+/* Fills `error` (may be NULL) with code and printf-like words, cut where they do not fit; returns
+ * `code`. */
 int pd_fail(struct pd_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "prefix: " in front of the words that are there, for example the file name; returns the code. */
+/* Puts "prefix: " in front of the words that are there, for example the file name; returns the
+ * code. */
 int pd_fail_within(struct pd_error *error, const char *prefix);
 
-/* Words of others that a terminal or a log is to show: control characters (C0, DEL and, in UTF-8, C1) become question marks. */
+/* Words of others that a terminal or a log is to show: control characters (C0, DEL and, in UTF-8,
+ * C1) become question marks. */
 void pd_printable(char *text);
 
 #endif

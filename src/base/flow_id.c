@@ -14,8 +14,9 @@ int pd_addr_parse(const char *text, struct pd_addr *ret_addr, uint8_t *ret_ip_ve
 {
     struct pd_addr addr = {{0}};
     bool v6 = strchr(text, ':') != NULL;
-    if (inet_pton(v6 ? AF_INET6 : AF_INET, text, addr.bytes) != 1)
+    if (inet_pton(v6 ? AF_INET6 : AF_INET, text, addr.bytes) != 1) {
         return -PD_E_VALUE;
+    }
     *ret_addr = addr;
     *ret_ip_version = v6 ? 6 : 4;
     return 0;
@@ -49,9 +50,11 @@ const char *pd_ends_format(const struct pd_flow_id *flow, char text[PD_ENDS_TEXT
 
 static bool has_host_bits(const struct pd_prefix *prefix)
 {
-    for (unsigned bit = prefix->bits; bit < 128; bit++)
-        if (prefix->addr.bytes[bit / 8] & 0x80 >> bit % 8)
+    for (unsigned bit = prefix->bits; bit < 128; bit++) {
+        if (prefix->addr.bytes[bit / 8] & 0x80 >> bit % 8) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -60,20 +63,24 @@ int pd_prefix_parse(const char *text, struct pd_prefix *ret_prefix)
     struct pd_prefix prefix;
     char addr[PD_ADDR_TEXT_BYTES];
     const char *slash = strchr(text, '/');
-    if (!slash || (size_t)(slash - text) >= sizeof addr)
+    if (!slash || (size_t)(slash - text) >= sizeof addr) {
         return -PD_E_VALUE;
+    }
     memcpy(addr, text, (size_t)(slash - text));
     addr[slash - text] = 0;
     size_t digits = strspn(slash + 1, "0123456789");
     if (!digits || digits > 3 || slash[1 + digits] ||
-        pd_addr_parse(addr, &prefix.addr, &prefix.ip_version))
+        pd_addr_parse(addr, &prefix.addr, &prefix.ip_version)) {
         return -PD_E_VALUE;
+    }
     unsigned long bits = strtoul(slash + 1, NULL, 10);
-    if (bits > (prefix.ip_version == 4 ? 32 : 128))
+    if (bits > (prefix.ip_version == 4 ? 32 : 128)) {
         return -PD_E_VALUE;
+    }
     prefix.bits = (uint8_t)bits;
-    if (has_host_bits(&prefix))
+    if (has_host_bits(&prefix)) {
         return -PD_E_VALUE;
+    }
     *ret_prefix = prefix;
     return 0;
 }
@@ -82,8 +89,9 @@ bool pd_prefix_within(const struct pd_prefix *outer, const struct pd_prefix *inn
 {
     unsigned bytes = outer->bits / 8, rest = outer->bits % 8;
     if (outer->ip_version != inner->ip_version || outer->bits > inner->bits ||
-        memcmp(&outer->addr, &inner->addr, bytes) != 0)
+        memcmp(&outer->addr, &inner->addr, bytes) != 0) {
         return false;
+    }
     return !rest || (outer->addr.bytes[bytes] ^ inner->addr.bytes[bytes]) >> (8 - rest) == 0;
 }
 
@@ -101,8 +109,9 @@ bool pd_flow_matches(const struct pd_flow_match *match, const struct pd_flow_id 
 {
     const struct pd_flow_id *want = &match->id;
     unsigned fields = match->fields;
-    if (fields & (PD_FLOW_SRC_IP | PD_FLOW_DST_IP) && want->ip_version != id->ip_version)
+    if (fields & (PD_FLOW_SRC_IP | PD_FLOW_DST_IP) && want->ip_version != id->ip_version) {
         return false;
+    }
     return (!(fields & PD_FLOW_SRC_IP) || !memcmp(&want->src, &id->src, sizeof id->src)) &&
            (!(fields & PD_FLOW_DST_IP) || !memcmp(&want->dst, &id->dst, sizeof id->dst)) &&
            (!(fields & PD_FLOW_SRC_PORT) || want->src_port == id->src_port) &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flow IDs (5-tuples, IPv4 and IPv6), addresses and matches with wildcards: the key that every stage shares. */
+/* Flow IDs (5-tuples, IPv4 and IPv6), addresses and matches with wildcards: the key that every
+ * stage shares. */
 #ifndef PD_BASE_FLOW_ID_H
 #define PD_BASE_FLOW_ID_H
 
@@ -13,12 +14,13 @@ struct pd_addr {
     uint8_t bytes[16];
 };
 
-/* ⟨srcIP, dstIP, srcPort, dstPort, protocol⟩. No padding that is not zeroed: compared and hashed as bytes. */
+/* ⟨srcIP, dstIP, srcPort, dstPort, protocol⟩. No padding that is not zeroed: compared and hashed as
+ * bytes. */
 struct pd_flow_id {
     struct pd_addr src;
     struct pd_addr dst;
-    uint16_t
-        src_port; /* host byte order; 0 where the protocol has no ports, and in later fragments */
+    /* host byte order; 0 where the protocol has no ports, and in later fragments */
+    uint16_t src_port;
     uint16_t dst_port;
     uint8_t protocol;   /* of the last header that the parser reached, IANA number */
     uint8_t ip_version; /* 4 or 6 */
@@ -35,7 +37,8 @@ enum pd_flow_field {
     PD_FLOW_ALL = (1 << 5) - 1,
 };
 
-/* A flow ID with wildcards: only the fields in `fields` are compared. A given address also fixes its family. */
+/* A flow ID with wildcards: only the fields in `fields` are compared. A given address also fixes
+ * its family. */
 struct pd_flow_match {
     struct pd_flow_id id; /* ip_version as of the addresses given, 0 when none is */
     unsigned fields;      /* of enum pd_flow_field; 0 matches every flow */
@@ -63,7 +66,8 @@ struct pd_prefix {
     uint8_t bits;
 };
 
-/* Reads "10.1.0.0/16" or "fd00::/8"; bits behind the prefix have to be 0. Returns 0 or -PD_E_VALUE. */
+/* Reads "10.1.0.0/16" or "fd00::/8"; bits behind the prefix have to be 0. Returns 0 or -PD_E_VALUE.
+ */
 int pd_prefix_parse(const char *text, struct pd_prefix *ret_prefix);
 
 /* Whether all of `inner` lies in `outer`. */

@@ -27,11 +27,12 @@ void pd_log_set_level(enum pd_log_level level)
 
 int pd_log_level_parse(const char *text, enum pd_log_level *ret_level)
 {
-    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++)
+    for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++) {
         if (!strcmp(text, levels[i].id)) {
             *ret_level = (enum pd_log_level)i;
             return 0;
         }
+    }
     return -PD_E_VALUE;
 }
 
@@ -40,8 +41,9 @@ static void quote(const char *text, char *ret_quoted, size_t bytes)
 {
     size_t at = 0;
     for (; *text && at + 3 < bytes; text++) {
-        if (*text == '"' || *text == '\\')
+        if (*text == '"' || *text == '\\') {
             ret_quoted[at++] = '\\';
+        }
         ret_quoted[at++] = (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text;
     }
     ret_quoted[at] = '\0';
@@ -66,13 +68,16 @@ static void emit(enum pd_log_level level, const char *module, const char *fields
     int len = snprintf(line, sizeof line - 1, "%slevel=%s module=%s msg=\"%s\"%s%s", head,
                        levels[level].id, module, quoted, fields && *fields ? " " : "",
                        fields ? fields : "");
-    if (len < 0)
+    if (len < 0) {
         return;
-    if ((size_t)len >= sizeof line - 1)
+    }
+    if ((size_t)len >= sizeof line - 1) {
         len = (int)sizeof line - 2;
+    }
     line[len++] = '\n';
-    if (write(STDERR_FILENO, line, (size_t)len) < 0)
+    if (write(STDERR_FILENO, line, (size_t)len) < 0) {
         return; /* nobody is left to tell */
+    }
 }
 
 static int enabled(enum pd_log_level level)
@@ -83,8 +88,9 @@ static int enabled(enum pd_log_level level)
 void pd_log(enum pd_log_level level, const char *module, const char *fields, const char *format,
             ...)
 {
-    if (!enabled(level))
+    if (!enabled(level)) {
         return;
+    }
     char words[1000];
     va_list args;
     va_start(args, format);
@@ -96,8 +102,9 @@ void pd_log(enum pd_log_level level, const char *module, const char *fields, con
 void pd_log_limited(struct pd_log_limit *limit, enum pd_log_level level, const char *module,
                     const char *format, ...)
 {
-    if (!enabled(level))
+    if (!enabled(level)) {
         return;
+    }
     uint64_t now = pd_clock_monotonic_ns();
     if (now < limit->next_ns) {
         limit->suppressed++;
@@ -108,8 +115,9 @@ void pd_log_limited(struct pd_log_limit *limit, enum pd_log_level level, const c
     va_start(args, format);
     vsnprintf(words, sizeof words, format, args);
     va_end(args);
-    if (limit->suppressed)
+    if (limit->suppressed) {
         snprintf(fields, sizeof fields, "suppressed=%llu", (unsigned long long)limit->suppressed);
+    }
     *limit = (struct pd_log_limit){.next_ns = now + PD_NS_PER_S};
     emit(level, module, fields, words);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options as tables: reads flags and configuration files into the caller's struct and prints help and man page. */
+/* Options as tables: reads flags and configuration files into the caller's struct and prints help
+ * and man page. */
 #include "base/options.h"
 
 #include <ctype.h>
@@ -29,8 +30,9 @@ static const char *remember(struct pd_options_memory **memory, const char *text)
     size_t bytes = strlen(text) + 1;
     struct pd_options_memory *item = malloc(sizeof *item + bytes);
 
-    if (!item)
+    if (!item) {
         return NULL;
+    }
     memcpy(item->text, text, bytes);
     item->next = *memory;
     *memory = item;
@@ -70,8 +72,9 @@ static uint64_t unit(enum pd_option_type type, char suffix)
         return at ? UINT64_C(1) << (10 * (at - bytes + 1)) : 0;
     }
     for (size_t i = 0; type == PD_OPTION_SECONDS && i < sizeof spans / sizeof spans[0]; i++) {
-        if (spans[i].suffix == suffix)
+        if (spans[i].suffix == suffix) {
             return spans[i].seconds;
+        }
     }
     return 0;
 }
@@ -84,15 +87,18 @@ static int parse_number(enum pd_option_type type, const char *text, uint64_t *re
 
     for (; *at >= '0' && *at <= '9'; at++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, *at - '0', &value))
+            __builtin_add_overflow(value, *at - '0', &value)) {
             return -PD_E_VALUE;
+        }
     }
-    if (at == text)
+    if (at == text) {
         return -PD_E_VALUE;
+    }
     if (*at) {
         factor = unit(type, *at);
-        if (!factor || at[1] || __builtin_mul_overflow(value, factor, &value))
+        if (!factor || at[1] || __builtin_mul_overflow(value, factor, &value)) {
             return -PD_E_VALUE;
+        }
     }
     *ret_value = value;
     return 0;
@@ -106,13 +112,15 @@ static int fail_number(const struct pd_option *option, const char *value, struct
         [PD_OPTION_SECONDS] = "a number of seconds, or one with s, m, h or d",
     };
 
-    if (option->max)
+    if (option->max) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects %s from %llu to %llu, not \"%.100s\"",
                        option->name, kinds[option->type], (unsigned long long)option->min,
                        (unsigned long long)option->max, value);
-    if (option->min)
+    }
+    if (option->min) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects %s from %llu on, not \"%.100s\"",
                        option->name, kinds[option->type], (unsigned long long)option->min, value);
+    }
     return pd_fail(error, -PD_E_VALUE, "%s: expects %s, not \"%.100s\"", option->name,
                    kinds[option->type], value);
 }
@@ -123,8 +131,9 @@ static int set_number(const struct pd_option *option, void *place, const char *v
     uint64_t number;
 
     if (parse_number(option->type, value, &number) || number < option->min ||
-        (option->max && number > option->max))
+        (option->max && number > option->max)) {
         return fail_number(option, value, error);
+    }
     memcpy(place, &number, sizeof number);
     return 0;
 }
@@ -134,9 +143,10 @@ static int set_bool(const struct pd_option *option, void *place, const char *val
 {
     bool truth;
 
-    if (parse_bool(value, &truth))
+    if (parse_bool(value, &truth)) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects true or false, not \"%.100s\"",
                        option->name, value);
+    }
     memcpy(place, &truth, sizeof truth);
     return 0;
 }
@@ -152,8 +162,9 @@ static int set_value(const struct pd_option *option, void *target, const char *v
     case PD_OPTION_STRING: {
         int e = option->set ? option->set(target, option->name, value, error) : 0;
 
-        if (!e)
+        if (!e) {
             memcpy(place, &value, sizeof value);
+        }
         return e;
     }
     case PD_OPTION_U64:
@@ -168,12 +179,13 @@ static void set_nothing(const struct pd_option *option, void *target)
 {
     char *place = (char *)target + option->offset;
 
-    if (option->type == PD_OPTION_FLAG)
+    if (option->type == PD_OPTION_FLAG) {
         memset(place, 0, sizeof(bool));
-    else if (option->type == PD_OPTION_STRING)
+    } else if (option->type == PD_OPTION_STRING) {
         memset(place, 0, sizeof(const char *));
-    else if (option->type != PD_OPTION_CALLBACK)
+    } else if (option->type != PD_OPTION_CALLBACK) {
         memset(place, 0, sizeof(uint64_t));
+    }
 }
 
 int pd_options_defaults(const struct pd_option *table, void *target, struct pd_error *error)
@@ -185,8 +197,9 @@ int pd_options_defaults(const struct pd_option *table, void *target, struct pd_e
         }
         int e = set_value(option, target, option->fallback, error);
 
-        if (e)
+        if (e) {
             return e;
+        }
     }
     return 0;
 }
@@ -197,8 +210,9 @@ static const struct pd_option *find_flag(const struct pd_option *table, const ch
                                          size_t len)
 {
     for (; table->name; table++) {
-        if (strlen(table->name) == len && !memcmp(table->name, name, len))
+        if (strlen(table->name) == len && !memcmp(table->name, name, len)) {
             return table;
+        }
     }
     return NULL;
 }
@@ -208,19 +222,23 @@ static const char *placeholder(const struct pd_option *option)
     return option->value ? option->value : "VALUE";
 }
 
-/* The value of the flag at argv[i], from behind its `=` or from the next word; moves *i on when it took that.
- * NULL: there is none. */
+/* The value of the flag at argv[i], from behind its `=` or from the next word; moves *i on when it
+ * took that. NULL: there is none. */
 static const char *flag_value(const struct pd_option *option, int argc, char **argv, int *i)
 {
     const char *equals = strchr(argv[*i], '=');
 
-    if (equals)
+    if (equals) {
         return equals + 1;
-    if (option->type == PD_OPTION_FLAG)
+    }
+    if (option->type == PD_OPTION_FLAG) {
         return "true";
-    /* A value that begins with -- is more likely a value forgotten; --name=--value says that it is meant. */
-    if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
+    }
+    /* A value that begins with -- is more likely a value forgotten; --name=--value says that it is
+     * meant. */
+    if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2)) {
         return NULL;
+    }
     return argv[++*i];
 }
 
@@ -229,8 +247,9 @@ static int as_flag(int e, struct pd_error *error)
 {
     struct pd_error inner;
 
-    if (!error)
+    if (!error) {
         return e;
+    }
     inner = *error;
     return pd_fail(error, e, "--%s", inner.text);
 }
@@ -243,17 +262,21 @@ static int take_flag(const struct pd_option *table, void *target, int argc, char
     const char *value;
     int e;
 
-    if (!option || argv[*i][1] != '-')
+    if (!option || argv[*i][1] != '-') {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: unknown flag", argv[*i]);
+    }
     value = flag_value(option, argc, argv, i);
-    if (!value)
+    if (!value) {
         return pd_fail(error, -PD_E_VALUE, "--%s: expects a value (%s)", option->name,
                        placeholder(option));
+    }
     e = set_value(option, target, value, error);
-    if (e)
+    if (e) {
         return as_flag(e, error);
-    if (given)
+    }
+    if (given) {
         given[option - table] = true;
+    }
     return 0;
 }
 
@@ -275,8 +298,9 @@ int pd_options_flags(const struct pd_option *table, void *target, int argc, char
         } else {
             int e = take_flag(table, target, argc, argv, &i, ret_given, error);
 
-            if (e)
+            if (e) {
                 return e;
+            }
         }
     }
     *ret_words = words;
@@ -300,11 +324,13 @@ static char *trim(char *text)
 {
     char *end;
 
-    while (isspace((unsigned char)*text))
+    while (isspace((unsigned char)*text)) {
         text++;
+    }
     end = text + strlen(text);
-    while (end > text && isspace((unsigned char)end[-1]))
+    while (end > text && isspace((unsigned char)end[-1])) {
         end--;
+    }
     *end = '\0';
     return text;
 }
@@ -313,8 +339,9 @@ static int read_section(struct file_reader *reader, char *text)
 {
     char *end = strchr(text, ']');
 
-    if (!end || end[1])
+    if (!end || end[1]) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expects [section], not \"%.100s\"", text);
+    }
     *end = '\0';
     text = trim(text + 1);
     for (const struct pd_option *option = reader->table; option->name; option++) {
@@ -332,17 +359,20 @@ static const struct pd_option *find_key(const struct file_reader *reader, const 
     const char *elsewhere = NULL;
 
     for (const struct pd_option *option = reader->table; option->name; option++) {
-        if (!option->section || strcmp(option->name, key))
+        if (!option->section || strcmp(option->name, key)) {
             continue;
-        if (!reader->section[0] || !strcmp(option->section, reader->section))
+        }
+        if (!reader->section[0] || !strcmp(option->section, reader->section)) {
             return option;
+        }
         elsewhere = option->section;
     }
-    if (elsewhere)
+    if (elsewhere) {
         pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.100s: unknown key of [%s]: it belongs to [%s]",
                 key, reader->section, elsewhere);
-    else
+    } else {
         pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.100s: unknown key", key);
+    }
     return NULL;
 }
 
@@ -364,23 +394,27 @@ static int read_key(struct file_reader *reader, char *text)
     const struct pd_option *option;
     const char *value;
 
-    if (!equals)
+    if (!equals) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expects key = value, not \"%.100s\"", text);
+    }
     *equals = '\0';
     text = trim(text);
     value = trim(equals + 1);
     option = find_key(reader, text);
-    if (!option)
+    if (!option) {
         return -PD_E_UNKNOWN_KEY;
+    }
 
     size_t index = (size_t)(option - reader->table);
 
-    if (reader->lines[index])
+    if (reader->lines[index]) {
         return pd_fail(reader->error, -PD_E_VALUE, "%s: given in line %u already", option->name,
                        reader->lines[index]);
+    }
     reader->lines[index] = reader->line;
-    if (reader->given && reader->given[index])
+    if (reader->given && reader->given[index]) {
         return check_value(option, value, reader->error);
+    }
     value = remember(reader->memory, value);
     return value ? set_value(option, reader->target, value, reader->error)
                  : pd_fail(reader->error, -ENOMEM, "no memory");
@@ -389,8 +423,9 @@ static int read_key(struct file_reader *reader, char *text)
 static int read_line(struct file_reader *reader, char *text)
 {
     text = trim(text);
-    if (!*text || *text == '#' || *text == ';')
+    if (!*text || *text == '#' || *text == ';') {
         return 0;
+    }
     return *text == '[' ? read_section(reader, text) : read_key(reader, text);
 }
 
@@ -404,20 +439,22 @@ static int read_lines(struct file_reader *reader, FILE *in, const char *file)
     while (!e && (len = getline(&text, &text_bytes, in)) >= 0) {
         reader->line++;
         total_bytes += (size_t)len;
-        if (total_bytes > FILE_MAX_BYTES)
+        if (total_bytes > FILE_MAX_BYTES) {
             e = pd_fail(reader->error, -PD_E_TOO_LARGE, "the file is larger than %d bytes",
                         FILE_MAX_BYTES);
-        else if (memchr(text, '\0', (size_t)len))
+        } else if (memchr(text, '\0', (size_t)len)) {
             e = pd_fail(reader->error, -PD_E_SYNTAX, "the line holds a NUL byte");
-        else
+        } else {
             e = read_line(reader, text);
+        }
     }
     if (e) {
         char place[300];
 
         snprintf(place, sizeof place, "%.280s:%u", file, reader->line);
-        if (reader->error)
+        if (reader->error) {
             pd_fail_within(reader->error, place);
+        }
     } else if (ferror(in)) {
         e = pd_fail(reader->error, -EIO, "%.280s: cannot be read", file);
     }
@@ -434,11 +471,13 @@ int pd_options_file(const struct pd_option *table, void *target, const char *fil
     FILE *in;
     int e;
 
-    while (table[len].name)
+    while (table[len].name) {
         len++;
+    }
     in = fopen(file, "re");
-    if (!in)
+    if (!in) {
         return pd_fail(error, -errno, "%.280s: %s", file, strerror(errno));
+    }
     reader.lines = calloc(len + 1, sizeof *reader.lines);
     e = reader.lines ? read_lines(&reader, in, file)
                      : pd_fail(error, -ENOMEM, "%.280s: no memory", file);
@@ -460,27 +499,32 @@ void pd_options_help(const struct pd_option *table, FILE *out)
         snprintf(flag, sizeof flag, "--%s%s%s", table->name, takes_value ? " " : "",
                  takes_value ? placeholder(table) : "");
         fprintf(out, "  %-*s", HELP_COLUMN - 3, flag);
-        if (strlen(flag) > HELP_COLUMN - 3)
+        if (strlen(flag) > HELP_COLUMN - 3) {
             fprintf(out, "\n  %-*s", HELP_COLUMN - 3, "");
+        }
         fprintf(out, " %s", table->help);
-        if (table->fallback)
+        if (table->fallback) {
             fprintf(out, " (default: %s)", table->fallback);
+        }
         fputc('\n', out);
     }
 }
 
-/* Text for roff: no hyphens that break copy and paste, no escapes or requests that were not meant. */
+/* Text for roff: no hyphens that break copy and paste, no escapes or requests that were not meant.
+ */
 static void roff(const char *text, FILE *out)
 {
-    if (*text == '.' || *text == '\'')
+    if (*text == '.' || *text == '\'') {
         fputs("\\&", out);
+    }
     for (; *text; text++) {
-        if (*text == '-')
+        if (*text == '-') {
             fputs("\\-", out);
-        else if (*text == '\\')
+        } else if (*text == '\\') {
             fputs("\\e", out);
-        else
+        } else {
             fputc(*text, out);
+        }
     }
 }
 
@@ -503,7 +547,8 @@ void pd_options_man(const struct pd_option *table, FILE *out)
             roff(table->fallback, out);
             fputs(".\n", out);
         }
-        if (table->section)
+        if (table->section) {
             fprintf(out, "In the configuration file: section [%s].\n", table->section);
+        }
     }
 }

@@ -28,12 +28,15 @@ static bool side_matches(uint32_t wanted, uint32_t sw)
 
 bool pd_path_crosses(const struct pd_path *path, struct pd_link_match link)
 {
-    if (!link.from && !link.to)
+    if (!link.from && !link.to) {
         return true;
-    for (unsigned i = 1; i < path->len; i++)
+    }
+    for (unsigned i = 1; i < path->len; i++) {
         if (side_matches(link.from, path->switches[i - 1]) &&
-            side_matches(link.to, path->switches[i]))
+            side_matches(link.to, path->switches[i])) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -42,11 +45,14 @@ static int parse_id(const char **at, uint32_t *ret_id)
 {
     uint64_t id = 0;
     const char *digit = *at;
-    for (; isdigit((unsigned char)*digit); digit++)
-        if ((id = id * 10 + (uint64_t)(*digit - '0')) > UINT32_MAX)
+    for (; isdigit((unsigned char)*digit); digit++) {
+        if ((id = id * 10 + (uint64_t)(*digit - '0')) > UINT32_MAX) {
             return -PD_E_VALUE;
-    if (digit == *at || !id)
+        }
+    }
+    if (digit == *at || !id) {
         return -PD_E_VALUE;
+    }
     *at = digit;
     *ret_id = (uint32_t)id;
     return 0;
@@ -56,13 +62,16 @@ int pd_switches_parse(const char *text, uint32_t *switches, uint32_t most, uint3
 {
     uint32_t len = 0;
     for (;; text++) {
-        if (len == most || parse_id(&text, &switches[len]))
+        if (len == most || parse_id(&text, &switches[len])) {
             return -PD_E_VALUE;
+        }
         len++;
-        if (!*text)
+        if (!*text) {
             break;
-        if (*text != ',')
+        }
+        if (*text != ',') {
             return -PD_E_VALUE;
+        }
     }
     *ret_len = len;
     return 0;
@@ -73,8 +82,9 @@ int pd_path_parse(const char *text, struct pd_path *ret_path)
     struct pd_path path = {0};
     uint32_t len;
     int error = pd_switches_parse(text, path.switches, PD_PATH_MAX, &len);
-    if (error)
+    if (error) {
         return error;
+    }
     path.len = (uint16_t)len;
     *ret_path = path;
     return 0;
@@ -82,8 +92,9 @@ int pd_path_parse(const char *text, struct pd_path *ret_path)
 
 static int parse_side(const char **at, uint32_t *ret_id)
 {
-    if (**at != '*')
+    if (**at != '*') {
         return parse_id(at, ret_id);
+    }
     ++*at;
     *ret_id = 0;
     return 0;
@@ -92,8 +103,9 @@ static int parse_side(const char **at, uint32_t *ret_id)
 int pd_link_parse(const char *text, struct pd_link_match *ret_link)
 {
     struct pd_link_match link;
-    if (parse_side(&text, &link.from) || *text++ != '-' || parse_side(&text, &link.to) || *text)
+    if (parse_side(&text, &link.from) || *text++ != '-' || parse_side(&text, &link.to) || *text) {
         return -PD_E_VALUE;
+    }
     *ret_link = link;
     return 0;
 }

@@ -5,8 +5,9 @@
 
 #include "http/credentials.h"
 
-/* A member of a command's settings, and its rows in the command's table of options; then `.access = &set->access` in a struct pd_cli_request. Files are
- * read when something is asked, so none is needed for a unix socket or plain HTTP on loopback. */
+/* A member of a command's settings, and its rows in the command's table of options; then `.access =
+ * &set->access` in a struct pd_cli_request. Files are read when something is asked, so none is
+ * needed for a unix socket or plain HTTP on loopback. */
 struct pd_cli_access {
     struct pd_credentials_files files; /* `tokens` is of no use here */
 };

@@ -33,9 +33,10 @@ static int check_since(void *target, const char *name, const char *value, struct
 {
     size_t len = strlen(value);
     (void)target;
-    if (!len || len > 16 || strspn(value, "0123456789") != len)
+    if (!len || len > 16 || strspn(value, "0123456789") != len) {
         return pd_fail(error, -PD_E_VALUE, "%s: expected the ID of an alarm, not \"%.100s\"", name,
                        value);
+    }
     return 0;
 }
 
@@ -44,9 +45,10 @@ static int check_reason(void *target, const char *name, const char *value, struc
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     size_t len = strlen(value);
     (void)target;
-    if (!len || len > 32 || strspn(value, letters) != len || *value < 'A' || *value > 'Z')
+    if (!len || len > 32 || strspn(value, letters) != len || *value < 'A' || *value > 'Z') {
         return pd_fail(error, -PD_E_VALUE, "%s: expected a reason as in PC_FAIL, not \"%.100s\"",
                        name, value);
+    }
     return 0;
 }
 
@@ -83,8 +85,9 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
 {
     const struct settings *set = settings;
     (void)words;
-    if (set->limit && set->follow)
+    if (set->limit && set->follow) {
         return pd_fail(error, -PD_E_VALUE, "--limit is for lists, not for --follow");
+    }
     return pd_cli_server_check(&((struct settings *)settings)->server, error);
 }
 
@@ -109,8 +112,9 @@ static int read_paths(const struct pd_reader *reader, const json_t *row,
     for (size_t i = 0; i < json_array_size(paths) && !code; i++) {
         struct pd_path path = {0};
         code = pd_read_switches(reader, json_array_get(paths, i), &path);
-        if (code)
+        if (code) {
             return code;
+        }
         size_t len = strlen(pd_cli_path(&path, style, one));
         if (used + len + 8 > PATHS_BYTES) {
             strcpy(text + used, " …");
@@ -129,19 +133,25 @@ static int read_alarm(const struct pd_reader *reader, const json_t *row,
     const char *reason = json_string_value(json_object_get(row, "reason")),
                *detail = json_string_value(json_object_get(row, "detail"));
     int code = pd_read_number(reader, row, "id", PD_READ_MAX, &alarm.id);
-    if (!code)
+    if (!code) {
         code = pd_read_number(reader, row, "host", UINT32_MAX, &alarm.host);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_number(reader, row, "time_us", PD_READ_MAX, &alarm.time_us);
-    if (!code && !reason)
+    }
+    if (!code && !reason) {
         code = pd_read_bad(reader, "reason", "a text");
+    }
     alarm.has_flow = flow && !json_is_null(flow);
-    if (!code && alarm.has_flow)
+    if (!code && alarm.has_flow) {
         code = pd_read_flow(reader, row, &alarm.flow);
-    if (!code)
+    }
+    if (!code) {
         code = read_paths(reader, row, style, alarm.paths);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     pd_cli_word(reason, alarm.reason, sizeof alarm.reason);
     pd_cli_word(detail ? detail : "", alarm.detail, sizeof alarm.detail);
     *ret_alarm = alarm;
@@ -168,8 +178,9 @@ static void alarm_cells(struct pd_table *table, const struct alarm *alarm)
     if (alarm->has_flow) {
         pd_cell_flow(table, &alarm->flow);
     } else {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             pd_table_cell(table, "-");
+        }
     }
     pd_table_cell(table, *alarm->paths ? alarm->paths : "-");
     pd_table_cell(table, *alarm->detail ? alarm->detail : "-");
@@ -187,15 +198,19 @@ static int print_table(const json_t *answer, struct pd_error *error)
     for (size_t i = 0; i < len && !code; i++) {
         struct alarm alarm;
         code = read_alarm(&reader, json_array_get(rows, i), &style, &alarm);
-        if (!code)
+        if (!code) {
             alarm_cells(table, &alarm);
+        }
     }
-    if (!code && len)
+    if (!code && len) {
         code = pd_table_print(table, &style, stdout);
-    if (!code)
+    }
+    if (!code) {
         printf("%s%s alarm%s\n", len ? "\n" : "", pd_cli_number(len, number), pd_cell_plural(len));
-    if (code == -ENOMEM)
+    }
+    if (code == -ENOMEM) {
         pd_fail(error, code, "no memory for the table");
+    }
     pd_table_free(table);
     return code;
 }
@@ -220,8 +235,9 @@ static void add_parameters(const struct settings *set, char limit[24], const cha
 /* A list has a limit; what stands behind it is not passed over in silence. */
 static void tell_more(const json_t *answer)
 {
-    if (!json_is_true(json_object_get(answer, "more")))
+    if (!json_is_true(json_object_get(answer, "more"))) {
         return;
+    }
     fflush(stdout);
     fprintf(stderr,
             "pathdump alarms: there are more: go on with --since %" JSON_INTEGER_FORMAT "\n",
@@ -237,14 +253,17 @@ static int show_list(const struct settings *set, struct pd_error *error)
     json_t *answer;
     add_parameters(set, limit, names, values);
     int code = pd_cli_server_ask(&set->server, request, &text, &answer, error);
-    if (code)
+    if (code) {
         return code;
-    if (set->json)
+    }
+    if (set->json) {
         code = pd_cli_print_text(&text, error);
-    else if ((code = print_table(answer, error)))
+    } else if ((code = print_table(answer, error))) {
         pd_fail_within(error, set->server.url);
-    if (!code)
+    }
+    if (!code) {
         tell_more(answer);
+    }
     json_decref(answer);
     free(text.bytes);
     return code;
@@ -266,14 +285,17 @@ static void print_line(const struct follower *follower, const struct alarm *alar
            pd_cell_time_text(alarm->time_us, time), alarm->host,
            follower->style.colour ? "\033[1m" : "", alarm->reason,
            follower->style.colour ? "\033[0m" : "");
-    if (alarm->has_flow)
+    if (alarm->has_flow) {
         printf("  %s %s %s", pd_cell_end(&alarm->flow.src, &alarm->flow, alarm->flow.src_port, src),
                follower->style.utf8 ? "→" : "->",
                pd_cell_end(&alarm->flow.dst, &alarm->flow, alarm->flow.dst_port, dst));
-    if (*alarm->paths)
+    }
+    if (*alarm->paths) {
         printf("  path %s", alarm->paths);
-    if (*alarm->detail)
+    }
+    if (*alarm->detail) {
         printf("  %s", alarm->detail);
+    }
     putchar('\n');
 }
 
@@ -283,16 +305,20 @@ static int show_event(struct follower *follower, const json_t *row)
     const char *reason = json_string_value(json_object_get(row, "reason"));
     struct alarm alarm;
     int code = read_alarm(&reader, row, &follower->style, &alarm);
-    if (code)
+    if (code) {
         return code;
-    if (follower->set->reason && strcmp(reason, follower->set->reason) != 0)
+    }
+    if (follower->set->reason && strcmp(reason, follower->set->reason) != 0) {
         return 0;
-    if (!follower->set->json)
+    }
+    if (!follower->set->json) {
         print_line(follower, &alarm);
-    else if (json_dumpf(row, stdout, JSON_COMPACT) || putchar('\n') == EOF)
+    } else if (json_dumpf(row, stdout, JSON_COMPACT) || putchar('\n') == EOF) {
         return pd_fail(follower->error, -EIO, "standard output: %s", strerror(errno));
-    if (fflush(stdout))
+    }
+    if (fflush(stdout)) {
         return pd_fail(follower->error, -EIO, "standard output: %s", strerror(errno));
+    }
     return 0;
 }
 
@@ -323,14 +349,17 @@ static int connect_once(const struct follower *follower, struct pd_cli_events *e
                                             .accept = "text/event-stream",
                                             .last_event_id = *events->id ? events->id : NULL},
                    &sink, error);
-    if (code && follower->bad)
+    if (code && follower->bad) {
         return pd_fail_within(error, follower->set->server.url);
-    if (code && !*error->text)
+    }
+    if (code && !*error->text) {
         return pd_fail(error, code, "%.300s: an event is too large", follower->set->server.url);
+    }
     return code;
 }
 
-/* Until it is interrupted; a controller that goes away may come back, and then tells what was missed. */
+/* Until it is interrupted; a controller that goes away may come back, and then tells what was
+ * missed. */
 static int follow(const struct settings *set, struct pd_error *error)
 {
     struct follower follower = {set, pd_cli_style(stdout), error, false};
@@ -338,14 +367,16 @@ static int follow(const struct settings *set, struct pd_error *error)
     unsigned wait_s = RETRY_S;
     int code;
     pd_cli_events_begin(&events, take_event, &follower);
-    if (set->since)
+    if (set->since) {
         snprintf(events.id, sizeof events.id, "%s", set->since);
+    }
     for (;;) {
         *error = (struct pd_error){0};
         code = connect_once(&follower, &events, error);
         bool lost = !code || ((code == -EIO || code == -ETIMEDOUT) && !follower.bad);
-        if (!lost || (code && !events.heard))
+        if (!lost || (code && !events.heard)) {
             break;
+        }
         fprintf(stderr, "pathdump alarms: %s; trying again\n",
                 code ? error->text : "the stream has ended");
         sleep(wait_s);

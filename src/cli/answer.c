@@ -13,13 +13,15 @@
 static int memory_write(void *context, const char *bytes, size_t len)
 {
     struct pd_cli_memory *memory = context;
-    if (len > PD_CLI_MEMORY_MAX_BYTES - memory->len)
+    if (len > PD_CLI_MEMORY_MAX_BYTES - memory->len) {
         return -PD_E_TOO_LARGE;
+    }
     if (len > memory->max - memory->len) {
         size_t max = (memory->len + len) * 2;
         char *grown = realloc(memory->bytes, max);
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         memory->bytes = grown;
         memory->max = max;
     }
@@ -42,8 +44,9 @@ int pd_cli_memory_json(const struct pd_cli_memory *memory, json_t **ret_json,
     if (!json) {
         pd_fail(error, -PD_E_SYNTAX, "the answer is not JSON: byte %d: %s", where.position,
                 where.text);
-        if (error)
+        if (error) {
             pd_printable(error->text);
+        }
         return -PD_E_SYNTAX;
     }
     *ret_json = json;
@@ -79,10 +82,11 @@ static void take(struct pd_cli_stream *stream)
         stream->outcome.complete = !strcmp(token, "true");
         stream->found = stream->outcome.complete || !strcmp(token, "false");
     } else if (stream->depth == 2 && !strcmp(key, "\"hosts")) {
-        if (!strcmp(stream->keys[2], "\"asked"))
+        if (!strcmp(stream->keys[2], "\"asked")) {
             stream->outcome.asked = strtoull(token, NULL, 10);
-        else if (!strcmp(stream->keys[2], "\"answered"))
+        } else if (!strcmp(stream->keys[2], "\"answered")) {
             stream->outcome.answered = strtoull(token, NULL, 10);
+        }
     }
     forget(stream);
 }
@@ -94,28 +98,32 @@ static void open_one(struct pd_cli_stream *stream)
         stream->outcome = (struct pd_cli_outcome){0};
     }
     stream->depth++;
-    if (stream->depth <= 2)
+    if (stream->depth <= 2) {
         *stream->keys[stream->depth] = '\0';
+    }
     forget(stream);
 }
 
 static void close_one(struct pd_cli_stream *stream)
 {
     take(stream);
-    if (stream->depth)
+    if (stream->depth) {
         stream->depth--;
+    }
 }
 
 static void watch_string(struct pd_cli_stream *stream, char c)
 {
-    if (stream->escaped)
+    if (stream->escaped) {
         stream->escaped = false;
-    else if (c == '\\')
+    } else if (c == '\\') {
         stream->escaped = true;
-    else if (c == '"')
+    } else if (c == '"') {
         stream->in_string = false;
-    if (stream->in_string)
+    }
+    if (stream->in_string) {
         append(stream, c);
+    }
 }
 
 static void watch(struct pd_cli_stream *stream, char c)
@@ -136,8 +144,9 @@ static void watch(struct pd_cli_stream *stream, char c)
     case ']': close_one(stream); break;
     case ',': take(stream); break;
     case ':':
-        if (stream->depth == 1 || stream->depth == 2)
+        if (stream->depth == 1 || stream->depth == 2) {
             memcpy(stream->keys[stream->depth], stream->token, sizeof stream->token);
+        }
         forget(stream);
         break;
     case ' ':
@@ -150,13 +159,15 @@ static void watch(struct pd_cli_stream *stream, char c)
 
 static int write_out(const struct pd_cli_stream *stream, const char *bytes, size_t len)
 {
-    if (!stream->on_terminal)
+    if (!stream->on_terminal) {
         return fwrite(bytes, 1, len, stdout) == len ? 0 : -EIO;
+    }
     for (size_t i = 0; i < len; i++) {
         bool blank = bytes[i] == '\n' || bytes[i] == '\t' || bytes[i] == '\r';
         bool control = (unsigned char)bytes[i] < ' ' || bytes[i] == 0x7f;
-        if (putchar(control && !blank ? '?' : bytes[i]) == EOF)
+        if (putchar(control && !blank ? '?' : bytes[i]) == EOF) {
             return -EIO;
+        }
     }
     return 0;
 }
@@ -164,8 +175,9 @@ static int write_out(const struct pd_cli_stream *stream, const char *bytes, size
 static int stream_write(void *context, const char *bytes, size_t len)
 {
     struct pd_cli_stream *stream = context;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         watch(stream, bytes[i]);
+    }
     stream->last = len ? bytes[len - 1] : stream->last;
     return write_out(stream, bytes, len);
 }
@@ -177,9 +189,11 @@ struct pd_query_sink pd_cli_stream_sink(struct pd_cli_stream *stream)
 
 int pd_cli_stream_end(struct pd_cli_stream *stream)
 {
-    if (stream->depth || stream->in_string || !stream->last)
+    if (stream->depth || stream->in_string || !stream->last) {
         return -PD_E_TRUNCATED;
-    if (stream->last != '\n')
+    }
+    if (stream->last != '\n') {
         putchar('\n');
+    }
     return 0;
 }

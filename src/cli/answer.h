@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes of an answer: into memory, to be shown as a table, or straight to standard output, watched for how it ends. */
+/* What comes of an answer: into memory, to be shown as a table, or straight to standard output,
+ * watched for how it ends. */
 #ifndef PD_CLI_ANSWER_H
 #define PD_CLI_ANSWER_H
 
@@ -11,8 +12,9 @@
 #include "base/error.h"
 #include "query/query.h"
 
-/* An answer can be larger than memory, so --json passes it on as it comes. Whether it is whole and complete stands in it: members "complete" and "hosts"
- * of the object, wherever they are, and of the last object where one stands on each line (NDJSON).
+/* An answer can be larger than memory, so --json passes it on as it comes. Whether it is whole and
+ * complete stands in it: members "complete" and "hosts" of the object, wherever they are, and of
+ * the last object where one stands on each line (NDJSON).
  *
  * Thread safety: works on the caller's memory. */
 
@@ -45,8 +47,8 @@ int pd_cli_memory_json(const struct pd_cli_memory *memory, json_t **ret_json,
 struct pd_cli_stream {
     struct pd_cli_outcome outcome;
     bool found; /* "complete" */
-    bool
-        on_terminal; /* control characters are replaced: JSON has none outside of its line breaks */
+    /* control characters are replaced: JSON has none outside of its line breaks */
+    bool on_terminal;
     bool in_string, escaped;
     char last;
     unsigned depth;

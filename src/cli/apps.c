@@ -27,9 +27,10 @@ static int find_app(const char *name, const struct pd_app_ops **ret_ops, struct 
 {
     const struct pd_app_ops *ops = pd_app_find(name);
 
-    if (!ops)
+    if (!ops) {
         return pd_fail(error, -PD_E_VALUE, "there is no application \"%.60s\": see pathdump apps",
                        name);
+    }
     *ret_ops = ops;
     return 0;
 }
@@ -41,8 +42,9 @@ static int name_the_flag(int code, const struct pd_error *inner, struct pd_error
     char *at = text;
 
     snprintf(text, sizeof text, "%s", inner->text);
-    for (; *at && *at != ':'; at++)
+    for (; *at && *at != ':'; at++) {
         *at = *at == '_' ? '-' : *at;
+    }
     return pd_fail(error, code, "--%s", text);
 }
 
@@ -54,14 +56,17 @@ static int check_args(const struct pd_cli_words *words, struct pd_error *error)
     json_t *given = NULL, *args = NULL;
     int code = find_app(words->words[0], &ops, error);
 
-    if (!code)
+    if (!code) {
         code = pd_cli_arguments_json(words, &given, error);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     code = pd_app_args_read(ops, NULL, given, &args, &inner);
     json_decref(given);
-    if (code)
+    if (code) {
         return name_the_flag(code, &inner, error);
+    }
     json_decref(args);
     return 0;
 }
@@ -82,8 +87,9 @@ static int post(const struct settings *set, const char *route, json_t *document,
     int code;
 
     json_decref(document);
-    if (!body)
+    if (!body) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     pd_progress_begin(&progress, "waiting for the controller");
     code = pd_cli_server_ask(&set->server,
                              (struct pd_cli_request){.route = route,
@@ -102,10 +108,11 @@ static int print_answer(bool json, struct pd_cli_memory *text, json_t *answer,
 {
     int code = 0;
 
-    if (json)
+    if (json) {
         code = pd_cli_print_text(text, error);
-    else if (show)
+    } else if (show) {
         code = show(answer, error);
+    }
     json_decref(answer);
     free(text->bytes);
     return code;
@@ -127,11 +134,12 @@ static json_t *own_apps(void)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; pd_apps[i]; i++)
+    for (size_t i = 0; pd_apps[i]; i++) {
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:s, s:o}", "name", pd_apps[i]->name, "section",
                                         pd_apps[i]->section, "help", pd_apps[i]->help, "params",
                                         pd_app_params_json(pd_apps[i])));
+    }
     return json_pack("{s:o}", "apps", list);
 }
 
@@ -139,8 +147,9 @@ static int check_apps(void *settings, const struct pd_cli_words *words, struct p
 {
     const struct pd_cli_list_settings *set = settings;
 
-    if (!set->server.url && !getenv("PATHDUMP_CONTROLLER"))
+    if (!set->server.url && !getenv("PATHDUMP_CONTROLLER")) {
         return 0;
+    }
     return pd_cli_list_check(settings, words, error);
 }
 
@@ -152,11 +161,13 @@ static int run_apps(const void *settings, const struct pd_cli_words *words, stru
     int code;
 
     (void)words;
-    if (set->server.url)
+    if (set->server.url) {
         return pd_cli_list_ask(set, "/v1/apps", &app_listing, error);
+    }
     apps = own_apps();
-    if (set->json)
+    if (set->json) {
         return pd_json_print(apps, error);
+    }
     code = pd_cli_list(&app_listing, apps, &style, stdout, error);
     json_decref(apps);
     return code;
@@ -199,8 +210,9 @@ static int run_app(const void *settings, const struct pd_cli_words *words, struc
     int code = pd_cli_arguments_json(words, &given, error);
 
     snprintf(route, sizeof route, "/v1/apps/%.60s", words->words[0]);
-    if (!code)
+    if (!code) {
         code = post(set, route, given, &text, &report, error);
+    }
     return code ? code : print_answer(set->json, &text, report, show_report, error);
 }
 
@@ -209,17 +221,20 @@ static void help_app(int argc, char **argv, FILE *out)
 {
     const struct pd_app_ops *ops = NULL;
 
-    for (int i = 1; i < argc && !ops; i++)
+    for (int i = 1; i < argc && !ops; i++) {
         ops = pd_app_find(argv[i]);
-    if (!ops)
+    }
+    if (!ops) {
         return;
+    }
     fprintf(out, "\n%s: %s (paper, %s)\n", ops->name, ops->help, ops->section);
     for (const struct pd_app_param *param = ops->params; param && param->name; param++) {
         char flag[64];
         int len = snprintf(flag, sizeof flag, "--%s %s", param->name, param->value);
 
-        for (char *at = flag; *at && *at != ' '; at++)
+        for (char *at = flag; *at && *at != ' '; at++) {
             *at = *at == '_' ? '-' : *at;
+        }
         fprintf(out, "  %s%*s %s%s%s%s%s\n", flag, len < 25 ? 25 - len : 0, "", param->help,
                 param->required ? " (needed)" : "", param->fallback ? " [" : "",
                 param->fallback ? param->fallback : "", param->fallback ? "]" : "");
@@ -279,8 +294,9 @@ static int check_watch(void *settings, const struct pd_cli_words *words, struct 
 {
     const struct settings *set = settings;
 
-    if (set->period && set->on_alarm)
+    if (set->period && set->on_alarm) {
         return pd_fail(error, -PD_E_VALUE, "either --every SECONDS or --on-alarm");
+    }
     return check_app(settings, words, error);
 }
 
@@ -298,13 +314,16 @@ static int run_watch(const void *settings, const struct pd_cli_words *words, str
     json_t *given, *answer, *document;
     int code = pd_cli_arguments_json(words, &given, error), bad = 0;
 
-    if (code)
+    if (code) {
         return code;
+    }
     document = json_pack("{s:s, s:o}", "app", words->words[0], "args", given);
-    if (document && set->period)
+    if (document && set->period) {
         bad = json_object_set_new(document, "period_s", json_real(strtod(set->period, NULL)));
-    if (document && set->on_alarm)
+    }
+    if (document && set->on_alarm) {
         bad = json_object_set_new(document, "on", json_string("alarm"));
+    }
     if (bad) {
         json_decref(document);
         return pd_fail(error, -ENOMEM, "no memory");
@@ -358,8 +377,9 @@ static void add_columns(json_t *answer)
             json_string_value(json_object_get(json_object_get(watch, "report"), "verdict"));
         char when[40] = "on alarm";
 
-        if (json_is_number(period))
+        if (json_is_number(period)) {
             snprintf(when, sizeof when, "every %g s", json_number_value(period));
+        }
         json_object_set_new(watch, "when", json_string(when));
         json_object_set_new(watch, "verdict",
                             error     ? json_sprintf("failed: %s", error)
@@ -407,8 +427,9 @@ static int check_unwatch(void *settings, const struct pd_cli_words *words, struc
 {
     const char *id = words->words[0];
 
-    if (!*id || strlen(id) > 16 || strspn(id, "0123456789") != strlen(id))
+    if (!*id || strlen(id) > 16 || strspn(id, "0123456789") != strlen(id)) {
         return pd_fail(error, -PD_E_VALUE, "ID: expected the number of a watch, not \"%.40s\"", id);
+    }
     return pd_cli_list_check(settings, words, error);
 }
 

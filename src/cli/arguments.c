@@ -12,26 +12,31 @@ static const struct pd_option *find(const struct pd_option *options, const char 
 {
     size_t len = strcspn(name, "=");
 
-    for (; options->name; options++)
-        if (strlen(options->name) == len && !strncmp(options->name, name, len))
+    for (; options->name; options++) {
+        if (strlen(options->name) == len && !strncmp(options->name, name, len)) {
             return options;
+        }
+    }
     return NULL;
 }
 
-/* The flag at argv[at] that no option has, and its value. Returns how many words it takes, or an error. */
+/* The flag at argv[at] that no option has, and its value. Returns how many words it takes, or an
+ * error. */
 static int take_one(char **argv, int at, int argc, struct pd_cli_words *words,
                     struct pd_error *error)
 {
     char *name = argv[at] + 2, *value = strchr(name, '=');
     int taken = value ? 1 : 2;
 
-    if (value)
+    if (value) {
         *value++ = 0;
-    else if (at + 1 < argc)
+    } else if (at + 1 < argc) {
         value = argv[at + 1];
-    if (!*name || !value)
+    }
+    if (!*name || !value) {
         return pd_fail(error, -PD_E_VALUE, "--%.60s: %s", name,
                        *name ? "a value is missing" : "a name is missing");
+    }
     words->arguments[words->arguments_len++] = name;
     words->arguments[words->arguments_len++] = value;
     return taken;
@@ -43,25 +48,30 @@ int pd_cli_arguments_take(const struct pd_option *options, int *argc, char **arg
     int kept = 1, at = 1;
 
     ret_words->arguments = calloc(2 * (size_t)*argc + 1, sizeof *ret_words->arguments);
-    if (!ret_words->arguments)
+    if (!ret_words->arguments) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     while (at < *argc && strcmp(argv[at], "--") != 0) {
         bool is_flag = !strncmp(argv[at], "--", 2);
         const struct pd_option *option = is_flag ? find(options, argv[at] + 2) : NULL;
         int taken = is_flag && !option ? take_one(argv, at, *argc, ret_words, error) : 0;
 
-        if (taken < 0)
+        if (taken < 0) {
             return taken;
+        }
         at += taken;
-        if (taken)
+        if (taken) {
             continue;
+        }
         bool has_value = option && option->type != PD_OPTION_FLAG && !strchr(argv[at], '=');
         argv[kept++] = argv[at++];
-        if (has_value && at < *argc)
+        if (has_value && at < *argc) {
             argv[kept++] = argv[at++];
+        }
     }
-    while (at < *argc)
+    while (at < *argc) {
         argv[kept++] = argv[at++];
+    }
     *argc = kept;
     argv[kept] = NULL;
     return 0;
@@ -77,20 +87,25 @@ int pd_cli_arguments_json(const struct pd_cli_words *words, json_t **ret_given,
     for (int i = 0; !code && i < words->arguments_len; i += 2) {
         const char *text = words->arguments[i];
 
-        if (strlen(text) >= sizeof name)
+        if (strlen(text) >= sizeof name) {
             code = pd_fail(error, -PD_E_UNKNOWN_KEY, "--%.60s: unknown flag", text);
-        else
+        } else {
             strcpy(name, text);
-        for (char *c = name; !code && *c; c++)
+        }
+        for (char *c = name; !code && *c; c++) {
             *c = *c == '-' ? '_' : *c;
-        if (!code && json_object_get(given, name))
+        }
+        if (!code && json_object_get(given, name)) {
             code = pd_fail(error, -PD_E_VALUE, "--%s: given twice", text);
-        if (!code && json_object_set_new(given, name, json_string(words->arguments[i + 1])))
+        }
+        if (!code && json_object_set_new(given, name, json_string(words->arguments[i + 1]))) {
             code = pd_fail(error, -PD_E_VALUE, "--%s: expects text in UTF-8", text);
+        }
     }
-    if (code)
+    if (code) {
         json_decref(given);
-    else
+    } else {
         *ret_given = given;
+    }
     return code;
 }

@@ -7,11 +7,12 @@
 
 #include "cli/cli.h"
 
-/* Which arguments an application takes stands in its own table (apps/apps.h), so that the command line only gathers them: --max-hops 4 or --max-hops=4.
- * One thread. */
+/* Which arguments an application takes stands in its own table (apps/apps.h), so that the command
+ * line only gathers them: --max-hops 4 or --max-hops=4. One thread. */
 
-/* Takes the flags that `options` does not have out of argv[1..*argc] with their values, up to "--". ret_words->arguments is the caller's to free, also after
- * an error; what it points to lies in argv. */
+/* Takes the flags that `options` does not have out of argv[1..*argc] with their values, up to "--".
+ * ret_words->arguments is the caller's to free, also after an error; what it points to lies in
+ * argv. */
 int pd_cli_arguments_take(const struct pd_option *options, int *argc, char **argv,
                           struct pd_cli_words *ret_words, struct pd_error *error);
 

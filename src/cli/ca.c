@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `pathdump ca`: a test CA and the certificates of a whole fleet, made at once, and added to later. */
+/* `pathdump ca`: a test CA and the certificates of a whole fleet, made at once, and added to later.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -73,13 +74,15 @@ static int issue(struct issuing *run, struct pd_certificate *wanted, struct pd_e
         return 0;
     }
     int code = pd_ca_issue(run->ca, wanted, error);
-    if (code)
+    if (code) {
         return code;
+    }
     run->made++;
     printf("%s/%s.pem  %s %s%s", run->folder, wanted->file, wanted->role, wanted->name,
            wanted->hosts ? "  for" : "");
-    for (size_t i = 0; wanted->hosts && wanted->hosts[i]; i++)
+    for (size_t i = 0; wanted->hosts && wanted->hosts[i]; i++) {
         printf("%c%s", i ? ',' : ' ', wanted->hosts[i]);
+    }
     printf("%s%s%s\n", *why ? "  (was made anew: " : "", why, *why ? ")" : "");
     return 0;
 }
@@ -108,11 +111,12 @@ static int split(char *list, const char *names[HOSTS_MAX + 1], struct pd_error *
     size_t len = 0;
     char *rest;
     for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        if (len == HOSTS_MAX || (!is_address(name) && !pd_certificate_is_dns_name(name)))
+        if (len == HOSTS_MAX || (!is_address(name) && !pd_certificate_is_dns_name(name))) {
             return pd_fail(error, -PD_E_VALUE,
                            "--controller: expects at most %d names or addresses, as in "
                            "controller.example,10.0.0.9",
                            HOSTS_MAX);
+        }
         names[len++] = name;
     }
     names[len] = NULL;
@@ -145,15 +149,19 @@ static int issue_host(struct issuing *run, const json_t *entry, struct pd_error 
     size_t len = 0;
     uint64_t id;
     int code = pd_read_number(&reader, entry, "id", UINT32_MAX, &id);
-    if (code)
+    if (code) {
         return code;
-    if (!url || pd_fleet_url_check(url, error))
+    }
+    if (!url || pd_fleet_url_check(url, error)) {
         return url ? pd_fail_within(error, "url")
                    : pd_fail(error, -PD_E_VALUE, "url: expects a string");
-    if (!pd_fleet_url_host(url, host, sizeof host))
+    }
+    if (!pd_fleet_url_host(url, host, sizeof host)) {
         hosts[len++] = host;
-    if (name && pd_certificate_is_dns_name(name) && (!len || strcmp(name, host) != 0))
+    }
+    if (name && pd_certificate_is_dns_name(name) && (!len || strcmp(name, host) != 0)) {
         hosts[len++] = name;
+    }
     snprintf(file, sizeof file, "host-%" PRIu64, id);
     snprintf(id_text, sizeof id_text, "%" PRIu64, id);
     struct pd_certificate wanted = {
@@ -197,9 +205,10 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     struct stat found;
     (void)words;
     if (!stat(set->hosts, &found) &&
-        (!S_ISREG(found.st_mode) || found.st_size > HOSTS_FILE_MAX_BYTES))
+        (!S_ISREG(found.st_mode) || found.st_size > HOSTS_FILE_MAX_BYTES)) {
         return pd_fail(error, -PD_E_VALUE, "--hosts: %.200s is no file, or larger than 64 MiB",
                        set->hosts);
+    }
     return 0;
 }
 
@@ -210,14 +219,17 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     uint64_t ca_days = set->days > CA_DAYS ? set->days : CA_DAYS;
     bool made;
     int code = pd_ca_open(run.folder, run.now + (time_t)ca_days * DAY_S, &run.ca, &made, error);
-    if (code)
+    if (code) {
         return code;
+    }
     printf("%s/ca.pem  the CA%s\n", run.folder, made ? "" : ", as it was");
     code = issue_controller(&run, error);
-    if (!code)
+    if (!code) {
         code = issue_people(&run, error);
-    if (!code)
+    }
+    if (!code) {
         code = issue_hosts(&run, error);
+    }
     pd_ca_free(run.ca);
     printf("%" PRIu64 " certificates made, each with its .key beside it; %" PRIu64
            " left as they were\n",

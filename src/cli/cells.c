@@ -22,8 +22,9 @@ const char *pd_cell_end(const struct pd_addr *addr, const struct pd_flow_id *flo
 const char *pd_cell_time_text(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES])
 {
     char *t = strchr(pd_time_format(wall_us, text), 'T');
-    if (t)
+    if (t) {
         *t = ' ';
+    }
     return text;
 }
 
@@ -57,8 +58,9 @@ void pd_cell_path(const struct pd_style *style, struct pd_table *table, const st
 void pd_cell_hops(struct pd_table *table, const struct pd_path *path)
 {
     char hops[12] = "?";
-    if (path->len)
+    if (path->len) {
         snprintf(hops, sizeof hops, "%u", path->len - 1U);
+    }
     pd_table_cell(table, hops);
 }
 

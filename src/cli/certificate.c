@@ -42,8 +42,9 @@ static int write_all(int fd, const gnutls_datum_t *text)
 {
     for (unsigned at = 0; at < text->size;) {
         ssize_t n = write(fd, text->data + at, text->size - at);
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR) {
             return -errno;
+        }
         at += n > 0 ? (unsigned)n : 0;
     }
     return fsync(fd) ? -errno : 0;
@@ -58,10 +59,12 @@ static int write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
     unlink(draft);
     int fd = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, mode);
     int code = fd < 0 ? -errno : write_all(fd, text);
-    if (fd >= 0 && close(fd) && !code)
+    if (fd >= 0 && close(fd) && !code) {
         code = -errno;
-    if (!code && rename(draft, path))
+    }
+    if (!code && rename(draft, path)) {
         code = -errno;
+    }
     if (code) {
         unlink(draft);
         return pd_fail(error, code, "%.300s: %s", path, pd_error_text(code));
@@ -73,8 +76,9 @@ static int write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
 static int read_file(const char *path, gnutls_datum_t *ret_text, struct pd_error *error)
 {
     int result;
-    if (access(path, F_OK))
+    if (access(path, F_OK)) {
         return -ENOENT;
+    }
     result = gnutls_load_file(path, ret_text);
     return result < 0 ? pd_fail(error, -EIO, "%.300s: cannot be read", path) : 0;
 }
@@ -86,8 +90,9 @@ static int write_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t k
     gnutls_datum_t text;
     int result =
         gnutls_x509_privkey_export2_pkcs8(key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, &text);
-    if (result < 0)
+    if (result < 0) {
         return fail_tls(error, file, result);
+    }
     path_of(ca, file, ".key", path);
     int code = write_file(path, 0600, &text, error);
     gnutls_memset(text.data, 0, text.size);
@@ -101,8 +106,9 @@ static int write_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t crt,
     char path[PATH_BYTES];
     gnutls_datum_t text;
     int result = gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &text);
-    if (result < 0)
+    if (result < 0) {
         return fail_tls(error, file, result);
+    }
     path_of(ca, file, ".pem", path);
     int code = write_file(path, 0644, &text, error);
     gnutls_free(text.data);
@@ -116,11 +122,14 @@ static int read_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t *ret_c
     gnutls_datum_t text;
     path_of(ca, file, ".pem", path);
     int code = read_file(path, &text, error);
-    if (code)
+    if (code) {
         return code;
+    }
     int result = gnutls_x509_crt_init(ret_crt);
-    if (result >= 0 && (result = gnutls_x509_crt_import(*ret_crt, &text, GNUTLS_X509_FMT_PEM)) < 0)
+    if (result >= 0 &&
+        (result = gnutls_x509_crt_import(*ret_crt, &text, GNUTLS_X509_FMT_PEM)) < 0) {
         gnutls_x509_crt_deinit(*ret_crt);
+    }
     gnutls_free(text.data);
     return result < 0 ? fail_tls(error, path, result) : 0;
 }
@@ -132,12 +141,14 @@ static int read_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t *r
     gnutls_datum_t text;
     path_of(ca, file, ".key", path);
     int code = read_file(path, &text, error);
-    if (code)
+    if (code) {
         return code;
+    }
     int result = gnutls_x509_privkey_init(ret_key);
     if (result >= 0 &&
-        (result = gnutls_x509_privkey_import(*ret_key, &text, GNUTLS_X509_FMT_PEM)) < 0)
+        (result = gnutls_x509_privkey_import(*ret_key, &text, GNUTLS_X509_FMT_PEM)) < 0) {
         gnutls_x509_privkey_deinit(*ret_key);
+    }
     gnutls_memset(text.data, 0, text.size);
     gnutls_free(text.data);
     return result < 0 ? fail_tls(error, path, result) : 0;
@@ -155,14 +166,17 @@ bool pd_certificate_is_dns_name(const char *text)
 static int set_host(gnutls_x509_crt_t crt, const char *host)
 {
     unsigned char address[16];
-    if (inet_pton(AF_INET, host, address) == 1)
+    if (inet_pton(AF_INET, host, address) == 1) {
         return gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, address, 4,
                                                     GNUTLS_FSAN_APPEND);
-    if (inet_pton(AF_INET6, host, address) == 1)
+    }
+    if (inet_pton(AF_INET6, host, address) == 1) {
         return gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, address, 16,
                                                     GNUTLS_FSAN_APPEND);
-    if (!pd_certificate_is_dns_name(host))
+    }
+    if (!pd_certificate_is_dns_name(host)) {
         return GNUTLS_E_INVALID_REQUEST;
+    }
     return gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, host,
                                                 (unsigned)strlen(host), GNUTLS_FSAN_APPEND);
 }
@@ -179,20 +193,27 @@ static int set_common(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key, time_t f
     size_t id_bytes = sizeof id;
     int result = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
     serial[0] = (serial[0] & 0x7f) | 0x01; /* positive, and never short */
-    if (result >= 0)
+    if (result >= 0) {
         result = gnutls_x509_crt_set_version(crt, 3);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_serial(crt, serial, sizeof serial);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_activation_time(crt, from);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_expiration_time(crt, until);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_key(crt, key);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_get_key_id(crt, 0, id, &id_bytes);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_subject_key_id(crt, id, id_bytes);
+    }
     return result;
 }
 
@@ -202,28 +223,36 @@ static int set_leaf(gnutls_x509_crt_t crt, gnutls_x509_crt_t issuer,
     unsigned char id[64];
     size_t id_bytes = sizeof id;
     int result = set_name(crt, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, wanted->role);
-    if (result >= 0)
+    if (result >= 0) {
         result = set_name(crt, GNUTLS_OID_X520_COMMON_NAME, wanted->name);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_basic_constraints(crt, 0, -1);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_key_usage(crt, GNUTLS_KEY_DIGITAL_SIGNATURE);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_set_key_purpose_oid(crt, GNUTLS_KP_TLS_WWW_CLIENT, 0);
-    if (result >= 0 && wanted->hosts)
+    }
+    if (result >= 0 && wanted->hosts) {
         result = gnutls_x509_crt_set_key_purpose_oid(crt, GNUTLS_KP_TLS_WWW_SERVER, 0);
-    for (size_t i = 0; result >= 0 && wanted->hosts && wanted->hosts[i]; i++)
+    }
+    for (size_t i = 0; result >= 0 && wanted->hosts && wanted->hosts[i]; i++) {
         result = set_host(crt, wanted->hosts[i]);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_get_subject_key_id(issuer, id, &id_bytes, NULL);
+    }
     return result < 0 ? result : gnutls_x509_crt_set_authority_key_id(crt, id, id_bytes);
 }
 
 static int set_ca(gnutls_x509_crt_t crt)
 {
     int result = set_name(crt, GNUTLS_OID_X520_COMMON_NAME, "PathDump test CA");
-    if (result >= 0)
+    if (result >= 0) {
         result = gnutls_x509_crt_set_basic_constraints(crt, 1, 0);
+    }
     return result < 0
                ? result
                : gnutls_x509_crt_set_key_usage(crt, GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN);
@@ -232,12 +261,14 @@ static int set_ca(gnutls_x509_crt_t crt)
 static int make_key(gnutls_x509_privkey_t *ret_key)
 {
     int result = gnutls_x509_privkey_init(ret_key);
-    if (result < 0)
+    if (result < 0) {
         return result;
+    }
     result = gnutls_x509_privkey_generate(*ret_key, GNUTLS_PK_ECDSA,
                                           GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
-    if (result < 0)
+    if (result < 0) {
         gnutls_x509_privkey_deinit(*ret_key);
+    }
     return result;
 }
 
@@ -251,14 +282,18 @@ static int make_ca(struct pd_ca *ca, time_t until, struct pd_error *error)
         return fail_tls(error, "CA", result);
     }
     result = gnutls_x509_crt_init(&ca->crt);
-    if (result >= 0)
+    if (result >= 0) {
         result = set_common(ca->crt, ca->key, time(NULL) - 60, until);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = set_ca(ca->crt);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
-    if (result < 0)
+    }
+    if (result < 0) {
         return fail_tls(error, "CA", result);
+    }
     int code = write_key(ca, "ca", ca->key, error);
     return code ? code : write_crt(ca, "ca", ca->crt, error);
 }
@@ -267,23 +302,29 @@ static int make_ca(struct pd_ca *ca, time_t until, struct pd_error *error)
 static int open_or_make(struct pd_ca *ca, time_t until, bool *ret_made, struct pd_error *error)
 {
     int crt = read_crt(ca, "ca", &ca->crt, error);
-    if (crt)
+    if (crt) {
         ca->crt = NULL;
-    if (crt && crt != -ENOENT)
+    }
+    if (crt && crt != -ENOENT) {
         return crt;
+    }
     int key = read_key(ca, "ca", &ca->key, error);
-    if (key)
+    if (key) {
         ca->key = NULL;
-    if (key && key != -ENOENT)
+    }
+    if (key && key != -ENOENT) {
         return key;
-    if (!crt && key)
+    }
+    if (!crt && key) {
         return pd_fail(error, -PD_E_VALUE,
                        "%.300s: there is ca.pem without ca.key: the key that could issue more is "
                        "not here",
                        ca->folder);
+    }
     if (crt) { /* a key alone has issued nothing yet */
-        if (ca->key)
+        if (ca->key) {
             gnutls_x509_privkey_deinit(ca->key);
+        }
         *ret_made = true;
         return make_ca(ca, until, error);
     }
@@ -297,30 +338,37 @@ static int open_or_make(struct pd_ca *ca, time_t until, bool *ret_made, struct p
 int pd_ca_open(const char *folder, time_t until, struct pd_ca **ret_ca, bool *ret_made,
                struct pd_error *error)
 {
-    if (strlen(folder) >= sizeof((struct pd_ca *)0)->folder)
+    if (strlen(folder) >= sizeof((struct pd_ca *)0)->folder) {
         return pd_fail(error, -PD_E_VALUE, "the folder's name is too long");
-    if (mkdir(folder, 0700) && errno != EEXIST)
+    }
+    if (mkdir(folder, 0700) && errno != EEXIST) {
         return pd_fail(error, -errno, "%.300s: %s", folder, strerror(errno));
+    }
     struct pd_ca *ca = calloc(1, sizeof *ca);
-    if (!ca)
+    if (!ca) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     strcpy(ca->folder, folder);
     int code = open_or_make(ca, until, ret_made, error);
-    if (code)
+    if (code) {
         pd_ca_free(ca);
-    else
+    } else {
         *ret_ca = ca;
+    }
     return code;
 }
 
 void pd_ca_free(struct pd_ca *ca)
 {
-    if (!ca)
+    if (!ca) {
         return;
-    if (ca->crt)
+    }
+    if (ca->crt) {
         gnutls_x509_crt_deinit(ca->crt);
-    if (ca->key)
+    }
+    if (ca->key) {
         gnutls_x509_privkey_deinit(ca->key);
+    }
     free(ca);
 }
 
@@ -330,8 +378,9 @@ int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd
     gnutls_x509_privkey_t key;
     gnutls_x509_crt_t crt;
     int result = make_key(&key), code;
-    if (result < 0)
+    if (result < 0) {
         return fail_tls(error, wanted->file, result);
+    }
     result = gnutls_x509_crt_init(&crt);
     if (result < 0) {
         gnutls_x509_privkey_deinit(key);
@@ -339,14 +388,17 @@ int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd
     }
     result =
         set_common(crt, key, wanted->from, wanted->until < ca_until ? wanted->until : ca_until);
-    if (result >= 0)
+    if (result >= 0) {
         result = set_leaf(crt, ca->crt, wanted);
-    if (result >= 0)
+    }
+    if (result >= 0) {
         result = gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
+    }
     code = result < 0 ? fail_tls(error, wanted->file, result)
                       : write_key(ca, wanted->file, key, error);
-    if (!code)
+    if (!code) {
         code = write_crt(ca, wanted->file, crt, error);
+    }
     gnutls_x509_crt_deinit(crt);
     gnutls_x509_privkey_deinit(key);
     return code;
@@ -368,16 +420,20 @@ static const char *look(struct pd_ca *ca, gnutls_x509_crt_t crt,
     time_t ca_until = gnutls_x509_crt_get_expiration_time(ca->crt);
     unsigned status = 0;
     if (gnutls_x509_crt_verify(crt, &ca->crt, 1, GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &status) < 0 ||
-        status)
+        status) {
         return "it is from another CA";
-    if (gnutls_x509_crt_get_expiration_time(crt) < (until < ca_until ? until : ca_until))
+    }
+    if (gnutls_x509_crt_get_expiration_time(crt) < (until < ca_until ? until : ca_until)) {
         return "it expires";
+    }
     if (!has_name(crt, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, wanted->role) ||
-        !has_name(crt, GNUTLS_OID_X520_COMMON_NAME, wanted->name))
+        !has_name(crt, GNUTLS_OID_X520_COMMON_NAME, wanted->name)) {
         return "it has another name";
+    }
     for (size_t i = 0; wanted->hosts && wanted->hosts[i]; i++) {
-        if (!gnutls_x509_crt_check_hostname(crt, wanted->hosts[i]))
+        if (!gnutls_x509_crt_check_hostname(crt, wanted->hosts[i])) {
             return "it is for another address";
+        }
     }
     return NULL;
 }
@@ -389,8 +445,9 @@ const char *pd_ca_lacks(struct pd_ca *ca, const struct pd_certificate *wanted, t
     unsigned char ids[2][64];
     size_t bytes[2] = {sizeof ids[0], sizeof ids[1]};
     const char *why;
-    if (read_crt(ca, wanted->file, &crt, NULL))
+    if (read_crt(ca, wanted->file, &crt, NULL)) {
         return "";
+    }
     if (read_key(ca, wanted->file, &key, NULL)) {
         gnutls_x509_crt_deinit(crt);
         return "its key is not here";

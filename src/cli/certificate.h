@@ -9,8 +9,9 @@
 
 #include "base/error.h"
 
-/* ECDSA P-256 throughout. The folder holds ca.pem and ca.key, and NAME.pem and NAME.key of each certificate; keys are made with mode 0600 and
- * appear whole, under their names, or not at all. What the fields of a certificate mean to this project is said in http/tls.h.
+/* ECDSA P-256 throughout. The folder holds ca.pem and ca.key, and NAME.pem and NAME.key of each
+ * certificate; keys are made with mode 0600 and appear whole, under their names, or not at all.
+ * What the fields of a certificate mean to this project is said in http/tls.h.
  *
  * Thread safety: each struct pd_ca belongs to one thread. */
 
@@ -21,7 +22,9 @@ struct pd_certificate {
     const char *role; /* OU */
     const char *name; /* CN */
     const char *const *
-        hosts; /* DNS names and addresses that a server is reached at; NULL-terminated. NULL: it is for a client alone */
+        /* DNS names and addresses that a server is reached at; NULL-terminated. NULL: it is for a
+           client alone */
+        hosts;
     time_t from, until;
 };
 
@@ -33,7 +36,8 @@ void pd_ca_free(struct pd_ca *ca); /* NULL is fine */
 /* Makes a key and a certificate, which replace what is there. None outlives the CA. */
 int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd_error *error);
 
-/* Is there such a certificate already, with its key, from this CA, and good until `until` at least? NULL; or why it has to be made (static). */
+/* Is there such a certificate already, with its key, from this CA, and good until `until` at least?
+ * NULL; or why it has to be made (static). */
 const char *pd_ca_lacks(struct pd_ca *ca, const struct pd_certificate *wanted, time_t until);
 
 /* May it stand in a certificate as a DNS name? */

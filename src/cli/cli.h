@@ -10,11 +10,13 @@
 #include "base/error.h"
 #include "base/options.h"
 
-/* Each command is one struct pd_cli_command, listed in commands.c. Parsing, `--help`, `pathdump help`, the man page
- * and the bash completion are made from these structs and their option tables; tests compare the files in docs/man/ and
- * completion/ with what is made, and fail when they differ.
+/* Each command is one struct pd_cli_command, listed in commands.c. Parsing, `--help`, `pathdump
+ * help`, the man page and the bash completion are made from these structs and their option tables;
+ * tests compare the files in docs/man/ and completion/ with what is made, and fail when they
+ * differ.
  *
- * A command writes its answer to stdout and nothing else there. What went wrong is one line on stderr.
+ * A command writes its answer to stdout and nothing else there. What went wrong is one line on
+ * stderr.
  *
  * One thread. */
 
@@ -23,8 +25,8 @@ enum pd_cli_exit { PD_CLI_OK = 0, PD_CLI_FAILED = 1, PD_CLI_USAGE = 2, PD_CLI_PA
 struct pd_cli_words {
     char **words; /* of the command line that are not flags, behind the command's name */
     int len;
-    char **
-        arguments; /* name, value, name, value …: flags that the options do not have, of commands that take such */
+    /* name, value, name, value …: flags that the options do not have, of commands that take such */
+    char **arguments;
     int arguments_len; /* names and values */
 };
 
@@ -32,20 +34,21 @@ struct pd_cli_command {
     const char *name;     /* "topology fat-tree" */
     const char *synopsis; /* what follows the name */
     const char *help;     /* one line, no full stop */
-    const char *
-        details; /* paragraphs for help and man page, separated by \n; "\tWORD\tTEXT" is an item of a list */
+    /* paragraphs for help and man page, separated by \n; "\tWORD\tTEXT" is an item of a list */
+    const char *details;
     const struct pd_option *options;
     const char *required; /* names of options that have to be given, separated by blanks */
     const char *words;    /* completion of the words: "FILE", "a|b|c"; "" when none are taken */
     int words_min, words_max;
-    bool
-        arguments; /* flags that `options` does not have are taken, each with its value: arguments.h */
+    /* flags that `options` does not have are taken, each with its value: arguments.h */
+    bool arguments;
     size_t settings_bytes; /* zeroed memory that the options are read into */
     /* Prints what --help has to say of the words given, below the rest. May be NULL. */
     void (*more_help)(int argc, char **argv, FILE *out);
     /* What concerns several options; a failure is one of usage. May be NULL. */
     int (*check)(void *settings, const struct pd_cli_words *words, struct pd_error *error);
-    /* Does it. An exit code, or a negative error with its words in `error`, which is printed and makes exit code 1. */
+    /* Does it. An exit code, or a negative error with its words in `error`, which is printed and
+     * makes exit code 1. */
     int (*run)(const void *settings, const struct pd_cli_words *words, struct pd_error *error);
 };
 
@@ -66,7 +69,8 @@ extern const struct pd_cli_command pd_cli_simulate;
 extern const struct pd_cli_command pd_cli_ca;
 extern const struct pd_cli_command pd_cli_help;
 
-/* The command that argv[1..] begins with, and how many words its name has; NULL when there is none. */
+/* The command that argv[1..] begins with, and how many words its name has; NULL when there is none.
+ */
 const struct pd_cli_command *pd_cli_find(int argc, char **argv, int *ret_words);
 
 /* Is `name` the first word of a command of two words? */

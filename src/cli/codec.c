@@ -36,9 +36,10 @@ static int set_end(void *target, const char *name, const char *value, struct pd_
 {
     struct settings *set = target;
     struct end *end = strcmp(name, "src") ? &set->dst : &set->src;
-    if (pd_addr_parse(value, &end->addr, &end->ip_version))
+    if (pd_addr_parse(value, &end->addr, &end->ip_version)) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects an IPv4 or IPv6 address, not \"%.100s\"",
                        name, value);
+    }
     pd_addr_format(&end->addr, end->ip_version, end->text);
     return 0;
 }
@@ -46,10 +47,11 @@ static int set_end(void *target, const char *name, const char *value, struct pd_
 static int set_path(void *target, const char *name, const char *value, struct pd_error *error)
 {
     struct settings *set = target;
-    if (pd_path_parse(value, &set->path))
+    if (pd_path_parse(value, &set->path)) {
         return pd_fail(error, -PD_E_VALUE,
                        "%s: expects 1 to %d switch IDs as in 1,9,17, not \"%.100s\"", name,
                        PD_PATH_MAX, value);
+    }
     return 0;
 }
 
@@ -58,10 +60,12 @@ static bool take_tag(const char **at, struct pd_tags *tags)
 {
     char *end;
     unsigned long tag = strtoul(*at, &end, 10);
-    if (**at < '0' || **at > '9' || tag > 4095 || tags->len == PD_CODEC_TAGS_MAX)
+    if (**at < '0' || **at > '9' || tag > 4095 || tags->len == PD_CODEC_TAGS_MAX) {
         return false;
-    if (*end && (*end != ',' || !end[1]))
+    }
+    if (*end && (*end != ',' || !end[1])) {
         return false;
+    }
     tags->vids[tags->len++] = (uint16_t)tag;
     *at = end + (*end == ',');
     return true;
@@ -73,10 +77,11 @@ static int set_tags(void *target, const char *name, const char *value, struct pd
     struct settings *set = target;
     struct pd_tags tags = {.len = 0};
     for (const char *at = value; *at;) {
-        if (!take_tag(&at, &tags))
+        if (!take_tag(&at, &tags)) {
             return pd_fail(error, -PD_E_VALUE,
                            "%s: expects at most %d tags from 0 to 4095, as in 9,14, not \"%.100s\"",
                            name, PD_CODEC_TAGS_MAX, value);
+        }
     }
     set->tags = tags;
     return 0;
@@ -85,8 +90,9 @@ static int set_tags(void *target, const char *name, const char *value, struct pd
 static int set_depth(void *target, const char *name, const char *value, struct pd_error *error)
 {
     struct settings *set = target;
-    if (strcmp(value, "pcp") && strcmp(value, "plain"))
+    if (strcmp(value, "pcp") && strcmp(value, "plain")) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects pcp or plain, not \"%.100s\"", name, value);
+    }
     set->depth = strcmp(value, "pcp") ? PD_DEPTH_PLAIN : PD_DEPTH_PCP;
     return 0;
 }
@@ -120,13 +126,15 @@ static int with_codec(const struct settings *set, struct pd_error *error,
     struct pd_topology *topology = NULL;
     struct pd_codec *codec = NULL;
     int code = pd_topology_read(set->topology, &topology, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_codec_new(topology, &codec, error);
-    if (code)
+    if (code) {
         pd_fail_within(error, set->topology);
-    else
+    } else {
         code = work(set, codec, error);
+    }
     pd_codec_free(codec);
     pd_topology_free(topology);
     return code;
@@ -137,9 +145,10 @@ static int find_tor(const struct settings *set, const struct pd_topology *topolo
                     struct pd_error *error)
 {
     uint32_t tor = pd_topology_tor_of(topology, &end->addr, end->ip_version);
-    if (tor == PD_NONE)
+    if (tor == PD_NONE) {
         return pd_fail(error, -PD_E_UNKNOWN_HOST, "--%s: %s belongs to no rack of %.300s", flag,
                        end->text, set->topology);
+    }
     *ret_tor = tor;
     return 0;
 }
@@ -147,16 +156,18 @@ static int find_tor(const struct settings *set, const struct pd_topology *topolo
 static json_t *json_tags(const struct pd_tags *tags)
 {
     json_t *array = json_array();
-    for (unsigned i = 0; array && i < tags->len; i++)
+    for (unsigned i = 0; array && i < tags->len; i++) {
         json_array_append_new(array, json_integer(tags->vids[i]));
+    }
     return array;
 }
 
 static json_t *json_path(const struct pd_path *path)
 {
     json_t *array = json_array();
-    for (unsigned i = 0; array && i < path->len; i++)
+    for (unsigned i = 0; array && i < path->len; i++) {
         json_array_append_new(array, json_integer(path->switches[i]));
+    }
     return array;
 }
 
@@ -187,8 +198,9 @@ static json_t *verification_json(const struct pd_verification *found)
     for (unsigned hops = 0; by_hops && hops < PD_PATH_MAX; hops++) {
         char key[12];
         snprintf(key, sizeof key, "%u", hops);
-        if (found->by_hops[hops])
+        if (found->by_hops[hops]) {
             json_object_set_new(by_hops, key, json_integer((json_int_t)found->by_hops[hops]));
+        }
     }
     return json_pack("{s:I,s:o,s:I,s:I,s:I}", "paths", (json_int_t)found->paths, "by_hops", by_hops,
                      "ambiguous", (json_int_t)found->ambiguous, "undecodable",
@@ -202,8 +214,9 @@ static void print_verification(const struct settings *set, const struct pd_topol
     printf("%s, codec %s: every simple path of at most %" PRIu64 " hops between two ToRs\n\n",
            *topology->name ? topology->name : set->topology, topology->codec, set->max_hops);
     for (unsigned hops = 0; hops < PD_PATH_MAX; hops++) {
-        if (found->by_hops[hops])
+        if (found->by_hops[hops]) {
             printf("  %2u hops     %18s\n", hops, pd_cli_number(found->by_hops[hops], number));
+        }
     }
     printf("  paths       %18s\n", pd_cli_number(found->paths, number));
     printf("  punted      %18s\n", pd_cli_number(found->punted, number));
@@ -218,16 +231,19 @@ static int verify(const struct settings *set, const struct pd_codec *codec, stru
     pd_progress_begin(&progress, "verify");
     int code = pd_codec_verify(codec, (unsigned)set->max_hops, show_progress, &progress, &found);
     pd_progress_end(&progress);
-    if (code)
+    if (code) {
         return pd_fail(error, code, "%.300s: %s", set->topology, pd_error_text(code));
-    if (set->json)
+    }
+    if (set->json) {
         code = pd_json_print(verification_json(&found), error);
-    else
+    } else {
         print_verification(set, codec->topology, &found);
-    if (!code && (found.ambiguous || found.undecodable))
+    }
+    if (!code && (found.ambiguous || found.undecodable)) {
         code = pd_fail(error, -PD_E_TOPOLOGY,
                        "%.300s: paths cannot be told apart: do not deploy this codec here",
                        set->topology);
+    }
     return code;
 }
 
@@ -275,10 +291,11 @@ static int check_end(const struct settings *set, const struct pd_topology *topol
 {
     uint32_t tor = 0;
     int code = find_tor(set, topology, flag, end, &tor, error);
-    if (!code && topology->switches[tor].id != sw)
+    if (!code && topology->switches[tor].id != sw) {
         code = pd_fail(error, -PD_E_INFEASIBLE,
                        "--path: has %u at the end of --%s %s, whose ToR is %u", sw, flag, end->text,
                        topology->switches[tor].id);
+    }
     return code;
 }
 
@@ -294,26 +311,31 @@ static int check_ends(const struct settings *set, const struct pd_topology *topo
 static void print_encoding(const struct settings *set, const struct pd_encoding *encoding)
 {
     printf("tags    ");
-    for (unsigned i = 0; i < encoding->tags.len; i++)
+    for (unsigned i = 0; i < encoding->tags.len; i++) {
         printf("%s%u", i ? "," : "", encoding->tags.vids[i]);
+    }
     printf("%s\ndscp    %u\n", encoding->tags.len ? "" : "none", encoding->tags.dscp);
-    if (encoding->punted)
+    if (encoding->punted) {
         printf("punted  by switch %u: no room for another tag\n",
                set->path.switches[encoding->punted_at]);
+    }
 }
 
 static int encode(const struct settings *set, const struct pd_codec *codec, struct pd_error *error)
 {
     struct pd_encoding encoding = {.punted = false};
     int code = check_ends(set, codec->topology, error);
-    if (!code)
+    if (!code) {
         code = pd_codec_encode(codec, &set->path, &encoding, error);
-    if (code)
+    }
+    if (code) {
         return code;
-    if (set->json)
+    }
+    if (set->json) {
         return pd_json_print(json_pack("{s:o,s:i,s:b}", "tags", json_tags(&encoding.tags), "dscp",
                                        encoding.tags.dscp, "punted", encoding.punted),
                              error);
+    }
     print_encoding(set, &encoding);
     return PD_CLI_OK;
 }
@@ -368,14 +390,18 @@ static int decode(const struct settings *set, const struct pd_codec *codec, stru
     uint32_t src_tor = 0, dst_tor = 0;
     tags.dscp = (uint8_t)set->dscp;
     int code = find_tor(set, codec->topology, "src", &set->src, &src_tor, error);
-    if (!code)
+    if (!code) {
         code = find_tor(set, codec->topology, "dst", &set->dst, &dst_tor, error);
-    if (!code)
+    }
+    if (!code) {
         code = pd_codec_decode(codec, src_tor, dst_tor, &tags, &path, error);
-    if (code)
+    }
+    if (code) {
         return code;
-    if (set->json)
+    }
+    if (set->json) {
         return pd_json_print(json_pack("{s:o}", "path", json_path(&path)), error);
+    }
     puts(pd_cli_path(&path, &style, text));
     return PD_CLI_OK;
 }
@@ -423,9 +449,10 @@ static const struct pd_option rules_options[] = {
 static int rules(const struct settings *set, const struct pd_codec *codec, struct pd_error *error)
 {
     uint32_t sw = pd_topology_switch(codec->topology, (uint32_t)set->sw);
-    if (sw == PD_NONE)
+    if (sw == PD_NONE) {
         return pd_fail(error, -PD_E_NOT_FOUND, "--switch: %" PRIu64 " is no switch of %.300s",
                        set->sw, set->topology);
+    }
     int code = pd_codec_openflow(codec, sw, set->depth, stdout);
     return code ? pd_fail(error, code, "switch %" PRIu64 ": %s", set->sw, pd_error_text(code)) : 0;
 }

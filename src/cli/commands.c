@@ -46,8 +46,9 @@ bool pd_cli_is_group(const char *name)
 {
     size_t len = strlen(name);
     for (size_t i = 0; pd_cli_commands[i]; i++) {
-        if (!strncmp(pd_cli_commands[i]->name, name, len) && pd_cli_commands[i]->name[len] == ' ')
+        if (!strncmp(pd_cli_commands[i]->name, name, len) && pd_cli_commands[i]->name[len] == ' ') {
             return true;
+        }
     }
     return false;
 }
@@ -72,8 +73,9 @@ const struct pd_cli_command *pd_cli_find(int argc, char **argv, int *ret_words)
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             return true;
+        }
     }
     return false;
 }
@@ -91,8 +93,9 @@ static bool is_listed(const char *list, const char *name)
     size_t len = strlen(name);
     while (list && *list) {
         size_t word = strcspn(list, " ");
-        if (word == len && !strncmp(list, name, len))
+        if (word == len && !strncmp(list, name, len)) {
             return true;
+        }
         list += word + strspn(list + word, " ");
     }
     return false;
@@ -103,8 +106,9 @@ static int check_required(const struct pd_cli_command *command, const bool *give
 {
     for (size_t i = 0; command->options[i].name; i++) {
         const struct pd_option *option = &command->options[i];
-        if (is_listed(command->required, option->name) && !given[i])
+        if (is_listed(command->required, option->name) && !given[i]) {
             return pd_fail(error, -PD_E_VALUE, "--%s %s is missing", option->name, option->value);
+        }
     }
     return 0;
 }
@@ -112,11 +116,13 @@ static int check_required(const struct pd_cli_command *command, const bool *give
 static int check_words(const struct pd_cli_command *command, const struct pd_cli_words *words,
                        struct pd_error *error)
 {
-    if (words->len < command->words_min)
+    if (words->len < command->words_min) {
         return pd_fail(error, -PD_E_VALUE, "%s is missing", command->words);
-    if (words->len > command->words_max)
+    }
+    if (words->len > command->words_max) {
         return pd_fail(error, -PD_E_VALUE, "\"%.100s\" is one word too many",
                        words->words[command->words_max]);
+    }
     return 0;
 }
 
@@ -128,18 +134,23 @@ static int parse(const struct pd_cli_command *command, int argc, char **argv, vo
 {
     bool given[OPTIONS_MAX] = {false};
     int code = pd_options_defaults(command->options, settings, error);
-    if (!code && command->arguments)
+    if (!code && command->arguments) {
         code = pd_cli_arguments_take(command->options, &argc, argv, ret_words, error);
+    }
     ret_words->words = argv + 1;
-    if (!code)
+    if (!code) {
         code =
             pd_options_flags(command->options, settings, argc, argv, &ret_words->len, given, error);
-    if (!code)
+    }
+    if (!code) {
         code = check_required(command, given, error);
-    if (!code)
+    }
+    if (!code) {
         code = check_words(command, ret_words, error);
-    if (!code && command->check)
+    }
+    if (!code && command->check) {
         code = command->check(settings, ret_words, error);
+    }
     return code;
 }
 
@@ -168,10 +179,11 @@ static int run(const struct pd_cli_command *command, int argc, char **argv)
         fprintf(stderr, "pathdump: no memory\n");
         return PD_CLI_FAILED;
     }
-    if (parse(command, argc, argv, settings, &words, &error) < 0)
+    if (parse(command, argc, argv, settings, &words, &error) < 0) {
         code = usage_error(command->name, &error);
-    else
+    } else {
         code = finish(command, command->run(settings, &words, &error), &error);
+    }
     free(settings);
     free(words.arguments);
     return code;
@@ -211,12 +223,14 @@ int pd_cli_main(int argc, char **argv)
 {
     int words;
     const struct pd_cli_command *command = pd_cli_find(argc, argv, &words);
-    if (!command)
+    if (!command) {
         return run_bare(argc, argv);
+    }
     if (asks_for_help(argc - words, argv + words)) {
         pd_cli_help_command(command, stdout);
-        if (command->more_help)
+        if (command->more_help) {
             command->more_help(argc - words, argv + words, stdout);
+        }
         return PD_CLI_OK;
     }
     return run(command, argc - words, argv + words);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bash completion, made from the tables (`pathdump help --bash-completion`; a test compares completion/). */
+/* The bash completion, made from the tables (`pathdump help --bash-completion`; a test compares
+ * completion/). */
 #include <string.h>
 
 #include "cli/doc.h"
 
-/* The script is a case over the command that finds out what may stand at the cursor (`rest`): names of files or
- * folders, some words, anything (-), or a flag (nothing). Needs bash alone. */
+/* The script is a case over the command that finds out what may stand at the cursor (`rest`): names
+ * of files or folders, some words, anything (-), or a flag (nothing). Needs bash alone. */
 
 static const char head[] =
     "# SPDX-License-Identifier: Apache-2.0\n"
@@ -53,8 +54,9 @@ static bool is_choice(const char *value)
 
 static void print_choices(const char *choices, FILE *out)
 {
-    for (; *choices; choices++)
+    for (; *choices; choices++) {
         fputc(*choices == '|' ? ' ' : *choices, out);
+    }
 }
 
 /* What may stand in the place of a placeholder. */
@@ -73,8 +75,9 @@ static void print_rest(const char *value, FILE *out)
 static void print_flags(const struct pd_option *options, FILE *out)
 {
     fputs("        flags='", out);
-    for (; options->name; options++)
+    for (; options->name; options++) {
         fprintf(out, "--%s ", options->name);
+    }
     fputs("--help'\n", out);
 }
 
@@ -82,8 +85,9 @@ static void print_values(const struct pd_option *options, FILE *out)
 {
     fputs("        case $prev in\n", out);
     for (; options->name; options++) {
-        if (options->type == PD_OPTION_FLAG)
+        if (options->type == PD_OPTION_FLAG) {
             continue;
+        }
         fprintf(out, "        --%s) ", options->name);
         print_rest(options->value, out);
         fputs(" ;;\n", out);
@@ -94,8 +98,9 @@ static void print_values(const struct pd_option *options, FILE *out)
 static bool takes_values(const struct pd_option *options)
 {
     for (; options->name; options++) {
-        if (options->type != PD_OPTION_FLAG)
+        if (options->type != PD_OPTION_FLAG) {
             return true;
+        }
     }
     return false;
 }
@@ -107,11 +112,13 @@ static void print_names(const char *group, FILE *out)
     size_t len = group ? strlen(group) + 1 : 0;
     for (size_t i = 0; pd_cli_commands[i]; i++) {
         const char *name = pd_cli_commands[i]->name;
-        if (group && (strncmp(name, group, len - 1) || name[len - 1] != ' '))
+        if (group && (strncmp(name, group, len - 1) || name[len - 1] != ' ')) {
             continue;
+        }
         size_t word = strcspn(name + len, " ");
-        if (strncmp(before, name + len, word) || before[word] != ' ')
+        if (strncmp(before, name + len, word) || before[word] != ' ') {
             fprintf(out, "%s%.*s", *before ? " " : "", (int)word, name + len);
+        }
         before = name + len;
     }
 }
@@ -133,10 +140,12 @@ static void print_command(const struct pd_cli_command *command, FILE *out)
 {
     fprintf(out, "    '%s')\n", command->name);
     print_flags(command->options, out);
-    if (*command->words)
+    if (*command->words) {
         print_words(command, out);
-    if (takes_values(command->options))
+    }
+    if (takes_values(command->options)) {
         print_values(command->options, out);
+    }
     fputs("        ;;\n", out);
 }
 
@@ -147,8 +156,9 @@ static void print_groups(FILE *out)
     for (size_t i = 0; pd_cli_commands[i]; i++) {
         const char *name = pd_cli_commands[i]->name;
         size_t len = strcspn(name, " ");
-        if (!name[len] || (!strncmp(before, name, len) && before[len] == ' '))
+        if (!name[len] || (!strncmp(before, name, len) && before[len] == ' ')) {
             continue;
+        }
         char group[32];
         snprintf(group, sizeof group, "%.*s", (int)len, name);
         fprintf(out,
@@ -172,7 +182,8 @@ void pd_cli_bash_completion(FILE *out)
     fputs(" --help --version'\n        return\n    fi\n", out);
     print_groups(out);
     fputs("    case $command in\n", out);
-    for (size_t i = 0; pd_cli_commands[i]; i++)
+    for (size_t i = 0; pd_cli_commands[i]; i++) {
         print_command(pd_cli_commands[i], out);
+    }
     fputs(tail, out);
 }

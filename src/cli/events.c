@@ -10,18 +10,21 @@
 
 static int append(struct pd_cli_text *text, const char *bytes, size_t len)
 {
-    if (len > PD_CLI_EVENT_MAX_BYTES - text->len)
+    if (len > PD_CLI_EVENT_MAX_BYTES - text->len) {
         return -PD_E_TOO_LARGE;
+    }
     if (text->len + len + 1 > text->max) {
         size_t max = (text->len + len + 1) * 2;
         char *grown = realloc(text->bytes, max);
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         text->bytes = grown;
         text->max = max;
     }
-    if (len)
+    if (len) {
         memcpy(text->bytes + text->len, bytes, len);
+    }
     text->len += len;
     text->bytes[text->len] = '\0';
     return 0;
@@ -52,8 +55,9 @@ void pd_cli_events_done(struct pd_cli_events *events)
 /* An ID goes back to the server in a header: one that would not fit there is none. */
 static void set_id(struct pd_cli_events *events, const char *value, size_t len)
 {
-    if (len >= sizeof events->next_id || strspn(value, "0123456789") != len)
+    if (len >= sizeof events->next_id || strspn(value, "0123456789") != len) {
         return;
+    }
     memcpy(events->next_id, value, len);
     events->next_id[len] = '\0';
 }
@@ -61,10 +65,12 @@ static void set_id(struct pd_cli_events *events, const char *value, size_t len)
 static int dispatch(struct pd_cli_events *events)
 {
     int code = 0;
-    if (events->has_data)
+    if (events->has_data) {
         code = events->take(events->context, events->data.bytes, events->data.len);
-    if (!code)
+    }
+    if (!code) {
         memcpy(events->id, events->next_id, sizeof events->id);
+    }
     events->data.len = 0;
     events->has_data = false;
     return code;
@@ -80,20 +86,24 @@ static int add_data(struct pd_cli_events *events, const char *value, size_t len)
 static int take_line(struct pd_cli_events *events)
 {
     int code = append(&events->line, "", 0); /* there is a NUL, even when nothing came */
-    if (code)
+    if (code) {
         return code;
+    }
     const char *line = events->line.bytes, *colon = memchr(line, ':', events->line.len);
     size_t len = events->line.len, name = colon ? (size_t)(colon - line) : len;
     const char *value = colon ? colon + 1 : line + len;
     value += colon && *value == ' ';
     size_t value_len = (size_t)(line + len - value);
     events->line.len = 0;
-    if (!len)
+    if (!len) {
         return dispatch(events);
-    if (name == 4 && !memcmp(line, "data", 4))
+    }
+    if (name == 4 && !memcmp(line, "data", 4)) {
         return add_data(events, value, value_len);
-    if (name == 2 && !memcmp(line, "id", 2))
+    }
+    if (name == 2 && !memcmp(line, "id", 2)) {
         set_id(events, value, value_len);
+    }
     return 0;
 }
 
@@ -111,16 +121,18 @@ static int write_events(void *context, const char *bytes, size_t len)
             continue;
         }
         events->after_cr = false;
-        while (at < end && *at != '\n' && *at != '\r')
+        while (at < end && *at != '\n' && *at != '\r') {
             at++;
+        }
         int code = append(&events->line, bytes, (size_t)(at - bytes));
         if (!code && at < end) {
             events->after_cr = *at == '\r';
             code = take_line(events);
             at++;
         }
-        if (code)
+        if (code) {
             return code;
+        }
         bytes = at;
     }
     return 0;

@@ -8,11 +8,12 @@
 
 #include "query/query.h"
 
-/* The format is that of HTML's EventSource: lines "field: value", a blank line ends an event; "data" and "id" are read, comments and other fields passed
- * over. The stream is whatever another program sends: lines and events have a limit.
+/* The format is that of HTML's EventSource: lines "field: value", a blank line ends an event;
+ * "data" and "id" are read, comments and other fields passed over. The stream is whatever another
+ * program sends: lines and events have a limit.
  *
- * Usage: pd_cli_events_begin → pd_cli_events_sink to pd_cli_ask, again for each connection after pd_cli_events_restart → pd_cli_events_done.
- * Thread safety: works on the caller's memory. */
+ * Usage: pd_cli_events_begin → pd_cli_events_sink to pd_cli_ask, again for each connection after
+ * pd_cli_events_restart → pd_cli_events_done. Thread safety: works on the caller's memory. */
 
 #define PD_CLI_EVENT_MAX_BYTES ((size_t)1 << 20) /* of an event's data, and of a line */
 #define PD_CLI_EVENT_ID_BYTES  32

@@ -19,15 +19,18 @@
 static bool is_id(const char *text, const char *end, json_int_t *ret_id)
 {
     json_int_t id = 0;
-    if (text == end || end - text > 10)
+    if (text == end || end - text > 10) {
         return false;
+    }
     for (; text < end; text++) {
-        if (*text < '0' || *text > '9')
+        if (*text < '0' || *text > '9') {
             return false;
+        }
         id = id * 10 + (*text - '0');
     }
-    if (!id || id > (json_int_t)UINT32_MAX)
+    if (!id || id > (json_int_t)UINT32_MAX) {
         return false;
+    }
     *ret_id = id;
     return true;
 }
@@ -36,11 +39,13 @@ static bool is_id(const char *text, const char *end, json_int_t *ret_id)
 static bool is_name(const char *text, const char *end)
 {
     bool digits = true;
-    if (text == end || end - text > NAME_MAX_BYTES)
+    if (text == end || end - text > NAME_MAX_BYTES) {
         return false;
+    }
     for (; text < end; text++) {
-        if ((unsigned char)*text <= ' ' || *text == 127 || strchr(",:", *text))
+        if ((unsigned char)*text <= ' ' || *text == 127 || strchr(",:", *text)) {
             return false;
+        }
         digits = digits && *text >= '0' && *text <= '9';
     }
     return !digits;
@@ -59,8 +64,9 @@ static json_t *list_of_hosts(const char *text)
             json_decref(list);
             return NULL;
         }
-        if (!*end)
+        if (!*end) {
             return list;
+        }
         text = end + 1;
     }
 }
@@ -71,15 +77,17 @@ int pd_cli_hosts_json(const char *text, json_t **ret_hosts, struct pd_error *err
     json_int_t id;
     json_t *hosts;
     if (!strcmp(text, "all") ||
-        (!strncmp(text, "rack:", 5) && (is_id(text + 5, end, &id) || is_name(text + 5, end))))
+        (!strncmp(text, "rack:", 5) && (is_id(text + 5, end, &id) || is_name(text + 5, end)))) {
         hosts = json_string(text);
-    else
+    } else {
         hosts = list_of_hosts(text);
-    if (!hosts)
+    }
+    if (!hosts) {
         return pd_fail(error, -PD_E_VALUE,
                        "hosts: expected all, rack:SWITCH or IDs or names as in 21,22, not "
                        "\"%.100s\"",
                        text);
+    }
     *ret_hosts = hosts;
     return 0;
 }
@@ -101,8 +109,9 @@ static int read_hosts(const struct pd_reader *reader, const json_t *hosts,
 {
     const json_t *missing;
     int code = pd_read_number(reader, hosts, "asked", UINT32_MAX, &outcome->asked);
-    if (!code)
+    if (!code) {
         code = pd_read_number(reader, hosts, "answered", outcome->asked, &outcome->answered);
+    }
     return code ? code : pd_read_array(reader, hosts, "missing", &missing);
 }
 
@@ -112,11 +121,13 @@ int pd_cli_outcome_read(const struct pd_reader *reader, const json_t *answer, bo
     const json_t *complete = json_object_get(answer, "complete"),
                  *hosts = json_object_get(answer, "hosts");
     struct pd_cli_outcome outcome = {.complete = complete ? json_is_true(complete) : may_lack};
-    if (complete ? !json_is_boolean(complete) : !may_lack)
+    if (complete ? !json_is_boolean(complete) : !may_lack) {
         return pd_read_bad(reader, "complete", "true or false");
+    }
     int code = hosts ? read_hosts(reader, hosts, &outcome) : 0;
-    if (!code)
+    if (!code) {
         *ret_outcome = outcome;
+    }
     return code;
 }
 
@@ -137,9 +148,10 @@ static void print_missing(const json_t *missing, FILE *out)
         pd_cli_print_word(reason ? reason : "no reason is given", out);
         fputc('\n', out);
     }
-    if (len > MISSING_LINES)
+    if (len > MISSING_LINES) {
         fprintf(out, "missing: %s more; --json has them all\n",
                 pd_cli_number(len - MISSING_LINES, number));
+    }
 }
 
 /* The reason may begin with the mode, which need not be said twice. */
@@ -151,8 +163,9 @@ static void print_mode(const char *mode, const char *why, FILE *out)
                       : !strcmp(mode, "direct") ? "directly"
                                                 : mode,
                       out);
-    if (!why)
+    if (!why) {
         return;
+    }
     bool again = len && !strncmp(why, mode, len) && (why[len] == ':' || why[len] == ',');
     fputs(again ? "" : ": ", out);
     pd_cli_print_word(again ? why + len : why, out);
@@ -164,27 +177,31 @@ void pd_cli_outcome_view(const json_t *answer, const struct pd_cli_outcome *outc
     const json_t *hosts = json_object_get(answer, "hosts");
     const char *mode = json_string_value(json_object_get(answer, "mode")),
                *why = json_string_value(json_object_get(answer, "why"));
-    if (!hosts)
+    if (!hosts) {
         return;
+    }
     fprintf(out, "%s of ", pd_cli_number(outcome->answered, number));
     fprintf(out, "%s host%s answered", pd_cli_number(outcome->asked, number),
             pd_cell_plural(outcome->asked));
-    if (mode)
+    if (mode) {
         print_mode(mode, why, out);
+    }
     fputc('\n', out);
     print_missing(json_object_get(hosts, "missing"), out);
 }
 
 int pd_cli_outcome_report(const char *command, const struct pd_cli_outcome *outcome)
 {
-    if (outcome->complete && outcome->asked == outcome->answered)
+    if (outcome->complete && outcome->asked == outcome->answered) {
         return PD_CLI_OK;
+    }
     fflush(stdout);
     fprintf(stderr, "pathdump %s: the answer is not complete: ", command);
-    if (outcome->answered < outcome->asked)
+    if (outcome->answered < outcome->asked) {
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " hosts did not answer\n",
                 outcome->asked - outcome->answered, outcome->asked);
-    else
+    } else {
         fputs("a part of the records could not be read\n", stderr);
+    }
     return PD_CLI_PARTIAL;
 }

@@ -43,13 +43,15 @@ static void print_paragraphs(const char *text, FILE *out)
     bool in_list = false;
     while (*text) {
         size_t len = strcspn(text, "\n");
-        if (!in_list || *text != '\t')
+        if (!in_list || *text != '\t') {
             fputc('\n', out);
+        }
         in_list = *text == '\t';
-        if (in_list)
+        if (in_list) {
             print_item(text, len, out);
-        else
+        } else {
             print_wrapped(text, len, out);
+        }
         text += len + (text[len] == '\n');
     }
 }
@@ -58,8 +60,9 @@ void pd_cli_help_command(const struct pd_cli_command *command, FILE *out)
 {
     fprintf(out, "Usage: pathdump %s %s\n", command->name, command->synopsis);
     print_paragraphs(command->details, out);
-    if (command->options[0].name)
+    if (command->options[0].name) {
         fputs("\nOptions:\n", out);
+    }
     pd_options_help(command->options, out);
 }
 
@@ -70,8 +73,9 @@ void pd_cli_help_group(const char *group, FILE *out)
             group ? " " : "");
     for (size_t i = 0; pd_cli_commands[i]; i++) {
         const struct pd_cli_command *command = pd_cli_commands[i];
-        if (!group || (!strncmp(command->name, group, len) && command->name[len] == ' '))
+        if (!group || (!strncmp(command->name, group, len) && command->name[len] == ' ')) {
             fprintf(out, "  %-20s %s\n", command->name, command->help);
+        }
     }
     fputs("\nSee `pathdump help COMMAND` for its options, pathdump(1) for all of it.\n"
           "Exit codes: 0 ok, 1 failed, 2 usage, 3 partial answer.\n",
@@ -109,14 +113,15 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
         pd_cli_help_group(NULL, stdout);
     } else {
         const struct pd_cli_command *command = pd_cli_find(words->len + 1, words->words - 1, &used);
-        if (command && used == words->len)
+        if (command && used == words->len) {
             pd_cli_help_command(command, stdout);
-        else if (words->len == 1 && pd_cli_is_group(words->words[0]))
+        } else if (words->len == 1 && pd_cli_is_group(words->words[0])) {
             pd_cli_help_group(words->words[0], stdout);
-        else
+        } else {
             return pd_fail(error, -PD_E_NOT_FOUND, "there is no command \"%.60s%s%.60s\"",
                            words->words[0], words->len > 1 ? " " : "",
                            words->len > 1 ? words->words[1] : "");
+        }
     }
     return PD_CLI_OK;
 }

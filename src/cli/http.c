@@ -21,8 +21,9 @@ int pd_cli_base_check(const char *base)
     static const char *const schemes[] = {"http://", "https://", "unix:/"};
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
         size_t len = strlen(schemes[i]);
-        if (!strncmp(base, schemes[i], len) && base[len])
+        if (!strncmp(base, schemes[i], len) && base[len]) {
             return 0;
+        }
     }
     return -PD_E_VALUE;
 }
@@ -44,8 +45,9 @@ struct transfer {
 static int append(char *url, const char *text)
 {
     size_t len = strlen(url);
-    if (strlen(text) >= URL_MAX_BYTES - len)
+    if (strlen(text) >= URL_MAX_BYTES - len) {
         return -PD_E_URI_TOO_LONG;
+    }
     strcpy(url + len, text);
     return 0;
 }
@@ -54,12 +56,15 @@ static int append_param(CURL *curl, char *url, bool first, const char *name, con
 {
     char *escaped = curl_easy_escape(curl, value, (int)strnlen(value, URL_MAX_BYTES));
     int code = escaped ? append(url, first ? "?" : "&") : -ENOMEM;
-    if (!code)
+    if (!code) {
         code = append(url, name);
-    if (!code)
+    }
+    if (!code) {
         code = append(url, "=");
-    if (!code)
+    }
+    if (!code) {
         code = append(url, escaped);
+    }
     curl_free(escaped);
     return code;
 }
@@ -67,8 +72,9 @@ static int append_param(CURL *curl, char *url, bool first, const char *name, con
 static int make_url(CURL *curl, const struct pd_cli_request *request, char *url)
 {
     int code = pd_client_url(request->base, request->route, url, URL_MAX_BYTES);
-    for (size_t i = 0; !code && request->names && request->names[i]; i++)
+    for (size_t i = 0; !code && request->names && request->names[i]; i++) {
         code = append_param(curl, url, i == 0, request->names[i], request->values[i]);
+    }
     return code;
 }
 
@@ -100,8 +106,9 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *context)
 {
     struct transfer *transfer = context;
     (void)one;
-    if (!is_good(status_of(transfer)))
+    if (!is_good(status_of(transfer))) {
         return keep_problem(transfer, bytes, len);
+    }
     transfer->sink_code = transfer->sink->write(transfer->sink->context, bytes, len);
     return transfer->sink_code ? 0 : len;
 }
@@ -113,8 +120,9 @@ static int on_progress(void *context, curl_off_t all, curl_off_t got, curl_off_t
     (void)all;
     (void)to_send;
     (void)sent;
-    if (!got)
+    if (!got) {
         request->waiting(request->waiting_context);
+    }
     return 0;
 }
 
@@ -125,15 +133,17 @@ static int fail_status(struct transfer *transfer, long status, struct pd_error *
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     const char *title = json_string_value(json_object_get(problem, "title"));
     int code = status == 404 ? -PD_E_NOT_FOUND : status == 413 ? -PD_E_TOO_LARGE : -PD_E_VALUE;
-    if (title || detail)
+    if (title || detail) {
         pd_fail(error, code, "%s: %s%s%s (status %ld)", transfer->request->base, title ? title : "",
                 title && detail ? ": " : "", detail ? detail : "", status);
-    else
+    } else {
         pd_fail(error, code, "%s: answers with status %ld and no reason", transfer->request->base,
                 status);
+    }
     json_decref(problem);
-    if (error)
+    if (error) {
         pd_printable(error->text);
+    }
     return code;
 }
 
@@ -141,13 +151,15 @@ static int fail_transfer(struct transfer *transfer, CURLcode result, struct pd_e
 {
     const char *words = *transfer->words ? transfer->words : curl_easy_strerror(result);
     int code = result == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
-    if (result == CURLE_OPERATION_TIMEDOUT)
+    if (result == CURLE_OPERATION_TIMEDOUT) {
         words = "does not answer in time";
-    else if (result == CURLE_PARTIAL_FILE || result == CURLE_RECV_ERROR)
+    } else if (result == CURLE_PARTIAL_FILE || result == CURLE_RECV_ERROR) {
         words = "breaks off in the middle of the answer";
+    }
     pd_fail(error, code, "%s: %s", transfer->request->base, words);
-    if (error)
+    if (error) {
         pd_printable(error->text);
+    }
     return code;
 }
 
@@ -157,14 +169,17 @@ static int add_header(struct transfer *transfer, const char *name, const char *v
 {
     char line[512];
     struct curl_slist *headers;
-    if (!value)
+    if (!value) {
         return 0;
+    }
     if (strpbrk(value, "\r\n") ||
-        snprintf(line, sizeof line, "%s: %s", name, value) >= (int)sizeof line)
+        snprintf(line, sizeof line, "%s: %s", name, value) >= (int)sizeof line) {
         return -PD_E_VALUE;
+    }
     headers = curl_slist_append(transfer->headers, line);
-    if (!headers)
+    if (!headers) {
         return -ENOMEM;
+    }
     transfer->headers = headers;
     return 0;
 }
@@ -173,17 +188,20 @@ static int set_up_method(struct transfer *transfer)
 {
     const struct pd_cli_request *request = transfer->request;
     int code = add_header(transfer, "Accept", request->accept);
-    if (!code)
+    if (!code) {
         code = add_header(transfer, "Last-Event-ID", request->last_event_id);
-    if (!code && request->body)
+    }
+    if (!code && request->body) {
         code = add_header(transfer, "Content-Type", "application/json");
+    }
     if (request->body) {
         curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDSIZE_LARGE,
                          (curl_off_t)strlen(request->body));
         curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDS, request->body);
     }
-    if (request->method)
+    if (request->method) {
         curl_easy_setopt(transfer->curl, CURLOPT_CUSTOMREQUEST, request->method);
+    }
     curl_easy_setopt(transfer->curl, CURLOPT_HTTPHEADER, transfer->headers);
     return code;
 }
@@ -217,8 +235,9 @@ static int set_up_access(struct transfer *transfer, const char *url, struct pd_e
     struct pd_credentials *credentials;
     int code =
         pd_credentials_new(request->access ? &request->access->files : &none, &credentials, error);
-    if (code)
+    if (code) {
         return code;
+    }
     struct pd_credentials_set *set = pd_credentials_hold(credentials);
     code = pd_client_set_up(transfer->curl, request->base, url, set, error);
     pd_credentials_drop(set);
@@ -240,10 +259,12 @@ static int perform(struct transfer *transfer, struct pd_error *error)
 {
     CURLcode result = curl_easy_perform(transfer->curl);
     long status = status_of(transfer);
-    if (transfer->sink_code)
+    if (transfer->sink_code) {
         return transfer->sink_code;
-    if (result != CURLE_OK && !transfer->problem_cut)
+    }
+    if (result != CURLE_OK && !transfer->problem_cut) {
         return fail_transfer(transfer, result, error);
+    }
     return is_good(status) ? 0 : fail_status(transfer, status, error);
 }
 
@@ -260,15 +281,17 @@ int pd_cli_ask(const struct pd_cli_request *request, const struct pd_query_sink 
         goto out;
     }
     code = make_url(transfer.curl, request, url);
-    if (!code)
+    if (!code) {
         code = set_up(&transfer);
+    }
     if (code) {
         pd_fail(error, code, "%.200s: %s", request->base, pd_error_text(code));
         goto out;
     }
     code = set_up_access(&transfer, url, error);
-    if (code)
+    if (code) {
         goto out;
+    }
     code = perform(&transfer, error);
 out:
     free(transfer.problem);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking an agent or a controller over HTTP, answers streamed (libcurl is used in this file's source only). */
+/* Asking an agent or a controller over HTTP, answers streamed (libcurl is used in this file's
+ * source only). */
 #ifndef PD_CLI_HTTP_H
 #define PD_CLI_HTTP_H
 
@@ -28,9 +29,10 @@ struct pd_cli_request {
     void *waiting_context;
 };
 
-/* Passes the body of an answer with a status of 2xx to `sink` as it comes. Any other status is an error: its problem document (of at most
- * 64 KiB) becomes one line. No redirect is followed and no proxy is asked. Control characters of the server's words are
- * replaced. Returns 0, a negative error with words, or what the sink returned. */
+/* Passes the body of an answer with a status of 2xx to `sink` as it comes. Any other status is an
+ * error: its problem document (of at most 64 KiB) becomes one line. No redirect is followed and no
+ * proxy is asked. Control characters of the server's words are replaced. Returns 0, a negative
+ * error with words, or what the sink returned. */
 int pd_cli_ask(const struct pd_cli_request *request, const struct pd_query_sink *sink,
                struct pd_error *error);
 

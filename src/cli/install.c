@@ -36,11 +36,13 @@ static int set_period(void *target, const char *name, const char *value, struct 
     size_t digits = strspn(value, "0123456789");
     uint64_t number = digits && digits < 9 ? strtoull(value, NULL, 10) : 0;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(value + digits, units[i].unit) != 0)
+        if (strcmp(value + digits, units[i].unit) != 0) {
             continue;
+        }
         uint64_t ms = number * units[i].ms;
-        if (ms < PERIOD_MIN_MS || ms > PERIOD_MAX_MS)
+        if (ms < PERIOD_MIN_MS || ms > PERIOD_MAX_MS) {
             break;
+        }
         ((struct install *)target)->period_ms = ms;
         return 0;
     }
@@ -52,9 +54,10 @@ static int set_period(void *target, const char *name, const char *value, struct 
 static int check_event(void *target, const char *name, const char *value, struct pd_error *error)
 {
     (void)target;
-    if (strcmp(value, "new_flow") && strcmp(value, "evicted") && strcmp(value, "alarm"))
+    if (strcmp(value, "new_flow") && strcmp(value, "evicted") && strcmp(value, "alarm")) {
         return pd_fail(error, -PD_E_VALUE,
                        "%s: expected new_flow, evicted or alarm, not \"%.100s\"", name, value);
+    }
     return 0;
 }
 
@@ -87,8 +90,9 @@ static int check_install(void *settings, const struct pd_cli_words *words, struc
 {
     struct install *set = settings;
     int code = pd_cli_question_check(&set->question, words, error);
-    if (!code && !set->period_ms == !set->on)
+    if (!code && !set->period_ms == !set->on) {
         code = pd_fail(error, -PD_E_VALUE, "either --period TIME or --on EVENT has to be given");
+    }
     return code ? code : pd_cli_server_check(&set->server, error);
 }
 
@@ -96,14 +100,16 @@ static int install_body(const struct install *set, char **ret_body, struct pd_er
 {
     json_t *document = NULL, *hosts = NULL, *when;
     int code = pd_cli_question_document(&set->question, &document, error);
-    if (!code)
+    if (!code) {
         code = pd_cli_hosts_json(set->hosts, &hosts, error);
+    }
     if (!code) {
         when = set->on ? json_string(set->on) : json_integer((json_int_t)set->period_ms);
         if (json_object_set_new(document, "hosts", hosts) ||
             json_object_set_new(document, set->on ? "on" : "period_ms", when) ||
-            !(*ret_body = json_dumps(document, JSON_COMPACT)))
+            !(*ret_body = json_dumps(document, JSON_COMPACT))) {
             code = pd_fail(error, -ENOMEM, "no memory");
+        }
     }
     json_decref(document);
     return code;
@@ -116,12 +122,15 @@ static int show_id(const struct install *set, const json_t *answer, struct pd_er
     struct pd_cli_outcome outcome;
     uint64_t id;
     int code = pd_read_number(&reader, answer, "id", PD_READ_MAX, &id);
-    if (!code)
+    if (!code) {
         code = pd_cli_outcome_read(&reader, answer, true, &outcome);
-    if (code)
+    }
+    if (code) {
         return pd_fail_within(error, set->server.url);
-    if (!set->json)
+    }
+    if (!set->json) {
         printf("%" PRIu64 "\n", id);
+    }
     if (outcome.answered < outcome.asked) {
         fflush(stdout);
         pd_cli_outcome_view(answer, &outcome, stderr);
@@ -138,14 +147,17 @@ static int run_install(const void *settings, const struct pd_cli_words *words,
     char *body = NULL;
     (void)words;
     int code = install_body(set, &body, error);
-    if (!code)
+    if (!code) {
         code = pd_cli_server_ask(&set->server,
                                  (struct pd_cli_request){.route = "/v1/install", .body = body},
                                  &text, &answer, error);
-    if (!code && set->json)
+    }
+    if (!code && set->json) {
         code = pd_cli_print_text(&text, error);
-    if (!code)
+    }
+    if (!code) {
         code = show_id(set, answer, error);
+    }
     json_decref(answer);
     free(text.bytes);
     free(body);
@@ -181,9 +193,10 @@ static int check_id(void *settings, const struct pd_cli_words *words, struct pd_
 {
     const char *id = words->words[0];
     size_t len = strlen(id);
-    if (!len || len > 16 || strspn(id, "0123456789") != len)
+    if (!len || len > 16 || strspn(id, "0123456789") != len) {
         return pd_fail(error, -PD_E_VALUE,
                        "ID: expected a number as install printed it, not \"%.100s\"", id);
+    }
     return pd_cli_list_check(settings, words, error);
 }
 
@@ -195,8 +208,9 @@ static int show_removed(const struct pd_cli_list_settings *set, const struct pd_
     struct pd_cli_outcome outcome = {.complete = true};
     json_t *answer = NULL;
     int code = text->len ? pd_cli_memory_json(text, &answer, error) : 0;
-    if (!code && answer)
+    if (!code && answer) {
         code = pd_cli_outcome_read(&reader, answer, true, &outcome);
+    }
     if (code) {
         pd_fail_within(error, set->server.url);
     } else if (outcome.answered < outcome.asked) {
@@ -221,10 +235,12 @@ static int run_uninstall(const void *settings, const struct pd_cli_words *words,
                                                    .route = route,
                                                    .timeout_s = set->server.timeout_s},
                           &sink, error);
-    if (!code && set->json && text.len)
+    if (!code && set->json && text.len) {
         code = pd_cli_print_text(&text, error);
-    if (!code)
+    }
+    if (!code) {
         code = show_removed(set, &text, error);
+    }
     free(text.bytes);
     return code;
 }

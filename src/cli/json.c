@@ -7,10 +7,11 @@
 int pd_json_print(json_t *document, struct pd_error *error)
 {
     int code = PD_CLI_OK;
-    if (!document || json_dumpf(document, stdout, JSON_COMPACT))
+    if (!document || json_dumpf(document, stdout, JSON_COMPACT)) {
         code = pd_fail(error, -PD_E_FULL, "the answer could not be written");
-    else
+    } else {
         putchar('\n');
+    }
     json_decref(document);
     return code;
 }
@@ -31,8 +32,9 @@ int pd_read_number(const struct pd_reader *reader, const json_t *object, const c
                    uint64_t max, uint64_t *ret_number)
 {
     const json_t *value = json_object_get(object, key);
-    if (!is_number(value, max))
+    if (!is_number(value, max)) {
         return pd_read_bad(reader, key, "a number in its range");
+    }
     *ret_number = (uint64_t)json_integer_value(value);
     return 0;
 }
@@ -41,8 +43,9 @@ int pd_read_array(const struct pd_reader *reader, const json_t *object, const ch
                   const json_t **ret_array)
 {
     const json_t *array = json_object_get(object, key);
-    if (!json_is_array(array))
+    if (!json_is_array(array)) {
         return pd_read_bad(reader, key, "a list");
+    }
     *ret_array = array;
     return 0;
 }
@@ -51,20 +54,23 @@ int pd_read_addr(const struct pd_reader *reader, const json_t *object, const cha
                  struct pd_addr *ret_addr, uint8_t *ret_ip_version)
 {
     const char *text = json_string_value(json_object_get(object, key));
-    if (!text || pd_addr_parse(text, ret_addr, ret_ip_version))
+    if (!text || pd_addr_parse(text, ret_addr, ret_ip_version)) {
         return pd_read_bad(reader, key, "an address");
+    }
     return 0;
 }
 
 int pd_read_switches(const struct pd_reader *reader, const json_t *array, struct pd_path *path)
 {
     size_t len = json_array_size(array);
-    if (!json_is_array(array) || len > PD_PATH_MAX)
+    if (!json_is_array(array) || len > PD_PATH_MAX) {
         return pd_read_bad(reader, "path", "a list of switch IDs");
+    }
     for (size_t i = 0; i < len; i++) {
         const json_t *id = json_array_get(array, i);
-        if (!is_number(id, UINT32_MAX) || !json_integer_value(id))
+        if (!is_number(id, UINT32_MAX) || !json_integer_value(id)) {
             return pd_read_bad(reader, "path", "a list of switch IDs");
+        }
         path->switches[i] = (uint32_t)json_integer_value(id);
     }
     path->len = (uint16_t)len;
@@ -76,17 +82,21 @@ int pd_read_tags(const struct pd_reader *reader, const json_t *object, struct pd
     const json_t *tags = NULL, *dscp = json_object_get(object, "dscp");
     int code = pd_read_array(reader, object, "tags", &tags);
     size_t len = json_array_size(tags);
-    if (code)
+    if (code) {
         return code;
-    if (len > PD_RAW_TAGS_MAX)
+    }
+    if (len > PD_RAW_TAGS_MAX) {
         return pd_read_bad(reader, "tags", "a list of link tags");
+    }
     for (size_t i = 0; i < len; i++) {
-        if (!is_number(json_array_get(tags, i), UINT16_MAX))
+        if (!is_number(json_array_get(tags, i), UINT16_MAX)) {
             return pd_read_bad(reader, "tags", "a list of link tags");
+        }
         path->tags[i] = (uint16_t)json_integer_value(json_array_get(tags, i));
     }
-    if (dscp && !is_number(dscp, UINT8_MAX))
+    if (dscp && !is_number(dscp, UINT8_MAX)) {
         return pd_read_bad(reader, "dscp", "a DSCP");
+    }
     path->tags_len = (uint8_t)len;
     path->dscp = (uint8_t)json_integer_value(dscp);
     return 0;
@@ -96,10 +106,12 @@ int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd
 {
     struct pd_path path = {0};
     int code = pd_read_switches(reader, json_object_get(object, "path"), &path);
-    if (!code && !path.len)
+    if (!code && !path.len) {
         code = pd_read_tags(reader, object, &path);
-    if (!code)
+    }
+    if (!code) {
         *ret_path = path;
+    }
     return code;
 }
 
@@ -107,10 +119,12 @@ static int read_addrs(const struct pd_reader *reader, const json_t *id, struct p
 {
     uint8_t dst_version;
     int code = pd_read_addr(reader, id, "src_ip", &flow->src, &flow->ip_version);
-    if (!code)
+    if (!code) {
         code = pd_read_addr(reader, id, "dst_ip", &flow->dst, &dst_version);
-    if (!code && dst_version != flow->ip_version)
+    }
+    if (!code && dst_version != flow->ip_version) {
         code = pd_read_bad(reader, "dst_ip", "an address of the same family as \"src_ip\"");
+    }
     return code;
 }
 
@@ -121,14 +135,18 @@ int pd_read_flow(const struct pd_reader *reader, const json_t *object, struct pd
     uint64_t src_port, dst_port, protocol;
     int code = json_is_object(id) ? read_addrs(reader, id, &flow)
                                   : pd_read_bad(reader, "flow_id", "an object");
-    if (!code)
+    if (!code) {
         code = pd_read_number(reader, id, "src_port", UINT16_MAX, &src_port);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_number(reader, id, "dst_port", UINT16_MAX, &dst_port);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_number(reader, id, "protocol", UINT8_MAX, &protocol);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     flow.src_port = (uint16_t)src_port;
     flow.dst_port = (uint16_t)dst_port;
     flow.protocol = (uint8_t)protocol;
@@ -141,12 +159,15 @@ int pd_read_times(const struct pd_reader *reader, const json_t *object,
 {
     uint64_t stime_us, etime_us;
     int code = pd_read_number(reader, object, "stime_us", PD_READ_MAX, &stime_us);
-    if (!code)
+    if (!code) {
         code = pd_read_number(reader, object, "etime_us", PD_READ_MAX, &etime_us);
-    if (!code && etime_us < stime_us)
+    }
+    if (!code && etime_us < stime_us) {
         code = pd_read_bad(reader, "etime_us", "at or after \"stime_us\"");
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     record->stime_us = stime_us;
     record->etime_us = etime_us;
     return 0;
@@ -157,10 +178,12 @@ int pd_read_counts(const struct pd_reader *reader, const json_t *object, uint64_
 {
     uint64_t bytes, pkts;
     int code = pd_read_number(reader, object, "bytes", max, &bytes);
-    if (!code)
+    if (!code) {
         code = pd_read_number(reader, object, "pkts", max, &pkts);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     record->bytes = bytes;
     record->pkts = pkts;
     return 0;

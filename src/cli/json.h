@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON: answers printed, and what others wrote read: members of answers and of exported records, each checked for its type and range. */
+/* JSON: answers printed, and what others wrote read: members of answers and of exported records,
+ * each checked for its type and range. */
 #ifndef PD_CLI_JSON_H
 #define PD_CLI_JSON_H
 
@@ -9,11 +10,13 @@
 #include "base/error.h"
 #include "tib/tib.h"
 
-/* Prints the document on one line of standard output and lets go of it. PD_CLI_OK, or a negative error: NULL is one, too. */
+/* Prints the document on one line of standard output and lets go of it. PD_CLI_OK, or a negative
+ * error: NULL is one, too. */
 int pd_json_print(json_t *document, struct pd_error *error);
 
-/* All of the others return 0 or -PD_E_SYNTAX with the member's name in the error, behind `where`, and leave their outputs as they were
- * then. Members that nobody asks for are left alone. Thread safety: works on the caller's memory. */
+/* All of the others return 0 or -PD_E_SYNTAX with the member's name in the error, behind `where`,
+ * and leave their outputs as they were then. Members that nobody asks for are left alone. Thread
+ * safety: works on the caller's memory. */
 struct pd_reader {
     const char *where; /* "the answer's", "line 7:" */
     struct pd_error *error;

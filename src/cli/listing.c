@@ -35,8 +35,9 @@ static void word_cell(struct pd_table *table, const json_t *value)
         pd_table_cell(table, json_is_true(value) ? "yes" : "no");
         return;
     }
-    if (!json_is_string(value))
+    if (!json_is_string(value)) {
         text = json_dumps(value, JSON_WORDS);
+    }
     pd_table_cell(table, pd_cli_word(text ? text : string, word, sizeof word));
     free(text);
 }
@@ -45,14 +46,15 @@ static void count_cell(struct pd_table *table, const json_t *value, enum pd_cli_
 {
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     uint64_t number = (uint64_t)json_integer_value(value);
-    if (!is_count(value))
+    if (!is_count(value)) {
         word_cell(table, value);
-    else if (kind == PD_CLI_TIME_US)
+    } else if (kind == PD_CLI_TIME_US) {
         pd_table_cell(table, pd_cell_time_text(number, text));
-    else if (kind == PD_CLI_SPAN_US)
+    } else if (kind == PD_CLI_SPAN_US) {
         pd_table_cell(table, pd_cli_span(number, text));
-    else
+    } else {
         pd_table_cell(table, pd_cli_number(number, text));
+    }
 }
 
 /* "conformance {"max_hops":5}", "program {…}" */
@@ -66,8 +68,9 @@ static void question_cell(struct pd_table *table, const json_t *row)
                 : json_object_get(row, "program") ? "program"
                                                   : "?",
                 name, sizeof name);
-    if (asprintf(&all, "%s%s%s", name, text ? " " : "", text ? text : "") < 0)
+    if (asprintf(&all, "%s%s%s", name, text ? " " : "", text ? text : "") < 0) {
         all = NULL;
+    }
     pd_table_cell(table, pd_cli_word(all ? all : name, word, sizeof word));
     free(all);
     free(text);
@@ -79,11 +82,12 @@ static void when_cell(struct pd_table *table, const json_t *row)
     char word[64], span[PD_CLI_NUMBER_BYTES], text[80];
     const json_t *period = json_object_get(row, "period_ms");
     const char *on = json_string_value(json_object_get(row, "on"));
-    if (is_count(period))
+    if (is_count(period)) {
         snprintf(text, sizeof text, "every %s",
                  pd_cli_span((uint64_t)json_integer_value(period) * MS_US, span));
-    else
+    } else {
         snprintf(text, sizeof text, "on %s", pd_cli_word(on, word, sizeof word));
+    }
     pd_table_cell(table, text);
 }
 
@@ -107,10 +111,12 @@ static int fill(const struct pd_cli_listing *listing, const json_t *rows, struct
     const json_t *row;
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
-        if (!json_is_object(row))
+        if (!json_is_object(row)) {
             return pd_read_bad(reader, listing->member, "a list of objects");
-        for (size_t field = 0; field < listing->fields_len; field++)
+        }
+        for (size_t field = 0; field < listing->fields_len; field++) {
             cell(table, row, &listing->fields[field]);
+        }
     }
     return 0;
 }
@@ -122,22 +128,27 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
     struct pd_column columns[FIELDS_MAX];
     const json_t *rows = NULL;
     char number[PD_CLI_NUMBER_BYTES];
-    for (size_t i = 0; i < listing->fields_len; i++)
+    for (size_t i = 0; i < listing->fields_len; i++) {
         columns[i] = (struct pd_column){listing->fields[i].title,
                                         listing->fields[i].kind == PD_CLI_NUMBER ||
                                             listing->fields[i].kind == PD_CLI_SPAN_US};
+    }
     struct pd_table *table = pd_table_new(columns, listing->fields_len);
     int code = table ? pd_read_array(&reader, answer, listing->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
-    if (!code)
+    if (!code) {
         code = fill(listing, rows, table, &reader);
-    if (!code && len)
+    }
+    if (!code && len) {
         code = pd_table_print(table, style, out);
-    if (!code)
+    }
+    if (!code) {
         fprintf(out, "%s%s %s\n", len ? "\n" : "", pd_cli_number(len, number),
                 len == 1 ? listing->noun : listing->nouns);
-    if (code == -ENOMEM)
+    }
+    if (code == -ENOMEM) {
         pd_fail(error, code, "no memory for the table");
+    }
     pd_table_free(table);
     return code;
 }
@@ -164,12 +175,14 @@ int pd_cli_list_ask(const struct pd_cli_list_settings *settings, const char *rou
     json_t *answer;
     int code = pd_cli_server_ask(&settings->server, (struct pd_cli_request){.route = route}, &text,
                                  &answer, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = settings->json ? pd_cli_print_text(&text, error)
                           : pd_cli_list(listing, answer, &style, stdout, error);
-    if (code && !settings->json)
+    if (code && !settings->json) {
         pd_fail_within(error, settings->server.url);
+    }
     json_decref(answer);
     free(text.bytes);
     return code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of a controller (hosts, switches, installed queries) as tables: a column for each member worth seeing. */
+/* Lists of a controller (hosts, switches, installed queries) as tables: a column for each member
+ * worth seeing. */
 #ifndef PD_CLI_LISTING_H
 #define PD_CLI_LISTING_H
 
@@ -12,8 +13,8 @@
 #include "cli/server.h"
 #include "cli/text.h"
 
-/* These lists describe programs that go on changing, so no member is insisted on: one that is absent or null is "-", one of another type than expected is
- * shown as what it is.
+/* These lists describe programs that go on changing, so no member is insisted on: one that is
+ * absent or null is "-", one of another type than expected is shown as what it is.
  *
  * Thread safety: works on the caller's memory. */
 

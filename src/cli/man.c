@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The man page of the command, made from its tables (`pathdump help --man`; a test compares docs/man/pathdump.1). */
+/* The man page of the command, made from its tables (`pathdump help --man`; a test compares
+ * docs/man/pathdump.1). */
 #include <string.h>
 
 #include "cli/doc.h"
@@ -86,15 +87,17 @@ static const char tail[] =
 /* Text for roff: hyphens that can be copied, nothing that is read as a request. */
 static void print_roff(const char *text, size_t len, FILE *out)
 {
-    if (len && (*text == '.' || *text == '\''))
+    if (len && (*text == '.' || *text == '\'')) {
         fputs("\\&", out);
+    }
     for (size_t i = 0; i < len; i++) {
-        if (text[i] == '-')
+        if (text[i] == '-') {
             fputs("\\-", out);
-        else if (text[i] == '\\')
+        } else if (text[i] == '\\') {
             fputs("\\e", out);
-        else
+        } else {
             fputc(text[i], out);
+        }
     }
 }
 
@@ -132,7 +135,8 @@ static void print_command(const struct pd_cli_command *command, FILE *out)
 void pd_cli_man(FILE *out)
 {
     fputs(head, out);
-    for (size_t i = 0; pd_cli_commands[i]; i++)
+    for (size_t i = 0; pd_cli_commands[i]; i++) {
         print_command(pd_cli_commands[i], out);
+    }
     fputs(tail, out);
 }

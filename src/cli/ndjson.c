@@ -30,9 +30,10 @@ struct ndjson {
 
 static int fill(struct ndjson *ndjson)
 {
-    if (ndjson->end - ndjson->from > PD_NDJSON_LINE_BYTES)
+    if (ndjson->end - ndjson->from > PD_NDJSON_LINE_BYTES) {
         return pd_fail(ndjson->error, -PD_E_SYNTAX, "line %" PRIu64 ": longer than %d bytes",
                        ndjson->line + 1, PD_NDJSON_LINE_BYTES);
+    }
     memmove(ndjson->buffer, ndjson->buffer + ndjson->from, ndjson->end - ndjson->from);
     ndjson->end -= ndjson->from;
     ndjson->from = 0;
@@ -51,16 +52,19 @@ static int next_line(struct ndjson *ndjson, const char **ret_line, size_t *ret_l
     for (;;) {
         line = ndjson->buffer + ndjson->from;
         newline = memchr(line, '\n', ndjson->end - ndjson->from);
-        if (newline || ndjson->at_end)
+        if (newline || ndjson->at_end) {
             break;
+        }
         int code = fill(ndjson);
-        if (code)
+        if (code) {
             return code;
+        }
     }
     size_t len = newline ? (size_t)(newline - line) : ndjson->end - ndjson->from;
-    if (len > PD_NDJSON_LINE_BYTES)
+    if (len > PD_NDJSON_LINE_BYTES) {
         return pd_fail(ndjson->error, -PD_E_SYNTAX, "line %" PRIu64 ": longer than %d bytes",
                        ndjson->line + 1, PD_NDJSON_LINE_BYTES);
+    }
     ndjson->from += len + (newline != NULL);
     ndjson->line++;
     *ret_line = newline || len ? line : NULL;
@@ -79,11 +83,13 @@ static int check_members(const struct pd_reader *reader, const json_t *object,
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         size_t i = 0;
-        while (allowed[i] && strcmp(allowed[i], key) != 0)
+        while (allowed[i] && strcmp(allowed[i], key) != 0) {
             i++;
-        if (!allowed[i])
+        }
+        if (!allowed[i]) {
             return pd_fail(reader->error, -PD_E_SYNTAX,
                            "%s \"%.40s\" is no member that belongs there", reader->where, key);
+        }
     }
     return 0;
 }
@@ -97,14 +103,18 @@ static int read_record(const struct pd_reader *reader, const json_t *object,
     static const char *const feasible[] = {"flow_id", "path", "stime_us", "etime_us",
                                            "bytes",   "pkts", NULL};
     int code = pd_read_flow(reader, object, &record->flow);
-    if (!code)
+    if (!code) {
         code = check_members(reader, json_object_get(object, "flow_id"), ids);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_path(reader, object, path);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_times(reader, object, record);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_counts(reader, object, INT64_MAX, record);
+    }
     return code ? code : check_members(reader, object, path->len ? feasible : members);
 }
 
@@ -115,17 +125,19 @@ static int read_line(struct ndjson *ndjson, const char *line, size_t len)
     const struct pd_reader reader = {place, ndjson->error};
     json_error_t where;
     json_t *object = json_loadb(line, len, JSON_REJECT_DUPLICATES, &where);
-    if (!object)
+    if (!object) {
         return pd_fail(ndjson->error, -PD_E_SYNTAX, "%s not JSON: byte %d: %s", place,
                        where.position, where.text);
+    }
     struct pd_tib_record record = {0};
     struct pd_path *path = &ndjson->paths[ndjson->batch_len];
     int code = json_is_object(object)
                    ? read_record(&reader, object, &record, path)
                    : pd_fail(ndjson->error, -PD_E_SYNTAX, "%s not an object", place);
     json_decref(object);
-    if (code)
+    if (code) {
         return code;
+    }
     record.path = path;
     ndjson->records[ndjson->batch_len++] = record;
     return 0;
@@ -148,22 +160,26 @@ static int read_all(struct ndjson *ndjson)
         const char *line = NULL;
         size_t len = 0;
         int code = next_line(ndjson, &line, &len);
-        if (code || !line)
+        if (code || !line) {
             return code;
+        }
         len -= len && line[len - 1] == '\r';
         code = len ? read_line(ndjson, line, len) : 0;
-        if (!code && ndjson->batch_len == BATCH)
+        if (!code && ndjson->batch_len == BATCH) {
             code = flush(ndjson);
-        if (code)
+        }
+        if (code) {
             return code;
+        }
     }
 }
 
 int pd_ndjson_read(FILE *in, const struct pd_ndjson_taker *taker, struct pd_error *error)
 {
     struct ndjson *ndjson = calloc(1, sizeof *ndjson);
-    if (!ndjson)
+    if (!ndjson) {
         return pd_fail(error, -ENOMEM, "no memory to read records");
+    }
     ndjson->in = in;
     ndjson->taker = taker;
     ndjson->error = error;

@@ -26,8 +26,9 @@ void pd_progress_begin(struct pd_progress *progress, const char *what)
 static void draw_bar(double part)
 {
     char bar[BAR_COLUMNS + 1];
-    for (int i = 0; i < BAR_COLUMNS; i++)
+    for (int i = 0; i < BAR_COLUMNS; i++) {
         bar[i] = i < (int)(part * BAR_COLUMNS) ? '#' : ' ';
+    }
     bar[BAR_COLUMNS] = '\0';
     fprintf(stderr, "[%s] %3d %%", bar, (int)(part * 100));
 }
@@ -37,18 +38,20 @@ void pd_progress_step(void *context, uint64_t done, uint64_t all)
     struct pd_progress *progress = context;
     char text[PD_CLI_NUMBER_BYTES];
     uint64_t now = progress->shown ? now_ms() : 0;
-    if (!progress->shown || now < progress->drawn_ms + REDRAW_MS)
+    if (!progress->shown || now < progress->drawn_ms + REDRAW_MS) {
         return;
+    }
     progress->drawn_ms = now;
     fprintf(stderr, "\r%s ", progress->what);
     if (all) {
         double part = done < all ? (double)done / (double)all : 1;
         uint64_t spent_ms = now - progress->start_ms;
         draw_bar(part);
-        if (part > 0.01 && spent_ms > 1000)
+        if (part > 0.01 && spent_ms > 1000) {
             fprintf(stderr, " %s left",
                     pd_cli_span((uint64_t)((double)spent_ms * (1 - part) / part) / 1000 * 1000000,
                                 text));
+        }
     } else {
         fputs(pd_cli_number(done, text), stderr);
     }
@@ -61,8 +64,9 @@ void pd_progress_wait(void *context)
     char text[PD_CLI_NUMBER_BYTES];
     uint64_t now = progress->shown ? now_ms() : 0;
     if (!progress->shown || now < progress->start_ms + WAIT_MS ||
-        now < progress->drawn_ms + REDRAW_MS)
+        now < progress->drawn_ms + REDRAW_MS) {
         return;
+    }
     progress->drawn_ms = now;
     fprintf(stderr, "\r%s: %s s\033[K", progress->what,
             pd_cli_number((now - progress->start_ms) / 1000, text));
@@ -70,7 +74,8 @@ void pd_progress_wait(void *context)
 
 void pd_progress_end(struct pd_progress *progress)
 {
-    if (progress->drawn_ms)
+    if (progress->drawn_ms) {
         fputs("\r\033[K", stderr);
+    }
     progress->shown = false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bar on stderr that shows how far a long command has come; nothing at all where stderr is no terminal. */
+/* A bar on stderr that shows how far a long command has come; nothing at all where stderr is no
+ * terminal. */
 #ifndef PD_CLI_PROGRESS_H
 #define PD_CLI_PROGRESS_H
 

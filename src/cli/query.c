@@ -37,9 +37,10 @@ struct settings {
 static int check_mode(void *target, const char *name, const char *value, struct pd_error *error)
 {
     (void)target;
-    if (strcmp(value, "auto") && strcmp(value, "direct") && strcmp(value, "tree"))
+    if (strcmp(value, "auto") && strcmp(value, "direct") && strcmp(value, "tree")) {
         return pd_fail(error, -PD_E_VALUE, "%s: expected auto, direct or tree, not \"%.100s\"",
                        name, value);
+    }
     return 0;
 }
 
@@ -107,22 +108,28 @@ static int check_place(struct settings *set, struct pd_error *error)
                          : set->ndjson           ? "--ndjson"
                          : set->deadline_ms      ? "--deadline-ms"
                                                  : NULL;
-    if (!!set->tib + !!set->agent + !!set->controller.url > 1)
+    if (!!set->tib + !!set->agent + !!set->controller.url > 1) {
         return pd_fail(error, -PD_E_VALUE, "only one of --tib, --agent and --controller");
-    if (fleet && !asks_controller(set))
+    }
+    if (fleet && !asks_controller(set)) {
         return pd_fail(error, -PD_E_VALUE, "%s: only a controller asks several: needs --controller",
                        fleet);
-    if (served && set->tib)
+    }
+    if (served && set->tib) {
         return pd_fail(error, -PD_E_VALUE,
                        "%s: only a running agent can do that: needs --agent or --controller",
                        served);
-    if (set->tib)
+    }
+    if (set->tib) {
         return 0;
-    if (set->agent)
+    }
+    if (set->agent) {
         return pd_cli_url_check("--agent", set->agent, error);
-    if (!set->controller.url && !getenv("PATHDUMP_CONTROLLER"))
+    }
+    if (!set->controller.url && !getenv("PATHDUMP_CONTROLLER")) {
         return pd_fail(error, -PD_E_VALUE,
                        "either --tib DIR, --agent URL or --controller URL has to be given");
+    }
     return pd_cli_server_check(&set->controller, error);
 }
 
@@ -130,10 +137,12 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
 {
     struct settings *set = settings;
     int code = pd_cli_question_check(&set->question, words, error);
-    if (!code)
+    if (!code) {
         code = check_place(set, error);
-    if (!code && set->json && set->ndjson)
+    }
+    if (!code && set->json && set->ndjson) {
         code = pd_fail(error, -PD_E_VALUE, "either --json or --ndjson");
+    }
     return code;
 }
 
@@ -153,13 +162,15 @@ static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
     struct pd_tib_snapshot *snapshot = NULL;
     bool complete;
     int code = pd_tib_open(set->tib, PD_TIB_READ, &(struct pd_tib_config){0}, &tib, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_tib_snapshot(tib, &snapshot);
-    if (code)
+    if (code) {
         pd_fail(error, code, "%.300s: %s", place_of(set), pd_error_text(code));
-    else
+    } else {
         code = pd_query_run(&set->question.query, snapshot, NULL, 0, sink, &complete, error);
+    }
     pd_tib_release(snapshot);
     pd_tib_close(tib);
     return code;
@@ -195,15 +206,17 @@ static int ask_agent(const struct settings *set, const struct pd_query_sink *sin
     return pd_cli_ask(&request, sink, error);
 }
 
-/* Shows on stderr that somebody is waited for, unless the answer comes up on the same terminal piece by piece. */
+/* Shows on stderr that somebody is waited for, unless the answer comes up on the same terminal
+ * piece by piece. */
 static int post(const struct settings *set, struct pd_cli_request request, const json_t *document,
                 const struct pd_query_sink *sink, struct pd_error *error)
 {
     struct pd_progress progress;
     char *body = json_dumps(document, JSON_COMPACT);
     bool piecewise = (set->json || set->ndjson) && isatty(STDOUT_FILENO);
-    if (!body)
+    if (!body) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     pd_progress_begin(&progress, asks_controller(set) ? "waiting for the hosts" : "waiting");
     if (!piecewise) {
         request.waiting = pd_progress_wait;
@@ -229,8 +242,9 @@ static int add_how(const struct settings *set, json_t *document, struct pd_error
     bool bad = add_number(document, "deadline_ms", set->deadline_ms);
     if (asks_controller(set)) {
         code = pd_cli_hosts_json(set->hosts ? set->hosts : "all", &hosts, error);
-        if (code)
+        if (code) {
             return code;
+        }
         bad = bad || json_object_set_new(document, "hosts", hosts) ||
               add_number(document, "fanout", set->fanout) ||
               (set->mode && json_object_set_new(document, "mode", json_string(set->mode)));
@@ -246,10 +260,12 @@ static int ask_by_document(const struct settings *set, const struct pd_query_sin
     json_t *document = NULL;
     request.route = set->agent ? "/v1/query" : "/v1/execute";
     int code = pd_cli_question_document(&set->question, &document, error);
-    if (!code)
+    if (!code) {
         code = add_how(set, document, error);
-    if (!code)
+    }
+    if (!code) {
         code = post(set, request, document, sink, error);
+    }
     json_decref(document);
     return code;
 }
@@ -258,16 +274,20 @@ static int ask(const struct settings *set, const struct pd_query_sink *sink, str
 {
     struct pd_error inner = {0};
     int code;
-    if (set->tib)
+    if (set->tib) {
         code = ask_tib(set, sink, &inner);
-    else if (set->agent && !set->question.program && !set->question.is_poor && !set->deadline_ms)
+    } else if (set->agent && !set->question.program && !set->question.is_poor &&
+               !set->deadline_ms) {
         code = ask_agent(set, sink, &inner);
-    else
+    } else {
         code = ask_by_document(set, sink, &inner);
-    if (code && !*inner.text) /* the sink stopped it */
+    }
+    if (code && !*inner.text) { /* the sink stopped it */
         pd_cli_sink_fail(code, &inner);
-    if (code)
+    }
+    if (code) {
         *error = inner;
+    }
     return code;
 }
 
@@ -279,15 +299,17 @@ static int run_json(const struct settings *set, struct pd_error *error)
     pd_cli_stream_begin(&stream);
     const struct pd_query_sink sink = pd_cli_stream_sink(&stream);
     int code = ask(set, &sink, error);
-    if (code)
+    if (code) {
         return code;
+    }
     if (set->question.program && !stream.found) {
         stream.found = true;
         stream.outcome.complete = true;
     }
-    if (pd_cli_stream_end(&stream) || !stream.found)
+    if (pd_cli_stream_end(&stream) || !stream.found) {
         return pd_fail(error, -PD_E_TRUNCATED, "%.300s: the answer has no \"complete\" at its end",
                        place_of(set));
+    }
     return pd_cli_outcome_report("query", &stream.outcome);
 }
 
@@ -306,8 +328,9 @@ static int run_table(const struct settings *set, struct pd_error *error)
                    ? pd_cli_view_result(bytes, memory.len, stdout, &outcome, error)
                    : pd_cli_view(set->question.query.name, bytes, memory.len, &style, stdout,
                                  &outcome, error);
-        if (code)
+        if (code) {
             pd_fail_within(error, place_of(set));
+        }
     }
     free(memory.bytes);
     return code ? code : pd_cli_outcome_report("query", &outcome);

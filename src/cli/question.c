@@ -17,8 +17,9 @@ const char pd_cli_question_names[] = PD_QUERIES(X) "|" PD_POOR_NAME;
 
 static void begin(struct pd_cli_question *question)
 {
-    if (!question->begun)
+    if (!question->begun) {
         pd_query_init(&question->query, PD_QUERY_GET_FLOWS);
+    }
     question->begun = true;
 }
 
@@ -26,8 +27,9 @@ static void begin(struct pd_cli_question *question)
 static void name_the_flag(struct pd_error *error)
 {
     for (char *at = error->text; *at && *at != ':'; at++) {
-        if (*at == '_')
+        if (*at == '_') {
             *at = '-';
+        }
     }
 }
 
@@ -36,18 +38,20 @@ static int set_param(struct pd_cli_question *question, unsigned id, const char *
 {
     begin(question);
     int code = pd_query_set(&question->query, pd_query_params[id].name, value, error);
-    if (code)
+    if (code) {
         name_the_flag(error);
-    else
+    } else {
         question->values[id] = value;
+    }
     return code;
 }
 
 int pd_cli_question_param(void *target, const char *name, const char *value, struct pd_error *error)
 {
     unsigned id = 0;
-    while (strcmp(pd_query_params[id].flag, name) != 0)
+    while (strcmp(pd_query_params[id].flag, name) != 0) {
         id++;
+    }
     return set_param(target, id, value, error);
 }
 
@@ -55,11 +59,13 @@ int pd_cli_question_arg(void *target, const char *name, const char *value, struc
 {
     struct pd_cli_question *question = target;
     const char *equals = strchr(value, '=');
-    if (!equals || equals == value)
+    if (!equals || equals == value) {
         return pd_fail(error, -PD_E_VALUE, "%s: expected KEY=VALUE, not \"%.100s\"", name, value);
-    if (question->arg_len == PD_CLI_ARGS_MAX)
+    }
+    if (question->arg_len == PD_CLI_ARGS_MAX) {
         return pd_fail(error, -PD_E_VALUE, "%s: given more than %u times; use --args JSON", name,
                        PD_CLI_ARGS_MAX);
+    }
     question->arg[question->arg_len++] = value;
     return 0;
 }
@@ -69,22 +75,27 @@ int pd_cli_question_arg(void *target, const char *name, const char *value, struc
 static int check_program(const struct pd_cli_question *question, const struct pd_cli_words *words,
                          struct pd_error *error)
 {
-    if (words->len)
+    if (words->len) {
         return pd_fail(error, -PD_E_VALUE, "either a query or --program FILE, not \"%.100s\" too",
                        words->words[0]);
+    }
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
-        if (question->values[id])
+        if (question->values[id]) {
             return pd_fail(
                 error, -PD_E_VALUE, "--%s is a parameter of queries; a program takes --arg %s=%s",
                 pd_query_params[id].flag, pd_query_params[id].name, question->values[id]);
+        }
     }
-    if (question->live)
+    if (question->live) {
         return pd_fail(error, -PD_E_VALUE, "--live is a parameter of queries, not of programs");
-    if (question->threshold)
+    }
+    if (question->threshold) {
         return pd_fail(error, -PD_E_VALUE,
                        "--threshold is a parameter of " PD_POOR_NAME ", not of programs");
-    if (question->args && question->arg_len)
+    }
+    if (question->args && question->arg_len) {
         return pd_fail(error, -PD_E_VALUE, "either --args JSON or --arg KEY=VALUE");
+    }
     return 0;
 }
 
@@ -96,14 +107,17 @@ static int check_poor(struct pd_cli_question *question, struct pd_error *error)
     struct pd_error inner;
     question->is_poor = true;
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
-        if (id != PD_QUERY_PARAM_FROM && question->values[id])
+        if (id != PD_QUERY_PARAM_FROM && question->values[id]) {
             return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%s: " PD_POOR_NAME " does not take it",
                            pd_query_params[id].flag);
+        }
     }
-    if (question->live)
+    if (question->live) {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "--live: " PD_POOR_NAME " does not take it");
-    if (question->threshold)
+    }
+    if (question->threshold) {
         json_object_set_new(args, "threshold", json_string(question->threshold));
+    }
     int code = pd_poor_read(args, &unused, &inner);
     json_decref(args);
     return code ? pd_fail(error, code, "--%s", inner.text) : 0;
@@ -113,24 +127,31 @@ static int check_query(struct pd_cli_question *question, const struct pd_cli_wor
                        struct pd_error *error)
 {
     struct pd_error inner;
-    if (!words->len)
+    if (!words->len) {
         return pd_fail(error, -PD_E_VALUE, "the query is missing: %s; or --program FILE",
                        PD_CLI_QUESTION_WORDS);
-    if (!strcmp(words->words[0], PD_POOR_NAME))
+    }
+    if (!strcmp(words->words[0], PD_POOR_NAME)) {
         return check_poor(question, error);
-    if (question->threshold)
+    }
+    if (question->threshold) {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "--threshold: only " PD_POOR_NAME " takes it");
+    }
     begin(question);
-    if (pd_query_name_parse(words->words[0], &question->query.name))
+    if (pd_query_name_parse(words->words[0], &question->query.name)) {
         return pd_fail(error, -PD_E_VALUE, "there is no query \"%.100s\"; there are %s",
                        words->words[0], PD_CLI_QUESTION_WORDS);
-    if (question->args || question->arg_len)
+    }
+    if (question->args || question->arg_len) {
         return pd_fail(error, -PD_E_VALUE, "--args and --arg are for programs: --program FILE");
-    if (question->live && set_param(question, PD_QUERY_PARAM_LIVE, "true", error))
+    }
+    if (question->live && set_param(question, PD_QUERY_PARAM_LIVE, "true", error)) {
         return -PD_E_VALUE;
+    }
     int code = pd_query_finish(&question->query, &inner);
-    if (code)
+    if (code) {
         name_the_flag(&inner);
+    }
     return code ? pd_fail(error, code, "--%s", inner.text) : 0;
 }
 
@@ -154,22 +175,25 @@ static int read_program(const char *file, char **ret_text, struct pd_error *erro
         goto out;
     }
     size_t len = fread(text, 1, PROGRAM_MAX_BYTES + 1, in);
-    if (ferror(in))
+    if (ferror(in)) {
         code = pd_fail(error, -EIO, "--program %.300s: %s", file, strerror(errno));
-    else if (len > PROGRAM_MAX_BYTES)
+    } else if (len > PROGRAM_MAX_BYTES) {
         code = pd_fail(error, -PD_E_TOO_LARGE, "--program %.300s: larger than %zu KiB", file,
                        PROGRAM_MAX_BYTES >> 10);
-    else if (memchr(text, '\0', len))
+    } else if (memchr(text, '\0', len)) {
         code = pd_fail(error, -PD_E_VALUE, "--program %.300s: not a text", file);
-    else
+    } else {
         text[len] = '\0';
+    }
 out:
-    if (in && !is_stdin)
+    if (in && !is_stdin) {
         fclose(in);
-    if (code)
+    }
+    if (code) {
         free(text);
-    else
+    } else {
         *ret_text = text;
+    }
     return code;
 }
 
@@ -210,29 +234,34 @@ static int program_document(const struct pd_cli_question *question, json_t **ret
     json_t *args = NULL, *document = NULL;
     char *text = NULL;
     int code = program_args(question, &args, error);
-    if (!code)
+    if (!code) {
         code = read_program(question->program, &text, error);
+    }
     if (!code) {
         json_t *source = json_string(text);
-        if (!source)
+        if (!source) {
             code = pd_fail(error, -PD_E_VALUE, "--program %.300s: not UTF-8", question->program);
-        else
+        } else {
             document = json_pack("{s:o, s:O}", "program", source, "args", args);
+        }
     }
     free(text);
     json_decref(args);
-    if (!code && !document)
+    if (!code && !document) {
         code = pd_fail(error, -ENOMEM, "no memory");
-    if (!code)
+    }
+    if (!code) {
         *ret_document = document;
+    }
     return code;
 }
 
 int pd_cli_question_document(const struct pd_cli_question *question, json_t **ret_document,
                              struct pd_error *error)
 {
-    if (question->program)
+    if (question->program) {
         return program_document(question, ret_document, error);
+    }
     json_t *args = json_object();
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
         if (question->values[id] && json_object_set_new(args, pd_query_params[id].name,
@@ -249,8 +278,9 @@ int pd_cli_question_document(const struct pd_cli_question *question, json_t **re
     json_t *document = json_pack(
         "{s:s, s:o}", "query",
         question->is_poor ? PD_POOR_NAME : pd_query_name_text(question->query.name), "args", args);
-    if (!document)
+    if (!document) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     *ret_document = document;
     return 0;
 }

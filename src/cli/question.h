@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked: a query with its parameters as flags, or a program with its arguments; as a document for agents and controllers. */
+/* What is asked: a query with its parameters as flags, or a program with its arguments; as a
+ * document for agents and controllers. */
 #ifndef PD_CLI_QUESTION_H
 #define PD_CLI_QUESTION_H
 
@@ -13,8 +14,9 @@
 #include "query/poor.h"
 #include "query/query.h"
 
-/* Shared by the commands that ask at once and those that install. A struct pd_cli_question is the FIRST member of their settings, since options that are
- * parsed by a callback get the settings only.
+/* Shared by the commands that ask at once and those that install. A struct pd_cli_question is the
+ * FIRST member of their settings, since options that are parsed by a callback get the settings
+ * only.
  *
  * Thread safety: works on the caller's memory. */
 

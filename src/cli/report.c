@@ -31,16 +31,18 @@ static void print_names(const char *title, const json_t *names, FILE *out)
     const json_t *member;
     size_t i;
 
-    if (!json_array_size(names))
+    if (!json_array_size(names)) {
         return;
+    }
     fprintf(out, "%-9s ", title);
     json_array_foreach((json_t *)(uintptr_t)names, i, member)
     {
         fputs(i ? ", " : "", out);
-        if (json_is_string(member))
+        if (json_is_string(member)) {
             fputs(pd_cli_word(json_string_value(member), word, sizeof word), out);
-        else
+        } else {
             fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(member));
+        }
     }
     fputc('\n', out);
 }
@@ -71,10 +73,11 @@ static int print_results(const json_t *results, const struct pd_style *style, FI
     json_object_foreach((json_t *)(uintptr_t)results, name, value)
     {
         fprintf(out, "\n%s:\n", pd_cli_word(name, word, sizeof word));
-        if (json_is_string(value))
+        if (json_is_string(value)) {
             print_text(json_string_value(value), out);
-        else if (!code)
+        } else if (!code) {
             code = pd_cli_rows(value, style, out, error);
+        }
     }
     return code;
 }
@@ -115,8 +118,9 @@ int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
     int code = 0;
 
     if (!json_is_string(json_object_get(report, "verdict")) ||
-        !json_is_boolean(json_object_get(report, "certain")))
+        !json_is_boolean(json_object_get(report, "certain"))) {
         return pd_fail(error, -PD_E_SYNTAX, "the answer is no report");
+    }
     print_head(report, style, out);
     if (json_array_size(flows)) {
         fputs("\nflows:\n", out);
@@ -136,8 +140,9 @@ static void print_watch(const json_t *answer, FILE *out)
 
     fprintf(out, "%s%s flow%s; watched by %s", len ? "\n" : "", pd_cli_number(len, number),
             pd_cell_plural(len), pd_cli_word(source, word, sizeof word));
-    if (since_us > 0 && (uint64_t)since_us <= PD_READ_MAX)
+    if (since_us > 0 && (uint64_t)since_us <= PD_READ_MAX) {
         fprintf(out, " since %s", pd_cell_time_text((uint64_t)since_us, time));
+    }
     fputc('\n', out);
 }
 
@@ -150,13 +155,16 @@ int pd_cli_view_poor(const char *text, size_t len, const struct pd_style *style,
     json_t *answer;
     int code = pd_cli_memory_json(&memory, &answer, error);
 
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_cli_outcome_read(&reader, answer, false, ret_outcome);
-    if (!code)
+    if (!code) {
         code = pd_read_array(&reader, answer, "flows", &flows);
-    if (!code)
+    }
+    if (!code) {
         code = pd_cli_rows(flows, style, out, error);
+    }
     if (!code) {
         print_watch(answer, out);
         pd_cli_outcome_view(answer, ret_outcome, out);

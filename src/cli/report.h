@@ -10,20 +10,23 @@
 #include "cli/answer.h"
 #include "cli/text.h"
 
-/* What is shown comes from others and may be anything: members that are not what they should be are shown as what they are.
+/* What is shown comes from others and may be anything: members that are not what they should be are
+ * shown as what they are.
  *
  * Thread safety: works on the caller's memory. */
 
-/* A column for each member that the rows have, in the order in which they come: flow IDs as both ends, lists of switches as paths, "…_us" as times. Nothing for
- * no rows. 0 or -ENOMEM. */
+/* A column for each member that the rows have, in the order in which they come: flow IDs as both
+ * ends, lists of switches as paths, "…_us" as times. Nothing for no rows. 0 or -ENOMEM. */
 int pd_cli_rows(const json_t *rows, const struct pd_style *style, FILE *out,
                 struct pd_error *error);
 
-/* The sentence, how sure it is, what it names, why, what it lacks, and its figures. 0, -PD_E_SYNTAX when it is no report, or -ENOMEM. */
+/* The sentence, how sure it is, what it names, why, what it lacks, and its figures. 0, -PD_E_SYNTAX
+ * when it is no report, or -ENOMEM. */
 int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
                   struct pd_error *error);
 
-/* The answer of getPoorTCPFlows: a row for each flow, then who watched and since when, and which hosts answered. */
+/* The answer of getPoorTCPFlows: a row for each flow, then who watched and since when, and which
+ * hosts answered. */
 int pd_cli_view_poor(const char *text, size_t len, const struct pd_style *style, FILE *out,
                      struct pd_cli_outcome *ret_outcome, struct pd_error *error);
 

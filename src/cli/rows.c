@@ -44,9 +44,11 @@ static bool is_flow(const json_t *value)
 
 static bool has(const struct shape *shape, const char *member)
 {
-    for (size_t i = 0; i < shape->members_len; i++)
-        if (!strcmp(shape->members[i], member))
+    for (size_t i = 0; i < shape->members_len; i++) {
+        if (!strcmp(shape->members[i], member)) {
             return true;
+        }
+    }
     return shape->members_len == COLUMNS_MAX;
 }
 
@@ -55,10 +57,12 @@ static void put_title(char title[TITLE_BYTES], const char *member)
     char *at = title;
 
     pd_cli_word(member, title, TITLE_BYTES);
-    if (ends_with(title, "_us"))
+    if (ends_with(title, "_us")) {
         title[strlen(title) - 3] = '\0';
-    for (; *at; at++)
+    }
+    for (; *at; at++) {
         *at = *at == '_' ? ' ' : (char)toupper((unsigned char)*at);
+    }
 }
 
 static void add_column(struct shape *shape, const char *member, const json_t *value)
@@ -87,8 +91,9 @@ static void find_shape(const json_t *rows, struct shape *shape)
     {
         json_object_foreach((json_t *)(uintptr_t)row, member, value)
         {
-            if (!has(shape, member))
+            if (!has(shape, member)) {
                 add_column(shape, member, value);
+            }
         }
     }
 }
@@ -109,18 +114,20 @@ static void number_cell(struct pd_table *table, const char *member, const json_t
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     json_int_t number = json_integer_value(value);
 
-    if (json_is_real(value))
+    if (json_is_real(value)) {
         snprintf(text, sizeof text, "%.4g", json_real_value(value));
-    else if (number < 0 || (uint64_t)number > PD_READ_MAX)
+    } else if (number < 0 || (uint64_t)number > PD_READ_MAX) {
         snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
-    else if (ends_with(member, "_us") && number >= WALL_MIN_US)
+    } else if (ends_with(member, "_us") && number >= WALL_MIN_US) {
         pd_cell_time_text((uint64_t)number, text);
-    else if (ends_with(member, "_us"))
+    } else if (ends_with(member, "_us")) {
         pd_cli_span((uint64_t)number, text);
-    else if (ends_with(member, "port") || ends_with(member, "host") || ends_with(member, "switch"))
+    } else if (ends_with(member, "port") || ends_with(member, "host") ||
+               ends_with(member, "switch")) {
         snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
-    else
+    } else {
         pd_cli_number((uint64_t)number, text);
+    }
     pd_table_cell(table, text);
 }
 
@@ -143,16 +150,17 @@ static void value_cell(struct pd_table *table, const struct pd_style *style, con
 {
     struct pd_path path;
 
-    if (!value || json_is_null(value))
+    if (!value || json_is_null(value)) {
         pd_table_cell(table, "-");
-    else if (json_is_number(value))
+    } else if (json_is_number(value)) {
         number_cell(table, member, value);
-    else if (json_is_boolean(value))
+    } else if (json_is_boolean(value)) {
         pd_table_cell(table, json_is_true(value) ? "yes" : "no");
-    else if (json_is_array(value) && !pd_path_read(value, member, &path, NULL))
+    } else if (json_is_array(value) && !pd_path_read(value, member, &path, NULL)) {
         pd_cell_path(style, table, &path);
-    else
+    } else {
         word_cell(table, value);
+    }
 }
 
 /* Whether this member's column is one of a flow ID: as it was where it was first met. */
@@ -172,10 +180,11 @@ static void fill(const json_t *rows, const struct shape *shape, const struct pd_
         for (size_t k = 0; k < shape->members_len; k++) {
             const json_t *value = json_object_get(row, shape->members[k]);
 
-            if (takes_flow(shape, k))
+            if (takes_flow(shape, k)) {
                 flow_cells(table, value);
-            else
+            } else {
                 value_cell(table, style, shape->members[k], value);
+            }
         }
     }
 }
@@ -187,11 +196,13 @@ int pd_cli_rows(const json_t *rows, const struct pd_style *style, FILE *out, str
     int code;
 
     find_shape(rows, &shape);
-    if (!shape.columns_len)
+    if (!shape.columns_len) {
         return 0;
+    }
     table = pd_table_new(shape.columns, shape.columns_len);
-    if (table)
+    if (table) {
         fill(rows, &shape, style, table);
+    }
     code = table ? pd_table_print(table, style, out) : -ENOMEM;
     pd_table_free(table);
     return code ? pd_fail(error, code, "no memory for the table") : 0;

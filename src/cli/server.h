@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller that a command asks: its options, its default, and answers that fit into memory. */
+/* The controller that a command asks: its options, its default, and answers that fit into memory.
+ */
 #ifndef PD_CLI_SERVER_H
 #define PD_CLI_SERVER_H
 
@@ -13,7 +14,8 @@
 #include "cli/answer.h"
 #include "cli/http.h"
 
-/* Each command that asks a controller has a struct pd_cli_server in its settings and PD_CLI_SERVER_OPTIONS in its table.
+/* Each command that asks a controller has a struct pd_cli_server in its settings and
+ * PD_CLI_SERVER_OPTIONS in its table.
  *
  * Thread safety: works on the caller's memory. */
 
@@ -55,8 +57,8 @@ int pd_cli_url_check(const char *flag, const char *url, struct pd_error *error);
 /* A sink that stopped an answer has no words: these are they. */
 int pd_cli_sink_fail(int code, struct pd_error *error);
 
-/* Asks and reads the whole answer: an object. base, timeout_s and access of `request` are filled in. ret_text gets the answer as it came, the caller frees
- * both; may be NULL. */
+/* Asks and reads the whole answer: an object. base, timeout_s and access of `request` are filled
+ * in. ret_text gets the answer as it came, the caller frees both; may be NULL. */
 int pd_cli_server_ask(const struct pd_cli_server *server, struct pd_cli_request request,
                       struct pd_cli_memory *ret_text, json_t **ret_json, struct pd_error *error);
 

@@ -26,9 +26,11 @@ static const struct {
 /* Its place among the short names, or -1. */
 static int find_short(const char *name)
 {
-    for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
-        if (!strcmp(shorts[i].name, name))
+    for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++) {
+        if (!strcmp(shorts[i].name, name)) {
             return (int)i;
+        }
+    }
     return -1;
 }
 
@@ -43,10 +45,11 @@ static const struct pd_app_ops *find_app(const char *name)
 static int set_app(void *target, const char *name, const char *value, struct pd_error *error)
 {
     (void)target;
-    if (strcmp(value, "none") != 0 && !find_app(value))
+    if (strcmp(value, "none") != 0 && !find_app(value)) {
         return pd_fail(error, -PD_E_VALUE,
                        "%s: expects an application, max-coverage or none, not \"%.100s\"", name,
                        value);
+    }
     return 0;
 }
 
@@ -82,8 +85,9 @@ static int print_object(json_t *object)
     int code = !object || json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15))
                    ? -PD_E_FULL
                    : 0;
-    if (!code)
+    if (!code) {
         putchar('\n');
+    }
     json_decref(object);
     return code;
 }
@@ -102,10 +106,11 @@ static int report_json(void *context, double now_s, const json_t *report)
     (void)context;
     json_object_foreach((json_t *)report, member, value)
     {
-        if (!strcmp(member, "confidence"))
+        if (!strcmp(member, "confidence")) {
             json_object_set_new(event, member, round_to(json_number_value(value), 1e4));
-        else if (strcmp(member, "app") != 0)
+        } else if (strcmp(member, "app") != 0) {
             json_object_set(event, member, value);
+        }
     }
     return print_object(event);
 }
@@ -133,7 +138,7 @@ static int print_end(const struct pd_watch_end *end, uint64_t seed, bool json)
     const struct pd_sim_totals *totals = &end->totals;
     char hops[PD_CLI_NUMBER_BYTES], flows[PD_CLI_NUMBER_BYTES], alarms[PD_CLI_NUMBER_BYTES];
 
-    if (json)
+    if (json) {
         return print_object(json_pack(
             "{s:s,s:o,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "event", "end", "t_s",
             round_to(totals->now_s, 1e3), "flows", (json_int_t)totals->flows, "packet_hops",
@@ -142,6 +147,7 @@ static int print_end(const struct pd_watch_end *end, uint64_t seed, bool json)
             (json_int_t)totals->lost_queue, "refused", (json_int_t)totals->refused, "seed",
             (json_int_t)seed, "runs", (json_int_t)end->runs, "alarms_left",
             (json_int_t)end->alarms_left));
+    }
     printf("%8.1f s  end: %s flows, %s packet-hops, %s alarms, in %.1f s; seed %" PRIu64 "\n",
            totals->now_s, pd_cli_number(totals->flows, flows),
            pd_cli_number(totals->packet_hops, hops), pd_cli_number(totals->alarms, alarms),
@@ -158,8 +164,9 @@ static int read_arguments(const struct settings *set, const struct pd_cli_words 
     int at = find_short(set->app);
     int code = pd_cli_arguments_json(words, ret_given, error);
 
-    if (!code && at >= 0)
+    if (!code && at >= 0) {
         json_object_set_new(*ret_given, shorts[at].argument, json_string(shorts[at].value));
+    }
     return code;
 }
 
@@ -169,11 +176,13 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     const struct pd_app_ops *app = find_app(set->app);
     json_t *given = NULL, *args = NULL;
 
-    if (!app && words->arguments_len)
+    if (!app && words->arguments_len) {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%.60s: unknown flag", words->arguments[0]);
+    }
     int code = read_arguments(set, words, &given, error);
-    if (!code && app)
+    if (!code && app) {
         code = pd_app_args_read(app, NULL, given, &args, error);
+    }
     json_decref(given);
     json_decref(args);
     return code;
@@ -187,8 +196,9 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     json_t *given = NULL;
     int code = read_arguments(set, words, &given, error);
 
-    if (!code)
+    if (!code) {
         code = pd_scenario_read(words->words[0], &scenario, error);
+    }
     if (!code) {
         const struct pd_watch watch = {.scenario = &scenario,
                                        .seed = set->seed,
@@ -201,8 +211,9 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
         pd_scenario_done(&scenario);
     }
     json_decref(given);
-    if (!code)
+    if (!code) {
         code = print_end(&end, set->seed, set->json);
+    }
     return code ? code : PD_CLI_OK;
 }
 

@@ -27,10 +27,12 @@ struct pd_table *pd_table_new(const struct pd_column *columns, size_t columns_le
 
 void pd_table_free(struct pd_table *table)
 {
-    if (!table)
+    if (!table) {
         return;
-    for (size_t i = 0; i < table->cells_len; i++)
+    }
+    for (size_t i = 0; i < table->cells_len; i++) {
         free(table->cells[i]);
+    }
     free(table->cells);
     free(table);
 }
@@ -48,18 +50,20 @@ void pd_table_cell(struct pd_table *table, const char *text)
         table->cells_max = max;
     }
     char *copy = strdup(text);
-    if (copy)
+    if (copy) {
         table->cells[table->cells_len++] = copy;
-    else
+    } else {
         table->failed = true;
+    }
 }
 
 /* Columns that a text takes on the screen: UTF-8 continuation bytes take none. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;
-    for (; *text; text++)
+    for (; *text; text++) {
         width += (*text & 0xc0) != 0x80;
+    }
     return width;
 }
 
@@ -97,8 +101,9 @@ int pd_table_print(const struct pd_table *table, const struct pd_style *style, F
     }
     fputs(style->colour ? "\033[0m\n" : "\n", out);
     for (size_t i = 0; i + table->columns_len <= table->cells_len; i += table->columns_len) {
-        for (size_t column = 0; column < table->columns_len; column++)
+        for (size_t column = 0; column < table->columns_len; column++) {
             print_cell(table, column, widths[column], table->cells[i + column], out);
+        }
         fputc('\n', out);
     }
     free(widths);

@@ -27,8 +27,9 @@ const char *pd_cli_number(uint64_t number, char text[PD_CLI_NUMBER_BYTES])
     int len = snprintf(digits, sizeof digits, "%" PRIu64, number);
     char *at = text;
     for (int i = 0; i < len; i++) {
-        if (i && (len - i) % 3 == 0)
+        if (i && (len - i) % 3 == 0) {
             *at++ = ',';
+        }
         *at++ = digits[i];
     }
     *at = '\0';
@@ -49,31 +50,34 @@ const char *pd_cli_bytes(uint64_t bytes, char text[PD_CLI_NUMBER_BYTES])
         scaled /= 1024;
         unit++;
     }
-    if (unit < 0)
+    if (unit < 0) {
         snprintf(text, PD_CLI_NUMBER_BYTES, "%" PRIu64 " B", bytes);
-    else
+    } else {
         snprintf(text, PD_CLI_NUMBER_BYTES, "%.1f %s", scaled, units[unit]);
+    }
     return text;
 }
 
 const char *pd_cli_span(uint64_t span_us, char text[PD_CLI_NUMBER_BYTES])
 {
     uint64_t seconds = span_us / PD_US_PER_S, minutes = seconds / 60, hours = minutes / 60;
-    if (!span_us)
+    if (!span_us) {
         return strcpy(text, "0 s");
-    if (span_us < 1000)
+    }
+    if (span_us < 1000) {
         snprintf(text, PD_CLI_NUMBER_BYTES, "%" PRIu64 " us", span_us);
-    else if (!seconds)
+    } else if (!seconds) {
         snprintf(text, PD_CLI_NUMBER_BYTES, "%" PRIu64 ".%03" PRIu64 " ms", span_us / 1000,
                  span_us % 1000);
-    else if (!minutes)
+    } else if (!minutes) {
         snprintf(text, PD_CLI_NUMBER_BYTES, "%" PRIu64 ".%03" PRIu64 " s", seconds,
                  span_us % PD_US_PER_S / 1000);
-    else if (!hours)
+    } else if (!hours) {
         snprintf(text, PD_CLI_NUMBER_BYTES, "%" PRIu64 " min %02" PRIu64 " s", minutes,
                  seconds % 60);
-    else
+    } else {
         snprintf(text, PD_CLI_NUMBER_BYTES, "%" PRIu64 " h %02" PRIu64 " min", hours, minutes % 60);
+    }
     return text;
 }
 
@@ -85,13 +89,16 @@ const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style
     *at = '\0';
     if (!path->len) {
         at += snprintf(at, (size_t)(end - at), "%s", path->tags_len ? "tags " : "no tags");
-        for (unsigned i = 0; i < path->tags_len && i < PD_RAW_TAGS_MAX; i++)
+        for (unsigned i = 0; i < path->tags_len && i < PD_RAW_TAGS_MAX; i++) {
             at += snprintf(at, (size_t)(end - at), "%s%u", i ? "," : "", path->tags[i]);
-        if (path->dscp)
+        }
+        if (path->dscp) {
             snprintf(at, (size_t)(end - at), " dscp %u", path->dscp);
+        }
     }
-    for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++)
+    for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++) {
         at += snprintf(at, (size_t)(end - at), "%s%" PRIu32, i ? arrow : "", path->switches[i]);
+    }
     return text;
 }
 
@@ -101,8 +108,9 @@ const char *pd_cli_word(const char *text, char *word, size_t size)
     size_t len = strnlen(from, size);
     if (len == size) {
         len--;
-        while (len && (from[len] & 0xc0) == 0x80) /* in the middle of a character */
+        while (len && (from[len] & 0xc0) == 0x80) { /* in the middle of a character */
             len--;
+        }
     }
     memcpy(word, from, len);
     word[len] = '\0';

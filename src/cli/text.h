@@ -10,7 +10,8 @@
 
 #include "base/path.h"
 
-/* How a stream may be written on. Colour only on a terminal that is not "dumb", and not under NO_COLOR (no-color.org). */
+/* How a stream may be written on. Colour only on a terminal that is not "dumb", and not under
+ * NO_COLOR (no-color.org). */
 struct pd_style {
     bool utf8;
     bool colour;
@@ -30,7 +31,8 @@ const char *pd_cli_span(uint64_t span_us, char text[PD_CLI_NUMBER_BYTES]);  /* "
 const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style,
                         char text[PD_CLI_PATH_BYTES]);
 
-/* What others wrote, for a terminal: whole characters of it as fit, control characters replaced. NULL is "?". */
+/* What others wrote, for a terminal: whole characters of it as fit, control characters replaced.
+ * NULL is "?". */
 const char *pd_cli_word(const char *text, char *word, size_t size);
 
 /* ---- tables ---- */
@@ -40,7 +42,8 @@ struct pd_column {
     bool right; /* numbers are aligned to the right */
 };
 
-/* Columns as wide as their widest cell, two blanks apart. The cells are kept until they are printed. */
+/* Columns as wide as their widest cell, two blanks apart. The cells are kept until they are
+ * printed. */
 struct pd_table;
 
 /* `columns` outlives the table. NULL without memory. */
@@ -50,7 +53,8 @@ void pd_table_free(struct pd_table *table); /* NULL is fine */
 /* The next cell, left to right, then the next row. Copied. A failure is kept for pd_table_print. */
 void pd_table_cell(struct pd_table *table, const char *text);
 
-/* Whole rows under their titles. 0 or -ENOMEM when a cell could not be kept (nothing is printed then). */
+/* Whole rows under their titles. 0 or -ENOMEM when a cell could not be kept (nothing is printed
+ * then). */
 int pd_table_print(const struct pd_table *table, const struct pd_style *style, FILE *out);
 
 #endif

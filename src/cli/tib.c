@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `pathdump tib …`: what is in a store, whether it is sound, its records out and in, its bytes given back. */
+/* `pathdump tib …`: what is in a store, whether it is sound, its records out and in, its bytes
+ * given back. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 #include "query/out.h"
 #include "tib/tib.h"
 
-/* Records of one transaction of an import: fewer than a store buffers, so that one that fails loses all that is not committed, and
- * nothing behind a loss is stored. */
+/* Records of one transaction of an import: fewer than a store buffers, so that one that fails loses
+ * all that is not committed, and nothing behind a loss is stored. */
 #define COMMIT_RECORDS 16384
 
 struct settings {
@@ -49,10 +50,11 @@ static int open_tib(const struct settings *set, enum pd_tib_mode mode, struct pd
 {
     char shown[PD_TIB_SHOWN_BYTES];
 
-    if (mode == PD_TIB_WRITE && strncmp(set->tib, "mongodb://", strlen("mongodb://")) == 0)
+    if (mode == PD_TIB_WRITE && strncmp(set->tib, "mongodb://", strlen("mongodb://")) == 0) {
         return pd_fail(error, -PD_E_UNSUPPORTED,
                        "%s: only agents write to a store that hosts share; this needs a folder",
                        pd_tib_shown(set->tib, shown));
+    }
     return pd_tib_open(set->tib, mode, &(struct pd_tib_config){0}, ret_tib, error);
 }
 
@@ -99,8 +101,9 @@ static void stat_print(const struct pd_tib_stat *stat)
     print_number("paths", stat->paths);
     print_bytes("used", stat->bytes_used);
     print_bytes("file", stat->bytes_file);
-    if (!stat->records)
+    if (!stat->records) {
         return;
+    }
     printf("%-13s %.1f bytes\n", "per record", (double)stat->bytes_used / (double)stat->records);
     print_time("first packet", stat->min_stime_us);
     print_time("last packet", stat->max_etime_us);
@@ -113,14 +116,17 @@ static int run_stat(const void *settings, const struct pd_cli_words *words, stru
     struct pd_tib *tib;
     (void)words;
     int code = open_tib(set, PD_TIB_READ, &tib, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_tib_stat(tib, &stat);
     pd_tib_close(tib);
-    if (code)
+    if (code) {
         return fail(set, code, error);
-    if (set->json)
+    }
+    if (set->json) {
         return pd_json_print(stat_json(&stat), error);
+    }
     stat_print(&stat);
     return PD_CLI_OK;
 }
@@ -158,10 +164,11 @@ static void take_finding(void *context, const char *finding)
 {
     struct findings *findings = context;
     findings->len++;
-    if (findings->json)
+    if (findings->json) {
         json_array_append_new(findings->list, sound_text(finding));
-    else
+    } else {
         printf("damaged: %s\n", finding);
+    }
 }
 
 /* A store that cannot be opened for what is in its file is damaged as well. */
@@ -177,17 +184,20 @@ static int check_tib(const struct settings *set, struct findings *findings,
     struct pd_tib *tib;
     int code = open_tib(set, PD_TIB_READ, &tib, error);
     if (code) {
-        if (is_damage(code))
+        if (is_damage(code)) {
             take_finding(findings, error->text);
+        }
         return is_damage(code) ? 0 : code;
     }
-    if (pd_tib_stat(tib, ret_stat))
+    if (pd_tib_stat(tib, ret_stat)) {
         *ret_stat = (struct pd_tib_stat){0}; /* the check says why */
+    }
     code = pd_tib_check(tib, take_finding, findings);
     pd_tib_close(tib);
     if (is_damage(code)) {
-        if (!findings->len)
+        if (!findings->len) {
             take_finding(findings, pd_error_text(code));
+        }
         code = 0;
     }
     return code ? fail(set, code, error) : 0;
@@ -197,11 +207,12 @@ static int print_check(const struct findings *findings, const struct pd_tib_stat
                        struct pd_error *error)
 {
     char segments[PD_CLI_NUMBER_BYTES], records[PD_CLI_NUMBER_BYTES];
-    if (findings->json)
+    if (findings->json) {
         return pd_json_print(json_pack("{s:I, s:I, s:O}", "segments", (json_int_t)stat->segments,
                                        "records", (json_int_t)stat->records, "damaged",
                                        findings->list),
                              error);
+    }
     printf("%s segment%s, %s record%s, ", pd_cli_number(stat->segments, segments),
            stat->segments == 1 ? "" : "s", pd_cli_number(stat->records, records),
            stat->records == 1 ? "" : "s");
@@ -216,8 +227,9 @@ static int run_check(const void *settings, const struct pd_cli_words *words, str
     struct pd_tib_stat stat = {0};
     (void)words;
     int code = check_tib(set, &findings, &stat, error);
-    if (!code)
+    if (!code) {
         code = print_check(&findings, &stat, error);
+    }
     json_decref(findings.list);
     return code ? code : findings.len ? PD_CLI_FAILED : PD_CLI_OK;
 }
@@ -251,8 +263,9 @@ static int compact_tib(const struct settings *set, struct pd_tib *tib, struct pd
         code = pd_tib_compact(tib, pd_progress_step, &progress);
         pd_progress_end(&progress);
     }
-    if (!code)
+    if (!code) {
         code = pd_tib_stat(tib, after);
+    }
     return code ? fail(set, code, error) : 0;
 }
 
@@ -265,21 +278,25 @@ static int run_compact(const void *settings, const struct pd_cli_words *words,
     (void)words;
     /* What is to be written to has to be there: a slip of the name must not make a new store. */
     int code = open_tib(set, PD_TIB_READ, &tib, error);
-    if (code)
+    if (code) {
         return code;
+    }
     pd_tib_close(tib);
     code = open_tib(set, PD_TIB_WRITE, &tib, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = compact_tib(set, tib, &before, &after, error);
     pd_tib_close(tib);
-    if (code)
+    if (code) {
         return code;
-    if (set->json)
+    }
+    if (set->json) {
         return pd_json_print(json_pack("{s:I, s:I, s:I}", "records", (json_int_t)after.records,
                                        "bytes_before", (json_int_t)before.bytes_file, "bytes_after",
                                        (json_int_t)after.bytes_file),
                              error);
+    }
     print_number("records", after.records);
     print_bytes("before", before.bytes_file);
     print_bytes("after", after.bytes_file);
@@ -338,8 +355,9 @@ static int export_tib(const struct settings *set, struct pd_tib_snapshot *snapsh
     int code = pd_tib_scan(snapshot, &all, export_records, export);
     int written = pd_query_out_end(&export->out);
     pd_progress_end(&export->progress);
-    if (written)
+    if (written) {
         return pd_fail(error, written, "standard output: %s", pd_error_text(written));
+    }
     return code ? fail(set, code, error) : 0;
 }
 
@@ -353,8 +371,9 @@ static int run_export(const void *settings, const struct pd_cli_words *words,
     struct export export = {.done = 0};
     (void)words;
     int code = open_tib(set, PD_TIB_READ, &tib, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_tib_snapshot(tib, &snapshot);
     if (code) {
         fail(set, code, error);
@@ -365,8 +384,9 @@ static int run_export(const void *settings, const struct pd_cli_words *words,
     bool damaged = !code && pd_tib_snapshot_damaged(snapshot);
     pd_tib_release(snapshot);
     pd_tib_close(tib);
-    if (!damaged)
+    if (!damaged) {
         return code;
+    }
     fflush(stdout);
     fputs("pathdump tib export: a part of the store could not be read and is left out\n", stderr);
     return PD_CLI_PARTIAL;
@@ -401,10 +421,11 @@ struct import {
 static int commit_import(struct import *import)
 {
     int code = pd_tib_commit(import->tib);
-    if (!code)
+    if (!code) {
         import->stored = import->taken;
-    else
+    } else {
         import->store_error = code;
+    }
     return code;
 }
 
@@ -414,8 +435,9 @@ static int import_records(void *context, const struct pd_tib_record *records, si
     struct import *import = context;
     import->store_error = pd_tib_append(import->tib, records, n);
     import->taken += n;
-    if (!import->store_error && import->taken - import->stored >= COMMIT_RECORDS)
+    if (!import->store_error && import->taken - import->stored >= COMMIT_RECORDS) {
         commit_import(import);
+    }
     pd_progress_step(&import->progress, import->file_bytes ? bytes : import->taken,
                      import->file_bytes);
     return import->store_error;
@@ -435,11 +457,13 @@ static int import_tib(const struct settings *set, struct import *import, struct 
     import->file_bytes = size_of_stdin();
     pd_progress_begin(&import->progress, "import");
     int code = pd_ndjson_read(stdin, &taker, &inner);
-    if (!import->store_error && import->taken > import->stored)
+    if (!import->store_error && import->taken > import->stored) {
         commit_import(import);
+    }
     pd_progress_end(&import->progress);
-    if (import->store_error)
+    if (import->store_error) {
         code = fail(set, import->store_error, &inner);
+    }
     return code ? pd_fail(error, code, "%.350s; %" PRIu64 " records were stored before", inner.text,
                           import->stored)
                 : 0;
@@ -452,14 +476,17 @@ static int run_import(const void *settings, const struct pd_cli_words *words,
     struct import import = {.taken = 0};
     (void)words;
     int code = open_tib(set, PD_TIB_WRITE, &import.tib, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = import_tib(set, &import, error);
     pd_tib_close(import.tib);
-    if (code)
+    if (code) {
         return code;
-    if (set->json)
+    }
+    if (set->json) {
         return pd_json_print(json_pack("{s:I}", "records", (json_int_t)import.stored), error);
+    }
     print_number("records", import.stored);
     return PD_CLI_OK;
 }

@@ -20,8 +20,9 @@ static const struct pd_option no_options[] = {{0}};
 /* Writes the topology that a generator returned and frees it. */
 static int write_made(int code, struct pd_topology *topology, struct pd_error *error)
 {
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_topology_write(topology, stdout);
     pd_topology_free(topology);
     return code ? pd_fail(error, code, "standard output: %s", pd_error_text(code)) : PD_CLI_OK;
@@ -159,20 +160,23 @@ static void print_finding(void *context, const char *finding)
 static void print_summary(const char *file, const struct pd_topology *topology)
 {
     uint32_t links = 0;
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         links += topology->switches[i].switch_neighbours;
+    }
     printf("%s: ok: %s, %u switches, %u links between them, %u hosts, codec %s\n", file,
            *topology->name ? topology->name : "no name", topology->switches_len, links / 2,
            topology->hosts_len, *topology->codec ? topology->codec : "none");
 }
 
-/* A file whose codec cannot serve it, or whose link tags contradict the codec's, is of no use to anybody. */
+/* A file whose codec cannot serve it, or whose link tags contradict the codec's, is of no use to
+ * anybody. */
 static int check_codec(const char *file, const struct pd_topology *topology, struct pd_error *error)
 {
     char place[400];
     struct pd_codec *codec = NULL;
-    if (!*topology->codec)
+    if (!*topology->codec) {
         return 0;
+    }
     int code = pd_codec_new(topology, &codec, error);
     snprintf(place, sizeof place, "%.380s: codec", file);
     pd_codec_free(codec);
@@ -186,15 +190,19 @@ static int run_check(const void *settings, const struct pd_cli_words *words, str
     unsigned findings = 0;
     (void)settings;
     int code = pd_topology_check(file, print_finding, &findings, error);
-    if (findings)
+    if (findings) {
         return pd_fail(error, code ? code : -PD_E_TOPOLOGY, "%.300s: %u finding%s", file, findings,
                        findings == 1 ? "" : "s");
-    if (!code)
+    }
+    if (!code) {
         code = pd_topology_read(file, &topology, error);
-    if (!code)
+    }
+    if (!code) {
         code = check_codec(file, topology, error);
-    if (!code)
+    }
+    if (!code) {
         print_summary(file, topology);
+    }
     pd_topology_free(topology);
     return code;
 }

@@ -25,8 +25,9 @@ static int counts(const struct view *view, const json_t *row, struct pd_table *t
     char text[PD_CLI_NUMBER_BYTES];
     struct pd_tib_record record = {0};
     int code = pd_read_counts(&view->reader, row, PD_READ_MAX, &record);
-    if (code)
+    if (code) {
         return code;
+    }
     pd_cell_number(table, record.pkts);
     pd_table_cell(table, pd_cli_bytes(record.bytes, text));
     pd_tib_sum(&sums->bytes, record.bytes);
@@ -57,12 +58,15 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_t
     struct pd_tib_record record = {0};
     struct pd_path path;
     int code = pd_read_flow(&view->reader, row, &record.flow);
-    if (!code)
+    if (!code) {
         code = pd_read_path(&view->reader, row, &path);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_times(&view->reader, row, &record);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     pd_cell_flow(table, &record.flow);
     pd_cell_path(view->style, table, &path);
     pd_cell_times(table, &record);
@@ -78,8 +82,9 @@ static int flow_row(const struct view *view, const json_t *row, struct pd_table 
 {
     struct pd_flow_id flow;
     int code = pd_read_flow(&view->reader, row, &flow);
-    if (code)
+    if (code) {
         return code;
+    }
     pd_cell_flow(table, &flow);
     return counts(view, row, table, sums);
 }
@@ -94,8 +99,9 @@ static int host_row(const struct view *view, const json_t *row, struct pd_table 
     struct pd_addr addr;
     uint8_t version;
     int code = pd_read_addr(&view->reader, row, "src_ip", &addr, &version);
-    if (code)
+    if (code) {
         return code;
+    }
     pd_table_cell(table, pd_addr_format(&addr, version, text));
     return counts(view, row, table, sums);
 }
@@ -108,8 +114,9 @@ static int link_row(const struct view *view, const json_t *row, struct pd_table 
 {
     const char *text = json_string_value(json_object_get(row, "link"));
     struct pd_link_match link;
-    if (!text || pd_link_parse(text, &link) || !link.from || !link.to)
+    if (!text || pd_link_parse(text, &link) || !link.from || !link.to) {
         return pd_read_bad(&view->reader, "link", "a link");
+    }
     pd_cell_path(view->style, table, &(struct pd_path){.len = 2, .switches = {link.from, link.to}});
     return counts(view, row, table, sums);
 }
@@ -125,8 +132,9 @@ static int pair_row(const struct view *view, const json_t *row, struct pd_table 
         char text[PD_CLI_NUMBER_BYTES];
         uint64_t id;
         int code = pd_read_number(&view->reader, row, keys[i], UINT32_MAX, &id);
-        if (code)
+        if (code) {
             return code;
+        }
         snprintf(text, sizeof text, "%" PRIu64, id); /* a name, not an amount */
         pd_table_cell(table, text);
     }
@@ -141,8 +149,9 @@ static int path_counts_row(const struct view *view, const json_t *row, struct pd
 {
     struct pd_path path;
     int code = pd_read_path(&view->reader, row, &path);
-    if (code)
+    if (code) {
         return code;
+    }
     pd_cell_hops(table, &path);
     pd_cell_path(view->style, table, &path);
     return counts(view, row, table, sums);
@@ -155,10 +164,12 @@ static int bin_row(const struct view *view, const json_t *row, struct pd_table *
 {
     uint64_t from_bytes, flows;
     int code = pd_read_number(&view->reader, row, "from_bytes", PD_READ_MAX, &from_bytes);
-    if (!code)
+    if (!code) {
         code = pd_read_number(&view->reader, row, "flows", PD_READ_MAX, &flows);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     (void)sums;
     pd_cell_number(table, from_bytes);
     pd_cell_number(table, flows);
@@ -177,15 +188,19 @@ static int violation_row(const struct view *view, const json_t *row, struct pd_t
     struct pd_flow_id flow;
     struct pd_path path;
     int code = pd_read_flow(&view->reader, row, &flow);
-    if (!code)
+    if (!code) {
         code = pd_read_path(&view->reader, row, &path);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     while (text && rule < PD_CONFORMANCE_RULE_COUNT &&
-           strcmp(text, pd_conformance_rule_text((enum pd_conformance_rule)rule)) != 0)
+           strcmp(text, pd_conformance_rule_text((enum pd_conformance_rule)rule)) != 0) {
         rule++;
-    if (!text || rule == PD_CONFORMANCE_RULE_COUNT)
+    }
+    if (!text || rule == PD_CONFORMANCE_RULE_COUNT) {
         return pd_read_bad(&view->reader, "rule", "a rule of conformance");
+    }
     (void)sums;
     pd_cell_flow(table, &flow);
     pd_cell_path(view->style, table, &path);
@@ -229,12 +244,15 @@ static int view_list(const struct view *view, const json_t *answer, const struct
     struct pd_table *table = pd_table_new(list->columns, list->columns_len);
     int code = table ? pd_read_array(&view->reader, answer, list->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
-    for (size_t i = 0; i < len && !code; i++)
+    for (size_t i = 0; i < len && !code; i++) {
         code = list->row(view, json_array_get(rows, i), table, &sums);
-    if (!code && len)
+    }
+    if (!code && len) {
         code = pd_table_print(table, view->style, view->out);
-    if (!code)
+    }
+    if (!code) {
         print_sums(view, list, len, &sums);
+    }
     pd_table_free(table);
     return code;
 }
@@ -252,8 +270,9 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
         int code = i < feasible ? pd_read_switches(&view->reader, json_array_get(paths, i), &path)
                                 : pd_read_tags(&view->reader,
                                                json_array_get(infeasible, i - feasible), &path);
-        if (code)
+        if (code) {
             return code;
+        }
         pd_cell_hops(table, &path);
         pd_cell_path(view->style, table, &path);
     }
@@ -265,15 +284,18 @@ static int view_paths(const struct view *view, const json_t *answer)
     const json_t *paths = NULL, *infeasible = json_object_get(answer, "infeasible");
     struct pd_table *table = pd_table_new(path_columns, 2);
     int code = table ? pd_read_array(&view->reader, answer, "paths", &paths) : -ENOMEM;
-    if (!code)
+    if (!code) {
         code = fill_paths(view, paths, infeasible, table);
+    }
     if (!code) {
         size_t len = json_array_size(paths), others = json_array_size(infeasible);
-        if (len + others)
+        if (len + others) {
             code = pd_table_print(table, view->style, view->out);
+        }
         fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_cell_plural(len));
-        if (others)
+        if (others) {
             fprintf(view->out, ", %zu infeasible trajector%s", others, others == 1 ? "y" : "ies");
+        }
         fputc('\n', view->out);
     }
     pd_table_free(table);
@@ -285,10 +307,12 @@ static int view_count(const struct view *view, const json_t *answer)
     uint64_t bytes, pkts;
     char number[PD_CLI_NUMBER_BYTES], scaled[PD_CLI_NUMBER_BYTES];
     int code = pd_read_number(&view->reader, answer, "bytes", UINT64_MAX, &bytes);
-    if (!code)
+    if (!code) {
         code = pd_read_number(&view->reader, answer, "pkts", UINT64_MAX, &pkts);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     fprintf(view->out, "packets  %s\n", pd_cli_number(pkts, number));
     fprintf(view->out, "bytes    %s", pd_cli_number(bytes, number));
     fprintf(view->out, bytes < 1024 ? "\n" : " (%s)\n", pd_cli_bytes(bytes, scaled));
@@ -304,12 +328,15 @@ static int view_duration(const struct view *view, const json_t *answer)
         return 0;
     }
     int code = pd_read_number(&view->reader, answer, "stime_us", PD_READ_MAX, &stime_us);
-    if (!code)
+    if (!code) {
         code = pd_read_number(&view->reader, answer, "etime_us", PD_READ_MAX, &etime_us);
-    if (!code)
+    }
+    if (!code) {
         code = pd_read_number(&view->reader, answer, "duration_us", PD_READ_MAX, &duration_us);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     fprintf(view->out, "first packet  %s\n", pd_cell_time_text(stime_us, text));
     fprintf(view->out, "last packet   %s\n", pd_cell_time_text(etime_us, text));
     fprintf(view->out, "lasted        %s\n", pd_cli_span(duration_us, number));
@@ -321,8 +348,9 @@ static int view_distinct(const struct view *view, const json_t *answer)
     uint64_t count;
     char number[PD_CLI_NUMBER_BYTES];
     int code = pd_read_number(&view->reader, answer, "count", PD_READ_MAX, &count);
-    if (!code)
+    if (!code) {
         fprintf(view->out, "count  %s\n", pd_cli_number(count, number));
+    }
     return code;
 }
 
@@ -332,13 +360,16 @@ static int view_violations(const struct view *view, const json_t *answer)
     char number[PD_CLI_NUMBER_BYTES];
     uint64_t infeasible = 0;
     int code = 0;
-    if (json_object_get(answer, "infeasible"))
+    if (json_object_get(answer, "infeasible")) {
         code = pd_read_number(&view->reader, answer, "infeasible", PD_READ_MAX, &infeasible);
-    if (!code)
+    }
+    if (!code) {
         code = view_list(view, answer, &lists[PD_QUERY_CONFORMANCE]);
-    if (!code && infeasible)
+    }
+    if (!code && infeasible) {
         fprintf(view->out, "%s flow%s with an infeasible trajectory cannot be judged\n",
                 pd_cli_number(infeasible, number), pd_cell_plural(infeasible));
+    }
     return code;
 }
 
@@ -363,12 +394,15 @@ int pd_cli_view(enum pd_query_name name, const char *json, size_t len, const str
     struct pd_cli_outcome outcome = {0};
     json_t *answer = NULL;
     int code = pd_cli_memory_json(&memory, &answer, error);
-    if (!code)
+    if (!code) {
         code = pd_cli_outcome_read(&view.reader, answer, false, &outcome);
-    if (!code)
+    }
+    if (!code) {
         code = view_answer(&view, name, answer);
-    if (code == -ENOMEM)
+    }
+    if (code == -ENOMEM) {
         pd_fail(error, code, "no memory for the table");
+    }
     if (!code) {
         pd_cli_outcome_view(answer, &outcome, out);
         *ret_outcome = outcome;
@@ -382,10 +416,12 @@ static int print_result(const json_t *result, FILE *out)
 {
     char *text =
         json_dumps(result, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_SORT_KEYS);
-    if (!text)
+    if (!text) {
         return -ENOMEM;
-    for (const char *at = text; *at; at++)
+    }
+    for (const char *at = text; *at; at++) {
         fputc(*at == 0x7f ? '?' : *at, out);
+    }
     fputc('\n', out);
     free(text);
     return 0;
@@ -399,13 +435,16 @@ int pd_cli_view_result(const char *json, size_t len, FILE *out, struct pd_cli_ou
     struct pd_cli_outcome outcome = {0};
     json_t *answer = NULL;
     int code = pd_cli_memory_json(&memory, &answer, error);
-    if (!code)
+    if (!code) {
         code = pd_cli_outcome_read(&reader, answer, true, &outcome);
+    }
     const json_t *result = json_object_get(answer, "result");
-    if (!code && !result)
+    if (!code && !result) {
         code = pd_read_bad(&reader, "result", "there");
-    if (!code && print_result(result, out))
+    }
+    if (!code && print_result(result, out)) {
         code = pd_fail(error, -ENOMEM, "no memory for the result");
+    }
     if (!code) {
         pd_cli_outcome_view(answer, &outcome, out);
         *ret_outcome = outcome;

@@ -15,8 +15,8 @@
 
 /* From a topology a codec makes one table of abstract tagging rules per switch. That table is
  * written out as OpenFlow, loaded into test fabrics, executed by the reference encoder and verified
- * exhaustively; nothing else knows what a switch writes. Each codec lives in a folder of its own and
- * is listed in src/codec/registry.c.
+ * exhaustively; nothing else knows what a switch writes. Each codec lives in a folder of its own
+ * and is listed in src/codec/registry.c.
  *
  *     struct pd_codec *codec;
  *     struct pd_path path;
@@ -39,8 +39,8 @@ struct pd_tags {
 enum pd_tag_action { PD_TAG_NONE, PD_TAG_PUSH_VLAN, PD_TAG_SET_DSCP };
 
 /* One abstract tagging rule: all its conditions must hold. A switch's table is ordered; the first
- * match acts, and where nothing matches the packet is left as it is. "Inside" means that the address
- * belongs to a rack of this switch's own pod. */
+ * match acts, and where nothing matches the packet is left as it is. "Inside" means that the
+ * address belongs to a rack of this switch's own pod. */
 struct pd_rule {
     uint32_t ingress; /* index of the neighbouring switch it comes from, or PD_NONE: any port */
     bool src_inside;
@@ -64,11 +64,12 @@ struct pd_codec_ops {
     int (*new)(const struct pd_topology *topology, struct pd_codec **ret_codec,
                struct pd_error *error);
     void (*free)(struct pd_codec *codec);
-    /* Writes the rule table of a switch, at most PD_RULES_MAX of its neighbours; returns its length. */
+    /* Writes the rule table of a switch, at most PD_RULES_MAX of its neighbours; returns its
+     * length. */
     size_t (*rules)(const struct pd_codec *codec, uint32_t sw, struct pd_rule *ret_rules);
-    /* Rebuilds the walk from one ToR to a different one. `tags` is well-formed and within max_vlans.
-     * Need not prove anything: what it returns counts only if the rules put exactly these tags on
-     * it. -PD_E_INFEASIBLE with the reason otherwise. */
+    /* Rebuilds the walk from one ToR to a different one. `tags` is well-formed and within
+     * max_vlans. Need not prove anything: what it returns counts only if the rules put exactly
+     * these tags on it. -PD_E_INFEASIBLE with the reason otherwise. */
     int (*rebuild)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
                    const struct pd_tags *tags, struct pd_walk *ret_walk, struct pd_error *error);
 };
@@ -93,8 +94,9 @@ extern const struct pd_codec_ops *const pd_codecs[]; /* NULL-terminated */
 int pd_codec_rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule **ret_rules,
                    size_t *ret_len);
 
-/* What the rules of the far end do to a packet between two racks (PD_NONE: addresses of no rack) that comes over the link from switch
- * `from` to its neighbour number `rank`, both switches. `dscp_set`: it carries a DSCP that is not 0. */
+/* What the rules of the far end do to a packet between two racks (PD_NONE: addresses of no rack)
+ * that comes over the link from switch `from` to its neighbour number `rank`, both switches.
+ * `dscp_set`: it carries a DSCP that is not 0. */
 struct pd_tagging {
     enum pd_tag_action action;
     uint16_t value;
@@ -102,7 +104,8 @@ struct pd_tagging {
 struct pd_tagging pd_codec_tagging(const struct pd_codec *codec, uint32_t from, uint32_t rank,
                                    uint32_t src_tor, uint32_t dst_tor, bool dscp_set);
 
-/* ---- reference encoder (encode.c): executes the rule tables along a path, as the switches would */
+/* ---- reference encoder (encode.c): executes the rule tables along a path, as the switches would
+ */
 
 struct pd_encoding {
     struct pd_tags tags; /* as they arrive; of a punted packet, as it went to the controller */
@@ -128,14 +131,14 @@ int pd_codec_decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst
 
 struct pd_decoder;
 
-/* The cache is keyed by (source ToR, destination ToR, tags) and bounded: `cache_entries` (rounded up
- * to a power of 2, at least 4). 0 or -ENOMEM. */
+/* The cache is keyed by (source ToR, destination ToR, tags) and bounded: `cache_entries` (rounded
+ * up to a power of 2, at least 4). 0 or -ENOMEM. */
 int pd_decoder_new(const struct pd_codec *codec, size_t cache_entries,
                    struct pd_decoder **ret_decoder);
 void pd_decoder_free(struct pd_decoder *decoder); /* NULL is fine */
 
-/* Path of a flow's packets. On success *ret_path points into the decoder, valid until its next call.
- * An infeasible trajectory (cached as well): -PD_E_INFEASIBLE; an address of no rack:
+/* Path of a flow's packets. On success *ret_path points into the decoder, valid until its next
+ * call. An infeasible trajectory (cached as well): -PD_E_INFEASIBLE; an address of no rack:
  * -PD_E_UNKNOWN_HOST. */
 int pd_decoder_path(struct pd_decoder *decoder, const struct pd_flow_id *flow,
                     const struct pd_tags *tags, const struct pd_path **ret_path);
@@ -151,12 +154,11 @@ const struct pd_decoder_counters *pd_decoder_counters(const struct pd_decoder *d
 /* ---- exhaustive verification (verify.c) */
 
 struct pd_verification {
-    uint64_t
-        by_hops[PD_PATH_MAX]; /* simple paths between two different ToRs, punted ones too; a hop
-                                      is a link */
-    uint64_t paths;           /* their sum */
-    uint64_t ambiguous;       /* not punted, same ends and tags as an earlier path */
-    uint64_t undecodable;     /* not punted, decode fails or gives another path */
+    /* simple paths between two different ToRs, punted ones too; a hop is a link */
+    uint64_t by_hops[PD_PATH_MAX];
+    uint64_t paths;       /* their sum */
+    uint64_t ambiguous;   /* not punted, same ends and tags as an earlier path */
+    uint64_t undecodable; /* not punted, decode fails or gives another path */
     uint64_t punted;
 };
 

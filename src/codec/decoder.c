@@ -7,11 +7,11 @@
 #include "base/hash.h"
 #include "codec/codec.h"
 
-/* Open addressing with a bounded window: an answer lies in one of the WINDOW slots from its hash on, a
- * slot is one cache line with key and path together, so that a hit mostly costs one line. A miss takes
- * the first free slot of its window, or else replaces one of them in turn (a counter that all windows
- * share): the cache never grows and needs no sweep; what is in use comes back with its next miss. Slots
- * never become free again, so that a search may end at the first free one. */
+/* Open addressing with a bounded window: an answer lies in one of the WINDOW slots from its hash
+ * on, a slot is one cache line with key and path together, so that a hit mostly costs one line. A
+ * miss takes the first free slot of its window, or else replaces one of them in turn (a counter
+ * that all windows share): the cache never grows and needs no sweep; what is in use comes back with
+ * its next miss. Slots never become free again, so that a search may end at the first free one. */
 
 #define WINDOW        8
 #define SLOT_SWITCHES 11 /* longer paths are decoded each time */
@@ -39,16 +39,19 @@ struct pd_decoder {
     struct pd_path path; /* the answer of the last call; zero behind its switches */
 };
 
-/* Sets a bit, so that no tags at all are not a free slot. False when a value is wider than on the wire. */
+/* Sets a bit, so that no tags at all are not a free slot. False when a value is wider than on the
+ * wire. */
 static bool pack_tags(const struct pd_codec *codec, const struct pd_tags *tags,
                       uint64_t *ret_packed)
 {
     uint64_t dscp = codec->ops->uses_dscp ? tags->dscp : 0, packed = 1;
-    if (tags->len > PD_CODEC_TAGS_MAX || dscp > 63)
+    if (tags->len > PD_CODEC_TAGS_MAX || dscp > 63) {
         return false;
+    }
     for (unsigned i = 0; i < tags->len; i++) {
-        if (tags->vids[i] > 4095)
+        if (tags->vids[i] > 4095) {
             return false;
+        }
         packed = packed << 12 | tags->vids[i];
     }
     *ret_packed = packed << 6 | dscp;
@@ -66,13 +69,16 @@ int pd_decoder_new(const struct pd_codec *codec, size_t cache_entries,
                    struct pd_decoder **ret_decoder)
 {
     size_t room = 4;
-    if (cache_entries > SIZE_MAX / 256)
+    if (cache_entries > SIZE_MAX / 256) {
         return -ENOMEM;
-    while (room < cache_entries)
+    }
+    while (room < cache_entries) {
         room *= 2;
+    }
     struct pd_decoder *decoder = calloc(1, sizeof *decoder);
-    if (!decoder)
+    if (!decoder) {
         return -ENOMEM;
+    }
     decoder->codec = codec;
     decoder->mask = room - 1;
     decoder->memory = calloc(room + WINDOW, sizeof *decoder->slots);
@@ -87,35 +93,42 @@ int pd_decoder_new(const struct pd_codec *codec, size_t cache_entries,
 
 void pd_decoder_free(struct pd_decoder *decoder)
 {
-    if (!decoder)
+    if (!decoder) {
         return;
+    }
     free(decoder->memory);
     free(decoder);
 }
 
-/* Makes the slot's path the answer. Copies all of it: a loop as long as the path would be mispredicted. */
+/* Makes the slot's path the answer. Copies all of it: a loop as long as the path would be
+ * mispredicted. */
 static void unpack(struct pd_decoder *decoder, const struct slot *slot)
 {
-    if (decoder->path.len > SLOT_SWITCHES)
+    if (decoder->path.len > SLOT_SWITCHES) {
         memset(decoder->path.switches, 0, sizeof decoder->path.switches);
+    }
     memcpy(decoder->path.switches, slot->switches, sizeof slot->switches);
     decoder->path.len = slot->len;
 }
 
-/* Decodes, and keeps the answer in `slot`. An answer that is cut short would be wrong: it is not kept. */
+/* Decodes, and keeps the answer in `slot`. An answer that is cut short would be wrong: it is not
+ * kept. */
 static int decode_into(struct pd_decoder *decoder, struct slot *slot, struct key key,
                        const struct pd_tags *tags)
 {
     struct pd_path path;
     int result = pd_codec_decode(decoder->codec, (uint32_t)(key.tors >> 32), (uint32_t)key.tors,
                                  tags, &path, NULL);
-    if (!result)
+    if (!result) {
         decoder->path = path;
-    if (!result && path.len > SLOT_SWITCHES)
+    }
+    if (!result && path.len > SLOT_SWITCHES) {
         return 0;
+    }
     *slot = (struct slot){.key = key, .result = (int16_t)result, .len = result ? 0 : path.len};
-    if (!result)
+    if (!result) {
         memcpy(slot->switches, path.switches, path.len * sizeof *path.switches);
+    }
     return result;
 }
 
@@ -126,11 +139,13 @@ static int look_up(struct pd_decoder *decoder, struct key key, const struct pd_t
     struct slot *window = &decoder->slots[hash & decoder->mask];
     unsigned at = 0;
     for (; at < WINDOW && window[at].key.tags; at++) {
-        if (window[at].key.tors != key.tors || window[at].key.tags != key.tags)
+        if (window[at].key.tors != key.tors || window[at].key.tags != key.tags) {
             continue;
+        }
         decoder->counters.hits++;
-        if (!window[at].result)
+        if (!window[at].result) {
             unpack(decoder, &window[at]);
+        }
         return window[at].result;
     }
     decoder->counters.misses++;
@@ -149,10 +164,12 @@ int pd_decoder_path(struct pd_decoder *decoder, const struct pd_flow_id *flow,
         return -PD_E_UNKNOWN_HOST;
     }
     int result = -PD_E_INFEASIBLE;
-    if (pack_tags(decoder->codec, tags, &key.tags))
+    if (pack_tags(decoder->codec, tags, &key.tags)) {
         result = look_up(decoder, key, tags);
-    if (!result)
+    }
+    if (!result) {
         *ret_path = &decoder->path;
+    }
     decoder->counters.infeasible += result == -PD_E_INFEASIBLE;
     return result;
 }

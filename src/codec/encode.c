@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference encoder: takes a packet along a path and executes each switch's rules, as the switches would. */
+/* Reference encoder: takes a packet along a path and executes each switch's rules, as the switches
+ * would. */
 #include "codec/steps.h"
 
 /* The path as indexes; checks that it starts and ends at ToRs. */
@@ -7,19 +8,23 @@ static int to_walk(const struct pd_topology *topology, const struct pd_path *pat
                    struct pd_walk *ret_walk, struct pd_error *error)
 {
     struct pd_walk walk = {.len = path->len};
-    if (!path->len || path->len > PD_PATH_MAX)
+    if (!path->len || path->len > PD_PATH_MAX) {
         return pd_fail(error, -PD_E_INFEASIBLE, "a path has 1 to %d switches", PD_PATH_MAX);
+    }
     for (uint32_t i = 0; i < walk.len; i++) {
         walk.switches[i] = pd_topology_switch(topology, path->switches[i]);
-        if (walk.switches[i] == PD_NONE)
+        if (walk.switches[i] == PD_NONE) {
             return pd_fail(error, -PD_E_INFEASIBLE, "no switch has the ID %u", path->switches[i]);
+        }
     }
     uint32_t ends[] = {walk.switches[0], walk.switches[walk.len - 1]};
-    for (int i = 0; i < 2; i++)
-        if (!pd_role_is_tor(topology->switches[ends[i]].role))
+    for (int i = 0; i < 2; i++) {
+        if (!pd_role_is_tor(topology->switches[ends[i]].role)) {
             return pd_fail(
                 error, -PD_E_INFEASIBLE, "a path starts and ends at ToRs, %u is of role %s",
                 topology->switches[ends[i]].id, pd_role_name(topology->switches[ends[i]].role));
+        }
+    }
     *ret_walk = walk;
     return 0;
 }
@@ -31,17 +36,20 @@ int pd_codec_encode(const struct pd_codec *codec, const struct pd_path *path,
     struct pd_packet_state packet = {0};
     uint32_t at = 0;
     int failed = to_walk(codec->topology, path, &walk, error);
-    if (failed)
+    if (failed) {
         return failed;
+    }
     uint32_t src_tor = walk.switches[0], dst_tor = walk.switches[walk.len - 1];
     for (uint32_t i = 1; i < walk.len; i++) {
         uint32_t from = walk.switches[i - 1], to = walk.switches[i];
         const struct pd_neighbour *link = pd_topology_link(codec->topology, from, to);
-        if (!link)
+        if (!link) {
             return pd_fail(error, -PD_E_INFEASIBLE, "no link joins %u and %u",
                            path->switches[i - 1], path->switches[i]);
-        if (packet.punted)
+        }
+        if (packet.punted) {
             continue;
+        }
         pd_steps_take(codec, from, (uint32_t)(link - codec->topology->switches[from].neighbours),
                       pd_steps_inside(codec->steps, to, src_tor, dst_tor), &packet);
         at = i;

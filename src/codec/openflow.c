@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a switch's rule table as OpenFlow 1.3 text for ovs-ofctl (docs/formats/tagging-rules.md). */
+/* Writes a switch's rule table as OpenFlow 1.3 text for ovs-ofctl (docs/formats/tagging-rules.md).
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,9 @@ static const char *const dst_fields[] = {"nw_dst", "ipv6_dst"};
 static bool overlap(const struct pd_prefix *a, const struct pd_prefix *b)
 {
     unsigned bits = a->bits < b->bits ? a->bits : b->bits, bytes = bits / 8, rest = bits % 8;
-    if (a->ip_version != b->ip_version || memcmp(&a->addr, &b->addr, bytes) != 0)
+    if (a->ip_version != b->ip_version || memcmp(&a->addr, &b->addr, bytes) != 0) {
         return false;
+    }
     return !rest || (a->addr.bytes[bytes] ^ b->addr.bytes[bytes]) >> (8 - rest) == 0;
 }
 
@@ -43,8 +45,9 @@ static struct pd_prefix join(const struct pd_prefix *a, const struct pd_prefix *
     unsigned max = a->bits < b->bits ? a->bits : b->bits;
     for (unsigned bit = 0; bit < max; bit++) {
         uint8_t mask = 0x80 >> bit % 8;
-        if ((a->addr.bytes[bit / 8] ^ b->addr.bytes[bit / 8]) & mask)
+        if ((a->addr.bytes[bit / 8] ^ b->addr.bytes[bit / 8]) & mask) {
             break;
+        }
         joined.addr.bytes[bit / 8] |= a->addr.bytes[bit / 8] & mask;
         joined.bits++;
     }
@@ -54,11 +57,14 @@ static struct pd_prefix join(const struct pd_prefix *a, const struct pd_prefix *
 static bool holds_other_pod(const struct pd_topology *topology, uint32_t pod,
                             const struct pd_prefix *prefix)
 {
-    for (uint32_t i = 0; i < topology->switches_len; i++)
-        for (uint32_t j = 0; j < topology->switches[i].prefixes_len; j++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        for (uint32_t j = 0; j < topology->switches[i].prefixes_len; j++) {
             if (topology->switches[i].pod != pod &&
-                overlap(&topology->switches[i].prefixes[j], prefix))
+                overlap(&topology->switches[i].prefixes[j], prefix)) {
                 return true;
+            }
+        }
+    }
     return false;
 }
 
@@ -72,16 +78,21 @@ static int collect(const struct pd_topology *topology, uint32_t pod, uint8_t ip_
                    struct scope *ret_scope)
 {
     size_t room = 1;
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         room += topology->switches[i].pod == pod ? topology->switches[i].prefixes_len : 0;
+    }
     struct scope scope = {.prefixes = malloc(room * sizeof *scope.prefixes)};
-    if (!scope.prefixes)
+    if (!scope.prefixes) {
         return -ENOMEM;
-    for (uint32_t i = 0; i < topology->switches_len && pod; i++)
+    }
+    for (uint32_t i = 0; i < topology->switches_len && pod; i++) {
         for (uint32_t j = 0;
-             topology->switches[i].pod == pod && j < topology->switches[i].prefixes_len; j++)
-            if (topology->switches[i].prefixes[j].ip_version == ip_version)
+             topology->switches[i].pod == pod && j < topology->switches[i].prefixes_len; j++) {
+            if (topology->switches[i].prefixes[j].ip_version == ip_version) {
                 scope.prefixes[scope.len++] = topology->switches[i].prefixes[j];
+            }
+        }
+    }
     qsort(scope.prefixes, scope.len, sizeof *scope.prefixes, compare_prefixes);
     *ret_scope = scope;
     return 0;
@@ -94,12 +105,14 @@ static void aggregate(const struct pd_topology *topology, uint32_t pod, struct s
     size_t len = 0;
     for (size_t i = 0; i < scope->len; i++) {
         struct pd_prefix joined = scope->prefixes[i];
-        if (len)
+        if (len) {
             joined = join(&scope->prefixes[len - 1], &scope->prefixes[i]);
-        if (len && !holds_other_pod(topology, pod, &joined))
+        }
+        if (len && !holds_other_pod(topology, pod, &joined)) {
             scope->prefixes[len - 1] = joined;
-        else
+        } else {
             scope->prefixes[len++] = scope->prefixes[i];
+        }
     }
     scope->len = len;
 }
@@ -109,9 +122,10 @@ static void aggregate(const struct pd_topology *topology, uint32_t pod, struct s
 static void write_prefix(const char *field, const struct pd_prefix *prefix, FILE *out)
 {
     char text[PD_ADDR_TEXT_BYTES];
-    if (prefix)
+    if (prefix) {
         fprintf(out, ",%s=%s/%u", field, pd_addr_format(&prefix->addr, prefix->ip_version, text),
                 prefix->bits);
+    }
 }
 
 /* One flow: the conditions of the rule, one more of the depth, and the actions. */
@@ -121,8 +135,9 @@ static void write_flow(const struct writer *w, const struct pd_rule *rule, unsig
 {
     const struct pd_topology *topology = w->codec->topology;
     fprintf(w->out, "table=0,priority=%u,%s", priority, families[family]);
-    if (rule->ingress != PD_NONE)
+    if (rule->ingress != PD_NONE) {
         fprintf(w->out, ",in_port=%u", pd_topology_link(topology, w->sw, rule->ingress)->port);
+    }
     write_prefix(src_fields[family], src, w->out);
     write_prefix(dst_fields[family], dst, w->out);
     fprintf(w->out, "%s%s,actions=%s\n", rule->dscp_zero ? ",ip_dscp=0" : "", depth, actions);
@@ -151,11 +166,12 @@ static void write_match(const struct writer *w, const struct pd_rule *rule, unsi
         write_push_pcp(w, rule, priority, family, src, dst);
         return;
     }
-    if (rule->action == PD_TAG_PUSH_VLAN)
+    if (rule->action == PD_TAG_PUSH_VLAN) {
         snprintf(actions, sizeof actions, "push_vlan:0x8100,set_field:%u->vlan_vid,goto_table:1",
                  4096U | rule->value);
-    else if (rule->action == PD_TAG_SET_DSCP)
+    } else if (rule->action == PD_TAG_SET_DSCP) {
         snprintf(actions, sizeof actions, "set_field:%u->ip_dscp,goto_table:1", rule->value);
+    }
     write_flow(w, rule, priority, family, src, dst, "", actions);
 }
 
@@ -163,11 +179,13 @@ static void write_rule(const struct writer *w, const struct pd_rule *rule, unsig
 {
     for (int family = 0; family < 2; family++) {
         const struct scope *scope = &w->scopes[family];
-        for (size_t s = 0; s < (rule->src_inside ? scope->len : 1); s++)
-            for (size_t d = 0; d < (rule->dst_inside ? scope->len : 1); d++)
+        for (size_t s = 0; s < (rule->src_inside ? scope->len : 1); s++) {
+            for (size_t d = 0; d < (rule->dst_inside ? scope->len : 1); d++) {
                 write_match(w, rule, priority, family,
                             rule->src_inside ? &scope->prefixes[s] : NULL,
                             rule->dst_inside ? &scope->prefixes[d] : NULL);
+            }
+        }
     }
 }
 
@@ -181,17 +199,21 @@ int pd_codec_openflow(const struct pd_codec *codec, uint32_t sw, enum pd_depth d
     int error = pd_codec_rules(codec, sw, &rules, &len);
     for (int family = 0; family < 2 && !error; family++) {
         error = collect(topology, pod, family ? 6 : 4, &w.scopes[family]);
-        if (!error)
+        if (!error) {
             aggregate(topology, pod, &w.scopes[family]);
+        }
     }
-    if (error)
+    if (error) {
         goto out;
+    }
     errno = 0;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         write_rule(&w, &rules[i], (unsigned)(PRIORITY_BASE + len - i - 1));
+    }
     fputs("table=0,priority=0,actions=goto_table:1\n", out);
-    if (fflush(out) || ferror(out))
+    if (fflush(out) || ferror(out)) {
         error = errno ? -errno : -EIO;
+    }
 out:
     free(w.scopes[0].prefixes);
     free(w.scopes[1].prefixes);

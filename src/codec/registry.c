@@ -19,8 +19,9 @@ const struct pd_codec_ops *const pd_codecs[] = {
 
 static int unsupported(const char *name, struct pd_error *error)
 {
-    if (!*name)
+    if (!*name) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "the topology names no codec");
+    }
     return pd_fail(error, -PD_E_UNSUPPORTED, "there is no codec `%s`", name);
 }
 
@@ -28,26 +29,31 @@ int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec
                  struct pd_error *error)
 {
     const struct pd_codec_ops *const *ops = pd_codecs;
-    while (*ops && strcmp((*ops)->name, topology->codec) != 0)
+    while (*ops && strcmp((*ops)->name, topology->codec) != 0) {
         ops++;
-    if (!*ops)
+    }
+    if (!*ops) {
         return unsupported(topology->codec, error);
+    }
     struct pd_codec *codec = NULL;
     int failed = (*ops)->new (topology, &codec, error);
-    if (failed)
+    if (failed) {
         return failed;
+    }
     failed = pd_steps_new(codec, &codec->steps, error);
-    if (failed)
+    if (failed) {
         pd_codec_free(codec);
-    else
+    } else {
         *ret_codec = codec;
+    }
     return failed;
 }
 
 void pd_codec_free(struct pd_codec *codec)
 {
-    if (!codec)
+    if (!codec) {
         return;
+    }
     pd_steps_free(codec->steps);
     codec->ops->free(codec);
 }
@@ -57,8 +63,9 @@ int pd_codec_rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule **r
 {
     size_t max = PD_RULES_MAX(codec->topology->switches[sw].switch_neighbours);
     struct pd_rule *rules = calloc(max, sizeof *rules);
-    if (!rules)
+    if (!rules) {
         return -ENOMEM;
+    }
     *ret_len = codec->ops->rules(codec, sw, rules);
     *ret_rules = rules;
     return 0;

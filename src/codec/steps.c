@@ -8,8 +8,9 @@
 
 void pd_steps_free(struct pd_steps *steps)
 {
-    if (!steps)
+    if (!steps) {
         return;
+    }
     free(steps->first);
     free(steps->steps);
     free(steps->pods);
@@ -27,9 +28,11 @@ static bool applies(const struct pd_rule *rule, unsigned which)
 static void put_outcomes(const struct pd_rule *rule, struct pd_step *step)
 {
     assert(rule->value <= 4094);
-    for (unsigned which = 0; which < PD_STEP_CASES; which++)
-        if (applies(rule, which))
+    for (unsigned which = 0; which < PD_STEP_CASES; which++) {
+        if (applies(rule, which)) {
             step->outcomes[which] = (uint16_t)(rule->action << 12 | rule->value);
+        }
+    }
 }
 
 /* A tag in the file is what the switches are known to push. */
@@ -38,8 +41,9 @@ static int check_link_tag(const struct pd_topology *topology, uint32_t sw,
                           struct pd_error *error)
 {
     if (rule->action != PD_TAG_PUSH_VLAN || rule->ingress != from->node || !from->link_tag ||
-        from->link_tag == rule->value)
+        from->link_tag == rule->value) {
         return 0;
+    }
     return pd_fail(error, -PD_E_TOPOLOGY,
                    "the link between %u and %u has the tag %u in the topology, the codec needs %u",
                    topology->switches[from->node].id, topology->switches[sw].id, from->link_tag,
@@ -59,10 +63,12 @@ static int resolve_switch(const struct pd_codec *codec, uint32_t sw, const struc
         struct pd_step *step = &steps->steps[steps->first[from->node] + rank];
         for (size_t r = len; r-- > 0;) {
             int failed = check_link_tag(topology, sw, from, &rules[r], error);
-            if (failed)
+            if (failed) {
                 return failed;
-            if (rules[r].ingress == PD_NONE || rules[r].ingress == from->node)
+            }
+            if (rules[r].ingress == PD_NONE || rules[r].ingress == from->node) {
                 put_outcomes(&rules[r], step);
+            }
         }
     }
     return 0;
@@ -72,8 +78,9 @@ static int allocate(const struct pd_topology *topology, struct pd_steps *steps)
 {
     steps->first = malloc(topology->switches_len * sizeof *steps->first);
     steps->pods = malloc(topology->switches_len * sizeof *steps->pods);
-    if (!steps->first || !steps->pods)
+    if (!steps->first || !steps->pods) {
         return -ENOMEM;
+    }
     uint32_t len = 0;
     for (uint32_t sw = 0; sw < topology->switches_len; sw++) {
         steps->first[sw] = len;
@@ -92,8 +99,9 @@ int pd_steps_new(const struct pd_codec *codec, struct pd_steps **ret_steps, stru
         struct pd_rule *rules;
         size_t len;
         failed = pd_codec_rules(codec, sw, &rules, &len);
-        if (failed)
+        if (failed) {
             break;
+        }
         failed = resolve_switch(codec, sw, rules, len, steps, error);
         free(rules);
     }
@@ -111,10 +119,12 @@ struct pd_tagging pd_codec_tagging(const struct pd_codec *codec, uint32_t from, 
     const struct pd_steps *steps = codec->steps;
     uint16_t pod = steps->pods[codec->topology->switches[from].neighbours[rank].node];
     unsigned which = dscp_set ? PD_STEP_DSCP_SET : 0;
-    if (pod && src_tor != PD_NONE && steps->pods[src_tor] == pod)
+    if (pod && src_tor != PD_NONE && steps->pods[src_tor] == pod) {
         which |= PD_STEP_SRC_INSIDE;
-    if (pod && dst_tor != PD_NONE && steps->pods[dst_tor] == pod)
+    }
+    if (pod && dst_tor != PD_NONE && steps->pods[dst_tor] == pod) {
         which |= PD_STEP_DST_INSIDE;
+    }
     uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
     return (struct pd_tagging){(enum pd_tag_action)(outcome >> 12), outcome & 0xfff};
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps: what the rule tables do to a packet on each link, resolved once so that a step costs one look-up. */
+/* Steps: what the rule tables do to a packet on each link, resolved once so that a step costs one
+ * look-up. */
 #ifndef PD_CODEC_STEPS_H
 #define PD_CODEC_STEPS_H
 
@@ -48,8 +49,9 @@ static inline unsigned pd_steps_inside(const struct pd_steps *steps, uint32_t sw
                                        uint32_t dst_tor)
 {
     uint16_t pod = steps->pods[sw];
-    if (!pod)
+    if (!pod) {
         return 0;
+    }
     return (pod == steps->pods[src_tor] ? PD_STEP_SRC_INSIDE : 0) |
            (pod == steps->pods[dst_tor] ? PD_STEP_DST_INSIDE : 0);
 }
@@ -64,26 +66,28 @@ static inline void pd_steps_take(const struct pd_codec *codec, uint32_t from, ui
     uint16_t value = outcome & 0xfff;
     switch (outcome >> 12) {
     case PD_TAG_PUSH_VLAN:
-        if (packet->tags.len < codec->ops->max_vlans)
+        if (packet->tags.len < codec->ops->max_vlans) {
             packet->tags.vids[packet->tags.len++] = value;
-        else
+        } else {
             packet->punted = true;
+        }
         break;
     case PD_TAG_SET_DSCP: packet->tags.dscp = (uint8_t)value; break;
     default: break;
     }
 }
 
-/* Rebuilds a walk and proves nothing yet; *ret_walk is scratch on failure, and only its `len` switches
- * are written: decode.c. The DSCP is 0 unless the codec uses it. */
+/* Rebuilds a walk and proves nothing yet; *ret_walk is scratch on failure, and only its `len`
+ * switches are written: decode.c. The DSCP is 0 unless the codec uses it. */
 int pd_rebuild_walk(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
                     const struct pd_tags *tags, struct pd_walk *ret_walk, struct pd_error *error);
 
 /* For rebuilding: adds a switch at the end; -PD_E_INFEASIBLE when the walk is full. */
 static inline int pd_walk_add(struct pd_walk *walk, uint32_t sw)
 {
-    if (walk->len == PD_PATH_MAX)
+    if (walk->len == PD_PATH_MAX) {
         return -PD_E_INFEASIBLE;
+    }
     walk->switches[walk->len++] = sw;
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exhaustive verification: every simple path between every two ToRs is encoded, compared and decoded. */
+/* Exhaustive verification: every simple path between every two ToRs is encoded, compared and
+ * decoded. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,11 +14,11 @@
 
 /* A unit of work is a destination. For each source, a depth-first search extends one path switch by
  * switch and takes a packet along (the tags of a path are those of its beginning plus one step). It
- * leaves a branch only when the destination is too far for the hops that are left, so that it comes to
- * every simple path and to little else.
+ * leaves a branch only when the destination is too far for the hops that are left, so that it comes
+ * to every simple path and to little else.
  *
- * Threads share two atomics, the next unit and the pairs done; neither orders other memory, so they are
- * relaxed. Each worker owns its search; the caller adds up the sums after joining them. */
+ * Threads share two atomics, the next unit and the pairs done; neither orders other memory, so they
+ * are relaxed. Each worker owns its search; the caller adds up the sums after joining them. */
 
 #define WORKERS_MAX 256
 #define FAR         255
@@ -55,16 +56,18 @@ struct search {
 static uint64_t pack(const struct pd_tags *tags)
 {
     uint64_t packed = 1;
-    for (unsigned i = 0; i < tags->len; i++)
+    for (unsigned i = 0; i < tags->len; i++) {
         packed = packed << 12 | tags->vids[i];
+    }
     return packed << 6 | tags->dscp;
 }
 
 static void put(uint64_t *slots, size_t mask, uint64_t key)
 {
     size_t at = pd_hash_mix(key) & mask;
-    while (slots[at])
+    while (slots[at]) {
         at = (at + 1) & mask;
+    }
     slots[at] = key;
 }
 
@@ -72,11 +75,14 @@ static int grow(struct tag_set *set)
 {
     size_t room = set->room ? 2 * set->room : 1024;
     uint64_t *slots = calloc(room, sizeof *slots);
-    if (!slots)
+    if (!slots) {
         return -ENOMEM;
-    for (size_t i = 0; i < set->room; i++)
-        if (set->slots[i])
+    }
+    for (size_t i = 0; i < set->room; i++) {
+        if (set->slots[i]) {
             put(slots, room - 1, set->slots[i]);
+        }
+    }
     free(set->slots);
     set->slots = slots;
     set->room = room;
@@ -87,12 +93,15 @@ static int grow(struct tag_set *set)
 static int add_tags(struct tag_set *set, const struct pd_tags *tags)
 {
     uint64_t key = pack(tags);
-    if (2 * (set->len + 1) > set->room && grow(set))
+    if (2 * (set->len + 1) > set->room && grow(set)) {
         return -ENOMEM;
+    }
     size_t at = pd_hash_mix(key) & (set->room - 1);
-    for (; set->slots[at]; at = (at + 1) & (set->room - 1))
-        if (set->slots[at] == key)
+    for (; set->slots[at]; at = (at + 1) & (set->room - 1)) {
+        if (set->slots[at] == key) {
             return 1;
+        }
+    }
     set->slots[at] = key;
     set->len++;
     return 0;
@@ -100,16 +109,17 @@ static int add_tags(struct tag_set *set, const struct pd_tags *tags)
 
 static void clear_tags(struct tag_set *set)
 {
-    if (set->len)
+    if (set->len) {
         memset(set->slots, 0, set->room * sizeof *set->slots);
+    }
     set->len = 0;
 }
 
 /* ---- search */
 
-/* The walk has come to the destination. Decoding rebuilds a walk from the tags and proves it by taking a
- * packet along: the search has just done that with the walk at hand, so what is left to find out is
- * whether these tags lead to it. */
+/* The walk has come to the destination. Decoding rebuilds a walk from the tags and proves it by
+ * taking a packet along: the search has just done that with the walk at hand, so what is left to
+ * find out is whether these tags lead to it. */
 static void check_path(struct search *s, const struct pd_packet_state *packet)
 {
     const struct pd_codec *codec = s->shared->codec;
@@ -120,8 +130,9 @@ static void check_path(struct search *s, const struct pd_packet_state *packet)
         return;
     }
     int known = add_tags(&s->seen, &packet->tags);
-    if (known < 0)
+    if (known < 0) {
         s->error = known;
+    }
     s->sum.ambiguous += known == 1;
     s->sum.undecodable +=
         pd_rebuild_walk(codec, s->src_tor, s->dst_tor, &packet->tags, &decoded, NULL) ||
@@ -143,18 +154,21 @@ static void extend(struct search *s, uint32_t at, const struct pd_packet_state *
     for (; rank < end; rank++) {
         uint32_t to = entry->neighbours[rank].node;
         uint8_t hops_left = s->hops_left[to];
-        if (hops_left >= left)
+        if (hops_left >= left) {
             continue;
+        }
         struct pd_packet_state next = *packet;
-        if (!next.punted)
+        if (!next.punted) {
             pd_steps_take(codec, at, rank,
                           pd_steps_inside(codec->steps, to, s->src_tor, s->dst_tor), &next);
+        }
         s->walk.switches[s->walk.len++] = to;
         s->hops_left[to] = FAR;
-        if (to == s->dst_tor)
+        if (to == s->dst_tor) {
             check_path(s, &next);
-        else
+        } else {
             extend(s, to, &next);
+        }
         s->hops_left[to] = hops_left;
         s->walk.len--;
     }
@@ -187,8 +201,9 @@ static void search_pair(struct search *s, uint32_t src_tor)
     clear_tags(&s->seen);
     s->walk = (struct pd_walk){.len = 1, .switches = {src_tor}};
     uint8_t hops_left = s->hops_left[src_tor];
-    if (hops_left > s->shared->max_hops)
+    if (hops_left > s->shared->max_hops) {
         return;
+    }
     s->hops_left[src_tor] = FAR;
     extend(s, src_tor, &packet);
     s->hops_left[src_tor] = hops_left;
@@ -222,8 +237,9 @@ static void work(struct search *s, bool tells)
         s->dst_tor = shared->tors[unit];
         measure_hops(s);
         for (uint32_t i = 0; i < shared->tors_len && !s->error; i++) {
-            if (i == unit)
+            if (i == unit) {
                 continue;
+            }
             search_pair(s, shared->tors[i]);
             uint64_t done =
                 1 + atomic_fetch_add_explicit(&shared->pairs_done, 1, memory_order_relaxed);
@@ -268,23 +284,28 @@ static int run(struct shared *shared, struct search *searches, unsigned len,
     pthread_t threads[WORKERS_MAX];
     bool running[WORKERS_MAX] = {false};
     int error = 0;
-    for (unsigned i = 0; i < len && !error; i++)
+    for (unsigned i = 0; i < len && !error; i++) {
         error = search_init(&searches[i], shared);
+    }
     if (!error) {
-        for (unsigned i = 1; i < len; i++)
+        for (unsigned i = 1; i < len; i++) {
             running[i] = !pthread_create(&threads[i], NULL, run_worker, &searches[i]);
+        }
         work(&searches[0], shared->progress != NULL);
     }
     for (unsigned i = 0; i < len; i++) {
-        if (running[i])
+        if (running[i]) {
             pthread_join(threads[i], NULL);
-        if (!error)
+        }
+        if (!error) {
             error = searches[i].error;
+        }
         add_up(&sum, &searches[i].sum);
         search_done(&searches[i]);
     }
-    if (!error)
+    if (!error) {
         *ret_verification = sum;
+    }
     return error;
 }
 
@@ -293,8 +314,9 @@ int pd_codec_verify(const struct pd_codec *codec, unsigned max_hops,
                     struct pd_verification *ret_verification)
 {
     const struct pd_topology *topology = codec->topology;
-    if (max_hops < 1 || max_hops >= PD_PATH_MAX)
+    if (max_hops < 1 || max_hops >= PD_PATH_MAX) {
         return -PD_E_VALUE;
+    }
     unsigned workers = count_cores();
     uint32_t *tors = malloc(topology->switches_len * sizeof *tors);
     struct search *searches = calloc(workers, sizeof *searches);
@@ -305,9 +327,11 @@ int pd_codec_verify(const struct pd_codec *codec, unsigned max_hops,
                                 .max_hops = max_hops,
                                 .progress = progress,
                                 .context = context};
-        for (uint32_t i = 0; i < topology->switches_len; i++)
-            if (pd_role_is_tor(topology->switches[i].role))
+        for (uint32_t i = 0; i < topology->switches_len; i++) {
+            if (pd_role_is_tor(topology->switches[i].role)) {
                 tors[shared.tors_len++] = i;
+            }
+        }
         error = run(&shared, searches, workers, ret_verification);
     }
     free(tors);

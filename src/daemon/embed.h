@@ -3,8 +3,9 @@
 #ifndef PD_DAEMON_EMBED_H
 #define PD_DAEMON_EMBED_H
 
-/* PD_EMBED("symbol", "/path/of/the.file") in one source file defines `const char symbol[]`, the file's bytes and a NUL. CMake has to know that the
- * source depends on the file (OBJECT_DEPENDS). */
+/* PD_EMBED("symbol", "/path/of/the.file") in one source file defines `const char symbol[]`, the
+ * file's bytes and a NUL. CMake has to know that the source depends on the file (OBJECT_DEPENDS).
+ */
 #define PD_EMBED(symbol, file)                         \
     __asm__(".pushsection .rodata\n"                   \
             ".global " symbol "\n"                     \

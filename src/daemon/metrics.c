@@ -15,9 +15,10 @@ void pd_metrics_put(struct pd_metrics *metrics, const char *format, ...)
     va_start(args, format);
     len = vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    if (!metrics->error && len > 0)
+    if (!metrics->error && len > 0) {
         metrics->error = pd_answer_write(metrics->answer, line,
                                          (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+    }
 }
 
 void pd_metrics_head(struct pd_metrics *metrics, const char *name, const char *type,
@@ -59,8 +60,9 @@ const char *pd_metrics_label(const char *text, char *buffer, size_t bytes)
     for (; *text && len + 2 < bytes; text++) {
         unsigned char c = (unsigned char)*text;
 
-        if (c == '\\' || c == '"')
+        if (c == '\\' || c == '"') {
             buffer[len++] = '\\';
+        }
         buffer[len++] = c < 0x20 || c >= 0x7f ? '?' : *text;
     }
     buffer[len] = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writer of the text format of Prometheus: one line of help, one of type, one or more samples for each metric. */
+/* Writer of the text format of Prometheus: one line of help, one of type, one or more samples for
+ * each metric. */
 #ifndef PD_DAEMON_METRICS_H
 #define PD_DAEMON_METRICS_H
 
@@ -32,7 +33,8 @@ void pd_metrics_gauge(struct pd_metrics *metrics, const char *name, const char *
 void pd_metrics_counter(struct pd_metrics *metrics, const char *name, const char *help,
                         uint64_t value);
 
-/* A label's value from outside: backslash and quote escaped, control characters replaced. Returns `buffer`. */
+/* A label's value from outside: backslash and quote escaped, control characters replaced. Returns
+ * `buffer`. */
 const char *pd_metrics_label(const char *text, char *buffer, size_t bytes);
 
 #endif

@@ -20,19 +20,24 @@ int pd_notify(const char *state)
     size_t len = path ? strlen(path) : 0;
     int fd, e = 1;
 
-    if (!len)
+    if (!len) {
         return 0;
-    if ((path[0] != '/' && path[0] != '@') || len >= sizeof address.sun_path)
+    }
+    if ((path[0] != '/' && path[0] != '@') || len >= sizeof address.sun_path) {
         return -EINVAL;
+    }
     memcpy(address.sun_path, path, len);
-    if (path[0] == '@') /* an abstract socket */
+    if (path[0] == '@') { /* an abstract socket */
         address.sun_path[0] = '\0';
+    }
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
-               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0) {
         e = -errno;
+    }
     close(fd);
     return e;
 }
@@ -50,7 +55,8 @@ uint64_t pd_notify_watchdog_ns(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 
-    if (!usec || (pid && strtol(pid, NULL, 10) != (long)getpid()))
+    if (!usec || (pid && strtol(pid, NULL, 10) != (long)getpid())) {
         return 0;
+    }
     return strtoull(usec, NULL, 10) * PD_NS_PER_US / 2;
 }

@@ -5,12 +5,13 @@
 
 #include <stdint.h>
 
-/* The protocol is one datagram to $NOTIFY_SOCKET and stable by promise, so it is spoken here instead of linking
- * libsystemd. Without the variable nothing is sent.
+/* The protocol is one datagram to $NOTIFY_SOCKET and stable by promise, so it is spoken here
+ * instead of linking libsystemd. Without the variable nothing is sent.
  *
  * Thread safety: the main thread only. */
 
-/* "READY=1", "STATUS=…", several separated by newlines. Returns 1 when sent, 0 when nobody wants to know, or -errno. */
+/* "READY=1", "STATUS=…", several separated by newlines. Returns 1 when sent, 0 when nobody wants to
+ * know, or -errno. */
 int pd_notify(const char *state);
 
 /* "RELOADING=1" with the time stamp that Type=notify-reload wants; READY=1 ends it. */

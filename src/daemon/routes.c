@@ -19,8 +19,9 @@ static bool fits(const struct pd_route *route, const char *path, char ret_id[PD_
         return !strcmp(route->path, path);
     }
     if (strncmp(route->path, path, fixed) || !*id || strchr(id, '/') ||
-        strlen(id) >= PD_ROUTE_ID_BYTES)
+        strlen(id) >= PD_ROUTE_ID_BYTES) {
         return false;
+    }
     memcpy(ret_id, id, strlen(id) + 1);
     return true;
 }
@@ -46,8 +47,9 @@ int pd_route_find(const struct pd_route *routes, size_t routes_len, const char *
     for (size_t i = 0; i < routes_len; i++) {
         char id[PD_ROUTE_ID_BYTES];
 
-        if (!fits(&routes[i], path, id))
+        if (!fits(&routes[i], path, id)) {
             continue;
+        }
         if (same_method(routes[i].method, method)) {
             memcpy(ret_id, id, strlen(id) + 1);
             *ret_index = i;
@@ -56,8 +58,9 @@ int pd_route_find(const struct pd_route *routes, size_t routes_len, const char *
         }
         add_allowed(problem, routes[i].method);
     }
-    if (!problem->allow[0])
+    if (!problem->allow[0]) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND,
                        "there is nothing here; /openapi.json lists what there is");
+    }
     return pd_fail(&problem->error, -PD_E_METHOD, "this route knows %s only", problem->allow);
 }

@@ -11,9 +11,10 @@ int pd_daemon_set_log_level(void *target, const char *name, const char *value,
 {
     struct pd_daemon_settings *settings = target;
 
-    if (pd_log_level_parse(value, &settings->log_level))
+    if (pd_log_level_parse(value, &settings->log_level)) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects error, warn, info or debug, not \"%.100s\"",
                        name, value);
+    }
     return 0;
 }
 
@@ -33,16 +34,20 @@ int pd_daemon_settings_load(const struct pd_option *table, struct pd_daemon_sett
 
     *ret_usage = true;
     e = pd_options_defaults(table, settings, error);
-    if (!e)
+    if (!e) {
         e = pd_options_flags(table, settings, argc, argv, &words, given, error);
-    if (!e && words)
+    }
+    if (!e && words) {
         e = pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: expects flags only", argv[1]);
-    if (e || !settings->config || settings->help || settings->version)
+    }
+    if (e || !settings->config || settings->help || settings->version) {
         return e;
+    }
     *ret_usage = false;
     e = pd_options_file(table, settings, settings->config, given, &settings->memory, error);
-    if (e)
+    if (e) {
         pd_daemon_settings_done(settings);
+    }
     return e;
 }
 
@@ -81,8 +86,9 @@ void pd_daemon_settings_compare(const struct pd_option *table, const void *now, 
                                 void (*report)(const char *name))
 {
     for (const struct pd_option *option = table; option->name; option++) {
-        if (!is_credential(option) && !at_once(option) && !same(option, now, wanted))
+        if (!is_credential(option) && !at_once(option) && !same(option, now, wanted)) {
             report(option->name);
+        }
     }
 }
 
@@ -104,10 +110,11 @@ int pd_daemon_check_needed(const struct pd_daemon_needed *needed, size_t len,
                            struct pd_error *error)
 {
     for (size_t i = 0; i < len; i++) {
-        if (!needed[i].value || !needed[i].value[0])
+        if (!needed[i].value || !needed[i].value[0]) {
             return pd_fail(error, -PD_E_VALUE,
                            "%s is missing: give --%s or the key in the configuration file",
                            needed[i].name, needed[i].name);
+        }
     }
     return 0;
 }

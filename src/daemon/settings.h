@@ -12,8 +12,8 @@
 #include "http/credentials.h"
 #include "http/listen.h"
 
-/* A daemon's settings are a struct whose first member is a struct pd_daemon_settings, and a table that begins with PD_DAEMON_OPTIONS_FIRST and ends with
- * PD_DAEMON_OPTIONS_LAST and an empty row.
+/* A daemon's settings are a struct whose first member is a struct pd_daemon_settings, and a table
+ * that begins with PD_DAEMON_OPTIONS_FIRST and ends with PD_DAEMON_OPTIONS_LAST and an empty row.
  *
  * Thread safety: works on the caller's memory only. */
 
@@ -49,14 +49,16 @@ struct pd_daemon_settings {
 
 #define PD_DAEMON_OPTIONS_MAX 64 /* rows of a table */
 
-/* Defaults, then flags, then what the file says and the flags do not, into `settings` (zeroed by the caller). `argv` must outlive them.
- * `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that was wrong; then nothing is left to free. */
+/* Defaults, then flags, then what the file says and the flags do not, into `settings` (zeroed by
+ * the caller). `argv` must outlive them. `ret_usage` tells whether it was the command line (exit 2)
+ * and not a file (exit 1) that was wrong; then nothing is left to free. */
 int pd_daemon_settings_load(const struct pd_option *table, struct pd_daemon_settings *settings,
                             int argc, char **argv, bool *ret_usage, struct pd_error *error);
 
 void pd_daemon_settings_done(struct pd_daemon_settings *settings);
 
-/* Calls `report` with the name of each option whose value differs, but for those that `at_once` says take effect without a restart. */
+/* Calls `report` with the name of each option whose value differs, but for those that `at_once`
+ * says take effect without a restart. */
 void pd_daemon_settings_compare(const struct pd_option *table, const void *now, const void *wanted,
                                 bool (*at_once)(const struct pd_option *option),
                                 void (*report)(const char *name));
@@ -68,7 +70,8 @@ struct pd_daemon_needed {
 int pd_daemon_check_needed(const struct pd_daemon_needed *needed, size_t len,
                            struct pd_error *error);
 
-/* Opens where to serve: beyond loopback only with TLS. The check alone belongs with the daemon's other checks. */
+/* Opens where to serve: beyond loopback only with TLS. The check alone belongs with the daemon's
+ * other checks. */
 int pd_daemon_check_listen(const struct pd_daemon_settings *settings, const char *listen,
                            struct pd_error *error);
 int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char *listen,

@@ -29,8 +29,9 @@ int pd_signals_open(int *ret_fd, struct pd_error *error)
     signal(SIGPIPE, SIG_IGN);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
         return pd_fail(error, -errno, "signalfd: %s", strerror(errno));
+    }
     *ret_fd = fd;
     return 0;
 }
@@ -41,10 +42,11 @@ struct pd_signals_taken pd_signals_take(int fd)
     struct signalfd_siginfo info;
 
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGHUP)
+        if (info.ssi_signo == SIGHUP) {
             taken.reload = true;
-        else
+        } else {
             taken.end = true;
+        }
     }
     return taken;
 }

@@ -11,7 +11,8 @@
  *
  * Thread safety: the main thread only. */
 
-/* A reload that is asked for before all is open waits; what ends the daemon does so at once until pd_signals_open. */
+/* A reload that is asked for before all is open waits; what ends the daemon does so at once until
+ * pd_signals_open. */
 void pd_signals_hold(void);
 
 /* The descriptor that gets readable, or -errno in words. SIGPIPE is ignored from here on. */

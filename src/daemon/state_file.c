@@ -28,14 +28,17 @@ static int read_all(int fd, const char *file, size_t max_bytes, char **ret_bytes
     size_t len = 0;
     char *bytes;
 
-    if (fstat(fd, &about))
+    if (fstat(fd, &about)) {
         return fail_file(error, file, "read");
-    if (!S_ISREG(about.st_mode) || (uint64_t)about.st_size > max_bytes)
+    }
+    if (!S_ISREG(about.st_mode) || (uint64_t)about.st_size > max_bytes) {
         return pd_fail(error, -PD_E_CORRUPT, "%.200s: no file of at most %zu bytes", file,
                        max_bytes);
+    }
     bytes = malloc((size_t)about.st_size + 1);
-    if (!bytes)
+    if (!bytes) {
         return pd_fail(error, -ENOMEM, "%.200s: no memory", file);
+    }
     while (len < (size_t)about.st_size) {
         ssize_t n = read(fd, bytes + len, (size_t)about.st_size - len);
 
@@ -43,8 +46,9 @@ static int read_all(int fd, const char *file, size_t max_bytes, char **ret_bytes
             free(bytes);
             return fail_file(error, file, "read");
         }
-        if (n == 0)
+        if (n == 0) {
             break;
+        }
         len += n > 0 ? (size_t)n : 0;
     }
     *ret_bytes = bytes;
@@ -58,9 +62,10 @@ static int parse(const char *file, int version, const char *bytes, size_t len,
     json_error_t where;
     json_t *document = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &where), *found;
 
-    if (!document)
+    if (!document) {
         return pd_fail(error, -PD_E_CORRUPT, "%.200s: line %d: %.100s", file, where.line,
                        where.text);
+    }
     found = json_object_get(document, "version");
     if (!json_is_integer(found) || json_integer_value(found) != version) {
         json_decref(document);
@@ -75,8 +80,9 @@ static void set_aside(const char *file, struct pd_error *error)
     char aside[PATH_MAX], words[sizeof error->text];
 
     if (snprintf(aside, sizeof aside, "%s.damaged", file) >= (int)sizeof aside ||
-        rename(file, aside))
+        rename(file, aside)) {
         return;
+    }
     snprintf(words, sizeof words, "%.400s; kept as %.80s", error->text,
              strrchr(aside, '/') ? strrchr(aside, '/') + 1 : aside);
     memcpy(error->text, words, sizeof error->text);
@@ -94,13 +100,16 @@ int pd_state_read(const char *file, int version, size_t max_bytes, json_t **ret_
         *ret_document = NULL;
         return 0;
     }
-    if (fd < 0)
+    if (fd < 0) {
         return fail_file(error, file, "read");
+    }
     e = read_all(fd, file, max_bytes, &bytes, &len, &why);
-    if (!e)
+    if (!e) {
         e = parse(file, version, bytes, len, ret_document, &why);
-    if (e == -PD_E_CORRUPT)
+    }
+    if (e == -PD_E_CORRUPT) {
         set_aside(file, &why);
+    }
     free(bytes);
     close(fd);
     return e ? pd_fail(error, e, "%s", why.text) : 0;
@@ -113,8 +122,9 @@ static int write_all(int fd, const char *bytes, size_t len)
     while (len) {
         ssize_t n = write(fd, bytes, len);
 
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR) {
             return -errno;
+        }
         bytes += n > 0 ? n : 0;
         len -= n > 0 ? (size_t)n : 0;
     }
@@ -131,8 +141,9 @@ static int sync_folder(const char *file)
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file + 1) : 1,
              slash ? file : ".");
     fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     e = fsync(fd) ? -errno : 0;
     close(fd);
     return e;
@@ -143,15 +154,18 @@ static int replace(const char *file, const char *bytes, size_t len)
     char fresh[PATH_MAX];
     int fd, e;
 
-    if (snprintf(fresh, sizeof fresh, "%s.new", file) >= (int)sizeof fresh)
+    if (snprintf(fresh, sizeof fresh, "%s.new", file) >= (int)sizeof fresh) {
         return -ENAMETOOLONG;
+    }
     fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     e = write_all(fd, bytes, len);
     close(fd);
-    if (!e && rename(fresh, file))
+    if (!e && rename(fresh, file)) {
         e = -errno;
+    }
     if (e) {
         unlink(fresh);
         return e;

@@ -44,8 +44,9 @@ int pd_turns_new(const struct pd_turns_limits *limits, struct pd_turns **ret_tur
     size_t clients_len = 2 * (size_t)limits->working + limits->waiting;
     struct pd_turns *turns = calloc(1, sizeof *turns + clients_len * sizeof *turns->clients);
 
-    if (!turns)
+    if (!turns) {
         return -ENOMEM;
+    }
     turns->limits = *limits;
     turns->clients_len = clients_len;
     pthread_mutex_init(&turns->lock, NULL);
@@ -55,8 +56,9 @@ int pd_turns_new(const struct pd_turns_limits *limits, struct pd_turns **ret_tur
 
 void pd_turns_free(struct pd_turns *turns)
 {
-    if (!turns)
+    if (!turns) {
         return;
+    }
     pthread_mutex_destroy(&turns->lock);
     free(turns);
 }
@@ -66,23 +68,27 @@ static const struct client *find_client(const struct pd_turns *turns, const char
     static const struct client unknown = {.working = 0};
 
     for (size_t i = 0; i < turns->clients_len; i++) {
-        if (turns->clients[i].served && !strcmp(turns->clients[i].name, name))
+        if (turns->clients[i].served && !strcmp(turns->clients[i].name, name)) {
             return &turns->clients[i];
+        }
     }
     return &unknown;
 }
 
-/* The client's own entry; else the one that was at work longest ago. Those at work keep theirs: there are more than can be at work. */
+/* The client's own entry; else the one that was at work longest ago. Those at work keep theirs:
+ * there are more than can be at work. */
 static struct client *make_client(struct pd_turns *turns, const char *name)
 {
     struct client *oldest = NULL;
 
     for (struct client *client = turns->clients; client < turns->clients + turns->clients_len;
          client++) {
-        if (client->served && !strcmp(client->name, name))
+        if (client->served && !strcmp(client->name, name)) {
             return client;
-        if (!client->working && (!oldest || client->served < oldest->served))
+        }
+        if (!client->working && (!oldest || client->served < oldest->served)) {
             oldest = client;
+        }
     }
     assert(oldest);
     *oldest = (struct client){.working = 0};
@@ -104,13 +110,15 @@ static void leave_queue(struct pd_turns *turns, const struct waiter *waiter)
 {
     struct waiter **at = &turns->first;
 
-    while (*at != waiter)
+    while (*at != waiter) {
         at = &(*at)->next;
+    }
     *at = waiter->next;
     turns->counters.waiting--;
 }
 
-/* Whose client has the fewest at work, then was served longest ago; of one client the first that came. */
+/* Whose client has the fewest at work, then was served longest ago; of one client the first that
+ * came. */
 static struct waiter *choose(const struct pd_turns *turns)
 {
     const struct client *best_client = NULL;
@@ -144,8 +152,9 @@ static bool is_full(const struct pd_turns *turns, const char *client)
 {
     unsigned own = 0;
 
-    for (const struct waiter *waiter = turns->first; waiter; waiter = waiter->next)
+    for (const struct waiter *waiter = turns->first; waiter; waiter = waiter->next) {
         own += !strcmp(waiter->client, client);
+    }
     return turns->counters.waiting >= turns->limits.waiting ||
            own >= turns->limits.waiting_per_client;
 }
@@ -154,8 +163,9 @@ static void enter_queue(struct pd_turns *turns, struct waiter *waiter)
 {
     struct waiter **at = &turns->first;
 
-    while (*at)
+    while (*at) {
         at = &(*at)->next;
+    }
     *at = waiter;
     turns->counters.waiting++;
 }
@@ -169,8 +179,9 @@ static int wait_for_turn(struct pd_turns *turns, struct waiter *waiter, uint64_t
     int e = 0;
 
     enter_queue(turns, waiter);
-    while (!waiter->called && e != ETIMEDOUT)
+    while (!waiter->called && e != ETIMEDOUT) {
         e = pthread_cond_clockwait(&waiter->turn, &turns->lock, CLOCK_MONOTONIC, &until);
+    }
     if (!waiter->called) {
         leave_queue(turns, waiter);
         turns->counters.late++;

@@ -6,11 +6,13 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Fair between clients: of those who wait, the client comes first that has the fewest at work, then the one that was served longest ago; each client's own wait in the
- * order in which they came. So a client with a hundred questions delays another one's by one turn at most. A client is whoever gives the same name.
+/* Fair between clients: of those who wait, the client comes first that has the fewest at work, then
+ * the one that was served longest ago; each client's own wait in the order in which they came. So a
+ * client with a hundred questions delays another one's by one turn at most. A client is whoever
+ * gives the same name.
  *
- * Only what needs the processor or the store holds a turn, and nobody who holds one waits for another host: so a host that is in several trees at once, above
- * itself even, cannot lock up.
+ * Only what needs the processor or the store holds a turn, and nobody who holds one waits for
+ * another host: so a host that is in several trees at once, above itself even, cannot lock up.
  *
  * Thread safety: all functions may be called from any thread. */
 
@@ -37,7 +39,8 @@ int pd_turns_new(const struct pd_turns_limits *limits,
                  struct pd_turns **ret_turns); /* 0 or -ENOMEM */
 void pd_turns_free(struct pd_turns *turns);    /* nobody works or waits any more; NULL is fine */
 
-/* Waits for a turn until `deadline_ns` (monotonic). -PD_E_BUSY: too many wait already; -PD_E_DEADLINE. */
+/* Waits for a turn until `deadline_ns` (monotonic). -PD_E_BUSY: too many wait already;
+ * -PD_E_DEADLINE. */
 int pd_turns_take(struct pd_turns *turns, const char *client, uint64_t deadline_ns);
 void pd_turns_give(struct pd_turns *turns, const char *client); /* the same name */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An alarm on its way from a host to the controller and on to people: what it holds, and its form in JSON. */
+/* An alarm on its way from a host to the controller and on to people: what it holds, and its form
+ * in JSON. */
 #ifndef PD_FLEET_ALARM_MESSAGE_H
 #define PD_FLEET_ALARM_MESSAGE_H
 
@@ -11,8 +12,9 @@
 #include "base/flow_id.h"
 #include "base/path.h"
 
-/* {"time_us","reason","flow_id":{…}|null,"paths":[[…]],"detail"}: docs/formats/alarms.md. The agent writes it, the controller reads and
- * keeps it and adds "id" and "host". What is read is hostile: every member is checked, and one that is not known is refused.
+/* {"time_us","reason","flow_id":{…}|null,"paths":[[…]],"detail"}: docs/formats/alarms.md. The agent
+ * writes it, the controller reads and keeps it and adds "id" and "host". What is read is hostile:
+ * every member is checked, and one that is not known is refused.
  *
  * Thread safety: pure functions. */
 
@@ -28,8 +30,8 @@ struct pd_alarm_message {
     struct pd_flow_id flow;               /* ip_version 0: none */
     char detail[PD_ALARM_MESSAGE_DETAIL]; /* UTF-8 */
     unsigned paths_len;
-    struct pd_path
-        paths[PD_ALARM_PATHS_MAX]; /* paths_len of them, with switches; the rest is not set */
+    /* paths_len of them, with switches; the rest is not set */
+    struct pd_path paths[PD_ALARM_PATHS_MAX];
 };
 
 bool pd_alarm_reason_holds(const char *text);
@@ -37,11 +39,13 @@ bool pd_alarm_reason_holds(const char *text);
 /* The five members; NULL without memory. */
 json_t *pd_alarm_message_json(const struct pd_alarm_message *message);
 
-/* The same as text, without the opening brace, for a message that was read: its words are UTF-8. Returns its length. Ten times as fast. */
+/* The same as text, without the opening brace, for a message that was read: its words are UTF-8.
+ * Returns its length. Ten times as fast. */
 size_t pd_alarm_message_text(const struct pd_alarm_message *message,
                              char text[PD_ALARM_MESSAGE_MAX_BYTES]);
 
-/* `number` names one more member, an integer from 1, or is NULL. 0, or -PD_E_VALUE with words; then the message is undefined. */
+/* `number` names one more member, an integer from 1, or is NULL. 0, or -PD_E_VALUE with words; then
+ * the message is undefined. */
 int pd_alarm_message_read(const json_t *object, const char *number,
                           struct pd_alarm_message *ret_message, uint64_t *ret_number,
                           struct pd_error *error);

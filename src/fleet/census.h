@@ -29,10 +29,12 @@ int pd_census_missing(struct pd_census *census, uint32_t host,
 int pd_census_add(struct pd_census *census, const struct pd_census *host);
 void pd_census_done(struct pd_census *census);
 
-/* Adds "hosts" and "cost" to an object; 0 or -ENOMEM. Puts the missing ones in order of their IDs. */
+/* Adds "hosts" and "cost" to an object; 0 or -ENOMEM. Puts the missing ones in order of their IDs.
+ */
 int pd_census_json(struct pd_census *census, uint64_t critical_us, json_t *object);
 
-/* The hosts of a tree, each of which may be spoken of once: what a host says of others has to fit what it was asked. */
+/* The hosts of a tree, each of which may be spoken of once: what a host says of others has to fit
+ * what it was asked. */
 struct pd_roster {
     uint32_t *ids; /* ascending */
     bool *spoken;

@@ -23,8 +23,9 @@ static bool is_loopback(const char *base)
 {
     char host[PD_FLEET_URL_BYTES];
 
-    if (pd_fleet_url_host(base, host, sizeof host))
+    if (pd_fleet_url_host(base, host, sizeof host)) {
         return false;
+    }
     return !strcmp(host, "localhost") || !strcmp(host, "::1") ||
            (begins_with(host, "127.") && strspn(host, "0123456789.") == strlen(host));
 }
@@ -42,12 +43,14 @@ static bool set_tls(CURL *curl, const struct pd_credentials_set *set)
 
     failed |= curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
     failed |= curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    if (set && set->ca)
+    if (set && set->ca) {
         failed |= set_blob(curl, CURLOPT_CAINFO_BLOB, set->ca) ||
                   curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
-    if (set && set->cert)
+    }
+    if (set && set->cert) {
         failed |= set_blob(curl, CURLOPT_SSLCERT_BLOB, set->cert) ||
                   set_blob(curl, CURLOPT_SSLKEY_BLOB, set->key);
+    }
     return failed;
 }
 
@@ -64,18 +67,20 @@ int pd_client_set_up(CURL *curl, const char *base, const char *url,
     bool is_unix = begins_with(base, unix_scheme), failed;
 
     if (set && (set->ca || set->cert || set->token_out) && begins_with(base, "http://") &&
-        !is_loopback(base))
+        !is_loopback(base)) {
         return pd_fail(error, -PD_E_FORBIDDEN,
                        "not asked in clear text, for there are credentials: expects https://");
+    }
     failed = curl_easy_setopt(curl, CURLOPT_URL, url);
     failed |= curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     failed |= curl_easy_setopt(curl, CURLOPT_PROXY, "");
     failed |= curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     failed |= curl_easy_setopt(curl, CURLOPT_USERAGENT, "pathdump/" PD_VERSION);
-    if (is_unix)
+    if (is_unix) {
         failed |= curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, base + strlen(unix_scheme));
-    else
+    } else {
         failed |= set_token(curl, set);
+    }
     failed |= set_tls(curl, set);
     return failed ? pd_fail(error, -ENOMEM, "no memory, or a libcurl without TLS") : 0;
 }
@@ -85,8 +90,9 @@ int pd_client_url(const char *base, const char *route, char *ret_url, size_t siz
     size_t len = strlen(base);
     int bytes;
 
-    while (len && base[len - 1] == '/')
+    while (len && base[len - 1] == '/') {
         len--;
+    }
     bytes = begins_with(base, unix_scheme)
                 ? snprintf(ret_url, size, "http://localhost%s", route)
                 : snprintf(ret_url, size, "%.*s%s", (int)len, base, route);

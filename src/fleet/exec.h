@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One execution at work: what queries and programs have in common, and the few steps in which they differ. */
+/* One execution at work: what queries and programs have in common, and the few steps in which they
+ * differ. */
 #ifndef PD_FLEET_EXEC_H
 #define PD_FLEET_EXEC_H
 
@@ -10,8 +11,9 @@
 #include "fleet/execute.h"
 #include "fleet/gather.h"
 
-/* The calling thread asks and merges; the thread of this host's own part has what is merged into for itself until it is done. Answers that are whole
- * before that wait, at most PD_EXEC_READY_MAX of them. */
+/* The calling thread asks and merges; the thread of this host's own part has what is merged into
+ * for itself until it is done. Answers that are whole before that wait, at most PD_EXEC_READY_MAX
+ * of them. */
 
 #define PD_EXEC_READY_MAX 16u
 
@@ -31,7 +33,8 @@ struct pd_exec_kind {
     int (*begin)(struct pd_exec *exec, struct pd_error *error);
     /* This host's own part, perhaps in a thread of its own. */
     int (*local)(struct pd_exec *exec, struct pd_error *error);
-    /* Is an answer whole, of this question, and does it speak of these hosts only? Fills what it says of them. An error is that host's. */
+    /* Is an answer whole, of this question, and does it speak of these hosts only? Fills what it
+     * says of them. An error is that host's. */
     int (*check)(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_roster *roster,
                  struct pd_census *host, struct pd_error *error);
     /* After the own part. An error is the end of all. */
@@ -79,7 +82,8 @@ int pd_exec_json_number(const json_t *object, const char *name, uint64_t *ret_nu
 /* "hosts" and "cost" of a host that asked others. */
 int pd_exec_json_census(const json_t *json, struct pd_roster *roster, struct pd_census *host,
                         struct pd_error *error);
-/* The members "hosts", "cost" and "complete", and those of `extra`, into the answer, which is written and let go. */
+/* The members "hosts", "cost" and "complete", and those of `extra`, into the answer, which is
+ * written and let go. */
 int pd_exec_json_write(struct pd_exec *exec, json_t *answer, bool complete,
                        const struct pd_query_sink *sink, struct pd_error *error);
 

@@ -38,7 +38,8 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Flows are of the hosts that were asked, and each says of which one. A host that asked nobody speaks of itself. */
+/* Flows are of the hosts that were asked, and each says of which one. A host that asked nobody
+ * speaks of itself. */
 static int check_flows(const json_t *flows, const struct pd_tree *tree,
                        const struct pd_roster *roster, struct pd_error *error)
 {
@@ -49,13 +50,15 @@ static int check_flows(const json_t *flows, const struct pd_tree *tree,
     {
         uint64_t host = tree->host;
 
-        if (json_object_get(flow, "host") && pd_exec_json_number(flow, "host", &host))
+        if (json_object_get(flow, "host") && pd_exec_json_number(flow, "host", &host)) {
             host = UINT64_MAX;
+        }
         if (!json_is_object(json_object_get(flow, "flow_id")) || host > UINT32_MAX ||
             (tree->children_len && !json_object_get(flow, "host")) ||
             !bsearch(&(uint32_t){(uint32_t)host}, roster->ids, roster->len, sizeof *roster->ids,
-                     by_id))
+                     by_id)) {
             return pd_exec_json_wrong(error, "flows that are none of the hosts asked");
+        }
     }
     return 0;
 }
@@ -67,12 +70,14 @@ static int check_members(const json_t *json, const struct pd_tree *tree,
     const char *source = json_string_value(json_object_get(json, "source"));
     uint64_t number;
 
-    if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX)
+    if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX) {
         return pd_exec_json_wrong(error, "no list of flows");
+    }
     if (!json_is_boolean(json_object_get(json, "complete")) || !source || strlen(source) > 32 ||
         pd_exec_json_number(json, "since_us", &number) ||
-        pd_exec_json_number(json, "forgotten", &number))
+        pd_exec_json_number(json, "forgotten", &number)) {
         return pd_exec_json_wrong(error, "no source, since_us, forgotten and complete");
+    }
     return check_flows(flows, tree, roster, error);
 }
 
@@ -83,17 +88,20 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
     int code = pd_exec_json_load(ready, &json, error);
 
     (void)exec;
-    if (code)
+    if (code) {
         return code;
+    }
     code = check_members(json, ready->tree, roster, error);
-    if (!code && ready->tree->children_len)
+    if (!code && ready->tree->children_len) {
         code = pd_exec_json_census(json, roster, host, error);
-    else
+    } else {
         host->asked = host->answered = 1;
-    if (code)
+    }
+    if (code) {
         json_decref(json);
-    else
+    } else {
         ready->value = json;
+    }
     return code;
 }
 
@@ -115,17 +123,20 @@ static void merge_members(json_t *all, const json_t *one)
     const json_t *before = json_object_get(all, "source"), *source = json_object_get(one, "source");
     uint64_t since_us = number_of(one, "since_us");
 
-    if (number_of(all, "since_us") > since_us)
+    if (number_of(all, "since_us") > since_us) {
         since_us = number_of(all, "since_us");
+    }
     set_number(all, "since_us", since_us);
     set_number(all, "forgotten", number_of(all, "forgotten") + number_of(one, "forgotten"));
     set_number(all, "left_out", number_of(all, "left_out") + number_of(one, "left_out"));
-    if (before && !json_equal(before, source))
+    if (before && !json_equal(before, source)) {
         json_object_set_new(all, "source", json_string("mixed"));
-    else
+    } else {
         json_object_set(all, "source", (json_t *)(uintptr_t)source);
-    if (!json_is_false(json_object_get(all, "complete")))
+    }
+    if (!json_is_false(json_object_get(all, "complete"))) {
         json_object_set(all, "complete", json_object_get(one, "complete"));
+    }
 }
 
 static int add(struct pd_exec *exec, uint32_t host, const json_t *one, struct pd_error *error)
@@ -142,8 +153,9 @@ static int add(struct pd_exec *exec, uint32_t host, const json_t *one, struct pd
             left_out++;
             continue;
         }
-        if (!json_object_get(flow, "host"))
+        if (!json_object_get(flow, "host")) {
             failed |= json_object_set_new(flow, "host", json_integer(host));
+        }
         failed |= json_array_append(flows, flow);
     }
     if (left_out) {
@@ -157,8 +169,9 @@ static int add_own(struct pd_exec *exec, struct pd_error *error)
 {
     json_t *own = exec->own;
 
-    if (!own)
+    if (!own) {
         return 0;
+    }
     exec->own = NULL;
     int code = add(exec, exec->given->local->host, own, error);
     json_decref(own);
@@ -175,8 +188,9 @@ static int merge(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_er
 /* Nobody answered: nothing was watched. */
 static void fill_up(json_t *answer)
 {
-    if (json_object_get(answer, "source"))
+    if (json_object_get(answer, "source")) {
         return;
+    }
     json_object_set_new(answer, "source", json_string("none"));
     json_object_set_new(answer, "complete", json_false());
     set_number(answer, "since_us", 0);
@@ -189,8 +203,9 @@ static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, 
 {
     int code = add_own(exec, error);
 
-    if (code)
+    if (code) {
         return code;
+    }
     fill_up(exec->result);
     *ret_complete =
         !exec->census.missing_len && json_is_true(json_object_get(exec->result, "complete"));

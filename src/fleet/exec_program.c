@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions of programs: results are JSON, made one by the program's merge(), or listed by host. */
+/* Executions of programs: results are JSON, made one by the program's merge(), or listed by host.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,9 @@ static int begin(struct pd_exec *exec, struct pd_error *error)
     const struct pd_execute_local *local = exec->given->local;
     struct pd_program_limits limits;
 
-    if (!local || !local->programs)
+    if (!local || !local->programs) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "programs are not supported here");
+    }
     limits = limits_of(exec);
     return pd_programs_can_merge(local->programs, exec->given->document->program, &limits,
                                  &exec->can_merge, error);
@@ -66,9 +68,10 @@ static int check_list(const json_t *list, struct pd_roster *roster, const struct
 
         if (pd_exec_json_number(item, "host", &id) || id > UINT32_MAX ||
             pd_roster_speak(roster, (uint32_t)id) || !json_object_get(item, "result") ||
-            json_object_size(item) != 2)
+            json_object_size(item) != 2) {
             return pd_exec_json_wrong(error,
                                       "a list of other results than of the hosts that were asked");
+        }
     }
     return json_is_array(list) && i == host->answered
                ? 0
@@ -81,17 +84,20 @@ static int check_json(struct pd_exec *exec, struct pd_exec_ready *ready, const j
     json_t *result = json_object_get(json, "result");
     int code = 0;
 
-    if (!result)
+    if (!result) {
         return pd_exec_json_wrong(error, "no \"result\"");
+    }
     if (!ready->tree->children_len) {
         host->asked = host->answered = 1;
     } else {
         code = pd_exec_json_census(json, roster, host, error);
-        if (!code && !exec->can_merge)
+        if (!code && !exec->can_merge) {
             code = check_list(result, roster, host, error);
+        }
     }
-    if (!code)
+    if (!code) {
         ready->value = json_incref(result);
+    }
     return code;
 }
 
@@ -101,8 +107,9 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
     json_t *json;
     int code = pd_exec_json_load(ready, &json, error);
 
-    if (code)
+    if (code) {
         return code;
+    }
     code = check_json(exec, ready, json, roster, host, error);
     json_decref(json);
     return code;
@@ -139,8 +146,9 @@ static int list_one(struct pd_exec *exec, json_t *item, struct pd_error *error)
                        "needs a merge()",
                        (unsigned long long)(RESULT_MAX_BYTES >> 20));
     }
-    if (!exec->result)
+    if (!exec->result) {
         exec->result = json_array();
+    }
     return json_array_append_new(exec->result, item) ? pd_fail(error, -ENOMEM, "no memory") : 0;
 }
 
@@ -151,15 +159,18 @@ static int add_result(struct pd_exec *exec, uint32_t host, bool is_list, json_t 
     json_t *item;
     int code = 0;
 
-    if (exec->can_merge)
+    if (exec->can_merge) {
         return reduce(exec, value, error);
-    if (!is_list)
+    }
+    if (!is_list) {
         return list_one(exec, json_pack("{s:I, s:O}", "host", (json_int_t)host, "result", value),
                         error);
+    }
     json_array_foreach(value, i, item)
     {
-        if (!code)
+        if (!code) {
             code = list_one(exec, json_incref(item), error);
+        }
     }
     return code;
 }
@@ -168,8 +179,9 @@ static int add_own(struct pd_exec *exec, struct pd_error *error)
 {
     json_t *own = exec->own;
 
-    if (!own)
+    if (!own) {
         return 0;
+    }
     exec->own = NULL;
     int code = add_result(exec, exec->given->local->host, false, own, error);
     json_decref(own);
@@ -206,11 +218,13 @@ static json_t *sorted(json_t *list)
         json_array_foreach(list, i, item) items[i] = item;
         qsort(items, len, sizeof(void *), by_host);
     }
-    for (i = 0; !failed && i < len; i++)
+    for (i = 0; !failed && i < len; i++) {
         failed = json_array_append(result, items[i]);
+    }
     free(items);
-    if (!failed)
+    if (!failed) {
         return result;
+    }
     json_decref(result);
     return NULL;
 }
@@ -226,8 +240,9 @@ static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, 
     int code = add_own(exec, error);
     json_t *answer;
 
-    if (code)
+    if (code) {
         return code;
+    }
     answer =
         json_pack("{s:o}", "result", exec->can_merge ? merged_result(exec) : sorted(exec->result));
     *ret_complete = !exec->census.missing_len;

@@ -19,8 +19,9 @@ static uint64_t max_bytes(const struct pd_exec *exec)
     const struct pd_query *query = &exec->given->document->query;
     uint64_t hosts_bytes = 2 * PD_PARTIAL_ITEM_MAX_BYTES * exec->census.asked, bytes;
 
-    if (!(PD_QUERY_TOPS >> query->name & 1) || query->k > ANSWER_MAX_BYTES)
+    if (!(PD_QUERY_TOPS >> query->name & 1) || query->k > ANSWER_MAX_BYTES) {
         return ANSWER_MAX_BYTES;
+    }
     bytes = TOPS_SPARE_BYTES + hosts_bytes + query->k * 8 * PD_PARTIAL_ITEM_MAX_BYTES;
     return bytes < ANSWER_MAX_BYTES ? bytes : ANSWER_MAX_BYTES;
 }
@@ -64,10 +65,12 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
     struct pd_partial_end end;
     int code = pd_partial_verify(&exec->given->document->query, &source, &end, error);
 
-    if (code)
+    if (code) {
         return code;
-    if (end.asked != roster->len || end.answered + host->missing_len != roster->len)
+    }
+    if (end.asked != roster->len || end.answered + host->missing_len != roster->len) {
         return pd_fail(error, -PD_E_VALUE, "its answer is of other hosts than were asked");
+    }
     host->asked = end.asked;
     host->answered = end.answered;
     host->below_us = end.critical_us;
@@ -112,14 +115,17 @@ static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bo
     json_t *extra = json_object();
     int code = extra ? 0 : -ENOMEM;
 
-    if (!code && exec->given->extra)
+    if (!code && exec->given->extra) {
         code = json_object_update(extra, (json_t *)(uintptr_t)exec->given->extra) ? -ENOMEM : 0;
-    if (!code)
+    }
+    if (!code) {
         code = pd_census_json(&exec->census, pd_exec_critical_us(exec), extra);
-    if (code)
+    }
+    if (code) {
         pd_fail(error, code, "%s", pd_error_text(code));
-    else
+    } else {
         code = pd_query_merge_json(exec->merge, form, extra, sink, ret_complete, error);
+    }
     json_decref(extra);
     return code;
 }
@@ -127,8 +133,9 @@ static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bo
 static int write_answer(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
                         struct pd_error *error)
 {
-    if (exec->census.missing_len)
+    if (exec->census.missing_len) {
         pd_query_merge_incomplete(exec->merge);
+    }
     return exec->given->form == PD_EXECUTE_PARTIAL ? write_partial(exec, sink, ret_complete, error)
                                                    : write_json(exec, sink, ret_complete, error);
 }

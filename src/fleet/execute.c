@@ -66,8 +66,9 @@ static void begin_local(struct pd_exec *exec)
 
 static void fail(struct pd_exec *exec, int code, const struct pd_error *words)
 {
-    if (exec->fatal)
+    if (exec->fatal) {
         return;
+    }
     exec->fatal = code;
     pd_fail(exec->error, code, "%s", words->code ? words->text : pd_error_text(code));
 }
@@ -88,14 +89,16 @@ static void flush(struct pd_exec *exec)
         pthread_join(exec->thread, NULL);
         exec->has_thread = false;
     }
-    if (exec->local_code)
+    if (exec->local_code) {
         fail(exec, exec->local_code, &exec->local_error);
+    }
     while (exec->ready) {
         struct pd_exec_ready *ready = exec->ready;
         int code = exec->fatal ? 0 : exec->kind->merge(exec, ready, &words);
 
-        if (code)
+        if (code) {
             fail(exec, code, &words);
+        }
         exec->ready = ready->next;
         free_ready(ready);
     }
@@ -117,10 +120,12 @@ static int check(struct pd_exec *exec, const struct pd_gathered *gathered,
         pd_roster_done(&roster);
     }
     /* Nobody works longer than it takes. */
-    if (host.below_us > gathered->took_us)
+    if (host.below_us > gathered->took_us) {
         host.below_us = gathered->took_us;
-    if (!code)
+    }
+    if (!code) {
         code = pd_census_add(&exec->census, &host);
+    }
     pd_census_done(&host);
     return code && !error->code ? pd_fail(error, code, "%s", pd_error_text(code)) : code;
 }
@@ -130,8 +135,9 @@ static int take(void *context, struct pd_gathered *gathered, struct pd_error *er
     struct pd_exec *exec = context;
     struct pd_exec_ready *ready = calloc(1, sizeof *ready);
 
-    if (!ready)
+    if (!ready) {
         return pd_fail(error, -ENOMEM, "no memory for its answer");
+    }
     ready->tree = gathered->tree;
     ready->answer = gathered->answer;
     pd_answer_init(&gathered->answer);
@@ -144,8 +150,9 @@ static int take(void *context, struct pd_gathered *gathered, struct pd_error *er
     exec->ready = ready;
     exec->ready_len++;
     if (exec->ready_len >= PD_EXEC_READY_MAX ||
-        atomic_load_explicit(&exec->local_over, memory_order_acquire))
+        atomic_load_explicit(&exec->local_over, memory_order_acquire)) {
         flush(exec);
+    }
     return 0;
 }
 
@@ -165,8 +172,9 @@ static void missing(void *context, const struct pd_tree *tree, const struct pd_e
         exec->refusal = *error;
     }
     if (pd_census_missing(&exec->census, tree->host,
-                          *error->text ? error->text : pd_error_text(error->code)))
+                          *error->text ? error->text : pd_error_text(error->code))) {
         fail(exec, -ENOMEM, &words);
+    }
 }
 
 static bool is_cancelled(const struct pd_exec *exec)
@@ -210,8 +218,9 @@ static int ask_others(struct pd_exec *exec)
         .sink = &sink,
     };
 
-    if (!text)
+    if (!text) {
         return -ENOMEM;
+    }
     int code = pd_gather_run(&gather, &exec->census.adopted);
     free(text);
     return code;
@@ -222,10 +231,12 @@ static int ask_others(struct pd_exec *exec)
 /* Nobody answered, and everybody says that the question is at fault: then so do we. */
 static int judge(const struct pd_exec *exec)
 {
-    if (exec->fatal)
+    if (exec->fatal) {
         return exec->fatal;
-    if (exec->census.answered || !exec->refusals || exec->refusals < exec->census.asked)
+    }
+    if (exec->census.answered || !exec->refusals || exec->refusals < exec->census.asked) {
         return 0;
+    }
     return pd_fail(exec->error, exec->refusal.code, "host %u: %s", exec->refusing,
                    exec->refusal.text);
 }
@@ -251,11 +262,13 @@ static int run(struct pd_exec *exec)
     exec->census.answered = local;
     begin_local(exec);
     int code = exec->given->trees_len ? ask_others(exec) : 0;
-    if (code)
+    if (code) {
         fail(exec, code, &words);
+    }
     flush(exec);
-    if (is_cancelled(exec))
+    if (is_cancelled(exec)) {
         fail(exec, -PD_E_BUSY, &words);
+    }
     return judge(exec);
 }
 
@@ -278,14 +291,17 @@ static void tell(const struct pd_exec *exec, bool whole)
         const struct pd_partial_missing *missing = &exec->census.missing[i];
         const uint32_t *id = bsearch(&missing->host, ids, len, sizeof *ids, by_id);
 
-        if (id && !spoken[id - ids])
+        if (id && !spoken[id - ids]) {
             given->told(given->told_context, missing->host, missing->reason);
-        if (id)
+        }
+        if (id) {
             spoken[id - ids] = true;
+        }
     }
     for (size_t i = 0; spoken && whole && i < len; i++) {
-        if (!spoken[i])
+        if (!spoken[i]) {
             given->told(given->told_context, ids[i], NULL);
+        }
     }
     free(spoken);
     free(ids);
@@ -309,10 +325,12 @@ int pd_execute(const struct pd_execution *execution, const struct pd_query_sink 
         code = run(&exec);
         tell(&exec, !exec.fatal);
     }
-    if (!code)
+    if (!code) {
         code = exec.kind->write(&exec, sink, &complete, exec.error);
-    if (!code)
+    }
+    if (!code) {
         summarise(&exec, complete, ret_summary);
+    }
     exec.kind->done(&exec);
     pd_census_done(&exec.census);
     return code;
@@ -323,11 +341,13 @@ int pd_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,
 {
     json_int_t ms = PD_EXECUTE_DEADLINE_MS;
 
-    if (deadline_ms)
+    if (deadline_ms) {
         ms = json_is_integer(deadline_ms) ? json_integer_value(deadline_ms) : 0;
-    if (ms < 1 || ms > PD_EXECUTE_DEADLINE_MAX_MS)
+    }
+    if (ms < 1 || ms > PD_EXECUTE_DEADLINE_MAX_MS) {
         return pd_fail(error, -PD_E_VALUE, "deadline_ms: expects a number from 1 to %u",
                        PD_EXECUTE_DEADLINE_MAX_MS);
+    }
     *ret_deadline_ns = pd_clock_monotonic_ns() + (uint64_t)ms * PD_NS_PER_MS;
     return 0;
 }

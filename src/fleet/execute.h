@@ -16,13 +16,16 @@
 #include "query/document.h"
 #include "query/merge.h"
 
-/* The top host of each tree gets the document with the hosts below it, all at once; meanwhile this host's own part runs in a thread of its own. A host's answer is
- * kept until it is whole (in memory, a long one in a file without a name), verified, and only then merged: so what comes late, cut off, hostile or huge costs
- * itself only, and nothing is counted twice. Of a host that fails, the children are asked by us, at once and with what is left of the time; so that something is left,
- * a host with children has to answer some time before our own deadline.
+/* The top host of each tree gets the document with the hosts below it, all at once; meanwhile this
+ * host's own part runs in a thread of its own. A host's answer is kept until it is whole (in
+ * memory, a long one in a file without a name), verified, and only then merged: so what comes late,
+ * cut off, hostile or huge costs itself only, and nothing is counted twice. Of a host that fails,
+ * the children are asked by us, at once and with what is left of the time; so that something is
+ * left, a host with children has to answer some time before our own deadline.
  *
- * Every answer says of each host of the trees whether it answered, and why not. Only when none did and all refuse the question itself (a program that fails, an unknown
- * parameter) there is no answer but that error.
+ * Every answer says of each host of the trees whether it answered, and why not. Only when none did
+ * and all refuse the question itself (a program that fails, an unknown parameter) there is no
+ * answer but that error.
  *
  * Thread safety: any number of threads may execute at once. */
 
@@ -62,12 +65,13 @@ struct pd_execution {
     const struct pd_execute_local *local;
     enum pd_execute_form form;
     uint64_t deadline_ns; /* monotonic; pd_execute_deadline */
-    uint64_t
-        begun_ns; /* pd_clock_thread_ns of the calling thread when its work on this question began */
-    const atomic_bool
-        *cancelled;   /* becomes true: over within a second or two, -PD_E_BUSY; may be NULL */
+    /* pd_clock_thread_ns of the calling thread when its work on this question began */
+    uint64_t begun_ns;
+    /* becomes true: over within a second or two, -PD_E_BUSY; may be NULL */
+    const atomic_bool *cancelled;
     unsigned at_once; /* most hosts asked at a time; 0: 256 */
-    /* How each host of the trees ended, once for each that is known to have: reason NULL where it answered. In the calling thread. May be NULL. */
+    /* How each host of the trees ended, once for each that is known to have: reason NULL where it
+     * answered. In the calling thread. May be NULL. */
     void (*told)(void *context, uint32_t host, const char *reason);
     void *told_context;
     const json_t *extra; /* further members of the JSON answer, an object; NULL: none */
@@ -82,11 +86,13 @@ struct pd_execute_summary {
     bool complete;
 };
 
-/* Writes the answer: JSON with `extra`, "hosts", "cost" and "complete" besides what the query answers or "result"; NDJSON, the same in its last line; or a partial
- * result. Programs: "result" is what merge() made of all results; without a merge() a list of {"host","result"} by ascending host. getPoorTCPFlows:
- * its flows in one list, each with its "host".
- * -PD_E_DEADLINE, -PD_E_TOO_LARGE, -PD_E_VALUE, -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the sink returned, or what all hosts
- * refuse the question with. Nothing was written then, except where the sink failed. */
+/* Writes the answer: JSON with `extra`, "hosts", "cost" and "complete" besides what the query
+ * answers or "result"; NDJSON, the same in its last line; or a partial result. Programs: "result"
+ * is what merge() made of all results; without a merge() a list of {"host","result"} by ascending
+ * host. getPoorTCPFlows: its flows in one list, each with its "host". -PD_E_DEADLINE,
+ * -PD_E_TOO_LARGE, -PD_E_VALUE, -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the
+ * sink returned, or what all hosts refuse the question with. Nothing was written then, except where
+ * the sink failed. */
 int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
                struct pd_execute_summary *ret_summary, struct pd_error *error);
 

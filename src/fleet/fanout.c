@@ -54,21 +54,25 @@ struct transfer {
 struct pd_fanout *pd_fanout_new(void)
 {
     struct pd_fanout *fanout = calloc(1, sizeof *fanout);
-    if (!fanout)
+    if (!fanout) {
         return NULL;
+    }
     pthread_mutex_init(&fanout->lock, NULL);
     return fanout;
 }
 
 void pd_fanout_free(struct pd_fanout *fanout)
 {
-    if (!fanout)
+    if (!fanout) {
         return;
-    for (unsigned i = 0; i < fanout->idle_len; i++)
+    }
+    for (unsigned i = 0; i < fanout->idle_len; i++) {
         curl_multi_cleanup(fanout->idle[i]);
+    }
     pthread_mutex_destroy(&fanout->lock);
-    if (fanout->ready)
+    if (fanout->ready) {
         curl_global_cleanup();
+    }
     free(fanout);
 }
 
@@ -77,7 +81,8 @@ void pd_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials)
     fanout->credentials = credentials;
 }
 
-/* The library is made ready by the first question: with its cryptography it takes 3 MB, which an agent that asks nobody does without. */
+/* The library is made ready by the first question: with its cryptography it takes 3 MB, which an
+ * agent that asks nobody does without. */
 static CURLM *multi_take(struct pd_fanout *fanout)
 {
     pthread_mutex_lock(&fanout->lock);
@@ -85,8 +90,9 @@ static CURLM *multi_take(struct pd_fanout *fanout)
     bool ready = fanout->ready;
     CURLM *multi = fanout->idle_len ? fanout->idle[--fanout->idle_len] : NULL;
     pthread_mutex_unlock(&fanout->lock);
-    if (ready && !multi && (multi = curl_multi_init()))
+    if (ready && !multi && (multi = curl_multi_init())) {
         curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
+    }
     return multi;
 }
 
@@ -94,11 +100,13 @@ static void multi_give(struct pd_fanout *fanout, CURLM *multi)
 {
     pthread_mutex_lock(&fanout->lock);
     bool kept = fanout->idle_len < MULTIS_KEPT;
-    if (kept)
+    if (kept) {
         fanout->idle[fanout->idle_len++] = multi;
+    }
     pthread_mutex_unlock(&fanout->lock);
-    if (!kept)
+    if (!kept) {
         curl_multi_cleanup(multi);
+    }
 }
 
 /* ---- one transfer ---- */
@@ -118,8 +126,9 @@ static size_t on_bytes(char *bytes, size_t one, size_t len, void *context)
     long status = 0;
     (void)one;
     curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (status != 200)
+    if (status != 200) {
         return keep_problem(transfer, bytes, len);
+    }
     transfer->taken_bytes += len;
     transfer->refused = transfer->taken_bytes > asking->request->max_bytes
                             ? -PD_E_TOO_LARGE
@@ -148,13 +157,15 @@ static bool set_cancel(struct transfer *transfer)
 /* POST unless the request says otherwise; what is no POST has no body. */
 static bool set_method(CURL *curl, const char *method, const struct pd_fanout_peer *peer)
 {
-    if (method && strcmp(method, "POST") != 0)
+    if (method && strcmp(method, "POST") != 0) {
         return curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    }
     return curl_easy_setopt(curl, CURLOPT_POSTFIELDS, peer->body) ||
            curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
 }
 
-/* URLs come from others: any server with a certificate that the system trusts could be named to us to be shown the token. */
+/* URLs come from others: any server with a certificate that the system trusts could be named to us
+ * to be shown the token. */
 static int check_token(const struct pd_credentials_set *set, const char *url,
                        struct pd_error *error)
 {
@@ -172,12 +183,15 @@ static int set_up(struct transfer *transfer, struct pd_error *error)
     char url[1024];
     int e = pd_client_url(peer->url, peer->route ? peer->route : asking->request->route, url,
                           sizeof url);
-    if (!e)
+    if (!e) {
         e = check_token(asking->credentials, peer->url, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_client_set_up(curl, peer->url, url, asking->credentials, error);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     bool failed = set_method(curl, asking->request->method, peer);
     failed |= set_cancel(transfer);
     failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, asking->headers);
@@ -188,14 +202,17 @@ static int set_up(struct transfer *transfer, struct pd_error *error)
     return failed ? -ENOMEM : 0;
 }
 
-/* At the deadline at the latest, from now; where nobody takes the connection there is to be time left for another way. */
+/* At the deadline at the latest, from now; where nobody takes the connection there is to be time
+ * left for another way. */
 static int limit_time(struct transfer *transfer)
 {
     uint64_t deadline_ns = transfer->asking->request->deadline_ns, now_ns = pd_clock_monotonic_ns();
-    if (transfer->peer.deadline_ns && transfer->peer.deadline_ns < deadline_ns)
+    if (transfer->peer.deadline_ns && transfer->peer.deadline_ns < deadline_ns) {
         deadline_ns = transfer->peer.deadline_ns;
-    if (now_ns >= deadline_ns)
+    }
+    if (now_ns >= deadline_ns) {
         return -PD_E_DEADLINE;
+    }
     long left_ms = (long)((deadline_ns - now_ns) / PD_NS_PER_MS) + 1;
     long connect_ms = left_ms / 3 > CONNECT_MIN_MS ? left_ms / 3 : CONNECT_MIN_MS;
     bool failed = curl_easy_setopt(transfer->curl, CURLOPT_TIMEOUT_MS, left_ms);
@@ -225,10 +242,11 @@ static void fail_status(const struct transfer *transfer, long status, struct pd_
     json_t *problem = json_loadb(transfer->problem, transfer->problem_len, 0, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     int code = code_of(status);
-    if (detail)
+    if (detail) {
         pd_fail(error, code, "%.300s (status %ld)", detail, status);
-    else
+    } else {
         pd_fail(error, code, "answered with status %ld", status);
+    }
     json_decref(problem);
     pd_printable(error->text);
 }
@@ -237,17 +255,18 @@ static void judge(const struct transfer *transfer, CURLcode result, struct pd_er
 {
     long status = 0;
     curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (transfer->refused)
+    if (transfer->refused) {
         pd_fail(error, transfer->refused, "%s", pd_error_text(transfer->refused));
-    else if (result == CURLE_ABORTED_BY_CALLBACK)
+    } else if (result == CURLE_ABORTED_BY_CALLBACK) {
         pd_fail(error, -PD_E_BUSY, "cancelled");
-    else if (result == CURLE_OPERATION_TIMEDOUT)
+    } else if (result == CURLE_OPERATION_TIMEDOUT) {
         pd_fail(error, -PD_E_DEADLINE, "no whole answer before the deadline");
-    else if (status && status != 200)
+    } else if (status && status != 200) {
         fail_status(transfer, status, error);
-    else if (result)
+    } else if (result) {
         pd_fail(error, -PD_E_UNREACHABLE, "%.200s",
                 *transfer->words ? transfer->words : curl_easy_strerror(result));
+    }
 }
 
 /* ---- all of them ---- */
@@ -277,12 +296,14 @@ static bool begin(CURLM *multi, struct asking *asking, size_t i, const struct pd
         transfer->peer = *peer;
         transfer->i = i;
         code = start(multi, transfer, &error);
-        if (!code)
+        if (!code) {
             return true;
+        }
         transfer_free(transfer);
     }
-    if (!error.code)
+    if (!error.code) {
         pd_fail(&error, code, "%s", pd_error_text(code));
+    }
     asking->sink->end(asking->sink->context, i, &error);
     return false;
 }
@@ -295,8 +316,9 @@ static size_t finish_some(CURLM *multi)
     while ((message = curl_multi_info_read(multi, &left))) {
         struct transfer *transfer = NULL;
         struct pd_error error = {0};
-        if (message->msg != CURLMSG_DONE)
+        if (message->msg != CURLMSG_DONE) {
             continue;
+        }
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         judge(transfer, message->data.result, &error);
         curl_multi_remove_handle(multi, transfer->curl);
@@ -324,22 +346,25 @@ static void run(CURLM *multi, struct asking *asking)
         curl_multi_perform(multi, &running);
         size_t finished = finish_some(multi);
         open -= finished;
-        if (finished)
+        if (finished) {
             more = true; /* there is room, or something new to ask */
-        else if (open)
+        } else if (open) {
             curl_multi_poll(multi, NULL, 0, WAIT_MS, NULL);
+        }
     }
 }
 
 static int add_header(struct curl_slist **headers, const char *name, const char *value)
 {
     char line[1100];
-    if (!value)
+    if (!value) {
         return 0;
+    }
     snprintf(line, sizeof line, "%s: %s", name, value);
     struct curl_slist *grown = curl_slist_append(*headers, line);
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     *headers = grown;
     return 0;
 }
@@ -360,10 +385,12 @@ int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *requ
                             .credentials = pd_credentials_hold(fanout->credentials)};
     CURLM *multi = multi_take(fanout);
     int err = multi ? add_headers(&asking) : -ENOMEM;
-    if (!err)
+    if (!err) {
         run(multi, &asking);
-    if (multi)
+    }
+    if (multi) {
         multi_give(fanout, multi);
+    }
     curl_slist_free_all(asking.headers);
     pd_credentials_drop(asking.credentials);
     return err;
@@ -376,8 +403,9 @@ struct list {
 static bool next_of_list(void *context, struct pd_fanout_peer *ret_peer)
 {
     struct list *list = context;
-    if (list->next == list->end)
+    if (list->next == list->end) {
         return false;
+    }
     *ret_peer = *list->next++;
     return true;
 }

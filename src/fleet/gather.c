@@ -44,8 +44,9 @@ static void adopt(struct run *run, const struct pd_tree *tree)
     struct span *span;
     struct pd_error error = {0};
 
-    if (!tree->children_len)
+    if (!tree->children_len) {
         return;
+    }
     span = malloc(sizeof *span);
     if (span) {
         *span = (struct span){run->spans, tree->children, tree->children_len};
@@ -74,11 +75,13 @@ static const struct pd_tree *next_tree(struct run *run)
         struct span *empty = run->spans;
 
         run->spans = empty->next;
-        if (empty != &run->first)
+        if (empty != &run->first) {
             free(empty);
+        }
     }
-    if (!run->spans)
+    if (!run->spans) {
         return NULL;
+    }
     run->spans->len--;
     return run->spans->trees++;
 }
@@ -100,8 +103,9 @@ static uint64_t told_ns(const struct run *run, const struct pd_tree *tree, uint6
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     uint64_t margin_ns = margin_of(left_ns), told = left_ns - margin_ns;
 
-    if (tree->children_len)
+    if (tree->children_len) {
         told -= told / 4;
+    }
     *ret_until_ns = now_ns + told + margin_ns / 2;
     return told;
 }
@@ -114,8 +118,9 @@ static char *write_body(const struct run *run, const struct pd_tree *tree, uint6
     char *body = NULL;
     FILE *out = open_memstream(&body, ret_bytes);
 
-    if (!out)
+    if (!out) {
         return NULL;
+    }
     fwrite(document, 1, strlen(document) - 1, out); /* up to its last bracket */
     fprintf(out, ",\"deadline_ms\":%llu", (unsigned long long)(told / PD_NS_PER_MS + 1));
     if (tree->children_len) {
@@ -139,8 +144,9 @@ static struct asked *new_asked(struct run *run, const struct pd_tree *tree)
         size_t room = run->asked_room ? 2 * run->asked_room : 64;
         void *grown = reallocarray(run->asked, room, sizeof(void *));
 
-        if (!grown)
+        if (!grown) {
             return NULL;
+        }
         run->asked = grown;
         run->asked_room = room;
     }
@@ -157,8 +163,9 @@ static bool prepare(struct run *run, const struct pd_tree *tree, struct pd_fanou
     struct asked *asked = new_asked(run, tree);
     struct pd_fanout_peer peer = {.url = tree->url};
 
-    if (!asked)
+    if (!asked) {
         return false;
+    }
     asked->asked_ns = pd_clock_monotonic_ns();
     uint64_t told = told_ns(run, tree, asked->asked_ns, &peer.deadline_ns);
     peer.body = asked->body = write_body(run, tree, told, &peer.body_bytes);
@@ -185,8 +192,9 @@ static bool next_peer(void *context, struct pd_fanout_peer *ret_peer)
     struct pd_error error = {0};
 
     while (!is_over(run) && (tree = next_tree(run))) {
-        if (prepare(run, tree, ret_peer))
+        if (prepare(run, tree, ret_peer)) {
             return true;
+        }
         pd_fail(&error, -ENOMEM, "not asked: no memory");
         fail(run, tree, &error);
     }
@@ -199,10 +207,12 @@ static int take_bytes(void *context, size_t i, const char *bytes, size_t len)
 {
     struct run *run = context;
 
-    if (is_over(run))
+    if (is_over(run)) {
         return -PD_E_BUSY;
-    if (run->held_bytes + len > PD_GATHER_HELD_MAX_BYTES)
+    }
+    if (run->held_bytes + len > PD_GATHER_HELD_MAX_BYTES) {
         return -PD_E_TOO_LARGE;
+    }
     run->held_bytes += len;
     run->asked[i]->gathered.bytes += len;
     return pd_answer_write(&run->asked[i]->gathered.answer, bytes, len);
@@ -217,12 +227,15 @@ static void end_peer(void *context, size_t i, const struct pd_error *error)
     struct pd_error own = *error;
 
     gathered->took_us = (pd_clock_monotonic_ns() - asked->asked_ns) / PD_NS_PER_US;
-    if (!own.code && pd_answer_finish(&gathered->answer))
+    if (!own.code && pd_answer_finish(&gathered->answer)) {
         pd_fail(&own, -PD_E_FULL, "no room to keep its answer");
-    if (!own.code)
+    }
+    if (!own.code) {
         own.code = sink->take(sink->context, gathered, &own);
-    if (own.code)
+    }
+    if (own.code) {
         fail(run, gathered->tree, &own);
+    }
     run->held_bytes -= gathered->bytes;
     pd_answer_done(&gathered->answer);
     free(asked->body);
@@ -261,15 +274,17 @@ ssize_t pd_gathered_read(void *context, void *buffer, size_t size)
     ssize_t n;
 
     if (answer->fd >= 0) {
-        do
+        do {
             n = pread(answer->fd, buffer, size, (off_t)reader->at);
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
+        } while (n < 0 && errno == EINTR);
+        if (n < 0) {
             return -errno;
+        }
     } else {
         n = (ssize_t)(answer->len - reader->at < size ? answer->len - reader->at : size);
-        if (n)
+        if (n) {
             memcpy(buffer, answer->bytes + reader->at, (size_t)n);
+        }
     }
     reader->at += (uint64_t)n;
     return n;

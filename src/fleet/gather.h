@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathering: a document goes to the top host of each tree, whole answers come back one after the other, and nobody below a dead host is forgotten. */
+/* Gathering: a document goes to the top host of each tree, whole answers come back one after the
+ * other, and nobody below a dead host is forgotten. */
 #ifndef PD_FLEET_GATHER_H
 #define PD_FLEET_GATHER_H
 
@@ -13,11 +14,14 @@
 #include "fleet/tree.h"
 #include "http/answer.h"
 
-/* An answer is kept until it is whole: in memory, a long one in a file without a name, all that are under way together at most PD_GATHER_HELD_MAX_BYTES.
+/* An answer is kept until it is whole: in memory, a long one in a file without a name, all that are
+ * under way together at most PD_GATHER_HELD_MAX_BYTES.
  *
- * Deadlines: a host gets what remains of ours but for a margin; one with children three quarters of it, so that time is left to ask them ourselves should it fail.
+ * Deadlines: a host gets what remains of ours but for a margin; one with children three quarters of
+ * it, so that time is left to ask them ourselves should it fail.
  *
- * Thread safety: pd_gather_run works on the caller's memory; its functions are called in the caller's thread. */
+ * Thread safety: pd_gather_run works on the caller's memory; its functions are called in the
+ * caller's thread. */
 
 #define PD_GATHER_HELD_MAX_BYTES (UINT64_C(1) << 30)
 #define PD_GATHER_AT_ONCE        256u
@@ -32,7 +36,8 @@ struct pd_gathered {
 
 struct pd_gather_sink {
     void *context;
-    /* An answer of status 200, whole. 0: it counts; else an error with words: then the host has failed as if it had not answered. */
+    /* An answer of status 200, whole. 0: it counts; else an error with words: then the host has
+     * failed as if it had not answered. */
     int (*take)(void *context, struct pd_gathered *gathered, struct pd_error *error);
     /* This host has failed; those below it are asked by us. */
     void (*missing)(void *context, const struct pd_tree *tree, const struct pd_error *error);
@@ -53,10 +58,12 @@ struct pd_gather {
     const struct pd_gather_sink *sink;
 };
 
-/* 0 when each host was heard of, or -ENOMEM when nothing was asked. *ret_adopted: hosts that we asked instead of the one above them. */
+/* 0 when each host was heard of, or -ENOMEM when nothing was asked. *ret_adopted: hosts that we
+ * asked instead of the one above them. */
 int pd_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted);
 
-/* Reads an answer from the beginning; `at` is where the next byte comes from. > 0 bytes read, 0 at the end, or -errno. */
+/* Reads an answer from the beginning; `at` is where the next byte comes from. > 0 bytes read, 0 at
+ * the end, or -errno. */
 struct pd_gathered_reader {
     const struct pd_answer *answer;
     uint64_t at;

@@ -36,12 +36,14 @@ static int number_member(const json_t *body, const char *name, uint64_t least, u
 {
     const json_t *member = json_object_get(body, name);
 
-    if (!member)
+    if (!member) {
         return 0;
+    }
     if (!json_is_integer(member) || json_integer_value(member) < (json_int_t)least ||
-        json_integer_value(member) > (json_int_t)most)
+        json_integer_value(member) > (json_int_t)most) {
         return pd_fail(error, -PD_E_VALUE, "%s: expected a whole number from %llu to %llu", name,
                        (unsigned long long)least, (unsigned long long)most);
+    }
     *ret_number = (uint64_t)json_integer_value(member);
     return 0;
 }
@@ -51,8 +53,9 @@ static int parse_on(const json_t *body, struct pd_installation *installation,
 {
     const char *on = json_string_value(json_object_get(body, "on"));
 
-    if (on && !pd_trigger_parse(on, &installation->on))
+    if (on && !pd_trigger_parse(on, &installation->on)) {
         return 0;
+    }
     return pd_fail(error, -PD_E_VALUE, "on: expected \"new_flow\", \"evicted\" or \"alarm\"");
 }
 
@@ -61,10 +64,11 @@ static int parse_when(const json_t *body, struct pd_installation *installation,
 {
     bool on = json_object_get(body, "on"), period = json_object_get(body, "period_ms");
 
-    if (on == period)
+    if (on == period) {
         return pd_fail(error, -PD_E_VALUE,
                        on ? "period_ms: either this or \"on\", not both"
                           : "period_ms: is missing; either this or \"on\" says when it is to run");
+    }
     return on ? parse_on(body, installation, error)
               : number_member(body, "period_ms", PD_INSTALLATION_PERIOD_MIN_MS,
                               PD_INSTALLATION_PERIOD_MAX_MS, &installation->period_ms, error);
@@ -73,25 +77,29 @@ static int parse_when(const json_t *body, struct pd_installation *installation,
 /* A token belongs to one moment; a query that runs again and again has its own. */
 static int check_query(const struct pd_query *query, struct pd_error *error)
 {
-    if (query->since[0])
+    if (query->since[0]) {
         return pd_fail(error, -PD_E_VALUE, "args.since: an installed query takes no token");
+    }
     return 0;
 }
 
-/* Members in one order, numbers and not texts where they may be either: the same query has one form. */
+/* Members in one order, numbers and not texts where they may be either: the same query has one
+ * form. */
 static int normalise(const json_t *body, struct pd_installation *installation)
 {
     json_t *json = pd_document_json(&installation->document);
     const char *const copied[] = {"period_ms", "on", "deadline_ms"};
 
-    if (!json)
+    if (!json) {
         return -ENOMEM;
+    }
     installation->json = json;
     for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++) {
         json_t *member = json_object_get(body, copied[i]);
 
-        if (member && json_object_set_new(json, copied[i], json_deep_copy(member)))
+        if (member && json_object_set_new(json, copied[i], json_deep_copy(member))) {
             return -ENOMEM;
+        }
     }
     installation->json_bytes = json_dumpb(json, NULL, 0, JSON_COMPACT);
     return installation->json_bytes ? 0 : -ENOMEM;
@@ -101,20 +109,26 @@ static int parse(const json_t *body, struct pd_installation *installation, struc
 {
     int e = pd_document_parse(body, members, &installation->document, error);
 
-    if (!e && installation->document.is_poor)
+    if (!e && installation->document.is_poor) {
         e = pd_fail(error, -PD_E_VALUE,
                     "query: " PD_POOR_NAME " cannot be installed; a program that asks it can");
-    if (!e && !installation->document.is_program)
+    }
+    if (!e && !installation->document.is_program) {
         e = check_query(&installation->document.query, error);
-    if (!e)
+    }
+    if (!e) {
         e = number_member(body, "id", 1, PD_INSTALLATION_ID_MAX, &installation->id, error);
-    if (!e)
+    }
+    if (!e) {
         e = number_member(body, "deadline_ms", 1, PD_INSTALLATION_DEADLINE_MAX_MS,
                           &installation->deadline_ms, error);
-    if (!e)
+    }
+    if (!e) {
         e = parse_when(body, installation, error);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     e = normalise(body, installation);
     return e ? pd_fail(error, e, "no memory for one more query") : 0;
 }
@@ -126,14 +140,16 @@ int pd_installation_parse(const json_t *json, struct pd_installation *ret_instal
     struct pd_installation *installation = calloc(1, sizeof *installation);
     int e;
 
-    if (!installation)
+    if (!installation) {
         return pd_fail(error, -ENOMEM, "no memory for one more query");
+    }
     installation->deadline_ms = PD_INSTALLATION_DEADLINE_MS;
     e = parse(json, installation, error);
-    if (e)
+    if (e) {
         pd_installation_done(installation);
-    else
+    } else {
         *ret_installation = *installation;
+    }
     free(installation);
     return e;
 }

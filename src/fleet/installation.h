@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is installed: a query document, and when it is to run; one form for controller, agents and their files. */
+/* What is installed: a query document, and when it is to run; one form for controller, agents and
+ * their files. */
 #ifndef PD_FLEET_INSTALLATION_H
 #define PD_FLEET_INSTALLATION_H
 
@@ -9,10 +10,12 @@
 #include "base/error.h"
 #include "query/document.h"
 
-/* {"id":N, "query"|"program":…, "args":{…}, "period_ms":N | "on":"new_flow|evicted|alarm", "deadline_ms":N}. The normal form has no ID, and the members of a query document as
+/* {"id":N, "query"|"program":…, "args":{…}, "period_ms":N | "on":"new_flow|evicted|alarm",
+ * "deadline_ms":N}. The normal form has no ID, and the members of a query document as
  * pd_document_json writes them: what is the same gives the same JSON.
  *
- * Thread safety: an installation is the caller's; its JSON is not changed once it is parsed, so references may be handed on. */
+ * Thread safety: an installation is the caller's; its JSON is not changed once it is parsed, so
+ * references may be handed on. */
 
 #define PD_TRIGGERS(X)                                          \
     X(NEW_FLOW, "new_flow", "first packet of a flow on a path") \
@@ -48,7 +51,8 @@ struct pd_installation {
     size_t json_bytes;
 };
 
-/* -PD_E_VALUE, -PD_E_UNKNOWN_KEY and what else pd_document_parse returns; the words begin with the member. */
+/* -PD_E_VALUE, -PD_E_UNKNOWN_KEY and what else pd_document_parse returns; the words begin with the
+ * member. */
 int pd_installation_parse(const json_t *json, struct pd_installation *ret_installation,
                           struct pd_error *error);
 void pd_installation_done(struct pd_installation *installation); /* a zeroed one is fine */

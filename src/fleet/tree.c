@@ -27,9 +27,10 @@ static int name_place(const struct place *place, char *text, size_t bytes)
 {
     int len = place->up ? name_place(place->up, text, bytes) : 0;
 
-    if (len < (int)bytes)
+    if (len < (int)bytes) {
         len += snprintf(text + len, bytes - (size_t)len, "%schildren[%zu]", place->up ? "." : "",
                         place->i);
+    }
     return len;
 }
 
@@ -55,9 +56,10 @@ static int check_member(const struct reader *reader, const json_t *object,
 
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
-        if (strcmp(name, "id") && strcmp(name, "url") && strcmp(name, "children"))
+        if (strcmp(name, "id") && strcmp(name, "url") && strcmp(name, "children")) {
             return refuse(reader, place, -PD_E_UNKNOWN_KEY,
                           ": unknown member; there are id, url and children");
+        }
     }
     return 0;
 }
@@ -68,15 +70,19 @@ static int count_host(struct reader *reader, const json_t *object, const struct 
     const json_t *id = json_object_get(object, "id"), *url = json_object_get(object, "url");
     struct pd_error inner = {0};
 
-    if (!json_is_object(object))
+    if (!json_is_object(object)) {
         return refuse(reader, place, -PD_E_VALUE, ": expects {\"id\", \"url\", \"children\"}");
-    if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > UINT32_MAX)
+    }
+    if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > UINT32_MAX) {
         return refuse(reader, place, -PD_E_VALUE, ".id: expects a host's ID, 0 to 4294967295");
-    if (!json_is_string(url) || pd_fleet_url_check(json_string_value(url), &inner))
+    }
+    if (!json_is_string(url) || pd_fleet_url_check(json_string_value(url), &inner)) {
         return refuse(reader, place, -PD_E_VALUE,
                       ".url: expects http://HOST:PORT, https://HOST:PORT or unix:/SOCKET");
-    if (++reader->hosts > PD_TREE_HOSTS_MAX)
+    }
+    if (++reader->hosts > PD_TREE_HOSTS_MAX) {
         return refuse(reader, place, -PD_E_TOO_LARGE, ": there are more than 200000 hosts");
+    }
     reader->url_bytes += json_string_length(url) + 1;
     int e = check_member(reader, object, place);
     return e ? e : count_list(reader, json_object_get(object, "children"), place, depth + 1);
@@ -87,16 +93,19 @@ static int count_list(struct reader *reader, const json_t *list, const struct pl
 {
     int e = 0;
 
-    if (!list)
+    if (!list) {
         return 0;
+    }
     struct place place = {up, 0};
-    if (!json_is_array(list))
+    if (!json_is_array(list)) {
         return up ? refuse(reader, up, -PD_E_VALUE, ".children: expects a list")
                   : pd_fail(reader->error, -PD_E_VALUE, "children: expects a list");
-    for (; !e && place.i < json_array_size(list); place.i++)
+    }
+    for (; !e && place.i < json_array_size(list); place.i++) {
         e = depth > PD_TREE_DEPTH_MAX
                 ? refuse(reader, &place, -PD_E_TOO_LARGE, ": the tree is deeper than 16 hosts")
                 : count_host(reader, json_array_get(list, place.i), &place, depth);
+    }
     return e;
 }
 
@@ -128,11 +137,13 @@ static int check_twice(const struct pd_forest *forest, struct pd_error *error)
     uint32_t *ids = pd_trees_ids(forest->trees, forest->trees_len, &len);
     int e = 0;
 
-    if (!ids)
+    if (!ids) {
         return -ENOMEM;
+    }
     for (size_t i = 1; !e && i < len; i++) {
-        if (ids[i] == ids[i - 1])
+        if (ids[i] == ids[i - 1]) {
             e = pd_fail(error, -PD_E_VALUE, "children: host %u stands there twice", ids[i]);
+        }
     }
     free(ids);
     return e;
@@ -144,8 +155,9 @@ int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct
     struct pd_forest forest = {0};
     int e = count_list(&reader, children, NULL, 1);
 
-    if (e)
+    if (e) {
         return e;
+    }
     forest.hosts = reader.hosts;
     forest.trees = reader.nodes = calloc(reader.hosts + 1, sizeof *forest.trees);
     forest.memory = reader.urls = malloc(reader.url_bytes + 1);
@@ -155,10 +167,11 @@ int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct
     }
     fill_list(&reader, children, &forest.trees_len);
     e = check_twice(&forest, error);
-    if (e)
+    if (e) {
         pd_forest_done(&forest);
-    else
+    } else {
         *ret_forest = forest;
+    }
     return e;
 }
 
@@ -175,8 +188,9 @@ size_t pd_trees_hosts(const struct pd_tree *trees, size_t len)
 {
     size_t hosts = len;
 
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         hosts += pd_trees_hosts(trees[i].children, trees[i].children_len);
+    }
     return hosts;
 }
 
@@ -201,8 +215,9 @@ uint32_t *pd_trees_ids(const struct pd_tree *trees, size_t len, size_t *ret_len)
     size_t hosts = pd_trees_hosts(trees, len);
     uint32_t *ids = malloc((hosts + 1) * sizeof *ids);
 
-    if (!ids)
+    if (!ids) {
         return NULL;
+    }
     collect_ids(trees, len, ids);
     qsort(ids, hosts, sizeof *ids, by_number);
     *ret_len = hosts;
@@ -214,8 +229,9 @@ static void write_text(const char *text, FILE *out)
 {
     putc('"', out);
     for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
+        if (*text == '"' || *text == '\\') {
             putc('\\', out);
+        }
         putc(*text, out);
     }
     putc('"', out);

@@ -11,8 +11,9 @@
 
 #include "base/error.h"
 
-/* A document's "children":[{"id":21,"url":"http://…","children":[…]},…] tells the host that gets it whom to ask itself, and what these are told in turn.
- * Who sends it builds struct pd_tree in memory of its own; who gets it reads a struct pd_forest.
+/* A document's "children":[{"id":21,"url":"http://…","children":[…]},…] tells the host that gets it
+ * whom to ask itself, and what these are told in turn. Who sends it builds struct pd_tree in memory
+ * of its own; who gets it reads a struct pd_forest.
  *
  * Thread safety: pure, or on the caller's memory only. */
 
@@ -33,8 +34,9 @@ struct pd_forest {
     void *memory; /* of the trees' URLs */
 };
 
-/* From "children" (NULL: none). Refuses what is unknown by its place, "children[0].children[2].url: …", trees that are too deep or have too many hosts, URLs that
- * pd_fleet_url_check refuses, and a host that stands there twice. -PD_E_VALUE, -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, -ENOMEM. */
+/* From "children" (NULL: none). Refuses what is unknown by its place, "children[0].children[2].url:
+ * …", trees that are too deep or have too many hosts, URLs that pd_fleet_url_check refuses, and a
+ * host that stands there twice. -PD_E_VALUE, -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, -ENOMEM. */
 int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct pd_error *error);
 void pd_forest_done(struct pd_forest *forest); /* a zeroed one is fine */
 

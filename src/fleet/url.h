@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a server of the fleet is asked: "http://HOST:PORT", "https://HOST:PORT" or "unix:/SOCKET". */
+/* Where a server of the fleet is asked: "http://HOST:PORT", "https://HOST:PORT" or "unix:/SOCKET".
+ */
 #ifndef PD_FLEET_URL_H
 #define PD_FLEET_URL_H
 
@@ -9,11 +10,13 @@
 
 #define PD_FLEET_URL_BYTES 256 /* with the final NUL */
 
-/* Such a URL and nothing beyond: no user, no path but "/", no query, no bytes that do not print. They come from files and from other servers. 0, or
- * -PD_E_VALUE with what is expected. Thread safety: pure. */
+/* Such a URL and nothing beyond: no user, no path but "/", no query, no bytes that do not print.
+ * They come from files and from other servers. 0, or -PD_E_VALUE with what is expected. Thread
+ * safety: pure. */
 int pd_fleet_url_check(const char *url, struct pd_error *error);
 
-/* The host's name or address in a URL that is one, without brackets. -PD_E_NOT_FOUND for a unix socket. */
+/* The host's name or address in a URL that is one, without brackets. -PD_E_NOT_FOUND for a unix
+ * socket. */
 int pd_fleet_url_host(const char *url, char *ret_host, size_t size);
 
 #endif

@@ -18,8 +18,9 @@ struct range {
 
 static size_t trim(const char *text, size_t len)
 {
-    while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+    while (len && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
+    }
     return len;
 }
 
@@ -28,12 +29,14 @@ static unsigned read_weight(const char *text, size_t len)
 {
     unsigned weight = 0, scale = WEIGHT_MAX;
 
-    if (!len || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.') || len > 5)
+    if (!len || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.') || len > 5) {
         return 0;
+    }
     weight = (unsigned)(text[0] - '0') * scale;
     for (size_t i = 2; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9')
+        if (text[i] < '0' || text[i] > '9') {
             return 0;
+        }
         scale /= 10;
         weight += (unsigned)(text[i] - '0') * scale;
     }
@@ -44,15 +47,17 @@ static unsigned read_weight(const char *text, size_t len)
 static unsigned find_weight(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        if (text[i] != ';')
+        if (text[i] != ';') {
             continue;
+        }
         for (i++; i < len && (text[i] == ' ' || text[i] == '\t'); i++)
             ;
         if (i + 1 < len && (text[i] == 'q' || text[i] == 'Q') && text[i + 1] == '=') {
             size_t from = i + 2, to = from;
 
-            while (to < len && text[to] != ';')
+            while (to < len && text[to] != ';') {
                 to++;
+            }
             return read_weight(text + from, trim(text + from, to - from));
         }
         i--;
@@ -64,8 +69,9 @@ static unsigned find_weight(const char *text, size_t len)
 static const char *next_range(const char *at, struct range *ret_range)
 {
     at += strspn(at, " \t,");
-    if (!*at)
+    if (!*at) {
         return NULL;
+    }
     size_t len = strcspn(at, ","), name = strcspn(at, ",;");
     *ret_range = (struct range){at, trim(at, name), find_weight(at + name, len - name)};
     return at + len;
@@ -76,10 +82,13 @@ static int fit(const struct range *range, const char *type)
 {
     size_t kind = strcspn(type, "/") + 1;
 
-    if (range->len == strlen(type) && !strncasecmp(range->text, type, range->len))
+    if (range->len == strlen(type) && !strncasecmp(range->text, type, range->len)) {
         return 3;
-    if (range->len == kind + 1 && range->text[kind] == '*' && !strncasecmp(range->text, type, kind))
+    }
+    if (range->len == kind + 1 && range->text[kind] == '*' &&
+        !strncasecmp(range->text, type, kind)) {
         return 2;
+    }
     return range->len == 3 && !strncmp(range->text, "*/*", 3);
 }
 
@@ -105,8 +114,9 @@ static int refuse(const char *const *types, size_t types_len, struct pd_error *e
     char list[300] = "";
     size_t at = 0;
 
-    for (size_t i = 0; i < types_len && at < sizeof list; i++)
+    for (size_t i = 0; i < types_len && at < sizeof list; i++) {
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", types[i]);
+    }
     return pd_fail(error, -PD_E_NOT_ACCEPTABLE, "Accept: there is %s", list);
 }
 

@@ -19,11 +19,13 @@ void pd_answer_init(struct pd_answer *answer)
 static void drop_body(struct pd_answer *answer)
 {
     free(answer->bytes);
-    if (answer->fd >= 0)
+    if (answer->fd >= 0) {
         close(answer->fd);
+    }
     answer->bytes = NULL;
-    if (answer->stream.read)
+    if (answer->stream.read) {
         answer->stream.close(answer->stream.context);
+    }
     answer->len = answer->size = 0;
     answer->fd = -1;
     answer->file_bytes = 0;
@@ -49,10 +51,12 @@ static int write_all(int fd, const char *bytes, size_t len)
     while (len) {
         ssize_t n = write(fd, bytes, len);
 
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
             continue;
-        if (n < 0)
+        }
+        if (n < 0) {
             return -errno;
+        }
         bytes += n;
         len -= (size_t)n;
     }
@@ -63,11 +67,13 @@ static int spill(struct pd_answer *answer)
 {
     int e;
 
-    if (answer->fd < 0)
+    if (answer->fd < 0) {
         answer->fd = open_file();
+    }
     e = answer->fd < 0 ? answer->fd : write_all(answer->fd, answer->bytes, answer->len);
-    if (e)
+    if (e) {
         return -PD_E_FULL; /* whatever the file system says, here is no room for the answer */
+    }
     answer->file_bytes += answer->len;
     answer->len = 0;
     return 0;
@@ -78,13 +84,16 @@ static int grow(struct pd_answer *answer, size_t wanted)
     size_t size = answer->size ? answer->size : 4096;
     char *bytes;
 
-    while (size < wanted)
+    while (size < wanted) {
         size *= 2;
-    if (size == answer->size)
+    }
+    if (size == answer->size) {
         return 0;
+    }
     bytes = realloc(answer->bytes, size);
-    if (!bytes)
+    if (!bytes) {
         return -ENOMEM;
+    }
     answer->bytes = bytes;
     answer->size = size;
     return 0;
@@ -94,14 +103,16 @@ int pd_answer_write(void *context, const char *bytes, size_t len)
 {
     struct pd_answer *answer = context;
 
-    if (answer->file_bytes + answer->len + len > PD_ANSWER_MAX_BYTES)
+    if (answer->file_bytes + answer->len + len > PD_ANSWER_MAX_BYTES) {
         return -PD_E_TOO_LARGE;
+    }
     while (len) {
         size_t room = PD_ANSWER_MEMORY_BYTES - answer->len, n = len < room ? len : room;
         int e = n ? grow(answer, answer->len + n) : spill(answer);
 
-        if (e)
+        if (e) {
             return e;
+        }
         memcpy(answer->bytes + answer->len, bytes, n);
         answer->len += n;
         bytes += n;
@@ -130,8 +141,9 @@ int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to)
     if (from->fd >= 0) {
         int fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
 
-        if (fd < 0)
+        if (fd < 0) {
             return -errno;
+        }
         to->fd = fd;
         to->file_bytes = from->file_bytes;
         return 0;
@@ -147,8 +159,9 @@ void pd_answer_json(struct pd_answer *answer, int http_status, const char *type,
     answer->bytes = document ? json_dumps(document, JSON_COMPACT) : NULL;
     json_decref(document);
     /* No memory for the words: the status alone has to do. */
-    if (!answer->bytes && answer->http_status < 400)
+    if (!answer->bytes && answer->http_status < 400) {
         answer->http_status = 503;
+    }
     answer->len = answer->size = answer->bytes ? strlen(answer->bytes) : 0;
 }
 
@@ -183,11 +196,13 @@ void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *proble
         json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title", title(http_status),
                   "status", http_status, "detail", pd_text_json(detail));
 
-    if (problem->parameter[0])
+    if (problem->parameter[0]) {
         json_object_set_new(document, "parameter", pd_text_json(problem->parameter));
+    }
     answer->allow[0] = '\0';
-    if (problem->error.code == -PD_E_METHOD)
+    if (problem->error.code == -PD_E_METHOD) {
         snprintf(answer->allow, sizeof answer->allow, "%s",
                  problem->allow[0] ? problem->allow : "GET, HEAD");
+    }
     pd_answer_json(answer, http_status, "application/problem+json", document);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An answer before it is sent: status, type and a body that grows in memory up to a bound, then in a temporary file. */
+/* An answer before it is sent: status, type and a body that grows in memory up to a bound, then in
+ * a temporary file. */
 #ifndef PD_HTTP_ANSWER_H
 #define PD_HTTP_ANSWER_H
 
@@ -11,9 +12,10 @@
 
 #include "base/error.h"
 
-/* Answers are made whole before their first byte is sent. So an error anywhere still becomes a problem document, the
- * length is known, and a slow client holds a file, never a snapshot of the TIB or much memory. The exception is what has no end:
- * a stream makes its body while it is sent, and nothing of it is kept for a client that does not take it.
+/* Answers are made whole before their first byte is sent. So an error anywhere still becomes a
+ * problem document, the length is known, and a slow client holds a file, never a snapshot of the
+ * TIB or much memory. The exception is what has no end: a stream makes its body while it is sent,
+ * and nothing of it is kept for a client that does not take it.
  *
  * Thread safety: works on the caller's memory only. */
 
@@ -27,11 +29,13 @@ struct pd_problem {
 #define PD_ANSWER_MEMORY_BYTES (256 * 1024)
 #define PD_ANSWER_MAX_BYTES    (UINT64_C(4) << 30)
 
-/* A body without end, or one whose parts come late. Both functions are called in the connection's thread. */
+/* A body without end, or one whose parts come late. Both functions are called in the connection's
+ * thread. */
 struct pd_answer_stream {
     void *context;
-    /* The next bytes, at most `size`; waits for them, but no longer than a second: 0 is "nothing yet", and it is asked again. What is
-     * negative ends the body: -PD_E_EOF as it should, anything else so that the client sees that it was cut off. */
+    /* The next bytes, at most `size`; waits for them, but no longer than a second: 0 is "nothing
+     * yet", and it is asked again. What is negative ends the body: -PD_E_EOF as it should, anything
+     * else so that the client sees that it was cut off. */
     ssize_t (*read)(void *context, char *buffer, size_t size);
     void (*close)(void *context); /* once, however the connection ends */
 };
@@ -51,7 +55,8 @@ void pd_answer_init(struct pd_answer *answer);
 void pd_answer_done(
     struct pd_answer *answer); /* what was taken out of it must be set to NULL, -1 or {0} */
 
-/* Appends. -PD_E_TOO_LARGE, -ENOMEM, or -PD_E_FULL when the file cannot be written. Fits struct pd_query_sink. */
+/* Appends. -PD_E_TOO_LARGE, -ENOMEM, or -PD_E_FULL when the file cannot be written. Fits struct
+ * pd_query_sink. */
 int pd_answer_write(void *answer, const char *bytes, size_t len);
 
 /* Replaces whatever there is by a stream, whose context the answer closes from then on. */
@@ -61,7 +66,8 @@ void pd_answer_stream(struct pd_answer *answer, const char *type,
 /* Brings all of a long body into its file. 0 or -PD_E_FULL; without a file nothing happens. */
 int pd_answer_finish(struct pd_answer *answer);
 
-/* Gives an empty answer the body of another, which is finished: the same file, or a copy of what is in memory. -ENOMEM, or -errno. */
+/* Gives an empty answer the body of another, which is finished: the same file, or a copy of what is
+ * in memory. -ENOMEM, or -errno. */
 int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to);
 
 /* Replaces whatever there is by a JSON document; takes the reference. */

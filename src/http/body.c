@@ -13,14 +13,15 @@ static bool is_too_deep(const char *bytes, size_t len)
     for (size_t i = 0; i < len && depth <= PD_BODY_DEPTH_MAX; i++) {
         char c = bytes[i];
 
-        if (c == '\\' && in_string)
+        if (c == '\\' && in_string) {
             i++;
-        else if (c == '"')
+        } else if (c == '"') {
             in_string = !in_string;
-        else if (!in_string && (c == '[' || c == '{'))
+        } else if (!in_string && (c == '[' || c == '{')) {
             depth++;
-        else if (!in_string && (c == ']' || c == '}'))
+        } else if (!in_string && (c == ']' || c == '}')) {
             depth--;
+        }
     }
     return depth > PD_BODY_DEPTH_MAX;
 }
@@ -29,14 +30,16 @@ int pd_body_json(const char *bytes, size_t len, json_t **ret_document, struct pd
 {
     json_error_t wrong;
 
-    if (is_too_deep(bytes, len))
+    if (is_too_deep(bytes, len)) {
         return pd_fail(error, -PD_E_SYNTAX,
                        "the body has more than %d arrays and objects within each other",
                        PD_BODY_DEPTH_MAX);
+    }
     json_t *document = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &wrong);
-    if (!document)
+    if (!document) {
         return pd_fail(error, -PD_E_SYNTAX, "the body is not JSON: line %d, column %d: %.150s",
                        wrong.line, wrong.column, wrong.text);
+    }
     if (!json_is_object(document)) {
         json_decref(document);
         return pd_fail(error, -PD_E_SYNTAX, "the body is not a JSON object");

@@ -32,10 +32,12 @@ static int read_all(int fd, char *text, size_t bytes)
     while (at < bytes) {
         ssize_t n = read(fd, text + at, bytes - at);
 
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
             continue;
-        if (n <= 0)
+        }
+        if (n <= 0) {
             return n ? -errno : -PD_E_TRUNCATED;
+        }
         at += (size_t)n;
     }
     text[bytes] = '\0';
@@ -44,14 +46,17 @@ static int read_all(int fd, char *text, size_t bytes)
 
 static int check_file(int fd, bool secret, struct stat *ret_stat, struct pd_error *error)
 {
-    if (fstat(fd, ret_stat))
+    if (fstat(fd, ret_stat)) {
         return pd_fail(error, -errno, "%s", strerror(errno));
-    if (!S_ISREG(ret_stat->st_mode) || ret_stat->st_size > FILE_MAX_BYTES)
+    }
+    if (!S_ISREG(ret_stat->st_mode) || ret_stat->st_size > FILE_MAX_BYTES) {
         return pd_fail(error, -PD_E_VALUE, "is no file, or a file of more than 16 MiB");
-    if (secret && ret_stat->st_mode & (S_IRWXO | S_IWGRP | S_IXGRP))
+    }
+    if (secret && ret_stat->st_mode & (S_IRWXO | S_IWGRP | S_IXGRP)) {
         return pd_fail(error, -PD_E_VALUE,
                        "others can get at it (mode %03o): it has to be 0600 or 0640",
                        (unsigned)ret_stat->st_mode & 0777);
+    }
     return 0;
 }
 
@@ -62,17 +67,20 @@ static int load(const char *file, bool secret, char **ret_text, struct pd_error 
     char *text = NULL;
     int fd, e;
 
-    if (!file)
+    if (!file) {
         return 0;
+    }
     fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
         return pd_fail(error, -errno, "%.200s: %s", file, strerror(errno));
+    }
     e = check_file(fd, secret, &stat_now, error);
     if (!e) {
         text = malloc((size_t)stat_now.st_size + 1);
         e = text ? read_all(fd, text, (size_t)stat_now.st_size) : -ENOMEM;
-        if (e)
+        if (e) {
             pd_fail(error, e, "%s", pd_error_text(e));
+        }
     }
     close(fd);
     if (e) {
@@ -86,8 +94,9 @@ static int load(const char *file, bool secret, char **ret_text, struct pd_error 
 
 static void wipe(char *text)
 {
-    if (text)
+    if (text) {
         gnutls_memset(text, 0, strlen(text));
+    }
     free(text);
 }
 
@@ -98,13 +107,15 @@ static int load_tokens(struct pd_credentials_set *set, const char *file, struct 
     char *text = NULL;
     int e = load(file, true, &text, error);
 
-    if (e || !text)
+    if (e || !text) {
         return e;
+    }
     e = pd_tokens_parse(text, &set->tokens, error);
     set->has_tokens = !e;
     wipe(text);
-    if (e)
+    if (e) {
         pd_fail_within(error, file);
+    }
     return e;
 }
 
@@ -113,14 +124,17 @@ static int load_token_out(struct pd_credentials_set *set, const char *file, stru
     int e = load(file, true, &set->token_out, error);
     size_t bytes;
 
-    if (e || !set->token_out)
+    if (e || !set->token_out) {
         return e;
+    }
     bytes = strcspn(set->token_out, "\r\n");
-    if (set->token_out[bytes + strspn(set->token_out + bytes, "\r\n")])
+    if (set->token_out[bytes + strspn(set->token_out + bytes, "\r\n")]) {
         bytes = 0; /* further lines */
+    }
     set->token_out[bytes] = '\0';
-    for (const char *c = set->token_out; *c; c++)
+    for (const char *c = set->token_out; *c; c++) {
         bytes = *c > ' ' && *c <= '~' ? bytes : 0;
+    }
     return bytes >= PD_TOKEN_MIN_BYTES && bytes <= PD_TOKEN_MAX_BYTES
                ? 0
                : pd_fail(error, -PD_E_VALUE,
@@ -133,19 +147,23 @@ static int load_tls(struct pd_credentials_set *set, const struct pd_credentials_
 {
     int e = 0;
 
-    if (!files->cert != !files->key)
+    if (!files->cert != !files->key) {
         return pd_fail(error, -PD_E_VALUE, "tls-cert and tls-key: one needs the other");
+    }
     if (files->cert) {
         e = load(files->cert, false, &set->cert, error);
-        if (!e)
+        if (!e) {
             e = load(files->key, true, &set->key, error);
-        if (!e && (e = pd_tls_load_own(&set->tls, set->cert, set->key, error)))
+        }
+        if (!e && (e = pd_tls_load_own(&set->tls, set->cert, set->key, error))) {
             pd_fail_within(error, files->cert);
+        }
     }
     if (!e && files->ca) {
         e = load(files->ca, false, &set->ca, error);
-        if (!e && (e = pd_tls_load_ca(&set->tls, set->ca, error)))
+        if (!e && (e = pd_tls_load_ca(&set->tls, set->ca, error))) {
             pd_fail_within(error, files->ca);
+        }
     }
     return e;
 }
@@ -173,12 +191,15 @@ static struct pd_credentials_set *load_set(const struct pd_credentials_files *fi
         return NULL;
     }
     e = load_tls(set, files, error);
-    if (!e)
+    if (!e) {
         e = load_tokens(set, files->tokens, error);
-    if (!e)
+    }
+    if (!e) {
         e = load_token_out(set, files->token_out, error);
-    if (!e)
+    }
+    if (!e) {
         return set;
+    }
     free_set(set);
     *ret_error = e;
     return NULL;
@@ -219,8 +240,9 @@ int pd_credentials_new(const struct pd_credentials_files *files,
     struct pd_credentials_set *set;
     int e;
 
-    if (!credentials)
+    if (!credentials) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     set = read_set(credentials, files, error, &e);
     if (!set) {
         free(credentials);
@@ -239,8 +261,9 @@ int pd_credentials_read(struct pd_credentials *credentials,
     int e;
     struct pd_credentials_set *set = read_set(credentials, files, error, &e);
 
-    if (!set)
+    if (!set) {
         return e;
+    }
     if (!set->tls.chain_len != !pd_credentials_tls(credentials)) {
         pd_credentials_drop(set);
         return pd_fail(error, -PD_E_UNSUPPORTED,
@@ -252,8 +275,9 @@ int pd_credentials_read(struct pd_credentials *credentials,
 
 void pd_credentials_free(struct pd_credentials *credentials)
 {
-    if (!credentials)
+    if (!credentials) {
         return;
+    }
     pd_credentials_drop(credentials->set);
     pthread_mutex_destroy(&credentials->lock);
     free(credentials);
@@ -263,8 +287,9 @@ struct pd_credentials_set *pd_credentials_hold(struct pd_credentials *credential
 {
     struct pd_credentials_set *set;
 
-    if (!credentials)
+    if (!credentials) {
         return NULL;
+    }
     pthread_mutex_lock(&credentials->lock);
     set = credentials->set;
     set->holders++;
@@ -276,13 +301,15 @@ void pd_credentials_drop(struct pd_credentials_set *set)
 {
     bool last;
 
-    if (!set)
+    if (!set) {
         return;
+    }
     pthread_mutex_lock(&set->owner->lock);
     last = !--set->holders;
     pthread_mutex_unlock(&set->owner->lock);
-    if (last)
+    if (last) {
         free_set(set);
+    }
 }
 
 /* ---- a server ---- */
@@ -304,11 +331,13 @@ bool pd_credentials_tls(struct pd_credentials *credentials)
 int pd_credentials_check_listen(const struct pd_credentials_files *files, const char *listen,
                                 struct pd_error *error)
 {
-    if (!files->cert)
+    if (!files->cert) {
         return pd_listen_check(listen, error);
-    if (!files->ca && !files->tokens && strncmp(listen, "unix:", 5) != 0)
+    }
+    if (!files->ca && !files->tokens && strncmp(listen, "unix:", 5) != 0) {
         return pd_fail(error, -PD_E_VALUE,
                        "tls-cert: nobody could be let in: give --tls-ca for client certificates, "
                        "--token-file for tokens, or both");
+    }
     return pd_listen_check_tls(listen, error);
 }

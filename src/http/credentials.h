@@ -9,16 +9,18 @@
 #include "base/error.h"
 #include "base/options.h"
 
-/* One set of files serves both directions: a daemon shows its certificate to those who ask it and, as a client certificate, to those whom it
- * asks; the CA is what others' certificates must come from, either way.
+/* One set of files serves both directions: a daemon shows its certificate to those who ask it and,
+ * as a client certificate, to those whom it asks; the CA is what others' certificates must come
+ * from, either way.
  *
  *   cert, key   PEM; the chain, leaf first. With them a server speaks TLS.
- *   ca          PEM; one or more. Without it a server asks for no certificates, and a client trusts what the system trusts.
- *   tokens      who may come with a bearer token (http/tokens.h).
- *   token_out   a file with the one token that is shown to others.
+ *   ca          PEM; one or more. Without it a server asks for no certificates, and a client trusts
+ * what the system trusts. tokens      who may come with a bearer token (http/tokens.h). token_out
+ * a file with the one token that is shown to others.
  *
- * Secrets come from files alone, never from arguments, and no function here puts one into an error. The key and the files of tokens must not be
- * accessible to others (mode 0640 at most). What is held can be read anew; who uses the old set keeps it until he is done.
+ * Secrets come from files alone, never from arguments, and no function here puts one into an error.
+ * The key and the files of tokens must not be accessible to others (mode 0640 at most). What is
+ * held can be read anew; who uses the old set keeps it until he is done.
  *
  * Thread safety: pd_credentials_hold may be called from any thread; a set is immutable. */
 
@@ -26,7 +28,8 @@ struct pd_credentials_files {
     const char *cert, *key, *ca, *tokens, *token_out; /* each may be NULL */
 };
 
-/* Rows of a daemon's table of options; `at(member)` is the offset of a member of its struct pd_credentials_files. */
+/* Rows of a daemon's table of options; `at(member)` is the offset of a member of its struct
+ * pd_credentials_files. */
 #define PD_CREDENTIALS_OPTIONS(section, at)                                                          \
     {section,                                                                                        \
      "tls-cert",                                                                                     \
@@ -65,12 +68,13 @@ struct pd_credentials_files {
 struct pd_credentials;     /* what a process has, now and after each reload */
 struct pd_credentials_set; /* of one moment */
 
-/* Reads all files. -PD_E_VALUE, -PD_E_SYNTAX or -errno with the file's name; nothing secret in the words. */
+/* Reads all files. -PD_E_VALUE, -PD_E_SYNTAX or -errno with the file's name; nothing secret in the
+ * words. */
 int pd_credentials_new(const struct pd_credentials_files *files,
                        struct pd_credentials **ret_credentials, struct pd_error *error);
 
-/* Reads them anew. Certificates, keys, CA and tokens may change so; whether TLS is spoken at all may not (-PD_E_UNSUPPORTED). What was read waits
- * until it is put in force, or dropped. */
+/* Reads them anew. Certificates, keys, CA and tokens may change so; whether TLS is spoken at all
+ * may not (-PD_E_UNSUPPORTED). What was read waits until it is put in force, or dropped. */
 int pd_credentials_read(struct pd_credentials *credentials,
                         const struct pd_credentials_files *files,
                         struct pd_credentials_set **ret_set, struct pd_error *error);
@@ -78,7 +82,8 @@ void pd_credentials_put(struct pd_credentials *credentials, struct pd_credential
 
 void pd_credentials_free(struct pd_credentials *credentials); /* NULL is fine */
 
-/* May a server listen at this address with these? Beyond loopback only with TLS; and with TLS somebody must be able to come in. */
+/* May a server listen at this address with these? Beyond loopback only with TLS; and with TLS
+ * somebody must be able to come in. */
 int pd_credentials_check_listen(const struct pd_credentials_files *files, const char *listen,
                                 struct pd_error *error);
 

@@ -36,11 +36,12 @@ static int parse_unix(const char *text, union address *ret_address, struct pd_er
     const char *path = text + strlen("unix:");
     union address address = {.un = {.sun_family = AF_UNIX}};
 
-    if (path[0] != '/' || strlen(path) >= sizeof address.un.sun_path)
+    if (path[0] != '/' || strlen(path) >= sizeof address.un.sun_path) {
         return pd_fail(
             error, -PD_E_VALUE,
             "listen: expects unix: with an absolute path of at most %zu bytes, not \"%.120s\"",
             sizeof address.un.sun_path - 1, text);
+    }
     memcpy(address.un.sun_path, path, strlen(path) + 1);
     *ret_address = address;
     return 0;
@@ -51,12 +52,14 @@ static int parse_port(const char *text, in_port_t *ret_port)
     char *end;
     unsigned long port;
 
-    if (*text < '0' || *text > '9')
+    if (*text < '0' || *text > '9') {
         return -PD_E_VALUE;
+    }
     errno = 0;
     port = strtoul(text, &end, 10);
-    if (errno || *end || port > 65535)
+    if (errno || *end || port > 65535) {
         return -PD_E_VALUE;
+    }
     *ret_port = htons((in_port_t)port);
     return 0;
 }
@@ -71,27 +74,33 @@ static int parse_inet(const char *text, bool anywhere, union address *ret_addres
     in_port_t port;
     size_t len = colon ? (size_t)(colon - text) : 0;
 
-    if (!len || len >= sizeof host || parse_port(colon + 1, &port))
+    if (!len || len >= sizeof host || parse_port(colon + 1, &port)) {
         return fail_syntax(text, error);
+    }
     memcpy(host, text, len);
     host[len] = '\0';
-    if (!strcmp(host, "localhost"))
+    if (!strcmp(host, "localhost")) {
         snprintf(host, sizeof host, "127.0.0.1");
+    }
     if (inet_pton(AF_INET, host, &address.in.sin_addr) == 1) {
         address.in.sin_family = AF_INET;
         address.in.sin_port = port;
-        if (!anywhere && ntohl(address.in.sin_addr.s_addr) >> 24 != 127)
+        if (!anywhere && ntohl(address.in.sin_addr.s_addr) >> 24 != 127) {
             goto refuse;
+        }
     } else {
-        if (host[0] != '[' || host[len - 1] != ']')
+        if (host[0] != '[' || host[len - 1] != ']') {
             return fail_syntax(text, error);
+        }
         host[len - 1] = '\0';
-        if (inet_pton(AF_INET6, host + 1, &address.in6.sin6_addr) != 1)
+        if (inet_pton(AF_INET6, host + 1, &address.in6.sin6_addr) != 1) {
             return fail_syntax(text, error);
+        }
         address.in6.sin6_family = AF_INET6;
         address.in6.sin6_port = port;
-        if (!anywhere && !IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr))
+        if (!anywhere && !IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr)) {
             goto refuse;
+        }
     }
     *ret_address = address;
     return 0;
@@ -138,11 +147,13 @@ static void remove_stale(const union address *address)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct stat stat_now;
 
-    if (fd < 0)
+    if (fd < 0) {
         return;
+    }
     if (connect(fd, &address->any, sizeof address->un) && errno == ECONNREFUSED &&
-        !lstat(address->un.sun_path, &stat_now) && S_ISSOCK(stat_now.st_mode))
+        !lstat(address->un.sun_path, &stat_now) && S_ISSOCK(stat_now.st_mode)) {
         unlink(address->un.sun_path);
+    }
     close(fd);
 }
 
@@ -153,28 +164,33 @@ static void name_listener(const char *text, struct pd_listener *listener)
     char host[INET6_ADDRSTRLEN] = "";
 
     snprintf(listener->name, sizeof listener->name, "%s", text);
-    if (getsockname(listener->fd, &address.any, &bytes))
+    if (getsockname(listener->fd, &address.any, &bytes)) {
         return;
-    if (address.any.sa_family == AF_INET)
+    }
+    if (address.any.sa_family == AF_INET) {
         snprintf(listener->name, sizeof listener->name, "%s:%u",
                  inet_ntop(AF_INET, &address.in.sin_addr, host, sizeof host),
                  ntohs(address.in.sin_port));
-    else if (address.any.sa_family == AF_INET6)
+    } else if (address.any.sa_family == AF_INET6) {
         snprintf(listener->name, sizeof listener->name, "[%s]:%u",
                  inet_ntop(AF_INET6, &address.in6.sin6_addr, host, sizeof host),
                  ntohs(address.in6.sin6_port));
+    }
 }
 
 static int bind_listen(int fd, const union address *address)
 {
     int one = 1;
 
-    if (address->any.sa_family != AF_UNIX)
+    if (address->any.sa_family != AF_UNIX) {
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, &address->any, address_bytes(address)))
+    }
+    if (bind(fd, &address->any, address_bytes(address))) {
         return -errno;
-    if (address->any.sa_family == AF_UNIX && chmod(address->un.sun_path, 0660))
+    }
+    if (address->any.sa_family == AF_UNIX && chmod(address->un.sun_path, 0660)) {
         return -errno;
+    }
     return listen(fd, BACKLOG) ? -errno : 0;
 }
 
@@ -185,21 +201,25 @@ static int open_listener(const char *text, bool anywhere, struct pd_listener *re
     union address address = {0};
     int e = parse(text, anywhere, &address, error);
 
-    if (e)
+    if (e) {
         return e;
-    if (address.any.sa_family == AF_UNIX)
+    }
+    if (address.any.sa_family == AF_UNIX) {
         remove_stale(&address);
+    }
     listener.fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener.fd < 0)
+    if (listener.fd < 0) {
         return pd_fail(error, -errno, "listen: %.120s: %s", text, strerror(errno));
+    }
     e = bind_listen(listener.fd, &address);
     if (e) {
         close(listener.fd);
         return pd_fail(error, e, "listen: %.120s: %s", text, strerror(-e));
     }
     name_listener(text, &listener);
-    if (address.any.sa_family == AF_UNIX)
+    if (address.any.sa_family == AF_UNIX) {
         memcpy(listener.path, address.un.sun_path, sizeof listener.path);
+    }
     *ret_listener = listener;
     return 0;
 }
@@ -216,10 +236,12 @@ int pd_listen_open_tls(const char *text, struct pd_listener *ret_listener, struc
 
 void pd_listen_close(struct pd_listener *listener)
 {
-    if (listener->path[0])
+    if (listener->path[0]) {
         unlink(listener->path);
-    if (listener->fd >= 0)
+    }
+    if (listener->fd >= 0) {
         close(listener->fd);
+    }
     listener->fd = -1;
     listener->path[0] = '\0';
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a daemon serves: "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT" or "unix:/PATH" to a listening socket. */
+/* Where a daemon serves: "127.0.0.1:PORT", "[::1]:PORT", "localhost:PORT" or "unix:/PATH" to a
+ * listening socket. */
 #ifndef PD_HTTP_LISTEN_H
 #define PD_HTTP_LISTEN_H
 
 #include "base/error.h"
 
-/* Loopback and unix sockets only: the answers are for whoever may log in to this host. Anything beyond is refused; but not by those whose
- * name ends with _tls, for servers that speak TLS there (http/credentials.h).
+/* Loopback and unix sockets only: the answers are for whoever may log in to this host. Anything
+ * beyond is refused; but not by those whose name ends with _tls, for servers that speak TLS there
+ * (http/credentials.h).
  *
  * Thread safety: pure, or on the caller's memory only. */
 
@@ -20,7 +22,8 @@ struct pd_listener {
 int pd_listen_check(const char *address, struct pd_error *error);
 int pd_listen_check_tls(const char *address, struct pd_error *error);
 
-/* -PD_E_VALUE, or -errno with one line that names the address. A unix socket that nobody serves any more is replaced. */
+/* -PD_E_VALUE, or -errno with one line that names the address. A unix socket that nobody serves any
+ * more is replaced. */
 int pd_listen_open(const char *address, struct pd_listener *ret_listener, struct pd_error *error);
 int pd_listen_open_tls(const char *address, struct pd_listener *ret_listener,
                        struct pd_error *error);

@@ -18,8 +18,9 @@ struct pd_places *pd_places_new(unsigned connections_max)
     unsigned len = 2 * connections_max;
     struct pd_places *places = calloc(1, sizeof *places + len * sizeof *places->items);
 
-    if (!places)
+    if (!places) {
         return NULL;
+    }
     places->connections_max = connections_max;
     places->len = len;
     pthread_mutex_init(&places->mutex, NULL);
@@ -28,8 +29,9 @@ struct pd_places *pd_places_new(unsigned connections_max)
 
 void pd_places_free(struct pd_places *places)
 {
-    if (!places)
+    if (!places) {
         return;
+    }
     pthread_mutex_destroy(&places->mutex);
     free(places);
 }
@@ -43,8 +45,9 @@ static unsigned count(const struct pd_places *places)
 {
     unsigned taken = 0;
 
-    for (unsigned i = 0; i < places->len; i++)
+    for (unsigned i = 0; i < places->len; i++) {
         taken += places->items[i].taken && !places->items[i].ended;
+    }
     return taken;
 }
 
@@ -55,8 +58,9 @@ static unsigned make_room(struct pd_places *places)
     unsigned ended = 0;
 
     for (struct pd_place *place = places->items; place < places->items + places->len; place++) {
-        if (!place->taken || place->ended || place->until_ns > now_ns)
+        if (!place->taken || place->ended || place->until_ns > now_ns) {
             continue;
+        }
         place->ended = true;
         shutdown(place->fd, SHUT_RDWR);
         ended++;
@@ -70,8 +74,9 @@ bool pd_places_admit(struct pd_places *places, unsigned *ret_ended)
 
     pthread_mutex_lock(&places->mutex);
     taken = count(places);
-    if (taken >= places->connections_max)
+    if (taken >= places->connections_max) {
         ended = make_room(places);
+    }
     pthread_mutex_unlock(&places->mutex);
     *ret_ended = ended;
     return taken - ended < places->connections_max;
@@ -82,8 +87,9 @@ struct pd_place *pd_places_take(struct pd_places *places, int fd, uint64_t until
     struct pd_place *place = places->items;
 
     pthread_mutex_lock(&places->mutex);
-    while (place->taken)
+    while (place->taken) {
         place++;
+    }
     *place = (struct pd_place){.taken = true, .fd = fd, .until_ns = until_ns};
     pthread_mutex_unlock(&places->mutex);
     return place;

@@ -10,10 +10,12 @@
 
 #include "http/who.h"
 
-/* A place is kept until its time is over, whoever else wants one; after that its connection is shut down when somebody does. Its thread finds out and gives
- * the place back: those that are being ended keep theirs until then, hence twice as many places as connections.
+/* A place is kept until its time is over, whoever else wants one; after that its connection is shut
+ * down when somebody does. Its thread finds out and gives the place back: those that are being
+ * ended keep theirs until then, hence twice as many places as connections.
  *
- * Thread safety: all functions may be called from any thread. What a place says about its connection's client belongs to the connection's thread. */
+ * Thread safety: all functions may be called from any thread. What a place says about its
+ * connection's client belongs to the connection's thread. */
 
 struct pd_place {
     bool taken;
@@ -31,10 +33,12 @@ struct pd_places *pd_places_new(unsigned connections_max);
 void pd_places_free(struct pd_places *places); /* NULL is fine */
 unsigned pd_places_len(const struct pd_places *places);
 
-/* Is there room for one more? Shuts connections down whose time is over if need be; `ret_ended` says how many. */
+/* Is there room for one more? Shuts connections down whose time is over if need be; `ret_ended`
+ * says how many. */
 bool pd_places_admit(struct pd_places *places, unsigned *ret_ended);
 
-/* There is a free one when the number of connections is at most pd_places_len(). Stays until `until_ns`. */
+/* There is a free one when the number of connections is at most pd_places_len(). Stays until
+ * `until_ns`. */
 struct pd_place *pd_places_take(struct pd_places *places, int fd, uint64_t until_ns);
 
 /* Before the socket is closed: what pd_places_admit() shuts down is never somebody else's. */

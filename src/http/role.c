@@ -46,13 +46,15 @@ bool pd_role_may(enum pd_role have, enum pd_role needed)
 int pd_role_check(const struct pd_http_request *request, enum pd_role needed,
                   struct pd_problem *problem)
 {
-    if (request->role == PD_ROLE_NONE)
+    if (request->role == PD_ROLE_NONE) {
         return pd_fail(&problem->error, -PD_E_UNAUTHORIZED,
                        "a client certificate or a bearer token is needed here");
-    if (!pd_role_may(request->role, needed))
+    }
+    if (!pd_role_may(request->role, needed)) {
         return pd_fail(&problem->error, -PD_E_FORBIDDEN, "this needs the role %s, not %s",
                        needed == PD_ROLE_ANY ? "read" : pd_role_id(needed),
                        pd_role_id(request->role));
+    }
     return 0;
 }
 

@@ -9,17 +9,19 @@
 #include "http/answer.h"
 #include "http/server.h"
 
-/* People and controllers have read < install < admin. An agent is beside that order: it tells the controller about its own host, and asks the
- * agents below it in a tree. Each route names the role that it needs; the daemons check it in the one place where they call handlers:
+/* People and controllers have read < install < admin. An agent is beside that order: it tells the
+ * controller about its own host, and asks the agents below it in a tree. Each route names the role
+ * that it needs; the daemons check it in the one place where they call handlers:
  *
- *     e = pd_role_check(request, route->role, &problem);     401 or 403, before anything of the request is looked at
+ *     e = pd_role_check(request, route->role, &problem);     401 or 403, before anything of the
+ * request is looked at
  *
  *   a route needs    who may
  *   PD_ROLE_READ     read, install, admin
  *   PD_ROLE_INSTALL  install, admin
  *   PD_ROLE_ADMIN    admin
- *   PD_ROLE_AGENT    agent, admin: what agents tell; the handler asks pd_role_speaks_for() for which host
- *   PD_ROLE_ANY      all of these: queries to agents
+ *   PD_ROLE_AGENT    agent, admin: what agents tell; the handler asks pd_role_speaks_for() for
+ * which host PD_ROLE_ANY      all of these: queries to agents
  *
  * Thread safety: pure. */
 
@@ -41,7 +43,8 @@ bool pd_role_may(enum pd_role have, enum pd_role needed);
 int pd_role_check(const struct pd_http_request *request, enum pd_role needed,
                   struct pd_problem *problem);
 
-/* May this request say something in the name of that host? An agent only of its own: its certificate's CN, or its token's name, is the host's ID. */
+/* May this request say something in the name of that host? An agent only of its own: its
+ * certificate's CN, or its token's name, is the host's ID. */
 bool pd_role_speaks_for(const struct pd_http_request *request, uint32_t host);
 
 #endif

@@ -54,7 +54,8 @@ struct exchange {
 
 /* ---- connections ---- */
 
-/* Asked by the thread that accepts, for each connection: so nobody has to wake up for those that are too slow. */
+/* Asked by the thread that accepts, for each connection: so nobody has to wake up for those that
+ * are too slow. */
 static enum MHD_Result admit(void *context, const struct sockaddr *peer, socklen_t peer_bytes)
 {
     struct pd_http *http = context;
@@ -63,10 +64,12 @@ static enum MHD_Result admit(void *context, const struct sockaddr *peer, socklen
 
     (void)peer;
     (void)peer_bytes;
-    while (ended--)
+    while (ended--) {
         http->service.count(http->service.context, PD_HTTP_ENDED);
-    if (!room)
+    }
+    if (!room) {
         http->service.count(http->service.context, PD_HTTP_REFUSED);
+    }
     return room ? MHD_YES : MHD_NO;
 }
 
@@ -79,7 +82,8 @@ static gnutls_session_t session_of(const struct pd_http *http, struct MHD_Connec
     return info ? info->tls_session : NULL;
 }
 
-/* The certificate that the handshake shows stays while the connection does, whatever is reloaded meanwhile. */
+/* The certificate that the handshake shows stays while the connection does, whatever is reloaded
+ * meanwhile. */
 static struct pd_place *come(struct pd_http *http, struct MHD_Connection *connection)
 {
     struct pd_place *place = pd_places_take(
@@ -150,21 +154,25 @@ static void give_stream(struct pd_http *http)
     pthread_mutex_unlock(&http->mutex);
 }
 
-/* The library asks for more when all that it has is taken. It never waits, so its thread waits here. */
+/* The library asks for more when all that it has is taken. It never waits, so its thread waits
+ * here. */
 static ssize_t stream_more(void *context, uint64_t at, char *buffer, size_t size)
 {
     struct streaming *streaming = context;
     ssize_t n = 0;
 
     (void)at;
-    if (streaming->taken_by_ns && pd_clock_monotonic_ns() > streaming->taken_by_ns)
+    if (streaming->taken_by_ns && pd_clock_monotonic_ns() > streaming->taken_by_ns) {
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
     keep_until(streaming->http, streaming->connection, UINT64_MAX);
-    while (!n && !atomic_load_explicit(&streaming->http->stopping, memory_order_relaxed))
+    while (!n && !atomic_load_explicit(&streaming->http->stopping, memory_order_relaxed)) {
         n = streaming->source.read(streaming->source.context, buffer, size);
-    if (n <= 0)
+    }
+    if (n <= 0) {
         return !n || n == -PD_E_EOF ? MHD_CONTENT_READER_END_OF_STREAM
                                     : MHD_CONTENT_READER_END_WITH_ERROR;
+    }
     streaming->taken_by_ns = pd_clock_monotonic_ns() + streaming->http->stream_take_s * PD_NS_PER_S;
     keep_until(streaming->http, streaming->connection, streaming->taken_by_ns);
     return n;
@@ -186,8 +194,9 @@ static struct MHD_Response *make_stream(struct pd_http *http, struct MHD_Connect
     struct streaming *streaming = calloc(1, sizeof *streaming);
     struct MHD_Response *response;
 
-    if (!streaming)
+    if (!streaming) {
         return NULL;
+    }
     streaming->http = http;
     streaming->connection = connection;
     streaming->source = answer->stream;
@@ -204,15 +213,17 @@ static struct MHD_Response *make_stream(struct pd_http *http, struct MHD_Connect
 
 /* ---- requests ---- */
 
-/* Called with the request line's target before anything is taken apart: the reader of requests wants it whole. */
+/* Called with the request line's target before anything is taken apart: the reader of requests
+ * wants it whole. */
 static void *begin(void *context, const char *target, struct MHD_Connection *connection)
 {
     size_t bytes = strlen(target);
     struct exchange *exchange = malloc(sizeof *exchange + bytes + 1);
 
     keep_for(context, connection, PD_HTTP_HEAD_S);
-    if (!exchange)
+    if (!exchange) {
         return NULL;
+    }
     exchange->begun = false;
     exchange->body = NULL;
     exchange->wanted_bytes = 0;
@@ -227,8 +238,9 @@ static void end(void *context, struct MHD_Connection *connection, void **exchang
 {
     (void)reason;
     keep_for(context, connection, PD_HTTP_IDLE_S);
-    if (*exchange)
+    if (*exchange) {
         free(((struct exchange *)*exchange)->body);
+    }
     free(*exchange);
     *exchange = NULL;
 }
@@ -241,21 +253,24 @@ static struct MHD_Response *make_response(struct pd_http *http, struct MHD_Conne
 
     if (answer->stream.read) {
         response = make_stream(http, connection, answer);
-        if (!response)
+        if (!response) {
             give_stream(http);
+        }
         return response;
     }
     if (answer->fd >= 0) {
         response = MHD_create_response_from_fd64(answer->file_bytes, answer->fd);
-        if (response)
+        if (response) {
             answer->fd = -1;
+        }
         return response;
     }
     response = MHD_create_response_from_buffer(
         answer->len, answer->bytes ? answer->bytes : (void *)"",
         answer->bytes ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-    if (response)
+    if (response) {
         answer->bytes = NULL;
+    }
     return response;
 }
 
@@ -284,12 +299,15 @@ static enum MHD_Result send_answer(struct pd_http *http, struct MHD_Connection *
     MHD_add_response_header(response, "Content-Type", answer->type);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (answer->allow[0])
+    if (answer->allow[0]) {
         MHD_add_response_header(response, "Allow", answer->allow);
-    if (answer->http_status == 401)
+    }
+    if (answer->http_status == 401) {
         MHD_add_response_header(response, "WWW-Authenticate", "Bearer realm=\"pathdump\"");
-    if (answer->http_status == 503)
+    }
+    if (answer->http_status == 503) {
         MHD_add_response_header(response, "Retry-After", "1");
+    }
     result = MHD_queue_response(connection, (unsigned)answer->http_status, response);
     MHD_destroy_response(response);
     pd_answer_done(answer);
@@ -310,7 +328,8 @@ static size_t ask_wanted_bytes(const struct pd_http *http, const char *method, c
                                  : service->body_max_bytes;
 }
 
-/* Or may be: once a body has begun to come the library takes no answer before its end, which nobody knows when chunked. */
+/* Or may be: once a body has begun to come the library takes no answer before its end, which nobody
+ * knows when chunked. */
 static bool body_announced_too_long(const struct pd_http *http, const struct exchange *exchange,
                                     struct MHD_Connection *connection)
 {
@@ -320,8 +339,9 @@ static bool body_announced_too_long(const struct pd_http *http, const struct exc
            MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
-/* A socket that is closed with bytes unread resets the connection, and the client may never see its answer: what is on its way is
- * read first, past the library, until nothing has come for a moment. */
+/* A socket that is closed with bytes unread resets the connection, and the client may never see its
+ * answer: what is on its way is read first, past the library, until nothing has come for a moment.
+ */
 static void discard_rest(struct MHD_Connection *connection)
 {
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
@@ -330,8 +350,9 @@ static void discard_rest(struct MHD_Connection *connection)
     char bytes[16384];
 
     while (pd_clock_monotonic_ns() < until_ns && poll(&waiting, 1, DISCARD_QUIET_MS) > 0) {
-        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0)
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0) {
             return;
+        }
     }
 }
 
@@ -362,8 +383,9 @@ static void name_peer(struct MHD_Connection *connection, char *name, size_t size
                                                                 : sizeof(struct sockaddr_in);
 
     if (!address || (address->sa_family != AF_INET && address->sa_family != AF_INET6) ||
-        getnameinfo(address, bytes, name, (socklen_t)size, NULL, 0, NI_NUMERICHOST))
+        getnameinfo(address, bytes, name, (socklen_t)size, NULL, 0, NI_NUMERICHOST)) {
         snprintf(name, size, "somebody");
+    }
 }
 
 /* Counted each time, said once a second. */
@@ -382,11 +404,13 @@ static void refused(struct pd_http *http, struct MHD_Connection *connection,
     pthread_mutex_unlock(&http->mutex);
 }
 
-/* Web pages of a browser on this host could ask as whoever sits before it, where nobody needs credentials. */
+/* Web pages of a browser on this host could ask as whoever sits before it, where nobody needs
+ * credentials. */
 static void distrust_pages(struct MHD_Connection *connection, struct pd_who *who)
 {
-    if (!MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin"))
+    if (!MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin")) {
         return;
+    }
     who->role = PD_ROLE_NONE;
     pd_fail(&who->why, -PD_E_UNAUTHORIZED,
             "requests of web pages (header Origin) need credentials, and none are set up here");
@@ -401,11 +425,13 @@ static bool find_out_who(struct pd_http *http, struct MHD_Connection *connection
     pd_who(set, session_of(http, connection),
            MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"),
            &place_of(connection)->who, who);
-    if (pd_credentials_open(set))
+    if (pd_credentials_open(set)) {
         distrust_pages(connection, who);
+    }
     pd_credentials_drop(set);
-    if (who->role == PD_ROLE_NONE)
+    if (who->role == PD_ROLE_NONE) {
         refused(http, connection, PD_HTTP_UNAUTHORIZED, "", &who->why);
+    }
     return who->role != PD_ROLE_NONE;
 }
 
@@ -416,8 +442,9 @@ static enum MHD_Result refuse_stranger(struct pd_http *http, struct MHD_Connecti
     struct pd_answer answer;
 
     if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length") ||
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding"))
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding")) {
         discard_rest(connection);
+    }
     pd_answer_init(&answer);
     pd_answer_problem(&answer, &problem);
     return send_answer(http, connection, &answer);
@@ -427,15 +454,17 @@ static enum MHD_Result refuse_stranger(struct pd_http *http, struct MHD_Connecti
 static bool take_body(const struct pd_http *http, struct exchange *exchange, const char *bytes,
                       size_t len)
 {
-    if (len > body_max_bytes(http, exchange) - exchange->body_bytes)
+    if (len > body_max_bytes(http, exchange) - exchange->body_bytes) {
         return false;
+    }
     if (!exchange->wanted_bytes) {
         exchange->body_bytes += len;
         return true;
     }
     char *grown = realloc(exchange->body, exchange->body_bytes + len + 1);
-    if (!grown)
+    if (!grown) {
         return false;
+    }
     memcpy(grown + exchange->body_bytes, bytes, len);
     exchange->body = grown;
     exchange->body_bytes += len;
@@ -460,8 +489,9 @@ static void ask(struct pd_http *http, struct MHD_Connection *connection, const c
 
     pd_answer_init(answer);
     http->service.answer(http->service.context, &request, answer);
-    if (answer->stream.read && !take_stream(http))
+    if (answer->stream.read && !take_stream(http)) {
         refuse_stream(http, answer);
+    }
     if (answer->http_status == 403) {
         struct pd_error why = {0};
 
@@ -483,12 +513,14 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 
     (void)url;
     (void)version;
-    if (!exchange)
+    if (!exchange) {
         return MHD_NO; /* no memory */
+    }
     if (!exchange->begun) {
         exchange->begun = true;
-        if (!find_out_who(http, connection, &exchange->who))
+        if (!find_out_who(http, connection, &exchange->who)) {
             return refuse_stranger(http, connection, &exchange->who);
+        }
         exchange->wanted_bytes = ask_wanted_bytes(http, method, exchange->target);
         return body_announced_too_long(http, exchange, connection)
                    ? refuse_body(http, exchange, connection)
@@ -545,8 +577,9 @@ int pd_http_start(const struct pd_http_service *service, struct pd_listener *lis
     unsigned most = service->connections_max ? service->connections_max : PD_HTTP_CONNECTIONS_MAX;
     struct pd_http *http = calloc(1, sizeof *http);
 
-    if (!http)
+    if (!http) {
         return -ENOMEM;
+    }
     pthread_mutex_init(&http->mutex, NULL);
     http->service = *service;
     http->streams_max = service->streams_max ? service->streams_max : most / 4;
@@ -573,8 +606,9 @@ int pd_http_start(const struct pd_http_service *service, struct pd_listener *lis
 
 void pd_http_stop(struct pd_http *http)
 {
-    if (!http)
+    if (!http) {
         return;
+    }
     atomic_store_explicit(&http->stopping, true, memory_order_relaxed);
     MHD_stop_daemon(http->daemon);
     free_http(http);

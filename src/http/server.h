@@ -8,17 +8,20 @@
 #include "http/answer.h"
 #include "http/listen.h"
 
-/* A thread for each connection, at most so many as the service allows: so an answer may block (a query, a picture) without
- * keeping anybody else waiting, and an idle daemon has one sleeping thread more instead of a pool. A connection that
- * neither sends nor takes anything for PD_HTTP_TIMEOUT_S is closed.
+/* A thread for each connection, at most so many as the service allows: so an answer may block (a
+ * query, a picture) without keeping anybody else waiting, and an idle daemon has one sleeping
+ * thread more instead of a pool. A connection that neither sends nor takes anything for
+ * PD_HTTP_TIMEOUT_S is closed.
  *
- * Slow ones and idle ones lock nobody out: when all places are taken and somebody else wants one, connections end that
- * have not sent their request line, or the rest of the request after it, within PD_HTTP_HEAD_S, that were idle for
- * PD_HTTP_IDLE_S after an answer, or that take an answer more slowly than PD_HTTP_ANSWER_BYTES_PER_S. Only when there
- * are none of these is the newcomer refused. Both are counted.
+ * Slow ones and idle ones lock nobody out: when all places are taken and somebody else wants one,
+ * connections end that have not sent their request line, or the rest of the request after it,
+ * within PD_HTTP_HEAD_S, that were idle for PD_HTTP_IDLE_S after an answer, or that take an answer
+ * more slowly than PD_HTTP_ANSWER_BYTES_PER_S. Only when there are none of these is the newcomer
+ * refused. Both are counted.
  *
- * A stream (struct pd_answer_stream) keeps its place while it has nothing to say; its number is limited, too. A client that does not take
- * what there is, at the pace demanded of all, is cut off. */
+ * A stream (struct pd_answer_stream) keeps its place while it has nothing to say; its number is
+ * limited, too. A client that does not take what there is, at the pace demanded of all, is cut off.
+ */
 
 #define PD_HTTP_CONNECTIONS_MAX    64 /* unless the service says otherwise */
 #define PD_HTTP_TIMEOUT_S          30
@@ -28,7 +31,8 @@
 /* Memory of a connection: over-long targets fit, to get their 414. */
 #define PD_HTTP_HEADER_BYTES (160 * 1024)
 
-/* What whoever sent a request may do (http/role.h). ANY is what a route needs, never what somebody has. */
+/* What whoever sent a request may do (http/role.h). ANY is what a route needs, never what somebody
+ * has. */
 enum pd_role {
     PD_ROLE_NONE, /* nobody knows who it is */
     PD_ROLE_READ,
@@ -67,10 +71,11 @@ struct pd_http_service {
     void (*answer)(void *context, const struct pd_http_request *request, struct pd_answer *answer);
     void (*count)(void *context, enum pd_http_event event);
     size_t body_max_bytes; /* of a request: more, or chunked, is refused with 413 */
-    /* How much body a request may have that is to be kept; 0: none is, up to body_max_bytes are read and forgotten. May be NULL: as
-     * body_max_bytes says. */
+    /* How much body a request may have that is to be kept; 0: none is, up to body_max_bytes are
+     * read and forgotten. May be NULL: as body_max_bytes says. */
     size_t (*wanted_bytes)(void *context, const char *method, const char *target);
-    /* Who may come, and TLS (http/credentials.h); must outlive the server. NULL: everybody is an admin, as at a unix socket always. */
+    /* Who may come, and TLS (http/credentials.h); must outlive the server. NULL: everybody is an
+     * admin, as at a unix socket always. */
     struct pd_credentials *credentials;
     unsigned connections_max; /* 0: PD_HTTP_CONNECTIONS_MAX */
     unsigned streams_max;     /* of these; 0: a quarter. More get 503 */
@@ -79,7 +84,8 @@ struct pd_http_service {
 
 struct pd_http;
 
-/* Serves on the listener's socket, which is the server's from then on; `service` is copied. 0 or -errno. */
+/* Serves on the listener's socket, which is the server's from then on; `service` is copied. 0 or
+ * -errno. */
 int pd_http_start(const struct pd_http_service *service, struct pd_listener *listener,
                   struct pd_http **ret_http);
 

@@ -16,13 +16,15 @@ static struct pd_target take_until(struct pd_target *target, char separator)
 
 static int hex(char c)
 {
-    if (c >= '0' && c <= '9')
+    if (c >= '0' && c <= '9') {
         return c - '0';
+    }
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undoes %XX into a C string; a NUL, an escape that is none and a text of `bytes` or more are errors. */
+/* Undoes %XX into a C string; a NUL, an escape that is none and a text of `bytes` or more are
+ * errors. */
 static int decode(struct pd_target part, char *ret_text, size_t bytes)
 {
     size_t len = 0;
@@ -34,15 +36,18 @@ static int decode(struct pd_target part, char *ret_text, size_t bytes)
             int high = part.end - part.at > 2 ? hex(part.at[1]) : -1;
             int low = high >= 0 ? hex(part.at[2]) : -1;
 
-            if (low < 0)
+            if (low < 0) {
                 return -PD_E_SYNTAX;
+            }
             c = (char)(high << 4 | low);
             part.at += 2;
         }
-        if (!c)
+        if (!c) {
             return -PD_E_SYNTAX;
-        if (len + 1 >= bytes)
+        }
+        if (len + 1 >= bytes) {
             return -PD_E_TOO_LARGE;
+        }
         ret_text[len++] = c;
     }
     ret_text[len] = '\0';
@@ -53,8 +58,9 @@ int pd_target_path(struct pd_target *ret_target, const char *target, size_t targ
                    char *ret_path, size_t path_bytes)
 {
     *ret_target = (struct pd_target){target, target + target_bytes};
-    if (target_bytes > PD_TARGET_MAX_BYTES)
+    if (target_bytes > PD_TARGET_MAX_BYTES) {
         return -PD_E_URI_TOO_LONG;
+    }
     return decode(take_until(ret_target, '?'), ret_path, path_bytes);
 }
 
@@ -70,10 +76,12 @@ static int take_parameter(struct pd_target part, char *ret_name, size_t name_byt
                        "a parameter's name is too long or not percent-encoded");
     }
     e = decode(part, ret_value, value_bytes);
-    if (e == -PD_E_TOO_LARGE)
+    if (e == -PD_E_TOO_LARGE) {
         return pd_fail(error, -PD_E_VALUE, "%s: the value is longer than any that fits", ret_name);
-    if (e)
+    }
+    if (e) {
         return pd_fail(error, e, "%s: the value is not percent-encoded or holds a NUL", ret_name);
+    }
     return 1;
 }
 
@@ -83,8 +91,9 @@ int pd_target_next(struct pd_target *target, char *ret_name, size_t name_bytes, 
     while (target->at < target->end) {
         struct pd_target part = take_until(target, '&');
 
-        if (part.at < part.end)
+        if (part.at < part.end) {
             return take_parameter(part, ret_name, name_bytes, ret_value, value_bytes, error);
+        }
     }
     return 0;
 }

@@ -10,14 +10,17 @@ json_t *pd_text_json(const char *text)
     json_t *string = json_string(text);
     char *plain;
 
-    if (string)
+    if (string) {
         return string;
+    }
     plain = strdup(text);
-    if (!plain)
+    if (!plain) {
         return NULL;
+    }
     for (char *at = plain; *at; at++) {
-        if ((unsigned char)*at >= 0x80)
+        if ((unsigned char)*at >= 0x80) {
             *at = '?';
+        }
     }
     string = json_string(plain);
     free(plain);

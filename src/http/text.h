@@ -5,7 +5,8 @@
 
 #include <jansson.h>
 
-/* A JSON string; of text that is not UTF-8 every byte beyond ASCII becomes '?'. NULL without memory. */
+/* A JSON string; of text that is not UTF-8 every byte beyond ASCII becomes '?'. NULL without
+ * memory. */
 json_t *pd_text_json(const char *text);
 
 #endif

@@ -10,10 +10,12 @@
 #include "base/error.h"
 #include "http/server.h"
 
-/* A client's certificate says who it is: OU is the role (read, install, admin, agent), CN the name; an agent's CN is its host's ID. Each must
- * stand there once. It must come from the CA, be valid today, and be meant for clients.
+/* A client's certificate says who it is: OU is the role (read, install, admin, agent), CN the name;
+ * an agent's CN is its host's ID. Each must stand there once. It must come from the CA, be valid
+ * today, and be meant for clients.
  *
- * Thread safety: struct pd_tls is immutable once loaded; GnuTLS allows any number of threads to verify and sign with it. */
+ * Thread safety: struct pd_tls is immutable once loaded; GnuTLS allows any number of threads to
+ * verify and sign with it. */
 
 /* TLS 1.2 and 1.3, with forward secrecy and authenticated ciphers only. */
 #define PD_TLS_PRIORITIES                                                                    \
@@ -29,20 +31,22 @@ struct pd_tls {
     gnutls_x509_trust_list_t ca; /* NULL: nobody is asked for one */
 };
 
-/* Texts are PEM; NULL for what there is not. -PD_E_VALUE. `tls` may be given to pd_tls_done after an error, too. */
+/* Texts are PEM; NULL for what there is not. -PD_E_VALUE. `tls` may be given to pd_tls_done after
+ * an error, too. */
 int pd_tls_load_own(struct pd_tls *tls, const char *cert, const char *key, struct pd_error *error);
 int pd_tls_load_ca(struct pd_tls *tls, const char *ca, struct pd_error *error);
 void pd_tls_done(struct pd_tls *tls);
 
-/* For GnuTLS, during a server's handshake: the session's pointer is the struct pd_tls whose certificate is shown. It asks for a client certificate
- * when there is a CA, without a list of names: so a CA can change while the server runs. */
+/* For GnuTLS, during a server's handshake: the session's pointer is the struct pd_tls whose
+ * certificate is shown. It asks for a client certificate when there is a CA, without a list of
+ * names: so a CA can change while the server runs. */
 int pd_tls_show(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
                 gnutls_pcert_st **ret_chain, unsigned *ret_chain_len,
                 gnutls_ocsp_data_st **ret_ocsp, unsigned *ret_ocsp_len, gnutls_privkey_t *ret_key,
                 unsigned *ret_flags);
 
-/* -PD_E_NOT_FOUND when the client has shown no certificate; -PD_E_UNAUTHORIZED with the reason when it is not good. `name` takes
- * PD_TLS_NAME_BYTES. */
+/* -PD_E_NOT_FOUND when the client has shown no certificate; -PD_E_UNAUTHORIZED with the reason when
+ * it is not good. `name` takes PD_TLS_NAME_BYTES. */
 #define PD_TLS_NAME_BYTES 64
 int pd_tls_who(const struct pd_tls *tls, gnutls_session_t session, enum pd_role *ret_role,
                char *ret_name, struct pd_error *error);

@@ -17,16 +17,18 @@ static const char hashed[] = "sha256:";
 static bool is_visible(const char *text)
 {
     for (; *text; text++) {
-        if (*text <= ' ' || *text > '~')
+        if (*text <= ' ' || *text > '~') {
             return false;
+        }
     }
     return true;
 }
 
 static int from_hex(const char *text, uint8_t *digest)
 {
-    if (strlen(text) != 64 || strspn(text, "0123456789abcdefABCDEF") != 64)
+    if (strlen(text) != 64 || strspn(text, "0123456789abcdefABCDEF") != 64) {
         return -PD_E_SYNTAX;
+    }
     for (int i = 0; i < 32; i++) {
         unsigned byte;
         char pair[3] = {text[2 * i], text[2 * i + 1], 0};
@@ -42,13 +44,15 @@ static int parse_secret(const char *text, struct pd_token *token, unsigned line,
 {
     size_t bytes = strlen(text);
 
-    if (!strncmp(text, hashed, strlen(hashed)))
+    if (!strncmp(text, hashed, strlen(hashed))) {
         return from_hex(text + strlen(hashed), token->digest)
                    ? pd_fail(error, -PD_E_SYNTAX, "line %u: sha256: expects 64 hex digits", line)
                    : 0;
-    if (bytes < PD_TOKEN_MIN_BYTES || bytes > PD_TOKEN_MAX_BYTES || !is_visible(text))
+    }
+    if (bytes < PD_TOKEN_MIN_BYTES || bytes > PD_TOKEN_MAX_BYTES || !is_visible(text)) {
         return pd_fail(error, -PD_E_VALUE, "line %u: a token has %d to %d visible ASCII characters",
                        line, PD_TOKEN_MIN_BYTES, PD_TOKEN_MAX_BYTES);
+    }
     return gnutls_hash_fast(GNUTLS_DIG_SHA256, text, bytes, token->digest) ? -EIO : 0;
 }
 
@@ -59,18 +63,22 @@ static int parse_line(char *text, unsigned line, struct pd_token *token, struct 
     int len = 0;
 
     for (char *word = strtok_r(text, blanks, &rest); word && len < 4;
-         word = strtok_r(NULL, blanks, &rest))
+         word = strtok_r(NULL, blanks, &rest)) {
         words[len++] = word;
-    if (len != 2 && len != 3)
+    }
+    if (len != 2 && len != 3) {
         return pd_fail(error, -PD_E_SYNTAX,
                        "line %u: expects ROLE NAME TOKEN or ROLE NAME sha256:HEX", line);
-    if (pd_role_parse(words[0], &token->role))
+    }
+    if (pd_role_parse(words[0], &token->role)) {
         return pd_fail(error, -PD_E_VALUE, "line %u: the role is read, install, admin or agent",
                        line);
-    if (len == 3 && (strlen(words[1]) >= sizeof token->name || !is_visible(words[1])))
+    }
+    if (len == 3 && (strlen(words[1]) >= sizeof token->name || !is_visible(words[1]))) {
         return pd_fail(error, -PD_E_VALUE,
                        "line %u: a name has at most %zu visible ASCII characters", line,
                        sizeof token->name - 1);
+    }
     snprintf(token->name, sizeof token->name, "%s", words[len == 3]);
     return parse_secret(words[len - 1], token, line, error);
 }
@@ -79,12 +87,14 @@ static int add(struct pd_tokens *tokens, const struct pd_token *token)
 {
     struct pd_token *grown;
 
-    if (tokens->len == PD_TOKENS_MAX)
+    if (tokens->len == PD_TOKENS_MAX) {
         return -PD_E_TOO_LARGE;
+    }
     if (!(tokens->len & (tokens->len - 1))) {
         grown = realloc(tokens->items, (tokens->len ? 2 * tokens->len : 1) * sizeof *grown);
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         tokens->items = grown;
     }
     tokens->items[tokens->len++] = *token;
@@ -101,29 +111,35 @@ int pd_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *e
         struct pd_token token = {0};
 
         next = strchr(text, '\n');
-        if (next)
+        if (next) {
             *next++ = '\0';
+        }
         line++;
         text += strspn(text, " \t\r");
-        if (!*text || *text == '#')
+        if (!*text || *text == '#') {
             continue;
+        }
         e = parse_line(text, line, &token, error);
-        if (!e && (e = add(&tokens, &token)))
+        if (!e && (e = add(&tokens, &token))) {
             pd_fail(error, e, "line %u: %s", line, pd_error_text(e));
+        }
     }
-    if (!e && !tokens.len)
+    if (!e && !tokens.len) {
         e = pd_fail(error, -PD_E_VALUE, "there is no token in it");
-    if (e)
+    }
+    if (e) {
         pd_tokens_done(&tokens);
-    else
+    } else {
         *ret_tokens = tokens;
+    }
     return e;
 }
 
 void pd_tokens_done(struct pd_tokens *tokens)
 {
-    if (tokens->items)
+    if (tokens->items) {
         gnutls_memset(tokens->items, 0, tokens->len * sizeof *tokens->items);
+    }
     free(tokens->items);
     *tokens = (struct pd_tokens){0};
 }
@@ -146,11 +162,13 @@ const struct pd_token *pd_tokens_find(const struct pd_tokens *tokens, const char
     const struct pd_token *found = NULL;
     uint8_t digest[32];
 
-    if (bytes > PD_TOKEN_MAX_BYTES || gnutls_hash_fast(GNUTLS_DIG_SHA256, token, bytes, digest))
+    if (bytes > PD_TOKEN_MAX_BYTES || gnutls_hash_fast(GNUTLS_DIG_SHA256, token, bytes, digest)) {
         return NULL;
+    }
     for (size_t i = 0; i < tokens->len; i++) { /* to the end, whatever was found */
-        if (pd_tokens_equal(digest, tokens->items[i].digest, sizeof digest))
+        if (pd_tokens_equal(digest, tokens->items[i].digest, sizeof digest)) {
             found = &tokens->items[i];
+        }
     }
     return found;
 }

@@ -11,12 +11,12 @@
 
 /* The file, a token on each line, # begins a comment line:
  *
- *     ROLE NAME TOKEN             read dashboard 6f1c…           the token itself, 16 to 256 visible characters
- *     ROLE NAME sha256:HEX        agent 21 sha256:9a0b…          its SHA-256, so that the file gives no token away
- *     ROLE TOKEN                  the name is then the role's
+ *     ROLE NAME TOKEN             read dashboard 6f1c…           the token itself, 16 to 256
+ * visible characters ROLE NAME sha256:HEX        agent 21 sha256:9a0b…          its SHA-256, so
+ * that the file gives no token away ROLE TOKEN                  the name is then the role's
  *
- * An agent's name is its host's ID. Only digests are kept, and a token is compared with all of them in a time that does not depend on how much
- * of it is right.
+ * An agent's name is its host's ID. Only digests are kept, and a token is compared with all of them
+ * in a time that does not depend on how much of it is right.
  *
  * Thread safety: immutable once parsed. */
 
@@ -36,7 +36,8 @@ struct pd_tokens {
     size_t len;
 };
 
-/* Takes `text` apart (and changes it). Errors begin with the line's number and hold nothing of what stands in the line but the role. */
+/* Takes `text` apart (and changes it). Errors begin with the line's number and hold nothing of what
+ * stands in the line but the role. */
 int pd_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *error);
 void pd_tokens_done(struct pd_tokens *tokens);
 

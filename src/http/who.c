@@ -26,8 +26,9 @@ static int take_certificate(const struct pd_credentials_set *set, gnutls_session
     int e = session && set->tls.ca ? pd_tls_who(&set->tls, session, &role, name, &who->why)
                                    : -PD_E_NOT_FOUND;
 
-    if (!e)
+    if (!e) {
         set_who(who, role, name);
+    }
     return e == -PD_E_NOT_FOUND ? 0 : e;
 }
 
@@ -51,15 +52,19 @@ static int take_token(const struct pd_credentials_set *set, const char *authoriz
     static const char scheme[] = "Bearer ";
     const struct pd_token *token = NULL;
 
-    if (!authorization)
+    if (!authorization) {
         return 0;
-    if (strncasecmp(authorization, scheme, strlen(scheme)) != 0)
+    }
+    if (strncasecmp(authorization, scheme, strlen(scheme)) != 0) {
         return pd_fail(&who->why, -PD_E_UNAUTHORIZED, "only bearer tokens are taken");
+    }
     authorization += strlen(scheme);
-    if (set->has_tokens)
+    if (set->has_tokens) {
         token = pd_tokens_find(&set->tokens, authorization, strlen(authorization));
-    if (!token)
+    }
+    if (!token) {
         return pd_fail(&who->why, -PD_E_UNAUTHORIZED, "the bearer token is not known here");
+    }
     set_who(who, token->role, token->name);
     return 0;
 }
@@ -76,14 +81,16 @@ void pd_who(const struct pd_credentials_set *set, gnutls_session_t session,
         return;
     }
     e = take_certificate_once(set, session, cache, &who);
-    if (!e)
+    if (!e) {
         e = take_token(set, authorization, &who);
-    if (e)
+    }
+    if (e) {
         set_who(&who, PD_ROLE_NONE, "");
-    else if (who.role == PD_ROLE_NONE)
+    } else if (who.role == PD_ROLE_NONE) {
         pd_fail(&who.why, -PD_E_UNAUTHORIZED, "%s is needed here",
                 !session || !set->tls.ca ? "a bearer token"
                 : set->has_tokens        ? "a client certificate or a bearer token"
                                          : "a client certificate");
+    }
     *ret_who = who;
 }

@@ -10,8 +10,9 @@
 #include "http/tls.h"
 #include "http/tokens.h"
 
-/* All that is shown must be good: a bad certificate is not mended by a good token, nor the other way round. With both, the token gives the role.
- * Where a server has neither a CA nor tokens it listens on loopback only, and who can log in to this host is an admin; at a unix socket the
+/* All that is shown must be good: a bad certificate is not mended by a good token, nor the other
+ * way round. With both, the token gives the role. Where a server has neither a CA nor tokens it
+ * listens on loopback only, and who can log in to this host is an admin; at a unix socket the
  * file's permissions decide.
  *
  * Thread safety: pure. */
@@ -33,7 +34,8 @@ struct pd_who {
     struct pd_error why; /* of PD_ROLE_NONE */
 };
 
-/* What verifying the certificate of a connection has given, for a while: it costs more than all the rest of a small request. */
+/* What verifying the certificate of a connection has given, for a while: it costs more than all the
+ * rest of a small request. */
 struct pd_who_cache {
     uint64_t generation; /* of the set that it was verified with; 0: never */
     uint64_t until_ns;   /* monotonic */
@@ -41,8 +43,8 @@ struct pd_who_cache {
     struct pd_who who;
 };
 
-/* `set` NULL, or one with nothing to know anybody by: everybody is an admin. `session` NULL: no TLS; `authorization`: that header or NULL.
- * `cache` is the connection's, zeroed at its begin. */
+/* `set` NULL, or one with nothing to know anybody by: everybody is an admin. `session` NULL: no
+ * TLS; `authorization`: that header or NULL. `cache` is the connection's, zeroed at its begin. */
 void pd_who(const struct pd_credentials_set *set, gnutls_session_t session,
             const char *authorization, struct pd_who_cache *cache, struct pd_who *ret_who);
 

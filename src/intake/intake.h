@@ -17,14 +17,14 @@
 /* Pull style: the owner thread calls pd_intake_poll in a loop and does its other work between
  * calls; records come out of the sink inside poll, sweep and flush. Between two calls nothing
  * moves, so a walk over the live records together with what the sink was given is an exact picture;
- * times in records are nanoseconds since the epoch; a walk may give records to the sink itself. Each kind lives in a folder of its own and is
- * listed in src/intake/registry.c.
+ * times in records are nanoseconds since the epoch; a walk may give records to the sink itself.
+ * Each kind lives in a folder of its own and is listed in src/intake/registry.c.
  *
  * Thread safety: one thread owns an intake; the counters may be read by others through
  * pd_intake_status (a copy taken by the owner is the owner's business). */
 
-/* Somebody who wants to see frames that were counted for a flow, as they came: called in the owner's thread, time since the epoch. Intakes that see no
- * frames (ovs) call nobody. */
+/* Somebody who wants to see frames that were counted for a flow, as they came: called in the
+ * owner's thread, time since the epoch. Intakes that see no frames (ovs) call nobody. */
 struct pd_intake_tap {
     void *context;
     const atomic_bool *wanted; /* relaxed: false, and nobody is called */
@@ -38,16 +38,17 @@ struct pd_intake_config {
     bool strip;          /* live: take the tags off for the host's own stack */
     bool promiscuous;    /* live: frames for other hosts as well */
     uint32_t ring_bytes; /* live: size of the kernel's ring, all of it resident; 0: 4 MiB */
-    /* How far a source's records are stored already, 0 or -PD_E_NOT_FOUND; asked when the source is opened. NULL: never. */
+    /* How far a source's records are stored already, 0 or -PD_E_NOT_FOUND; asked when the source is
+     * opened. NULL: never. */
     int (*stored)(void *context, uint64_t key, uint64_t *ret_position);
     void *stored_context;
     const struct pd_intake_tap *tap; /* NULL: nobody */
     int wake_fd; /* poll returns early when this is readable (eventfd; not read here); -1: none */
 };
 
-/* WAITING: live, the interface is down or was removed, or the switch is not there; detail says which, and it goes on
- * when that comes back. FINISHED: the end of a file, cut or not. FAILED: the file is corrupt or cannot be
- * read any further. What was counted before has gone to the sink. */
+/* WAITING: live, the interface is down or was removed, or the switch is not there; detail says
+ * which, and it goes on when that comes back. FINISHED: the end of a file, cut or not. FAILED: the
+ * file is corrupt or cannot be read any further. What was counted before has gone to the sink. */
 enum pd_intake_state { PD_INTAKE_WAITING, PD_INTAKE_RUNNING, PD_INTAKE_FINISHED, PD_INTAKE_FAILED };
 
 #define PD_INTAKE_COUNTERS(X)                                                       \
@@ -96,9 +97,10 @@ struct pd_intake_ops {
                  void *context);
     void (*status)(const struct pd_intake *intake, struct pd_intake_status *ret_status);
     /* Both NULL unless the source keeps records until they are stored.
-     * positions: tells `visit` up to where each source has given its records to the sink, where that changed since the last
-     * call; may be called from inside the sink, and then includes the record that it was given.
-     * committed: records up to this position are stored. From any thread. */
+     * positions: tells `visit` up to where each source has given its records to the sink, where
+     * that changed since the last call; may be called from inside the sink, and then includes the
+     * record that it was given. committed: records up to this position are stored. From any thread.
+     */
     void (*positions)(struct pd_intake *intake,
                       void (*visit)(void *context, uint64_t key, uint64_t position), void *context);
     void (*committed)(struct pd_intake *intake, uint64_t key, uint64_t position);

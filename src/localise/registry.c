@@ -12,9 +12,11 @@ const struct pd_localiser_ops *const pd_localisers[] = {
 
 const struct pd_localiser_ops *pd_localiser_find(const char *name)
 {
-    for (size_t i = 0; pd_localisers[i]; i++)
-        if (!strcmp(pd_localisers[i]->name, name))
+    for (size_t i = 0; pd_localisers[i]; i++) {
+        if (!strcmp(pd_localisers[i]->name, name)) {
             return pd_localisers[i];
+        }
+    }
     return NULL;
 }
 
@@ -23,8 +25,9 @@ int pd_localiser_new(const struct pd_localiser_ops *ops, const struct pd_localis
 {
     struct pd_localiser *localiser;
     int code = ops->new (config, &localiser);
-    if (code)
+    if (code) {
         return code;
+    }
     localiser->ops = ops;
     localiser->config = *config;
     *ret_localiser = localiser;
@@ -33,8 +36,9 @@ int pd_localiser_new(const struct pd_localiser_ops *ops, const struct pd_localis
 
 void pd_localiser_free(struct pd_localiser *localiser)
 {
-    if (localiser)
+    if (localiser) {
         localiser->ops->free(localiser);
+    }
 }
 
 int pd_localiser_observe(struct pd_localiser *localiser, const struct pd_observation *observations,
@@ -51,15 +55,18 @@ int pd_localiser_locate(struct pd_localiser *localiser, struct pd_verdict *ret_v
 bool pd_localiser_knows(const struct pd_localiser *localiser, const struct pd_path *path)
 {
     const struct pd_topology *topology = localiser->config.topology;
-    if (!path || !path->len || path->len > PD_PATH_MAX)
+    if (!path || !path->len || path->len > PD_PATH_MAX) {
         return false;
-    if (!topology)
+    }
+    if (!topology) {
         return true;
+    }
     uint32_t from = pd_topology_switch(topology, path->switches[0]);
     for (unsigned i = 1; i < path->len && from != PD_NONE; i++) {
         uint32_t to = pd_topology_switch(topology, path->switches[i]);
-        if (to == PD_NONE || !pd_topology_link(topology, from, to))
+        if (to == PD_NONE || !pd_topology_link(topology, from, to)) {
             return false;
+        }
         from = to;
     }
     return from != PD_NONE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hash chains and four lists over one block of entries; indices in place of pointers, since the block moves as it grows. */
+/* Hash chains and four lists over one block of entries; indices in place of pointers, since the
+ * block moves as it grows. */
 #include "monitor/flow_table.h"
 
 #include <errno.h>
@@ -36,14 +37,16 @@ static void unlist(struct pd_flow_table *table, uint32_t at)
 {
     struct pd_flow_entry *entry = &table->entries[at];
 
-    if (entry->before == NONE)
+    if (entry->before == NONE) {
         table->lists[entry->list].oldest = entry->after;
-    else
+    } else {
         table->entries[entry->before].after = entry->after;
-    if (entry->after == NONE)
+    }
+    if (entry->after == NONE) {
         table->lists[entry->list].newest = entry->before;
-    else
+    } else {
         table->entries[entry->after].before = entry->before;
+    }
 }
 
 static void enlist(struct pd_flow_table *table, uint32_t at, uint8_t list)
@@ -53,10 +56,11 @@ static void enlist(struct pd_flow_table *table, uint32_t at, uint8_t list)
     entry->list = list;
     entry->after = NONE;
     entry->before = table->lists[list].newest;
-    if (entry->before == NONE)
+    if (entry->before == NONE) {
         table->lists[list].oldest = at;
-    else
+    } else {
         table->entries[entry->before].after = at;
+    }
     table->lists[list].newest = at;
 }
 
@@ -73,8 +77,9 @@ static void touch(struct pd_flow_table *table, uint32_t at)
     struct pd_flow_entry *entry = &table->entries[at];
     uint8_t list = list_of(entry);
 
-    if (list == entry->list && entry->last.closed)
+    if (list == entry->list && entry->last.closed) {
         return;
+    }
     unlist(table, at);
     enlist(table, at, list);
 }
@@ -103,8 +108,9 @@ static uint32_t find(struct pd_flow_table *table, const struct pd_flow_id *flow,
     uint32_t at = *head_of(table, flow, cookie);
 
     while (at != NONE && (table->entries[at].last.cookie != cookie ||
-                          !pd_flow_id_equal(&table->entries[at].last.flow, flow)))
+                          !pd_flow_id_equal(&table->entries[at].last.flow, flow))) {
         at = table->entries[at].chain;
+    }
     return at;
 }
 
@@ -113,8 +119,9 @@ static void drop(struct pd_flow_table *table, uint32_t at)
     struct pd_flow_entry *entry = &table->entries[at];
     uint32_t *link = head_of(table, &entry->last.flow, entry->last.cookie);
 
-    while (*link != at)
+    while (*link != at) {
         link = &table->entries[*link].chain;
+    }
     *link = entry->chain;
     unlist(table, at);
     entry->list = FREE;
@@ -131,18 +138,21 @@ static int grow(struct pd_flow_table *table)
     struct pd_flow_entry *entries = realloc(table->entries, room * sizeof *entries);
     uint32_t *heads;
 
-    if (!entries)
+    if (!entries) {
         return -ENOMEM;
+    }
     table->entries = entries;
     heads = realloc(table->heads, room * sizeof *heads);
-    if (!heads)
+    if (!heads) {
         return -ENOMEM;
+    }
     table->heads = heads;
     table->room = room;
     memset(heads, 0xff, room * sizeof *heads);
     for (uint32_t i = 0; i < table->used; i++) {
-        if (table->entries[i].list != FREE)
+        if (table->entries[i].list != FREE) {
             chain_in(table, i);
+        }
     }
     return 0;
 }
@@ -165,19 +175,22 @@ static uint32_t room_for_one(struct pd_flow_table *table)
     uint32_t at = table->spare;
 
     if (at == NONE && (table->used == table->max || (table->used == table->room && grow(table)))) {
-        if (!forget_one(table))
+        if (!forget_one(table)) {
             return NONE;
+        }
         at = table->spare;
     }
-    if (at == NONE)
+    if (at == NONE) {
         return table->used++;
+    }
     table->spare = table->entries[at].chain;
     return at;
 }
 
 /* ---- readings ---- */
 
-/* The history is as fine as it can be with its few places: the oldest goes, and `seen` still has it. */
+/* The history is as fine as it can be with its few places: the oldest goes, and `seen` still has
+ * it. */
 static void remember(struct pd_flow_entry *entry, uint64_t time_ns, uint32_t fresh)
 {
     if (entry->history_len == PD_MONITOR_HISTORY) {
@@ -188,8 +201,9 @@ static void remember(struct pd_flow_entry *entry, uint64_t time_ns, uint32_t fre
     entry->history[entry->history_len].time_ns = time_ns;
     entry->history[entry->history_len++].count = fresh;
     entry->seen += fresh;
-    if (time_ns > entry->retransmission_ns)
+    if (time_ns > entry->retransmission_ns) {
         entry->retransmission_ns = time_ns;
+    }
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -205,24 +219,27 @@ static bool has_advanced(const struct pd_monitor_reading *before,
            (now->has_info && now->bytes_acked > before->bytes_acked);
 }
 
-/* At the moment of a retransmission all that is new comes after the last advance. Between two samples nobody knows what came first: only what is
- * still outstanding is sure to be after it. */
+/* At the moment of a retransmission all that is new comes after the last advance. Between two
+ * samples nobody knows what came first: only what is still outstanding is sure to be after it. */
 static void count_consecutive(struct pd_flow_entry *entry, const struct pd_monitor_reading *reading,
                               uint32_t fresh)
 {
-    if (!has_advanced(&entry->last, reading))
+    if (!has_advanced(&entry->last, reading)) {
         entry->consecutive += fresh;
-    else if (reading->kind == PD_MONITOR_RETRANSMISSION)
+    } else if (reading->kind == PD_MONITOR_RETRANSMISSION) {
         entry->consecutive = fresh;
-    else
+    } else {
         entry->consecutive = reading->closed || reading->outstanding == UNKNOWN
                                  ? 0
                                  : least(fresh, reading->outstanding);
-    if (reading->has_info && entry->consecutive < reading->unanswered)
+    }
+    if (reading->has_info && entry->consecutive < reading->unanswered) {
         entry->consecutive = reading->unanswered;
+    }
 }
 
-/* Where the kernel does not count timeouts, those that are seen are. What a half-open connection does not know stays as it was. */
+/* Where the kernel does not count timeouts, those that are seen are. What a half-open connection
+ * does not know stays as it was. */
 static void replace_last(struct pd_flow_entry *entry, const struct pd_monitor_reading *reading)
 {
     struct pd_monitor_reading last = *reading;
@@ -238,8 +255,9 @@ static void replace_last(struct pd_flow_entry *entry, const struct pd_monitor_re
         uint32_t before = entry->last.unanswered;
         last.timeouts = known + (last.unanswered > before ? last.unanswered - before : 0);
     }
-    if (!last.rto_us)
+    if (!last.rto_us) {
         last.rto_us = entry->last.rto_us;
+    }
     last.retransmissions = entry->last.retransmissions > reading->retransmissions
                                ? entry->last.retransmissions
                                : reading->retransmissions;
@@ -248,14 +266,17 @@ static void replace_last(struct pd_flow_entry *entry, const struct pd_monitor_re
 
 static void take_times(struct pd_flow_entry *entry, const struct pd_monitor_reading *reading)
 {
-    if (reading->time_ns > entry->last_ns)
+    if (reading->time_ns > entry->last_ns) {
         entry->last_ns = reading->time_ns;
-    if (reading->kind == PD_MONITOR_CHANGE && !reading->closed && !entry->opened_ns)
+    }
+    if (reading->kind == PD_MONITOR_CHANGE && !reading->closed && !entry->opened_ns) {
         entry->opened_ns = reading->time_ns;
-    if (!reading->closed)
+    }
+    if (!reading->closed) {
         entry->closed_ns = 0;
-    else if (!entry->closed_ns)
+    } else if (!entry->closed_ns) {
         entry->closed_ns = reading->time_ns;
+    }
 }
 
 static void update(struct pd_flow_entry *entry, const struct pd_monitor_reading *reading,
@@ -263,8 +284,9 @@ static void update(struct pd_flow_entry *entry, const struct pd_monitor_reading 
 {
     bool late = reading->time_ns < entry->last.time_ns && !reading->closed;
 
-    if (fresh)
+    if (fresh) {
         remember(entry, reading->time_ns, fresh);
+    }
     if (late) {
         entry->consecutive += fresh;
         entry->last.retransmissions += fresh;
@@ -275,12 +297,14 @@ static void update(struct pd_flow_entry *entry, const struct pd_monitor_reading 
     take_times(entry, reading);
 }
 
-/* How much of a total is new for whom we never heard of. Once some were forgotten, nobody knows: then the event itself is what is sure. */
+/* How much of a total is new for whom we never heard of. Once some were forgotten, nobody knows:
+ * then the event itself is what is sure. */
 static uint32_t fresh_of_new(const struct pd_flow_table *table,
                              const struct pd_monitor_reading *reading)
 {
-    if (table->ready && !table->forgotten)
+    if (table->ready && !table->forgotten) {
         return reading->retransmissions;
+    }
     return reading->kind == PD_MONITOR_RETRANSMISSION && reading->retransmissions ? 1 : 0;
 }
 
@@ -297,19 +321,23 @@ static struct pd_flow_entry *insert(struct pd_flow_table *table,
     entry = &table->entries[at];
     memset(entry, 0, sizeof *entry);
     entry->last = *reading;
-    if (entry->last.timeouts == UNKNOWN)
+    if (entry->last.timeouts == UNKNOWN) {
         entry->last.timeouts = reading->has_info ? reading->unanswered : 0;
+    }
     entry->first_ns = reading->time_ns;
     entry->consecutive = least(reading->retransmissions,
                                reading->outstanding == UNKNOWN ? fresh : reading->outstanding);
-    if (HALF_OPENED(reading->state))
+    if (HALF_OPENED(reading->state)) {
         entry->consecutive = reading->retransmissions;
-    else if (fresh && reading->kind == PD_MONITOR_RETRANSMISSION && !entry->consecutive)
+    } else if (fresh && reading->kind == PD_MONITOR_RETRANSMISSION && !entry->consecutive) {
         entry->consecutive = 1;
-    if (reading->has_info && entry->consecutive < reading->unanswered)
+    }
+    if (reading->has_info && entry->consecutive < reading->unanswered) {
         entry->consecutive = reading->unanswered;
-    if (fresh)
+    }
+    if (fresh) {
         remember(entry, reading->time_ns, fresh);
+    }
     take_times(entry, reading);
     chain_in(table, at);
     enlist(table, at, list_of(entry));
@@ -327,19 +355,22 @@ struct pd_flow_entry *pd_flow_table_take(struct pd_flow_table *table,
 
     *ret_fresh = 0;
     if (at == NONE) {
-        if (reading->kind == PD_MONITOR_SAMPLE && !reading->retransmissions)
+        if (reading->kind == PD_MONITOR_SAMPLE && !reading->retransmissions) {
             return NULL;
+        }
         entry = insert(table, reading, ret_fresh);
     } else {
         entry = &table->entries[at];
-        if (reading->retransmissions > entry->last.retransmissions)
+        if (reading->retransmissions > entry->last.retransmissions) {
             fresh = reading->retransmissions - entry->last.retransmissions;
+        }
         update(entry, reading, fresh);
         touch(table, at);
         *ret_fresh = fresh;
     }
-    if (entry)
+    if (entry) {
         entry->generation = table->generation;
+    }
     return entry;
 }
 
@@ -347,8 +378,9 @@ struct pd_flow_entry *pd_flow_table_take(struct pd_flow_table *table,
 
 void pd_flow_table_close(struct pd_flow_table *table, struct pd_flow_entry *entry, uint64_t now_ns)
 {
-    if (entry->last.closed)
+    if (entry->last.closed) {
         return;
+    }
     entry->last.closed = true;
     entry->closed_ns = entry->last_ns = now_ns;
     touch(table, (uint32_t)(entry - table->entries));
@@ -364,8 +396,9 @@ void pd_flow_table_dump_end(struct pd_flow_table *table, uint64_t now_ns)
     for (uint32_t i = 0; i < table->used; i++) {
         struct pd_flow_entry *entry = &table->entries[i];
 
-        if (entry->list != FREE && entry->generation != table->generation)
+        if (entry->list != FREE && entry->generation != table->generation) {
             pd_flow_table_close(table, entry, now_ns);
+        }
     }
 }
 
@@ -374,8 +407,9 @@ static void expire_list(struct pd_flow_table *table, unsigned list, uint64_t now
     uint32_t at;
 
     while ((at = table->lists[list].oldest) != NONE &&
-           table->entries[at].closed_ns + PD_MONITOR_CLOSED_NS < now_ns)
+           table->entries[at].closed_ns + PD_MONITOR_CLOSED_NS < now_ns) {
         drop(table, at);
+    }
 }
 
 void pd_flow_table_expire(struct pd_flow_table *table, uint64_t now_ns)
@@ -390,10 +424,12 @@ uint32_t pd_flow_entry_recent(const struct pd_flow_entry *entry, uint64_t from_n
 {
     uint32_t recent = 0;
 
-    if (from_ns <= entry->first_ns)
+    if (from_ns <= entry->first_ns) {
         return entry->seen;
-    for (unsigned i = 0; i < entry->history_len; i++)
+    }
+    for (unsigned i = 0; i < entry->history_len; i++) {
         recent += entry->history[i].time_ns >= from_ns ? entry->history[i].count : 0;
+    }
     return recent;
 }
 
@@ -414,8 +450,9 @@ struct pd_flow_entry *pd_flow_table_next(struct pd_flow_table *table, uint32_t *
 {
     while (*at < table->used) {
         struct pd_flow_entry *entry = &table->entries[(*at)++];
-        if (entry->list != FREE)
+        if (entry->list != FREE) {
             return entry;
+        }
     }
     return NULL;
 }
@@ -436,12 +473,14 @@ int pd_flow_table_new(uint32_t flows_max, struct pd_flow_table **ret_table)
 {
     struct pd_flow_table *table = calloc(1, sizeof *table);
 
-    if (!table)
+    if (!table) {
         return -ENOMEM;
+    }
     table->max = flows_max ? flows_max : PD_MONITOR_FLOWS_MAX;
     table->spare = NONE;
-    for (unsigned i = 0; i < LISTS; i++)
+    for (unsigned i = 0; i < LISTS; i++) {
         table->lists[i].oldest = table->lists[i].newest = NONE;
+    }
     if (grow(table)) {
         pd_flow_table_free(table);
         return -ENOMEM;
@@ -452,8 +491,9 @@ int pd_flow_table_new(uint32_t flows_max, struct pd_flow_table **ret_table)
 
 void pd_flow_table_free(struct pd_flow_table *table)
 {
-    if (!table)
+    if (!table) {
         return;
+    }
     free(table->entries);
     free(table->heads);
     free(table);

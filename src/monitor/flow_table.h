@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections that the monitor knows, and what it makes of readings: how many retransmissions are new, and how many in a row. */
+/* The connections that the monitor knows, and what it makes of readings: how many retransmissions
+ * are new, and how many in a row. */
 #ifndef PD_MONITOR_FLOW_TABLE_H
 #define PD_MONITOR_FLOW_TABLE_H
 
@@ -10,11 +11,13 @@
 #include "monitor/monitor.h"
 #include "monitor/reading.h"
 
-/* A bounded hash table, which grows up to its limit. A connection is its flow ID and the kernel's cookie: another one on the same ports is another
- * connection. When it is full, those go first that closed well, then those that are well, then closed ones, then the one that was quiet for
- * longest; each is counted. Closed ones go by themselves after PD_MONITOR_CLOSED_NS.
+/* A bounded hash table, which grows up to its limit. A connection is its flow ID and the kernel's
+ * cookie: another one on the same ports is another connection. When it is full, those go first that
+ * closed well, then those that are well, then closed ones, then the one that was quiet for longest;
+ * each is counted. Closed ones go by themselves after PD_MONITOR_CLOSED_NS.
  *
- * Readings may come twice, late and in any order: they hold totals, and only what is above the known total is new.
+ * Readings may come twice, late and in any order: they hold totals, and only what is above the
+ * known total is new.
  *
  * Thread safety: none; the monitor's lock is held. */
 
@@ -51,15 +54,17 @@ void pd_flow_table_ready(struct pd_flow_table *table);
 struct pd_flow_entry *pd_flow_table_find(struct pd_flow_table *table, const struct pd_flow_id *flow,
                                          uint64_t cookie);
 
-/* Takes a reading. A sample of a connection that never retransmitted is only taken if it is known. `ret_fresh`: how many retransmissions are new.
- * NULL: not taken, or no memory (counted as forgotten). */
+/* Takes a reading. A sample of a connection that never retransmitted is only taken if it is known.
+ * `ret_fresh`: how many retransmissions are new. NULL: not taken, or no memory (counted as
+ * forgotten). */
 struct pd_flow_entry *pd_flow_table_take(struct pd_flow_table *table,
                                          const struct pd_monitor_reading *reading,
                                          uint32_t *ret_fresh);
 
 void pd_flow_table_close(struct pd_flow_table *table, struct pd_flow_entry *entry, uint64_t now_ns);
 
-/* A dump begins; and it has ended, all of it was read: what is open here and was not in it has closed. */
+/* A dump begins; and it has ended, all of it was read: what is open here and was not in it has
+ * closed. */
 void pd_flow_table_dump_begin(struct pd_flow_table *table);
 void pd_flow_table_dump_end(struct pd_flow_table *table, uint64_t now_ns);
 

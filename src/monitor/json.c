@@ -30,8 +30,9 @@ json_t *pd_monitor_flow_json(const struct pd_monitor_flow *flow, bool recent)
         INTEGER(srtt_us), INTEGER(rto_us), INTEGER(throughput_bps), INTEGER(bytes_acked),
         INTEGER(cwnd_pkts), INTEGER(mss_bytes), INTEGER(pkts_out), INTEGER(first_us));
 
-    if (object && recent)
+    if (object && recent) {
         json_object_set_new(object, "recent", json_integer((json_int_t)flow->recent));
+    }
     json_object_set_new(object, "last_retransmission_us", time_json(flow->last_retransmission_us));
     json_object_set_new(object, "opened_us", time_json(flow->opened_us));
     json_object_set_new(object, "closed_us", time_json(flow->closed_us));

@@ -45,10 +45,12 @@ static bool is_wanted(const struct pick *pick, const struct pd_flow_entry *entry
     const uint32_t threshold = pick->wish->threshold;
     const uint64_t from_ns = pick->from_ns;
 
-    if (!threshold)
+    if (!threshold) {
         return entry->last_ns >= from_ns;
-    if (pick->wish->from_us && entry->retransmission_ns < from_ns)
+    }
+    if (pick->wish->from_us && entry->retransmission_ns < from_ns) {
         return false;
+    }
     return entry->consecutive >= threshold ||
            (pd_flow_entry_is_half_open(entry) && entry->last.retransmissions >= threshold) ||
            (pick->wish->from_us && recent >= threshold);
@@ -63,8 +65,9 @@ static void list_entries(struct pick *pick)
         uint32_t recent = pd_flow_entry_recent(entry, pick->from_ns);
         struct pd_monitor_flow *flow;
 
-        if (is_wanted(pick, entry, recent) && (flow = add(pick)))
+        if (is_wanted(pick, entry, recent) && (flow = add(pick))) {
             *flow = pd_monitor_flow_of(entry, &pick->edge, recent);
+        }
     }
 }
 
@@ -76,8 +79,9 @@ static void take_listed(void *context, const struct pd_monitor_reading *reading)
 
     pd_monitor_take(pick->monitor, reading);
     if (pd_flow_table_find(pick->monitor->table, &reading->flow, reading->cookie) ||
-        !(flow = add(pick)))
+        !(flow = add(pick))) {
         return;
+    }
     memset(flow, 0, sizeof *flow);
     pd_monitor_put_figures(reading, flow);
     flow->first_us = flow->last_us = pd_edge_wall_us(&pick->edge, reading->time_ns);
@@ -95,14 +99,16 @@ static int read_again(struct pd_monitor *monitor, struct pd_flow_entry *entry)
     struct pd_monitor_reading reading;
     int e = pd_diag_get(monitor->diag, &entry->last.flow, entry->last.cookie, &reading);
 
-    if (!e && reading.cookie == entry->last.cookie)
+    if (!e && reading.cookie == entry->last.cookie) {
         pd_monitor_take(monitor, &reading);
-    else if (!e || e == -ENOENT)
+    } else if (!e || e == -ENOENT) {
         pd_flow_table_close(monitor->table, entry, pd_clock_monotonic_ns());
+    }
     return e == -ENOENT ? 0 : e;
 }
 
-/* Nobody tells of acknowledgements: what seems poor is looked at once more. Returns 0 or the first error. */
+/* Nobody tells of acknowledgements: what seems poor is looked at once more. Returns 0 or the first
+ * error. */
 static int refresh(struct pick *pick)
 {
     struct pd_monitor *monitor = pick->monitor;
@@ -111,12 +117,15 @@ static int refresh(struct pick *pick)
     uint32_t at = 0, many = 0;
     int e = 0;
 
-    while ((entry = pd_flow_table_next(monitor->table, &at)))
+    while ((entry = pd_flow_table_next(monitor->table, &at))) {
         many += is_read_again(pick, entry);
-    if (many > REFRESH_MAX)
+    }
+    if (many > REFRESH_MAX) {
         return pd_monitor_dump(monitor, pd_monitor_take, monitor);
-    for (at = 0; !e && (entry = pd_flow_table_next(monitor->table, &at));)
+    }
+    for (at = 0; !e && (entry = pd_flow_table_next(monitor->table, &at));) {
         e = is_read_again(pick, entry) ? read_again(monitor, entry) : 0;
+    }
     pd_monitor_note_diag(monitor, before);
     return e;
 }
@@ -129,8 +138,9 @@ static void list_locked(struct pick *pick)
 
     pd_monitor_work(monitor);
     e = pick->wish->threshold ? refresh(pick) : pd_monitor_dump(monitor, take_listed, pick);
-    if (e)
+    if (e) {
         pick->list->complete = false;
+    }
     list_entries(pick);
 }
 
@@ -142,8 +152,9 @@ int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_wish *wi
 
     pick.from_ns = pd_edge_monotonic_ns(&pick.edge, wish->from_us);
     pthread_mutex_lock(&monitor->lock);
-    if (monitor->ops)
+    if (monitor->ops) {
         list_locked(&pick);
+    }
     pd_monitor_stat_locked(monitor, &list.stat);
     pthread_mutex_unlock(&monitor->lock);
     if (pick.failed) {

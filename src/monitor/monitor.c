@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The monitor's thread: readings -> table -> alarms; and dumps, when the source asks for one and no more often than they may cost. */
+/* The monitor's thread: readings -> table -> alarms; and dumps, when the source asks for one and no
+ * more often than they may cost. */
 #include "monitor/monitor.h"
 
 #include <errno.h>
@@ -14,7 +15,9 @@
 #include "base/clock.h"
 #include "monitor/state.h"
 
-#define IDLE_MS 1000 /* at least so often: old connections go, losses without events are noticed */
+#define IDLE_MS                                                                      \
+    1000 /* at least so often: old connections go, losses without events are noticed \
+          */
 /* Between two looks at events that come one after another: 500 wake-ups a second at most. */
 #define REST_MS 2
 /* Dumps take at most one part in so many of a core, while retransmissions go on. */
@@ -33,10 +36,12 @@ uint64_t pd_edge_wall_us(const struct pd_edge *edge, uint64_t time_ns)
 {
     uint64_t age_us;
 
-    if (!time_ns)
+    if (!time_ns) {
         return 0;
-    if (time_ns > edge->monotonic_ns)
+    }
+    if (time_ns > edge->monotonic_ns) {
         return edge->wall_us + (time_ns - edge->monotonic_ns) / PD_NS_PER_US;
+    }
     age_us = (edge->monotonic_ns - time_ns) / PD_NS_PER_US;
     return age_us < edge->wall_us ? edge->wall_us - age_us : 1;
 }
@@ -46,8 +51,9 @@ uint64_t pd_edge_monotonic_ns(const struct pd_edge *edge, uint64_t wall_us)
 {
     uint64_t age_us = edge->wall_us > wall_us ? edge->wall_us - wall_us : 0;
 
-    if (wall_us > edge->wall_us)
+    if (wall_us > edge->wall_us) {
         return edge->monotonic_ns + (wall_us - edge->wall_us) * PD_NS_PER_US;
+    }
     return age_us >= edge->monotonic_ns / PD_NS_PER_US ? 0
                                                        : edge->monotonic_ns - age_us * PD_NS_PER_US;
 }
@@ -94,9 +100,10 @@ static void raise_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry,
 
     entry->alarm_ns = now_ns;
     monitor->stat.alarms++;
-    if (monitor->config.alarm)
+    if (monitor->config.alarm) {
         monitor->config.alarm(monitor->config.context,
                               &(struct pd_monitor_alarm){&flow, monitor->config.period_ms});
+    }
 }
 
 /* Connections that go on suffering must not take the room of those that begin to. */
@@ -116,8 +123,9 @@ static bool is_alarm_due(struct pd_monitor *monitor, const struct pd_flow_entry 
 {
     const uint32_t limit = monitor->config.alarm_retransmissions;
 
-    if (!limit || entry->window_count < limit)
+    if (!limit || entry->window_count < limit) {
         return false;
+    }
     return !entry->alarm_ns ||
            (time_ns >= entry->alarm_ns + AGAIN_NS && may_repeat(monitor, time_ns));
 }
@@ -133,8 +141,9 @@ static void count_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry,
         entry->window_count = 0;
     }
     entry->window_count += fresh;
-    if (is_alarm_due(monitor, entry, time_ns))
+    if (is_alarm_due(monitor, entry, time_ns)) {
         raise_alarm(monitor, entry, time_ns);
+    }
 }
 
 void pd_monitor_take(void *context, const struct pd_monitor_reading *reading)
@@ -143,8 +152,9 @@ void pd_monitor_take(void *context, const struct pd_monitor_reading *reading)
     uint32_t fresh;
     struct pd_flow_entry *entry = pd_flow_table_take(monitor->table, reading, &fresh);
 
-    if (!entry || !fresh)
+    if (!entry || !fresh) {
         return;
+    }
     monitor->stat.retransmissions += fresh;
     count_alarm(monitor, entry, reading->time_ns, fresh);
 }
@@ -170,24 +180,29 @@ int pd_monitor_dump(struct pd_monitor *monitor, pd_diag_take *taker, void *conte
     pd_monitor_note_diag(monitor, before);
     monitor->stat.dumps++;
     monitor->stat.dumps_failed += e != 0;
-    if (!e)
+    if (!e) {
         pd_flow_table_dump_end(monitor->table, begun_ns);
+    }
     monitor->dumped_ns = pd_clock_monotonic_ns();
     monitor->dump_cost_ns = pd_clock_thread_ns() - cost_ns;
     return e;
 }
 
-/* What the source asked for, when it may cost that again. Before events that were lost are made good, nobody can say that all was seen. */
+/* What the source asked for, when it may cost that again. Before events that were lost are made
+ * good, nobody can say that all was seen. */
 static void dump_if_due(struct pd_monitor *monitor)
 {
     if (!monitor->dump_due ||
-        pd_clock_monotonic_ns() < monitor->dumped_ns + DUMP_SHARE * monitor->dump_cost_ns)
+        pd_clock_monotonic_ns() < monitor->dumped_ns + DUMP_SHARE * monitor->dump_cost_ns) {
         return;
-    if (pd_monitor_dump(monitor, pd_monitor_take, monitor))
+    }
+    if (pd_monitor_dump(monitor, pd_monitor_take, monitor)) {
         return;
+    }
     monitor->dump_due = false;
-    if (!monitor->resync_due)
+    if (!monitor->resync_due) {
         return;
+    }
     monitor->resync_due = false;
     monitor->stat.resyncs++;
     monitor->stat.since_us = pd_clock_wall_us();
@@ -216,8 +231,9 @@ static bool wait_for_work(const struct pd_monitor *monitor, bool due)
                             {.fd = monitor->ops->fd(monitor->source), .events = POLLIN}};
     int wait_ms = fds[1].fd < 0 || due ? (int)monitor->config.period_ms : IDLE_MS;
 
-    if (poll(fds, 1, REST_MS) <= 0 || !fds[0].revents)
+    if (poll(fds, 1, REST_MS) <= 0 || !fds[0].revents) {
         (void)poll(fds, 2, wait_ms);
+    }
     return !fds[0].revents;
 }
 
@@ -240,8 +256,9 @@ static void *run(void *context)
 void pd_monitor_stat_locked(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat)
 {
     *ret_stat = monitor->stat;
-    if (!monitor->table)
+    if (!monitor->table) {
         return;
+    }
     ret_stat->flows = pd_flow_table_len(monitor->table);
     ret_stat->flows_forgotten = pd_flow_table_forgotten(monitor->table);
 }
@@ -305,11 +322,13 @@ static int open_source(struct pd_monitor *monitor, const struct pd_monitor_sourc
 {
     int e = ops->open(&monitor->config, &monitor->source, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = monitor->diag ? 0 : pd_diag_open(&monitor->diag, error);
-    if (!e && (e = pd_monitor_dump(monitor, pd_monitor_take, monitor)))
+    if (!e && (e = pd_monitor_dump(monitor, pd_monitor_take, monitor))) {
         pd_fail(error, e, "sockets cannot be read: %s", pd_error_text(e));
+    }
     if (e) {
         ops->close(monitor->source);
         monitor->source = NULL;
@@ -331,13 +350,16 @@ static int open_any(struct pd_monitor *monitor, struct pd_error *error)
 
     for (size_t i = 0; all[i] && !monitor->ops; i++) {
         struct pd_error words = {0};
-        if (wanted != PD_MONITOR_AUTO && wanted != all[i]->id)
+        if (wanted != PD_MONITOR_AUTO && wanted != all[i]->id) {
             continue;
+        }
         e = open_source(monitor, all[i], &words);
-        if (e && wanted != PD_MONITOR_AUTO)
+        if (e && wanted != PD_MONITOR_AUTO) {
             return pd_fail(error, e, "%s: %s", pd_monitor_source_id(wanted), words.text);
-        if (e)
+        }
+        if (e) {
             note_reason(monitor, all[i]->id, words.text);
+        }
     }
     return 0;
 }
@@ -346,11 +368,13 @@ static int start(struct pd_monitor *monitor)
 {
     int e;
 
-    if (!monitor->ops)
+    if (!monitor->ops) {
         return 0;
+    }
     e = pthread_create(&monitor->thread, NULL, run, monitor);
-    if (e)
+    if (e) {
         return -e;
+    }
     monitor->started = true;
     pthread_setname_np(monitor->thread, "pd-tcp");
     return 0;
@@ -362,20 +386,25 @@ int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **
     struct pd_monitor *monitor = calloc(1, sizeof *monitor);
     int e;
 
-    if (!monitor)
+    if (!monitor) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     pthread_mutex_init(&monitor->lock, NULL);
     monitor->config = *config;
-    if (!config->period_ms)
+    if (!config->period_ms) {
         monitor->config.period_ms = PD_MONITOR_PERIOD_MS;
+    }
     monitor->wake_fd = eventfd(0, EFD_CLOEXEC);
     e = monitor->wake_fd < 0 ? -errno : pd_flow_table_new(config->flows_max, &monitor->table);
-    if (e)
+    if (e) {
         pd_fail(error, e, "%s", pd_error_text(e));
-    if (!e)
+    }
+    if (!e) {
         e = open_any(monitor, error);
-    if (!e && (e = start(monitor)))
+    }
+    if (!e && (e = start(monitor))) {
         pd_fail(error, e, "threads: %s", pd_error_text(e));
+    }
     if (e) {
         pd_monitor_close(monitor);
         return e;
@@ -386,18 +415,21 @@ int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **
 
 void pd_monitor_close(struct pd_monitor *monitor)
 {
-    if (!monitor)
+    if (!monitor) {
         return;
+    }
     if (monitor->started) {
         (void)eventfd_write(monitor->wake_fd, 1);
         pthread_join(monitor->thread, NULL);
     }
-    if (monitor->ops)
+    if (monitor->ops) {
         monitor->ops->close(monitor->source);
+    }
     pd_diag_close(monitor->diag);
     pd_flow_table_free(monitor->table);
-    if (monitor->wake_fd >= 0)
+    if (monitor->wake_fd >= 0) {
         close(monitor->wake_fd);
+    }
     pthread_mutex_destroy(&monitor->lock);
     free(monitor);
 }

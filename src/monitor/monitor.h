@@ -10,15 +10,19 @@
 #include "base/error.h"
 #include "monitor/reading.h"
 
-/* Paper 000, section 3.2 (active monitoring): the end host watches its TCP connections and tells when one does poorly. The paper polls; here the
- * kernel tells of each retransmission (source `bpf`), and where that is not to be had its counters are read (source `inet_diag`), the sockets only when
- * the counter of all retransmissions has moved. Connections of the network namespace that the monitor is opened in are seen, no others; IPv4 in
- * IPv6 sockets is IPv4. Those that never got past the SYN are seen as well.
+/* Paper 000, section 3.2 (active monitoring): the end host watches its TCP connections and tells
+ * when one does poorly. The paper polls; here the kernel tells of each retransmission (source
+ * `bpf`), and where that is not to be had its counters are read (source `inet_diag`), the sockets
+ * only when the counter of all retransmissions has moved. Connections of the network namespace that
+ * the monitor is opened in are seen, no others; IPv4 in IPv6 sockets is IPv4. Those that never got
+ * past the SYN are seen as well.
  *
- * All is bounded: of more connections than the table holds, those that matter least are forgotten, and counted. Events that the kernel had no room
- * for are counted, and then all sockets are read once, since whose counters are totals.
+ * All is bounded: of more connections than the table holds, those that matter least are forgotten,
+ * and counted. Events that the kernel had no room for are counted, and then all sockets are read
+ * once, since whose counters are totals.
  *
- * Thread safety: one thread of its own ("pd-tcp") works and calls `alarm`; every function may be called from any thread, open and close by one. */
+ * Thread safety: one thread of its own ("pd-tcp") works and calls `alarm`; every function may be
+ * called from any thread, open and close by one. */
 
 enum pd_monitor_source {
     PD_MONITOR_NONE,
@@ -68,8 +72,9 @@ struct pd_monitor_config {
     uint32_t alarm_retransmissions; /* within a period; 0: no alarms */
     uint32_t flows_max;             /* 0: PD_MONITOR_FLOWS_MAX */
     uint32_t ring_bytes; /* of events from the kernel, a power of two from a page on; 0: 256 KiB */
-    /* Called when retransmissions within a period reach the limit, at most once a second for each flow, and at most
-     * PD_MONITOR_REPEATS_PER_S again a second in all. It must not wait. NULL: nobody hears. */
+    /* Called when retransmissions within a period reach the limit, at most once a second for each
+     * flow, and at most PD_MONITOR_REPEATS_PER_S again a second in all. It must not wait. NULL:
+     * nobody hears. */
     void (*alarm)(void *context, const struct pd_monitor_alarm *alarm);
     void *context;
 };
@@ -104,10 +109,12 @@ struct pd_monitor_stat {
 
 /* Which connections are wanted. */
 struct pd_monitor_wish {
-    uint32_t
-        threshold; /* poor: so many consecutive retransmissions, or as many and never past the SYN; 0: every connection that is known */
-    uint64_t
-        from_us; /* 0: any; else those with a retransmission (threshold 0: heard of) then or later; with at least threshold of these it is poor, too */
+    /* poor: so many consecutive retransmissions, or as many and never past the SYN; 0: every
+     * connection that is known */
+    uint32_t threshold;
+    /* 0: any; else those with a retransmission (threshold 0: heard of) then or later; with at least
+     * threshold of these it is poor, too */
+    uint64_t from_us;
 };
 
 struct pd_monitor_list {
@@ -119,7 +126,8 @@ struct pd_monitor_list {
 
 struct pd_monitor;
 
-/* Opens the source in the network namespace of the calling thread and starts. PD_MONITOR_AUTO takes none rather than failing. -PD_E_UNSUPPORTED, -EPERM … */
+/* Opens the source in the network namespace of the calling thread and starts. PD_MONITOR_AUTO takes
+ * none rather than failing. -PD_E_UNSUPPORTED, -EPERM … */
 int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **ret_monitor,
                     struct pd_error *error);
 void pd_monitor_close(struct pd_monitor *monitor); /* NULL is fine */

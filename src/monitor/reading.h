@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel said about one TCP connection at one moment: the form that all sources of the monitor give. */
+/* What the kernel said about one TCP connection at one moment: the form that all sources of the
+ * monitor give. */
 #ifndef PD_MONITOR_READING_H
 #define PD_MONITOR_READING_H
 
@@ -8,7 +9,8 @@
 
 #include "base/flow_id.h"
 
-/* Counters are the kernel's own totals of the connection, not differences: a reading that is lost costs a moment, never a count. */
+/* Counters are the kernel's own totals of the connection, not differences: a reading that is lost
+ * costs a moment, never a count. */
 
 // clang-format off
 #define PD_MONITOR_STATES(X)          \

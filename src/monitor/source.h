@@ -10,8 +10,9 @@
 #include "monitor/monitor.h"
 #include "monitor/reading.h"
 
-/* One thread calls `work` when the descriptor is readable and when a period has gone by. The source hands on what it was told, and says when all sockets
- * have to be read, because it was told too little; the monitor does that, not more often than its cost allows. */
+/* One thread calls `work` when the descriptor is readable and when a period has gone by. The source
+ * hands on what it was told, and says when all sockets have to be read, because it was told too
+ * little; the monitor does that, not more often than its cost allows. */
 
 struct pd_monitor_told {
     uint64_t events;  /* handed on */
@@ -23,7 +24,8 @@ struct pd_monitor_told {
 struct pd_monitor_source_ops {
     enum pd_monitor_source id;
 
-    /* In the caller's network namespace. -PD_E_UNSUPPORTED, -EPERM … with words; nothing is left behind. */
+    /* In the caller's network namespace. -PD_E_UNSUPPORTED, -EPERM … with words; nothing is left
+     * behind. */
     int (*open)(const struct pd_monitor_config *config, void **ret_source, struct pd_error *error);
 
     /* Readable when there is work; -1: it has to be asked once a period. */

@@ -45,8 +45,8 @@ struct cursor {
     size_t limit;      /* the smaller one of the two */
 };
 
-/* What was read so far. Apart from the caller's packet, which is filled at the end: to copy a packet
- * that was just written field by field stalls for longer than it takes to read one. */
+/* What was read so far. Apart from the caller's packet, which is filled at the end: to copy a
+ * packet that was just written field by field stalls for longer than it takes to read one. */
 struct headers {
     uint16_t outermost_first[PD_PACKET_TAGS_MAX];
     unsigned tags_len;

@@ -9,16 +9,16 @@
 
 #include "base/flow_id.h"
 
-/* Ethernet with up to PD_PACKET_TAGS_MAX stacked VLAN tags (0x8100, 0x88a8, 0x9100), IPv4, IPv6 with
- * up to PD_PACKET_EXTENSIONS_MAX extension headers, TCP, UDP, SCTP; other protocols count without
- * ports. One forward walk over the bytes; every access is checked against what was captured.
- * Compiled into Open vSwitch as well: libc alone, no allocation, no lock, no system call, no global
- * state; any number of threads.
+/* Ethernet with up to PD_PACKET_TAGS_MAX stacked VLAN tags (0x8100, 0x88a8, 0x9100), IPv4, IPv6
+ * with up to PD_PACKET_EXTENSIONS_MAX extension headers, TCP, UDP, SCTP; other protocols count
+ * without ports. One forward walk over the bytes; every access is checked against what was
+ * captured. Compiled into Open vSwitch as well: libc alone, no allocation, no lock, no system call,
+ * no global state; any number of threads.
  *
- * What the capture's snap length cut off is TRUNCATED, unless only TCP flags are missing: they are 0
- * then. Ports that lie behind the end of the IP packet itself are BAD_TOTAL_LEN, since no flow can
- * be told; so is the IPv4 length 0 that segmentation offload leaves in captures at the sender. A
- * length is checked against the wire, so a frame of 64 KB from receive offload is fine.
+ * What the capture's snap length cut off is TRUNCATED, unless only TCP flags are missing: they are
+ * 0 then. Ports that lie behind the end of the IP packet itself are BAD_TOTAL_LEN, since no flow
+ * can be told; so is the IPv4 length 0 that segmentation offload leaves in captures at the sender.
+ * A length is checked against the wire, so a frame of 64 KB from receive offload is fine.
  *
  * Usage:
  *     struct pd_packet packet;
@@ -69,9 +69,9 @@ enum pd_packet_verdict pd_packet_parse(const uint8_t *frame, size_t captured, si
                                        struct pd_packet *ret_packet);
 
 /* Takes the packet's VLAN tags off in place by moving the MAC addresses towards the IP header, and
- * with `clear_dscp` sets the DSCP to 0 (ECN kept, IPv4 checksum put right as in RFC 1624). Returns by
- * how many bytes the frame now begins later (4 per tag). `packet` must come from pd_packet_parse of
- * this very frame. */
+ * with `clear_dscp` sets the DSCP to 0 (ECN kept, IPv4 checksum put right as in RFC 1624). Returns
+ * by how many bytes the frame now begins later (4 per tag). `packet` must come from pd_packet_parse
+ * of this very frame. */
 size_t pd_packet_strip(uint8_t *frame, const struct pd_packet *packet, bool clear_dscp);
 
 const char *pd_packet_verdict_id(

@@ -16,7 +16,8 @@
 
 #define ROWS "pathdump.rows" /* name of the metatable */
 
-/* An answer in the interpreter's hands. Whatever may be left over when an error is raised is kept here, so that the collector finds it. */
+/* An answer in the interpreter's hands. Whatever may be left over when an error is raised is kept
+ * here, so that the collector finds it. */
 struct rows {
     int fd;
     bool open; /* the agent may have more */
@@ -41,9 +42,10 @@ static const struct call {
 static void rows_done(struct rows *rows)
 {
     uint32_t number = htole32(rows->number);
-    if (rows->open)
+    if (rows->open) {
         (void)pd_wire_send(rows->fd, PD_WIRE_FOREVER, PD_WIRE_CLOSE, &number, sizeof number, NULL,
                            0);
+    }
     rows->open = false;
     free(rows->bytes);
     rows->bytes = NULL;
@@ -51,14 +53,16 @@ static void rows_done(struct rows *rows)
     rows->row = NULL;
 }
 
-/* An agent that says nonsense, or nothing any more, ends this process: there is no one else to talk to. */
+/* An agent that says nonsense, or nothing any more, ends this process: there is no one else to talk
+ * to. */
 static struct pd_wire_message hear(int fd)
 {
     struct pd_wire_message message;
     if (pd_wire_receive(fd, PD_WIRE_FOREVER, &message) ||
         (message.kind != PD_WIRE_LINES && message.kind != PD_WIRE_REFUSED) ||
-        (message.kind == PD_WIRE_LINES && message.len < sizeof(uint32_t)))
+        (message.kind == PD_WIRE_LINES && message.len < sizeof(uint32_t))) {
         _exit(EXIT_FAILURE);
+    }
     return message;
 }
 
@@ -76,11 +80,13 @@ static void take_lines(struct rows *rows, const struct pd_wire_message *message)
 static void ask_for_more(struct rows *rows)
 {
     uint32_t number = htole32(rows->number);
-    if (pd_wire_send(rows->fd, PD_WIRE_FOREVER, PD_WIRE_MORE, &number, sizeof number, NULL, 0))
+    if (pd_wire_send(rows->fd, PD_WIRE_FOREVER, PD_WIRE_MORE, &number, sizeof number, NULL, 0)) {
         _exit(EXIT_FAILURE);
+    }
     struct pd_wire_message message = hear(rows->fd);
-    if (message.kind != PD_WIRE_LINES)
+    if (message.kind != PD_WIRE_LINES) {
         _exit(EXIT_FAILURE);
+    }
     take_lines(rows, &message);
 }
 
@@ -89,17 +95,20 @@ static bool next_row(lua_State *lua, struct rows *rows)
 {
     json_decref(rows->row);
     rows->row = NULL;
-    if (rows->bytes && rows->at == rows->len && rows->open)
+    if (rows->bytes && rows->at == rows->len && rows->open) {
         ask_for_more(rows);
-    if (!rows->bytes || rows->at == rows->len)
+    }
+    if (!rows->bytes || rows->at == rows->len) {
         return false;
+    }
     const char *line = rows->bytes + rows->at;
     const char *end = memchr(line, '\n', rows->len - rows->at);
     size_t len = end ? (size_t)(end - line) : rows->len - rows->at;
     rows->at += len + (end != NULL);
     rows->row = json_loadb(line, len, JSON_DECODE_ANY, NULL);
-    if (!rows->row)
+    if (!rows->row) {
         luaL_error(lua, "there is no memory for an answer");
+    }
     return true;
 }
 
@@ -115,20 +124,23 @@ static int collect_rows(lua_State *lua)
 static int step(lua_State *lua)
 {
     struct rows *rows = luaL_checkudata(lua, 1, ROWS);
-    if (!next_row(lua, rows))
+    if (!next_row(lua, rows)) {
         return 0;
+    }
     pd_values_push(lua, rows->row);
     return 1;
 }
 
 static int give_values(lua_State *lua, struct rows *rows)
 {
-    if (!next_row(lua, rows))
+    if (!next_row(lua, rows)) {
         return 0;
+    }
     int len = (int)json_array_size(rows->row);
     luaL_checkstack(lua, len + 4, NULL);
-    for (int i = 0; i < len; i++)
+    for (int i = 0; i < len; i++) {
         pd_values_push(lua, json_array_get(rows->row, (size_t)i));
+    }
     return len;
 }
 
@@ -136,15 +148,17 @@ static int give_values(lua_State *lua, struct rows *rows)
 static char *request(lua_State *lua, const char *name)
 {
     const char *wrong = "no memory";
-    if (!lua_isnoneornil(lua, 1))
+    if (!lua_isnoneornil(lua, 1)) {
         luaL_checktype(lua, 1, LUA_TTABLE);
+    }
     json_t *args = lua_isnoneornil(lua, 1) ? json_object() : pd_values_json(lua, 1, &wrong);
     if (json_is_array(args) && !json_array_size(args)) {
         json_decref(args);
         args = json_object();
     }
-    if (json_is_array(args))
+    if (json_is_array(args)) {
         wrong = "they are a list; expected names and values";
+    }
     json_t *call =
         json_is_object(args) ? json_pack("{s:s, s:O}", "name", name, "args", args) : NULL;
     char *text = call ? json_dumps(call, JSON_COMPACT) : NULL;
@@ -155,8 +169,9 @@ static char *request(lua_State *lua, const char *name)
         text = NULL;
         wrong = "they are larger than 16 MiB";
     }
-    if (!text)
+    if (!text) {
         luaL_error(lua, "arguments of %s: %s", name, wrong);
+    }
     return text;
 }
 
@@ -169,8 +184,9 @@ static int call_host(lua_State *lua)
     *rows = (struct rows){.fd = fd};
     luaL_setmetatable(lua, ROWS);
     char *text = request(lua, call->name);
-    if (pd_wire_send(fd, PD_WIRE_FOREVER, PD_WIRE_CALL, NULL, 0, text, strlen(text)))
+    if (pd_wire_send(fd, PD_WIRE_FOREVER, PD_WIRE_CALL, NULL, 0, text, strlen(text))) {
         _exit(EXIT_FAILURE);
+    }
     free(text);
     struct pd_wire_message message = hear(fd);
     if (message.kind == PD_WIRE_REFUSED) {
@@ -178,8 +194,9 @@ static int call_host(lua_State *lua)
         return luaL_error(lua, "%s: %s", call->name, message.bytes);
     }
     take_lines(rows, &message);
-    if (call->answer == VALUES_OF_IT)
+    if (call->answer == VALUES_OF_IT) {
         return give_values(lua, rows);
+    }
     lua_pushcfunction(lua, step);
     lua_pushvalue(lua, 2);
     lua_pushnil(lua);

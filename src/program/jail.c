@@ -40,11 +40,13 @@ static int filter_calls(void)
         SCMP_SYS(restart_syscall), SCMP_SYS(exit_group),
     };
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-    if (!filter)
+    if (!filter) {
         return -ENOMEM;
+    }
     int err = allow_mapping(filter);
-    for (size_t i = 0; !err && i < sizeof calls / sizeof *calls; i++)
+    for (size_t i = 0; !err && i < sizeof calls / sizeof *calls; i++) {
         err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+    }
     err = err ? err : seccomp_load(filter);
     seccomp_release(filter);
     return err;
@@ -55,8 +57,9 @@ int pd_jail_enter(void)
     int err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
     err = err ? err : limit(RLIMIT_CORE, 0);
     err = err ? err : limit(RLIMIT_FSIZE, 0);
-    if (err || SANITIZED)
+    if (err || SANITIZED) {
         return err;
+    }
     err = limit(RLIMIT_NOFILE, 1);
     return err ? err : filter_calls();
 }

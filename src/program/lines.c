@@ -12,11 +12,13 @@
 int pd_lines_open(struct pd_lines *lines, uint32_t *ret_number, FILE **ret_file)
 {
     uint32_t number = 0;
-    while (number < PD_LINES_OPEN_MAX && lines->files[number])
+    while (number < PD_LINES_OPEN_MAX && lines->files[number]) {
         number++;
+    }
     FILE *file = number < PD_LINES_OPEN_MAX ? tmpfile() : NULL;
-    if (!file)
+    if (!file) {
         return -PD_E_FULL;
+    }
     lines->files[number] = file;
     *ret_number = number;
     *ret_file = file;
@@ -40,8 +42,9 @@ void pd_lines_close(struct pd_lines *lines, uint32_t number)
 
 void pd_lines_done(struct pd_lines *lines)
 {
-    for (uint32_t i = 0; i < PD_LINES_OPEN_MAX; i++)
+    for (uint32_t i = 0; i < PD_LINES_OPEN_MAX; i++) {
         pd_lines_close(lines, i);
+    }
 }
 
 /* Whole lines from where the file stands. */
@@ -51,12 +54,14 @@ static int read_page(FILE *file, char **ret_bytes, size_t *ret_len)
     size_t page_len = 0, line_room = 0;
     FILE *out = open_memstream(&page, &page_len);
     ssize_t len = 0;
-    if (!out)
+    if (!out) {
         return -ENOMEM;
+    }
     for (size_t sum = 0; sum < PD_LINES_PAGE_BYTES; sum += (size_t)len) {
         len = getline(&line, &line_room, file);
-        if (len < 0)
+        if (len < 0) {
             break;
+        }
         fwrite(line, 1, (size_t)len, out);
     }
     free(line);
@@ -73,10 +78,12 @@ static int read_page(FILE *file, char **ret_bytes, size_t *ret_len)
 int pd_lines_page(struct pd_lines *lines, uint32_t number, char **ret_bytes, size_t *ret_len)
 {
     FILE *file = number < PD_LINES_OPEN_MAX ? lines->files[number] : NULL;
-    if (!file)
+    if (!file) {
         return -PD_E_NOT_FOUND;
+    }
     int err = read_page(file, ret_bytes, ret_len);
-    if (!err && !*ret_len)
+    if (!err && !*ret_len) {
         pd_lines_close(lines, number);
+    }
     return err;
 }

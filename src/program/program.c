@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's side of programs: one run is a talk with one worker, which ends with a result, a failure or the worker's end. */
+/* The agent's side of programs: one run is a talk with one worker, which ends with a result, a
+ * failure or the worker's end. */
 #include "program/program.h"
 
 #include <endian.h>
@@ -36,8 +37,9 @@ struct talk {
 int pd_programs_new(const char *worker, struct pd_programs **ret_programs)
 {
     struct pd_programs *programs = calloc(1, sizeof *programs);
-    if (!programs)
+    if (!programs) {
         return -ENOMEM;
+    }
     int err = pd_workers_new(worker, &programs->workers);
     if (err) {
         free(programs);
@@ -50,8 +52,9 @@ int pd_programs_new(const char *worker, struct pd_programs **ret_programs)
 
 void pd_programs_free(struct pd_programs *programs)
 {
-    if (!programs)
+    if (!programs) {
         return;
+    }
     pd_workers_free(programs->workers);
     pthread_mutex_destroy(&programs->lock);
     free(programs);
@@ -71,8 +74,9 @@ static int send_lines(struct talk *talk, uint32_t number)
     char *bytes;
     size_t len;
     int err = pd_lines_page(&talk->lines, number, &bytes, &len);
-    if (err)
+    if (err) {
         return err;
+    }
     uint32_t head = htole32(number);
     err = pd_wire_send(talk->fd, talk->limits->deadline_ns, PD_WIRE_LINES, &head, sizeof head,
                        bytes, len);
@@ -115,8 +119,9 @@ static int hear_call(struct talk *talk, const struct pd_wire_message *message)
 
 static int number_of(const struct pd_wire_message *message, uint32_t *ret_number)
 {
-    if (message->len != sizeof *ret_number)
+    if (message->len != sizeof *ret_number) {
         return -PD_E_SYNTAX;
+    }
     memcpy(ret_number, message->bytes, sizeof *ret_number);
     *ret_number = le32toh(*ret_number);
     return 0;
@@ -132,8 +137,9 @@ static int hear_result(struct talk *talk, const struct pd_wire_message *message)
 /* The program's failure is the run's answer; what is returned is about the worker. */
 static int hear_failure(struct talk *talk, const struct pd_wire_message *message)
 {
-    if (!message->len)
+    if (!message->len) {
         return -PD_E_SYNTAX;
+    }
     bool limit =
         message->bytes[0] == PD_PROGRAM_INSTRUCTIONS || message->bytes[0] == PD_PROGRAM_MEMORY;
     int code = limit ? -PD_E_LIMIT : -PD_E_PROGRAM;
@@ -154,8 +160,9 @@ static int hear(struct talk *talk, const struct pd_wire_message *message)
         return err ? err : send_lines(talk, number);
     case PD_WIRE_CLOSE:
         err = number_of(message, &number);
-        if (!err)
+        if (!err) {
             pd_lines_close(&talk->lines, number);
+        }
         return err;
     case PD_WIRE_RESULT: return hear_result(talk, message);
     case PD_WIRE_FAILED: return hear_failure(talk, message);
@@ -197,8 +204,9 @@ static int begin(struct pd_programs *programs, const char *text, struct talk *ta
     bool fresh = false;
     for (;;) {
         int err = pd_workers_take(programs->workers, ret_worker, &fresh, talk->error);
-        if (err)
+        if (err) {
             return err;
+        }
         err = pd_wire_send(ret_worker->fd, talk->limits->deadline_ns, PD_WIRE_RUN, NULL, 0, text,
                            strlen(text));
         if (!err || fresh || err != -PD_E_EOF) {
@@ -239,22 +247,26 @@ static int run(struct pd_programs *programs, json_t *asked, struct talk *talk, j
     struct pd_worker worker = {.fd = -1};
     char *text = asked ? json_dumps(asked, JSON_COMPACT) : NULL;
     json_decref(asked);
-    if (!text)
+    if (!text) {
         return pd_fail(talk->error, -PD_E_PROGRAM, "the program or its arguments are not UTF-8");
+    }
     int err = begin(programs, text, talk, &worker);
-    if (!err)
+    if (!err) {
         err = converse(talk);
+    }
     free(text);
     if (worker.fd >= 0) {
         count(programs, talk, err);
-        if (talk->healthy)
+        if (talk->healthy) {
             pd_workers_give(programs->workers, &worker);
-        else
+        } else {
             pd_workers_end(&worker);
+        }
     }
     pd_lines_done(&talk->lines);
-    if (!err)
+    if (!err) {
         *ret_result = talk->result;
+    }
     return explain(talk, err);
 }
 
@@ -263,9 +275,10 @@ int pd_programs_run(struct pd_programs *programs, const char *source, json_t *ar
                     json_t **ret_result, struct pd_error *error)
 {
     struct talk talk = {.limits = limits, .host = host, .error = error};
-    if (strlen(source) > PD_PROGRAM_SOURCE_MAX_BYTES)
+    if (strlen(source) > PD_PROGRAM_SOURCE_MAX_BYTES) {
         return pd_fail(error, -PD_E_TOO_LARGE, "the program is larger than %zu bytes",
                        PD_PROGRAM_SOURCE_MAX_BYTES);
+    }
     return run(programs, request(source, "args", args, limits), &talk, ret_result);
 }
 
@@ -279,8 +292,9 @@ int pd_programs_can_merge(struct pd_programs *programs, const char *source,
     json_t *asked = name ? request(source, "has", name, limits) : NULL;
     json_decref(name);
     int err = run(programs, asked, &talk, &result);
-    if (!err)
+    if (!err) {
         *ret_can_merge = json_is_true(result);
+    }
     json_decref(result);
     return err;
 }

@@ -12,13 +12,15 @@
 #include "base/error.h"
 #include "query/document.h" /* PD_PROGRAM_SOURCE_MAX_BYTES */
 
-/* A program defines run(args) and, for aggregation trees, merge(a, b); what they return is a JSON value. It asks this host's records
- * through get_flows{}, get_paths{}, get_count{}, get_duration{}, get_poor_tcp_flows{} and alarm{} (docs/programs.md).
+/* A program defines run(args) and, for aggregation trees, merge(a, b); what they return is a JSON
+ * value. It asks this host's records through get_flows{}, get_paths{}, get_count{}, get_duration{},
+ * get_poor_tcp_flows{} and alarm{} (docs/programs.md).
  *
- * Each run has a process of its own, `pathdump-program`, because limits have to hold inside library calls too: matching a pattern can take
- * for ever in C, where no count of instructions reaches. The worker can only read and write the socket to this process (seccomp);
- * its interpreter has neither files nor processes, modules, debugging or bytecode; when the deadline has passed it is killed. A worker
- * that has done its work is kept for the next run: the interpreter is made anew each time.
+ * Each run has a process of its own, `pathdump-program`, because limits have to hold inside library
+ * calls too: matching a pattern can take for ever in C, where no count of instructions reaches. The
+ * worker can only read and write the socket to this process (seccomp); its interpreter has neither
+ * files nor processes, modules, debugging or bytecode; when the deadline has passed it is killed. A
+ * worker that has done its work is kept for the next run: the interpreter is made anew each time.
  *
  * Thread safety: any number of threads may run programs at once; each run takes one worker. */
 
@@ -33,9 +35,11 @@ struct pd_program_limits {
 /* What a program may ask. */
 struct pd_program_host {
     void *context;
-    /* Answers call `name` ("get_flows" …) in lines of JSON, one for each row: get_flows: objects as in getFlows, get_paths: arrays of switches, get_count:
-     * [bytes, pkts], get_duration: [duration_us, stime_us, etime_us], get_poor_tcp_flows: flow IDs, alarm: nothing. `args` is an object, unchecked.
-     * Runs in the thread that called pd_programs_run. An error ends the program, with these words. */
+    /* Answers call `name` ("get_flows" …) in lines of JSON, one for each row: get_flows: objects as
+     * in getFlows, get_paths: arrays of switches, get_count: [bytes, pkts], get_duration:
+     * [duration_us, stime_us, etime_us], get_poor_tcp_flows: flow IDs, alarm: nothing. `args` is an
+     * object, unchecked. Runs in the thread that called pd_programs_run. An error ends the program,
+     * with these words. */
     int (*call)(void *context, const char *name, const json_t *args, FILE *lines,
                 struct pd_error *error);
 };
@@ -49,14 +53,15 @@ struct pd_program_counters {
 
 struct pd_programs;
 
-/* `worker`: path of pathdump-program; NULL: beside this program, or where it was installed. -ENOMEM; the worker is looked for
- * with the first run. */
+/* `worker`: path of pathdump-program; NULL: beside this program, or where it was installed.
+ * -ENOMEM; the worker is looked for with the first run. */
 int pd_programs_new(const char *worker, struct pd_programs **ret_programs);
 void pd_programs_free(
     struct pd_programs *programs); /* ends idle workers; no run may be under way; NULL is fine */
 
-/* run(args), and merge(a, b). *ret_result is the caller's. -PD_E_PROGRAM (the program is wrong or failed), -PD_E_LIMIT (one of its limits; the words
- * name it), -PD_E_DEADLINE, -PD_E_UNSUPPORTED (no worker here), -PD_E_TOO_LARGE, -ENOMEM or -errno. */
+/* run(args), and merge(a, b). *ret_result is the caller's. -PD_E_PROGRAM (the program is wrong or
+ * failed), -PD_E_LIMIT (one of its limits; the words name it), -PD_E_DEADLINE, -PD_E_UNSUPPORTED
+ * (no worker here), -PD_E_TOO_LARGE, -ENOMEM or -errno. */
 int pd_programs_run(struct pd_programs *programs, const char *source, json_t *args,
                     const struct pd_program_limits *limits, const struct pd_program_host *host,
                     json_t **ret_result, struct pd_error *error);
@@ -64,7 +69,8 @@ int pd_programs_merge(struct pd_programs *programs, const char *source, json_t *
                       const struct pd_program_limits *limits, json_t **ret_result,
                       struct pd_error *error);
 
-/* Whether the program has a merge(); so one that is none at all is found out. Errors as of a run. */
+/* Whether the program has a merge(); so one that is none at all is found out. Errors as of a run.
+ */
 int pd_programs_can_merge(struct pd_programs *programs, const char *source,
                           const struct pd_program_limits *limits, bool *ret_can_merge,
                           struct pd_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interpreter: which libraries it has, its budgets of instructions and memory, and how a program's functions are called. */
+/* The interpreter: which libraries it has, its budgets of instructions and memory, and how a
+ * program's functions are called. */
 #include "program/sandbox.h"
 
 #include <jansson.h>
@@ -31,25 +32,30 @@ static void *allocate(void *context, void *old, size_t old_bytes, size_t new_byt
 {
     struct sandbox *sandbox = context;
     size_t had = old ? old_bytes : 0;
-    if (new_bytes > had && new_bytes - had > sandbox->max_bytes - sandbox->used_bytes)
+    if (new_bytes > had && new_bytes - had > sandbox->max_bytes - sandbox->used_bytes) {
         return NULL;
+    }
     void *new = new_bytes ? realloc(old, new_bytes) : NULL;
-    if (!new_bytes)
+    if (!new_bytes) {
         free(old);
-    if (new || !new_bytes)
+    }
+    if (new || !new_bytes) {
         sandbox->used_bytes += new_bytes - had;
+    }
     return new;
 }
 
-/* When nothing is left the process says so and ends. An error could be caught, and Lua counts nothing in a message handler or in what a
- * coroutine closes while an error of the hook is on its way. */
+/* When nothing is left the process says so and ends. An error could be caught, and Lua counts
+ * nothing in a message handler or in what a coroutine closes while an error of the hook is on its
+ * way. */
 static void spend(struct sandbox *sandbox)
 {
     static const unsigned char failure = PD_PROGRAM_INSTRUCTIONS;
     static const char words[] = "the program's budget of instructions is used up";
     sandbox->instructions_left -= HOOK_INSTRUCTIONS;
-    if (sandbox->instructions_left > 0)
+    if (sandbox->instructions_left > 0) {
         return;
+    }
     (void)pd_wire_send(sandbox->fd, PD_WIRE_FOREVER, PD_WIRE_FAILED, &failure, sizeof failure,
                        words, sizeof words - 1);
     _exit(EXIT_FAILURE);
@@ -78,13 +84,15 @@ static void forget(lua_State *lua, const char *table, const char *const *names)
     lua_pop(lua, 1);
 }
 
-/* Finalizers would run where no count of instructions reaches. A field that comes later makes none. */
+/* Finalizers would run where no count of instructions reaches. A field that comes later makes none.
+ */
 static int set_metatable(lua_State *lua)
 {
     if (lua_istable(lua, 2)) {
         lua_pushliteral(lua, "__gc");
-        if (lua_rawget(lua, 2) != LUA_TNIL)
+        if (lua_rawget(lua, 2) != LUA_TNIL) {
             return luaL_error(lua, "__gc is not to be had here");
+        }
         lua_pop(lua, 1);
     }
     lua_pushvalue(lua, lua_upvalueindex(1));
@@ -93,7 +101,8 @@ static int set_metatable(lua_State *lua)
     return 1;
 }
 
-/* Each coroutine counts its instructions from 0, so that what a short one executes is paid for when it is made. */
+/* Each coroutine counts its instructions from 0, so that what a short one executes is paid for when
+ * it is made. */
 static int make_coroutine(lua_State *lua)
 {
     spend(sandbox_of(lua));
@@ -140,7 +149,8 @@ static void open_libraries(lua_State *lua)
 
 /* ---- a run ---- */
 
-/* On the stack when protected() begins: the request (light userdata), where the result goes (light userdata). */
+/* On the stack when protected() begins: the request (light userdata), where the result goes (light
+ * userdata). */
 struct job {
     int fd;
     json_t *request;
@@ -153,10 +163,12 @@ static void load_program(lua_State *lua, struct job *job)
     json_t *source = json_object_get(job->request, "program");
     const char *text = json_string_value(source);
     job->stage = PD_PROGRAM_SYNTAX;
-    if (!text)
+    if (!text) {
         luaL_error(lua, "there is no program");
-    if (luaL_loadbufferx(lua, text, json_string_length(source), "=program", "t"))
+    }
+    if (luaL_loadbufferx(lua, text, json_string_length(source), "=program", "t")) {
         lua_error(lua);
+    }
     job->stage = PD_PROGRAM_ERROR;
     lua_call(lua, 0, 0);
 }
@@ -164,8 +176,9 @@ static void load_program(lua_State *lua, struct job *job)
 static void want_function(lua_State *lua, struct job *job, const char *name)
 {
     job->stage = PD_PROGRAM_SYNTAX;
-    if (lua_getglobal(lua, name) != LUA_TFUNCTION)
+    if (lua_getglobal(lua, name) != LUA_TFUNCTION) {
         luaL_error(lua, "the program has no function %s", name);
+    }
     job->stage = PD_PROGRAM_ERROR;
 }
 
@@ -194,10 +207,12 @@ static void take_result(lua_State *lua, struct job *job)
     json_t *value = pd_values_json(lua, -1, &wrong);
     job->result = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_decref(value);
-    if (!job->result)
+    if (!job->result) {
         luaL_error(lua, "the result is not a JSON value: %s", wrong ? wrong : "no memory");
-    if (strlen(job->result) > PD_WIRE_MAX_BYTES)
+    }
+    if (strlen(job->result) > PD_WIRE_MAX_BYTES) {
         luaL_error(lua, "the result is larger than %d MiB", (int)(PD_WIRE_MAX_BYTES >> 20));
+    }
 }
 
 static int protected(lua_State *lua)
@@ -217,25 +232,29 @@ static char *words_of(lua_State *lua, enum pd_program_failure failure)
     char *words = NULL;
     size_t len;
     const char *text = lua_type(lua, -1) == LUA_TSTRING ? lua_tolstring(lua, -1, &len) : NULL;
-    if (failure == PD_PROGRAM_MEMORY)
+    if (failure == PD_PROGRAM_MEMORY) {
         text = "the program's limit of memory was reached";
+    }
     if (asprintf(&words, "%.400s", text ? text : "the program raised an error that is not a text") <
-        0)
+        0) {
         return NULL;
+    }
     return words;
 }
 
 static void judge(lua_State *lua, struct job *job, int status, struct pd_sandbox_end *ret_end)
 {
     enum pd_program_failure failure = 0;
-    if (status == LUA_ERRMEM)
+    if (status == LUA_ERRMEM) {
         failure = PD_PROGRAM_MEMORY;
-    else if (status)
+    } else if (status) {
         failure = job->stage;
+    }
     ret_end->failure = failure;
     ret_end->text = failure ? words_of(lua, failure) : job->result;
-    if (failure)
+    if (failure) {
         free(job->result);
+    }
 }
 
 static void set_alarm(json_int_t left_ms)

@@ -104,15 +104,17 @@ static json_t *make_list(struct maker *maker, int table)
     return list;
 }
 
-/* Whether these bytes can stand in JSON. A zero byte can in principle, but C ends a key there, and two keys become one. */
+/* Whether these bytes can stand in JSON. A zero byte can in principle, but C ends a key there, and
+ * two keys become one. */
 static bool take_bytes(struct maker *maker, const char *text, size_t len)
 {
-    if (len > maker->bytes_left)
+    if (len > maker->bytes_left) {
         maker->wrong = "its texts are larger than 16 MiB";
-    else if (memchr(text, 0, len))
+    } else if (memchr(text, 0, len)) {
         maker->wrong = "a text has a zero byte";
-    else
+    } else {
         maker->bytes_left -= len;
+    }
     return !maker->wrong;
 }
 
@@ -125,12 +127,13 @@ static const char *key_text(struct maker *maker, int index, char buffer[32])
         const char *text = lua_tolstring(lua, index, &len);
         return take_bytes(maker, text, len) ? text : NULL;
     }
-    if (lua_isinteger(lua, index))
+    if (lua_isinteger(lua, index)) {
         snprintf(buffer, 32, "%lld", (long long)lua_tointeger(lua, index));
-    else if (lua_type(lua, index) == LUA_TNUMBER)
+    } else if (lua_type(lua, index) == LUA_TNUMBER) {
         snprintf(buffer, 32, "%.14g", lua_tonumber(lua, index));
-    else
+    } else {
         return (const char *)refuse(maker, "a key is neither a text nor a number");
+    }
     return buffer;
 }
 
@@ -142,8 +145,9 @@ static json_t *make_object(struct maker *maker, int table)
     while (lua_next(lua, table)) {
         char buffer[32];
         const char *key = key_text(maker, lua_gettop(lua) - 1, buffer);
-        if (key && json_object_get(object, key))
+        if (key && json_object_get(object, key)) {
             key = (const char *)refuse(maker, "two keys are the same text");
+        }
         json_t *member = key ? make(maker, lua_gettop(lua)) : NULL;
         lua_pop(lua, 1);
         if (!member || json_object_set_new(object, key, member)) {
@@ -158,8 +162,9 @@ static json_t *make_object(struct maker *maker, int table)
 
 static json_t *make_table(struct maker *maker, int table)
 {
-    if (maker->depth == PD_VALUES_DEPTH_MAX || !lua_checkstack(maker->lua, 8))
+    if (maker->depth == PD_VALUES_DEPTH_MAX || !lua_checkstack(maker->lua, 8)) {
         return refuse(maker, "tables are nested too deep, or in themselves");
+    }
     maker->depth++;
     json_t *value =
         is_list(maker->lua, table) ? make_list(maker, table) : make_object(maker, table);
@@ -177,16 +182,18 @@ static json_t *make_text(struct maker *maker, int index)
 
 static json_t *make_number(struct maker *maker, int index)
 {
-    if (lua_isinteger(maker->lua, index))
+    if (lua_isinteger(maker->lua, index)) {
         return json_integer(lua_tointeger(maker->lua, index));
+    }
     double number = lua_tonumber(maker->lua, index);
     return isfinite(number) ? json_real(number) : refuse(maker, "a number is not finite");
 }
 
 static json_t *make(struct maker *maker, int index)
 {
-    if (!maker->left)
+    if (!maker->left) {
         return refuse(maker, "it has more than a million values");
+    }
     maker->left--;
     switch (lua_type(maker->lua, index)) {
     case LUA_TNIL: return json_null();
@@ -202,7 +209,8 @@ json_t *pd_values_json(lua_State *lua, int index, const char **ret_wrong)
 {
     struct maker maker = {.lua = lua, .left = VALUES_MAX, .bytes_left = PD_WIRE_MAX_BYTES};
     json_t *value = lua_checkstack(lua, 8) ? make(&maker, lua_absindex(lua, index)) : NULL;
-    if (maker.wrong)
+    if (maker.wrong) {
         *ret_wrong = maker.wrong;
+    }
     return value;
 }

@@ -26,12 +26,15 @@ static int wait_for(int fd, short events, uint64_t deadline_ns)
             timeout_ms = left_ms > 60000 ? 60000 : (int)left_ms;
         }
         int n = poll(&ready, 1, timeout_ms);
-        if (n > 0)
+        if (n > 0) {
             return 0;
-        if (n < 0 && errno != EINTR)
+        }
+        if (n < 0 && errno != EINTR) {
             return -errno;
-        if (n == 0 && pd_clock_monotonic_ns() >= deadline_ns)
+        }
+        if (n == 0 && pd_clock_monotonic_ns() >= deadline_ns) {
             return -ETIMEDOUT;
+        }
     }
 }
 
@@ -45,8 +48,9 @@ static int send_all(int fd, uint64_t deadline_ns, const void *bytes, size_t len)
             len -= (size_t)n;
         } else if (errno == EAGAIN) {
             int err = wait_for(fd, POLLOUT, deadline_ns);
-            if (err)
+            if (err) {
                 return err;
+            }
         } else if (errno != EINTR) {
             return errno == EPIPE || errno == ECONNRESET ? -PD_E_EOF : -errno;
         }
@@ -59,8 +63,9 @@ static int receive_all(int fd, uint64_t deadline_ns, void *bytes, size_t len)
     char *at = bytes;
     while (len) {
         int err = wait_for(fd, POLLIN, deadline_ns);
-        if (err)
+        if (err) {
             return err;
+        }
         ssize_t n = recv(fd, at, len, MSG_DONTWAIT);
         if (n > 0) {
             at += n;
@@ -77,8 +82,9 @@ static int receive_all(int fd, uint64_t deadline_ns, void *bytes, size_t len)
 int pd_wire_send(int fd, uint64_t deadline_ns, enum pd_wire_kind kind, const void *head,
                  size_t head_len, const void *bytes, size_t len)
 {
-    if (head_len + len > PD_WIRE_MAX_BYTES)
+    if (head_len + len > PD_WIRE_MAX_BYTES) {
         return -PD_E_TOO_LARGE;
+    }
     uint32_t size = htole32((uint32_t)(head_len + len));
     char start[HEAD_BYTES];
     memcpy(start, &size, sizeof size);
@@ -93,17 +99,21 @@ int pd_wire_receive(int fd, uint64_t deadline_ns, struct pd_wire_message *ret_me
     unsigned char start[HEAD_BYTES];
     uint32_t len;
     int err = receive_all(fd, deadline_ns, start, sizeof start);
-    if (err)
+    if (err) {
         return err;
+    }
     memcpy(&len, start, sizeof len);
     len = le32toh(len);
-    if (len > PD_WIRE_MAX_BYTES)
+    if (len > PD_WIRE_MAX_BYTES) {
         return -PD_E_TOO_LARGE;
-    if (start[4] < PD_WIRE_RUN || start[4] > PD_WIRE_FAILED)
+    }
+    if (start[4] < PD_WIRE_RUN || start[4] > PD_WIRE_FAILED) {
         return -PD_E_SYNTAX;
+    }
     char *bytes = malloc((size_t)len + 1);
-    if (!bytes)
+    if (!bytes) {
         return -ENOMEM;
+    }
     err = receive_all(fd, deadline_ns, bytes, len);
     if (err) {
         free(bytes);

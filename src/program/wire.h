@@ -6,17 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Over a stream socket: length of the payload (4 bytes, little-endian), kind (1 byte), payload. Both ends are of one version: they are
- * installed together. The agent takes nothing that the other end says for granted, since a program may have got hold of it.
+/* Over a stream socket: length of the payload (4 bytes, little-endian), kind (1 byte), payload.
+ * Both ends are of one version: they are installed together. The agent takes nothing that the other
+ * end says for granted, since a program may have got hold of it.
  *
- * RUN      agent → worker   JSON {"program","args","limits":{"instructions","memory_bytes"}} or, instead of "args", "merge":[a,b] or "has":NAME (is there such a function?)
- * CALL     worker → agent   JSON {"name","args"}; the answer is LINES with the first lines
- * MORE     worker → agent   number of a call (4 bytes): further lines, please
- * CLOSE    worker → agent   number of a call (4 bytes): no more of them; has no answer
- * LINES    agent → worker   number of the call (4 bytes), then whole lines of JSON, each with its newline; none: that was all
- * REFUSED  agent → worker   words: the call failed
- * RESULT   worker → agent   JSON value
- * FAILED   worker → agent   one of enum pd_program_failure (1 byte), then words
+ * RUN      agent → worker   JSON {"program","args","limits":{"instructions","memory_bytes"}} or,
+ * instead of "args", "merge":[a,b] or "has":NAME (is there such a function?) CALL     worker →
+ * agent   JSON {"name","args"}; the answer is LINES with the first lines MORE     worker → agent
+ * number of a call (4 bytes): further lines, please CLOSE    worker → agent   number of a call (4
+ * bytes): no more of them; has no answer LINES    agent → worker   number of the call (4 bytes),
+ * then whole lines of JSON, each with its newline; none: that was all REFUSED  agent → worker
+ * words: the call failed RESULT   worker → agent   JSON value FAILED   worker → agent   one of enum
+ * pd_program_failure (1 byte), then words
  *
  * Thread safety: functions work on the caller's memory only. */
 
@@ -49,8 +50,8 @@ struct pd_wire_message {
 
 #define PD_WIRE_FOREVER UINT64_MAX
 
-/* Both wait until `deadline_ns` (monotonic) at most: -ETIMEDOUT. -PD_E_TOO_LARGE, -PD_E_EOF, -PD_E_SYNTAX (an unknown
- * kind), -ENOMEM or -errno. */
+/* Both wait until `deadline_ns` (monotonic) at most: -ETIMEDOUT. -PD_E_TOO_LARGE, -PD_E_EOF,
+ * -PD_E_SYNTAX (an unknown kind), -ENOMEM or -errno. */
 int pd_wire_send(int fd, uint64_t deadline_ns, enum pd_wire_kind kind, const void *head,
                  size_t head_len, const void *bytes, size_t len);
 int pd_wire_receive(int fd, uint64_t deadline_ns, struct pd_wire_message *ret_message);

@@ -31,8 +31,9 @@ static void find(char path[PATH_MAX])
     char *slash = len > 0 ? memrchr(path, '/', (size_t)len) : NULL;
     if (slash) {
         strcpy(slash + 1, PROGRAM);
-        if (!access(path, X_OK))
+        if (!access(path, X_OK)) {
             return;
+        }
     }
     snprintf(path, PATH_MAX, "%s/%s", PD_LIBEXEC_DIR, PROGRAM);
 }
@@ -40,12 +41,14 @@ static void find(char path[PATH_MAX])
 int pd_workers_new(const char *path, struct pd_workers **ret_workers)
 {
     struct pd_workers *workers = calloc(1, sizeof *workers);
-    if (!workers)
+    if (!workers) {
         return -ENOMEM;
-    if (path)
+    }
+    if (path) {
         snprintf(workers->path, sizeof workers->path, "%s", path);
-    else
+    } else {
         find(workers->path);
+    }
     pthread_mutex_init(&workers->lock, NULL);
     *ret_workers = workers;
     return 0;
@@ -53,13 +56,15 @@ int pd_workers_new(const char *path, struct pd_workers **ret_workers)
 
 void pd_workers_free(struct pd_workers *workers)
 {
-    for (unsigned i = 0; i < workers->idle_len; i++)
+    for (unsigned i = 0; i < workers->idle_len; i++) {
         pd_workers_end(&workers->idle[i]);
+    }
     pthread_mutex_destroy(&workers->lock);
     free(workers);
 }
 
-/* The socket becomes its standard input; it gets no other descriptor, no environment, and no signal mask of ours. */
+/* The socket becomes its standard input; it gets no other descriptor, no environment, and no signal
+ * mask of ours. */
 static int spawn(const char *path, int fd, pid_t *ret_pid)
 {
     char *const words[] = {(char *)PROGRAM, NULL}, *const environment[] = {NULL};
@@ -69,8 +74,9 @@ static int spawn(const char *path, int fd, pid_t *ret_pid)
     sigemptyset(&none);
     sigfillset(&all);
     int err = posix_spawn_file_actions_init(&actions);
-    if (err)
+    if (err) {
         return -err;
+    }
     err = posix_spawnattr_init(&attributes);
     if (err) {
         posix_spawn_file_actions_destroy(&actions);
@@ -94,8 +100,9 @@ static int start(struct pd_workers *workers, struct pd_worker *ret_worker, struc
 {
     int ends[2];
     pid_t pid;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
         return pd_fail(error, -errno, "program: %s", strerror(errno));
+    }
     int err = spawn(workers->path, ends[1], &pid);
     close(ends[1]);
     if (err) {
@@ -115,8 +122,9 @@ int pd_workers_take(struct pd_workers *workers, struct pd_worker *ret_worker, bo
 {
     pthread_mutex_lock(&workers->lock);
     *ret_fresh = workers->idle_len == 0;
-    if (!*ret_fresh)
+    if (!*ret_fresh) {
         *ret_worker = workers->idle[--workers->idle_len];
+    }
     pthread_mutex_unlock(&workers->lock);
     return *ret_fresh ? start(workers, ret_worker, error) : 0;
 }
@@ -125,11 +133,13 @@ void pd_workers_give(struct pd_workers *workers, struct pd_worker *worker)
 {
     pthread_mutex_lock(&workers->lock);
     bool room = workers->idle_len < PD_WORKERS_IDLE_MAX;
-    if (room)
+    if (room) {
         workers->idle[workers->idle_len++] = *worker;
+    }
     pthread_mutex_unlock(&workers->lock);
-    if (!room)
+    if (!room) {
         pd_workers_end(worker);
+    }
 }
 
 void pd_workers_end(struct pd_worker *worker)

@@ -9,7 +9,8 @@
 
 #include "base/error.h"
 
-/* A worker belongs to whoever took it, until it is given back or ended. Starting one takes about a millisecond.
+/* A worker belongs to whoever took it, until it is given back or ended. Starting one takes about a
+ * millisecond.
  *
  * Thread safety: all functions may be called from any thread. */
 
@@ -26,7 +27,8 @@ int pd_workers_new(const char *path,
                    struct pd_workers **ret_workers); /* path: as for pd_programs_new */
 void pd_workers_free(struct pd_workers *workers);
 
-/* *ret_fresh: it was started just now. -PD_E_UNSUPPORTED when there is no such program, or -errno. */
+/* *ret_fresh: it was started just now. -PD_E_UNSUPPORTED when there is no such program, or -errno.
+ */
 int pd_workers_take(struct pd_workers *workers, struct pd_worker *ret_worker, bool *ret_fresh,
                     struct pd_error *error);
 void pd_workers_give(struct pd_workers *workers, struct pd_worker *worker);

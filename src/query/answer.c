@@ -12,8 +12,9 @@
 
 static void note_cap(struct pd_query_answer *answer, uint64_t bytes, uint64_t pkts)
 {
-    if (bytes >= PD_TIB_SUM_MAX || pkts >= PD_TIB_SUM_MAX)
+    if (bytes >= PD_TIB_SUM_MAX || pkts >= PD_TIB_SUM_MAX) {
         answer->complete = false;
+    }
 }
 
 static void write_counts(struct pd_query_answer *answer, uint64_t bytes, uint64_t pkts)
@@ -67,19 +68,22 @@ static int set_aside(struct pd_query_answer *answer, const struct pd_path *path)
         size_t room = answer->set_aside_room ? 2 * answer->set_aside_room : 64;
         int error = pd_tib_resize(answer->budget, &answer->set_aside,
                                   answer->set_aside_room * sizeof(void *), room * sizeof(void *));
-        if (error)
+        if (error) {
             return error;
+        }
         answer->set_aside_room = room;
     }
     answer->set_aside[answer->set_aside_len++] = path;
     return 0;
 }
 
-/* A trajectory that fits no path is not one: those are listed apart, and only when there are some. They come first. */
+/* A trajectory that fits no path is not one: those are listed apart, and only when there are some.
+ * They come first. */
 static int path_row(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
-    if (!group->path->len)
+    if (!group->path->len) {
         return set_aside(answer, group->path);
+    }
     pd_query_out_row(&answer->out);
     pd_query_out_switches(&answer->out, group->path);
     return 0;
@@ -92,8 +96,9 @@ static int violation_rows(struct pd_query_answer *answer, const struct pd_tib_re
     unsigned broken = pd_conformance_check(answer->query, group);
     answer->infeasible += !group->path->len && pd_conformance_judges_paths(answer->query);
     for (unsigned rule = 0; rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
-        if (!(broken >> rule & 1))
+        if (!(broken >> rule & 1)) {
             continue;
+        }
         pd_query_out_row(out);
         pd_query_out_text(out, "{\"flow_id\":");
         pd_query_out_flow_id(out, &group->flow);
@@ -165,8 +170,9 @@ static void write_number(struct pd_query_answer *answer, const char *key, uint64
 static void end_paths(struct pd_query_answer *answer)
 {
     struct pd_query_out *out = &answer->out;
-    if (!answer->set_aside_len)
+    if (!answer->set_aside_len) {
         return;
+    }
     pd_query_out_key(out, "infeasible");
     for (size_t i = 0; i < answer->set_aside_len && !out->error; i++) {
         pd_query_out_text(out, i ? ",{" : "[{");
@@ -205,8 +211,9 @@ static void end_distinct(struct pd_query_answer *answer)
 
 static void end_violations(struct pd_query_answer *answer)
 {
-    if (answer->infeasible)
+    if (answer->infeasible) {
         write_number(answer, "infeasible", answer->infeasible);
+    }
 }
 
 /* ---- the table ---- */
@@ -246,8 +253,9 @@ void pd_query_answer_begin(struct pd_query_answer *answer, const struct pd_query
     answer->total = (struct pd_tib_record){0};
     answer->items = answer->infeasible = 0;
     pd_query_out_begin(&answer->out, form, sink);
-    if (writers[query->name].list)
+    if (writers[query->name].list) {
         pd_query_out_list(&answer->out, writers[query->name].list);
+    }
 }
 
 int pd_query_answer_group(void *context, const struct pd_tib_record *group)
@@ -268,11 +276,13 @@ int pd_query_answer_sums(void *context, const struct pd_query_sums *sums)
 /* Members of an object that jansson has written: without its braces. */
 static int write_members(struct pd_query_out *out, const json_t *extra)
 {
-    if (!json_object_size(extra))
+    if (!json_object_size(extra)) {
         return 0;
+    }
     char *text = json_dumps(extra, JSON_COMPACT);
-    if (!text)
+    if (!text) {
         return -ENOMEM;
+    }
     text[strlen(text) - 1] = '\0';
     pd_query_out_separator(out);
     pd_query_out_text(out, text + 1);
@@ -285,10 +295,12 @@ int pd_query_answer_end(struct pd_query_answer *answer, const char *token, const
 {
     const struct writer *writer = &writers[answer->query->name];
     struct pd_query_out *out = &answer->out;
-    if (writer->list)
+    if (writer->list) {
         pd_query_out_list_end(out);
-    if (writer->end)
+    }
+    if (writer->end) {
         writer->end(answer);
+    }
     if (token) {
         pd_query_out_key(out, "token");
         pd_query_out_text(out, "\"");
@@ -296,14 +308,16 @@ int pd_query_answer_end(struct pd_query_answer *answer, const char *token, const
         pd_query_out_text(out, "\"");
     }
     int error = write_members(out, extra);
-    if (error)
+    if (error) {
         return error;
+    }
     complete = complete && answer->complete;
     pd_query_out_key(out, "complete");
     pd_query_out_bool(out, complete);
     error = pd_query_out_end(out);
-    if (!error)
+    if (!error) {
         *ret_complete = complete;
+    }
     return error;
 }
 

@@ -11,13 +11,15 @@
 static int add_block(struct pd_path_blocks *blocks, struct pd_tib_budget *budget)
 {
     struct pd_path *block = NULL;
-    if (blocks->blocks_len == BLOCKS_MAX)
+    if (blocks->blocks_len == BLOCKS_MAX) {
         return -PD_E_TOO_LARGE;
+    }
     int error = pd_tib_resize(budget, &blocks->blocks, blocks->blocks_len * sizeof(void *),
                               (blocks->blocks_len + 1) * sizeof(void *));
     error = error ? error : pd_tib_resize(budget, &block, 0, PD_PATH_BLOCK * sizeof *block);
-    if (!error)
+    if (!error) {
         blocks->blocks[blocks->blocks_len++] = block;
+    }
     return error;
 }
 
@@ -25,8 +27,9 @@ int pd_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budg
                        const struct pd_path *path, const struct pd_path **ret_copy)
 {
     int error = blocks->len == blocks->blocks_len * PD_PATH_BLOCK ? add_block(blocks, budget) : 0;
-    if (error)
+    if (error) {
         return error;
+    }
     struct pd_path *copy =
         &blocks->blocks[blocks->len / PD_PATH_BLOCK][blocks->len % PD_PATH_BLOCK];
     *copy = *path;
@@ -37,7 +40,8 @@ int pd_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budg
 
 void pd_path_blocks_done(struct pd_path_blocks *blocks)
 {
-    for (uint32_t i = 0; i < blocks->blocks_len; i++)
+    for (uint32_t i = 0; i < blocks->blocks_len; i++) {
         free(blocks->blocks[i]);
+    }
     free(blocks->blocks);
 }

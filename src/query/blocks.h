@@ -8,7 +8,8 @@
 #include "base/path.h"
 #include "tib/budget.h"
 
-/* Paths from the wire and of snapshots that go outlive their origin here: in blocks, so that pointers stay. A zeroed one is empty. One thread. */
+/* Paths from the wire and of snapshots that go outlive their origin here: in blocks, so that
+ * pointers stay. A zeroed one is empty. One thread. */
 
 #define PD_PATH_BLOCK 64u /* paths of a block */
 

@@ -32,10 +32,12 @@ void pd_collect_done(struct pd_collect *collect)
 static void add_total(struct pd_collect *collect, const struct pd_tib_record *group)
 {
     struct pd_tib_record *total = &collect->total;
-    if (!collect->has_total || group->stime_us < total->stime_us)
+    if (!collect->has_total || group->stime_us < total->stime_us) {
         total->stime_us = group->stime_us;
-    if (group->etime_us > total->etime_us)
+    }
+    if (group->etime_us > total->etime_us) {
         total->etime_us = group->etime_us;
+    }
     pd_tib_sum(&total->bytes, group->bytes);
     pd_tib_sum(&total->pkts, group->pkts);
     collect->has_total = true;
@@ -50,12 +52,14 @@ static int drop_least(struct pd_collect *collect)
 {
     struct pd_tib_record last;
     int error = pd_tib_groups_keep(&collect->groups, collect->plan.order, collect->query->k, &last);
-    if (!error)
+    if (!error) {
         collect->floor = size_of(collect, &last);
+    }
     return error;
 }
 
-/* All that will be kept at once, while that is little: then the table does not grow step by step. */
+/* All that will be kept at once, while that is little: then the table does not grow step by step.
+ */
 static int make_room(struct pd_collect *collect)
 {
     uint64_t len = collect->most_groups;
@@ -65,11 +69,13 @@ static int make_room(struct pd_collect *collect)
 static int add_group(struct pd_collect *collect, const struct pd_tib_record *group)
 {
     int error = collect->groups.len ? 0 : make_room(collect);
-    if (error)
+    if (error) {
         return error;
+    }
     if (size_of(collect, group) < collect->floor &&
-        !pd_tib_groups_has_flow(&collect->groups, &group->flow))
+        !pd_tib_groups_has_flow(&collect->groups, &group->flow)) {
         return 0;
+    }
     error = pd_tib_groups_add(&collect->groups, group);
     return !error && collect->groups.len > collect->most_groups ? drop_least(collect) : error;
 }
@@ -92,10 +98,12 @@ int pd_collect_sums(struct pd_collect *collect, const struct pd_query_sums *sums
 
 int pd_collect_local(struct pd_collect *collect, const struct pd_tib_record *group)
 {
-    if (!pd_plan_wants(collect->query, group))
+    if (!pd_plan_wants(collect->query, group)) {
         return 0;
-    if (collect->plan.kind == PD_PLAN_SUMS)
+    }
+    if (collect->plan.kind == PD_PLAN_SUMS) {
         return pd_plan_fold(collect->query, &collect->fold, group, &collect->complete);
+    }
     struct pd_tib_record item = pd_plan_item(&collect->plan, group);
     return pd_collect_group(collect, &item);
 }
@@ -107,12 +115,15 @@ static int give_sums(struct pd_collect *collect, bool ordered, const struct pd_i
     struct pd_query_fold *fold = &collect->fold;
     uint64_t len = fold->len;
     int error = 0;
-    if (ordered)
+    if (ordered) {
         pd_query_fold_sort(fold, collect->plan.order);
-    if (ordered && collect->plan.top && collect->query->k < len)
+    }
+    if (ordered && collect->plan.top && collect->query->k < len) {
         len = collect->query->k;
-    for (uint64_t i = 0; i < len && !error; i++)
+    }
+    for (uint64_t i = 0; i < len && !error; i++) {
         error = items->sums(items->context, &fold->sums[i]);
+    }
     return error;
 }
 
@@ -120,8 +131,9 @@ static int give_all(void *context, const struct pd_tib_record *groups, size_t n)
 {
     const struct pd_items *items = context;
     int error = 0;
-    for (size_t i = 0; i < n && !error; i++)
+    for (size_t i = 0; i < n && !error; i++) {
         error = items->group(items->context, &groups[i]);
+    }
     return error;
 }
 
@@ -134,8 +146,9 @@ static int give_groups(struct pd_collect *collect, bool ordered, const struct pd
     };
     if (plan->top && (ordered || plan->prunable) && collect->groups.len > collect->query->k) {
         int error = drop_least(collect);
-        if (error)
+        if (error) {
             return error;
+        }
     }
     struct pd_items target = *items;
     return pd_tib_groups_give(&collect->groups, &grouping, give_all, &target);

@@ -8,8 +8,9 @@
 #include "query/plan.h"
 #include "tib/group.h"
 
-/* The first k of all flows are among twice k kept: as soon as there are more, the least are dropped, and what is less than
- * the k-th from then on comes in only to be added to a flow that is there. Paths are not copied. One thread. */
+/* The first k of all flows are among twice k kept: as soon as there are more, the least are
+ * dropped, and what is less than the k-th from then on comes in only to be added to a flow that is
+ * there. Paths are not copied. One thread. */
 
 struct pd_collect {
     const struct pd_query *query;
@@ -35,7 +36,8 @@ int pd_collect_local(struct pd_collect *collect, const struct pd_tib_record *gro
 int pd_collect_group(struct pd_collect *collect, const struct pd_tib_record *group);
 int pd_collect_sums(struct pd_collect *collect, const struct pd_query_sums *sums);
 
-/* Gives everything out, once. `ordered`: as the answer wants it, sorted and the first k; else as it lies, for another merge. */
+/* Gives everything out, once. `ordered`: as the answer wants it, sorted and the first k; else as it
+ * lies, for another merge. */
 int pd_collect_give(struct pd_collect *collect, bool ordered, const struct pd_items *items);
 
 #endif

@@ -20,8 +20,9 @@ const char *pd_conformance_rule_text(enum pd_conformance_rule rule)
 const char *pd_conformance_set_max_hops(struct pd_conformance *rules, const char *value)
 {
     uint64_t hops;
-    if (pd_query_number(value, PD_PATH_MAX - 1, &hops) != 0)
+    if (pd_query_number(value, PD_PATH_MAX - 1, &hops) != 0) {
         return "a number from 0 to 31";
+    }
     rules->max_hops = (uint32_t)hops;
     return NULL;
 }
@@ -31,8 +32,9 @@ _Static_assert(PD_PATH_MAX == 32, "the words above say so");
 const char *pd_conformance_set_switches(struct pd_switch_set *set, const char *value)
 {
     struct pd_switch_set parsed = {0};
-    if (pd_switches_parse(value, parsed.switches, PD_CONFORMANCE_SWITCHES_MAX, &parsed.len) != 0)
+    if (pd_switches_parse(value, parsed.switches, PD_CONFORMANCE_SWITCHES_MAX, &parsed.len) != 0) {
         return "1 to 64 switch IDs, as in 17,18";
+    }
     *set = parsed;
     return NULL;
 }
@@ -45,8 +47,9 @@ static int take_prefix(const char **at, const char *end, struct pd_prefix *ret_p
 {
     char text[PD_ADDR_TEXT_BYTES + 4];
     size_t len = strcspn(*at, end);
-    if (len >= sizeof text)
+    if (len >= sizeof text) {
         return -PD_E_VALUE;
+    }
     memcpy(text, *at, len);
     text[len] = '\0';
     *at += len;
@@ -58,19 +61,22 @@ static int parse_allow(struct pd_conformance *rules, const char *at)
     for (uint32_t i = 0; i < PD_CONFORMANCE_ALLOW_MAX; i++) {
         struct pd_prefix *src = &rules->allow[i].src, *dst = &rules->allow[i].dst;
         if (take_prefix(&at, ">,", src) || *at++ != '>' || take_prefix(&at, ",", dst) ||
-            src->ip_version != dst->ip_version)
+            src->ip_version != dst->ip_version) {
             return -PD_E_VALUE;
+        }
         rules->allow_len = i + 1;
-        if (!*at++)
+        if (!*at++) {
             return 0;
+        }
     }
     return -PD_E_VALUE;
 }
 
 const char *pd_conformance_set_allow(struct pd_conformance *rules, const char *value)
 {
-    if (parse_allow(rules, value) == 0)
+    if (parse_allow(rules, value) == 0) {
         return NULL;
+    }
     rules->allow_len = 0;
     return "1 to 256 pairs of prefixes of one family, as in "
            "10.0.0.0/24>10.1.0.0/16,fd00::/8>fd00::/8";
@@ -80,17 +86,20 @@ const char *pd_conformance_set_allow(struct pd_conformance *rules, const char *v
 
 static bool has_switch(const struct pd_path *path, uint32_t wanted)
 {
-    for (unsigned i = 0; i < path->len; i++)
-        if (path->switches[i] == wanted)
+    for (unsigned i = 0; i < path->len; i++) {
+        if (path->switches[i] == wanted) {
             return true;
+        }
+    }
     return false;
 }
 
 static uint32_t count_passed(const struct pd_path *path, const struct pd_switch_set *set)
 {
     uint32_t passed = 0;
-    for (uint32_t i = 0; i < set->len; i++)
+    for (uint32_t i = 0; i < set->len; i++) {
         passed += has_switch(path, set->switches[i]);
+    }
     return passed;
 }
 
@@ -99,10 +108,12 @@ static bool is_allowed(const struct pd_conformance *rules, const struct pd_flow_
     uint8_t bits = flow->ip_version == 6 ? 128 : 32;
     const struct pd_prefix src = {flow->src, flow->ip_version, bits};
     const struct pd_prefix dst = {flow->dst, flow->ip_version, bits};
-    for (uint32_t i = 0; i < rules->allow_len; i++)
+    for (uint32_t i = 0; i < rules->allow_len; i++) {
         if (pd_prefix_within(&rules->allow[i].src, &src) &&
-            pd_prefix_within(&rules->allow[i].dst, &dst))
+            pd_prefix_within(&rules->allow[i].dst, &dst)) {
             return true;
+        }
+    }
     return !rules->allow_len;
 }
 

@@ -9,16 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT_MAX 9007199254740992.0 /* 2^53: reals up to here that are whole are written as such */
+#define EXACT_MAX                                                                   \
+    9007199254740992.0 /* 2^53: reals up to here that are whole are written as such \
+                        */
 
 static const char *const own_members[] = {"query", "program", "args", NULL};
 
 /* Names and values in the words are the sender's: one line, printable, whatever they were. */
 static int plain(struct pd_error *error, int code)
 {
-    for (char *at = error ? error->text : NULL; at && *at; at++)
-        if (*at < ' ' || *at > '~')
+    for (char *at = error ? error->text : NULL; at && *at; at++) {
+        if (*at < ' ' || *at > '~') {
             *at = '?';
+        }
+    }
     return code;
 }
 
@@ -26,8 +30,9 @@ static int plain(struct pd_error *error, int code)
 
 static bool is_one_of(const char *const *names, const char *name)
 {
-    while (names && *names && strcmp(*names, name) != 0)
+    while (names && *names && strcmp(*names, name) != 0) {
         names++;
+    }
     return names && *names;
 }
 
@@ -37,8 +42,9 @@ static int check_members(const json_t *json, const char *const *others, struct p
     json_t *value;
     json_object_foreach((json_t *)json, name, value)
     {
-        if (!is_one_of(own_members, name) && !is_one_of(others, name))
+        if (!is_one_of(own_members, name) && !is_one_of(others, name)) {
             return plain(error, pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown member", name));
+        }
     }
     return 0;
 }
@@ -52,8 +58,9 @@ static int read_text(const json_t *value, const char *name, size_t most, const c
         pd_fail(error, -PD_E_VALUE, "%s: expected a text%s", name, text ? " without NULs" : "");
         return -PD_E_VALUE;
     }
-    if (json_string_length(value) > most)
+    if (json_string_length(value) > most) {
         return pd_fail(error, -PD_E_TOO_LARGE, "%s: longer than %zu bytes", name, most);
+    }
     *ret_text = text;
     return 0;
 }
@@ -65,10 +72,12 @@ static unsigned depth_of(const json_t *value, unsigned most)
     const char *name;
     json_t *item;
     size_t i;
-    if (!json_is_array(value) && !json_is_object(value))
+    if (!json_is_array(value) && !json_is_object(value)) {
         return 0;
-    if (!most)
+    }
+    if (!most) {
         return 1;
+    }
     json_array_foreach((json_t *)value, i, item)
     {
         unsigned below = depth_of(item, most - 1);
@@ -86,52 +95,62 @@ static unsigned depth_of(const json_t *value, unsigned most)
 static int read_args(const json_t *json, json_t **ret_args, struct pd_error *error)
 {
     const json_t *given = json_object_get(json, "args");
-    if (given && !json_is_object(given))
+    if (given && !json_is_object(given)) {
         return pd_fail(error, -PD_E_VALUE, "args: expected an object");
-    if (given && depth_of(given, PD_DOCUMENT_DEPTH_MAX) > PD_DOCUMENT_DEPTH_MAX)
+    }
+    if (given && depth_of(given, PD_DOCUMENT_DEPTH_MAX) > PD_DOCUMENT_DEPTH_MAX) {
         return pd_fail(error, -PD_E_TOO_LARGE,
                        "args: lists and objects in each other, deeper than %u",
                        PD_DOCUMENT_DEPTH_MAX);
-    if (given && json_dumpb(given, NULL, 0, JSON_COMPACT) > PD_DOCUMENT_ARGS_MAX_BYTES)
+    }
+    if (given && json_dumpb(given, NULL, 0, JSON_COMPACT) > PD_DOCUMENT_ARGS_MAX_BYTES) {
         return pd_fail(error, -PD_E_TOO_LARGE, "args: larger than %zu bytes",
                        PD_DOCUMENT_ARGS_MAX_BYTES);
+    }
     json_t *args = given ? json_deep_copy(given) : json_object();
-    if (!args)
+    if (!args) {
         return pd_fail(error, -ENOMEM, "args: %s", pd_error_text(-ENOMEM));
+    }
     *ret_args = args;
     return 0;
 }
 
 /* ---- values of parameters: JSON to the texts that pd_query_set takes ---- */
 
-/* Texts, numbers and booleans. `special`: characters that join items of lists, which one item cannot have. */
+/* Texts, numbers and booleans. `special`: characters that join items of lists, which one item
+ * cannot have. */
 static const char *write_scalar(FILE *out, const json_t *value, const char *special)
 {
     const char *text = json_string_value(value);
     double real = json_real_value(value);
-    if (text && strlen(text) != json_string_length(value))
+    if (text && strlen(text) != json_string_length(value)) {
         return "a text without NULs";
-    if (text && *special && (!*text || strpbrk(text, special)))
+    }
+    if (text && *special && (!*text || strpbrk(text, special))) {
         return "items that are neither empty nor lists themselves";
-    if (text)
+    }
+    if (text) {
         fputs(text, out);
-    else if (json_is_integer(value))
+    } else if (json_is_integer(value)) {
         fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_real(value))
+    } else if (json_is_real(value)) {
         fprintf(out, fabs(real) < EXACT_MAX && real == floor(real) ? "%.0f" : "%.6f", real);
-    else if (json_is_boolean(value) && !*special)
+    } else if (json_is_boolean(value) && !*special) {
         fputs(json_is_true(value) ? "true" : "false", out);
-    else
+    } else {
         return *special ? "items that are texts or numbers" : "a text, a number or a boolean";
+    }
     return NULL;
 }
 
 static const char *write_pair(FILE *out, const json_t *value)
 {
-    if (!json_is_array(value))
+    if (!json_is_array(value)) {
         return write_scalar(out, value, ","); /* its text form: src>dst */
-    if (json_array_size(value) != 2)
+    }
+    if (json_array_size(value) != 2) {
         return "pairs of a source and a destination prefix";
+    }
     const char *expected = write_scalar(out, json_array_get(value, 0), ",>");
     fputc('>', out);
     return expected ? expected : write_scalar(out, json_array_get(value, 1), ",>");
@@ -140,12 +159,14 @@ static const char *write_pair(FILE *out, const json_t *value)
 static const char *write_list(FILE *out, const json_t *list, bool pairs)
 {
     const char *expected = NULL;
-    if (!json_array_size(list) || json_array_size(list) > PD_DOCUMENT_LIST_MAX)
+    if (!json_array_size(list) || json_array_size(list) > PD_DOCUMENT_LIST_MAX) {
         return "a list of 1 to 256 items";
+    }
     for (size_t i = 0; i < json_array_size(list) && !expected; i++) {
         const json_t *item = json_array_get(list, i);
-        if (i)
+        if (i) {
             fputc(',', out);
+        }
         expected = pairs ? write_pair(out, item) : write_scalar(out, item, ",");
     }
     return expected;
@@ -167,8 +188,9 @@ static int value_text(const char *name, const json_t *value, char **ret_text,
     size_t len;
     bool pairs;
     FILE *out = open_memstream(&text, &len);
-    if (!out)
+    if (!out) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     const char *expected = json_is_array(value) && takes_list(name, &pairs)
                                ? write_list(out, value, pairs)
                                : write_scalar(out, value, "");
@@ -190,8 +212,9 @@ static int set_parameter(struct pd_query *query, const char *name, const json_t 
 {
     char *text = NULL;
     int code = value_text(name, value, &text, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_query_set(query, name, text, error);
     free(text);
     return code;
@@ -210,22 +233,25 @@ static int read_query(const json_t *json, struct pd_document *document, struct p
     const char *name = "";
     json_t *value;
     int code = read_text(json_object_get(json, "query"), "query", SIZE_MAX, &name, error);
-    if (code)
+    if (code) {
         return code;
+    }
     if (!strcmp(name, PD_POOR_NAME)) {
         document->is_poor = true;
         return pd_poor_read(document->args, &document->poor, &inner) ? within_args(&inner, error)
                                                                      : 0;
     }
-    if (pd_query_name_parse(name, &id))
+    if (pd_query_name_parse(name, &id)) {
         return plain(error,
                      pd_fail(error, -PD_E_VALUE, "query: there is no query \"%.64s\"", name));
+    }
     pd_query_init(&document->query, id);
     json_object_foreach(document->args, name, value)
     {
         code = set_parameter(&document->query, name, value, &inner);
-        if (code)
+        if (code) {
             return within_args(&inner, error);
+        }
     }
     return pd_query_finish(&document->query, &inner) ? within_args(&inner, error) : 0;
 }
@@ -235,8 +261,9 @@ static int read_program(const json_t *json, struct pd_document *document, struct
     const char *source = "";
     int code = read_text(json_object_get(json, "program"), "program", PD_PROGRAM_SOURCE_MAX_BYTES,
                          &source, error);
-    if (code)
+    if (code) {
         return code;
+    }
     document->is_program = true;
     document->program = strdup(source);
     return document->program ? 0 : pd_fail(error, -ENOMEM, "program: %s", pd_error_text(-ENOMEM));
@@ -250,14 +277,17 @@ static int parse(const json_t *json, const char *const *others, struct pd_docume
     const json_t *query = json_object_get(json, "query");
     const json_t *program = json_object_get(json, "program");
     int code = check_members(json, others, error);
-    if (code)
+    if (code) {
         return code;
-    if (!query == !program)
+    }
+    if (!query == !program) {
         return pd_fail(error, -PD_E_VALUE,
                        "query: either \"query\" or \"program\" has to be given");
+    }
     code = read_args(json, &document->args, error);
-    if (code)
+    if (code) {
         return code;
+    }
     return query ? read_query(json, document, error) : read_program(json, document, error);
 }
 
@@ -265,13 +295,15 @@ int pd_document_parse(const json_t *json, const char *const *others,
                       struct pd_document *ret_document, struct pd_error *error)
 {
     struct pd_document document = {0};
-    if (!json_is_object(json))
+    if (!json_is_object(json)) {
         return pd_fail(error, -PD_E_VALUE, "expected a JSON object");
+    }
     int code = parse(json, others, &document, error);
-    if (code)
+    if (code) {
         pd_document_done(&document);
-    else
+    } else {
         *ret_document = document;
+    }
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query documents: the one JSON form in which people, installed queries and trees of servers say what is asked. */
+/* Query documents: the one JSON form in which people, installed queries and trees of servers say
+ * what is asked. */
 #ifndef PD_QUERY_DOCUMENT_H
 #define PD_QUERY_DOCUMENT_H
 
@@ -11,9 +12,11 @@
 #include "query/poor.h"
 #include "query/query.h"
 
-/* {"query":NAME,"args":{…}}, where NAME may be getPoorTCPFlows, too (poor.h), or {"program":"… Lua …","args":{…}}. Other members belong to who carries the document ("deadline_ms", "hosts",
- * "period_ms" …): the caller names those it reads itself, any more are refused. A member of "args" is a parameter of query.h; besides its text a value
- * may be a number, a boolean, or a list: "path":[1,9,17], "avoid":[17], "allow":[["10.0.0.0/24","10.1.0.0/16"]].
+/* {"query":NAME,"args":{…}}, where NAME may be getPoorTCPFlows, too (poor.h), or {"program":"… Lua
+ * …","args":{…}}. Other members belong to who carries the document ("deadline_ms", "hosts",
+ * "period_ms" …): the caller names those it reads itself, any more are refused. A member of "args"
+ * is a parameter of query.h; besides its text a value may be a number, a boolean, or a list:
+ * "path":[1,9,17], "avoid":[17], "allow":[["10.0.0.0/24","10.1.0.0/16"]].
  *
  * Errors name the member: "args.k: expected a number from 1 to 4294967295, not "many"".
  *
@@ -33,12 +36,13 @@ struct pd_document {
     json_t *args;  /* an object, as given; {} when there was none */
 };
 
-/* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE, -PD_E_UNKNOWN_KEY,
- * -PD_E_TOO_LARGE, -ENOMEM. */
+/* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE,
+ * -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, -ENOMEM. */
 int pd_document_parse(const json_t *json, const char *const *others,
                       struct pd_document *ret_document, struct pd_error *error);
 
-/* {"query"|"program":…,"args":{…}} that is read as the same document. The caller's; NULL without memory. */
+/* {"query"|"program":…,"args":{…}} that is read as the same document. The caller's; NULL without
+ * memory. */
 json_t *pd_document_json(const struct pd_document *document);
 
 int pd_document_copy(const struct pd_document *document,

@@ -22,8 +22,9 @@ static uint32_t *find_slot(const struct pd_query_fold *fold, uint32_t *slots, ui
                            uint64_t key)
 {
     uint32_t at = (uint32_t)pd_hash_mix(key) & (slots_len - 1);
-    while (slots[at] && fold->sums[slots[at] - 1].key != key)
+    while (slots[at] && fold->sums[slots[at] - 1].key != key) {
         at = (at + 1) & (slots_len - 1);
+    }
     return &slots[at];
 }
 
@@ -33,10 +34,12 @@ static int grow(struct pd_query_fold *fold)
     uint32_t slots_len;
     int error = pd_tib_double_table(fold->budget, fold->slots_len, sizeof *fold->slots, &fold->sums,
                                     sizeof *fold->sums, &grown, &slots_len);
-    if (error)
+    if (error) {
         return error;
-    for (uint32_t i = 0; i < fold->len; i++)
+    }
+    for (uint32_t i = 0; i < fold->len; i++) {
         *find_slot(fold, grown, slots_len, fold->sums[i].key) = i + 1;
+    }
     free(fold->slots);
     fold->slots = grown;
     fold->slots_len = slots_len;
@@ -46,8 +49,9 @@ static int grow(struct pd_query_fold *fold)
 int pd_query_fold_merge(struct pd_query_fold *fold, const struct pd_query_sums *more)
 {
     int error = fold->len == pd_tib_most_used(fold->slots_len) ? grow(fold) : 0;
-    if (error)
+    if (error) {
         return error;
+    }
     uint32_t *slot = find_slot(fold, fold->slots, fold->slots_len, more->key);
     if (!*slot) {
         fold->sums[fold->len++] = (struct pd_query_sums){.key = more->key};
@@ -88,9 +92,10 @@ static int compare_pkts(const void *left, const void *right)
 
 void pd_query_fold_sort(struct pd_query_fold *fold, enum pd_tib_order order)
 {
-    if (fold->len)
+    if (fold->len) {
         qsort(fold->sums, fold->len, sizeof *fold->sums,
               order == PD_TIB_ORDER_BYTES  ? compare_bytes
               : order == PD_TIB_ORDER_PKTS ? compare_pkts
                                            : compare_keys);
+    }
 }

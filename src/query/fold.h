@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folds: sums by a small key (a link, a pair of switches, a bin of sizes) over the groups that a store gives out. */
+/* Folds: sums by a small key (a link, a pair of switches, a bin of sizes) over the groups that a
+ * store gives out. */
 #ifndef PD_QUERY_FOLD_H
 #define PD_QUERY_FOLD_H
 
@@ -7,8 +8,9 @@
 
 #include "tib/group.h"
 
-/* What trafficMatrix, topLinks and flowSizes answer is coarser than any group of the store. The key is 64 bits: two switch
- * IDs, the first in the upper half, or the lower end of a bin. Sums stay at PD_TIB_SUM_MAX. One thread. */
+/* What trafficMatrix, topLinks and flowSizes answer is coarser than any group of the store. The key
+ * is 64 bits: two switch IDs, the first in the upper half, or the lower end of a bin. Sums stay at
+ * PD_TIB_SUM_MAX. One thread. */
 
 struct pd_query_sums {
     uint64_t key;
@@ -34,7 +36,8 @@ int pd_query_fold_add(struct pd_query_fold *fold, uint64_t key, const struct pd_
 /* Adds sums of the same key, from another fold. */
 int pd_query_fold_merge(struct pd_query_fold *fold, const struct pd_query_sums *more);
 
-/* KEY: ascending; BYTES, PKTS: largest first, equal ones by key. Nothing can be added afterwards. */
+/* KEY: ascending; BYTES, PKTS: largest first, equal ones by key. Nothing can be added afterwards.
+ */
 void pd_query_fold_sort(struct pd_query_fold *fold, enum pd_tib_order order);
 
 static inline uint64_t pd_query_fold_pair(uint32_t first, uint32_t second)

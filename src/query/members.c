@@ -16,9 +16,10 @@ int pd_member_number(const json_t *object, const char *member, uint64_t least, u
     json_int_t number = json_integer_value(value);
 
     if (!json_is_integer(value) || number < 0 || (uint64_t)number < least ||
-        (uint64_t)number > most)
+        (uint64_t)number > most) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects a number from %llu to %llu", member,
                        (unsigned long long)least, (unsigned long long)most);
+    }
     *ret_number = (uint64_t)number;
     return 0;
 }
@@ -29,9 +30,10 @@ int pd_member_text(const json_t *object, const char *member, char *ret_text, siz
     const json_t *value = json_object_get(object, member);
     size_t len = json_string_length(value);
 
-    if (!json_is_string(value) || len >= size || strlen(json_string_value(value)) != len)
+    if (!json_is_string(value) || len >= size || strlen(json_string_value(value)) != len) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects a text of less than %zu bytes", member,
                        size);
+    }
     memcpy(ret_text, json_string_value(value), len + 1);
     return 0;
 }
@@ -42,8 +44,9 @@ static int read_addr(const json_t *object, const char *member, struct pd_addr *r
     char text[PD_ADDR_TEXT_BYTES];
     int e = pd_member_text(object, member, text, sizeof text, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     return pd_addr_parse(text, ret_addr, ret_version) ? wrong(error, member, "an address") : 0;
 }
 
@@ -54,17 +57,20 @@ int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd
     uint8_t version;
     int e;
 
-    if (!json_is_object(object) || json_object_size(object) != 5)
+    if (!json_is_object(object) || json_object_size(object) != 5) {
         return wrong(error, "flow_id", "a flow ID");
+    }
     e = read_addr(object, "src_ip", &flow.src, &flow.ip_version, error);
     e = e ? e : read_addr(object, "dst_ip", &flow.dst, &version, error);
     e = e ? e : pd_member_number(object, "src_port", 0, UINT16_MAX, &src_port, error);
     e = e ? e : pd_member_number(object, "dst_port", 0, UINT16_MAX, &dst_port, error);
     e = e ? e : pd_member_number(object, "protocol", 0, UINT8_MAX, &protocol, error);
-    if (e)
+    if (e) {
         return e;
-    if (version != flow.ip_version)
+    }
+    if (version != flow.ip_version) {
         return wrong(error, "flow_id", "addresses of one family");
+    }
     flow.src_port = (uint16_t)src_port;
     flow.dst_port = (uint16_t)dst_port;
     flow.protocol = (uint8_t)protocol;
@@ -88,15 +94,17 @@ int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_pa
     size_t len = json_array_size(array);
     struct pd_path path = {0};
 
-    if (!json_is_array(array) || !len || len > PD_PATH_MAX)
+    if (!json_is_array(array) || !len || len > PD_PATH_MAX) {
         return wrong(error, member, "paths of 1 to 32 switch IDs");
+    }
     path.len = (uint16_t)len;
     for (size_t i = 0; i < len; i++) {
         const json_t *id = json_array_get(array, i);
         json_int_t number = json_integer_value(id);
 
-        if (!json_is_integer(id) || number < 1 || number > UINT32_MAX)
+        if (!json_is_integer(id) || number < 1 || number > UINT32_MAX) {
             return wrong(error, member, "switch IDs");
+        }
         path.switches[i] = (uint32_t)number;
     }
     *ret_path = path;
@@ -107,10 +115,12 @@ json_t *pd_path_json(const struct pd_path *path)
 {
     json_t *switches = json_array();
 
-    for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++)
+    for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++) {
         json_array_append_new(switches, json_integer(path->switches[i]));
-    if (json_array_size(switches) == path->len)
+    }
+    if (json_array_size(switches) == path->len) {
         return switches;
+    }
     json_decref(switches);
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of JSON objects that others sent, checked: numbers, texts, flow IDs, paths; and how flow IDs and paths are written. */
+/* Members of JSON objects that others sent, checked: numbers, texts, flow IDs, paths; and how flow
+ * IDs and paths are written. */
 #ifndef PD_QUERY_MEMBERS_H
 #define PD_QUERY_MEMBERS_H
 
@@ -11,7 +12,8 @@
 #include "base/flow_id.h"
 #include "base/path.h"
 
-/* What is read may be anything, also NULL. Errors are -PD_E_VALUE, their words begin with the member's name: "flow_id: expects …".
+/* What is read may be anything, also NULL. Errors are -PD_E_VALUE, their words begin with the
+ * member's name: "flow_id: expects …".
  *
  * Thread safety: pure functions. */
 
@@ -22,7 +24,8 @@ int pd_member_number(const json_t *object, const char *member, uint64_t least, u
 int pd_member_text(const json_t *object, const char *member, char *ret_text, size_t size,
                    struct pd_error *error);
 
-/* {"src_ip","dst_ip","src_port","dst_port","protocol"}, and nothing else. Both addresses are of one family. */
+/* {"src_ip","dst_ip","src_port","dst_port","protocol"}, and nothing else. Both addresses are of one
+ * family. */
 int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error);
 json_t *pd_flow_id_json(const struct pd_flow_id *flow); /* NULL without memory */
 

@@ -23,8 +23,9 @@ struct pd_query_merge {
 
 int pd_query_mergeable(const struct pd_query *query, struct pd_error *error)
 {
-    if (!*query->since)
+    if (!*query->since) {
         return 0;
+    }
     return pd_fail(error, -PD_E_VALUE,
                    "since: a token is of one host's store; answers of several hosts have none");
 }
@@ -33,11 +34,13 @@ int pd_query_merge_new(const struct pd_query *query, struct pd_query_merge **ret
                        struct pd_error *error)
 {
     int code = pd_query_mergeable(query, error);
-    if (code)
+    if (code) {
         return code;
+    }
     struct pd_query_merge *merge = calloc(1, sizeof *merge);
-    if (!merge)
+    if (!merge) {
         return pd_run_fail(query, -ENOMEM, error);
+    }
     merge->query = *query;
     merge->complete = true;
     pd_collect_init(&merge->collect, &merge->query);
@@ -47,8 +50,9 @@ int pd_query_merge_new(const struct pd_query *query, struct pd_query_merge **ret
 
 void pd_query_merge_free(struct pd_query_merge *merge)
 {
-    if (!merge)
+    if (!merge) {
         return;
+    }
     pd_collect_done(&merge->collect);
     pd_tib_paths_done(&merge->known);
     pd_path_blocks_done(&merge->copies);
@@ -68,10 +72,12 @@ static int copy_path(struct pd_query_merge *merge, const struct pd_path **path)
     struct pd_tib_budget *budget = &merge->collect.budget;
     uint32_t known = merge->known.len, number;
     int error = pd_tib_paths_number(&merge->known, budget, *path, &number);
-    if (!error && number == known)
+    if (!error && number == known) {
         error = pd_path_blocks_add(&merge->copies, budget, *path, &merge->known.paths[number]);
-    if (!error)
+    }
+    if (!error) {
         *path = merge->known.paths[number];
+    }
     return error;
 }
 
@@ -79,8 +85,9 @@ static int on_group(void *context, const struct pd_tib_record *group)
 {
     struct pd_query_merge *merge = context;
     struct pd_tib_record item = *group;
-    if (!pd_plan_fits_group(&merge->query, &merge->collect.plan, group))
+    if (!pd_plan_fits_group(&merge->query, &merge->collect.plan, group)) {
         return -PD_E_VALUE;
+    }
     int error = item.path ? copy_path(merge, &item.path) : 0;
     return error ? error : pd_collect_group(&merge->collect, &item);
 }
@@ -88,8 +95,9 @@ static int on_group(void *context, const struct pd_tib_record *group)
 static int on_sums(void *context, const struct pd_query_sums *sums)
 {
     struct pd_query_merge *merge = context;
-    if (!pd_plan_fits_sums(&merge->query, &merge->collect.plan, sums))
+    if (!pd_plan_fits_sums(&merge->query, &merge->collect.plan, sums)) {
         return -PD_E_VALUE;
+    }
     return pd_collect_sums(&merge->collect, sums);
 }
 
@@ -124,8 +132,9 @@ int pd_query_merge_partial(struct pd_query_merge *merge, const struct pd_partial
     struct pd_partial_end end;
     pd_tib_paths_forget(&merge->known);
     int code = pd_partial_read_all(source, &handler, &budget, &end);
-    if (code)
+    if (code) {
         return pd_run_fail(&merge->query, code, error);
+    }
     merge->complete &= end.complete;
     *ret_end = end;
     return 0;
@@ -137,10 +146,12 @@ static int on_local(void *context, const struct pd_tib_record *groups, size_t n)
     int error = 0;
     for (size_t i = 0; i < n && !error; i++) {
         struct pd_tib_record group = groups[i];
-        if (!pd_plan_wants(&merge->query, &group))
+        if (!pd_plan_wants(&merge->query, &group)) {
             continue;
-        if (group.path && merge->collect.plan.kind <= PD_PLAN_RECORDS)
+        }
+        if (group.path && merge->collect.plan.kind <= PD_PLAN_RECORDS) {
             error = copy_path(merge, &group.path);
+        }
         error = error ? error : pd_collect_local(&merge->collect, &group);
     }
     return error;
@@ -166,11 +177,13 @@ int pd_query_merge_json(struct pd_query_merge *merge, enum pd_query_form form, c
     const struct pd_items items = {answer, pd_query_answer_group, pd_query_answer_sums};
     pd_query_answer_begin(answer, &merge->query, form, &merge->collect.budget, sink);
     int code = pd_collect_give(&merge->collect, true, &items);
-    if (!code)
+    if (!code) {
         code = pd_query_answer_end(answer, NULL, extra, merge->complete && merge->collect.complete,
                                    ret_complete);
-    if (code && !answer->out.error) /* else the sink knows why it stopped */
+    }
+    if (code && !answer->out.error) { /* else the sink knows why it stopped */
         pd_run_fail(&merge->query, code, error);
+    }
     pd_query_answer_done(answer);
     return code;
 }
@@ -181,10 +194,12 @@ static int write_partial(struct pd_query_merge *merge, struct pd_partial_writer 
 {
     const struct pd_items items = pd_partial_items(writer);
     int error = pd_collect_give(&merge->collect, false, &items);
-    for (size_t i = 0; i < missing_len && !error; i++)
+    for (size_t i = 0; i < missing_len && !error; i++) {
         error = pd_partial_put_missing(writer, missing[i].host, missing[i].reason);
-    if (error)
+    }
+    if (error) {
         return error;
+    }
     end.complete = end.complete && !missing_len && merge->complete && merge->collect.complete;
     end.critical_us += (pd_clock_thread_ns() - begun_ns) / PD_NS_PER_US;
     return pd_partial_finish(writer, &end);
@@ -197,10 +212,12 @@ int pd_query_merge_write(struct pd_query_merge *merge, const struct pd_partial_e
 {
     struct pd_partial_writer *writer = NULL;
     int code = pd_partial_begin(sink, &merge->collect.budget, &writer);
-    if (!code)
+    if (!code) {
         code = write_partial(merge, writer, *end, missing, missing_len, begun_ns);
-    if (code && (!writer || !pd_partial_stopped(writer)))
+    }
+    if (code && (!writer || !pd_partial_stopped(writer))) {
         pd_run_fail(&merge->query, code, error);
+    }
     pd_partial_writer_free(writer);
     return code;
 }

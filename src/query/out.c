@@ -17,16 +17,18 @@ void pd_query_out_begin(struct pd_query_out *out, enum pd_query_form form,
 
 static void flush(struct pd_query_out *out)
 {
-    if (out->len && !out->error)
+    if (out->len && !out->error) {
         out->error = out->sink->write(out->sink->context, out->buffer, out->len);
+    }
     out->len = 0;
 }
 
 /* Place for `len` bytes, at most the whole buffer; the caller moves out->len on by what it used. */
 static char *room(struct pd_query_out *out, size_t len)
 {
-    if (len > sizeof out->buffer - out->len)
+    if (len > sizeof out->buffer - out->len) {
         flush(out);
+    }
     return out->buffer + out->len;
 }
 
@@ -58,10 +60,12 @@ static char *put_number(char *at, uint64_t number)
 
 static char *put_octet(char *at, unsigned octet)
 {
-    if (octet >= 100)
+    if (octet >= 100) {
         *at++ = (char)('0' + octet / 100);
-    if (octet >= 10)
+    }
+    if (octet >= 10) {
         *at++ = (char)('0' + octet / 10 % 10);
+    }
     *at++ = (char)('0' + octet % 10);
     return at;
 }
@@ -73,8 +77,9 @@ static char *put_addr(char *at, const struct pd_addr *addr, uint8_t ip_version)
         return at + strlen(at);
     }
     for (int i = 0; i < 4; i++) {
-        if (i)
+        if (i) {
             *at++ = '.';
+        }
         at = put_octet(at, addr->bytes[i]);
     }
     return at;
@@ -83,8 +88,9 @@ static char *put_addr(char *at, const struct pd_addr *addr, uint8_t ip_version)
 void pd_query_out_text(struct pd_query_out *out, const char *json)
 {
     size_t len = strlen(json);
-    for (; len > PD_QUERY_OUT_BYTES; len -= PD_QUERY_OUT_BYTES, json += PD_QUERY_OUT_BYTES)
+    for (; len > PD_QUERY_OUT_BYTES; len -= PD_QUERY_OUT_BYTES, json += PD_QUERY_OUT_BYTES) {
         used(out, put(room(out, PD_QUERY_OUT_BYTES), json, PD_QUERY_OUT_BYTES));
+    }
     used(out, put(room(out, len), json, len));
 }
 
@@ -104,24 +110,27 @@ void pd_query_out_key(struct pd_query_out *out, const char *key)
 
 void pd_query_out_list(struct pd_query_out *out, const char *key)
 {
-    if (out->form == PD_FORM_NDJSON)
+    if (out->form == PD_FORM_NDJSON) {
         return;
+    }
     pd_query_out_key(out, key);
     pd_query_out_text(out, "[");
 }
 
 void pd_query_out_row(struct pd_query_out *out)
 {
-    if (out->rows++)
+    if (out->rows++) {
         pd_query_out_text(out, out->form == PD_FORM_NDJSON ? "\n" : ",");
+    }
 }
 
 void pd_query_out_list_end(struct pd_query_out *out)
 {
-    if (out->form == PD_FORM_JSON)
+    if (out->form == PD_FORM_JSON) {
         pd_query_out_text(out, "]");
-    else if (out->rows)
+    } else if (out->rows) {
         pd_query_out_text(out, "\n");
+    }
 }
 
 void pd_query_out_member(struct pd_query_out *out, const char *json_key, uint64_t number)
@@ -164,8 +173,9 @@ void pd_query_out_switches(struct pd_query_out *out, const struct pd_path *path)
     char *at = room(out, 2 + PD_PATH_MAX * 11); /* 10 digits and a comma each */
     at = PUT(at, "[");
     for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++) {
-        if (i)
+        if (i) {
             *at++ = ',';
+        }
         at = put_number(at, path->switches[i]);
     }
     used(out, PUT(at, "]"));
@@ -176,13 +186,15 @@ void pd_query_out_tags(struct pd_query_out *out, const struct pd_path *path)
     char *at = room(out, 64); /* keys 20, four tags 24, the DSCP 3 */
     at = PUT(at, "\"tags\":[");
     for (unsigned i = 0; i < path->tags_len && i < PD_RAW_TAGS_MAX; i++) {
-        if (i)
+        if (i) {
             *at++ = ',';
+        }
         at = put_number(at, path->tags[i]);
     }
     at = PUT(at, "]");
-    if (path->dscp)
+    if (path->dscp) {
         at = put_number(PUT(at, ",\"dscp\":"), path->dscp);
+    }
     used(out, at);
 }
 
@@ -190,8 +202,9 @@ void pd_query_out_path(struct pd_query_out *out, const struct pd_path *path)
 {
     pd_query_out_text(out, "\"path\":");
     pd_query_out_switches(out, path);
-    if (path->len)
+    if (path->len) {
         return;
+    }
     pd_query_out_text(out, ",");
     pd_query_out_tags(out, path);
 }
@@ -211,8 +224,9 @@ void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *r
 
 int pd_query_out_end(struct pd_query_out *out)
 {
-    if (out->in_object)
+    if (out->in_object) {
         pd_query_out_text(out, out->form == PD_FORM_NDJSON ? "}\n" : "}");
+    }
     flush(out);
     return out->error;
 }

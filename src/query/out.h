@@ -7,9 +7,10 @@
 #include "base/path.h"
 #include "query/query.h"
 
-/* Answers are made of integers, booleans, addresses and fixed keys; nothing in them needs escaping, so they are written
- * without a tree in between (measured in docs/decisions/2026-11-21-query.md). The first error of the sink sticks: the
- * rest is dropped and pd_query_out_end returns it. One thread. */
+/* Answers are made of integers, booleans, addresses and fixed keys; nothing in them needs escaping,
+ * so they are written without a tree in between (measured in docs/decisions/2026-11-21-query.md).
+ * The first error of the sink sticks: the rest is dropped and pd_query_out_end returns it. One
+ * thread. */
 
 #define PD_QUERY_OUT_BYTES 16384 /* bytes of a piece */
 
@@ -27,8 +28,9 @@ void pd_query_out_begin(struct pd_query_out *out, enum pd_query_form form,
                         const struct pd_query_sink *sink);
 void pd_query_out_text(struct pd_query_out *out, const char *json); /* as it is */
 
-/* The object, and the one list that its rows come in: at first in JSON, outside of it in NDJSON. A row is written behind pd_query_out_row, the value of a member behind pd_query_out_key.
- * Callers that use neither of them write what they like. */
+/* The object, and the one list that its rows come in: at first in JSON, outside of it in NDJSON. A
+ * row is written behind pd_query_out_row, the value of a member behind pd_query_out_key. Callers
+ * that use neither of them write what they like. */
 void pd_query_out_list(struct pd_query_out *out, const char *key);
 void pd_query_out_row(struct pd_query_out *out);
 void pd_query_out_list_end(struct pd_query_out *out);
@@ -49,7 +51,8 @@ void pd_query_out_tags(struct pd_query_out *out, const struct pd_path *path);
 /* "path":[…] and, of an infeasible trajectory, what is known of it. */
 void pd_query_out_path(struct pd_query_out *out, const struct pd_path *path);
 
-/* {"flow_id":…,"path":…,"stime_us":…,"etime_us":…,"bytes":…,"pkts":…}: a row of getFlows and topRecords, a line of an export. */
+/* {"flow_id":…,"path":…,"stime_us":…,"etime_us":…,"bytes":…,"pkts":…}: a row of getFlows and
+ * topRecords, a line of an export. */
 void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *record);
 
 /* Ends the object, if there is one, and passes on what is left. 0 or the sink's first error. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partial results: the groups that one server has for a query, as servers send them to each other along an aggregation tree. */
+/* Partial results: the groups that one server has for a query, as servers send them to each other
+ * along an aggregation tree. */
 #ifndef PD_QUERY_PARTIAL_H
 #define PD_QUERY_PARTIAL_H
 
@@ -12,12 +13,14 @@
 #include "query/query.h"
 #include "tib/tib.h"
 
-/* What merges is not an answer but what it is made of: groups (struct pd_tib_record) or sums by a small key (struct pd_query_sums). The form is a
- * stream of items (docs/formats/partial-result.md), each at most PD_PARTIAL_ITEM_MAX_BYTES: so neither end holds more than one, beside
- * the paths, which are sent once each and referred to by number. A group names only the fields that differ from those of the group before: some
- * 15 bytes for a flow of a top-k.
+/* What merges is not an answer but what it is made of: groups (struct pd_tib_record) or sums by a
+ * small key (struct pd_query_sums). The form is a stream of items (docs/formats/partial-result.md),
+ * each at most PD_PARTIAL_ITEM_MAX_BYTES: so neither end holds more than one, beside the paths,
+ * which are sent once each and referred to by number. A group names only the fields that differ
+ * from those of the group before: some 15 bytes for a flow of a top-k.
  *
- * Thread safety: works on the caller's memory; a writer or reader belongs to one thread at a time. */
+ * Thread safety: works on the caller's memory; a writer or reader belongs to one thread at a time.
+ */
 
 #define PD_PARTIAL_VERSION        2u
 #define PD_PARTIAL_ITEM_MAX_BYTES 256u
@@ -28,8 +31,8 @@ struct pd_partial_end {
     bool complete;     /* no store was damaged, no sum capped */
     uint64_t asked;    /* hosts, this one included */
     uint64_t answered; /* of these; the others are listed as missing */
-    uint64_t
-        critical_us; /* the longest chain of processor time: this host's own and the longest of those below */
+    /* the longest chain of processor time: this host's own and the longest of those below */
+    uint64_t critical_us;
     uint64_t bytes; /* received over all links below */
 };
 
@@ -37,8 +40,9 @@ struct pd_partial_end {
 
 struct pd_partial_writer;
 
-/* Writes the head. Memory for the table of paths is charged to `budget`, which must outlive the writer. Paths that are given are not copied: they
- * must outlive it too. Errors of the sink stick; pd_partial_finish returns them. -ENOMEM. */
+/* Writes the head. Memory for the table of paths is charged to `budget`, which must outlive the
+ * writer. Paths that are given are not copied: they must outlive it too. Errors of the sink stick;
+ * pd_partial_finish returns them. -ENOMEM. */
 int pd_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *budget,
                      struct pd_partial_writer **ret_writer);
 int pd_partial_put_groups(struct pd_partial_writer *writer, const struct pd_tib_record *groups,
@@ -55,7 +59,8 @@ void pd_partial_writer_free(struct pd_partial_writer *writer);   /* NULL is fine
 
 /* ---- reading ---- */
 
-/* Called while bytes are fed; a non-zero return ends the reading with that value. Paths stay as long as the reader. */
+/* Called while bytes are fed; a non-zero return ends the reading with that value. Paths stay as
+ * long as the reader. */
 struct pd_partial_handler {
     void *context;
     int (*group)(void *context, const struct pd_tib_record *group);
@@ -68,8 +73,8 @@ struct pd_partial_reader;
 /* `budget` pays for the paths. NULL without memory. */
 struct pd_partial_reader *pd_partial_reader_new(const struct pd_partial_handler *handler,
                                                 struct pd_tib_budget *budget);
-/* Bytes as they come, in pieces of any size. -PD_E_SYNTAX, -PD_E_VERSION, -PD_E_TOO_LARGE (the budget), -ENOMEM, or what the
- * handler returned; nothing can be fed after an error. */
+/* Bytes as they come, in pieces of any size. -PD_E_SYNTAX, -PD_E_VERSION, -PD_E_TOO_LARGE (the
+ * budget), -ENOMEM, or what the handler returned; nothing can be fed after an error. */
 int pd_partial_feed(struct pd_partial_reader *reader, const void *bytes, size_t len);
 /* After the last byte. -PD_E_TRUNCATED: the end had not come. */
 int pd_partial_ended(const struct pd_partial_reader *reader, struct pd_partial_end *ret_end);

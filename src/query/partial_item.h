@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The items of partial results, byte by byte (docs/formats/partial-result.md): what writer and reader share. */
+/* The items of partial results, byte by byte (docs/formats/partial-result.md): what writer and
+ * reader share. */
 #ifndef PD_QUERY_PARTIAL_ITEM_H
 #define PD_QUERY_PARTIAL_ITEM_H
 
@@ -16,8 +17,9 @@ enum pd_partial_kind {
     PD_PARTIAL_ITEM_END = 'E'
 };
 
-/* Fields of a group; bit n of its mask: field n is sent, else it is that of the group before (0 before the first). They are sent from the last to the first, so that
- * the family stands before the addresses, and those that differ in nearly every group share the mask's first byte. */
+/* Fields of a group; bit n of its mask: field n is sent, else it is that of the group before (0
+ * before the first). They are sent from the last to the first, so that the family stands before the
+ * addresses, and those that differ in nearly every group share the mask's first byte. */
 #define PD_PARTIAL_FIELDS(X) \
     X(SRC)                   \
     X(DST)                   \

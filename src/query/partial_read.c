@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partial results, the reading end: whatever another server sends, no item is believed before all of it was checked. */
+/* Partial results, the reading end: whatever another server sends, no item is believed before all
+ * of it was checked. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ struct pd_partial_reader {
     uint8_t kept[PD_PARTIAL_ITEM_MAX_BYTES];
 };
 
-/* An item's bytes, as far as they have come. A read past them sets `more`, a value that cannot be sets `wrong`; both give 0. */
+/* An item's bytes, as far as they have come. A read past them sets `more`, a value that cannot be
+ * sets `wrong`; both give 0. */
 struct cursor {
     const uint8_t *at, *end;
     bool more, wrong;
@@ -44,13 +46,16 @@ static uint64_t take_number(struct cursor *cursor, uint64_t most)
     uint64_t number = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         const uint8_t *byte = take_bytes(cursor, 1);
-        if (!byte)
+        if (!byte) {
             return 0;
+        }
         number |= (uint64_t)(*byte & 0x7f) << shift;
-        if (*byte & 0x80)
+        if (*byte & 0x80) {
             continue;
-        if (number > most || (shift == 63 && *byte > 1))
+        }
+        if (number > most || (shift == 63 && *byte > 1)) {
             break;
+        }
         return number;
     }
     cursor->wrong = true;
@@ -80,8 +85,9 @@ static int read_path(struct pd_partial_reader *reader, struct cursor *cursor)
     if (!path.len) {
         path.tags_len = (uint8_t)take_number(cursor, PD_RAW_TAGS_MAX);
         path.dscp = (uint8_t)take_number(cursor, UINT8_MAX);
-        for (unsigned i = 0; i < path.tags_len; i++)
+        for (unsigned i = 0; i < path.tags_len; i++) {
             path.tags[i] = (uint16_t)take_number(cursor, UINT16_MAX);
+        }
     }
     const struct pd_path *kept;
     int code = state(cursor);
@@ -95,8 +101,9 @@ static void take_addr(struct cursor *cursor, uint8_t ip_version, struct pd_addr 
     size_t len = ip_version == 6 ? 16 : 4;
     const uint8_t *bytes = take_bytes(cursor, len);
     *ret_addr = (struct pd_addr){{0}};
-    if (bytes)
+    if (bytes) {
         memcpy(ret_addr, bytes, len);
+    }
 }
 
 static uint16_t take_port(struct cursor *cursor)
@@ -150,13 +157,15 @@ static int read_group(struct pd_partial_reader *reader, struct cursor *cursor)
         take_field(reader, cursor, (enum pd_partial_field)field, &group);
     }
     int code = state(cursor);
-    if (code)
+    if (code) {
         return code;
+    }
     group.etime_us += group.stime_us;
     if (group.stime_us > PD_TIB_SUM_MAX || group.etime_us > PD_TIB_SUM_MAX ||
         !addr_fits(&group.flow.src, group.flow.ip_version) ||
-        !addr_fits(&group.flow.dst, group.flow.ip_version))
+        !addr_fits(&group.flow.dst, group.flow.ip_version)) {
         return -PD_E_SYNTAX;
+    }
     reader->last = group;
     return reader->handler.group(reader->handler.context, &group);
 }
@@ -183,12 +192,15 @@ static int read_missing(struct pd_partial_reader *reader, struct cursor *cursor)
     size_t len = (size_t)take_number(cursor, sizeof reason - 1);
     const uint8_t *bytes = take_bytes(cursor, len);
     int code = state(cursor);
-    if (!code && !host)
+    if (!code && !host) {
         code = -PD_E_SYNTAX; /* nobody has this ID */
-    if (code)
+    }
+    if (code) {
         return code;
-    for (size_t i = 0; i < len; i++)
+    }
+    for (size_t i = 0; i < len; i++) {
         reason[i] = (char)(bytes[i] < ' ' || bytes[i] > '~' ? '?' : bytes[i]);
+    }
     reason[len] = '\0';
     return reader->handler.missing(reader->handler.context, host, reason);
 }
@@ -201,8 +213,9 @@ static int read_end(struct pd_partial_reader *reader, struct cursor *cursor)
     end.critical_us = take_number(cursor, PD_TIB_SUM_MAX);
     end.bytes = take_number(cursor, PD_TIB_SUM_MAX);
     int code = state(cursor);
-    if (code)
+    if (code) {
         return code;
+    }
     reader->end = end;
     reader->ended = true;
     return 0;
@@ -211,22 +224,26 @@ static int read_end(struct pd_partial_reader *reader, struct cursor *cursor)
 static int read_head(struct pd_partial_reader *reader, struct cursor *cursor)
 {
     const uint8_t *magic = take_bytes(cursor, 4);
-    if (magic && memcmp(magic, PD_PARTIAL_MAGIC, 4))
+    if (magic && memcmp(magic, PD_PARTIAL_MAGIC, 4)) {
         return -PD_E_SYNTAX;
+    }
     uint64_t version = take_number(cursor, UINT64_MAX);
     int code = state(cursor);
-    if (code)
+    if (code) {
         return code;
+    }
     reader->begun = true;
     return version == PD_PARTIAL_VERSION ? 0 : -PD_E_VERSION;
 }
 
 static int read_item(struct pd_partial_reader *reader, struct cursor *cursor)
 {
-    if (!reader->begun)
+    if (!reader->begun) {
         return read_head(reader, cursor);
-    if (reader->ended)
+    }
+    if (reader->ended) {
         return -PD_E_SYNTAX;
+    }
     switch (*take_bytes(cursor, 1)) {
     case PD_PARTIAL_ITEM_PATH: return read_path(reader, cursor);
     case PD_PARTIAL_ITEM_GROUP: return read_group(reader, cursor);
@@ -252,8 +269,9 @@ struct pd_partial_reader *pd_partial_reader_new(const struct pd_partial_handler 
 
 void pd_partial_reader_free(struct pd_partial_reader *reader)
 {
-    if (!reader)
+    if (!reader) {
         return;
+    }
     pd_path_blocks_done(&reader->paths);
     free(reader);
 }
@@ -267,8 +285,9 @@ static int read_items(struct pd_partial_reader *reader, const uint8_t *bytes, si
     while (!code && used < len) {
         struct cursor cursor = {.at = bytes + used, .end = bytes + len};
         code = read_item(reader, &cursor);
-        if (!code)
+        if (!code) {
             used = (size_t)(cursor.at - bytes);
+        }
     }
     *ret_used = used;
     return code == MORE ? 0 : code;
@@ -283,10 +302,12 @@ static int feed(struct pd_partial_reader *reader, const uint8_t *bytes, size_t l
         size_t more = len < room ? len : room;
         memcpy(reader->kept + old_len, bytes, more);
         int code = read_items(reader, reader->kept, old_len + more, &used);
-        if (code)
+        if (code) {
             return code;
-        if (!used && more == room)
+        }
+        if (!used && more == room) {
             return -PD_E_SYNTAX; /* longer than any item */
+        }
         reader->kept_len = used ? 0 : old_len + more;
         /* What was taken of the new bytes; the rest is read again below. */
         size_t taken = used ? used - old_len : more;
@@ -294,10 +315,12 @@ static int feed(struct pd_partial_reader *reader, const uint8_t *bytes, size_t l
         len -= taken;
     }
     int code = read_items(reader, bytes, len, &used);
-    if (code)
+    if (code) {
         return code;
-    if (len - used > sizeof reader->kept)
+    }
+    if (len - used > sizeof reader->kept) {
         return -PD_E_SYNTAX;
+    }
     if (len > used) {
         memcpy(reader->kept, bytes + used, len - used);
         reader->kept_len = len - used;
@@ -307,17 +330,20 @@ static int feed(struct pd_partial_reader *reader, const uint8_t *bytes, size_t l
 
 int pd_partial_feed(struct pd_partial_reader *reader, const void *bytes, size_t len)
 {
-    if (!reader->error)
+    if (!reader->error) {
         reader->error = feed(reader, bytes, len);
+    }
     return reader->error;
 }
 
 int pd_partial_ended(const struct pd_partial_reader *reader, struct pd_partial_end *ret_end)
 {
-    if (reader->error)
+    if (reader->error) {
         return reader->error;
-    if (!reader->ended)
+    }
+    if (!reader->ended) {
         return -PD_E_TRUNCATED;
+    }
     *ret_end = reader->end;
     return 0;
 }

@@ -26,17 +26,19 @@ struct pd_partial_writer {
 
 static void flush(struct pd_partial_writer *writer)
 {
-    if (writer->len && !writer->error)
+    if (writer->len && !writer->error) {
         writer->error =
             writer->sink->write(writer->sink->context, (const char *)writer->buffer, writer->len);
+    }
     writer->len = 0;
 }
 
 /* Room for an item, that put_… may fill. */
 static void begin_item(struct pd_partial_writer *writer, enum pd_partial_kind kind)
 {
-    if (writer->len > BUFFER_BYTES - PD_PARTIAL_ITEM_MAX_BYTES)
+    if (writer->len > BUFFER_BYTES - PD_PARTIAL_ITEM_MAX_BYTES) {
         flush(writer);
+    }
     writer->buffer[writer->len++] = (uint8_t)kind;
 }
 
@@ -48,8 +50,9 @@ static void put_bytes(struct pd_partial_writer *writer, const void *bytes, size_
 
 static void put_number(struct pd_partial_writer *writer, uint64_t number)
 {
-    for (; number >= 0x80; number >>= 7)
+    for (; number >= 0x80; number >>= 7) {
         writer->buffer[writer->len++] = (uint8_t)(number | 0x80);
+    }
     writer->buffer[writer->len++] = (uint8_t)number;
 }
 
@@ -65,14 +68,17 @@ static void put_path(struct pd_partial_writer *writer, const struct pd_path *pat
 {
     begin_item(writer, PD_PARTIAL_ITEM_PATH);
     put_number(writer, path->len);
-    for (unsigned i = 0; i < path->len; i++)
+    for (unsigned i = 0; i < path->len; i++) {
         put_number(writer, path->switches[i]);
-    if (path->len)
+    }
+    if (path->len) {
         return;
+    }
     put_number(writer, path->tags_len);
     put_number(writer, path->dscp);
-    for (unsigned i = 0; i < path->tags_len; i++)
+    for (unsigned i = 0; i < path->tags_len; i++) {
         put_number(writer, path->tags[i]);
+    }
 }
 
 /* Number + 1 of a path, which is sent when it is new; 0 for none. */
@@ -81,13 +87,16 @@ static int number_path(struct pd_partial_writer *writer, const struct pd_path *p
 {
     uint32_t known = writer->paths.len, number;
     *ret_number = 0;
-    if (!path)
+    if (!path) {
         return 0;
+    }
     int error = pd_tib_paths_number(&writer->paths, writer->budget, path, &number);
-    if (error)
+    if (error) {
         return error;
-    if (number == known)
+    }
+    if (number == known) {
         put_path(writer, path);
+    }
     *ret_number = number + 1;
     return 0;
 }
@@ -142,14 +151,17 @@ static int put_group(struct pd_partial_writer *writer, const struct pd_tib_recor
 {
     uint32_t path;
     int error = number_path(writer, group->path, &path);
-    if (error)
+    if (error) {
         return error;
+    }
     unsigned mask = differing(writer, group, path);
     begin_item(writer, PD_PARTIAL_ITEM_GROUP);
     put_number(writer, mask);
-    for (unsigned field = PD_PARTIAL_FIELD_COUNT; field-- > 0;)
-        if (mask >> field & 1)
+    for (unsigned field = PD_PARTIAL_FIELD_COUNT; field-- > 0;) {
+        if (mask >> field & 1) {
             put_field(writer, (enum pd_partial_field)field, group, path);
+        }
+    }
     writer->last = *group;
     writer->last_path = path;
     return writer->error;
@@ -161,8 +173,9 @@ int pd_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *bud
                      struct pd_partial_writer **ret_writer)
 {
     struct pd_partial_writer *writer = calloc(1, sizeof *writer);
-    if (!writer)
+    if (!writer) {
         return -ENOMEM;
+    }
     writer->sink = sink;
     writer->budget = budget;
     put_bytes(writer, PD_PARTIAL_MAGIC, 4);
@@ -175,8 +188,9 @@ int pd_partial_put_groups(struct pd_partial_writer *writer, const struct pd_tib_
                           size_t n)
 {
     int error = writer->error;
-    for (size_t i = 0; i < n && !error; i++)
+    for (size_t i = 0; i < n && !error; i++) {
         error = put_group(writer, &groups[i]);
+    }
     return error;
 }
 
@@ -237,8 +251,9 @@ bool pd_partial_stopped(const struct pd_partial_writer *writer)
 
 void pd_partial_writer_free(struct pd_partial_writer *writer)
 {
-    if (!writer)
+    if (!writer) {
         return;
+    }
     pd_tib_paths_done(&writer->paths);
     free(writer);
 }

@@ -31,12 +31,15 @@ static const struct pd_plan plans[PD_QUERY_COUNT] = {
 struct pd_plan pd_plan_of(const struct pd_query *query)
 {
     struct pd_plan plan = plans[query->name];
-    if (query->name == PD_QUERY_DISTINCT && query->of == PD_TIB_BY_SOURCE)
+    if (query->name == PD_QUERY_DISTINCT && query->of == PD_TIB_BY_SOURCE) {
         plan.kind = PD_PLAN_GROUPS; /* a source is counted once, however many hosts it sent to */
-    if (query->name == PD_QUERY_DISTINCT)
+    }
+    if (query->name == PD_QUERY_DISTINCT) {
         plan.local_by = plan.by = query->of;
-    if (plan.top)
+    }
+    if (plan.top) {
         plan.order = query->by;
+    }
     return plan;
 }
 
@@ -49,10 +52,12 @@ bool pd_plan_wants(const struct pd_query *query, const struct pd_tib_record *gro
 struct pd_tib_record pd_plan_item(const struct pd_plan *plan, const struct pd_tib_record *group)
 {
     struct pd_tib_record item = *group;
-    if (!plan->times)
+    if (!plan->times) {
         item.stime_us = item.etime_us = 0;
-    if (!plan->counts)
+    }
+    if (!plan->counts) {
         item.bytes = item.pkts = 0;
+    }
     return item;
 }
 
@@ -63,17 +68,19 @@ static int fold_links(struct pd_query_fold *fold, const struct pd_tib_record *gr
 {
     const struct pd_path *path = group->path;
     int error = 0;
-    for (unsigned i = 1; i < path->len && !error; i++)
+    for (unsigned i = 1; i < path->len && !error; i++) {
         error = pd_query_fold_add(
             fold, pd_query_fold_pair(path->switches[i - 1], path->switches[i]), group);
+    }
     return error;
 }
 
 static int fold_pair(struct pd_query_fold *fold, const struct pd_tib_record *group)
 {
     const struct pd_path *path = group->path;
-    if (!path->len)
+    if (!path->len) {
         return 0; /* nobody knows where it came from */
+    }
     return pd_query_fold_add(
         fold, pd_query_fold_pair(path->switches[0], path->switches[path->len - 1]), group);
 }
@@ -81,14 +88,18 @@ static int fold_pair(struct pd_query_fold *fold, const struct pd_tib_record *gro
 int pd_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
                  const struct pd_tib_record *group, bool *complete)
 {
-    if (query->name == PD_QUERY_TOP_LINKS)
+    if (query->name == PD_QUERY_TOP_LINKS) {
         return fold_links(fold, group);
-    if (query->name == PD_QUERY_TRAFFIC_MATRIX)
+    }
+    if (query->name == PD_QUERY_TRAFFIC_MATRIX) {
         return fold_pair(fold, group);
-    if (query->name == PD_QUERY_DISTINCT)
+    }
+    if (query->name == PD_QUERY_DISTINCT) {
         return pd_query_fold_add(fold, 0, &(struct pd_tib_record){.bytes = 0});
-    if (group->bytes >= PD_TIB_SUM_MAX || group->pkts >= PD_TIB_SUM_MAX)
+    }
+    if (group->bytes >= PD_TIB_SUM_MAX || group->pkts >= PD_TIB_SUM_MAX) {
         *complete = false; /* nobody knows which bin it belongs to */
+    }
     return pd_query_fold_add(fold, group->bytes - group->bytes % query->bin_bytes, group);
 }
 
@@ -103,11 +114,13 @@ static bool is_zero(const void *bytes, size_t len)
 /* Of the flow ID: nothing, the source alone, or all of it. */
 static bool fits_flow(const struct pd_plan *plan, const struct pd_flow_id *flow)
 {
-    if (plan->kind == PD_PLAN_TOTAL || plan->by == PD_TIB_BY_PATH)
+    if (plan->kind == PD_PLAN_TOTAL || plan->by == PD_TIB_BY_PATH) {
         return is_zero(flow, sizeof *flow);
+    }
     if (plan->by == PD_TIB_BY_SOURCE && (!is_zero(&flow->dst, sizeof flow->dst) || flow->src_port ||
-                                         flow->dst_port || flow->protocol))
+                                         flow->dst_port || flow->protocol)) {
         return false;
+    }
     return flow->ip_version == 4 || flow->ip_version == 6;
 }
 
@@ -121,22 +134,27 @@ bool pd_plan_fits_group(const struct pd_query *query, const struct pd_plan *plan
                         const struct pd_tib_record *group)
 {
     if (plan->kind == PD_PLAN_SUMS || !fits_flow(plan, &group->flow) ||
-        (group->path != NULL) != has_path(plan))
+        (group->path != NULL) != has_path(plan)) {
         return false;
+    }
     if ((!plan->times && (group->stime_us || group->etime_us)) ||
-        (!plan->counts && (group->bytes || group->pkts)))
+        (!plan->counts && (group->bytes || group->pkts))) {
         return false;
+    }
     return pd_plan_wants(query, group);
 }
 
 bool pd_plan_fits_sums(const struct pd_query *query, const struct pd_plan *plan,
                        const struct pd_query_sums *sums)
 {
-    if (plan->kind != PD_PLAN_SUMS || !sums->groups)
+    if (plan->kind != PD_PLAN_SUMS || !sums->groups) {
         return false;
-    if (query->name == PD_QUERY_FLOW_SIZES)
+    }
+    if (query->name == PD_QUERY_FLOW_SIZES) {
         return sums->key <= PD_TIB_SUM_MAX && sums->key % query->bin_bytes == 0;
-    if (query->name == PD_QUERY_DISTINCT)
+    }
+    if (query->name == PD_QUERY_DISTINCT) {
         return !sums->key && !sums->bytes && !sums->pkts;
+    }
     return sums->key >> 32 && sums->key & UINT32_MAX;
 }

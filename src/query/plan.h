@@ -8,9 +8,10 @@
 #include "query/fold.h"
 #include "query/query.h"
 
-/* A query is one line of a table. The store groups its records (`local_by`); what comes out is reduced to what one host tells another, its items: groups, one total or
- * sums by a small key. Items of several hosts merge into items of the same kind, and the answer is written from items, wherever they came
- * from: so that one host's answer and that of a thousand are the same text.
+/* A query is one line of a table. The store groups its records (`local_by`); what comes out is
+ * reduced to what one host tells another, its items: groups, one total or sums by a small key.
+ * Items of several hosts merge into items of the same kind, and the answer is written from items,
+ * wherever they came from: so that one host's answer and that of a thousand are the same text.
  *
  * Fields that an item does not need are 0 in it, so they cost no bytes on the way. */
 
@@ -41,10 +42,12 @@ struct pd_items {
 /* The table's line, with what stands in the query filled in. */
 struct pd_plan pd_plan_of(const struct pd_query *query);
 
-/* Whether a group of the store is an item of the query: conformance wants those that break a rule, and those that cannot be judged. */
+/* Whether a group of the store is an item of the query: conformance wants those that break a rule,
+ * and those that cannot be judged. */
 bool pd_plan_wants(const struct pd_query *query, const struct pd_tib_record *group);
 
-/* SUMS: adds a group of the store. *complete becomes false where a sum had reached its end before. */
+/* SUMS: adds a group of the store. *complete becomes false where a sum had reached its end before.
+ */
 int pd_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
                  const struct pd_tib_record *group, bool *complete);
 

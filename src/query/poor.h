@@ -9,8 +9,9 @@
 
 #include "base/error.h"
 
-/* Asked as a query of this name, but no query of query.h: its rows come from the kernel, and nothing of them is added up. Answers of several hosts are their
- * flows in one list, each with its "host"; docs/api/openapi.json has the members.
+/* Asked as a query of this name, but no query of query.h: its rows come from the kernel, and
+ * nothing of them is added up. Answers of several hosts are their flows in one list, each with its
+ * "host"; docs/api/openapi.json has the members.
  *
  * Thread safety: pure functions. */
 
@@ -23,7 +24,8 @@ struct pd_poor_question {
     bool has_from;
 };
 
-/* {"threshold":N,"from":TIME}, each as JSON or as its text; NULL: none. "threshold: expected …": -PD_E_VALUE, -PD_E_UNKNOWN_KEY. */
+/* {"threshold":N,"from":TIME}, each as JSON or as its text; NULL: none. "threshold: expected …":
+ * -PD_E_VALUE, -PD_E_UNKNOWN_KEY. */
 int pd_poor_read(const json_t *args, struct pd_poor_question *ret_question, struct pd_error *error);
 
 #endif

@@ -34,8 +34,9 @@ int pd_protocol_number(const char *name, unsigned *ret_number)
 const char *pd_protocol_name(unsigned number)
 {
     for (size_t i = 0; i < PROTOCOLS; i++) {
-        if (protocols[i].number == number)
+        if (protocols[i].number == number) {
             return protocols[i].name;
+        }
     }
     return NULL;
 }

@@ -3,7 +3,8 @@
 #ifndef PD_QUERY_PROTOCOL_H
 #define PD_QUERY_PROTOCOL_H
 
-/* A table of our own: /etc/protocols is missing on bare machines and may differ between them. Thread safe. */
+/* A table of our own: /etc/protocols is missing on bare machines and may differ between them.
+ * Thread safe. */
 
 /* Number of a lower-case name. 0 or -PD_E_NOT_FOUND. */
 int pd_protocol_number(const char *name, unsigned *ret_number);

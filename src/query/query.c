@@ -54,12 +54,14 @@ static bool is_wildcard(const char *value)
     return strcmp(value, "*") == 0;
 }
 
-/* Each set_… takes one parameter's text and returns what is expected instead, or NULL when it is fine. */
+/* Each set_… takes one parameter's text and returns what is expected instead, or NULL when it is
+ * fine. */
 
 static const char *set_link(struct pd_query *query, const char *value)
 {
-    if (is_wildcard(value) || pd_link_parse(value, &query->filter.link) == 0)
+    if (is_wildcard(value) || pd_link_parse(value, &query->filter.link) == 0) {
         return NULL;
+    }
     return "two switch IDs, as in 9-17; either may be *";
 }
 
@@ -69,12 +71,15 @@ static const char *set_ip(struct pd_query *query, const char *value, unsigned fi
     struct pd_flow_match *match = &query->filter.flow;
     struct pd_addr addr;
     uint8_t version;
-    if (is_wildcard(value))
+    if (is_wildcard(value)) {
         return NULL;
-    if (pd_addr_parse(value, &addr, &version) != 0)
+    }
+    if (pd_addr_parse(value, &addr, &version) != 0) {
         return "an IPv4 or IPv6 address, or *";
-    if (match->id.ip_version && match->id.ip_version != version)
+    }
+    if (match->id.ip_version && match->id.ip_version != version) {
         return "an address of the same family as the other one";
+    }
     *(field == PD_FLOW_SRC_IP ? &match->id.src : &match->id.dst) = addr;
     match->id.ip_version = version;
     match->fields |= field;
@@ -85,12 +90,15 @@ int pd_query_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
     uint64_t number = 0;
     size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 16 || text[digits])
+    if (digits == 0 || digits > 16 || text[digits]) {
         return -PD_E_VALUE;
-    for (; *text; text++)
+    }
+    for (; *text; text++) {
         number = number * 10 + (uint64_t)(*text - '0');
-    if (number > max)
+    }
+    if (number > max) {
         return -PD_E_VALUE;
+    }
     *ret_number = number;
     return 0;
 }
@@ -99,10 +107,12 @@ static const char *set_port(struct pd_query *query, const char *value, unsigned 
 {
     struct pd_flow_match *match = &query->filter.flow;
     uint64_t port;
-    if (is_wildcard(value))
+    if (is_wildcard(value)) {
         return NULL;
-    if (pd_query_number(value, UINT16_MAX, &port) != 0)
+    }
+    if (pd_query_number(value, UINT16_MAX, &port) != 0) {
         return "a number from 0 to 65535, or *";
+    }
     *(field == PD_FLOW_SRC_PORT ? &match->id.src_port : &match->id.dst_port) = (uint16_t)port;
     match->fields |= field;
     return NULL;
@@ -112,12 +122,14 @@ static const char *set_protocol(struct pd_query *query, const char *value)
 {
     uint64_t number;
     unsigned named;
-    if (is_wildcard(value))
+    if (is_wildcard(value)) {
         return NULL;
-    if (pd_protocol_number(value, &named) == 0)
+    }
+    if (pd_protocol_number(value, &named) == 0) {
         number = named;
-    else if (pd_query_number(value, UINT8_MAX, &number) != 0)
+    } else if (pd_query_number(value, UINT8_MAX, &number) != 0) {
         return "a number from 0 to 255, a name such as tcp, or *";
+    }
     query->filter.flow.id.protocol = (uint8_t)number;
     query->filter.flow.fields |= PD_FLOW_PROTOCOL;
     return NULL;
@@ -125,35 +137,40 @@ static const char *set_protocol(struct pd_query *query, const char *value)
 
 static const char *set_path(struct pd_query *query, const char *value)
 {
-    if (pd_path_parse(value, &query->path) != 0)
+    if (pd_path_parse(value, &query->path) != 0) {
         return "switch IDs from first to last, as in 1,9,17,11,3";
+    }
     return NULL;
 }
 
 static const char *set_time(const char *value, uint64_t *ret_us)
 {
-    if (pd_time_parse(value, ret_us) == 0)
+    if (pd_time_parse(value, ret_us) == 0) {
         return NULL;
+    }
     return "seconds since the epoch (1700000000.25) or RFC 3339 (2026-11-21T01:02:03Z)";
 }
 
 static const char *set_live(struct pd_query *query, const char *value)
 {
-    if (strcmp(value, "true") == 0 || strcmp(value, "1") == 0)
+    if (strcmp(value, "true") == 0 || strcmp(value, "1") == 0) {
         query->live = true;
-    else if (strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+    } else if (strcmp(value, "false") != 0 && strcmp(value, "0") != 0) {
         return "true or false";
+    }
     return NULL;
 }
 
-/* A token is written back into JSON as it is: only what needs no escape there. Whether it is one, its store tells. */
+/* A token is written back into JSON as it is: only what needs no escape there. Whether it is one,
+ * its store tells. */
 static const char *set_since(struct pd_query *query, const char *value)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
                                   ".:_-";
     size_t len = strlen(value);
-    if (!len || len >= sizeof query->since || strspn(value, allowed) != len)
+    if (!len || len >= sizeof query->since || strspn(value, allowed) != len) {
         return "the \"token\" of an earlier answer";
+    }
     memcpy(query->since, value, len + 1);
     return NULL;
 }
@@ -161,40 +178,44 @@ static const char *set_since(struct pd_query *query, const char *value)
 static const char *set_k(struct pd_query *query, const char *value)
 {
     uint64_t k;
-    if (pd_query_number(value, UINT32_MAX, &k) != 0 || !k)
+    if (pd_query_number(value, UINT32_MAX, &k) != 0 || !k) {
         return "a number from 1 to 4294967295";
+    }
     query->k = k;
     return NULL;
 }
 
 static const char *set_by(struct pd_query *query, const char *value)
 {
-    if (strcmp(value, "bytes") == 0)
+    if (strcmp(value, "bytes") == 0) {
         query->by = PD_TIB_ORDER_BYTES;
-    else if (strcmp(value, "pkts") == 0)
+    } else if (strcmp(value, "pkts") == 0) {
         query->by = PD_TIB_ORDER_PKTS;
-    else
+    } else {
         return "bytes or pkts";
+    }
     return NULL;
 }
 
 static const char *set_bin_bytes(struct pd_query *query, const char *value)
 {
     uint64_t bytes;
-    if (pd_query_number(value, PD_TIB_SUM_MAX, &bytes) != 0 || !bytes)
+    if (pd_query_number(value, PD_TIB_SUM_MAX, &bytes) != 0 || !bytes) {
         return "a number of bytes from 1 to 9007199254740991";
+    }
     query->bin_bytes = bytes;
     return NULL;
 }
 
 static const char *set_of(struct pd_query *query, const char *value)
 {
-    if (strcmp(value, "flows") == 0)
+    if (strcmp(value, "flows") == 0) {
         query->of = PD_TIB_BY_FLOW;
-    else if (strcmp(value, "sources") == 0)
+    } else if (strcmp(value, "sources") == 0) {
         query->of = PD_TIB_BY_SOURCE;
-    else
+    } else {
         return "flows or sources";
+    }
     return NULL;
 }
 
@@ -230,17 +251,21 @@ int pd_query_set(struct pd_query *query, const char *name, const char *value,
                  struct pd_error *error)
 {
     unsigned id = 0;
-    while (id < PD_QUERY_PARAM_COUNT && strcmp(name, pd_query_params[id].name) != 0)
+    while (id < PD_QUERY_PARAM_COUNT && strcmp(name, pd_query_params[id].name) != 0) {
         id++;
-    if (id == PD_QUERY_PARAM_COUNT)
+    }
+    if (id == PD_QUERY_PARAM_COUNT) {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown parameter of %s", name,
                        names[query->name]);
-    if (query->given & 1U << id)
+    }
+    if (query->given & 1U << id) {
         return pd_fail(error, -PD_E_VALUE, "%s: given twice", name);
+    }
 
     const char *expected = set_param(query, (enum pd_query_param_id)id, value);
-    if (expected)
+    if (expected) {
         return pd_fail(error, -PD_E_VALUE, "%s: expected %s, not \"%.64s\"", name, expected, value);
+    }
     query->given |= 1U << id;
     return 0;
 }
@@ -251,12 +276,14 @@ static int check_given(const struct pd_query *query, struct pd_error *error)
         const struct pd_query_param *param = &pd_query_params[id];
         unsigned bit = 1U << query->name;
         bool given = query->given & 1U << id;
-        if (given && !(param->takers & bit))
+        if (given && !(param->takers & bit)) {
             return pd_fail(error, -PD_E_UNKNOWN_KEY, "%s: %s does not take it", param->name,
                            names[query->name]);
-        if (!given && param->needers & bit)
+        }
+        if (!given && param->needers & bit) {
             return pd_fail(error, -PD_E_VALUE, "%s: is missing; %s needs it: %s", param->name,
                            names[query->name], param->help);
+        }
     }
     return 0;
 }
@@ -273,14 +300,17 @@ int pd_query_finish(struct pd_query *query, struct pd_error *error)
 {
     char from[PD_TIME_TEXT_BYTES], to[PD_TIME_TEXT_BYTES];
     int code = check_given(query, error);
-    if (code)
+    if (code) {
         return code;
+    }
     if (query->name == PD_QUERY_CONFORMANCE && !pd_conformance_judges_paths(query) &&
-        !query->rules.allow_len)
+        !query->rules.allow_len) {
         return pd_fail(error, -PD_E_VALUE,
                        "max_hops: is missing; conformance needs it, avoid, must_pass or allow");
-    if (query->filter.from_us <= query->filter.to_us)
+    }
+    if (query->filter.from_us <= query->filter.to_us) {
         return 0;
+    }
     return pd_fail(error, -PD_E_VALUE, "to: %s is before from, %s",
                    pd_time_format(query->filter.to_us, to),
                    pd_time_format(query->filter.from_us, from));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries: one form for REST, command line, trees and installed queries; parameters -> plan -> answer -> JSON. */
+/* Queries: one form for REST, command line, trees and installed queries; parameters -> plan ->
+ * answer -> JSON. */
 #ifndef PD_QUERY_QUERY_H
 #define PD_QUERY_QUERY_H
 
@@ -10,10 +11,12 @@
 #include "base/error.h"
 #include "tib/tib.h"
 
-/* The first four names are the paper's (Table 1), the others what its applications need. Names, parameters and their help texts
- * stand in two tables (query.c), from which REST routes, flags, help, completion and the OpenAPI check come.
+/* The first four names are the paper's (Table 1), the others what its applications need. Names,
+ * parameters and their help texts stand in two tables (query.c), from which REST routes, flags,
+ * help, completion and the OpenAPI check come.
  *
- * Thread safety: a struct pd_query is plain data; pd_query_run works on the caller's snapshot and memory. */
+ * Thread safety: a struct pd_query is plain data; pd_query_run works on the caller's snapshot and
+ * memory. */
 
 // clang-format off
 #define PD_QUERIES(X)                                                                                         \
@@ -136,8 +139,8 @@ struct pd_conformance {
 
 struct pd_query {
     enum pd_query_name name;
-    struct pd_tib_filter
-        filter; /* but for `path` and `since`, which stand below: see pd_query_filter */
+    /* but for `path` and `since`, which stand below: see pd_query_filter */
+    struct pd_tib_filter filter;
     struct pd_path path;
     char since[PD_QUERY_TOKEN_BYTES]; /* "": all */
     uint64_t k;
@@ -158,17 +161,20 @@ int pd_query_name_parse(const char *text, enum pd_query_name *ret_name); /* 0 or
 void pd_query_init(struct pd_query *query, enum pd_query_name name);
 
 /* Sets a parameter from its text; `name` with `_`. "*" is the wildcard for link and flow ID fields.
- * -PD_E_UNKNOWN_KEY, -PD_E_VALUE; `error` names the parameter and what is expected. Setting one twice is an error. */
+ * -PD_E_UNKNOWN_KEY, -PD_E_VALUE; `error` names the parameter and what is expected. Setting one
+ * twice is an error. */
 int pd_query_set(struct pd_query *query, const char *name, const char *value,
                  struct pd_error *error);
 
-/* After the last parameter, when the name is settled: refuses what this query does not take, misses what it needs, and checks what
- * concerns several (from <= to). The words begin with the parameter's name. */
+/* After the last parameter, when the name is settled: refuses what this query does not take, misses
+ * what it needs, and checks what concerns several (from <= to). The words begin with the
+ * parameter's name. */
 int pd_query_finish(struct pd_query *query, struct pd_error *error);
 
-/* The rules that a record breaks: bit n is rule n of enum pd_conformance_rule; 0: it conforms, or the query has no rules. Whether the query's filter
- * wants the record is not looked at (pd_tib_filter_matches). A trajectory that fits no path has no switches to judge: it can break `allow` alone;
- * the answer counts those under "infeasible", the agent alarms them as such. */
+/* The rules that a record breaks: bit n is rule n of enum pd_conformance_rule; 0: it conforms, or
+ * the query has no rules. Whether the query's filter wants the record is not looked at
+ * (pd_tib_filter_matches). A trajectory that fits no path has no switches to judge: it can break
+ * `allow` alone; the answer counts those under "infeasible", the agent alarms them as such. */
 unsigned pd_conformance_check(const struct pd_query *query, const struct pd_tib_record *record);
 const char *pd_conformance_rule_text(enum pd_conformance_rule rule);
 
@@ -181,14 +187,17 @@ struct pd_query_sink {
     int (*write)(void *context, const char *bytes, size_t len);
 };
 
-/* JSON: one object. NDJSON: each row of its list on a line of its own, then an object with all other members on the last line. */
+/* JSON: one object. NDJSON: each row of its list on a line of its own, then an object with all
+ * other members on the last line. */
 enum pd_query_form { PD_FORM_JSON, PD_FORM_NDJSON };
 
-/* Runs over the snapshot (may be NULL) plus `live` rows (records of the trajectory memory, decoded; NULL/0 when none;
- * those that do not match the query are skipped) and writes the JSON answer, in pieces, as docs/api/openapi.json
- * describes. Rows are sorted, so equal stores give equal bytes but for the token. `complete` is what the answer's "complete" says: false when
- * a segment of the TIB is damaged or a sum reached 2^53 - 1. Returns 0, what the sink returned, -PD_E_TOO_LARGE when
- * memory_bytes did not do, -ENOMEM or a store error; except where the sink failed, nothing was written then. */
+/* Runs over the snapshot (may be NULL) plus `live` rows (records of the trajectory memory, decoded;
+ * NULL/0 when none; those that do not match the query are skipped) and writes the JSON answer, in
+ * pieces, as docs/api/openapi.json describes. Rows are sorted, so equal stores give equal bytes but
+ * for the token. `complete` is what the answer's "complete" says: false when a segment of the TIB
+ * is damaged or a sum reached 2^53 - 1. Returns 0, what the sink returned, -PD_E_TOO_LARGE when
+ * memory_bytes did not do, -ENOMEM or a store error; except where the sink failed, nothing was
+ * written then. */
 int pd_query_run(const struct pd_query *query, struct pd_tib_snapshot *snapshot,
                  const struct pd_tib_record *live, size_t live_len,
                  const struct pd_query_sink *sink, bool *ret_complete, struct pd_error *error);

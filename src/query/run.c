@@ -15,14 +15,16 @@
 int pd_run_fail(const struct pd_query *query, int code, struct pd_error *error)
 {
     const char *name = pd_query_name_text(query->name);
-    if (code == -PD_E_TOO_LARGE)
+    if (code == -PD_E_TOO_LARGE) {
         return pd_fail(error, code,
                        "%s: the answer needs more than %llu MiB of memory; narrow it by link, "
                        "flow or time range",
                        name, (unsigned long long)(query->memory_bytes >> 20));
-    if (code == -PD_E_VALUE && *query->since)
+    }
+    if (code == -PD_E_VALUE && *query->since) {
         return pd_fail(error, code, "since: this store gave no such token: \"%.64s\"",
                        query->since);
+    }
     return pd_fail(error, code, "%s: %s", name, pd_error_text(code));
 }
 
@@ -45,16 +47,18 @@ int pd_run_visit(const struct pd_query *query, const struct pd_plan *plan,
         .live_len = store->live_len,
     };
     int error = pd_tib_group(store->snapshot, &filter, &grouping, visit, context);
-    if (store->snapshot && pd_tib_snapshot_damaged(store->snapshot))
+    if (store->snapshot && pd_tib_snapshot_damaged(store->snapshot)) {
         *complete = false; /* what can be read is answered */
+    }
     return error;
 }
 
 static int collect_all(void *context, const struct pd_tib_record *groups, size_t n)
 {
     int error = 0;
-    for (size_t i = 0; i < n && !error; i++)
+    for (size_t i = 0; i < n && !error; i++) {
         error = pd_collect_local(context, &groups[i]);
+    }
     return error;
 }
 
@@ -65,8 +69,8 @@ struct run {
     struct pd_run_store store;
     struct pd_items items;
     bool complete;
-    struct pd_tib_budget
-        budget; /* of what is kept beside the collection; the grouping has one of its own */
+    /* of what is kept beside the collection; the grouping has one of its own */
+    struct pd_tib_budget budget;
     struct pd_collect collect;
     struct pd_query_answer answer;
 };
@@ -74,8 +78,9 @@ struct run {
 static struct run *run_new(const struct pd_query *query, const struct pd_run_store *store)
 {
     struct run *run = malloc(sizeof *run);
-    if (!run)
+    if (!run) {
         return NULL;
+    }
     run->query = query;
     run->store = *store;
     run->complete = true;
@@ -105,8 +110,9 @@ static int give_all(void *context, const struct pd_tib_record *groups, size_t n)
 static int give_items(struct run *run, bool ordered)
 {
     const struct pd_plan *plan = &run->collect.plan;
-    if (plan->kind <= PD_PLAN_RECORDS && plan->local_by == plan->by)
+    if (plan->kind <= PD_PLAN_RECORDS && plan->local_by == plan->by) {
         return pd_run_visit(run->query, plan, &run->store, ordered, give_all, run, &run->complete);
+    }
     int error = pd_run_visit(run->query, plan, &run->store, false, collect_all, &run->collect,
                              &run->complete);
     return error ? error : pd_collect_give(&run->collect, ordered, &run->items);
@@ -114,13 +120,15 @@ static int give_items(struct run *run, bool ordered)
 
 /* ---- the answer ---- */
 
-/* For `since` of the next run; NULL from a store that gives none, or one too long to be given back. */
+/* For `since` of the next run; NULL from a store that gives none, or one too long to be given back.
+ */
 static int make_token(struct pd_tib_snapshot *snapshot, char **ret_token)
 {
     char *token = NULL;
     int error = snapshot ? pd_tib_token(snapshot, &token) : 0;
-    if (error && error != -PD_E_UNSUPPORTED)
+    if (error && error != -PD_E_UNSUPPORTED) {
         return error;
+    }
     if (token && strlen(token) >= PD_QUERY_TOKEN_BYTES) {
         free(token);
         token = NULL;
@@ -134,9 +142,10 @@ static int answer(struct run *run, bool *ret_complete)
     char *token = NULL;
     int error = give_items(run, true);
     error = error ? error : make_token(run->store.snapshot, &token);
-    if (!error)
+    if (!error) {
         error = pd_query_answer_end(&run->answer, token, NULL,
                                     run->complete && run->collect.complete, ret_complete);
+    }
     free(token);
     return error;
 }
@@ -155,13 +164,15 @@ int pd_query_run_as(const struct pd_query *query, enum pd_query_form form,
                     struct pd_error *error)
 {
     struct run *run = run_new(query, &(struct pd_run_store){snapshot, live, live_len});
-    if (!run)
+    if (!run) {
         return pd_run_fail(query, -ENOMEM, error);
+    }
     run->items = (struct pd_items){&run->answer, pd_query_answer_group, pd_query_answer_sums};
     pd_query_answer_begin(&run->answer, query, form, &run->budget, sink);
     int code = answer(run, ret_complete);
-    if (code && !run->answer.out.error) /* else the sink knows why it stopped */
+    if (code && !run->answer.out.error) { /* else the sink knows why it stopped */
         pd_run_fail(query, code, error);
+    }
     pd_query_answer_done(&run->answer);
     run_free(run);
     return code;
@@ -173,8 +184,9 @@ static int write_partial(struct run *run, struct pd_partial_writer *writer, uint
 {
     struct pd_partial_end end = {.asked = 1, .answered = 1};
     int error = give_items(run, false);
-    if (error)
+    if (error) {
         return error;
+    }
     end.complete = run->complete && run->collect.complete;
     end.critical_us = (pd_clock_thread_ns() - begun_ns) / PD_NS_PER_US;
     return pd_partial_finish(writer, &end);
@@ -187,20 +199,24 @@ int pd_query_run_partial(const struct pd_query *query, struct pd_tib_snapshot *s
 {
     struct pd_partial_writer *writer = NULL;
     int code = pd_query_mergeable(query, error);
-    if (code)
+    if (code) {
         return code;
+    }
     struct run *run = run_new(query, &(struct pd_run_store){snapshot, live, live_len});
     code = run ? pd_partial_begin(sink, &run->budget, &writer) : -ENOMEM;
     if (!code) {
         run->items = pd_partial_items(writer);
         code = write_partial(run, writer, begun_ns);
     }
-    if (code && (!writer || !pd_partial_stopped(writer)))
+    if (code && (!writer || !pd_partial_stopped(writer))) {
         pd_run_fail(query, code, error);
-    if (!code)
+    }
+    if (!code) {
         *ret_complete = run->complete && run->collect.complete;
+    }
     pd_partial_writer_free(writer);
-    if (run)
+    if (run) {
         run_free(run);
+    }
     return code;
 }

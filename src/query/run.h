@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One store's part in a query: its groups, asked for as the plan says, and the words for what fails. */
+/* One store's part in a query: its groups, asked for as the plan says, and the words for what
+ * fails. */
 #ifndef PD_QUERY_RUN_H
 #define PD_QUERY_RUN_H
 
@@ -12,8 +13,9 @@ struct pd_run_store {
     size_t live_len;
 };
 
-/* Gives the groups that the store has for this query to `visit`. `ordered`: as the answer wants them; where not, they come in any order and are cut
- * to the first k only where these are all it takes. *complete becomes false where the store is damaged. Errors as of pd_tib_group. */
+/* Gives the groups that the store has for this query to `visit`. `ordered`: as the answer wants
+ * them; where not, they come in any order and are cut to the first k only where these are all it
+ * takes. *complete becomes false where the store is damaged. Errors as of pd_tib_group. */
 int pd_run_visit(const struct pd_query *query, const struct pd_plan *plan,
                  const struct pd_run_store *store, bool ordered,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),

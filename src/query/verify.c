@@ -13,11 +13,13 @@ static int feed_all(struct pd_partial_reader *reader, const struct pd_partial_so
     char piece[PIECE_BYTES];
     for (;;) {
         ssize_t len = source->read(source->context, piece, sizeof piece);
-        if (len <= 0)
+        if (len <= 0) {
             return (int)len;
+        }
         int error = pd_partial_feed(reader, piece, (size_t)len);
-        if (error)
+        if (error) {
             return error;
+        }
     }
 }
 
@@ -26,8 +28,9 @@ int pd_partial_read_all(const struct pd_partial_source *source,
                         struct pd_partial_end *ret_end)
 {
     struct pd_partial_reader *reader = pd_partial_reader_new(handler, budget);
-    if (!reader)
+    if (!reader) {
         return -ENOMEM;
+    }
     int error = feed_all(reader, source);
     error = error ? error : pd_partial_ended(reader, ret_end);
     pd_partial_reader_free(reader);
@@ -60,16 +63,18 @@ static int count_item(struct verify *verify)
 static int on_group(void *context, const struct pd_tib_record *group)
 {
     struct verify *verify = context;
-    if (!pd_plan_fits_group(verify->query, &verify->plan, group))
+    if (!pd_plan_fits_group(verify->query, &verify->plan, group)) {
         return refuse(verify, "it has a group that this query does not have");
+    }
     return count_item(verify);
 }
 
 static int on_sums(void *context, const struct pd_query_sums *sums)
 {
     struct verify *verify = context;
-    if (!pd_plan_fits_sums(verify->query, &verify->plan, sums))
+    if (!pd_plan_fits_sums(verify->query, &verify->plan, sums)) {
         return refuse(verify, "it has sums that this query does not have");
+    }
     return count_item(verify);
 }
 
@@ -83,10 +88,12 @@ static int on_missing(void *context, uint64_t host, const char *reason)
 
 static int check_hosts(struct verify *verify, const struct pd_partial_end *end)
 {
-    if (!end->asked || verify->missing != end->asked - end->answered)
+    if (!end->asked || verify->missing != end->asked - end->answered) {
         return refuse(verify, "its hosts do not add up");
-    if (end->complete && verify->missing)
+    }
+    if (end->complete && verify->missing) {
         return refuse(verify, "it says it is complete, but hosts are missing");
+    }
     return 0;
 }
 
@@ -99,9 +106,10 @@ int pd_partial_verify(const struct pd_query *query, const struct pd_partial_sour
     struct pd_partial_end end;
     int code = pd_partial_read_all(source, &handler, &budget, &end);
     code = code ? code : check_hosts(&verify, &end);
-    if (code)
+    if (code) {
         return pd_fail(error, code, "the partial result cannot be used: %s",
                        verify.wrong ? verify.wrong : pd_error_text(code));
+    }
     *ret_end = end;
     return 0;
 }

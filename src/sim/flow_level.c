@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level of flows: max-min fair rates, a millisecond at a time, and the losses that go with them. */
+/* The level of flows: max-min fair rates, a millisecond at a time, and the losses that go with
+ * them. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,14 +9,16 @@
 #include "sim/levels.h"
 #include "sim/tcp.h"
 
-/* In each step every flow gets its max-min fair share of the links that it crosses (what long-lived TCP flows tend to), at most
- * what TCP reaches with the random losses of its routes: 1 / (RTT √(2p/3) + RTO p²) packets/s, the second term for
- * retransmissions that are lost again. Losses are drawn for the packets sent:
+/* In each step every flow gets its max-min fair share of the links that it crosses (what long-lived
+ * TCP flows tend to), at most what TCP reaches with the random losses of its routes: 1 / (RTT
+ * √(2p/3) + RTO p²) packets/s, the second term for retransmissions that are lost again. Losses are
+ * drawn for the packets sent:
  * - on faulty links, each packet with the link's probability;
- * - where several flows fill a link between them, its queue grows by a packet for each flow in each round trip (congestion
- *   avoidance) from what slow start left there, as far as the windows that receivers allow go; while it is full each flow loses
- *   1.5/W² of its packets (Mathis et al. 1997) with W its share of queue and pipe. A link with room empties its queue.
- * A flow whose route lets nothing through tries again after 1, 2, 4 s, and gives up after 7 s. */
+ * - where several flows fill a link between them, its queue grows by a packet for each flow in each
+ * round trip (congestion avoidance) from what slow start left there, as far as the windows that
+ * receivers allow go; while it is full each flow loses 1.5/W² of its packets (Mathis et al. 1997)
+ * with W its share of queue and pipe. A link with room empties its queue. A flow whose route lets
+ * nothing through tries again after 1, 2, 4 s, and gives up after 7 s. */
 
 #define STEP_S       0.001
 #define RTT_S        150e-6
@@ -62,8 +65,9 @@ static int new_level(struct pd_sim_world *world, void **ret_level)
 {
     struct level *level = calloc(1, sizeof *level);
     size_t len = world->net.links_len;
-    if (!level)
+    if (!level) {
         return -ENOMEM;
+    }
     *level =
         (struct level){.world = world,
                        .packets_s = (double)world->scenario->link_mbps * 1e6 / 8 / PD_SIM_MTU_BYTES,
@@ -90,16 +94,18 @@ static struct flow_state *state_of(const struct pd_sim_flow *flow)
 static double route_loss(const struct pd_net *net, const struct pd_route *route)
 {
     double passes = 1;
-    for (uint32_t i = 0; i < route->links_len; i++)
+    for (uint32_t i = 0; i < route->links_len; i++) {
         passes *= 1 - net->loss[route->links[i]];
+    }
     return 1 - passes;
 }
 
 /* Packets/s that TCP reaches at a loss rate. */
 static double tcp_limit(double loss)
 {
-    if (loss <= 0)
+    if (loss <= 0) {
         return INFINITY;
+    }
     return 1 / (RTT_S * sqrt(2 * loss / 3) + RTO_S * loss * loss);
 }
 
@@ -107,9 +113,10 @@ static void look_at_routes(const struct level *level, struct pd_sim_flow *flow)
 {
     struct flow_state *state = state_of(flow);
     double loss = 0;
-    for (uint32_t r = 0; r < flow->routes_len; r++)
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
         loss +=
             route_loss(&level->world->net, &flow->routes[r].route) * flow->routes[r].route.share;
+    }
     state->most = loss >= 1 ? 0 : tcp_limit(loss);
 }
 
@@ -117,9 +124,11 @@ static void look_at_routes(const struct level *level, struct pd_sim_flow *flow)
 
 static void for_links(struct pd_sim_flow *flow, double *values, double add)
 {
-    for (uint32_t r = 0; r < flow->routes_len; r++)
-        for (uint32_t i = 0; i < flow->routes[r].route.links_len; i++)
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
+        for (uint32_t i = 0; i < flow->routes[r].route.links_len; i++) {
             values[flow->routes[r].route.links[i]] += add * flow->routes[r].route.share;
+        }
+    }
 }
 
 static void begin_rates(struct level *level)
@@ -132,11 +141,13 @@ static void begin_rates(struct level *level)
         struct flow_state *state = state_of(flow);
         state->frozen = !flow->live || state->most <= 0;
         state->rate = 0;
-        if (!state->frozen)
+        if (!state->frozen) {
             for_links(flow, level->weight, 1);
+        }
     }
-    for (uint32_t l = 0; l < level->world->net.links_len; l++)
+    for (uint32_t l = 0; l < level->world->net.links_len; l++) {
         level->room[l] = level->packets_s;
+    }
 }
 
 /* What a flow can get as things stand, and from which link. */
@@ -145,7 +156,7 @@ static void look_for_share(const struct level *level, const struct pd_sim_flow *
     struct flow_state *state = state_of(flow);
     state->rate = state->most;
     state->full = NEVER_LINK;
-    for (uint32_t r = 0; r < flow->routes_len; r++)
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
         for (uint32_t i = 0; i < flow->routes[r].route.links_len; i++) {
             uint32_t link = flow->routes[r].route.links[i];
             double share = level->room[link] / level->weight[link];
@@ -154,15 +165,19 @@ static void look_for_share(const struct level *level, const struct pd_sim_flow *
                 state->full = link;
             }
         }
-    for (uint32_t r = 0; r < flow->routes_len; r++)
+    }
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
         for (uint32_t i = 0; i < flow->routes[r].route.links_len; i++) {
             uint32_t link = flow->routes[r].route.links[i];
-            if (state->rate < level->least[link])
+            if (state->rate < level->least[link]) {
                 level->least[link] = state->rate;
+            }
         }
+    }
 }
 
-/* A rate is final where nobody on the limiting link gets less than its share there, so that nothing will be left over. */
+/* A rate is final where nobody on the limiting link gets less than its share there, so that nothing
+ * will be left over. */
 static bool is_final(const struct level *level, const struct flow_state *state)
 {
     uint32_t link = state->full;
@@ -174,25 +189,29 @@ static bool share_once(struct level *level, bool last)
 {
     struct pd_sim_flows *flows = &level->world->flows;
     bool open = false;
-    for (uint32_t l = 0; l < level->world->net.links_len; l++)
+    for (uint32_t l = 0; l < level->world->net.links_len; l++) {
         level->least[l] = INFINITY;
+    }
     for (uint32_t i = 0; i < flows->order_len; i++) {
         const struct pd_sim_flow *flow = &flows->table[flows->order[i]];
-        if (!state_of(flow)->frozen)
+        if (!state_of(flow)->frozen) {
             look_for_share(level, flow);
+        }
     }
     for (uint32_t i = 0; i < flows->order_len; i++) { /* marks first, changes of room after */
         struct flow_state *state = state_of(&flows->table[flows->order[i]]);
-        if (!state->frozen && (last || is_final(level, state)))
+        if (!state->frozen && (last || is_final(level, state))) {
             state->retry_s = -1;
-        else
+        } else {
             open |= !state->frozen;
+        }
     }
     for (uint32_t i = 0; i < flows->order_len; i++) {
         struct pd_sim_flow *flow = &flows->table[flows->order[i]];
         struct flow_state *state = state_of(flow);
-        if (state->frozen || state->retry_s >= 0)
+        if (state->frozen || state->retry_s >= 0) {
             continue;
+        }
         state->frozen = true;
         state->retry_s = 0;
         for_links(flow, level->room, -state->rate);
@@ -217,8 +236,9 @@ static void count_limited(struct level *level)
     for (uint32_t i = 0; i < flows->order_len; i++) {
         const struct pd_sim_flow *flow = &flows->table[flows->order[i]];
         const struct flow_state *state = state_of(flow);
-        if (flow->live && state->most > 0 && state->full != NEVER_LINK)
+        if (flow->live && state->most > 0 && state->full != NEVER_LINK) {
             level->limited[state->full]++;
+        }
     }
 }
 
@@ -232,8 +252,9 @@ static void move_queue(struct level *level, uint32_t link)
         *queue = *queue > 0 && flows > 0 ? *queue : 0;
         return;
     }
-    if (*queue < level->packets_s * SLOW_START_S)
+    if (*queue < level->packets_s * SLOW_START_S) {
         *queue = level->packets_s * SLOW_START_S;
+    }
     *queue += flows * STEP_S / (RTT_S + *queue / level->packets_s);
     *queue = *queue < windows ? *queue : windows;
     *queue = *queue < most ? *queue : most;
@@ -242,8 +263,9 @@ static void move_queue(struct level *level, uint32_t link)
 static void move_queues(struct level *level)
 {
     count_limited(level);
-    for (uint32_t link = 0; link < level->world->net.links_len; link++)
+    for (uint32_t link = 0; link < level->world->net.links_len; link++) {
         move_queue(level, link);
+    }
 }
 
 /* ---- a step of one flow */
@@ -253,8 +275,9 @@ static double queue_loss(const struct level *level, const struct pd_sim_flow *fl
 {
     const struct flow_state *state = state_of(flow);
     double buffer = level->world->scenario->buffer_pkts;
-    if (state->full == NEVER_LINK || level->queue[state->full] < buffer)
+    if (state->full == NEVER_LINK || level->queue[state->full] < buffer) {
         return 0;
+    }
     double window = (buffer + level->packets_s * RTT_S) * state->rate / level->packets_s;
     double loss = window > 1 ? 1.5 / (window * window) : LOSS_MAX;
     return loss < LOSS_MAX ? loss : LOSS_MAX;
@@ -274,8 +297,9 @@ static void send_over(struct level *level, struct pd_sim_flow *flow, struct pd_s
     route->pkts += sent - full - lost;
     flow->retransmissions += full + lost;
     flow->acked_pkts += sent - full - lost;
-    if (sent)
+    if (sent) {
         flow->consecutive = sent > full + lost ? 0 : flow->consecutive + (uint32_t)sent;
+    }
     state_of(flow)->left -= (double)(sent - full - lost);
     world->totals.lost_queue += full;
     world->totals.lost_fault += lost;
@@ -285,8 +309,9 @@ static void send_over(struct level *level, struct pd_sim_flow *flow, struct pd_s
 static void try_again(struct level *level, struct pd_sim_flow *flow)
 {
     struct flow_state *state = state_of(flow);
-    if (level->now_s < state->retry_s)
+    if (level->now_s < state->retry_s) {
         return;
+    }
     if (state->tries++) {
         flow->retransmissions++;
         flow->consecutive++;
@@ -309,18 +334,21 @@ static void step_flow(struct level *level, struct pd_sim_flow *flow)
     double pkts = state->rate * STEP_S;
     double most = state->left + 1; /* what is left, and what of it will be lost */
     pkts = pkts < most ? pkts : most;
-    for (uint32_t r = 0; r < flow->routes_len; r++)
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
         send_over(level, flow, &flow->routes[r], pkts * flow->routes[r].route.share, loss);
-    if (state->left <= 0)
+    }
+    if (state->left <= 0) {
         flow->live = false;
+    }
 }
 
 static int start_flows(struct level *level, double until_s)
 {
     struct pd_sim_flow *flow;
     int code;
-    while (!(code = pd_sim_flows_next(&level->world->flows, until_s, &flow)) && flow)
+    while (!(code = pd_sim_flows_next(&level->world->flows, until_s, &flow)) && flow) {
         state_of(flow)->left = (double)flow->total_pkts;
+    }
     return code;
 }
 
@@ -330,15 +358,19 @@ static int advance(void *context, double until_s)
     struct pd_sim_flows *flows = &level->world->flows;
     while (level->now_s < until_s - STEP_S / 2) {
         int code = start_flows(level, level->now_s + STEP_S);
-        if (code)
+        if (code) {
             return code;
-        for (uint32_t i = 0; i < flows->order_len; i++)
+        }
+        for (uint32_t i = 0; i < flows->order_len; i++) {
             look_at_routes(level, &flows->table[flows->order[i]]);
+        }
         share_rates(level);
         move_queues(level);
-        for (uint32_t i = 0; i < flows->order_len; i++)
-            if (flows->table[flows->order[i]].live)
+        for (uint32_t i = 0; i < flows->order_len; i++) {
+            if (flows->table[flows->order[i]].live) {
                 step_flow(level, &flows->table[flows->order[i]]);
+            }
+        }
         level->now_s += STEP_S;
     }
     return 0;

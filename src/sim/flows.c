@@ -41,16 +41,19 @@ static int grow(struct pd_sim_flows *flows)
 {
     uint32_t room = flows->table_room ? flows->table_room * 2 : 1024;
     struct pd_sim_flow *table = realloc(flows->table, room * sizeof *table);
-    if (!table)
+    if (!table) {
         return -ENOMEM;
+    }
     flows->table = table;
     uint32_t *order = realloc(flows->order, room * sizeof *order);
-    if (!order)
+    if (!order) {
         return -ENOMEM;
+    }
     flows->order = order;
     uint32_t *unused = realloc(flows->unused, room * sizeof *unused);
-    if (!unused)
+    if (!unused) {
         return -ENOMEM;
+    }
     flows->unused = unused;
     flows->table_room = room;
     return 0;
@@ -60,8 +63,9 @@ static int grow(struct pd_sim_flows *flows)
 static int take_place(struct pd_sim_flows *flows, struct pd_sim_flow **ret_flow)
 {
     if (!flows->unused_len) {
-        if (flows->table_len == flows->table_room && grow(flows))
+        if (flows->table_len == flows->table_room && grow(flows)) {
             return -ENOMEM;
+        }
         struct pd_sim_flow *flow = &flows->table[flows->table_len];
         struct pd_sim_route *routes = calloc(flows->routes_max, sizeof *routes);
         void *state = calloc(1, flows->state_bytes + 1);
@@ -107,11 +111,13 @@ static void set_ends(struct pd_sim_flows *flows, struct pd_sim_flow *flow,
 static void share_out(const struct pd_sim_flows *flows, struct pd_sim_flow *flow)
 {
     double sum = 0;
-    for (uint32_t r = 0; r < flow->routes_len; r++)
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
         sum += flow->routes[r].route.share;
-    for (uint32_t r = 0; r < flow->routes_len; r++)
+    }
+    for (uint32_t r = 0; r < flow->routes_len; r++) {
         flow->routes[r].route.share =
             flows->net->weighs ? flow->routes[r].route.share / sum : 1.0 / flow->routes_len;
+    }
 }
 
 /* One route, or the different ones that some tries give. */
@@ -125,25 +131,30 @@ static void draw_routes(struct pd_sim_flows *flows, struct pd_sim_flow *flow, do
         pd_net_route(flows->net, flow->src, flow->dst, bytes, flows->random, &route->route);
         uint32_t same = 0;
         while (same < flow->routes_len &&
-               !pd_path_equal(&flow->routes[same].route.path, &route->route.path))
+               !pd_path_equal(&flow->routes[same].route.path, &route->route.path)) {
             same++;
+        }
         flow->routes_len += same == flow->routes_len;
     }
     share_out(flows, flow);
 }
 
-/* Sizes come after routes, as they always did, so that old seeds give old runs; except where routes depend on them. */
+/* Sizes come after routes, as they always did, so that old seeds give old runs; except where routes
+ * depend on them. */
 static double draw_size_and_routes(struct pd_sim_flows *flows, struct pd_sim_flow *flow,
                                    const struct pd_sim_planned *planned)
 {
     bool size_first = planned || flows->net->hashes_sizes;
     double bytes = planned ? planned->bytes : 0;
-    if (!size_first)
+    if (!size_first) {
         draw_routes(flows, flow, 0);
-    if (!planned)
+    }
+    if (!planned) {
         bytes = pd_sizes_draw(&flows->scenario->sizes, flows->random);
-    if (size_first)
+    }
+    if (size_first) {
         draw_routes(flows, flow, bytes);
+    }
     return bytes;
 }
 
@@ -151,11 +162,13 @@ static double draw_size_and_routes(struct pd_sim_flows *flows, struct pd_sim_flo
 static const struct pd_sim_planned *next_planned(struct pd_sim_flows *flows, double until_s)
 {
     const struct pd_scenario *scenario = flows->scenario;
-    if (flows->next_planned == scenario->planned_len)
+    if (flows->next_planned == scenario->planned_len) {
         return NULL;
+    }
     const struct pd_sim_planned *planned = &scenario->planned[flows->next_planned];
-    if (planned->start_s >= until_s || planned->start_s > flows->next_s)
+    if (planned->start_s >= until_s || planned->start_s > flows->next_s) {
         return NULL;
+    }
     flows->next_planned++;
     return planned;
 }
@@ -169,10 +182,12 @@ int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_
         flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
     }
     const struct pd_sim_planned *planned = next_planned(flows, until_s);
-    if (!planned && flows->next_s >= until_s)
+    if (!planned && flows->next_s >= until_s) {
         return 0;
-    if (take_place(flows, &flow))
+    }
+    if (take_place(flows, &flow)) {
         return -ENOMEM;
+    }
     set_ends(flows, flow, planned);
     double bytes = draw_size_and_routes(flows, flow, planned);
     memset(flow->state, 0, flows->state_bytes);
@@ -184,8 +199,9 @@ int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_
     flow->live = true;
     flow->used = true;
     flows->started++;
-    if (!planned)
+    if (!planned) {
         flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
+    }
     *ret_flow = flow;
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flows that both levels of the simulator share: where they come from, their routes, what a period saw of them. */
+/* The flows that both levels of the simulator share: where they come from, their routes, what a
+ * period saw of them. */
 #ifndef PD_SIM_FLOWS_H
 #define PD_SIM_FLOWS_H
 
@@ -12,9 +13,10 @@
 #include "sim/random.h"
 #include "sim/scenario.h"
 
-/* Flows start as a Poisson process: each host sends on average `load` of its link, to another host drawn at random, with sizes
- * from the scenario. What a receiver counts per path, and a sender's monitor of retransmissions, stand in the flow's slice; the
- * slice is emptied each period, and the flow forgotten in the first period after its end. Internal to sim/. One thread. */
+/* Flows start as a Poisson process: each host sends on average `load` of its link, to another host
+ * drawn at random, with sizes from the scenario. What a receiver counts per path, and a sender's
+ * monitor of retransmissions, stand in the flow's slice; the slice is emptied each period, and the
+ * flow forgotten in the first period after its end. Internal to sim/. One thread. */
 
 #define PD_SIM_MTU_BYTES 1500
 #define PD_SIM_MSS_BYTES 1448
@@ -66,7 +68,8 @@ int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_scenario *scen
                       const struct pd_net *net, struct pd_random *random, size_t state_bytes);
 void pd_sim_flows_done(struct pd_sim_flows *flows);
 
-/* The next flow if it starts before `until_s`, with its start in *ret_s; false when none does. -ENOMEM: 0 flows, *ret_flow NULL. */
+/* The next flow if it starts before `until_s`, with its start in *ret_s; false when none does.
+ * -ENOMEM: 0 flows, *ret_flow NULL. */
 int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_flow **ret_flow);
 
 /* Forgets flows that ended and whose slice is empty. */

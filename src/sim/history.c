@@ -15,8 +15,9 @@ static void forget(struct pd_kept_period *kept)
 
 void pd_history_done(struct pd_history *history)
 {
-    for (unsigned i = 0; i < PD_HISTORY_MAX; i++)
+    for (unsigned i = 0; i < PD_HISTORY_MAX; i++) {
         forget(&history->periods[i]);
+    }
     *history = (struct pd_history){0};
 }
 
@@ -24,13 +25,15 @@ static int copy(struct pd_kept_period *kept, const struct pd_sim_period *period)
 {
     size_t records = 0, at = 0;
 
-    for (size_t i = 0; i < period->flows_len; i++)
+    for (size_t i = 0; i < period->flows_len; i++) {
         records += period->flows[i].records_len;
+    }
     kept->flows = calloc(period->flows_len + 1, sizeof *kept->flows);
     kept->records = calloc(records + 1, sizeof *kept->records);
     kept->paths = calloc(records + 1, sizeof *kept->paths);
-    if (!kept->flows || !kept->records || !kept->paths)
+    if (!kept->flows || !kept->records || !kept->paths) {
         return -ENOMEM;
+    }
     for (size_t i = 0; i < period->flows_len; i++) {
         kept->flows[i] = period->flows[i];
         kept->flows[i].records = &kept->records[at];
@@ -61,10 +64,11 @@ int pd_history_take(struct pd_history *history, const struct pd_sim_period *peri
     struct pd_kept_period *kept =
         &history->periods[(history->first + history->len) % PD_HISTORY_MAX];
     int code = copy(kept, period);
-    if (code)
+    if (code) {
         forget(kept);
-    else
+    } else {
         history->len++;
+    }
     return code;
 }
 
@@ -77,15 +81,17 @@ int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_u
     int code = 0;
 
     history->wanted = true;
-    if (from_us < history->since_us && report)
+    if (from_us < history->since_us && report) {
         pd_report_lacks(report, "observations of before %.1f s are not kept",
                         (double)history->since_us / 1e6);
+    }
     for (unsigned i = 0; !code && i < history->len; i++) {
         const struct pd_kept_period *kept =
             &history->periods[(history->first + i) % PD_HISTORY_MAX];
 
-        if (kept->to_us <= before_us && kept->to_us > from_us && kept->from_us < to_us)
+        if (kept->to_us <= before_us && kept->to_us > from_us && kept->from_us < to_us) {
             code = visit(visitor, kept->flows, kept->flows_len);
+        }
     }
     return code;
 }

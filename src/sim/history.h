@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observations of earlier periods, for applications that look at them less often than they are made. */
+/* Observations of earlier periods, for applications that look at them less often than they are
+ * made. */
 #ifndef PD_SIM_HISTORY_H
 #define PD_SIM_HISTORY_H
 
 #include "apps/report.h"
 #include "sim/sim.h"
 
-/* Nothing is kept until somebody asks; then the newest PD_HISTORY_MAX periods are. Internal to sim/. One thread. */
+/* Nothing is kept until somebody asks; then the newest PD_HISTORY_MAX periods are. Internal to
+ * sim/. One thread. */
 
 #define PD_HISTORY_MAX 64u
 
@@ -31,7 +33,8 @@ void pd_history_done(struct pd_history *history); /* works on zeroed memory */
 /* 0 or -ENOMEM. */
 int pd_history_take(struct pd_history *history, const struct pd_sim_period *period);
 
-/* Each kept period that overlaps [from_us, to_us] and ended at `before_us` or earlier; what is missing of them is said in `report`. The visitor's non-zero. */
+/* Each kept period that overlaps [from_us, to_us] and ended at `before_us` or earlier; what is
+ * missing of them is said in `report`. The visitor's non-zero. */
 int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_us,
                      uint64_t before_us,
                      int (*visit)(void *visitor, const struct pd_observation *flows,

@@ -7,7 +7,8 @@
 #include "sim/net.h"
 #include "sim/sim.h"
 
-/* Internal to sim/. What a level shares with the rest; it moves flows on and counts in their slices. */
+/* Internal to sim/. What a level shares with the rest; it moves flows on and counts in their
+ * slices. */
 struct pd_sim_world {
     const struct pd_scenario *scenario;
     struct pd_net net;

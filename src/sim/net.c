@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulated network: distances by breadth-first search from each rack, routes by walking down them. */
+/* The simulated network: distances by breadth-first search from each rack, routes by walking down
+ * them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,9 @@ static void search(const struct pd_topology *topology, uint32_t rack, uint8_t *d
         const struct pd_switch *sw = &topology->switches[at];
         for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
             uint32_t next = sw->neighbours[n].node;
-            if (distance[next] != FAR || distance[at] + 1 >= FAR)
+            if (distance[next] != FAR || distance[at] + 1 >= FAR) {
                 continue;
+            }
             distance[next] = (uint8_t)(distance[at] + 1);
             queue[tail++] = next;
         }
@@ -47,8 +49,9 @@ static int number_links(struct pd_net *net)
     net->rack_rank = calloc((size_t)topology->switches_len + 1, sizeof *net->rack_rank);
     net->split_bytes = calloc((size_t)topology->switches_len + 1, sizeof *net->split_bytes);
     net->weights = calloc((size_t)topology->switches_len + 1, sizeof *net->weights);
-    if (!net->first || !net->rack_rank || !net->split_bytes || !net->weights)
+    if (!net->first || !net->rack_rank || !net->split_bytes || !net->weights) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         net->first[i] = net->fabric_len;
         net->fabric_len += topology->switches[i].switch_neighbours;
@@ -63,19 +66,23 @@ static int measure(struct pd_net *net)
 {
     const struct pd_topology *topology = net->topology;
     uint32_t racks = 0;
-    for (uint32_t h = 0; h < topology->hosts_len; h++)
-        if (net->rack_rank[topology->hosts[h].tor] == PD_NONE)
+    for (uint32_t h = 0; h < topology->hosts_len; h++) {
+        if (net->rack_rank[topology->hosts[h].tor] == PD_NONE) {
             net->rack_rank[topology->hosts[h].tor] = racks++;
+        }
+    }
     uint32_t *queue = calloc((size_t)topology->switches_len + 1, sizeof *queue);
     net->distance = malloc((size_t)racks * topology->switches_len + 1);
     if (!queue || !net->distance) {
         free(queue);
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < topology->switches_len; i++)
-        if (net->rack_rank[i] != PD_NONE)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        if (net->rack_rank[i] != PD_NONE) {
             search(topology, i, net->distance + (size_t)net->rack_rank[i] * topology->switches_len,
                    queue);
+        }
+    }
     free(queue);
     return 0;
 }
@@ -85,9 +92,10 @@ static int check_reach(const struct pd_net *net, struct pd_error *error)
     const struct pd_topology *topology = net->topology;
     for (uint32_t h = 1; h < topology->hosts_len; h++) {
         size_t row = (size_t)net->rack_rank[topology->hosts[0].tor] * topology->switches_len;
-        if (2 * net->distance[row + topology->hosts[h].tor] + 2 > PD_ROUTE_LINKS_MAX)
+        if (2 * net->distance[row + topology->hosts[h].tor] + 2 > PD_ROUTE_LINKS_MAX) {
             return pd_fail(error, -PD_E_TOPOLOGY, "topology: hosts %u and %u are too far apart",
                            topology->hosts[0].id, topology->hosts[h].id);
+        }
     }
     return 0;
 }
@@ -96,16 +104,19 @@ int pd_net_init(const struct pd_topology *topology, struct pd_net *ret_net, stru
 {
     struct pd_net net = {.topology = topology};
     int code = number_links(&net);
-    if (!code)
+    if (!code) {
         code = measure(&net);
-    if (code)
+    }
+    if (code) {
         pd_fail(error, code, "no memory");
-    else
+    } else {
         code = check_reach(&net, error);
-    if (code)
+    }
+    if (code) {
         pd_net_done(&net);
-    else
+    } else {
         *ret_net = net;
+    }
     return code;
 }
 
@@ -135,8 +146,9 @@ static void set_fault(struct pd_net *net, const struct pd_sim_fault *fault, bool
 
 void pd_net_faults(struct pd_net *net, const struct pd_scenario *scenario, double now_s)
 {
-    for (size_t i = 0; i < scenario->faults_len; i++)
+    for (size_t i = 0; i < scenario->faults_len; i++) {
         set_fault(net, &scenario->faults[i], now_s >= scenario->faults[i].start_s);
+    }
 }
 
 /* ---- routes */
@@ -151,9 +163,11 @@ static void find_hops(const struct pd_switch *sw, const uint8_t *distance, uint8
                       struct hops *hops)
 {
     hops->len = 0;
-    for (uint32_t n = 0; n < sw->switch_neighbours && hops->len < HOPS_MAX; n++)
-        if (distance[sw->neighbours[n].node] + 1 == here)
+    for (uint32_t n = 0; n < sw->switch_neighbours && hops->len < HOPS_MAX; n++) {
+        if (distance[sw->neighbours[n].node] + 1 == here) {
             hops->places[hops->len++] = n;
+        }
+    }
 }
 
 static uint32_t draw_weighted(const struct hops *hops, const double *weights,
@@ -161,20 +175,23 @@ static uint32_t draw_weighted(const struct hops *hops, const double *weights,
 {
     double sum = 0, at;
     uint32_t chosen = 0;
-    for (uint32_t i = 0; i < hops->len; i++)
+    for (uint32_t i = 0; i < hops->len; i++) {
         sum += weights[hops->places[i]];
+    }
     if (sum <= 0) { /* none of the weights is for this way */
         *share /= hops->len;
         return hops->places[pd_random_below(random, hops->len)];
     }
     at = pd_random_share(random) * sum;
     for (uint32_t i = 0; i < hops->len; i++) {
-        if (weights[hops->places[i]] <= 0)
+        if (weights[hops->places[i]] <= 0) {
             continue;
+        }
         chosen = i;
         at -= weights[hops->places[i]];
-        if (at < 0)
+        if (at < 0) {
             break;
+        }
     }
     *share *= weights[hops->places[chosen]] / sum;
     return hops->places[chosen];
@@ -186,13 +203,15 @@ static uint32_t next_hop(const struct pd_net *net, uint32_t at, const struct hop
 {
     double split_bytes = net->split_bytes[at];
     if (split_bytes > 0 && hops->len > 1) {
-        if (bytes > split_bytes)
+        if (bytes > split_bytes) {
             return hops->places[0];
+        }
         *share /= hops->len - 1;
         return hops->places[1 + pd_random_below(random, hops->len - 1)];
     }
-    if (net->weights[at])
+    if (net->weights[at]) {
         return draw_weighted(hops, net->weights[at], random, share);
+    }
     *share /= hops->len;
     return hops->places[pd_random_below(random, hops->len)];
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulated network: directed links with their faults, and equal-cost shortest routes between hosts. */
+/* The simulated network: directed links with their faults, and equal-cost shortest routes between
+ * hosts. */
 #ifndef PD_SIM_NET_H
 #define PD_SIM_NET_H
 
@@ -11,10 +12,11 @@
 #include "sim/random.h"
 #include "sim/scenario.h"
 
-/* Links are numbered: those between switches in the order of the topology's neighbours, then each host's link up, then each
- * host's link down. Any topology of the reader will do: routes follow distances, not shapes. At each switch the next one is
- * drawn among the neighbours that are nearer to the destination's rack, which is what a perfect ECMP hash does per flow,
- * and spraying per packet. Immutable but for the faults. */
+/* Links are numbered: those between switches in the order of the topology's neighbours, then each
+ * host's link up, then each host's link down. Any topology of the reader will do: routes follow
+ * distances, not shapes. At each switch the next one is drawn among the neighbours that are nearer
+ * to the destination's rack, which is what a perfect ECMP hash does per flow, and spraying per
+ * packet. Immutable but for the faults. */
 
 #define PD_ROUTE_LINKS_MAX 12 /* host to host; longer shortest paths are refused */
 
@@ -22,8 +24,9 @@ struct pd_route {
     struct pd_path path;
     uint32_t links[PD_ROUTE_LINKS_MAX];
     uint32_t links_len;
-    double
-        share; /* of the flow's packets that take it: what the switches' choices give, not yet made to add up to 1 */
+    /* of the flow's packets that take it: what the switches' choices give, not yet made to add up
+     * to 1 */
+    double share;
 };
 
 struct pd_net {

@@ -7,11 +7,13 @@
 #include "sim/levels.h"
 #include "sim/tcp.h"
 
-/* Time is in nanoseconds from the start. Events (a packet arrives at the next port, an acknowledgement at its sender) stand
- * in a wheel of buckets of 1024 ns; within a bucket they come in the order in which they were put there. All packets are full
- * ones and take the same time on a link, so that a queue is one number, when its link is free again: a packet joins it,
- * or is dropped when more than the buffer waits. A host's own link queues without loss, as its stack would hold the sender
- * back. Acknowledgements take no room on links and are not lost; they arrive a fixed time after the packet.
+/* Time is in nanoseconds from the start. Events (a packet arrives at the next port, an
+ * acknowledgement at its sender) stand in a wheel of buckets of 1024 ns; within a bucket they come
+ * in the order in which they were put there. All packets are full ones and take the same time on a
+ * link, so that a queue is one number, when its link is free again: a packet joins it, or is
+ * dropped when more than the buffer waits. A host's own link queues without loss, as its stack
+ * would hold the sender back. Acknowledgements take no room on links and are not lost; they arrive
+ * a fixed time after the packet.
  *
  * Retransmission timers and new flows are looked after every millisecond. */
 
@@ -66,8 +68,9 @@ static void free_level(void *context)
 static int new_level(struct pd_sim_world *world, void **ret_level)
 {
     struct level *level = calloc(1, sizeof *level);
-    if (!level)
+    if (!level) {
         return -ENOMEM;
+    }
     level->world = world;
     level->packet_ns = (uint64_t)(PD_SIM_MTU_BYTES * 8e3 / world->scenario->link_mbps);
     level->free_ns = calloc(world->net.links_len, sizeof *level->free_ns);
@@ -93,10 +96,12 @@ static int grow(struct level *level)
     uint32_t len = level->packets_len ? level->packets_len * 2 : 4096;
     struct packet *packets =
         len > UINT32_MAX / 4 ? NULL : realloc(level->packets, len * sizeof *packets);
-    if (!packets)
+    if (!packets) {
         return -ENOMEM;
-    for (uint32_t i = level->packets_len; i < len; i++)
+    }
+    for (uint32_t i = level->packets_len; i < len; i++) {
         packets[i].next = i + 1 < len ? i + 1 : level->unused;
+    }
     level->unused = level->packets_len;
     level->packets = packets;
     level->packets_len = len;
@@ -111,10 +116,11 @@ static void post(struct level *level, uint32_t number, uint64_t at_ns)
     uint32_t bucket = (uint32_t)(due_ns >> BUCKET_BITS) & (BUCKETS - 1);
     level->packets[number].at_ns = at_ns;
     level->packets[number].next = NONE;
-    if (level->heads[bucket] == NONE)
+    if (level->heads[bucket] == NONE) {
         level->heads[bucket] = number;
-    else
+    } else {
         level->packets[level->tails[bucket]].next = number;
+    }
     level->tails[bucket] = number;
 }
 
@@ -161,10 +167,11 @@ static void acknowledge(struct level *level, uint32_t number, struct pd_sim_flow
     flow->consecutive = lost;
     flow->acked_pkts++;
     state_of(flow)->rtt_us = rtt_us;
-    if (pd_tcp_is_done(&state_of(flow)->tcp))
+    if (pd_tcp_is_done(&state_of(flow)->tcp)) {
         flow->live = false;
-    else
+    } else {
         pump(level, flow);
+    }
 }
 
 static void arrive(struct level *level, uint32_t number)
@@ -194,12 +201,14 @@ static void arrive(struct level *level, uint32_t number)
 /* For a packet that is sprayed. */
 static uint16_t draw_route(struct pd_sim_world *world, const struct pd_sim_flow *flow)
 {
-    if (!world->net.weighs)
+    if (!world->net.weighs) {
         return (uint16_t)pd_random_below(&world->random, flow->routes_len);
+    }
     double at = pd_random_share(&world->random);
     uint32_t route = 0;
-    while (route + 1 < flow->routes_len && (at -= flow->routes[route].route.share) >= 0)
+    while (route + 1 < flow->routes_len && (at -= flow->routes[route].route.share) >= 0) {
         route++;
+    }
     return (uint16_t)route;
 }
 
@@ -218,17 +227,20 @@ static void send_one(struct level *level, struct pd_sim_flow *flow, uint32_t ord
                               .born = state->born,
                               .order = order,
                               .sent_us = (uint32_t)(level->now_ns / 1000)};
-    if (flow->routes_len > 1)
+    if (flow->routes_len > 1) {
         packet->route = draw_route(level->world, flow);
-    if (!pass_port(level, number, flow->routes[packet->route].route.links[0]))
+    }
+    if (!pass_port(level, number, flow->routes[packet->route].route.links[0])) {
         drop(level, number);
+    }
 }
 
 static void pump(struct level *level, struct pd_sim_flow *flow)
 {
     uint32_t order;
-    while (!level->full && pd_tcp_may_send(&state_of(flow)->tcp, level->now_ns, &order))
+    while (!level->full && pd_tcp_may_send(&state_of(flow)->tcp, level->now_ns, &order)) {
         send_one(level, flow, order);
+    }
 }
 
 /* Timers of all flows, then the flows that start in the next millisecond. */
@@ -239,16 +251,18 @@ static int tick(struct level *level)
     int code;
     for (uint32_t i = 0; i < flows->order_len; i++) {
         flow = &flows->table[flows->order[i]];
-        if (!flow->live)
+        if (!flow->live) {
             continue;
+        }
         uint32_t timed_out = pd_tcp_timer(&state_of(flow)->tcp, level->now_ns);
         flow->retransmissions += timed_out;
         flow->consecutive += timed_out;
         flow->timeouts += timed_out > 0;
-        if (pd_tcp_is_done(&state_of(flow)->tcp))
+        if (pd_tcp_is_done(&state_of(flow)->tcp)) {
             flow->live = false;
-        else if (timed_out)
+        } else if (timed_out) {
             pump(level, flow);
+        }
     }
     level->tick_ns += TICK_NS;
     while (!(code = pd_sim_flows_next(flows, (double)level->tick_ns / NS, &flow)) && flow) {
@@ -282,8 +296,9 @@ static int advance(void *context, double until_s)
     uint64_t until_ns = (uint64_t)(until_s * NS), step = UINT64_C(1) << BUCKET_BITS;
     while (level->now_ns < until_ns) {
         int code = level->now_ns >= level->tick_ns ? tick(level) : 0;
-        if (code || level->full)
+        if (code || level->full) {
             return -ENOMEM;
+        }
         run_bucket(level);
         level->now_ns = (level->now_ns & ~(step - 1)) + step;
     }

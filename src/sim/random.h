@@ -29,8 +29,8 @@ static inline double pd_random_share(struct pd_random *random)
     return (double)(pd_random_next(random) >> 11) * 0x1p-53;
 }
 
-/* Natural logarithm of a normal number > 0, good to some units in the last place. The library's differ from one machine to the next in the last bit, and one bit is
- * another run. */
+/* Natural logarithm of a normal number > 0, good to some units in the last place. The library's
+ * differ from one machine to the next in the last bit, and one bit is another run. */
 double pd_random_log(double x);
 
 /* Exponentially distributed with mean 1. */
@@ -39,7 +39,8 @@ static inline double pd_random_exponential(struct pd_random *random)
     return -pd_random_log(1 - pd_random_share(random));
 }
 
-/* How many of n events with probability p each happen: binomial, by the normal approximation where that is good. */
+/* How many of n events with probability p each happen: binomial, by the normal approximation where
+ * that is good. */
 uint64_t pd_random_binomial(struct pd_random *random, uint64_t n, double p);
 
 #endif

@@ -32,11 +32,14 @@ static void remove_directory(const char *name)
     const struct dirent *entry;
 
     /* cppcheck-suppress readdirCalled ; one thread reads this directory */
-    while (directory && (entry = readdir(directory)))
-        if (*entry->d_name != '.')
+    while (directory && (entry = readdir(directory))) {
+        if (*entry->d_name != '.') {
             unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
+        }
+    }
+    if (directory) {
         closedir(directory);
+    }
     rmdir(name);
 }
 
@@ -49,10 +52,11 @@ static int open_store(struct pd_records *records, struct pd_error *error)
     bool fits =
         snprintf(name, sizeof name, "%s/pathdump-simulate-XXXXXX", parent) < (int)sizeof name;
 
-    if (!fits || !mkdtemp(name))
+    if (!fits || !mkdtemp(name)) {
         return pd_fail(error, fits ? -errno : -ENAMETOOLONG,
                        "no directory for records under %.200s: %s", parent,
                        strerror(fits ? errno : ENAMETOOLONG));
+    }
     int code = pd_tib_open(name, PD_TIB_WRITE, &config, &records->tib, error);
     remove_directory(name);
     return code;
@@ -79,12 +83,14 @@ static int flush(struct pd_records *records, struct pd_error *error)
 {
     int code = records->tib ? 0 : open_store(records, error);
 
-    if (code || !records->len)
+    if (code || !records->len) {
         return code;
+    }
     code = append(records->tib, records->rows, records->len);
     records->len = 0;
-    if (!code)
+    if (!code) {
         code = pd_tib_commit(records->tib);
+    }
     return code ? pd_fail(error, code, "the store of records: %s", pd_error_text(code)) : 0;
 }
 
@@ -95,8 +101,9 @@ static int grow(struct pd_records *records)
     uint32_t room = records->room ? records->room * 2 : ROOM_FIRST;
     struct pd_record_row *grown = realloc(records->rows, room * sizeof *grown);
 
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     records->rows = grown;
     records->room = room;
     return 0;
@@ -107,10 +114,12 @@ static int take_one(struct pd_records *records, const struct pd_tib_record *reco
 {
     int code = records->len == PD_RECORDS_WAITING ? flush(records, error) : 0;
 
-    if (code)
+    if (code) {
         return code;
-    if (records->len == records->room && grow(records))
+    }
+    if (records->len == records->room && grow(records)) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     records->rows[records->len++] = (struct pd_record_row){*record, *record->path};
     return 0;
 }
@@ -121,10 +130,13 @@ int pd_records_take(struct pd_records *records, const struct pd_sim_period *peri
 {
     int code = 0;
 
-    for (size_t i = 0; i < period->flows_len; i++)
-        for (size_t r = 0; !code && r < period->flows[i].records_len; r++)
-            if (period->flows[i].records[r].pkts)
+    for (size_t i = 0; i < period->flows_len; i++) {
+        for (size_t r = 0; !code && r < period->flows[i].records_len; r++) {
+            if (period->flows[i].records[r].pkts) {
                 code = take_one(records, &period->flows[i].records[r], error);
+            }
+        }
+    }
     return code;
 }
 
@@ -133,7 +145,8 @@ int pd_records_snapshot(struct pd_records *records, struct pd_tib_snapshot **ret
 {
     int code = flush(records, error);
 
-    if (!code && (code = pd_tib_snapshot(records->tib, ret_snapshot)))
+    if (!code && (code = pd_tib_snapshot(records->tib, ret_snapshot))) {
         pd_fail(error, code, "the store of records: %s", pd_error_text(code));
+    }
     return code;
 }

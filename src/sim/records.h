@@ -5,9 +5,10 @@
 
 #include "sim/sim.h"
 
-/* The TIBs of all hosts are one store here. Records wait in memory, PD_RECORDS_WAITING of them; the store is made when more come or when it is read. It lies in
- * a directory of its own under $TMPDIR or /tmp, which is removed as soon as the files are open: nothing is left behind, however the program
- * ends. Internal to sim/. One thread. */
+/* The TIBs of all hosts are one store here. Records wait in memory, PD_RECORDS_WAITING of them; the
+ * store is made when more come or when it is read. It lies in a directory of its own under $TMPDIR
+ * or /tmp, which is removed as soon as the files are open: nothing is left behind, however the
+ * program ends. Internal to sim/. One thread. */
 
 #define PD_RECORDS_WAITING 131072u
 

@@ -30,11 +30,13 @@ static int read_real(const struct reader *reader, const json_t *object, const ch
                      double least, double most, double *value)
 {
     const json_t *given = json_object_get(object, key);
-    if (!given)
+    if (!given) {
         return 0;
+    }
     double real = json_number_value(given);
-    if (!json_is_number(given) || !(real >= least && real <= most))
+    if (!json_is_number(given) || !(real >= least && real <= most)) {
         return FAIL(reader, "%s: expected a number from %g to %g", key, least, most);
+    }
     *value = real;
     return 0;
 }
@@ -43,11 +45,13 @@ static int read_count(const struct reader *reader, const char *key, uint32_t lea
                       uint32_t *value)
 {
     const json_t *given = json_object_get(reader->root, key);
-    if (!given)
+    if (!given) {
         return 0;
+    }
     json_int_t count = json_integer_value(given);
-    if (!json_is_integer(given) || count < least || count > most)
+    if (!json_is_integer(given) || count < least || count > most) {
         return FAIL(reader, "%s: expected an integer from %u to %u", key, least, most);
+    }
     *value = (uint32_t)count;
     return 0;
 }
@@ -56,8 +60,9 @@ static int read_level(struct reader *reader)
 {
     const json_t *given = json_object_get(reader->root, "level");
     const char *text = given ? json_string_value(given) : "flow";
-    if (!text || (strcmp(text, "flow") != 0 && strcmp(text, "packet") != 0))
+    if (!text || (strcmp(text, "flow") != 0 && strcmp(text, "packet") != 0)) {
         return FAIL(reader, "level: expected \"flow\" or \"packet\"");
+    }
     reader->scenario.level = strcmp(text, "packet") ? PD_SIM_FLOWS : PD_SIM_PACKETS;
     return 0;
 }
@@ -65,8 +70,9 @@ static int read_level(struct reader *reader)
 static int read_spray(struct reader *reader)
 {
     const json_t *given = json_object_get(reader->root, "spray");
-    if (given && !json_is_boolean(given))
+    if (given && !json_is_boolean(given)) {
         return FAIL(reader, "spray: expected true or false");
+    }
     reader->scenario.spray = json_is_true(given);
     return 0;
 }
@@ -76,18 +82,24 @@ static int read_numbers(struct reader *reader)
     struct pd_scenario *s = &reader->scenario;
     double least = json_array_size(json_object_get(reader->root, "flows")) ? 0 : 0.001;
     int code = read_count(reader, "link_mbps", 1, 400000, &s->link_mbps);
-    if (!code)
+    if (!code) {
         code = read_count(reader, "period_ms", 10, 60000, &s->period_ms);
-    if (!code)
+    }
+    if (!code) {
         code = read_count(reader, "alarm_retransmissions", 1, 1000000, &s->alarm_retransmissions);
-    if (!code)
+    }
+    if (!code) {
         code = read_count(reader, "buffer_pkts", 8, 65536, &s->buffer_pkts);
-    if (!code)
+    }
+    if (!code) {
         code = read_real(reader, reader->root, "load", least, 1, &s->load);
-    if (!code)
+    }
+    if (!code) {
         code = read_real(reader, reader->root, "duration_s", 0.01, 86400, &s->duration_s);
-    if (!code)
+    }
+    if (!code) {
         code = read_spray(reader);
+    }
     return code ? code : read_level(reader);
 }
 
@@ -98,16 +110,18 @@ static int beside(const struct reader *reader, const char *file, char ret_path[P
 {
     const char *slash = strrchr(reader->name, '/');
     int folder = slash && *file != '/' ? (int)(slash - reader->name) + 1 : 0;
-    if (snprintf(ret_path, PATH_MAX, "%.*s%s", folder, reader->name, file) >= PATH_MAX)
+    if (snprintf(ret_path, PATH_MAX, "%.*s%s", folder, reader->name, file) >= PATH_MAX) {
         return FAIL(reader, "a name of a file that is too long");
+    }
     return 0;
 }
 
 static int read_topology_file(struct reader *reader, const char *file)
 {
     char path[PATH_MAX];
-    if (!reader->files)
+    if (!reader->files) {
         return FAIL(reader, "topology: files are not read here");
+    }
     int code = beside(reader, file, path);
     return code ? code : pd_topology_read(path, &reader->scenario.topology, reader->error);
 }
@@ -117,10 +131,12 @@ static int read_generated(struct reader *reader, const json_t *given)
     const json_t *fat_tree = json_object_get(given, "fat_tree"),
                  *vl2 = json_object_get(given, "vl2");
     const json_t *k = fat_tree ? fat_tree : vl2;
-    if (json_object_size(given) != 1 || !json_is_integer(k))
+    if (json_object_size(given) != 1 || !json_is_integer(k)) {
         return FAIL(reader, "topology: expected a file name, {\"fat_tree\":K} or {\"vl2\":K}");
-    if (json_integer_value(k) < 4 || json_integer_value(k) > 72)
+    }
+    if (json_integer_value(k) < 4 || json_integer_value(k) > 72) {
         return FAIL(reader, "topology: expected an even K from 4 to 72 (vl2: 62)");
+    }
     uint32_t ports = (uint32_t)json_integer_value(k);
     int code = fat_tree ? pd_topology_fat_tree(ports, &reader->scenario.topology, reader->error)
                         : pd_topology_vl2(ports, &reader->scenario.topology, reader->error);
@@ -132,14 +148,18 @@ static int read_topology(struct reader *reader)
     const json_t *given = json_object_get(reader->root, "topology");
     int code = json_is_string(given) ? read_topology_file(reader, json_string_value(given))
                                      : read_generated(reader, given);
-    if (code)
+    if (code) {
         return code;
+    }
     const struct pd_topology *topology = reader->scenario.topology;
-    if (!topology || topology->hosts_len < 2)
+    if (!topology || topology->hosts_len < 2) {
         return FAIL(reader, "topology: expected at least two hosts");
-    for (uint32_t i = 0; i < topology->hosts_len; i++)
-        if (!topology->hosts[i].addrs_len)
+    }
+    for (uint32_t i = 0; i < topology->hosts_len; i++) {
+        if (!topology->hosts[i].addrs_len) {
             return FAIL(reader, "topology: host %u has no address", topology->hosts[i].id);
+        }
+    }
     return 0;
 }
 
@@ -148,15 +168,19 @@ static int read_sizes(struct reader *reader)
     const json_t *given = json_object_get(reader->root, "flow_sizes");
     const char *name = given ? json_string_value(given) : "web-search";
     char path[PATH_MAX];
-    if (!name)
+    if (!name) {
         return FAIL(reader, "flow_sizes: expected \"web-search\", \"hadoop\" or a CSV file");
-    if (!strcmp(name, "web-search") || !strcmp(name, "hadoop"))
+    }
+    if (!strcmp(name, "web-search") || !strcmp(name, "hadoop")) {
         return pd_sizes_read(name, &reader->scenario.sizes, reader->error);
-    if (!reader->files)
+    }
+    if (!reader->files) {
         return FAIL(reader, "flow_sizes: files are not read here");
+    }
     int code = beside(reader, name, path);
-    if (!code)
+    if (!code) {
         code = pd_sizes_read(path, &reader->scenario.sizes, reader->error);
+    }
     return code ? pd_fail_within(reader->error, "flow_sizes") : 0;
 }
 
@@ -169,10 +193,12 @@ static int known_only(const struct reader *reader, const json_t *object, const c
     json_object_foreach((json_t *)object, key, value)
     {
         size_t i = 0;
-        while (names[i] && strcmp(names[i], key) != 0)
+        while (names[i] && strcmp(names[i], key) != 0) {
             i++;
-        if (!names[i])
+        }
+        if (!names[i]) {
             return pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.60s: unknown member", key);
+        }
     }
     return 0;
 }
@@ -182,13 +208,15 @@ static int read_link(const struct reader *reader, const json_t *object, struct p
     const struct pd_topology *topology = reader->scenario.topology;
     const char *text = json_string_value(json_object_get(object, "link"));
     struct pd_link_match link;
-    if (!text || pd_link_parse(text, &link) || !link.from || !link.to)
+    if (!text || pd_link_parse(text, &link) || !link.from || !link.to) {
         return FAIL(reader, "link: expected two switch IDs as in \"9-17\"");
+    }
     fault->from = pd_topology_switch(topology, link.from);
     fault->to = pd_topology_switch(topology, link.to);
     if (fault->from == PD_NONE || fault->to == PD_NONE ||
-        !pd_topology_link(topology, fault->from, fault->to))
+        !pd_topology_link(topology, fault->from, fault->to)) {
         return FAIL(reader, "link: the topology has no link %u-%u", link.from, link.to);
+    }
     return 0;
 }
 
@@ -198,10 +226,12 @@ static int read_loss(const struct reader *reader, const json_t *object, struct p
     const json_t *loss = json_object_get(object, "loss"),
                  *blackhole = json_object_get(object, "blackhole");
     int code = known_only(reader, object, names);
-    if (!code)
+    if (!code) {
         code = read_link(reader, object, fault);
-    if (!code && (!loss == !blackhole || (blackhole && !json_is_true(blackhole))))
+    }
+    if (!code && (!loss == !blackhole || (blackhole && !json_is_true(blackhole)))) {
         return FAIL(reader, "expected \"loss\": a number, or \"blackhole\": true");
+    }
     fault->loss = 1;
     return code ? code : read_real(reader, object, "loss", 0, 1, &fault->loss);
 }
@@ -213,13 +243,16 @@ static int read_weight(const struct reader *reader, const char *key, const json_
     const struct pd_switch *sw = &reader->scenario.topology->switches[fault->from];
     double weight = json_number_value(value);
     uint32_t id, len;
-    if (pd_switches_parse(key, &id, 1, &len))
+    if (pd_switches_parse(key, &id, 1, &len)) {
         return FAIL(reader, "weights: expected IDs of switches, not \"%.40s\"", key);
+    }
     for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
-        if (reader->scenario.topology->switches[sw->neighbours[n].node].id != id)
+        if (reader->scenario.topology->switches[sw->neighbours[n].node].id != id) {
             continue;
-        if (!json_is_number(value) || !(weight >= 0 && weight <= WEIGHT_MAX))
+        }
+        if (!json_is_number(value) || !(weight >= 0 && weight <= WEIGHT_MAX)) {
             return FAIL(reader, "weights: %s: expected a number from 0 to %d", key, WEIGHT_MAX);
+        }
         fault->weights[n] = weight;
         return 0;
     }
@@ -232,18 +265,22 @@ static int read_weights(const struct reader *reader, const json_t *given,
     const struct pd_switch *sw = &reader->scenario.topology->switches[fault->from];
     const char *key;
     const json_t *value;
-    if (!json_object_size(given))
+    if (!json_object_size(given)) {
         return FAIL(reader, "weights: expected an object as {\"17\":3,\"18\":1}");
+    }
     fault->weights = calloc((size_t)sw->switch_neighbours + 1, sizeof *fault->weights);
-    if (!fault->weights)
+    if (!fault->weights) {
         return pd_fail(reader->error, -ENOMEM, "no memory");
-    for (uint32_t n = 0; n < sw->switch_neighbours; n++)
+    }
+    for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
         fault->weights[n] = 1;
+    }
     json_object_foreach((json_t *)given, key, value)
     {
         int code = read_weight(reader, key, value, fault);
-        if (code)
+        if (code) {
             return code;
+        }
     }
     return 0;
 }
@@ -258,15 +295,18 @@ static int read_choice(const struct reader *reader, const json_t *object,
                  *weights = json_object_get(object, "weights");
     json_int_t number = json_integer_value(id);
     int code = known_only(reader, object, names);
-    if (code)
+    if (code) {
         return code;
+    }
     fault->from = number < 1 || number > UINT32_MAX
                       ? PD_NONE
                       : pd_topology_switch(reader->scenario.topology, (uint32_t)number);
-    if (!json_is_integer(id) || fault->from == PD_NONE)
+    if (!json_is_integer(id) || fault->from == PD_NONE) {
         return FAIL(reader, "switch: expected the ID of a switch");
-    if (!split == !weights)
+    }
+    if (!split == !weights) {
         return FAIL(reader, "expected \"split_bytes\": a number, or \"weights\": an object");
+    }
     fault->kind = split ? PD_SIM_SPLIT : PD_SIM_WEIGHTS;
     return split ? read_real(reader, object, "split_bytes", 1, PD_SIZES_BYTES_MAX,
                              &fault->split_bytes)
@@ -275,8 +315,9 @@ static int read_choice(const struct reader *reader, const json_t *object,
 
 static int read_fault(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
 {
-    if (!json_is_object(object))
+    if (!json_is_object(object)) {
         return FAIL(reader, "expected an object");
+    }
     int code = json_object_get(object, "switch") ? read_choice(reader, object, fault)
                                                  : read_loss(reader, object, fault);
     return code ? code : read_real(reader, object, "start_s", 0, 86400, &fault->start_s);
@@ -289,8 +330,9 @@ static int read_list(struct reader *reader, const char *key, size_t most,
     const json_t *given = json_object_get(reader->root, key);
     size_t len = json_array_size(given);
     char place[40];
-    if (given && (!json_is_array(given) || len > most))
+    if (given && (!json_is_array(given) || len > most)) {
         return FAIL(reader, "%s: expected a list of at most %zu %s", key, most, key);
+    }
     for (size_t i = 0; i < len; i++) {
         int code = read(reader, json_array_get(given, i));
         snprintf(place, sizeof place, "%s[%zu]", key, i);
@@ -335,8 +377,9 @@ static int read_port(const struct reader *reader, const json_t *object, const ch
 {
     double number = *port;
     int code = read_real(reader, object, key, 0, UINT16_MAX, &number);
-    if (!code && number != floor(number))
+    if (!code && number != floor(number)) {
         return FAIL(reader, "%s: expected a whole number", key);
+    }
     *port = (uint16_t)number;
     return code;
 }
@@ -347,27 +390,37 @@ static int add_planned(struct reader *reader, const json_t *object)
                                         "bytes", "start_s", NULL};
     struct pd_scenario *s = &reader->scenario;
     struct pd_sim_planned flow = {.src_port = 1024, .dst_port = 80};
-    if (!json_is_object(object))
+    if (!json_is_object(object)) {
         return FAIL(reader, "expected an object");
+    }
     int code = known_only(reader, object, names);
-    if (!code)
+    if (!code) {
         code = read_host(reader, object, "src", &flow.src);
-    if (!code)
+    }
+    if (!code) {
         code = read_host(reader, object, "dst", &flow.dst);
-    if (!code && flow.src == flow.dst)
+    }
+    if (!code && flow.src == flow.dst) {
         return FAIL(reader, "dst: expected another host than src");
-    if (!code)
+    }
+    if (!code) {
         code = read_port(reader, object, "src_port", &flow.src_port);
-    if (!code)
+    }
+    if (!code) {
         code = read_port(reader, object, "dst_port", &flow.dst_port);
-    if (!code && !json_object_get(object, "bytes"))
+    }
+    if (!code && !json_object_get(object, "bytes")) {
         return FAIL(reader, "bytes: is missing");
-    if (!code)
+    }
+    if (!code) {
         code = read_real(reader, object, "bytes", 1, PD_SIZES_BYTES_MAX, &flow.bytes);
-    if (!code)
+    }
+    if (!code) {
         code = read_real(reader, object, "start_s", 0, 86400, &flow.start_s);
-    if (!code)
+    }
+    if (!code) {
         s->planned[s->planned_len++] = flow;
+    }
     return code;
 }
 
@@ -375,10 +428,12 @@ static int by_start(const void *a, const void *b)
 {
     const struct pd_sim_planned *x = a, *y = b;
     int order = (x->start_s > y->start_s) - (x->start_s < y->start_s);
-    if (!order)
+    if (!order) {
         order = (x->src > y->src) - (x->src < y->src);
-    if (!order)
+    }
+    if (!order) {
         order = (x->dst > y->dst) - (x->dst < y->dst);
+    }
     return order ? order : (x->src_port > y->src_port) - (x->src_port < y->src_port);
 }
 
@@ -386,14 +441,17 @@ static int read_flows(struct reader *reader)
 {
     struct pd_scenario *s = &reader->scenario;
     size_t len = json_array_size(json_object_get(reader->root, "flows"));
-    if (len > PD_SCENARIO_FLOWS_MAX)
+    if (len > PD_SCENARIO_FLOWS_MAX) {
         len = 0; /* it is refused */
+    }
     s->planned = calloc(len + 1, sizeof *s->planned);
-    if (!s->planned)
+    if (!s->planned) {
         return pd_fail(reader->error, -ENOMEM, "no memory");
+    }
     int code = read_list(reader, "flows", PD_SCENARIO_FLOWS_MAX, add_planned);
-    if (s->planned_len)
+    if (s->planned_len) {
         qsort(s->planned, s->planned_len, sizeof *s->planned, by_start);
+    }
     return code;
 }
 
@@ -403,8 +461,9 @@ void pd_scenario_done(struct pd_scenario *scenario)
 {
     pd_topology_free(scenario->topology);
     pd_sizes_done(&scenario->sizes);
-    for (size_t i = 0; i < scenario->faults_len; i++)
+    for (size_t i = 0; i < scenario->faults_len; i++) {
         free(scenario->faults[i].weights);
+    }
     free(scenario->faults);
     free(scenario->planned);
     *scenario = (struct pd_scenario){0};
@@ -416,17 +475,22 @@ static int read_all(struct reader *reader)
         "topology",    "link_mbps", "load",  "duration_s", "flow_sizes",
         "spray",       "faults",    "level", "period_ms",  "alarm_retransmissions",
         "buffer_pkts", "flows",     NULL};
-    if (!json_is_object(reader->root))
+    if (!json_is_object(reader->root)) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
+    }
     int code = known_only(reader, reader->root, names);
-    if (!code)
+    if (!code) {
         code = read_numbers(reader);
-    if (!code)
+    }
+    if (!code) {
         code = read_topology(reader);
-    if (!code)
+    }
+    if (!code) {
         code = read_sizes(reader);
-    if (!code)
+    }
+    if (!code) {
         code = read_faults(reader);
+    }
     return code ? code : read_flows(reader);
 }
 
@@ -442,8 +506,9 @@ int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool fil
                                            .period_ms = 200,
                                            .alarm_retransmissions = 1,
                                            .buffer_pkts = 512};
-    if (!root)
+    if (!root) {
         return pd_fail(error, -PD_E_SYNTAX, "%.200s:%d:%d: %s", name, at.line, at.column, at.text);
+    }
     int code = read_all(&reader);
     json_decref(root);
     if (code) {
@@ -458,19 +523,21 @@ int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool fil
 int pd_scenario_read(const char *file, struct pd_scenario *ret_scenario, struct pd_error *error)
 {
     FILE *in = fopen(file, "re");
-    if (!in)
+    if (!in) {
         return pd_fail(error, -errno, "%.200s: %s", file, strerror(errno));
+    }
     char *text = malloc(FILE_BYTES_MAX + 1);
     size_t bytes = text ? fread(text, 1, FILE_BYTES_MAX + 1, in) : 0;
     int code = 0;
-    if (!text)
+    if (!text) {
         code = pd_fail(error, -ENOMEM, "no memory");
-    else if (ferror(in))
+    } else if (ferror(in)) {
         code = pd_fail(error, -EIO, "%.200s: cannot be read", file);
-    else if (bytes > FILE_BYTES_MAX)
+    } else if (bytes > FILE_BYTES_MAX) {
         code = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than 4 MiB", file);
-    else
+    } else {
         code = pd_scenario_parse(text, bytes, file, true, ret_scenario, error);
+    }
     free(text);
     fclose(in);
     return code;

@@ -11,8 +11,8 @@
 #include "sim/sizes.h"
 #include "topology/topology.h"
 
-/* docs/simulator.md has the members. Unknown members are errors: a slip in a name would otherwise change what is simulated
- * without a word. Each error names the member. Immutable once read. */
+/* docs/simulator.md has the members. Unknown members are errors: a slip in a name would otherwise
+ * change what is simulated without a word. Each error names the member. Immutable once read. */
 
 #define PD_SCENARIO_FAULTS_MAX 1024
 #define PD_SCENARIO_FLOWS_MAX  10000
@@ -21,7 +21,9 @@ enum pd_sim_level { PD_SIM_FLOWS, PD_SIM_PACKETS };
 
 enum pd_sim_fault_kind {
     PD_SIM_LOSS, /* a link drops packets */
-    PD_SIM_SPLIT, /* a switch hashes flows by their size: large ones to its first uplink, the rest to the others */
+    /* a switch hashes flows by their size: large ones to its first uplink, the rest to the others
+     */
+    PD_SIM_SPLIT,
     PD_SIM_WEIGHTS, /* a switch gives its neighbours unequal shares */
 };
 
@@ -60,9 +62,11 @@ struct pd_scenario {
     bool spray;
 };
 
-/* `file` names the place that files of the scenario are relative to. 0, or an error with its place: "x.json: faults[0].link: …". */
+/* `file` names the place that files of the scenario are relative to. 0, or an error with its place:
+ * "x.json: faults[0].link: …". */
 int pd_scenario_read(const char *file, struct pd_scenario *ret_scenario, struct pd_error *error);
-/* The same from memory; `name` stands for the file in errors. Without `files`, members that name files are refused. */
+/* The same from memory; `name` stands for the file in errors. Without `files`, members that name
+ * files are refused. */
 int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool files,
                       struct pd_scenario *ret_scenario, struct pd_error *error);
 void pd_scenario_done(struct pd_scenario *scenario); /* works on zeroed memory */

@@ -19,8 +19,9 @@ static int ring_grow(struct pd_sender_ring *ring)
     uint32_t room = ring->room ? ring->room * 2 : ROOM_FIRST;
     struct pd_sender_entry *grown = realloc(ring->entries, room * sizeof *grown);
 
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     ring->entries = grown; /* a ring that grows has not turned yet: first is 0 */
     ring->room = room;
     return 0;
@@ -33,8 +34,9 @@ static const struct pd_sender_entry *ring_at(const struct pd_sender_ring *ring, 
 
 static int ring_add(struct pd_sender_ring *ring, const struct pd_sender_entry *entry)
 {
-    if (ring->len == ring->room && ring->room < PD_SENDERS_MAX && ring_grow(ring))
+    if (ring->len == ring->room && ring->room < PD_SENDERS_MAX && ring_grow(ring)) {
         return -ENOMEM;
+    }
     if (ring->len == ring->room) {
         ring->first = (ring->first + 1) % ring->room;
         ring->len--;
@@ -59,12 +61,14 @@ int pd_senders_take(struct pd_senders *senders, const struct pd_sim_period *peri
     for (size_t i = 0; !code && i < period->flows_len; i++) {
         struct pd_sender_entry entry = {.time_us = period->to_us, .sender = period->senders[i]};
 
-        if (entry.sender.alarm)
+        if (entry.sender.alarm) {
             entry.alarm_id = ++senders->alarms;
-        if (entry.sender.retransmissions)
+        }
+        if (entry.sender.retransmissions) {
             code = ring_add(&senders->lossy, &entry);
-        else if (!entry.sender.live)
+        } else if (!entry.sender.live) {
             code = ring_add(&senders->closed, &entry);
+        }
     }
     return code;
 }
@@ -103,16 +107,18 @@ json_t *pd_senders_alarms(const struct pd_senders *senders, uint64_t from_us, ui
     while (first && found < most) { /* entries stand in the order of time */
         const struct pd_sender_entry *entry = ring_at(ring, first - 1);
 
-        if (entry->time_us < from_us)
+        if (entry->time_us < from_us) {
             break;
+        }
         found += entry->alarm_id > least_id && entry->time_us <= to_us;
         first--;
     }
     for (; alarms && first < ring->len; first++) {
         const struct pd_sender_entry *entry = ring_at(ring, first);
 
-        if (entry->alarm_id <= least_id || entry->time_us < from_us || entry->time_us > to_us)
+        if (entry->alarm_id <= least_id || entry->time_us < from_us || entry->time_us > to_us) {
             continue;
+        }
         if (json_array_append_new(alarms, alarm_json(senders, entry))) {
             json_decref(alarms);
             return NULL;
@@ -141,8 +147,9 @@ struct poor_table {
 static int table_init(struct poor_table *table, uint64_t most)
 {
     table->slots_len = 16;
-    while (table->slots_len < 2 * most)
+    while (table->slots_len < 2 * most) {
         table->slots_len *= 2;
+    }
     table->rows = calloc(most + 1, sizeof *table->rows);
     table->slots = calloc(table->slots_len, sizeof *table->slots);
     return table->rows && table->slots ? 0 : -ENOMEM;
@@ -155,21 +162,25 @@ static void table_add(struct poor_table *table, const struct pd_sim_sender *send
     uint32_t mask = table->slots_len - 1;
     uint32_t at = (uint32_t)pd_flow_id_hash(&sender->flow) & mask;
 
-    if (table->asked && !table->asked[sender->host])
+    if (table->asked && !table->asked[sender->host]) {
         return;
+    }
     while (table->slots[at] &&
-           !pd_flow_id_equal(&table->rows[table->slots[at] - 1].sender.flow, &sender->flow))
+           !pd_flow_id_equal(&table->rows[table->slots[at] - 1].sender.flow, &sender->flow)) {
         at = (at + 1) & mask;
+    }
     if (!table->slots[at]) {
         table->rows[table->len++] = (struct poor){.sender = *sender, .time_us = time_us};
         table->slots[at] = table->len;
     }
     struct poor *row = &table->rows[table->slots[at] - 1];
-    if (!sender->retransmissions)
+    if (!sender->retransmissions) {
         return;
+    }
     row->last_us = row->last_us ? row->last_us : time_us;
-    if (time_us >= table->question->from_us)
+    if (time_us >= table->question->from_us) {
         row->recent += sender->retransmissions;
+    }
 }
 
 /* The last period stands in the rings, too, as far as it is kept there: it is given once. */
@@ -178,16 +189,18 @@ static void table_fill(struct poor_table *table, const struct pd_senders *sender
     const struct pd_sender_ring *lossy = &senders->lossy, *closed = &senders->closed;
     uint32_t l = lossy->len, c = closed->len;
 
-    for (size_t i = 0; i < senders->now.flows_len; i++)
+    for (size_t i = 0; i < senders->now.flows_len; i++) {
         table_add(table, &senders->now.senders[i], senders->now.to_us);
+    }
     while (l || c) {
         uint64_t lossy_us = l ? ring_at(lossy, l - 1)->time_us : 0;
         uint64_t closed_us = c ? ring_at(closed, c - 1)->time_us : 0;
         const struct pd_sender_entry *entry =
             l && lossy_us >= closed_us ? ring_at(lossy, --l) : ring_at(closed, --c);
 
-        if (entry->time_us < senders->now.to_us)
+        if (entry->time_us < senders->now.to_us) {
             table_add(table, &entry->sender, entry->time_us);
+        }
     }
 }
 
@@ -197,12 +210,15 @@ static bool is_wanted(const struct poor *row, const struct pd_poor_question *que
     const struct pd_sim_sender *sender = &row->sender;
     bool in_vain = !sender->acked_pkts && sender->total_retransmissions >= question->threshold;
 
-    if (!sender->live && now_us - row->time_us > PD_SENDERS_CLOSED_US)
+    if (!sender->live && now_us - row->time_us > PD_SENDERS_CLOSED_US) {
         return false;
-    if (!question->threshold)
+    }
+    if (!question->threshold) {
         return row->time_us >= question->from_us;
-    if (question->has_from && row->recent >= question->threshold)
+    }
+    if (question->has_from && row->recent >= question->threshold) {
         return true;
+    }
     return (in_vain || sender->consecutive >= question->threshold) &&
            row->last_us >= question->from_us;
 }
@@ -235,8 +251,9 @@ static json_t *poor_json(const struct pd_senders *senders, const struct poor *ro
         time_json(row->last_us, row->last_us), "opened_us", time_json(s->opened_us, opened),
         "closed_us", time_json(row->time_us, !s->live));
 
-    if (flow && has_from)
+    if (flow && has_from) {
         json_object_set_new(flow, "recent", json_integer((json_int_t)row->recent));
+    }
     return flow;
 }
 
@@ -252,15 +269,18 @@ json_t *pd_senders_poor(const struct pd_senders *senders, const struct pd_poor_q
     if (!failed) {
         flows = json_array();
         table_fill(&table, senders);
-        for (uint32_t i = 0; i < table.len; i++)
-            if (is_wanted(&table.rows[i], question, senders->now.to_us))
+        for (uint32_t i = 0; i < table.len; i++) {
+            if (is_wanted(&table.rows[i], question, senders->now.to_us)) {
                 failed |= json_array_append_new(
                     flows, poor_json(senders, &table.rows[i], question->has_from));
+            }
+        }
     }
-    if (!failed)
+    if (!failed) {
         answer =
             json_pack("{s:O, s:b, s:s, s:I, s:I}", "flows", flows, "complete", !forgotten, "source",
                       "simulator", "since_us", (json_int_t)0, "forgotten", (json_int_t)forgotten);
+    }
     json_decref(flows);
     free(table.rows);
     free(table.slots);

@@ -8,8 +8,9 @@
 #include "query/poor.h"
 #include "sim/sim.h"
 
-/* Of each period in which a sender retransmitted, or after which it had ended, its figures are kept; the newest PD_SENDERS_MAX of either, older ones are
- * forgotten and counted. Internal to sim/. One thread. */
+/* Of each period in which a sender retransmitted, or after which it had ended, its figures are
+ * kept; the newest PD_SENDERS_MAX of either, older ones are forgotten and counted. Internal to
+ * sim/. One thread. */
 
 #define PD_SENDERS_MAX       262144u
 #define PD_SENDERS_CLOSED_US UINT64_C(60000000) /* how long a closed flow is told of */
@@ -39,11 +40,13 @@ void pd_senders_done(struct pd_senders *senders); /* works on zeroed memory */
 /* 0 or -ENOMEM. */
 int pd_senders_take(struct pd_senders *senders, const struct pd_sim_period *period);
 
-/* Alarms of [from_us, to_us], the newest `most`, oldest first; NULL without memory. `least_id` (0: any): only later ones than that. */
+/* Alarms of [from_us, to_us], the newest `most`, oldest first; NULL without memory. `least_id` (0:
+ * any): only later ones than that. */
 json_t *pd_senders_alarms(const struct pd_senders *senders, uint64_t from_us, uint64_t to_us,
                           uint64_t least_id, size_t most);
 
-/* The members of an agent's getPoorTCPFlows, each flow with its "host". `asked`: per host of the topology; NULL: all. NULL without memory. */
+/* The members of an agent's getPoorTCPFlows, each flow with its "host". `asked`: per host of the
+ * topology; NULL: all. NULL without memory. */
 json_t *pd_senders_poor(const struct pd_senders *senders, const struct pd_poor_question *question,
                         const bool *asked);
 

@@ -19,8 +19,9 @@ struct run {
 
 static void run_done(struct run *run)
 {
-    if (run->level)
+    if (run->level) {
         run->ops->free(run->level);
+    }
     pd_sim_flows_done(&run->world.flows);
     pd_net_done(&run->world.net);
     free(run->records);
@@ -36,12 +37,14 @@ static int run_init(struct run *run, const struct pd_scenario *scenario, uint64_
     run->world.scenario = scenario;
     run->world.random.state = seed;
     int code = pd_net_init(scenario->topology, &run->world.net, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_sim_flows_init(&run->world.flows, scenario, &run->world.net, &run->world.random,
                              run->ops->flow_bytes);
-    if (!code)
+    if (!code) {
         code = run->ops->new (&run->world, &run->level);
+    }
     return code ? pd_fail(error, code, "no memory") : 0;
 }
 
@@ -53,19 +56,22 @@ static int reserve(struct run *run)
     size_t records_len = flows_len * run->world.flows.routes_max;
     if (flows_len > run->observations_room) {
         struct pd_observation *grown = realloc(run->observations, 2 * flows_len * sizeof *grown);
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         run->observations = grown;
         struct pd_sim_sender *senders = realloc(run->senders, 2 * flows_len * sizeof *senders);
-        if (!senders)
+        if (!senders) {
             return -ENOMEM;
+        }
         run->senders = senders;
         run->observations_room = 2 * flows_len;
     }
     if (records_len > run->records_room) {
         struct pd_tib_record *grown = realloc(run->records, 2 * records_len * sizeof *grown);
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         run->records = grown;
         run->records_room = 2 * records_len;
     }
@@ -80,8 +86,9 @@ static size_t take_records(struct pd_sim_flow *flow, uint64_t from_us, uint64_t 
     for (uint32_t r = 0; r < flow->routes_len; r++) {
         struct pd_sim_route *route = &flow->routes[r];
         route->seen |= route->pkts > 0;
-        if (!route->pkts && !(flow->retransmissions && route->seen))
+        if (!route->pkts && !(flow->retransmissions && route->seen)) {
             continue;
+        }
         records[len++] = (struct pd_tib_record){
             .flow = flow->id,
             .path = &route->route.path,
@@ -99,8 +106,9 @@ static size_t take_records(struct pd_sim_flow *flow, uint64_t from_us, uint64_t 
 static bool raises_alarm(const struct run *run, struct pd_sim_flow *flow, uint64_t now_us)
 {
     if (flow->retransmissions < run->world.scenario->alarm_retransmissions ||
-        (flow->alarm_us && now_us - flow->alarm_us < PD_SIM_ALARM_GAP_US))
+        (flow->alarm_us && now_us - flow->alarm_us < PD_SIM_ALARM_GAP_US)) {
         return false;
+    }
     flow->alarm_us = now_us;
     return true;
 }
@@ -130,14 +138,16 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
                                    .to_us = (uint64_t)(totals->now_s * 1e6),
                                    .totals = totals};
     size_t records_len = 0, len = 0;
-    if (reserve(run))
+    if (reserve(run)) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < flows->order_len; i++) {
         struct pd_sim_flow *flow = &flows->table[flows->order[i]];
         struct pd_tib_record *records = &run->records[records_len];
         size_t n = take_records(flow, period.from_us, period.to_us, records);
-        if (!n && !flow->retransmissions)
+        if (!n && !flow->retransmissions) {
             continue;
+        }
         flow->total_retransmissions += flow->retransmissions;
         look_at_sender(run, flow, &run->senders[len]);
         run->senders[len].alarm = raises_alarm(run, flow, period.to_us);
@@ -165,18 +175,22 @@ int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *
     double period_s = (double)scenario->period_ms / 1e3;
     for (uint64_t period = 1; !code && totals->now_s < scenario->duration_s; period++) {
         double from_s = totals->now_s, until_s = (double)period * period_s;
-        if (until_s > scenario->duration_s)
+        if (until_s > scenario->duration_s) {
             until_s = scenario->duration_s;
+        }
         pd_net_faults(&run.world.net, scenario, from_s);
         code = run.ops->advance(run.level, until_s);
         totals->now_s = until_s;
-        if (!code)
+        if (!code) {
             code = end_period(&run, from_s, visit, context);
-        if (code == -ENOMEM)
+        }
+        if (code == -ENOMEM) {
             pd_fail(error, code, "no memory");
+        }
     }
-    if (!code)
+    if (!code) {
         *ret_totals = *totals;
+    }
     run_done(&run);
     return code;
 }

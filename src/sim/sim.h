@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulator: a data-centre network with faults, that makes the records and alarms that agents make. */
+/* The simulator: a data-centre network with faults, that makes the records and alarms that agents
+ * make. */
 #ifndef PD_SIM_SIM_H
 #define PD_SIM_SIM_H
 
@@ -11,16 +12,19 @@
 #include "localise/localise.h"
 #include "sim/scenario.h"
 
-/* Paper 000, section 4.3: each host generates web traffic, some interfaces drop packets at random, TCP monitors look at their
- * flows every 200 ms. Two levels, behind one interface (levels.h):
- * - flow: rates are max-min fair among the flows of each millisecond, losses are drawn for the packets that a rate makes;
+/* Paper 000, section 4.3: each host generates web traffic, some interfaces drop packets at random,
+ * TCP monitors look at their flows every 200 ms. Two levels, behind one interface (levels.h):
+ * - flow: rates are max-min fair among the flows of each millisecond, losses are drawn for the
+ * packets that a rate makes;
  * - packet: each packet passes each queue; senders run a TCP with selective acknowledgements.
  * docs/simulator.md tells what each models and what not.
  *
- * At the end of each period the visitor gets what agents would tell: one observation for each flow that had packets or
- * retransmissions in the period. A path of which nothing ever arrived is in nobody's TIB, so that its observation has no record.
+ * At the end of each period the visitor gets what agents would tell: one observation for each flow
+ * that had packets or retransmissions in the period. A path of which nothing ever arrived is in
+ * nobody's TIB, so that its observation has no record.
  *
- * The same scenario and seed give the same run on every machine with IEEE arithmetic. One thread. */
+ * The same scenario and seed give the same run on every machine with IEEE arithmetic. One thread.
+ */
 
 #define PD_SIM_ALARM_GAP_US UINT64_C(1000000) /* of one flow */
 

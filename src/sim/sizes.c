@@ -31,14 +31,17 @@ static bool split(const char *line, double *ret_bytes, double *ret_share)
 {
     char *end;
     double bytes = strtod(line, &end);
-    if (end == line || *end != ',')
+    if (end == line || *end != ',') {
         return false;
+    }
     const char *second = end + 1;
     double share = strtod(second, &end);
-    if (end == second || end[strspn(end, " \t\r")])
+    if (end == second || end[strspn(end, " \t\r")]) {
         return false;
-    if (!isfinite(bytes) || !isfinite(share))
+    }
+    if (!isfinite(bytes) || !isfinite(share)) {
         return false;
+    }
     *ret_bytes = bytes;
     *ret_share = share;
     return true;
@@ -49,19 +52,24 @@ static int take_line(struct pd_sizes *sizes, const char *text, const char *name,
 {
     double bytes, share;
     size_t len = sizes->len;
-    if (!text[strspn(text, " \t\r")] || *text == '#')
+    if (!text[strspn(text, " \t\r")] || *text == '#') {
         return 0;
-    if (!split(text, &bytes, &share))
+    }
+    if (!split(text, &bytes, &share)) {
         return len || (*text >= '0' && *text <= '9') || line > 100
                    ? bad(error, name, line, "\"bytes,share\", two numbers")
                    : 0; /* titles */
-    if (len == PD_SIZES_POINTS_MAX)
+    }
+    if (len == PD_SIZES_POINTS_MAX) {
         return pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than %d points", name,
                        PD_SIZES_POINTS_MAX);
-    if (bytes < 0 || bytes > PD_SIZES_BYTES_MAX || (len && bytes <= sizes->bytes[len - 1]))
+    }
+    if (bytes < 0 || bytes > PD_SIZES_BYTES_MAX || (len && bytes <= sizes->bytes[len - 1])) {
         return bad(error, name, line, "bytes that rise, from 0 to 1e15");
-    if (share < 0 || share > 1 || (len && share < sizes->shares[len - 1]))
+    }
+    if (share < 0 || share > 1 || (len && share < sizes->shares[len - 1])) {
         return bad(error, name, line, "a share that rises, from 0 to 1");
+    }
     sizes->bytes[len] = bytes;
     sizes->shares[len] = share;
     sizes->len++;
@@ -70,13 +78,15 @@ static int take_line(struct pd_sizes *sizes, const char *text, const char *name,
 
 static int finish(struct pd_sizes *sizes, const char *name, struct pd_error *error)
 {
-    if (sizes->len < 2 || sizes->shares[sizes->len - 1] != 1)
+    if (sizes->len < 2 || sizes->shares[sizes->len - 1] != 1) {
         return pd_fail(error, -PD_E_VALUE,
                        "%.200s: expected at least two lines, the last with share 1", name);
+    }
     double mean = sizes->bytes[0] * sizes->shares[0];
-    for (size_t i = 1; i < sizes->len; i++)
+    for (size_t i = 1; i < sizes->len; i++) {
         mean +=
             (sizes->bytes[i] + sizes->bytes[i - 1]) / 2 * (sizes->shares[i] - sizes->shares[i - 1]);
+    }
     sizes->mean_bytes = mean;
     return mean >= 1 ? 0
                      : pd_fail(error, -PD_E_VALUE, "%.200s: the mean is less than a byte", name);
@@ -90,13 +100,15 @@ static int take_lines(struct pd_sizes *sizes, const char *text, size_t text_byte
     for (size_t number = 1; at < text_bytes; number++) {
         const char *end = memchr(text + at, '\n', text_bytes - at);
         size_t len = end ? (size_t)(end - text) - at : text_bytes - at;
-        if (len >= sizeof line || memchr(text + at, 0, len))
+        if (len >= sizeof line || memchr(text + at, 0, len)) {
             return bad(error, name, number, "lines of text of at most 255 bytes");
+        }
         memcpy(line, text + at, len);
         line[len] = 0;
         int code = take_line(sizes, line, name, number, error);
-        if (code)
+        if (code) {
             return code;
+        }
         at += len + 1;
     }
     return finish(sizes, name, error);
@@ -108,35 +120,41 @@ int pd_sizes_parse(const char *text, size_t text_bytes, const char *name,
     struct pd_sizes sizes = {.bytes = calloc(PD_SIZES_POINTS_MAX, sizeof(double)),
                              .shares = calloc(PD_SIZES_POINTS_MAX, sizeof(double))};
     int code = sizes.bytes && sizes.shares ? 0 : pd_fail(error, -ENOMEM, "no memory");
-    if (!code)
+    if (!code) {
         code = take_lines(&sizes, text, text_bytes, name, error);
-    if (code)
+    }
+    if (code) {
         pd_sizes_done(&sizes);
-    else
+    } else {
         *ret_sizes = sizes;
+    }
     return code;
 }
 
 int pd_sizes_read(const char *name, struct pd_sizes *ret_sizes, struct pd_error *error)
 {
-    for (size_t i = 0; sim_sizes[i].name; i++)
-        if (!strcmp(sim_sizes[i].name, name))
+    for (size_t i = 0; sim_sizes[i].name; i++) {
+        if (!strcmp(sim_sizes[i].name, name)) {
             return pd_sizes_parse(sim_sizes[i].text, strlen(sim_sizes[i].text), name, ret_sizes,
                                   error);
+        }
+    }
     FILE *file = fopen(name, "re");
-    if (!file)
+    if (!file) {
         return pd_fail(error, -errno, "%.200s: %s", name, strerror(errno));
+    }
     char *text = malloc(FILE_BYTES_MAX + 1);
     size_t text_bytes = text ? fread(text, 1, FILE_BYTES_MAX + 1, file) : 0;
     int code = 0;
-    if (!text)
+    if (!text) {
         code = pd_fail(error, -ENOMEM, "no memory");
-    else if (ferror(file))
+    } else if (ferror(file)) {
         code = pd_fail(error, -EIO, "%.200s: cannot be read", name);
-    else if (text_bytes > FILE_BYTES_MAX)
+    } else if (text_bytes > FILE_BYTES_MAX) {
         code = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than 1 MiB", name);
-    else
+    } else {
         code = pd_sizes_parse(text, text_bytes, name, ret_sizes, error);
+    }
     free(text);
     fclose(file);
     return code;
@@ -150,13 +168,15 @@ double pd_sizes_draw(const struct pd_sizes *sizes, struct pd_random *random)
     size_t low = 0, high = sizes->len - 1; /* the first point whose share is above */
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (sizes->shares[middle] > share)
+        if (sizes->shares[middle] > share) {
             high = middle;
-        else
+        } else {
             low = middle + 1;
+        }
     }
-    if (!low)
+    if (!low) {
         return sizes->bytes[0] > 1 ? sizes->bytes[0] : 1;
+    }
     double below = sizes->shares[low - 1], width = sizes->shares[low] - below;
     double part = width > 0 ? (share - below) / width : 0;
     double bytes = sizes->bytes[low - 1] + part * (sizes->bytes[low] - sizes->bytes[low - 1]);

@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "sim/random.h"
 
-/* A CSV file of "bytes,share" lines, both rising, share from 0 to 1, straight lines between them; lines that begin with # and a
- * first line of titles are left out. "web-search" and "hadoop" are built in (sizes/, which name their sources). */
+/* A CSV file of "bytes,share" lines, both rising, share from 0 to 1, straight lines between them;
+ * lines that begin with # and a first line of titles are left out. "web-search" and "hadoop" are
+ * built in (sizes/, which name their sources). */
 
 #define PD_SIZES_POINTS_MAX 4096
 #define PD_SIZES_BYTES_MAX  1e15 /* of one flow */

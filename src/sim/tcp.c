@@ -26,12 +26,14 @@ static bool is_acked(const struct pd_tcp *tcp, uint32_t order)
 bool pd_tcp_may_send(struct pd_tcp *tcp, uint64_t now_ns, uint32_t *ret_order)
 {
     if (!tcp->left || tcp->in_flight >= (uint32_t)tcp->window ||
-        tcp->next - tcp->first >= PD_TCP_RING)
+        tcp->next - tcp->first >= PD_TCP_RING) {
         return false;
+    }
     uint32_t order = tcp->next++;
     tcp->acked[order % PD_TCP_RING / 8] &= (uint8_t) ~(1u << order % 8);
-    if (!tcp->in_flight)
+    if (!tcp->in_flight) {
         tcp->heard_ns = now_ns;
+    }
     tcp->in_flight++;
     tcp->left--;
     *ret_order = order;
@@ -42,8 +44,9 @@ static void lose(struct pd_tcp *tcp, uint32_t order)
 {
     tcp->left++;
     tcp->in_flight--;
-    if ((int32_t)(order - tcp->recovery) < 0)
+    if ((int32_t)(order - tcp->recovery) < 0) {
         return;
+    }
     tcp->threshold = tcp->window / 2 < 2 ? 2 : tcp->window / 2;
     tcp->window = tcp->threshold;
     tcp->recovery = tcp->next;
@@ -52,30 +55,36 @@ static void lose(struct pd_tcp *tcp, uint32_t order)
 static void open_window(struct pd_tcp *tcp, uint32_t rtt_us)
 {
     tcp->least_rtt_us = rtt_us < tcp->least_rtt_us ? rtt_us : tcp->least_rtt_us;
-    if (rtt_us > tcp->least_rtt_us + RTT_GROWN_US && tcp->window < tcp->threshold)
+    if (rtt_us > tcp->least_rtt_us + RTT_GROWN_US && tcp->window < tcp->threshold) {
         tcp->threshold = tcp->window;
+    }
     tcp->window += tcp->window < tcp->threshold ? 1 : 1 / tcp->window;
-    if (tcp->window > PD_TCP_WINDOW_MAX)
+    if (tcp->window > PD_TCP_WINDOW_MAX) {
         tcp->window = PD_TCP_WINDOW_MAX;
+    }
 }
 
 uint32_t pd_tcp_acked(struct pd_tcp *tcp, uint32_t order, uint64_t now_ns, uint32_t rtt_us)
 {
     uint32_t lost = 0;
-    if (order - tcp->first >= tcp->next - tcp->first || is_acked(tcp, order))
+    if (order - tcp->first >= tcp->next - tcp->first || is_acked(tcp, order)) {
         return 0; /* was taken for lost */
+    }
     tcp->acked[order % PD_TCP_RING / 8] |= (uint8_t)(1u << order % 8);
     tcp->in_flight--;
     tcp->heard_ns = now_ns;
     tcp->timeouts = 0;
     open_window(tcp, rtt_us);
-    if ((int32_t)(order + 1 - tcp->greatest) > 0)
+    if ((int32_t)(order + 1 - tcp->greatest) > 0) {
         tcp->greatest = order + 1;
+    }
     for (; tcp->first != tcp->next; tcp->first++) {
-        if (is_acked(tcp, tcp->first))
+        if (is_acked(tcp, tcp->first)) {
             continue;
-        if ((int32_t)(tcp->greatest - tcp->first) <= (int32_t)tcp->reordering)
+        }
+        if ((int32_t)(tcp->greatest - tcp->first) <= (int32_t)tcp->reordering) {
             break;
+        }
         lose(tcp, tcp->first);
         lost++;
     }
@@ -85,8 +94,9 @@ uint32_t pd_tcp_acked(struct pd_tcp *tcp, uint32_t order, uint64_t now_ns, uint3
 uint32_t pd_tcp_timer(struct pd_tcp *tcp, uint64_t now_ns)
 {
     uint32_t lost = tcp->in_flight;
-    if (!lost || now_ns - tcp->heard_ns < RTO_NS << tcp->timeouts)
+    if (!lost || now_ns - tcp->heard_ns < RTO_NS << tcp->timeouts) {
         return 0;
+    }
     tcp->left += tcp->in_flight;
     tcp->in_flight = 0;
     tcp->first = tcp->greatest = tcp->recovery = tcp->next;

@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Transmissions are counted (`order`), and the receiver acknowledges each. One is lost when three later ones were acknowledged
- * (64 when packets are sprayed and overtake each other), or when nothing was acknowledged for the retransmission timeout,
- * 200 ms, doubled each time. Which bytes a packet holds does not matter: a loss means that one more packet is to be sent.
- * Reno: slow start from 10, which also ends when the round trip has grown by a millisecond (in the spirit of HyStart, Ha and
- * Rhee 2008, without which a flow floods the queues when it starts); halved once a window of losses; at most PD_TCP_WINDOW_MAX packets in flight, which
- * stands for the receive window. After PD_TCP_TIMEOUTS_MAX timeouts on end the connection is given up. One thread. */
+/* Transmissions are counted (`order`), and the receiver acknowledges each. One is lost when three
+ * later ones were acknowledged (64 when packets are sprayed and overtake each other), or when
+ * nothing was acknowledged for the retransmission timeout, 200 ms, doubled each time. Which bytes a
+ * packet holds does not matter: a loss means that one more packet is to be sent. Reno: slow start
+ * from 10, which also ends when the round trip has grown by a millisecond (in the spirit of
+ * HyStart, Ha and Rhee 2008, without which a flow floods the queues when it starts); halved once a
+ * window of losses; at most PD_TCP_WINDOW_MAX packets in flight, which stands for the receive
+ * window. After PD_TCP_TIMEOUTS_MAX timeouts on end the connection is given up. One thread. */
 
 #define PD_TCP_RING         2048 /* transmissions that are kept in mind */
 #define PD_TCP_WINDOW_MAX   256

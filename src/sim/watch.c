@@ -31,14 +31,18 @@ struct run {
 static bool same_words(const char *a, const char *b)
 {
     for (;; a++, b++) {
-        while (isdigit((unsigned char)*a) || *a == '.')
+        while (isdigit((unsigned char)*a) || *a == '.') {
             a++;
-        while (isdigit((unsigned char)*b) || *b == '.')
+        }
+        while (isdigit((unsigned char)*b) || *b == '.') {
             b++;
-        if (*a != *b)
+        }
+        if (*a != *b) {
             return false;
-        if (!*a)
+        }
+        if (!*a) {
             return true;
+        }
     }
 }
 
@@ -46,9 +50,11 @@ static bool has_changed(const json_t *a, const json_t *b)
 {
     static const char *const members[] = {"links", "switches", "certain"};
 
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (!json_equal(json_object_get(a, members[i]), json_object_get(b, members[i])))
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!json_equal(json_object_get(a, members[i]), json_object_get(b, members[i]))) {
             return true;
+        }
+    }
     return fabs(json_number_value(json_object_get(a, "confidence")) -
                 json_number_value(json_object_get(b, "confidence"))) >= PD_WATCH_CONFIDENCE_STEP ||
            !same_words(json_string_value(json_object_get(a, "verdict")),
@@ -80,8 +86,9 @@ static int run_app(struct run *run, double now_s, const json_t *alarm)
 
     pd_report_init(&report);
     int code = app->run(run->state, &call, &report, run->error);
-    if (!code && !(json = pd_report_json(&report, app->name)))
+    if (!code && !(json = pd_report_json(&report, app->name))) {
         code = pd_fail(run->error, -ENOMEM, "no memory");
+    }
     pd_report_done(&report);
     run->end.runs++;
     return code ? code : give(run, now_s, json);
@@ -89,9 +96,11 @@ static int run_app(struct run *run, double now_s, const json_t *alarm)
 
 static bool is_wanted(const struct pd_app_ops *app, const char *reason)
 {
-    for (size_t i = 0; app->alarms[i]; i++)
-        if (!strcmp(app->alarms[i], reason))
+    for (size_t i = 0; app->alarms[i]; i++) {
+        if (!strcmp(app->alarms[i], reason)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -103,17 +112,20 @@ static int run_for_alarms(struct run *run, double now_s)
     size_t i;
     int code = 0;
 
-    if (!is_wanted(run->watch->app, "POOR_PERF"))
+    if (!is_wanted(run->watch->app, "POOR_PERF")) {
         return 0;
+    }
     json_t *alarms = pd_senders_alarms(senders, 0, UINT64_MAX, run->alarm_id, PD_WATCH_ALARMS_MAX);
-    if (!alarms)
+    if (!alarms) {
         return pd_fail(run->error, -ENOMEM, "no memory");
+    }
     run->end.alarms_left += senders->alarms - run->alarm_id - json_array_size(alarms);
     run->alarm_id = senders->alarms;
     json_array_foreach(alarms, i, alarm)
     {
-        if (!code)
+        if (!code) {
             code = run_app(run, now_s, alarm);
+        }
     }
     json_decref(alarms);
     return code;
@@ -124,17 +136,22 @@ static int visit(void *context, const struct pd_sim_period *period)
     struct run *run = context;
     double now_s = period->totals->now_s;
 
-    if (!run->watch->app)
+    if (!run->watch->app) {
         return 0;
+    }
     int code = pd_world_take(&run->world, period, run->error);
-    if (code)
+    if (code) {
         return code;
-    if (run->by_alarm)
+    }
+    if (run->by_alarm) {
         return run_for_alarms(run, now_s);
-    if (now_s < run->next_s - 1e-9 && now_s < run->watch->scenario->duration_s)
+    }
+    if (now_s < run->next_s - 1e-9 && now_s < run->watch->scenario->duration_s) {
         return 0;
-    while (run->next_s <= now_s + 1e-9)
+    }
+    while (run->next_s <= now_s + 1e-9) {
         run->next_s += run->period_s;
+    }
     return run_app(run, now_s, NULL);
 }
 
@@ -167,15 +184,18 @@ int pd_watch(const struct pd_watch *watch, struct pd_watch_end *ret_end, struct 
 
     pd_world_init(&run.world, watch->scenario);
     code = watch->app ? open_app(&run) : 0;
-    if (!code)
+    if (!code) {
         code = pd_sim_run(watch->scenario, watch->seed, visit, &run, &run.end.totals, error);
+    }
     run.end.wall_s = (double)(pd_clock_monotonic_ns() - start_ns) / 1e9;
-    if (watch->app && watch->app->close)
+    if (watch->app && watch->app->close) {
         watch->app->close(run.state);
+    }
     json_decref(run.args);
     json_decref(run.last);
     pd_world_done(&run.world);
-    if (!code)
+    if (!code) {
         *ret_end = run.end;
+    }
     return code;
 }

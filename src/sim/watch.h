@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A watch: an application that runs again and again while the network is simulated, and its reports when they change. */
+/* A watch: an application that runs again and again while the network is simulated, and its reports
+ * when they change. */
 #ifndef PD_SIM_WATCH_H
 #define PD_SIM_WATCH_H
 
 #include "apps/apps.h"
 #include "sim/sim.h"
 
-/* The application is opened once and runs at the ends of periods: each period_s of its own, or each period where that is longer, and at the end; one that is
- * started by alarms alone runs for each alarm, PD_WATCH_ALARMS_MAX a period, those beyond are counted; one with neither runs once a simulated second.
+/* The application is opened once and runs at the ends of periods: each period_s of its own, or each
+ * period where that is longer, and at the end; one that is started by alarms alone runs for each
+ * alarm, PD_WATCH_ALARMS_MAX a period, those beyond are counted; one with neither runs once a
+ * simulated second.
  *
- * A report changed when its links, its switches, `certain` or its sentence without the digits did, or its confidence by
- * PD_WATCH_CONFIDENCE_STEP. One thread. */
+ * A report changed when its links, its switches, `certain` or its sentence without the digits did,
+ * or its confidence by PD_WATCH_CONFIDENCE_STEP. One thread. */
 
 #define PD_WATCH_CONFIDENCE_STEP 0.05
 #define PD_WATCH_ALARMS_MAX      64

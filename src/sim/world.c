@@ -28,13 +28,16 @@ static int read_hosts(const struct pd_topology *topology, const json_t *document
     size_t i;
 
     *ret_len = topology->hosts_len;
-    if (!hosts || (text && !strcmp(text, "all")))
+    if (!hosts || (text && !strcmp(text, "all"))) {
         return 0;
-    if (!json_is_array(hosts))
+    }
+    if (!json_is_array(hosts)) {
         return pd_fail(error, -PD_E_VALUE, "hosts: expected \"all\" or a list of IDs");
+    }
     bool *asked = calloc(topology->hosts_len, sizeof *asked);
-    if (!asked)
+    if (!asked) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     *ret_len = 0;
     json_array_foreach(hosts, i, id)
     {
@@ -89,14 +92,16 @@ static int choose(void *context, const struct pd_tib_record *records, size_t n)
     struct chosen *chosen = context;
 
     for (size_t i = 0; i < n; i++) {
-        if (!is_asked(chosen, &records[i]))
+        if (!is_asked(chosen, &records[i])) {
             continue;
+        }
         if (chosen->len == chosen->room) {
             size_t room = chosen->room ? chosen->room * 2 : 1024;
             struct pd_tib_record *grown = realloc(chosen->records, room * sizeof *grown);
 
-            if (!grown)
+            if (!grown) {
                 return -ENOMEM;
+            }
             chosen->records = grown;
             chosen->room = room;
         }
@@ -122,12 +127,14 @@ static int run_query(const struct pd_query *query, struct pd_tib_snapshot *snaps
     FILE *out = open_memstream(&text, &bytes);
     const struct pd_query_sink sink = {out, write_text};
 
-    if (!out)
+    if (!out) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     int code = pd_query_run(query, chosen->asked ? NULL : snapshot, chosen->records, chosen->len,
                             &sink, &complete, error);
-    if (fclose(out) && !code)
+    if (fclose(out) && !code) {
         code = pd_fail(error, -ENOMEM, "no memory");
+    }
     *ret_answer = code ? NULL : json_loadb(text, bytes, 0, NULL);
     free(text);
     return code || *ret_answer ? code : pd_fail(error, -ENOMEM, "no memory");
@@ -141,12 +148,15 @@ static int ask_records(struct pd_world *world, const struct pd_query *query, con
     struct pd_tib_snapshot *snapshot;
     int code = pd_records_snapshot(&world->records, &snapshot, error);
 
-    if (code)
+    if (code) {
         return code;
-    if (asked && (code = pd_tib_scan(snapshot, &filter, choose, &chosen)))
+    }
+    if (asked && (code = pd_tib_scan(snapshot, &filter, choose, &chosen))) {
         pd_fail(error, code, "the store of records: %s", pd_error_text(code));
-    if (!code)
+    }
+    if (!code) {
         code = run_query(query, snapshot, &chosen, ret_answer, error);
+    }
     free(chosen.records);
     pd_tib_release(snapshot);
     return code;
@@ -155,10 +165,12 @@ static int ask_records(struct pd_world *world, const struct pd_query *query, con
 static int answer(struct pd_world *world, const struct pd_document *document, const bool *asked,
                   json_t **ret_answer, struct pd_error *error)
 {
-    if (document->is_program)
+    if (document->is_program) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "programs: the simulator's hosts run none");
-    if (!document->is_poor)
+    }
+    if (!document->is_poor) {
         return ask_records(world, &document->query, asked, ret_answer, error);
+    }
     *ret_answer = pd_senders_poor(&world->senders, &document->poor, asked);
     return *ret_answer ? 0 : pd_fail(error, -ENOMEM, "no memory");
 }
@@ -173,13 +185,16 @@ static int ask(void *context, json_t *json, json_t **ret_answer, struct pd_error
     json_t *given = NULL;
     int code = pd_document_parse(json, others, &document, error);
 
-    if (code)
+    if (code) {
         return code;
+    }
     code = read_hosts(world->scenario->topology, json, &asked, &len, error);
-    if (!code)
+    if (!code) {
         code = answer(world, &document, asked, &given, error);
-    if (!code && !(*ret_answer = with_hosts(given, len)))
+    }
+    if (!code && !(*ret_answer = with_hosts(given, len))) {
         code = pd_fail(error, -ENOMEM, "no memory");
+    }
     free(asked);
     pd_document_done(&document);
     return code;
@@ -195,8 +210,9 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
     json_t *found =
         none ? json_array() : pd_senders_alarms(&world->senders, from_us, to_us, 0, most);
 
-    if (!found)
+    if (!found) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     *ret_alarms = found;
     return 0;
 }
@@ -210,11 +226,13 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us,
     const struct pd_sim_period *now = &world->senders.now;
     int code = 0;
 
-    if (from_us < now->from_us)
+    if (from_us < now->from_us) {
         code =
             pd_history_visit(&world->history, from_us, to_us, now->from_us, visit, visitor, report);
-    if (!code && to_us > now->from_us && from_us <= now->to_us)
+    }
+    if (!code && to_us > now->from_us && from_us <= now->to_us) {
         code = visit(visitor, now->flows, now->flows_len);
+    }
     return code == -ENOMEM ? pd_fail(error, code, "no memory") : code;
 }
 
@@ -250,9 +268,11 @@ int pd_world_take(struct pd_world *world, const struct pd_sim_period *period,
 {
     int code = pd_history_take(&world->history, period);
 
-    if (!code)
+    if (!code) {
         code = pd_senders_take(&world->senders, period);
-    if (code)
+    }
+    if (code) {
         return pd_fail(error, code, "no memory");
+    }
     return pd_records_take(&world->records, period, error);
 }

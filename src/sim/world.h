@@ -10,12 +10,11 @@
 #include "sim/sim.h"
 
 /* now_us    simulated time, from 0 on
- * ask       queries are run over a TIB with the records of all receivers, or of those asked; getPoorTCPFlows is answered from the senders' counters. All hosts
- *           answer. Programs: -PD_E_UNSUPPORTED
- * alarms    POOR_PERF, from the host of the sender, as in GET /v1/alarms
- * observe   the observations of the last period as they are, without records being stored; earlier periods from the first time on that
- *           somebody asks for them
- * packet_out: none. One thread. */
+ * ask       queries are run over a TIB with the records of all receivers, or of those asked;
+ * getPoorTCPFlows is answered from the senders' counters. All hosts answer. Programs:
+ * -PD_E_UNSUPPORTED alarms    POOR_PERF, from the host of the sender, as in GET /v1/alarms observe
+ * the observations of the last period as they are, without records being stored; earlier periods
+ * from the first time on that somebody asks for them packet_out: none. One thread. */
 
 struct pd_world {
     const struct pd_scenario *scenario;
@@ -29,7 +28,8 @@ struct pd_world {
 void pd_world_init(struct pd_world *world, const struct pd_scenario *scenario);
 void pd_world_done(struct pd_world *world); /* works on zeroed memory */
 
-/* What `period` points to has to stay as it is until the next call, or until the world is not asked any more. */
+/* What `period` points to has to stay as it is until the next call, or until the world is not asked
+ * any more. */
 int pd_world_take(struct pd_world *world, const struct pd_sim_period *period,
                   struct pd_error *error);
 

@@ -14,12 +14,14 @@
 int pd_tib_resize(struct pd_tib_budget *budget, void *array, size_t old_bytes, size_t new_bytes)
 {
     void *old, *resized;
-    if (new_bytes > old_bytes && new_bytes - old_bytes > budget->left_bytes)
+    if (new_bytes > old_bytes && new_bytes - old_bytes > budget->left_bytes) {
         return -PD_E_TOO_LARGE;
+    }
     memcpy(&old, array, sizeof old);
     resized = realloc(old, new_bytes + 1);
-    if (!resized)
+    if (!resized) {
         return -ENOMEM;
+    }
     memcpy(array, &resized, sizeof resized);
     budget->left_bytes += old_bytes;
     budget->left_bytes -= new_bytes;
@@ -31,11 +33,13 @@ int pd_tib_double_table(struct pd_tib_budget *budget, uint32_t slots_len, size_t
 {
     uint32_t len = slots_len ? slots_len * 2 : SLOTS_FIRST;
     uint64_t more_bytes = (uint64_t)(len - slots_len) * slot_bytes;
-    if (len < slots_len || more_bytes > budget->left_bytes)
+    if (len < slots_len || more_bytes > budget->left_bytes) {
         return -PD_E_TOO_LARGE;
+    }
     void *slots = calloc(len, slot_bytes);
-    if (!slots)
+    if (!slots) {
         return -ENOMEM;
+    }
     budget->left_bytes -= more_bytes;
     int error = pd_tib_resize(budget, items, pd_tib_most_used(slots_len) * item_bytes,
                               pd_tib_most_used(len) * item_bytes);

@@ -20,13 +20,15 @@ static int grow_paths(struct pd_tib_paths *paths, struct pd_tib_budget *budget)
     uint32_t slots_len;
     int error = pd_tib_double_table(budget, paths->slots_len, sizeof *paths->slots, &paths->paths,
                                     sizeof(void *), &grown, &slots_len);
-    if (error)
+    if (error) {
         return error;
+    }
     uint32_t *slots = grown;
     for (uint32_t i = 0; i < paths->len; i++) {
         uint32_t at = (uint32_t)pd_path_hash(paths->paths[i]) & (slots_len - 1);
-        while (slots[at])
+        while (slots[at]) {
             at = (at + 1) & (slots_len - 1);
+        }
         slots[at] = i + 1;
     }
     free(paths->slots);
@@ -40,12 +42,14 @@ static int find_equal(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
 {
     if (paths->len == pd_tib_most_used(paths->slots_len)) {
         int error = grow_paths(paths, budget);
-        if (error)
+        if (error) {
             return error;
+        }
     }
     uint32_t mask = paths->slots_len - 1, at = (uint32_t)pd_path_hash(path) & mask;
-    while (paths->slots[at] && !pd_path_equal(paths->paths[paths->slots[at] - 1], path))
+    while (paths->slots[at] && !pd_path_equal(paths->paths[paths->slots[at] - 1], path)) {
         at = (at + 1) & mask;
+    }
     if (!paths->slots[at]) {
         paths->paths[paths->len++] = path;
         paths->slots[at] = paths->len;
@@ -60,8 +64,9 @@ int pd_tib_paths_number(struct pd_tib_paths *paths, struct pd_tib_budget *budget
     size_t at = pd_hash_mix((uintptr_t)path) % PD_TIB_PATH_CACHE;
     if (paths->cache[at].path != path) {
         int error = find_equal(paths, budget, path, &paths->cache[at].number);
-        if (error)
+        if (error) {
             return error;
+        }
         paths->cache[at].path = path;
     }
     *ret_number = paths->cache[at].number;
@@ -83,8 +88,9 @@ static int intern(struct pd_tib_groups *groups, const struct pd_path **path)
 {
     uint32_t number;
     int error = pd_tib_paths_number(&groups->paths, groups->budget, *path, &number);
-    if (!error)
+    if (!error) {
         *path = groups->paths.paths[number];
+    }
     return error;
 }
 
@@ -111,15 +117,18 @@ static int grow_groups(struct pd_tib_groups *groups)
     uint32_t slots_len;
     int error = pd_tib_double_table(groups->budget, groups->slots_len, sizeof *groups->slots,
                                     &groups->rows, sizeof *groups->rows, &grown, &slots_len);
-    if (error)
+    if (error) {
         return error;
+    }
     struct pd_tib_group_slot *slots = grown;
     for (uint32_t i = 0; i < groups->slots_len; i++) {
-        if (!groups->slots[i].index)
+        if (!groups->slots[i].index) {
             continue;
+        }
         uint32_t at = groups->slots[i].hash & (slots_len - 1);
-        while (slots[at].index)
+        while (slots[at].index) {
             at = (at + 1) & (slots_len - 1);
+        }
         slots[at] = groups->slots[i];
     }
     free(groups->slots);
@@ -138,17 +147,20 @@ static struct pd_tib_record key_of(enum pd_tib_by by, const struct pd_tib_record
     } else if (by != PD_TIB_BY_PATH) {
         key.flow = record->flow;
     }
-    if (by != PD_TIB_BY_SOURCE && by != PD_TIB_BY_FLOW)
+    if (by != PD_TIB_BY_SOURCE && by != PD_TIB_BY_FLOW) {
         key.path = record->path;
+    }
     return key;
 }
 
 static void merge(struct pd_tib_record *group, const struct pd_tib_record *record)
 {
-    if (record->stime_us < group->stime_us)
+    if (record->stime_us < group->stime_us) {
         group->stime_us = record->stime_us;
-    if (record->etime_us > group->etime_us)
+    }
+    if (record->etime_us > group->etime_us) {
         group->etime_us = record->etime_us;
+    }
     pd_tib_sum(&group->bytes, record->bytes);
     pd_tib_sum(&group->pkts, record->pkts);
 }
@@ -162,8 +174,9 @@ static struct pd_tib_group_slot *find_slot(const struct pd_tib_groups *groups, u
         const struct pd_tib_group_slot *slot = &groups->slots[at];
         const struct pd_tib_record *row = &groups->rows[slot->index - 1];
         if (slot->hash == hash && row->path == key->path &&
-            pd_flow_id_equal(&row->flow, &key->flow))
+            pd_flow_id_equal(&row->flow, &key->flow)) {
             break;
+        }
     }
     return &groups->slots[at];
 }
@@ -177,10 +190,12 @@ int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *
 {
     struct pd_tib_record key = key_of(groups->by, record);
     int error = key.path ? intern(groups, &key.path) : 0;
-    if (!error && groups->len == pd_tib_most_used(groups->slots_len))
+    if (!error && groups->len == pd_tib_most_used(groups->slots_len)) {
         error = grow_groups(groups);
-    if (error)
+    }
+    if (error) {
         return error;
+    }
     uint32_t hash = hash_of(&key);
     struct pd_tib_group_slot *slot = find_slot(groups, hash, &key);
     if (!slot->index) {
@@ -194,8 +209,9 @@ int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *
 int pd_tib_groups_reserve(struct pd_tib_groups *groups, uint32_t len)
 {
     int error = 0;
-    while (!error && pd_tib_most_used(groups->slots_len) < len)
+    while (!error && pd_tib_most_used(groups->slots_len) < len) {
         error = grow_groups(groups);
+    }
     return error;
 }
 
@@ -210,8 +226,9 @@ int pd_tib_groups_keep(struct pd_tib_groups *groups, enum pd_tib_order order, ui
 {
     int error =
         pd_tib_select(groups->rows, groups->len, order, (size_t)most, groups->budget, ret_last);
-    if (error)
+    if (error) {
         return error;
+    }
     groups->len = (uint32_t)most;
     memset(groups->slots, 0, groups->slots_len * sizeof *groups->slots);
     for (uint32_t i = 0; i < groups->len; i++) {
@@ -228,8 +245,9 @@ typedef int visitor(void *context, const struct pd_tib_record *records, size_t n
 static int give(const struct pd_tib_record *rows, uint64_t len, visitor *visit, void *context)
 {
     int error = 0;
-    for (uint64_t i = 0; i < len && !error; i += BATCH)
+    for (uint64_t i = 0; i < len && !error; i += BATCH) {
         error = visit(context, rows + i, len - i < BATCH ? (size_t)(len - i) : BATCH);
+    }
     return error;
 }
 
@@ -247,13 +265,15 @@ int pd_tib_groups_give(struct pd_tib_groups *groups, const struct pd_tib_groupin
     int error = 0;
     if (grouping->order == PD_TIB_ORDER_NONE || !grouping->top_len || grouping->top_len >= len) {
         error = pd_tib_sort(groups->rows, groups->len, grouping->order, groups->budget);
-        if (grouping->top_len && grouping->top_len < len)
+        if (grouping->top_len && grouping->top_len < len) {
             len = grouping->top_len;
+        }
         return error ? error : give(groups->rows, len, visit, context);
     }
     pd_tib_top_init(&top, grouping->order, grouping->top_len, groups->budget);
-    for (uint32_t i = 0; i < groups->len && !error; i++)
+    for (uint32_t i = 0; i < groups->len && !error; i++) {
         error = pd_tib_top_offer(&top, &groups->rows[i]);
+    }
     error = error ? error : give_top(&top, visit, context);
     pd_tib_top_done(&top);
     return error;
@@ -287,8 +307,9 @@ static int stream(void *context, const struct pd_tib_record *records, size_t n)
     int error = 0;
     while (n && !error) {
         size_t len = 0;
-        for (; len < n && len < BATCH && (!most || run->given < most); len++, run->given++)
+        for (; len < n && len < BATCH && (!most || run->given < most); len++, run->given++) {
             batch[len] = capped(&records[len]);
+        }
         error = len ? run->visit(run->context, batch, len) : ENOUGH;
         records += len;
         n -= len;
@@ -311,8 +332,9 @@ static int add(void *context, const struct pd_tib_record *records, size_t n)
 {
     struct run *run = context;
     int error = 0;
-    for (size_t i = 0; i < n && !error; i++)
+    for (size_t i = 0; i < n && !error; i++) {
         error = pd_tib_groups_add(&run->groups, &records[i]);
+    }
     return error;
 }
 
@@ -321,9 +343,11 @@ static int visit_all(struct run *run, struct pd_tib_snapshot *snapshot,
 {
     const struct pd_tib_grouping *grouping = run->grouping;
     int error = snapshot ? pd_tib_scan(snapshot, filter, visit, run) : 0;
-    for (size_t i = 0; i < grouping->live_len && !error; i++)
-        if (pd_tib_filter_matches(filter, &grouping->live[i]))
+    for (size_t i = 0; i < grouping->live_len && !error; i++) {
+        if (pd_tib_filter_matches(filter, &grouping->live[i])) {
             error = visit(run, &grouping->live[i], 1);
+        }
+    }
     return error == ENOUGH ? 0 : error;
 }
 
@@ -332,8 +356,9 @@ int pd_tib_group_scanned(struct pd_tib_snapshot *snapshot, const struct pd_tib_f
 {
     struct run *run = malloc(sizeof *run);
     int error;
-    if (!run)
+    if (!run) {
         return -ENOMEM;
+    }
     run->grouping = grouping;
     run->visit = visit;
     run->context = context;

@@ -9,13 +9,15 @@
 #include "tib/order.h"
 #include "tib/tib.h"
 
-/* pd_tib_group_scanned is what pd_tib_group does on a backend that has no grouping of its own: it scans, and keeps one row per group
- * in a hash table (open addressing over an array that keeps the order of arrival, so growing moves indexes and not rows).
- * Groups that are single records take no table: they stream, or go through a heap when the first k are asked for.
+/* pd_tib_group_scanned is what pd_tib_group does on a backend that has no grouping of its own: it
+ * scans, and keeps one row per group in a hash table (open addressing over an array that keeps the
+ * order of arrival, so growing moves indexes and not rows). Groups that are single records take no
+ * table: they stream, or go through a heap when the first k are asked for.
  *
- * The table stands alone as well, for backends that group natively and have live records to add. A store hands out one pointer
- * per path and often the same one many times in a row: a cache in front of the table of paths looks at the pointer first and
- * reads the path's bytes only when that fails. Paths are not copied: they must outlive the table. One thread. */
+ * The table stands alone as well, for backends that group natively and have live records to add. A
+ * store hands out one pointer per path and often the same one many times in a row: a cache in front
+ * of the table of paths looks at the pointer first and reads the path's bytes only when that fails.
+ * Paths are not copied: they must outlive the table. One thread. */
 
 struct pd_tib_paths {
     const struct pd_path **paths; /* by number */
@@ -29,11 +31,13 @@ struct pd_tib_paths {
     } cache[PD_TIB_PATH_CACHE];
 };
 
-/* The number of the first path seen that equals this one, from 0 in the order of arrival: it is new when that is what `len` was. A zeroed table is an
- * empty one. -PD_E_TOO_LARGE and -ENOMEM leave it as it was. */
+/* The number of the first path seen that equals this one, from 0 in the order of arrival: it is new
+ * when that is what `len` was. A zeroed table is an empty one. -PD_E_TOO_LARGE and -ENOMEM leave it
+ * as it was. */
 int pd_tib_paths_number(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
                         const struct pd_path *path, uint32_t *ret_number);
-/* Paths seen so far may have gone or changed, but for those in `paths`: none is known by its address any more. */
+/* Paths seen so far may have gone or changed, but for those in `paths`: none is known by its
+ * address any more. */
 void pd_tib_paths_forget(struct pd_tib_paths *paths);
 void pd_tib_paths_done(struct pd_tib_paths *paths);
 
@@ -56,7 +60,8 @@ void pd_tib_groups_init(struct pd_tib_groups *groups, enum pd_tib_by by,
                         struct pd_tib_budget *budget);
 void pd_tib_groups_done(struct pd_tib_groups *groups);
 
-/* Adds a record's times and counts to its group. -PD_E_TOO_LARGE and -ENOMEM leave the table as it was. */
+/* Adds a record's times and counts to its group. -PD_E_TOO_LARGE and -ENOMEM leave the table as it
+ * was. */
 int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *record);
 
 /* Room for so many groups, which need not come. -PD_E_TOO_LARGE, -ENOMEM. */
@@ -65,11 +70,13 @@ int pd_tib_groups_reserve(struct pd_tib_groups *groups, uint32_t len);
 /* Whether the flow has a group; of tables by FLOW. */
 bool pd_tib_groups_has_flow(const struct pd_tib_groups *groups, const struct pd_flow_id *flow);
 
-/* Keeps the first `most` groups in that order (BYTES or PKTS), which stay in order of arrival; there have to be more. *ret_last is the last of them. */
+/* Keeps the first `most` groups in that order (BYTES or PKTS), which stay in order of arrival;
+ * there have to be more. *ret_last is the last of them. */
 int pd_tib_groups_keep(struct pd_tib_groups *groups, enum pd_tib_order order, uint64_t most,
                        struct pd_tib_record *ret_last);
 
-/* Gives out the groups as the grouping asks; once, since it sorts the rows in place. Returns what `visit` returned when that was not 0. */
+/* Gives out the groups as the grouping asks; once, since it sorts the rows in place. Returns what
+ * `visit` returned when that was not 0. */
 int pd_tib_groups_give(struct pd_tib_groups *groups, const struct pd_tib_grouping *grouping,
                        int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                        void *context);

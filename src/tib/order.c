@@ -22,14 +22,18 @@ static int compare_u64(uint64_t a, uint64_t b)
 int pd_tib_compare_paths(const struct pd_path *a, const struct pd_path *b)
 {
     int order = 0;
-    if (a == b)
+    if (a == b) {
         return 0;
-    if (!a || !b)
+    }
+    if (!a || !b) {
         return a ? 1 : -1;
-    for (unsigned i = 0; i < PD_PATH_MAX && !order; i++)
+    }
+    for (unsigned i = 0; i < PD_PATH_MAX && !order; i++) {
         order = compare_u64(a->switches[i], b->switches[i]);
-    for (unsigned i = 0; i < PD_RAW_TAGS_MAX && !order; i++)
+    }
+    for (unsigned i = 0; i < PD_RAW_TAGS_MAX && !order; i++) {
         order = compare_u64(a->tags[i], b->tags[i]);
+    }
     order = order ? order : compare_u64(a->tags_len, b->tags_len);
     return order ? order : compare_u64(a->dscp, b->dscp);
 }
@@ -48,10 +52,11 @@ int pd_tib_compare(enum pd_tib_order order, const struct pd_tib_record *a,
                    const struct pd_tib_record *b)
 {
     int result = 0;
-    if (order == PD_TIB_ORDER_BYTES)
+    if (order == PD_TIB_ORDER_BYTES) {
         result = compare_u64(b->bytes, a->bytes);
-    else if (order == PD_TIB_ORDER_PKTS)
+    } else if (order == PD_TIB_ORDER_PKTS) {
         result = compare_u64(b->pkts, a->pkts);
+    }
     result = result ? result : compare_flows(&a->flow, &b->flow);
     result = result ? result : pd_tib_compare_paths(a->path, b->path);
     result = result ? result : compare_u64(a->stime_us, b->stime_us);
@@ -64,8 +69,9 @@ int pd_tib_compare(enum pd_tib_order order, const struct pd_tib_record *a,
 
 /* What decides nearly all comparisons, beside the index so that they touch no record. Ascending. */
 struct sort_key {
-    uint64_t
-        first; /* by key: IPv4 both addresses, IPv6 first half of the source; else bytes or packets, complemented */
+    /* by key: IPv4 both addresses, IPv6 first half of the source; else bytes or packets,
+     * complemented */
+    uint64_t first;
     uint32_t second; /* by key: IPv4 both ports; else 0 */
     uint32_t index;
     uint64_t ip_version; /* before the first, by key; else 0 */
@@ -90,8 +96,9 @@ static struct sort_key key_of_flow(const struct pd_flow_id *flow)
 
 static struct sort_key key_of(const struct pd_tib_record *record, enum pd_tib_order order)
 {
-    if (order == PD_TIB_ORDER_KEY)
+    if (order == PD_TIB_ORDER_KEY) {
         return key_of_flow(&record->flow);
+    }
     return (struct sort_key){.first =
                                  ~(order == PD_TIB_ORDER_BYTES ? record->bytes : record->pkts)};
 }
@@ -100,12 +107,15 @@ static int compare_keys(const void *left, const void *right, void *context)
 {
     const struct sort_key *a = left, *b = right;
     const struct sort_context *sorted = context;
-    if (a->ip_version != b->ip_version)
+    if (a->ip_version != b->ip_version) {
         return a->ip_version < b->ip_version ? -1 : 1;
-    if (a->first != b->first)
+    }
+    if (a->first != b->first) {
         return a->first < b->first ? -1 : 1;
-    if (a->second != b->second)
+    }
+    if (a->second != b->second) {
         return a->second < b->second ? -1 : 1;
+    }
     return pd_tib_compare(sorted->order, &sorted->records[a->index], &sorted->records[b->index]);
 }
 
@@ -125,16 +135,19 @@ static void permute(struct pd_tib_record *records, size_t len, struct sort_key *
     }
 }
 
-/* Keys of all records, for the caller to free. `spare`: as many bytes again are needed beside them. */
+/* Keys of all records, for the caller to free. `spare`: as many bytes again are needed beside them.
+ */
 static int make_keys(const struct pd_tib_record *records, size_t len, enum pd_tib_order order,
                      bool spare, const struct pd_tib_budget *budget, struct sort_key **ret_keys)
 {
     uint64_t bytes = (uint64_t)len * sizeof **ret_keys;
-    if (len > UINT32_MAX || (spare ? 2 * bytes : bytes) > budget->left_bytes)
+    if (len > UINT32_MAX || (spare ? 2 * bytes : bytes) > budget->left_bytes) {
         return -PD_E_TOO_LARGE;
+    }
     struct sort_key *keys = malloc(bytes);
-    if (!keys)
+    if (!keys) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < len; i++) {
         keys[i] = key_of(&records[i], order);
         keys[i].index = i;
@@ -148,11 +161,13 @@ int pd_tib_sort(struct pd_tib_record *records, size_t len, enum pd_tib_order ord
 {
     struct sort_context context = {records, order};
     struct sort_key *keys;
-    if (len < 2 || order == PD_TIB_ORDER_NONE)
+    if (len < 2 || order == PD_TIB_ORDER_NONE) {
         return 0;
+    }
     int error = make_keys(records, len, order, true, budget, &keys); /* qsort_r takes the spare */
-    if (error)
+    if (error) {
         return error;
+    }
     qsort_r(keys, len, sizeof *keys, compare_keys, &context);
     permute(records, len, keys);
     free(keys);
@@ -165,7 +180,8 @@ int pd_tib_sort(struct pd_tib_record *records, size_t len, enum pd_tib_order ord
 /* More than chance ever needs: somebody chose the values, sorting bounds the time. */
 #define SELECT_ROUNDS 64u
 
-/* Hoare's: moves keys of [from, to) so that none before the place returned comes after one behind it; from < place < to. */
+/* Hoare's: moves keys of [from, to) so that none before the place returned comes after one behind
+ * it; from < place < to. */
 static size_t partition(struct sort_key *keys, size_t from, size_t to, struct sort_context *context)
 {
     size_t at = from + pd_hash_mix(from ^ to) % (to - from);
@@ -173,12 +189,15 @@ static size_t partition(struct sort_key *keys, size_t from, size_t to, struct so
     keys[at] = keys[from];
     keys[from] = pivot;
     for (size_t i = from, j = to - 1;; i++, j--) {
-        while (compare_keys(&keys[i], &pivot, context) < 0)
+        while (compare_keys(&keys[i], &pivot, context) < 0) {
             i++;
-        while (compare_keys(&keys[j], &pivot, context) > 0)
+        }
+        while (compare_keys(&keys[j], &pivot, context) > 0) {
             j--;
-        if (i >= j)
+        }
+        if (i >= j) {
             return j + 1;
+        }
         struct sort_key moved = keys[i];
         keys[i] = keys[j];
         keys[j] = moved;
@@ -192,10 +211,11 @@ static void select_keys(struct sort_key *keys, size_t len, size_t most,
     size_t from = 0, to = len;
     for (unsigned round = 0; to - from > SELECT_FEW && round < SELECT_ROUNDS; round++) {
         size_t at = partition(keys, from, to, context);
-        if (at < most)
+        if (at < most) {
             from = at;
-        else
+        } else {
             to = at;
+        }
     }
     qsort_r(keys + from, to - from, sizeof *keys, compare_keys, context);
 }
@@ -206,8 +226,9 @@ int pd_tib_select(struct pd_tib_record *records, size_t len, enum pd_tib_order o
     struct sort_context context = {records, order};
     struct sort_key *keys;
     int error = make_keys(records, len, order, false, budget, &keys);
-    if (error)
+    if (error) {
         return error;
+    }
     bool *kept = calloc(len, sizeof *kept);
     if (!kept) {
         free(keys);
@@ -215,11 +236,14 @@ int pd_tib_select(struct pd_tib_record *records, size_t len, enum pd_tib_order o
     }
     select_keys(keys, len, most, &context);
     *ret_last = records[keys[most - 1].index];
-    for (size_t i = 0; i < most; i++)
+    for (size_t i = 0; i < most; i++) {
         kept[keys[i].index] = true;
-    for (size_t i = 0, to = 0; i < len; i++)
-        if (kept[i])
+    }
+    for (size_t i = 0, to = 0; i < len; i++) {
+        if (kept[i]) {
             records[to++] = records[i];
+        }
+    }
     free(kept);
     free(keys);
     return 0;
@@ -241,12 +265,14 @@ void pd_tib_top_done(struct pd_tib_top *top)
 static int grow_top(struct pd_tib_top *top)
 {
     size_t room = top->room ? 2 * top->room : TOP_FIRST;
-    if (top->most && room > top->most)
+    if (top->most && room > top->most) {
         room = (size_t)top->most;
+    }
     int error = pd_tib_resize(top->budget, &top->records, top->room * sizeof *top->records,
                               room * sizeof *top->records);
-    if (!error)
+    if (!error) {
         top->room = room;
+    }
     return error;
 }
 
@@ -264,20 +290,24 @@ static void swap(struct pd_tib_top *top, size_t a, size_t b)
 
 static void sift_up(struct pd_tib_top *top, size_t at)
 {
-    for (; at && comes_after(top, at, (at - 1) / 2); at = (at - 1) / 2)
+    for (; at && comes_after(top, at, (at - 1) / 2); at = (at - 1) / 2) {
         swap(top, at, (at - 1) / 2);
+    }
 }
 
 static void sift_down(struct pd_tib_top *top, size_t at)
 {
     for (;;) {
         size_t child = 2 * at + 1;
-        if (child >= top->len)
+        if (child >= top->len) {
             return;
-        if (child + 1 < top->len && comes_after(top, child + 1, child))
+        }
+        if (child + 1 < top->len && comes_after(top, child + 1, child)) {
             child++;
-        if (!comes_after(top, child, at))
+        }
+        if (!comes_after(top, child, at)) {
             return;
+        }
         swap(top, child, at);
         at = child;
     }
@@ -294,12 +324,14 @@ int pd_tib_top_offer(struct pd_tib_top *top, const struct pd_tib_record *record)
     }
     if (top->len == top->room) {
         int error = grow_top(top);
-        if (error)
+        if (error) {
             return error;
+        }
     }
     top->records[top->len++] = *record;
-    if (top->most)
+    if (top->most) {
         sift_up(top, top->len - 1);
+    }
     return 0;
 }
 

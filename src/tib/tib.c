@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TIB: each call goes to the backend that opened the store; what a filter means is said once, here. */
+/* TIB: each call goes to the backend that opened the store; what a filter means is said once, here.
+ */
 #include "tib/tib.h"
 
 #include <stdatomic.h>
@@ -22,9 +23,11 @@ int pd_tib_open(const char *location, enum pd_tib_mode mode, const struct pd_tib
     const char *mark = strstr(location, "://");
     size_t len = mark ? (size_t)(mark - location) : 0;
     char shown[PD_TIB_SHOWN_BYTES];
-    for (const struct pd_tib_ops *const *ops = pd_tib_backends; *ops; ops++)
-        if (strlen((*ops)->scheme) == len && !strncmp((*ops)->scheme, location, len))
+    for (const struct pd_tib_ops *const *ops = pd_tib_backends; *ops; ops++) {
+        if (strlen((*ops)->scheme) == len && !strncmp((*ops)->scheme, location, len)) {
             return (*ops)->open(location, mode, config, ret_tib, error);
+        }
+    }
     return pd_fail(error, -PD_E_UNSUPPORTED,
                    "%s: no such kind of TIB; expected a directory or mongodb://…",
                    pd_tib_shown(location, shown));
@@ -46,8 +49,9 @@ const char *pd_tib_shown(const char *location, char text[PD_TIB_SHOWN_BYTES])
 
 void pd_tib_close(struct pd_tib *tib)
 {
-    if (tib)
+    if (tib) {
         tib->ops->close(tib);
+    }
 }
 
 int pd_tib_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n)
@@ -92,8 +96,9 @@ int pd_tib_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 
 void pd_tib_release(struct pd_tib_snapshot *snapshot)
 {
-    if (snapshot)
+    if (snapshot) {
         snapshot->ops->release(snapshot);
+    }
 }
 
 int pd_tib_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
@@ -108,8 +113,9 @@ int pd_tib_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *f
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context)
 {
-    if (snapshot && snapshot->ops->group)
+    if (snapshot && snapshot->ops->group) {
         return snapshot->ops->group(snapshot, filter, grouping, visit, context);
+    }
     return pd_tib_group_scanned(snapshot, filter, grouping, visit, context);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TIB: the store of finished records ⟨flow ID, path, stime, etime, bytes, pkts⟩, behind one interface for all backends. */
+/* TIB: the store of finished records ⟨flow ID, path, stime, etime, bytes, pkts⟩, behind one
+ * interface for all backends. */
 #ifndef PD_TIB_TIB_H
 #define PD_TIB_TIB_H
 
@@ -11,32 +12,35 @@
 #include "base/flow_id.h"
 #include "base/path.h"
 
-/* One process writes (one thread), any number of processes and threads read through snapshots. What was committed
- * survives kill -9 at any moment; an uncommitted batch is wholly absent then. Each backend lives in a folder of its own and is
- * listed in src/tib/registry.c; all pass the same conformance suite (tests/unit/tib/conformance.c).
+/* One process writes (one thread), any number of processes and threads read through snapshots. What
+ * was committed survives kill -9 at any moment; an uncommitted batch is wholly absent then. Each
+ * backend lives in a folder of its own and is listed in src/tib/registry.c; all pass the same
+ * conformance suite (tests/unit/tib/conformance.c).
  *
- * Usage, writer: pd_tib_append(…) many times, pd_tib_commit once a second or every 20K records, pd_tib_maintain now and then.
- * Usage, reader: pd_tib_snapshot → pd_tib_scan → pd_tib_release; hold a snapshot no longer than one query runs. */
+ * Usage, writer: pd_tib_append(…) many times, pd_tib_commit once a second or every 20K records,
+ * pd_tib_maintain now and then. Usage, reader: pd_tib_snapshot → pd_tib_scan → pd_tib_release; hold
+ * a snapshot no longer than one query runs. */
 
 struct pd_tib_record {
     struct pd_flow_id flow;
-    const struct pd_path *
-        path; /* append: the caller's, copied if new. scan: the snapshot's, equal paths have equal pointers */
+    /* append: the caller's, copied if new. scan: the snapshot's, equal paths have equal pointers */
+    const struct pd_path *path;
     uint64_t stime_us; /* wall clock, microseconds since the epoch, < 2^53 */
     uint64_t etime_us;
     uint64_t bytes;
     uint64_t pkts;
 };
 
-/* Which records a scan visits: all conditions hold. A record belongs to a time range when it overlaps it, ends included. */
+/* Which records a scan visits: all conditions hold. A record belongs to a time range when it
+ * overlaps it, ends included. */
 struct pd_tib_filter {
     struct pd_flow_match flow;
     struct pd_link_match link;
     const struct pd_path *path; /* this very path, or NULL */
     uint64_t from_us;           /* 0: open */
     uint64_t to_us;             /* UINT64_MAX: open */
-    const char
-        *since; /* only records committed after the snapshot that gave this token; NULL: all */
+    /* only records committed after the snapshot that gave this token; NULL: all */
+    const char *since;
 };
 #define PD_TIB_FILTER_ALL   \
     {                       \
@@ -46,7 +50,8 @@ struct pd_tib_filter {
 /* Leaves `since` aside: a record does not tell when it was committed. */
 bool pd_tib_filter_matches(const struct pd_tib_filter *filter, const struct pd_tib_record *record);
 
-/* What the records of one group have in common; other fields of its flow ID are 0, a path that is not common is NULL. */
+/* What the records of one group have in common; other fields of its flow ID are 0, a path that is
+ * not common is NULL. */
 enum pd_tib_by {
     PD_TIB_BY_RECORD, /* each record is its own group */
     PD_TIB_BY_FLOW_PATH,
@@ -57,7 +62,9 @@ enum pd_tib_by {
 
 enum pd_tib_order {
     PD_TIB_ORDER_NONE,
-    PD_TIB_ORDER_KEY, /* ascending by flow ID (IPv4 first; addresses, ports, protocol), path, stime, etime, bytes, pkts */
+    /* ascending by flow ID (IPv4 first; addresses, ports, protocol), path, stime, etime, bytes,
+       pkts */
+    PD_TIB_ORDER_KEY,
     PD_TIB_ORDER_BYTES, /* largest first; equal ones by key */
     PD_TIB_ORDER_PKTS
 };
@@ -69,8 +76,8 @@ struct pd_tib_grouping {
     uint64_t top_len;      /* only the first so many in that order; 0: all */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
     bool without_times; /* groups of several records need not tell stime and etime: they may be 0 */
-    const struct pd_tib_record
-        *live; /* records to be counted in that are not in the store (those that match), or NULL */
+    /* records to be counted in that are not in the store (those that match), or NULL */
+    const struct pd_tib_record *live;
     size_t live_len;
 };
 #define PD_TIB_SUM_MAX ((UINT64_C(1) << 53) - 1) /* a sum that would be larger stays there */
@@ -81,14 +88,15 @@ enum pd_tib_mode {
 }; /* WRITE creates what is missing; a second writer gets -PD_E_BUSY */
 
 struct pd_tib_config {
-    /* Retention: oldest records go when the pages in use grow beyond; 0: no limit. What is free goes back to the file
-     * system. */
+    /* Retention: oldest records go when the pages in use grow beyond; 0: no limit. What is free
+     * goes back to the file system. */
     uint64_t max_bytes;
     uint64_t max_age_s; /* retention: records whose etime is older go; 0: no limit */
-    uint64_t
-        cold_after_s; /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
+    /* segments whose last record is older are packed: half the bytes, slower to read; 0: never */
+    uint64_t cold_after_s;
     uint64_t map_bytes; /* most the store may ever take on disk (LMDB map); 0: default */
-    /* Stores that many hosts share, WRITE: whose records these are (not 0), and where they wait while the server is away. */
+    /* Stores that many hosts share, WRITE: whose records these are (not 0), and where they wait
+     * while the server is away. */
     uint32_t host_id;
     const char *spool;    /* directory; NULL: default */
     uint64_t spool_bytes; /* most that may wait; 0: default */
@@ -131,12 +139,14 @@ struct pd_tib_ops {
     int (*open)(const char *location, enum pd_tib_mode mode, const struct pd_tib_config *config,
                 struct pd_tib **ret_tib, struct pd_error *error);
     void (*close)(struct pd_tib *tib); /* commits first when writing */
-    /* Buffers records for the next commit; commits by itself when the buffer is full. -PD_E_FULL or -errno mean that these records
-     * (or earlier ones of the buffer) were lost and counted; the store stays usable. */
+    /* Buffers records for the next commit; commits by itself when the buffer is full. -PD_E_FULL or
+     * -errno mean that these records (or earlier ones of the buffer) were lost and counted; the
+     * store stays usable. */
     int (*append)(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
     int (*commit)(struct pd_tib *tib); /* durable when it returns 0 */
-    /* Notes how far a source of records has been read; becomes durable with the next commit of records, wholly or not at all. A
-     * commit that loses its records loses nothing here: they will not come again. The latest PD_TIB_CURSORS keys are kept. */
+    /* Notes how far a source of records has been read; becomes durable with the next commit of
+     * records, wholly or not at all. A commit that loses its records loses nothing here: they will
+     * not come again. The latest PD_TIB_CURSORS keys are kept. */
     int (*set_cursor)(struct pd_tib *tib, uint64_t key, uint64_t value);
     /* -PD_E_NOT_FOUND: nothing is known about this key. */
     int (*cursor)(struct pd_tib *tib, uint64_t key, uint64_t *ret_value);
@@ -148,28 +158,31 @@ struct pd_tib_ops {
     int (*snapshot)(struct pd_tib *tib,
                     struct pd_tib_snapshot **ret_snapshot); /* from any thread */
     void (*release)(struct pd_tib_snapshot *snapshot);
-    /* Calls `visit` with batches of matching records, in no order; stops early when it returns non-zero and returns that. One call at a time, but
-     * not all from the caller's thread. */
+    /* Calls `visit` with batches of matching records, in no order; stops early when it returns
+     * non-zero and returns that. One call at a time, but not all from the caller's thread. */
     int (*scan)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                 int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
                 void *context);
-    /* Calls `visit` with batches of groups, in the order asked for; paths are the snapshot's or those of live records. NULL: done by
-     * scanning, in group.c. Errors other than the visitor's come before its first call. */
+    /* Calls `visit` with batches of groups, in the order asked for; paths are the snapshot's or
+     * those of live records. NULL: done by scanning, in group.c. Errors other than the visitor's
+     * come before its first call. */
     int (*group)(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
                  const struct pd_tib_grouping *grouping,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context);
-    /* Text for `since` of later filters, of letters, digits and .:_- alone: no record comes twice or never. The caller frees it. Scans refuse one that this store did
-     * not give with -PD_E_VALUE. */
+    /* Text for `since` of later filters, of letters, digits and .:_- alone: no record comes twice
+     * or never. The caller frees it. Scans refuse one that this store did not give with
+     * -PD_E_VALUE. */
     int (*token)(struct pd_tib_snapshot *snapshot, char **ret_token);
     /* See pd_tib_version. NULL: always 0. */
     uint64_t (*version)(const struct pd_tib_snapshot *snapshot);
     /* Verifies every checksum; each damage is reported by place. 0 or -PD_E_CORRUPT. */
     int (*check)(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                  void *context);
-    /* Packs what can be packed and gives the bytes back that the records do not need. Opened for writing; -PD_E_BUSY
-     * while a snapshot of this process is in use, those of others stay good. `progress` (may be NULL) hears how much of `all` is done, in any unit.
-     * After any failure the store is as it was. NULL: -PD_E_UNSUPPORTED, the server does so itself. */
+    /* Packs what can be packed and gives the bytes back that the records do not need. Opened for
+     * writing; -PD_E_BUSY while a snapshot of this process is in use, those of others stay good.
+     * `progress` (may be NULL) hears how much of `all` is done, in any unit. After any failure the
+     * store is as it was. NULL: -PD_E_UNSUPPORTED, the server does so itself. */
     int (*compact)(struct pd_tib *tib, void (*progress)(void *context, uint64_t done, uint64_t all),
                    void *context);
 };
@@ -183,7 +196,8 @@ struct pd_tib_snapshot {
     _Atomic uint64_t damaged;
 };
 
-/* `location`: a directory, or SCHEME://… of a backend; that may hold a password: show pd_tib_shown to people. */
+/* `location`: a directory, or SCHEME://… of a backend; that may hold a password: show pd_tib_shown
+ * to people. */
 int pd_tib_open(const char *location, enum pd_tib_mode mode, const struct pd_tib_config *config,
                 struct pd_tib **ret_tib, struct pd_error *error);
 #define PD_TIB_SHOWN_BYTES 300
@@ -208,10 +222,11 @@ int pd_tib_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *f
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context);
 int pd_tib_token(struct pd_tib_snapshot *snapshot, char **ret_token);
-/* A number that every change of the store makes another one: snapshots of one open store with the same number are equal. 0: not known. */
+/* A number that every change of the store makes another one: snapshots of one open store with the
+ * same number are equal. 0: not known. */
 uint64_t pd_tib_version(const struct pd_tib_snapshot *snapshot);
-/* Damaged parts (segments, commits, blocks of paths) that scans of this snapshot could not read and left out: when it is
- * not 0 after a scan, the answer is not complete. */
+/* Damaged parts (segments, commits, blocks of paths) that scans of this snapshot could not read and
+ * left out: when it is not 0 after a scan, the answer is not complete. */
 uint64_t pd_tib_snapshot_damaged(const struct pd_tib_snapshot *snapshot);
 int pd_tib_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
                  void *context);

@@ -229,7 +229,8 @@ void pd_slot_record(const struct pd_slot *slot, unsigned key_len, enum pd_evicti
     }
 }
 
-/* A slot as it was at one moment; false: it was being written at each try. An empty one has key[0] = 0. */
+/* A slot as it was at one moment; false: it was being written at each try. An empty one has key[0]
+ * = 0. */
 static bool slot_read(const struct pd_slot *slot, unsigned key_len, struct pd_slot *ret_copy)
 {
     for (unsigned i = 0; i < TRIES_SLOT; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Region: the memory of one trajectory memory, laid out so that another process can read it while it is written. */
+/* Region: the memory of one trajectory memory, laid out so that another process can read it while
+ * it is written. */
 #ifndef PD_TRAJECTORY_REGION_H
 #define PD_TRAJECTORY_REGION_H
 
@@ -10,17 +11,20 @@
 #include "trajectory/record.h"
 #include "trajectory/trajectory.h"
 
-/* A region holds a header page, an event ring and the hash tables (docs/formats/shared-memory.md, byte by byte). Its owner
- * is one thread of the process that counts; a reader is another process that maps it read-only. The reader answers through
- * an index page of its own, one word that says up to where it has stored the ring's events; the owner trusts that word with
- * nothing: a wrong one makes the ring look full, or lets the owner write over events that were not read.
+/* A region holds a header page, an event ring and the hash tables (docs/formats/shared-memory.md,
+ * byte by byte). Its owner is one thread of the process that counts; a reader is another process
+ * that maps it read-only. The reader answers through an index page of its own, one word that says
+ * up to where it has stored the ring's events; the owner trusts that word with nothing: a wrong one
+ * makes the ring look full, or lets the owner write over events that were not read.
  *
- * Thread safety. Owner: the thread that owns the trajectory memory. Reader: any number, none of them waits or is waited for.
- * Words are stored with release and loaded with acquire order, so on x86 they are plain moves; a record is guarded by the
- * sequence number of its slot (odd: being written).
+ * Thread safety. Owner: the thread that owns the trajectory memory. Reader: any number, none of
+ * them waits or is waited for. Words are stored with release and loaded with acquire order, so on
+ * x86 they are plain moves; a record is guarded by the sequence number of its slot (odd: being
+ * written).
  *
- * Owner: memory of pd_region_bytes() zeroed bytes → pd_region_init → pd_trajectory_new_in with pd_event_ring's functions as sink.
- * Reader: pd_region_view → pd_view_event in order of the ring, pd_view_walk for what is live. */
+ * Owner: memory of pd_region_bytes() zeroed bytes → pd_region_init → pd_trajectory_new_in with
+ * pd_event_ring's functions as sink. Reader: pd_region_view → pd_view_event in order of the ring,
+ * pd_view_walk for what is live. */
 
 #define PD_REGION_MAGIC        UINT64_C(0x00314a4152544450) /* "PDTRAJ1" */
 #define PD_REGION_VERSION      1u
@@ -29,8 +33,8 @@
 #define PD_RING_SLOTS_MAX      (1u << 24)
 
 struct pd_region_table {
-    uint64_t
-        state; /* atomic: growths << 16 | log2 slots of the old generation (0: none) << 8 | of the new one */
+    /* atomic: growths << 16 | log2 slots of the old generation (0: none) << 8 | of the new one */
+    uint64_t state;
     uint64_t slots_at[2]; /* a generation of 2^b slots lies at slots_at[b & 1] */
     uint32_t key_len;     /* 3: IPv4, 6: IPv6 */
     uint32_t bits_max;
@@ -79,7 +83,8 @@ struct pd_index {
     uint64_t read; /* atomic: events that the reader has stored; they may be written over */
 };
 
-/* What goes over the socket, one message a packet. The switch speaks first: HELLO, then a REGION for each that there is. */
+/* What goes over the socket, one message a packet. The switch speaks first: HELLO, then a REGION
+ * for each that there is. */
 enum pd_message_type {
     PD_MESSAGE_HELLO = 1,  /* switch: version, instance ID */
     PD_MESSAGE_REGION = 2, /* switch: region ID, with two descriptors: the region, the index page */
@@ -104,13 +109,16 @@ _Static_assert(sizeof(struct pd_message) == 32, "docs/formats/shared-memory.md")
 /* Bytes of a region for that many records. `ring_slots`: a power of two, or 0. */
 size_t pd_region_bytes(uint32_t max_records, uint32_t ring_slots);
 
-/* Writes the header of a region into zeroed memory, page aligned; IDs and core are left for the caller. */
+/* Writes the header of a region into zeroed memory, page aligned; IDs and core are left for the
+ * caller. */
 struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ring_slots);
 
-/* Huge pages for all but the first 2 MB of each table: those may be all that a quiet host ever touches. */
+/* Huge pages for all but the first 2 MB of each table: those may be all that a quiet host ever
+ * touches. */
 void pd_region_advise(struct pd_region *region);
 
-/* As pd_trajectory_new, in a region made for at least config->max_records, which outlives the trajectory memory. */
+/* As pd_trajectory_new, in a region made for at least config->max_records, which outlives the
+ * trajectory memory. */
 int pd_trajectory_new_in(struct pd_region *region, const struct pd_trajectory_config *config,
                          const struct pd_trajectory_sink *sink,
                          struct pd_trajectory **ret_trajectory);
@@ -134,7 +142,8 @@ uint64_t pd_event_ring_used(
 
 /* ---- reader ---------------------------------------------------------------------------------- */
 
-/* A region as it was checked: nothing of the header that could lead astray is read a second time. */
+/* A region as it was checked: nothing of the header that could lead astray is read a second time.
+ */
 struct pd_view {
     const struct pd_region *region;
     const struct pd_event *ring;
@@ -145,8 +154,8 @@ struct pd_view {
     } tables[2];
 };
 
-/* Checks a mapping of `bytes` bytes. -EPROTO: not a region; -EPROTONOSUPPORT: of another version, which is in
- * `region->version`; -EINVAL: the header contradicts itself. */
+/* Checks a mapping of `bytes` bytes. -EPROTO: not a region; -EPROTONOSUPPORT: of another version,
+ * which is in `region->version`; -EINVAL: the header contradicts itself. */
 int pd_view_init(struct pd_view *view, const void *map, size_t bytes);
 
 uint64_t pd_view_written(const struct pd_view *view); /* events in the ring end here */
@@ -159,9 +168,10 @@ struct pd_view_walk {
     bool moved;    /* the table kept growing: records may be left out */
 };
 
-/* Copies each live record to `visit`. Every record that is live from begin to end is visited; one that moves meanwhile may be
- * visited twice (same key and first time), one that is evicted meanwhile once or not at all. When the owner is dead,
- * `torn` counts records that it was writing when it died. */
+/* Copies each live record to `visit`. Every record that is live from begin to end is visited; one
+ * that moves meanwhile may be visited twice (same key and first time), one that is evicted
+ * meanwhile once or not at all. When the owner is dead, `torn` counts records that it was writing
+ * when it died. */
 struct pd_view_walk pd_view_walk(const struct pd_view *view,
                                  void (*visit)(void *context,
                                                const struct pd_trajectory_record *record),

@@ -15,7 +15,8 @@ enum {
     MOVES_PER_INSERT = 8 /* growing is over long before the next one is due */
 };
 
-/* At most three slots of eight are taken: with half of them taken, an update took a fifth longer. */
+/* At most three slots of eight are taken: with half of them taken, an update took a fifth longer.
+ */
 static bool has_room(uint64_t slots, uint64_t records)
 {
     return records * 8 <= slots * 3;
@@ -40,7 +41,8 @@ static struct pd_generation generation_of(const struct pd_table *table, unsigned
     return (struct pd_generation){table->slots[bits & 1], (1U << bits) + PD_TABLE_SPILL, 64 - bits};
 }
 
-/* Readers learn where the records are; how often the table grew tells them that all may have moved. */
+/* Readers learn where the records are; how often the table grew tells them that all may have moved.
+ */
 static void publish(const struct pd_table *table, bool grown)
 {
     uint64_t growths = (table->shared->state >> 16) + grown;
@@ -66,9 +68,10 @@ void pd_table_init(struct pd_table *table, struct pd_region *region, struct pd_r
     publish(table, false);
 }
 
-/* The pages of empty slots go back to the system and read as empty slots again; memory that is shared with another process
- * stays. What is small is kept: a quiet host will need it. All the room that the side has goes, not only what the generation
- * took of it: half of a huge page would stay. */
+/* The pages of empty slots go back to the system and read as empty slots again; memory that is
+ * shared with another process stays. What is small is kept: a quiet host will need it. All the room
+ * that the side has goes, not only what the generation took of it: half of a huge page would stay.
+ */
 static void give_back(const struct pd_table *table, const struct pd_generation *side)
 {
     unsigned bits = 64 - side->shift, unused = table->bits_max - bits;

@@ -10,8 +10,8 @@
 #include "trajectory/region.h"
 
 /* Open addressing with linear probing and backward-shift delete. Key and counters share a slot: one
- * 64-byte cache line for IPv4, two for IPv6, so that a hit costs one miss of the cache. At most three
- * slots of eight are taken (while the table grows, some more).
+ * 64-byte cache line for IPv4, two for IPv6, so that a hit costs one miss of the cache. At most
+ * three slots of eight are taken (while the table grows, some more).
  *
  * The home of a key is given by the *high* bits of its hash, so a table of twice the size holds the
  * same records in the same order. That makes growing cheap and steady: records move over from front
@@ -19,20 +19,22 @@
  * before it: old). The border always stands at an empty slot, so no run of probes crosses it. Small
  * tables keep the few records of a quiet host in a few pages, and the clock hand's turn short.
  *
- * Runs of probes do not wrap: behind the last slot that is a home there are PD_TABLE_SPILL more, the last of which stays
- * empty. So records move towards lower slots only, or from the old generation to the new one, and a reader that walks
- * the old one and then the new one, each from the end to the front, misses no record.
+ * Runs of probes do not wrap: behind the last slot that is a home there are PD_TABLE_SPILL more,
+ * the last of which stays empty. So records move towards lower slots only, or from the old
+ * generation to the new one, and a reader that walks the old one and then the new one, each from
+ * the end to the front, misses no record.
  *
- * Both generations live in memory of the caller's, of the final size and half of it, in turns. Slots hold no pointers.
- * One thread owns a table; others may read it (region.h). So the owner stores every word of a slot with release order, and
- * keeps the slot's sequence number odd meanwhile: a reader that loads with acquire order sees that a word was not of the
- * moment. On x86 all that is plain moves. */
+ * Both generations live in memory of the caller's, of the final size and half of it, in turns.
+ * Slots hold no pointers. One thread owns a table; others may read it (region.h). So the owner
+ * stores every word of a slot with release order, and keeps the slot's sequence number odd
+ * meanwhile: a reader that loads with acquire order sees that a word was not of the moment. On x86
+ * all that is plain moves. */
 
 /* The first word of a key is the end of struct pd_flow_id as it lies in memory (ports, protocol, IP
  * version, two zero bytes), read as little-endian, with the rest put where it has room: bits 43-45
- * number of tags, 48-53 DSCP. The slot's copy also holds what is no part of the key: 47 closing (FIN
- * or RST was seen), 56-63 TCP flags. It is never 0 in a slot that is taken, for the IP version is in it.
- * Second word: four link tags of 16 bits. Then the addresses: 1 word (IPv4) or 4. */
+ * number of tags, 48-53 DSCP. The slot's copy also holds what is no part of the key: 47 closing
+ * (FIN or RST was seen), 56-63 TCP flags. It is never 0 in a slot that is taken, for the IP version
+ * is in it. Second word: four link tags of 16 bits. Then the addresses: 1 word (IPv4) or 4. */
 #define PD_KEY_FLOW         UINT64_C(0x000007ffffffffff)
 #define PD_KEY_TAGS_LEN_AT  43
 #define PD_KEY_CLOSING      (UINT64_C(1) << 47)
@@ -54,7 +56,8 @@ struct pd_slot {
 _Static_assert(sizeof(struct pd_slot) + 8 * PD_KEY_LEN_IPV4 == 64, "one cache line for IPv4");
 _Static_assert(sizeof(struct pd_slot) + 8 * PD_KEY_LEN_IPV6 <= 128, "two for IPv6");
 
-/* Slots behind the last home. A run that long does not happen: at three slots of eight taken its probability is e^-91. */
+/* Slots behind the last home. A run that long does not happen: at three slots of eight taken its
+ * probability is e^-91. */
 #define PD_TABLE_SPILL    256
 #define PD_TABLE_BITS_MIN 4
 #define PD_TABLE_BITS_MAX 30
@@ -89,8 +92,9 @@ size_t pd_table_bytes(unsigned key_len, unsigned bits);
 void pd_table_init(struct pd_table *table, struct pd_region *region, struct pd_region_table *shared,
                    uint64_t hash_seed);
 
-/* Makes a taken slot for a key that pd_table_find did not find, and leaves it open: its counters are for the caller to
- * fill, who closes it. The caller keeps the number of records to max_records. NULL: no slot in reach. */
+/* Makes a taken slot for a key that pd_table_find did not find, and leaves it open: its counters
+ * are for the caller to fill, who closes it. The caller keeps the number of records to max_records.
+ * NULL: no slot in reach. */
 struct pd_slot *pd_table_insert(struct pd_table *table, const uint64_t *key, uint64_t hash);
 
 /* Empties a taken slot. Records of the same run of slots may move, also into this slot. */

@@ -318,7 +318,8 @@ static __attribute__((noinline)) struct pd_slot *find_from_home(const struct pd_
     return pd_table_find(side, table->key_len, key, pd_table_home(side, hash));
 }
 
-/* Inlined at every level of optimisation, so that the sample stays in registers: to pass it through memory stalls. */
+/* Inlined at every level of optimisation, so that the sample stays in registers: to pass it through
+ * memory stalls. */
 static inline __attribute__((always_inline)) void count(struct pd_trajectory *trajectory,
                                                         struct pd_table *table, unsigned key_len,
                                                         const struct lookup *lookup,

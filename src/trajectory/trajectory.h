@@ -77,9 +77,9 @@ struct pd_trajectory_counters {
 
 struct pd_trajectory;
 
-/* Address space for max_records is reserved at once; memory is used as records come, and stays used.
- * Returns 0, -EINVAL (a time or a number that is 0 or beyond its limit), -ENOMEM or what getrandom
- * fails with. */
+/* Address space for max_records is reserved at once; memory is used as records come, and stays
+ * used. Returns 0, -EINVAL (a time or a number that is 0 or beyond its limit), -ENOMEM or what
+ * getrandom fails with. */
 int pd_trajectory_new(const struct pd_trajectory_config *config,
                       const struct pd_trajectory_sink *sink, struct pd_trajectory **ret_trajectory);
 
@@ -106,8 +106,9 @@ void pd_trajectory_sweep(struct pd_trajectory *trajectory, uint64_t now_ns);
 /* Evicts everything. Returns how many records the sink refused (they stay). */
 size_t pd_trajectory_flush(struct pd_trajectory *trajectory);
 
-/* The same in steps, for an owner that must not stand still: from now on sweeps also evict each record that the hand meets,
- * some thousand slots at a time, until it has met all that were there. */
+/* The same in steps, for an owner that must not stand still: from now on sweeps also evict each
+ * record that the hand meets, some thousand slots at a time, until it has met all that were there.
+ */
 void pd_trajectory_flush_begin(struct pd_trajectory *trajectory);
 bool pd_trajectory_flushing(const struct pd_trajectory *trajectory);
 

@@ -53,15 +53,18 @@ static inline void documented_example(const struct pd_option *table, const char 
     char *text = documented_file(file), line[100];
 
     for (const struct pd_option *option = table; option->name; option++) {
-        if (!option->section)
+        if (!option->section) {
             continue;
+        }
         snprintf(line, sizeof line, "[%s]\n", option->section);
-        if (!strstr(text, line))
+        if (!strstr(text, line)) {
             fail_msg("%s is missing", line);
+        }
         snprintf(line, sizeof line, "%s = %s", option->name,
                  option->fallback ? option->fallback : "");
-        if (!strstr(text, line))
+        if (!strstr(text, line)) {
             fail_msg("\"%s\" is missing", line);
+        }
     }
     free(text);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random operations of the tests: numbers that are the same on every machine, and the seed that repeats a run. */
+/* Random operations of the tests: numbers that are the same on every machine, and the seed that
+ * repeats a run. */
 #ifndef PD_TESTS_SHARED_RANDOM_H
 #define PD_TESTS_SHARED_RANDOM_H
 

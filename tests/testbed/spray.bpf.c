@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* On what hosts send, while switches of the test bed spray: the end of the source MAC address becomes random. Open vSwitch has no action that spreads
- * packets of one flow, but its groups can hash on that address, which nobody else looks at. 1024 addresses: each costs the switches a cached flow. */
+/* On what hosts send, while switches of the test bed spray: the end of the source MAC address
+ * becomes random. Open vSwitch has no action that spreads packets of one flow, but its groups can
+ * hash on that address, which nobody else looks at. 1024 addresses: each costs the switches a
+ * cached flow. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>

@@ -43,8 +43,9 @@ int pd_alarms_new(struct pd_alarms **ret_alarms)
 {
     struct pd_alarms *alarms = calloc(1, sizeof *alarms);
 
-    if (!alarms)
+    if (!alarms) {
         return -ENOMEM;
+    }
     pthread_mutex_init(&alarms->lock, NULL);
     alarms->next_id = 1;
 #define X(name, id, text) strcpy(alarms->counts.reasons[alarms->counts.reasons_len++].reason, id);
@@ -56,10 +57,12 @@ int pd_alarms_new(struct pd_alarms **ret_alarms)
 
 void pd_alarms_free(struct pd_alarms *alarms)
 {
-    if (!alarms)
+    if (!alarms) {
         return;
-    for (uint64_t i = 0; i < alarms->counts.kept; i++)
+    }
+    for (uint64_t i = 0; i < alarms->counts.kept; i++) {
         free(alarms->list[i]);
+    }
     pthread_mutex_destroy(&alarms->lock);
     free(alarms);
 }
@@ -68,21 +71,24 @@ void pd_alarms_listen(struct pd_alarms *alarms,
                       void (*hear)(void *context, const struct pd_alarm *alarm), void *context)
 {
     pthread_mutex_lock(&alarms->lock);
-    if (alarms->listeners_len < PD_ALARM_LISTENERS)
+    if (alarms->listeners_len < PD_ALARM_LISTENERS) {
         alarms->listeners[alarms->listeners_len++] = (struct listener){hear, context};
+    }
     pthread_mutex_unlock(&alarms->lock);
 }
 
 static void tell(struct pd_alarms *alarms, struct pd_alarm *alarm)
 {
-    for (unsigned i = 0; i < alarms->listeners_len; i++)
+    for (unsigned i = 0; i < alarms->listeners_len; i++) {
         alarms->listeners[i].hear(alarms->listeners[i].context, alarm);
+    }
     alarm->told = alarm->count;
     alarm->times_told++;
     alarm->told_ns = pd_clock_monotonic_ns();
 }
 
-/* A connection that suffers is a question of seconds: what looked at it too early looks again when it is told of again. */
+/* A connection that suffers is a question of seconds: what looked at it too early looks again when
+ * it is told of again. */
 static uint64_t again_ns(const struct pd_alarm *alarm)
 {
     uint64_t ns = PD_ALARM_SOON_NS << (alarm->times_told < 7 ? alarm->times_told - 1 : 6);
@@ -99,12 +105,15 @@ static unsigned slot_of(struct pd_alarms *alarms, const char *reason)
     struct pd_alarm_counts *counts = &alarms->counts;
     unsigned i = 0;
 
-    while (i < counts->reasons_len && strcmp(counts->reasons[i].reason, reason) != 0)
+    while (i < counts->reasons_len && strcmp(counts->reasons[i].reason, reason) != 0) {
         i++;
-    if (i < counts->reasons_len)
+    }
+    if (i < counts->reasons_len) {
         return i;
-    if (i == PD_ALARM_REASONS_MAX)
+    }
+    if (i == PD_ALARM_REASONS_MAX) {
         return i - 1;
+    }
     strcpy(counts->reasons[i].reason, i == PD_ALARM_REASONS_MAX - 1 ? PD_ALARM_OTHER : reason);
     counts->reasons_len++;
     return i;
@@ -118,8 +127,9 @@ static bool within_budget(struct budget *budget)
         budget->second = second;
         budget->this_second = 0;
     }
-    if (budget->this_second >= PD_ALARMS_PER_S)
+    if (budget->this_second >= PD_ALARMS_PER_S) {
         return false;
+    }
     budget->this_second++;
     return true;
 }
@@ -143,9 +153,11 @@ static bool same(const struct pd_alarm *a, const struct pd_alarm *b)
 
 static struct pd_alarm *find(const struct pd_alarms *alarms, const struct pd_alarm *alarm)
 {
-    for (uint64_t i = alarms->counts.kept; i > 0; i--)
-        if (same(alarms->list[i - 1], alarm))
+    for (uint64_t i = alarms->counts.kept; i > 0; i--) {
+        if (same(alarms->list[i - 1], alarm)) {
             return alarms->list[i - 1];
+        }
+    }
     return NULL;
 }
 
@@ -156,11 +168,14 @@ static void push_out(struct pd_alarms *alarms)
     unsigned most = 0;
     uint64_t at = 0;
 
-    for (unsigned i = 1; i < counts->reasons_len; i++)
-        if (counts->reasons[i].kept > counts->reasons[most].kept)
+    for (unsigned i = 1; i < counts->reasons_len; i++) {
+        if (counts->reasons[i].kept > counts->reasons[most].kept) {
             most = i;
-    while (alarms->list[at]->slot != most)
+        }
+    }
+    while (alarms->list[at]->slot != most) {
         at++;
+    }
     free(alarms->list[at]);
     counts->kept--;
     memmove(alarms->list + at, alarms->list + at + 1,
@@ -174,8 +189,9 @@ static void keep(struct pd_alarms *alarms, struct pd_alarm *alarm)
 {
     struct budget *budget = &alarms->budgets[alarm->slot];
 
-    if (alarms->counts.kept == PD_ALARMS_MAX)
+    if (alarms->counts.kept == PD_ALARMS_MAX) {
         push_out(alarms);
+    }
     alarm->id = alarms->next_id++;
     alarm->suppressed = budget->untold;
     budget->untold = 0;
@@ -191,8 +207,9 @@ static void repeat(struct pd_alarms *alarms, struct pd_alarm *kept, uint64_t now
     kept->count++;
     kept->last_us = now_us;
     alarms->counts.reasons[kept->slot].repeated++;
-    if (pd_clock_monotonic_ns() - kept->told_ns < again_ns(kept))
+    if (pd_clock_monotonic_ns() - kept->told_ns < again_ns(kept)) {
         return;
+    }
     kept->suppressed += budget->untold;
     budget->untold = 0;
     tell(alarms, kept);
@@ -202,10 +219,12 @@ static uint64_t hash_of(const struct pd_alarm *alarm)
 {
     uint64_t hash = pd_flow_id_hash(&alarm->flow);
 
-    for (unsigned i = 0; i < alarm->paths_len; i++)
+    for (unsigned i = 0; i < alarm->paths_len; i++) {
         hash = pd_hash_mix(hash ^ pd_path_hash(&alarm->paths[i]));
-    for (const char *c = alarm->reason; *c; c++)
+    }
+    for (const char *c = alarm->reason; *c; c++) {
         hash = pd_hash_mix(hash + (unsigned char)*c);
+    }
     return hash;
 }
 
@@ -214,17 +233,20 @@ static struct pd_alarm *make(const struct pd_alarm_raise *raise)
     size_t len = raise->paths_len < PD_ALARM_PATHS_MAX ? raise->paths_len : PD_ALARM_PATHS_MAX;
     struct pd_alarm *alarm = calloc(1, sizeof *alarm + len * sizeof *alarm->paths);
 
-    if (!alarm)
+    if (!alarm) {
         return NULL;
+    }
     alarm->count = 1;
     alarm->first_us = alarm->last_us = pd_clock_wall_us();
     strcpy(alarm->reason, raise->reason);
-    if (raise->flow)
+    if (raise->flow) {
         alarm->flow = *raise->flow;
+    }
     alarm->paths_len = (unsigned)len;
     alarm->paths_left = (unsigned)(raise->paths_len - len);
-    if (len)
+    if (len) {
         memcpy(alarm->paths, raise->paths, len * sizeof *alarm->paths);
+    }
     snprintf(alarm->detail, sizeof alarm->detail, "%s", raise->detail ? raise->detail : "");
     alarm->hash = hash_of(alarm);
     return alarm;
@@ -254,23 +276,26 @@ static void raise_locked(struct pd_alarms *alarms, const struct pd_alarm_raise *
 
 int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise)
 {
-    if (!raise->reason || !pd_alarm_reason_holds(raise->reason))
+    if (!raise->reason || !pd_alarm_reason_holds(raise->reason)) {
         return -PD_E_VALUE;
+    }
     pthread_mutex_lock(&alarms->lock);
     raise_locked(alarms, raise);
     pthread_mutex_unlock(&alarms->lock);
     return 0;
 }
 
-/* An alarm without a flow that only carries the count. It is none that was raised, so it is in no sum but that of the list. */
+/* An alarm without a flow that only carries the count. It is none that was raised, so it is in no
+ * sum but that of the list. */
 static bool settle(struct pd_alarms *alarms, unsigned slot)
 {
     struct pd_alarm_raise raise = {.reason = alarms->counts.reasons[slot].reason,
                                    .detail = "a storm of alarms of this reason is over"};
     struct pd_alarm *alarm = make(&raise);
 
-    if (!alarm)
+    if (!alarm) {
         return false;
+    }
     alarm->slot = slot;
     keep(alarms, alarm);
     return true;
@@ -282,9 +307,11 @@ unsigned pd_alarms_settle(struct pd_alarms *alarms)
     unsigned told = 0;
 
     pthread_mutex_lock(&alarms->lock);
-    for (unsigned i = 0; i < alarms->counts.reasons_len; i++)
-        if (alarms->budgets[i].untold && alarms->budgets[i].second != second)
+    for (unsigned i = 0; i < alarms->counts.reasons_len; i++) {
+        if (alarms->budgets[i].untold && alarms->budgets[i].second != second) {
             told += settle(alarms, i);
+        }
+    }
     pthread_mutex_unlock(&alarms->lock);
     return told;
 }
@@ -311,17 +338,20 @@ void pd_alarm_message_make(const struct pd_alarm *alarm, struct pd_alarm_message
     ret_message->flow = alarm->flow;
     snprintf(ret_message->detail, sizeof ret_message->detail, "%s", alarm->detail);
     ret_message->paths_len = 0;
-    for (unsigned i = 0; i < alarm->paths_len; i++)
-        if (alarm->paths[i].len)
+    for (unsigned i = 0; i < alarm->paths_len; i++) {
+        if (alarm->paths[i].len) {
             ret_message->paths[ret_message->paths_len++] = alarm->paths[i];
+        }
+    }
 }
 
 static json_t *tags_json(const struct pd_path *path)
 {
     json_t *tags = json_array();
 
-    for (unsigned i = 0; i < path->tags_len; i++)
+    for (unsigned i = 0; i < path->tags_len; i++) {
         json_array_append_new(tags, json_integer(path->tags[i]));
+    }
     return tags;
 }
 
@@ -349,8 +379,9 @@ json_t *pd_alarms_json(struct pd_alarms *alarms)
     bool complete;
 
     pthread_mutex_lock(&alarms->lock);
-    for (uint64_t i = 0; i < alarms->counts.kept; i++)
+    for (uint64_t i = 0; i < alarms->counts.kept; i++) {
         json_array_append_new(list, alarm_json(alarms->list[i]));
+    }
     complete = !alarms->counts.suppressed && !alarms->counts.overwritten;
     pthread_mutex_unlock(&alarms->lock);
     return json_pack("{s:o, s:b}", "alarms", list, "complete", (int)complete);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alarms of this host: ⟨flow ID, reason, paths⟩, the newest kept, all counted (paper, Table 1: Alarm). */
+/* Alarms of this host: ⟨flow ID, reason, paths⟩, the newest kept, all counted (paper, Table 1:
+ * Alarm). */
 #ifndef PD_AGENT_ALARMS_ALARMS_H
 #define PD_AGENT_ALARMS_ALARMS_H
 
@@ -10,17 +11,21 @@
 #include "base/path.h"
 #include "fleet/alarm_message.h"
 
-/* A bounded list of the newest alarms. A reason is a text, for installed queries and programs have reasons of their own; those that
- * the agent itself raises are named below.
+/* A bounded list of the newest alarms. A reason is a text, for installed queries and programs have
+ * reasons of their own; those that the agent itself raises are named below.
  *
- * No reason is at another one's mercy. Each has a budget of PD_ALARMS_PER_S a second; what is over it is counted, and the next alarm
- * of that reason that is kept says how many there were. When the list is full the oldest alarm of the reason that has the most is
- * pushed out. The same alarm (reason, flow ID, paths or tags) again only raises the count of the one that is there.
+ * No reason is at another one's mercy. Each has a budget of PD_ALARMS_PER_S a second; what is over
+ * it is counted, and the next alarm of that reason that is kept says how many there were. When the
+ * list is full the oldest alarm of the reason that has the most is pushed out. The same alarm
+ * (reason, flow ID, paths or tags) again only raises the count of the one that is there.
  *
- * Listeners (the spool to the controller, queries that are installed on alarms) hear of each alarm that comes into the list, and of
- * one that is raised again once PD_ALARM_AGAIN_NS have gone by since they last heard of it; of POOR_PERF sooner at first: PD_ALARM_SOON_NS, then twice as long each time.
+ * Listeners (the spool to the controller, queries that are installed on alarms) hear of each alarm
+ * that comes into the list, and of one that is raised again once PD_ALARM_AGAIN_NS have gone by
+ * since they last heard of it; of POOR_PERF sooner at first: PD_ALARM_SOON_NS, then twice as long
+ * each time.
  *
- * Thread safety: all functions may be called from any thread. One mutex; while it is held only the locks of listeners are taken. */
+ * Thread safety: all functions may be called from any thread. One mutex; while it is held only the
+ * locks of listeners are taken. */
 
 #define PD_ALARM_REASONS(X)                                                                \
     X(INFEASIBLE_PATH, "INFEASIBLE_PATH", "link tags that fit no path of the topology")    \
@@ -103,19 +108,21 @@ struct pd_alarms;
 int pd_alarms_new(struct pd_alarms **ret_alarms); /* 0 or -ENOMEM */
 void pd_alarms_free(struct pd_alarms *alarms);    /* NULL is fine */
 
-/* Never waits for a disk or a network. 0, or -PD_E_VALUE: this can be no reason, and nothing was raised. */
+/* Never waits for a disk or a network. 0, or -PD_E_VALUE: this can be no reason, and nothing was
+ * raised. */
 int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise);
 
 /* One without flow and paths. */
 void pd_alarms_note(struct pd_alarms *alarms, const char *reason, const char *detail);
 
-/* `hear` is called in the thread that raises, with the list's lock held: it must neither wait nor raise an alarm. What an alarm
- * points to is valid until it returns. Before the first thread starts, and never taken back. */
+/* `hear` is called in the thread that raises, with the list's lock held: it must neither wait nor
+ * raise an alarm. What an alarm points to is valid until it returns. Before the first thread
+ * starts, and never taken back. */
 void pd_alarms_listen(struct pd_alarms *alarms,
                       void (*hear)(void *context, const struct pd_alarm *alarm), void *context);
 
-/* When a storm is over and no alarm of its reason follows, somebody still has to say how many were suppressed: to be called every second or
- * so. Returns how many alarms came of it. */
+/* When a storm is over and no alarm of its reason follows, somebody still has to say how many were
+ * suppressed: to be called every second or so. Returns how many alarms came of it. */
 unsigned pd_alarms_settle(struct pd_alarms *alarms);
 
 /* As the controller gets it, and people: without the raw tags of what has no path. */

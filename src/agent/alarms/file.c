@@ -54,8 +54,9 @@ static bool header_holds(const char *bytes, size_t len, uint32_t host)
 {
     struct pd_alarm_spool_header header;
 
-    if (len < sizeof header)
+    if (len < sizeof header) {
         return false;
+    }
     memcpy(&header, bytes, sizeof header);
     return !memcmp(header.magic, PD_ALARM_SPOOL_MAGIC, sizeof header.magic) &&
            le64toh(header.xxh3) ==
@@ -69,20 +70,23 @@ static size_t record_at(const char *bytes, size_t left, struct pd_alarm_spool_re
     struct pd_alarm_spool_record record;
     uint32_t magic, len;
 
-    if (left < sizeof record)
+    if (left < sizeof record) {
         return 0;
+    }
     memcpy(&record, bytes, sizeof record);
     magic = le32toh(record.magic);
     len = le32toh(record.len);
     if ((magic != PD_ALARM_SPOOL_ALARM && magic != PD_ALARM_SPOOL_ACK) ||
         len > left - sizeof record || (magic == PD_ALARM_SPOOL_ACK && len) ||
-        record_hash(&record, bytes + sizeof record) != le64toh(record.xxh3))
+        record_hash(&record, bytes + sizeof record) != le64toh(record.xxh3)) {
         return 0;
+    }
     *ret_record = record;
     return sizeof record + len;
 }
 
-/* The hash holds, so it is what an agent once wrote; whether that was a good one is looked at all the same. */
+/* The hash holds, so it is what an agent once wrote; whether that was a good one is looked at all
+ * the same. */
 static int give_alarm(const struct pd_alarm_file_reader *reader,
                       const struct pd_alarm_spool_record *record, const char *text)
 {
@@ -94,11 +98,13 @@ static int give_alarm(const struct pd_alarm_file_reader *reader,
     int e = pd_alarm_message_read(object, "seq", &message, &seq, NULL);
 
     json_decref(object);
-    if (e || seq != le64toh(record->seq))
+    if (e || seq != le64toh(record->seq)) {
         return -PD_E_CORRUPT;
+    }
     entry = calloc(1, sizeof *entry + len);
-    if (!entry)
+    if (!entry) {
         return -ENOMEM;
+    }
     entry->spool = le64toh(record->spool);
     entry->seq = seq;
     entry->len = len;
@@ -109,8 +115,9 @@ static int give_alarm(const struct pd_alarm_file_reader *reader,
 static int give(const struct pd_alarm_file_reader *reader,
                 const struct pd_alarm_spool_record *record, const char *text)
 {
-    if (le32toh(record->magic) == PD_ALARM_SPOOL_ALARM)
+    if (le32toh(record->magic) == PD_ALARM_SPOOL_ALARM) {
         return give_alarm(reader, record, text);
+    }
     reader->end(reader->context, le64toh(record->spool), le64toh(record->seq));
     return 0;
 }
@@ -127,8 +134,9 @@ static int read_records(const char *bytes, size_t len, const struct pd_alarm_fil
         size_t n = record_at(bytes + at, len - at, &record);
         int e = n ? give(reader, &record, bytes + at + sizeof record) : -PD_E_CORRUPT;
 
-        if (e == -ENOMEM)
+        if (e == -ENOMEM) {
             return e;
+        }
         *ret_damaged += holds && e;
         holds = !e;
         at += padded(n ? n : ALIGN);
@@ -143,13 +151,16 @@ static int read_whole(int fd, char **ret_bytes, size_t *ret_len)
     size_t len = 0;
     ssize_t n = 1;
 
-    if (fstat(fd, &stat))
+    if (fstat(fd, &stat)) {
         return -errno;
-    if (!S_ISREG(stat.st_mode) || (uint64_t)stat.st_size > READ_MAX_BYTES)
+    }
+    if (!S_ISREG(stat.st_mode) || (uint64_t)stat.st_size > READ_MAX_BYTES) {
         return -PD_E_CORRUPT;
+    }
     bytes = malloc((size_t)stat.st_size + 1);
-    if (!bytes)
+    if (!bytes) {
         return -ENOMEM;
+    }
     while (len < (size_t)stat.st_size && n > 0) {
         n = pread(fd, bytes + len, (size_t)stat.st_size - len, (off_t)len);
         len += n > 0 ? (size_t)n : 0;
@@ -171,10 +182,12 @@ static int lock(struct pd_alarm_file *file)
 
     snprintf(name, sizeof name, "%s.lock", file->name);
     file->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
-    if (file->lock_fd < 0)
+    if (file->lock_fd < 0) {
         return -errno;
-    if (flock(file->lock_fd, LOCK_EX | LOCK_NB))
+    }
+    if (flock(file->lock_fd, LOCK_EX | LOCK_NB)) {
         return errno == EWOULDBLOCK ? -PD_E_BUSY : -errno;
+    }
     return 0;
 }
 
@@ -183,8 +196,9 @@ static int set_aside(const struct pd_alarm_file *file, bool *ret_aside)
     char name[NAME_BYTES + 8];
 
     snprintf(name, sizeof name, "%s.old", file->name);
-    if (rename(file->name, name))
+    if (rename(file->name, name)) {
         return -errno;
+    }
     *ret_aside = true;
     return 0;
 }
@@ -196,18 +210,21 @@ static int load(struct pd_alarm_file *file, const struct pd_alarm_file_reader *r
     size_t len = 0;
     int fd = open(file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), e;
 
-    if (fd < 0)
+    if (fd < 0) {
         return errno == ENOENT ? 0 : -errno;
+    }
     e = read_whole(fd, &bytes, &len);
     close(fd);
-    if (e && e != -PD_E_CORRUPT)
+    if (e && e != -PD_E_CORRUPT) {
         return e;
-    if (!e && !len)
+    }
+    if (!e && !len) {
         e = 0; /* killed before the first byte */
-    else if (e || !header_holds(bytes, len, file->host))
+    } else if (e || !header_holds(bytes, len, file->host)) {
         e = set_aside(file, ret_aside);
-    else
+    } else {
         e = read_records(bytes, len, reader, ret_damaged);
+    }
     free(bytes);
     return e;
 }
@@ -219,8 +236,9 @@ int pd_alarm_file_open(const char *name, uint32_t host, const struct pd_alarm_fi
     bool aside = false;
     int e;
 
-    if (!file)
+    if (!file) {
         return -ENOMEM;
+    }
     file->fd = file->lock_fd = -1;
     file->host = host;
     e = snprintf(file->name, sizeof file->name, "%s", name) < NAME_BYTES ? 0 : -ENAMETOOLONG;
@@ -237,12 +255,15 @@ int pd_alarm_file_open(const char *name, uint32_t host, const struct pd_alarm_fi
 
 void pd_alarm_file_close(struct pd_alarm_file *file)
 {
-    if (!file)
+    if (!file) {
         return;
-    if (file->fd >= 0)
+    }
+    if (file->fd >= 0) {
         close(file->fd);
-    if (file->lock_fd >= 0)
+    }
+    if (file->lock_fd >= 0) {
         close(file->lock_fd);
+    }
     free(file);
 }
 
@@ -253,10 +274,12 @@ static int write_at(int fd, uint64_t at, const void *bytes, size_t len)
     while (len) {
         ssize_t n = pwrite(fd, bytes, len, (off_t)at);
 
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR) {
             continue;
-        if (n < 0)
+        }
+        if (n < 0) {
             return -errno;
+        }
         bytes = (const char *)bytes + n;
         at += (uint64_t)n;
         len -= (size_t)n;
@@ -264,7 +287,8 @@ static int write_at(int fd, uint64_t at, const void *bytes, size_t len)
     return 0;
 }
 
-/* In one call, so that a kill leaves it whole, absent, or cut where a page ends: one piece that does not hold, of which nobody was told. */
+/* In one call, so that a kill leaves it whole, absent, or cut where a page ends: one piece that
+ * does not hold, of which nobody was told. */
 static int put(int fd, uint64_t *at, uint32_t magic, uint64_t spool, uint64_t seq, const char *text,
                uint32_t len)
 {
@@ -278,15 +302,17 @@ static int put(int fd, uint64_t *at, uint32_t magic, uint64_t spool, uint64_t se
     char *image = calloc(1, bytes);
     int e;
 
-    if (!image)
+    if (!image) {
         return -ENOMEM;
+    }
     record.xxh3 = htole64(record_hash(&record, text));
     memcpy(image, &record, sizeof record);
     memcpy(image + sizeof record, text, len);
     e = write_at(fd, *at, image, bytes);
     free(image);
-    if (!e)
+    if (!e) {
         *at += bytes;
+    }
     return e;
 }
 
@@ -296,30 +322,34 @@ int pd_alarm_file_add(struct pd_alarm_file *file, const struct pd_alarm_entry *e
                          : put(file->fd, &file->bytes, PD_ALARM_SPOOL_ALARM, entry->spool,
                                entry->seq, entry->text, entry->len);
 
-    if (!e)
+    if (!e) {
         file->unflushed = true;
+    }
     return e;
 }
 
 static void reserve(int fd)
 {
-    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, SHORT_BYTES))
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, SHORT_BYTES)) {
         return; /* where that cannot be had it has to work without */
+    }
 }
 
 /* An acknowledgement that is not written only means that some are sent again. */
 void pd_alarm_file_end(struct pd_alarm_file *file, uint64_t spool, uint64_t seq, bool all)
 {
-    if (file->fd < 0)
+    if (file->fd < 0) {
         return;
+    }
     if (all && file->bytes > SHORT_BYTES &&
         !ftruncate(file->fd, sizeof(struct pd_alarm_spool_header))) {
         file->bytes = sizeof(struct pd_alarm_spool_header);
         reserve(file->fd);
         return;
     }
-    if (!put(file->fd, &file->bytes, PD_ALARM_SPOOL_ACK, spool, seq, "", 0))
+    if (!put(file->fd, &file->bytes, PD_ALARM_SPOOL_ACK, spool, seq, "", 0)) {
         file->unflushed = true;
+    }
 }
 
 bool pd_alarm_file_is_long(const struct pd_alarm_file *file, uint64_t matter_bytes)
@@ -338,12 +368,15 @@ static int fill(int fd, uint32_t host, const struct pd_alarm_entry *first, uint6
     memcpy(header.magic, PD_ALARM_SPOOL_MAGIC, sizeof header.magic);
     header.xxh3 = htole64(XXH3_64bits(&header, offsetof(struct pd_alarm_spool_header, xxh3)));
     e = write_at(fd, 0, &header, sizeof header);
-    for (; first && !e; first = first->next)
+    for (; first && !e; first = first->next) {
         e = put(fd, &at, PD_ALARM_SPOOL_ALARM, first->spool, first->seq, first->text, first->len);
-    if (!e && fdatasync(fd))
+    }
+    if (!e && fdatasync(fd)) {
         e = -errno;
-    if (!e)
+    }
+    if (!e) {
         *ret_bytes = at;
+    }
     return e;
 }
 
@@ -355,11 +388,13 @@ static void flush_folder(const char *name)
 
     snprintf(folder, sizeof folder, "%s", name);
     slash = strrchr(folder, '/');
-    if (slash)
+    if (slash) {
         slash[slash == folder] = '\0';
+    }
     fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
         return;
+    }
     fsync(fd);
     close(fd);
 }
@@ -372,20 +407,23 @@ int pd_alarm_file_rewrite(struct pd_alarm_file *file, const struct pd_alarm_entr
 
     snprintf(name, sizeof name, "%s.new", file->name);
     fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     reserve(fd);
     e = fill(fd, file->host, first, &bytes);
-    if (!e && rename(name, file->name))
+    if (!e && rename(name, file->name)) {
         e = -errno;
+    }
     if (e) {
         close(fd);
         unlink(name);
         return e;
     }
     flush_folder(file->name);
-    if (file->fd >= 0)
+    if (file->fd >= 0) {
         close(file->fd);
+    }
     file->fd = fd;
     file->bytes = bytes;
     file->unflushed = false;
@@ -396,8 +434,9 @@ int pd_alarm_file_unflushed(struct pd_alarm_file *file)
 {
     int fd = file->unflushed ? fcntl(file->fd, F_DUPFD_CLOEXEC, 0) : -1;
 
-    if (fd >= 0)
+    if (fd >= 0) {
         file->unflushed = false;
+    }
     return fd;
 }
 

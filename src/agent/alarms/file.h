@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Only ever appended to, or replaced as a whole: so what a process that was killed leaves is valid up to its last whole record. A piece
- * that does not hold is left out, and reading goes on at the next record that does. Docs: docs/formats/alarms.md.
+/* Only ever appended to, or replaced as a whole: so what a process that was killed leaves is valid
+ * up to its last whole record. A piece that does not hold is left out, and reading goes on at the
+ * next record that does. Docs: docs/formats/alarms.md.
  *
  * Thread safety: the spool's lock is held around all of it, but for pd_alarm_file_flush. */
 
@@ -61,13 +62,15 @@ void pd_alarm_file_close(struct pd_alarm_file *file); /* NULL is fine */
 int pd_alarm_file_add(struct pd_alarm_file *file,
                       const struct pd_alarm_entry *entry); /* 0 or -errno */
 
-/* Notes that all up to `seq` are done with; if they are `all` there are, the file may become short. */
+/* Notes that all up to `seq` are done with; if they are `all` there are, the file may become short.
+ */
 void pd_alarm_file_end(struct pd_alarm_file *file, uint64_t spool, uint64_t seq, bool all);
 
 /* Whether it is worth its while to replace a file in which so many bytes still matter. */
 bool pd_alarm_file_is_long(const struct pd_alarm_file *file, uint64_t matter_bytes);
 
-/* Replaces the file by one that holds these entries only, flushed. 0, or -errno: the old one stays. */
+/* Replaces the file by one that holds these entries only, flushed. 0, or -errno: the old one stays.
+ */
 int pd_alarm_file_rewrite(struct pd_alarm_file *file, const struct pd_alarm_entry *first);
 
 /* A descriptor to flush, once for what was written before; -1: there is nothing. */

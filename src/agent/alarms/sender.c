@@ -54,21 +54,25 @@ static void add_words(const struct pd_alarm *alarm, struct pd_alarm_message *mes
 
     if (alarm->paths_len && !path->len) {
         at += (size_t)snprintf(message->detail + at, size - at, "%stags", at ? "; " : "");
-        for (unsigned i = 0; i < path->tags_len; i++)
+        for (unsigned i = 0; i < path->tags_len; i++) {
             at += (size_t)snprintf(message->detail + at, size - at, " %u", path->tags[i]);
+        }
         at += (size_t)snprintf(message->detail + at, size - at, ", DSCP %u", path->dscp);
     }
-    if (alarm->paths_left)
+    if (alarm->paths_left) {
         at +=
             (size_t)snprintf(message->detail + at, size - at, "; %u more paths", alarm->paths_left);
-    if (alarm->count > alarm->told + 1)
+    }
+    if (alarm->count > alarm->told + 1) {
         at += (size_t)snprintf(message->detail + at, size - at,
                                "; raised %" PRIu64 " times since it was last told",
                                alarm->count - alarm->told);
-    if (alarm->suppressed)
+    }
+    if (alarm->suppressed) {
         snprintf(message->detail + at, size - at,
                  "; %" PRIu64 " alarms of this reason were suppressed before it",
                  alarm->suppressed);
+    }
 }
 
 /* Only this long is what is kept of a message: most have one path or none. */
@@ -117,15 +121,17 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t unt
 
 /* ---- the spooler ---- */
 
-/* Waits for something to spool, or a second while something waits to be flushed or settled. False at the end. */
+/* Waits for something to spool, or a second while something waits to be flushed or settled. False
+ * at the end. */
 static bool take_incoming(struct pd_alarm_sender *sender, struct incoming **ret_first,
                           uint64_t *ret_lost)
 {
     bool more;
 
     pthread_mutex_lock(&sender->lock);
-    if (!sender->first && !sender->stopping && !sender->incoming_lost)
+    if (!sender->first && !sender->stopping && !sender->incoming_lost) {
         wait_until(&sender->came, &sender->lock, pd_clock_monotonic_ns() + SETTLE_NS);
+    }
     *ret_first = sender->first;
     *ret_lost = sender->incoming_lost;
     more = sender->first || !sender->stopping;
@@ -150,8 +156,9 @@ static void spool_all(struct pd_alarm_sender *sender, struct incoming *incoming)
     while (incoming) {
         struct incoming *next = incoming->next;
 
-        if (!pd_alarm_spool_add(sender->spool, &incoming->message))
+        if (!pd_alarm_spool_add(sender->spool, &incoming->message)) {
             tell_spooled(sender);
+        }
         free(incoming);
         incoming = next;
     }
@@ -165,10 +172,12 @@ static void *spool_thread(void *context)
 
     while (take_incoming(sender, &incoming, &lost)) {
         spool_all(sender, incoming);
-        if (lost)
+        if (lost) {
             pd_alarm_spool_dropped(sender->spool, lost);
-        if (pd_clock_monotonic_ns() < next_ns)
+        }
+        if (pd_clock_monotonic_ns() < next_ns) {
             continue;
+        }
         pd_alarms_settle(sender->config.alarms);
         pd_alarm_spool_sync(sender->spool);
         next_ns = pd_clock_monotonic_ns() + SETTLE_NS;
@@ -194,8 +203,9 @@ static int take_answer(void *context, size_t i, const char *bytes, size_t len)
     struct post *post = context;
 
     (void)i;
-    if (len > sizeof post->answer - post->len)
+    if (len > sizeof post->answer - post->len) {
         return -PD_E_TOO_LARGE;
+    }
     memcpy(post->answer + post->len, bytes, len);
     post->len += len;
     return 0;
@@ -206,8 +216,9 @@ static void end_answer(void *context, size_t i, const struct pd_error *error)
     struct post *post = context;
 
     (void)i;
-    if (error)
+    if (error) {
         post->error = *error;
+    }
 }
 
 /* {"last":N}: never beyond what was sent, whatever it says. */
@@ -219,11 +230,13 @@ static int read_answer(struct post *post, const struct pd_alarm_batch *batch, ui
     bool holds = json_is_integer(last) && number >= 0;
 
     json_decref(object);
-    if (!holds)
+    if (!holds) {
         return pd_fail(&post->error, -PD_E_SYNTAX, "the answer is none of a controller");
+    }
     *ret_last = (uint64_t)number < batch->last ? (uint64_t)number : batch->last;
-    if (*ret_last < batch->last)
+    if (*ret_last < batch->last) {
         return pd_fail(&post->error, -PD_E_VALUE, "the controller has not taken all of it");
+    }
     return 0;
 }
 
@@ -243,8 +256,9 @@ static int post_batch(struct pd_alarm_sender *sender, const struct pd_alarm_batc
     struct pd_fanout_sink sink = {post, take_answer, end_answer};
     int e = pd_fanout_ask(sender->config.fanout, &request, &peer, 1, &sink);
 
-    if (e)
+    if (e) {
         return pd_fail(&post->error, e, "%s", pd_error_text(e));
+    }
     return post->error.code ? post->error.code : read_answer(post, batch, ret_last);
 }
 
@@ -261,8 +275,9 @@ static uint64_t backoff_ns(struct tries *tries)
     unsigned doublings = tries->failed < 10 ? (unsigned)tries->failed - 1 : 10;
     uint64_t ms = (uint64_t)PD_ALARM_RETRY_MIN_MS << doublings;
 
-    if (ms > PD_ALARM_RETRY_MAX_MS)
+    if (ms > PD_ALARM_RETRY_MAX_MS) {
         ms = PD_ALARM_RETRY_MAX_MS;
+    }
     tries->random = pd_hash_mix(tries->random + pd_clock_monotonic_ns());
     return (ms / 2 + tries->random % (ms / 2 + 1)) * PD_NS_PER_MS;
 }
@@ -276,15 +291,17 @@ static void tell_state(struct pd_alarm_sender *sender, const struct tries *tries
     sender->reached = reached;
     sender->retries += !reached;
     pthread_mutex_unlock(&sender->lock);
-    if (tries->failed == 1 && error)
+    if (tries->failed == 1 && error) {
         pd_log(PD_LOG_WARN, MODULE, NULL,
                "the controller %s does not take alarms, they wait in the spool: %s",
                sender->config.controller, error->text);
-    else if (tries->failed && reached)
+    } else if (tries->failed && reached) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "the controller takes alarms again");
+    }
 }
 
-/* A request that it cannot accept: in parts, then without the alarm that it is about. Else the alarms wait. */
+/* A request that it cannot accept: in parts, then without the alarm that it is about. Else the
+ * alarms wait. */
 static uint64_t fail(struct pd_alarm_sender *sender, struct tries *tries,
                      const struct pd_alarm_batch *batch, const struct pd_error *error)
 {
@@ -311,13 +328,16 @@ static uint64_t send_some(struct pd_alarm_sender *sender, struct tries *tries)
     uint64_t last = 0, wait_ns = 0;
     int e = pd_alarm_spool_take(sender->spool, tries->most, &batch);
 
-    if (e == -PD_E_NOT_FOUND)
+    if (e == -PD_E_NOT_FOUND) {
         return UINT64_MAX;
-    if (e)
+    }
+    if (e) {
         return PD_NS_PER_S;
+    }
     e = post_batch(sender, &batch, &post, &last);
-    if (last)
+    if (last) {
         pd_alarm_spool_end(sender->spool, batch.spool, last, false);
+    }
     if (e && !last) {
         wait_ns = fail(sender, tries, &batch, &post.error);
     } else {
@@ -337,7 +357,8 @@ static bool is_over(const struct pd_alarm_sender *sender, uint64_t wait_ns)
             pd_clock_monotonic_ns() > sender->stop_ns + PD_ALARM_GRACE_NS);
 }
 
-/* Until the next try is due. What is spooled meanwhile hurries only a sender that has nothing else to do. */
+/* Until the next try is due. What is spooled meanwhile hurries only a sender that has nothing else
+ * to do. */
 static bool wait_for_work(struct pd_alarm_sender *sender, uint64_t wait_ns)
 {
     uint64_t until_ns = wait_ns == UINT64_MAX ? UINT64_MAX : pd_clock_monotonic_ns() + wait_ns;
@@ -345,9 +366,10 @@ static bool wait_for_work(struct pd_alarm_sender *sender, uint64_t wait_ns)
 
     pthread_mutex_lock(&sender->lock);
     while (!(over = is_over(sender, wait_ns)) && pd_clock_monotonic_ns() < until_ns &&
-           !(wait_ns == UINT64_MAX && sender->spooled))
+           !(wait_ns == UINT64_MAX && sender->spooled)) {
         wait_until(&sender->waits, &sender->lock,
                    until_ns < UINT64_MAX ? until_ns : pd_clock_monotonic_ns() + 60 * PD_NS_PER_S);
+    }
     sender->spooled = false;
     pthread_mutex_unlock(&sender->lock);
     return !over;
@@ -359,8 +381,9 @@ static void *send_thread(void *context)
     struct tries tries = {.random = (uint64_t)(uintptr_t)sender, .most = PD_ALARM_BATCH_LEN};
     uint64_t wait_ns = 0;
 
-    while (wait_for_work(sender, wait_ns))
+    while (wait_for_work(sender, wait_ns)) {
         wait_ns = send_some(sender, &tries);
+    }
     pthread_mutex_lock(&sender->lock);
     sender->over = true;
     pthread_cond_broadcast(&sender->waits);
@@ -389,8 +412,9 @@ int pd_alarm_sender_new(const struct pd_alarm_sender_config *config,
     bool aside = false;
     int e;
 
-    if (!sender)
+    if (!sender) {
         return pd_fail(error, -ENOMEM, "alarms: out of memory");
+    }
     sender->config = *config;
     sender->reached = true;
     init_conds(sender);
@@ -399,10 +423,11 @@ int pd_alarm_sender_new(const struct pd_alarm_sender_config *config,
         pd_alarm_sender_free(sender);
         return pd_fail_within(error, "spool of alarms");
     }
-    if (aside)
+    if (aside) {
         pd_log(PD_LOG_ERROR, MODULE, NULL,
                "%s is damaged or of another host: set aside as .old, a new one is begun",
                config->spool.file);
+    }
     pd_alarms_listen(config->alarms, hear, sender);
     *ret_sender = sender;
     return 0;
@@ -413,8 +438,9 @@ int pd_alarm_sender_start(struct pd_alarm_sender *sender)
     int e = pthread_create(&sender->spooler_thread, NULL, spool_thread, sender);
 
     sender->spooler_runs = !e;
-    if (!e)
+    if (!e) {
         e = pthread_create(&sender->sender_thread, NULL, send_thread, sender);
+    }
     sender->sender_runs = sender->spooler_runs && !e;
     return -e;
 }
@@ -425,8 +451,9 @@ static void end_sender(struct pd_alarm_sender *sender)
     uint64_t until_ns = sender->stop_ns + PD_ALARM_GRACE_NS;
 
     pthread_mutex_lock(&sender->lock);
-    while (!sender->over && pd_clock_monotonic_ns() < until_ns)
+    while (!sender->over && pd_clock_monotonic_ns() < until_ns) {
         wait_until(&sender->waits, &sender->lock, until_ns);
+    }
     pthread_mutex_unlock(&sender->lock);
     atomic_store_explicit(&sender->cancelled, true, memory_order_relaxed);
     pthread_join(sender->sender_thread, NULL);
@@ -434,25 +461,29 @@ static void end_sender(struct pd_alarm_sender *sender)
 
 void pd_alarm_sender_stop(struct pd_alarm_sender *sender)
 {
-    if (!sender)
+    if (!sender) {
         return;
+    }
     pthread_mutex_lock(&sender->lock);
     sender->stopping = true;
     sender->stop_ns = pd_clock_monotonic_ns();
     pthread_cond_broadcast(&sender->came);
     pthread_cond_broadcast(&sender->waits);
     pthread_mutex_unlock(&sender->lock);
-    if (sender->spooler_runs)
+    if (sender->spooler_runs) {
         pthread_join(sender->spooler_thread, NULL);
-    if (sender->sender_runs)
+    }
+    if (sender->sender_runs) {
         end_sender(sender);
+    }
     sender->spooler_runs = sender->sender_runs = false;
 }
 
 void pd_alarm_sender_free(struct pd_alarm_sender *sender)
 {
-    if (!sender)
+    if (!sender) {
         return;
+    }
     pd_alarm_spool_close(sender->spool);
     while (sender->first) {
         struct incoming *next = sender->first->next;

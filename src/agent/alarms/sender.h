@@ -12,13 +12,15 @@
 /*     whoever raises          spooler thread            sender thread
  *     hear: a copy, queue ->  spool: file, memory  ->   POST /v1/alarms, until it is acknowledged
  *
- * Who raises an alarm waits for no disk and no network. The spooler writes without flushing, so that an alarm is on its way within a
- * fraction of a millisecond; it flushes once a second what still waits then. So a kill loses what was raised in the last moment before
- * the spooler came to it; a power cut what was raised in the last second and the controller had not yet acknowledged.
+ * Who raises an alarm waits for no disk and no network. The spooler writes without flushing, so
+ * that an alarm is on its way within a fraction of a millisecond; it flushes once a second what
+ * still waits then. So a kill loses what was raised in the last moment before the spooler came to
+ * it; a power cut what was raised in the last second and the controller had not yet acknowledged.
  *
- * While the controller does not answer, tries are PD_ALARM_RETRY_MIN_MS to _MAX_MS apart, ever more, with jitter: a fleet does not come back
- * all at once. The body of a request that the controller cannot accept (400) is sent in parts, down to the one alarm that it is
- * about, which is given up and counted; any other answer is a reason to try again.
+ * While the controller does not answer, tries are PD_ALARM_RETRY_MIN_MS to _MAX_MS apart, ever
+ * more, with jitter: a fleet does not come back all at once. The body of a request that the
+ * controller cannot accept (400) is sent in parts, down to the one alarm that it is about, which is
+ * given up and counted; any other answer is a reason to try again.
  *
  * Threads: two of its own. Locks: its own, the spool's; neither is taken inside the other. */
 

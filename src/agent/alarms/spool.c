@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue of the spool: what waits, what each reason takes of the room, and what is said when some had none. */
+/* The queue of the spool: what waits, what each reason takes of the room, and what is said when
+ * some had none. */
 #include "agent/alarms/spool.h"
 
 #include <errno.h>
@@ -43,15 +44,18 @@ static unsigned share_of(struct pd_alarm_spool *spool, const char *reason)
 {
     unsigned i = 0;
 
-    while (i < spool->shares_len && strcmp(spool->shares[i].reason, reason) != 0)
+    while (i < spool->shares_len && strcmp(spool->shares[i].reason, reason) != 0) {
         i++;
-    if (i < spool->shares_len)
+    }
+    if (i < spool->shares_len) {
         return i;
+    }
     /* A reason that has nothing here any more gives up its place. */
     for (i = 0; i < spool->shares_len && spool->shares[i].bytes; i++)
         ;
-    if (i == SHARES)
+    if (i == SHARES) {
         return SHARES - 1;
+    }
     spool->shares_len += i == spool->shares_len;
     snprintf(spool->shares[i].reason, sizeof spool->shares[i].reason, "%s", reason);
     return i;
@@ -60,10 +64,11 @@ static unsigned share_of(struct pd_alarm_spool *spool, const char *reason)
 static void push(struct pd_alarm_spool *spool, struct pd_alarm_entry *entry)
 {
     entry->next = NULL;
-    if (spool->last)
+    if (spool->last) {
         spool->last->next = entry;
-    else
+    } else {
         spool->first = entry;
+    }
     spool->last = entry;
     spool->shares[entry->share].bytes += entry->len;
     spool->stat.waiting++;
@@ -75,8 +80,9 @@ static void pop(struct pd_alarm_spool *spool)
     struct pd_alarm_entry *entry = spool->first;
 
     spool->first = entry->next;
-    if (!spool->first)
+    if (!spool->first) {
         spool->last = NULL;
+    }
     spool->shares[entry->share].bytes -= entry->len;
     spool->stat.waiting--;
     spool->stat.waiting_bytes -= entry->len;
@@ -105,8 +111,9 @@ static void recover_end(void *context, uint64_t identity, uint64_t seq)
 {
     struct pd_alarm_spool *spool = context;
 
-    while (spool->first && spool->first->spool == identity && spool->first->seq <= seq)
+    while (spool->first && spool->first->spool == identity && spool->first->seq <= seq) {
         pop(spool);
+    }
 }
 
 int pd_alarm_spool_open(const struct pd_alarm_spool_config *config,
@@ -116,18 +123,21 @@ int pd_alarm_spool_open(const struct pd_alarm_spool_config *config,
     struct pd_alarm_file_reader reader = {spool, recover, recover_end};
     int e;
 
-    if (!spool)
+    if (!spool) {
         return pd_fail(error, -ENOMEM, "%s: out of memory", config->file);
+    }
     pthread_mutex_init(&spool->lock, NULL);
     spool->host = config->host;
     spool->max_bytes = config->max_bytes;
     spool->next_seq = 1;
     e = getrandom(&spool->identity, sizeof spool->identity, 0) == sizeof spool->identity ? 0 : -EIO;
-    if (!e)
+    if (!e) {
         e = pd_alarm_file_open(config->file, config->host, &reader, &spool->file, ret_aside,
                                &spool->stat.damaged);
-    if (!e)
+    }
+    if (!e) {
         e = pd_alarm_file_rewrite(spool->file, spool->first);
+    }
     if (e) {
         pd_alarm_spool_close(spool);
         return pd_fail(error, e, "%s: %s", config->file, pd_error_text(e));
@@ -139,13 +149,16 @@ int pd_alarm_spool_open(const struct pd_alarm_spool_config *config,
 
 void pd_alarm_spool_close(struct pd_alarm_spool *spool)
 {
-    if (!spool)
+    if (!spool) {
         return;
-    if (spool->file)
+    }
+    if (spool->file) {
         pd_alarm_spool_sync(spool);
+    }
     pd_alarm_file_close(spool->file);
-    while (spool->first)
+    while (spool->first) {
         pop(spool);
+    }
     pthread_mutex_destroy(&spool->lock);
     free(spool);
 }
@@ -160,8 +173,9 @@ static struct pd_alarm_entry *make_entry(const struct pd_alarm_message *message,
 
     json_object_set_new(object, "seq", json_integer((json_int_t)seq));
     len = json_dumpb(object, NULL, 0, JSON_COMPACT);
-    if (len)
+    if (len) {
         entry = calloc(1, sizeof *entry + len);
+    }
     if (entry) {
         json_dumpb(object, entry->text, len, JSON_COMPACT);
         entry->len = (uint32_t)len;
@@ -175,8 +189,9 @@ static int add_locked(struct pd_alarm_spool *spool, const struct pd_alarm_messag
 {
     struct pd_alarm_entry *entry = make_entry(message, spool->next_seq);
 
-    if (!entry)
+    if (!entry) {
         return -ENOMEM;
+    }
     entry->share = share_of(spool, message->reason);
     if (!has_room(spool, entry->share, entry->len)) {
         free(entry);
@@ -185,29 +200,34 @@ static int add_locked(struct pd_alarm_spool *spool, const struct pd_alarm_messag
     entry->spool = spool->identity;
     spool->next_seq++;
     spool->stat.spooled++;
-    if (pd_alarm_file_is_long(spool->file, 2 * spool->max_bytes))
+    if (pd_alarm_file_is_long(spool->file, 2 * spool->max_bytes)) {
         pd_alarm_file_rewrite(spool->file, spool->first);
-    if (pd_alarm_file_add(spool->file, entry))
+    }
+    if (pd_alarm_file_add(spool->file, entry)) {
         spool->stat.unspooled++;
+    }
     push(spool, entry);
     return 0;
 }
 
-/* Once there is room again, also for the reason that had none: else there would be one of these for each that is dropped. */
+/* Once there is room again, also for the reason that had none: else there would be one of these for
+ * each that is dropped. */
 static void tell_dropped(struct pd_alarm_spool *spool)
 {
     struct pd_alarm_message message = {.time_us = pd_clock_wall_us()};
     uint64_t untold = spool->untold;
 
-    if (!untold || spool->stat.waiting_bytes > spool->max_bytes / (2 * PART))
+    if (!untold || spool->stat.waiting_bytes > spool->max_bytes / (2 * PART)) {
         return;
+    }
     snprintf(message.reason, sizeof message.reason, "%s", PD_ALARM_ALARMS_LOST);
     snprintf(message.detail, sizeof message.detail,
              "%" PRIu64 " alarms were dropped: no room in the spool while the controller was away",
              untold);
     spool->untold = 0;
-    if (add_locked(spool, &message))
+    if (add_locked(spool, &message)) {
         spool->untold = untold;
+    }
 }
 
 int pd_alarm_spool_add(struct pd_alarm_spool *spool, const struct pd_alarm_message *message)
@@ -258,15 +278,17 @@ static int make_body(const struct pd_alarm_spool *spool, size_t most, struct pd_
 
     batch->len = count_batch(spool, most, &bytes);
     batch->body = malloc(BODY_HEAD + bytes + 3);
-    if (!batch->body)
+    if (!batch->body) {
         return -ENOMEM;
+    }
     batch->spool = entry->spool;
     at = (size_t)snprintf(batch->body, BODY_HEAD,
                           "{\"host\":%" PRIu32 ",\"spool\":\"%016" PRIx64 "\",\"alarms\":[",
                           spool->host, entry->spool);
     for (size_t i = 0; i < batch->len; i++, entry = entry->next) {
-        if (i)
+        if (i) {
             batch->body[at++] = ',';
+        }
         memcpy(batch->body + at, entry->text, entry->len);
         at += entry->len;
         batch->last = entry->seq;
@@ -285,8 +307,9 @@ int pd_alarm_spool_take(struct pd_alarm_spool *spool, size_t most, struct pd_ala
     tell_dropped(spool);
     e = spool->first ? make_body(spool, most, &batch) : -PD_E_NOT_FOUND;
     pthread_mutex_unlock(&spool->lock);
-    if (!e)
+    if (!e) {
         *ret_batch = batch;
+    }
     return e;
 }
 
@@ -307,13 +330,15 @@ void pd_alarm_spool_sync(struct pd_alarm_spool *spool)
     int fd = -1;
 
     pthread_mutex_lock(&spool->lock);
-    if (pd_alarm_file_is_long(spool->file, spool->stat.waiting_bytes))
+    if (pd_alarm_file_is_long(spool->file, spool->stat.waiting_bytes)) {
         pd_alarm_file_rewrite(spool->file, spool->first);
-    else if (spool->first)
+    } else if (spool->first) {
         fd = pd_alarm_file_unflushed(spool->file);
+    }
     pthread_mutex_unlock(&spool->lock);
-    if (fd >= 0)
+    if (fd >= 0) {
         pd_alarm_file_flush(fd); /* slow: nobody shall have to wait for it */
+    }
 }
 
 void pd_alarm_spool_stat(struct pd_alarm_spool *spool, struct pd_alarm_spool_stat *ret_stat)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spool of alarms: those that the controller has not acknowledged yet, in memory and in a file beside the TIB. */
+/* The spool of alarms: those that the controller has not acknowledged yet, in memory and in a file
+ * beside the TIB. */
 #ifndef PD_AGENT_ALARMS_SPOOL_H
 #define PD_AGENT_ALARMS_SPOOL_H
 
@@ -10,18 +11,21 @@
 #include "base/error.h"
 #include "fleet/alarm_message.h"
 
-/* A queue that is sent from memory and recovered from its file. The file is a log: alarms, and up to where they were acknowledged. What
- * add() has written survives the end of the process, however it ends; what sync() has flushed also that of the machine. When the
- * file cannot be written the alarm is sent all the same: a full disk is what some alarms are about.
+/* A queue that is sent from memory and recovered from its file. The file is a log: alarms, and up
+ * to where they were acknowledged. What add() has written survives the end of the process, however
+ * it ends; what sync() has flushed also that of the machine. When the file cannot be written the
+ * alarm is sent all the same: a full disk is what some alarms are about.
  *
- * Each process that opens the spool has an identity of its own, and numbers its alarms 1, 2, 3 … under it: so no number is ever given
- * twice, even if the machine lost the end of the file. What an earlier process left is sent first, under that one's identity.
+ * Each process that opens the spool has an identity of its own, and numbers its alarms 1, 2, 3 …
+ * under it: so no number is ever given twice, even if the machine lost the end of the file. What an
+ * earlier process left is sent first, under that one's identity.
  *
- * Bounded: when `max_bytes` wait, or a quarter of that with one reason, what comes is dropped and counted; what is there stays, for the
- * first alarms of a trouble tell more than the last. Once there is room again, an alarm ALARMS_LOST tells how many there were.
+ * Bounded: when `max_bytes` wait, or a quarter of that with one reason, what comes is dropped and
+ * counted; what is there stays, for the first alarms of a trouble tell more than the last. Once
+ * there is room again, an alarm ALARMS_LOST tells how many there were.
  *
- * Thread safety: all functions may be called from any thread; one mutex, with no other one taken inside. Format:
- * docs/formats/alarms.md. */
+ * Thread safety: all functions may be called from any thread; one mutex, with no other one taken
+ * inside. Format: docs/formats/alarms.md. */
 
 #define PD_ALARM_BATCH_LEN   256u
 #define PD_ALARM_BATCH_BYTES (48u * 1024)
@@ -51,8 +55,8 @@ struct pd_alarm_spool_config {
     uint64_t max_bytes;
 };
 
-/* Makes the file when it is not there. One that is damaged, or of another host, is set aside (".old"), which `ret_aside` tells. 0;
- * -PD_E_BUSY: another process has it; -errno. */
+/* Makes the file when it is not there. One that is damaged, or of another host, is set aside
+ * (".old"), which `ret_aside` tells. 0; -PD_E_BUSY: another process has it; -errno. */
 int pd_alarm_spool_open(const struct pd_alarm_spool_config *config,
                         struct pd_alarm_spool **ret_spool, bool *ret_aside, struct pd_error *error);
 void pd_alarm_spool_close(struct pd_alarm_spool *spool); /* with a sync; NULL is fine */
@@ -79,7 +83,8 @@ int pd_alarm_spool_take(struct pd_alarm_spool *spool, size_t most,
 void pd_alarm_spool_end(struct pd_alarm_spool *spool, uint64_t identity, uint64_t seq,
                         bool refused);
 
-/* Flushes the file when something waits that is not flushed yet, and makes it short when most of it is done with. */
+/* Flushes the file when something waits that is not flushed yet, and makes it short when most of it
+ * is done with. */
 void pd_alarm_spool_sync(struct pd_alarm_spool *spool);
 
 void pd_alarm_spool_stat(struct pd_alarm_spool *spool, struct pd_alarm_spool_stat *ret_stat);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list on disk, beside the TIB: {"version":1,"next_id":…,"installed":[{"id":…, document …, "stopped":"why"}…]}. */
+/* The list on disk, beside the TIB: {"version":1,"next_id":…,"installed":[{"id":…, document …,
+ * "stopped":"why"}…]}. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -22,8 +23,9 @@ static int load_query(struct pd_installed *installed, json_t *item, struct pd_er
     json_t *body;
     int e;
 
-    if (!json_is_object(item))
+    if (!json_is_object(item)) {
         return pd_fail(error, -PD_E_VALUE, "expected an object");
+    }
     body = json_copy(item);
     json_object_del(body, "stopped");
     e = pd_installed_parse(body, &query, error);
@@ -49,15 +51,17 @@ static void load_queries(struct pd_installed *installed, const json_t *document)
     json_t *item;
     size_t i;
 
-    if (json_is_integer(next_id) && json_integer_value(next_id) > 0)
+    if (json_is_integer(next_id) && json_integer_value(next_id) > 0) {
         installed->next_id = (uint64_t)json_integer_value(next_id);
+    }
     json_array_foreach(json_object_get(document, "installed"), i, item)
     {
         struct pd_error error = {0};
 
-        if (load_query(installed, item, &error))
+        if (load_query(installed, item, &error)) {
             pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: installed[%zu] is left out: %s",
                    installed->file, i, error.text);
+        }
     }
 }
 
@@ -101,15 +105,17 @@ int pd_installed_save(struct pd_installed *installed, struct pd_error *error)
     int e = 0;
 
     pthread_mutex_lock(&installed->lock);
-    for (size_t i = 0; i < installed->queries_len && !e; i++)
+    for (size_t i = 0; i < installed->queries_len && !e; i++) {
         e = json_array_append_new(list, item_of(installed->queries[i]));
+    }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)installed->next_id, "installed", list);
     pthread_mutex_unlock(&installed->lock);
-    if (e || !document)
+    if (e || !document) {
         e = pd_fail(error, -ENOMEM, "%.200s: no memory", installed->file);
-    else
+    } else {
         e = pd_state_write(installed->file, document, error);
+    }
     json_decref(document);
     return e;
 }

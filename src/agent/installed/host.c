@@ -43,9 +43,10 @@ static int judge(void *context, const struct pd_tib_record *groups, size_t n)
         unsigned broken = pd_conformance_check(search->query, &groups[i]);
 
         for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT && !e; rule++) {
-            if (broken & 1U << rule)
+            if (broken & 1U << rule) {
                 e = search->found(search->context, &groups[i].flow, groups[i].path,
                                   pd_conformance_rule_text((enum pd_conformance_rule)rule));
+            }
         }
     }
     return e;
@@ -56,8 +57,9 @@ static int tell_token(struct pd_tib_snapshot *snapshot, char *ret_token)
     char *token;
     int e = pd_tib_token(snapshot, &token);
 
-    if (e)
+    if (e) {
         return e;
+    }
     snprintf(ret_token, PD_QUERY_TOKEN_BYTES, "%s",
              strlen(token) < PD_QUERY_TOKEN_BYTES ? token : "");
     free(token);
@@ -72,8 +74,9 @@ static int find_violations(void *context, const struct pd_query *query, pd_insta
     struct pd_picture *picture;
     int e = pd_local_open(context, query, &picture, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     filter.since = query->since[0] ? query->since : NULL;
     const struct pd_tib_grouping grouping = {.by = PD_TIB_BY_FLOW_PATH,
                                              .memory_bytes = query->memory_bytes,
@@ -82,8 +85,9 @@ static int find_violations(void *context, const struct pd_query *query, pd_insta
                                              .live_len = picture->rows_len};
 
     e = pd_tib_group(picture->snapshot, &filter, &grouping, judge, &search);
-    if (!e)
+    if (!e) {
         e = tell_token(picture->snapshot, ret_token);
+    }
     pd_picture_free(picture);
     return e ? pd_fail(error, e, "the store cannot be searched: %s", pd_error_text(e)) : 0;
 }
@@ -107,8 +111,9 @@ static void hear_alarm(void *context, const struct pd_alarm *alarm)
     const struct pd_agent *agent = context;
     struct pd_alarm_message message;
 
-    if (!pd_installed_hears(agent->installed))
+    if (!pd_installed_hears(agent->installed)) {
         return;
+    }
     pd_alarm_message_make(alarm, &message);
     pd_installed_alarmed(agent->installed, alarm->flow.ip_version ? &alarm->flow : NULL,
                          pd_alarm_message_json(&message));
@@ -126,7 +131,8 @@ int pd_installed_open(struct pd_agent *agent, const char *folder, struct pd_mode
 
     snprintf(file, sizeof file, "%s/" FILE_NAME, folder);
     e = pd_installed_new(file, &host, model, &agent->installed, error);
-    if (!e)
+    if (!e) {
         pd_alarms_listen(agent->alarms, hear_alarm, agent);
+    }
     return e;
 }

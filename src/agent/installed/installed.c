@@ -21,8 +21,9 @@ static size_t place(const struct pd_installed *installed, uint64_t id)
 {
     size_t i = 0;
 
-    while (i < installed->queries_len && installed->queries[i]->id < id)
+    while (i < installed->queries_len && installed->queries[i]->id < id) {
         i++;
+    }
     return i;
 }
 
@@ -34,7 +35,8 @@ struct pd_installed_query *pd_installed_find(const struct pd_installed *installe
                                                                          : NULL;
 }
 
-/* What the feed has to bring, and whether alarms are of interest. Release: pairs with the watcher's acquire. */
+/* What the feed has to bring, and whether alarms are of interest. Release: pairs with the watcher's
+ * acquire. */
 static void changed(struct pd_installed *installed)
 {
     unsigned wanted = 0, hearing = 0;
@@ -42,12 +44,14 @@ static void changed(struct pd_installed *installed)
     for (size_t i = 0; i < installed->queries_len; i++) {
         const struct pd_installed_query *query = installed->queries[i];
 
-        if (query->what.period_ms || query->stopped)
+        if (query->what.period_ms || query->stopped) {
             continue;
-        if (query->what.on == PD_TRIGGER_ALARM)
+        }
+        if (query->what.on == PD_TRIGGER_ALARM) {
             hearing++;
-        else
+        } else {
             wanted |= 1U << query->what.on;
+        }
     }
     pd_feed_want(&installed->feed, wanted);
     atomic_store_explicit(&installed->hearing, hearing, memory_order_relaxed);
@@ -97,14 +101,16 @@ static uint64_t choose_id(struct pd_installed *installed)
     uint64_t id = installed->next_id;
 
     do {
-        if (id < PD_INSTALLATION_OWN_IDS || id > PD_INSTALLATION_ID_MAX)
+        if (id < PD_INSTALLATION_OWN_IDS || id > PD_INSTALLATION_ID_MAX) {
             id = PD_INSTALLATION_OWN_IDS;
+        }
         installed->next_id = id + 1;
     } while (pd_installed_find(installed, id) && ++id);
     return id;
 }
 
-/* Makes room for the query: *ret_old is the one that it replaces, out of the list; *ret_same: it is there already. */
+/* Makes room for the query: *ret_old is the one that it replaces, out of the list; *ret_same: it is
+ * there already. */
 static int make_room(struct pd_installed *installed, struct pd_installed_query *query,
                      struct pd_installed_query **ret_old, bool *ret_same, struct pd_error *error)
 {
@@ -113,17 +119,22 @@ static int make_room(struct pd_installed *installed, struct pd_installed_query *
     size_t bytes = installed->bytes - (old ? old->what.json_bytes : 0);
 
     *ret_same = old && json_equal(old->what.json, query->what.json);
-    if (*ret_same)
+    if (*ret_same) {
         return 0;
-    if (len >= PD_INSTALLATIONS_MAX)
+    }
+    if (len >= PD_INSTALLATIONS_MAX) {
         return pd_fail(error, -PD_E_FULL, "%d queries are installed already", PD_INSTALLATIONS_MAX);
-    if (bytes + query->what.json_bytes > PD_INSTALLATIONS_BYTES_MAX)
+    }
+    if (bytes + query->what.json_bytes > PD_INSTALLATIONS_BYTES_MAX) {
         return pd_fail(error, -PD_E_FULL, "installed queries may have %zu bytes together",
                        PD_INSTALLATIONS_BYTES_MAX);
-    if (!query->id)
+    }
+    if (!query->id) {
         query->id = choose_id(installed);
-    if (old)
+    }
+    if (old) {
         take_out(installed, old);
+    }
     *ret_old = old;
     return 0;
 }
@@ -150,11 +161,13 @@ static int install(struct pd_installed *installed, struct pd_installed_query *qu
 
     pthread_mutex_lock(&installed->lock);
     e = make_room(installed, query, &old, ret_same, error);
-    if (!e && !*ret_same)
+    if (!e && !*ret_same) {
         pd_installed_insert(installed, query);
+    }
     pthread_mutex_unlock(&installed->lock);
-    if (e || *ret_same)
+    if (e || *ret_same) {
         return e;
+    }
     e = pd_installed_save(installed, error);
     if (e) {
         undo(installed, query, old);
@@ -176,16 +189,19 @@ int pd_installed_add(struct pd_installed *installed, json_t *body, uint64_t *ret
     bool same = false;
     int e = pd_installed_parse(body, &query, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     pthread_mutex_lock(&installed->change);
     e = install(installed, query, &same, error);
     const uint64_t id = query->id;
     pthread_mutex_unlock(&installed->change);
-    if (e || same)
+    if (e || same) {
         pd_installed_let_go(query);
-    if (!e)
+    }
+    if (!e) {
         *ret_id = id;
+    }
     return e;
 }
 
@@ -196,12 +212,14 @@ static int uninstall(struct pd_installed *installed, uint64_t id, struct pd_erro
 
     pthread_mutex_lock(&installed->lock);
     query = pd_installed_find(installed, id);
-    if (query)
+    if (query) {
         take_out(installed, query);
+    }
     pthread_mutex_unlock(&installed->lock);
-    if (!query)
+    if (!query) {
         return pd_fail(error, -PD_E_NOT_FOUND, "no query %llu is installed",
                        (unsigned long long)id);
+    }
     e = pd_installed_save(installed, error);
     pthread_mutex_lock(&installed->lock);
     if (e) {
@@ -211,8 +229,9 @@ static int uninstall(struct pd_installed *installed, uint64_t id, struct pd_erro
         keep_sums(installed, query);
     }
     pthread_mutex_unlock(&installed->lock);
-    if (!e)
+    if (!e) {
         pd_installed_let_go(query);
+    }
     return e;
 }
 
@@ -240,8 +259,9 @@ void pd_installed_give_up(struct pd_installed *installed, struct pd_installed_qu
              (unsigned long long)query->id, PD_INSTALLED_FAILURES_MAX, query->error);
     changed(installed);
     pthread_mutex_unlock(&installed->lock);
-    if (pd_installed_save(installed, &error))
+    if (pd_installed_save(installed, &error)) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%s", error.text);
+    }
     pthread_mutex_unlock(&installed->change);
     pd_log(PD_LOG_WARN, MODULE, NULL, "%s; it is stopped", detail);
     installed->host.alarm(installed->host.context, &alarm);
@@ -254,7 +274,8 @@ bool pd_installed_hears(struct pd_installed *installed)
     return atomic_load_explicit(&installed->hearing, memory_order_relaxed) > 0;
 }
 
-/* A run on an alarm that raises one would go round for ever: what this thread raises in such a run is not heard. */
+/* A run on an alarm that raises one would go round for ever: what this thread raises in such a run
+ * is not heard. */
 static bool own_echo(const struct pd_installed *installed)
 {
     const struct pd_installed_query *running = installed->running;
@@ -269,14 +290,16 @@ void pd_installed_alarmed(struct pd_installed *installed, const struct pd_flow_i
     struct pd_installed_event event = {.has_flow = flow != NULL,
                                        .came_ns = pd_clock_monotonic_ns()};
 
-    if (flow)
+    if (flow) {
         event.record.flow = *flow;
+    }
     pthread_mutex_lock(&installed->lock);
     for (size_t i = 0; alarm && i < installed->queries_len && !own_echo(installed); i++) {
         struct pd_installed_query *query = installed->queries[i];
 
-        if (query->what.period_ms || query->what.on != PD_TRIGGER_ALARM || query->stopped)
+        if (query->what.period_ms || query->what.on != PD_TRIGGER_ALARM || query->stopped) {
             continue;
+        }
         event.alarm = json_deep_copy(alarm); /* each thread its own */
         pd_installed_pend(installed, query, &event);
     }
@@ -302,8 +325,9 @@ static int init(struct pd_installed *installed, const char *file, struct pd_mode
     installed->next_id = PD_INSTALLATION_OWN_IDS;
     e = pd_feed_init(&installed->feed);
     installed->file = strdup(file);
-    if (!e && !installed->file)
+    if (!e && !installed->file) {
         e = -ENOMEM;
+    }
     return e ? pd_fail(error, e, "installed queries: %s", pd_error_text(e))
              : pd_installed_load(installed, error);
 }
@@ -314,8 +338,9 @@ int pd_installed_new(const char *file, const struct pd_installed_host *host, str
     struct pd_installed *installed = calloc(1, sizeof *installed);
     int e;
 
-    if (!installed)
+    if (!installed) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     installed->host = *host;
     e = init(installed, file, model, error);
     if (e) {
@@ -333,8 +358,9 @@ int pd_installed_start(struct pd_installed *installed)
 {
     int e = pthread_create(&installed->runner, NULL, pd_installed_run, installed);
 
-    if (e)
+    if (e) {
         return -e;
+    }
     e = pthread_create(&installed->watcher, NULL, pd_installed_watch, installed);
     installed->started = true;
     if (e) {
@@ -351,8 +377,9 @@ int pd_installed_start(struct pd_installed *installed)
 
 void pd_installed_stop(struct pd_installed *installed)
 {
-    if (!installed || !installed->started)
+    if (!installed || !installed->started) {
         return;
+    }
     pthread_mutex_lock(&installed->lock);
     atomic_store_explicit(&installed->stopping, true, memory_order_relaxed);
     pthread_cond_signal(&installed->ready);
@@ -365,10 +392,12 @@ void pd_installed_stop(struct pd_installed *installed)
 
 void pd_installed_free(struct pd_installed *installed)
 {
-    if (!installed)
+    if (!installed) {
         return;
-    for (size_t i = 0; i < installed->queries_len; i++)
+    }
+    for (size_t i = 0; i < installed->queries_len; i++) {
         pd_installed_let_go(installed->queries[i]);
+    }
     pd_feed_done(&installed->feed);
     pd_model_free(installed->model);
     pthread_cond_destroy(&installed->ready);

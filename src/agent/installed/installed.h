@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Installed queries: they run by themselves, on a period or on events, until they are uninstalled. */
+/* Installed queries: they run by themselves, on a period or on events, until they are uninstalled.
+ */
 #ifndef PD_AGENT_INSTALLED_INSTALLED_H
 #define PD_AGENT_INSTALLED_INSTALLED_H
 
@@ -13,20 +14,26 @@
 #include "fleet/installation.h"
 #include "tib/tib.h"
 
-/* A document as POST /v1/query takes it, and "period_ms" or "on" (paper, Table 1: install(hosts, query, period)). The list lies in a file beside the TIB, which is
- * replaced as a whole before an install or uninstall is answered: it survives a restart and a kill.
+/* A document as POST /v1/query takes it, and "period_ms" or "on" (paper, Table 1: install(hosts,
+ * query, period)). The list lies in a file beside the TIB, which is replaced as a whole before an
+ * install or uninstall is answered: it survives a restart and a kill.
  *
  *     intake thread -> feed -> pd-watch: conformance of one record -> PC_FAIL
  *                                  '---> at most PENDING_MAX records wait for each other query
- *     alarms ---------------------------------------------'--> pd-installed: one run after another <- periods
+ *     alarms ---------------------------------------------'--> pd-installed: one run after another
+ * <- periods
  *
- * Conformance on events looks at one record, in a thread of its own that touches neither the TIB nor a lock that a query holds: from the first bad packet to
- * the alarm it is a matter of the intake's wake-up. Everything else runs in one thread, so it takes one core at most and none of the places of those who ask.
- * Queries that are ready take turns, the one that ran longest ago first. What falls due before its turn is skipped and counted.
+ * Conformance on events looks at one record, in a thread of its own that touches neither the TIB
+ * nor a lock that a query holds: from the first bad packet to the alarm it is a matter of the
+ * intake's wake-up. Everything else runs in one thread, so it takes one core at most and none of
+ * the places of those who ask. Queries that are ready take turns, the one that ran longest ago
+ * first. What falls due before its turn is skipped and counted.
  *
- * A query that fails PD_INSTALLED_FAILURES_MAX times in a row is stopped, with an alarm, and stays so over a restart. An alarm that is raised in a run on an alarm starts no run.
+ * A query that fails PD_INSTALLED_FAILURES_MAX times in a row is stopped, with an alarm, and stays
+ * so over a restart. An alarm that is raised in a run on an alarm starts no run.
  *
- * Locks: `change` (add, remove, the file), inside it the list's. Neither is held while a query runs or an alarm is raised.
+ * Locks: `change` (add, remove, the file), inside it the list's. Neither is held while a query runs
+ * or an alarm is raised.
  *
  * Thread safety: all functions but new, start, stop and free: any thread. */
 
@@ -59,7 +66,8 @@ struct pd_installed_alarm {
 typedef int pd_installed_found(void *context, const struct pd_flow_id *flow,
                                const struct pd_path *path, const char *rule);
 
-/* What the agent does for the list; tests have another one. From the list's two threads, never with a lock held. */
+/* What the agent does for the list; tests have another one. From the list's two threads, never with
+ * a lock held. */
 struct pd_installed_host {
     void *context;
     /* Runs a query over the TIB (and the trajectory memory when it says live) into the sink. */
@@ -68,7 +76,8 @@ struct pd_installed_host {
     /* run(args); *ret_alarms: how many it raised. */
     int (*program)(void *context, const char *source, json_t *args, uint64_t deadline_ns,
                    json_t **ret_result, uint64_t *ret_alarms, struct pd_error *error);
-    /* Conformance of what came since query->since (""; all); gives the token for the next time, into PD_QUERY_TOKEN_BYTES. */
+    /* Conformance of what came since query->since (""; all); gives the token for the next time,
+     * into PD_QUERY_TOKEN_BYTES. */
     int (*violations)(void *context, const struct pd_query *query, pd_installed_found *found,
                       void *found_context, char *ret_token, struct pd_error *error);
     void (*alarm)(void *context, const struct pd_installed_alarm *alarm);
@@ -76,7 +85,8 @@ struct pd_installed_host {
 
 struct pd_installed;
 
-/* `file` is read: what is damaged in it is logged, set aside and not fatal. `model` is held for its codec. 0, -ENOMEM or -errno with words. */
+/* `file` is read: what is damaged in it is logged, set aside and not fatal. `model` is held for its
+ * codec. 0, -ENOMEM or -errno with words. */
 int pd_installed_new(const char *file, const struct pd_installed_host *host, struct pd_model *model,
                      struct pd_installed **ret_installed, struct pd_error *error);
 int pd_installed_start(struct pd_installed *installed); /* both threads. 0 or -errno */
@@ -89,21 +99,24 @@ struct pd_feed *pd_installed_feed(struct pd_installed *installed);
 /* Another topology: decoding goes on with that one, which is held. */
 void pd_installed_model(struct pd_installed *installed, struct pd_model *model);
 
-/* An alarm of this host, for queries on "alarm": its flow ID or NULL, and what programs get to see. Waits for no run, raises nothing.
- * Takes the reference. */
+/* An alarm of this host, for queries on "alarm": its flow ID or NULL, and what programs get to see.
+ * Waits for no run, raises nothing. Takes the reference. */
 void pd_installed_alarmed(struct pd_installed *installed, const struct pd_flow_id *flow,
                           json_t *alarm);
 bool pd_installed_hears(struct pd_installed *installed); /* whether there is such a query */
 
-/* Installs what the body of POST /v1/install says and gives its ID. The same document under the same ID again changes nothing; another one replaces what was there. -PD_E_SYNTAX, -PD_E_VALUE,
- * -PD_E_UNKNOWN_KEY, -PD_E_FULL (too many), -ENOMEM or -errno (the file cannot be written: then nothing was installed). */
+/* Installs what the body of POST /v1/install says and gives its ID. The same document under the
+ * same ID again changes nothing; another one replaces what was there. -PD_E_SYNTAX, -PD_E_VALUE,
+ * -PD_E_UNKNOWN_KEY, -PD_E_FULL (too many), -ENOMEM or -errno (the file cannot be written: then
+ * nothing was installed). */
 int pd_installed_add(struct pd_installed *installed, json_t *body, uint64_t *ret_id,
                      struct pd_error *error);
 
 /* -PD_E_NOT_FOUND, or -errno (the file: then it is still installed). */
 int pd_installed_remove(struct pd_installed *installed, uint64_t id, struct pd_error *error);
 
-/* {"installed":[…]}, by ID, without answers; one query with its last answer: -PD_E_NOT_FOUND. New references. */
+/* {"installed":[…]}, by ID, without answers; one query with its last answer: -PD_E_NOT_FOUND. New
+ * references. */
 json_t *pd_installed_list(struct pd_installed *installed);
 int pd_installed_get(struct pd_installed *installed, uint64_t id, json_t **ret_query);
 

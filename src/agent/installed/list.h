@@ -19,7 +19,8 @@ struct pd_installed_event {
     uint64_t came_ns; /* monotonic */
 };
 
-/* One query. Whoever works with it outside the list's lock holds it; what nothing else is said of does not change. */
+/* One query. Whoever works with it outside the list's lock holds it; what nothing else is said of
+ * does not change. */
 struct pd_installed_query {
     uint64_t id;
     struct pd_installation what; /* its JSON is listed and stored */
@@ -34,8 +35,8 @@ struct pd_installed_query {
     struct pd_schedule schedule;
     uint64_t served_ns; /* monotonic: end of the last run */
     uint64_t last_us;   /* wall clock: end of the last run; 0: none yet */
-    struct pd_installed_event
-        *pending; /* a circle of PD_INSTALLED_PENDING_MAX; NULL: none wait here */
+    /* a circle of PD_INSTALLED_PENDING_MAX; NULL: none wait here */
+    struct pd_installed_event *pending;
     unsigned pending_first;
     atomic_uint pending_len; /* written under the lock; relaxed */
     char *answer; /* of the last run that gave one, as JSON; NULL: none, or too large to keep */
@@ -79,7 +80,8 @@ void pd_installed_let_go(struct pd_installed_query *query); /* NULL is fine */
 /* NULL when there is none. Locked. */
 struct pd_installed_query *pd_installed_find(const struct pd_installed *installed, uint64_t id);
 
-/* The members of its document, as copies: counts of references are not for several threads. 0 or -1. */
+/* The members of its document, as copies: counts of references are not for several threads. 0 or
+ * -1. */
 int pd_installed_copy_members(json_t *object, const struct pd_installed_query *query);
 
 /* Room, or skipped and counted; takes over event->alarm. Locked. */
@@ -118,8 +120,9 @@ void pd_installed_answer(struct pd_installed_outcome *outcome, json_t *document)
 
 /* ---- violation.c ---- */
 
-/* The alarm of a violation that is new to the query, and {"flow_id":…,"path":…,"rule":…} at the end of `list`, while that is short. Returns how
- * many alarms were raised: 0 or 1. In the query's thread. */
+/* The alarm of a violation that is new to the query, and {"flow_id":…,"path":…,"rule":…} at the end
+ * of `list`, while that is short. Returns how many alarms were raised: 0 or 1. In the query's
+ * thread. */
 unsigned pd_installed_raise(struct pd_installed *installed, struct pd_installed_query *query,
                             const struct pd_flow_id *flow, const struct pd_path *path,
                             const char *rule, json_t *list);

@@ -15,10 +15,12 @@ struct pd_installed_query *pd_installed_hold(struct pd_installed_query *query)
 /* Acquire-release: the last one to let go frees what the others worked on. */
 void pd_installed_let_go(struct pd_installed_query *query)
 {
-    if (!query || atomic_fetch_sub_explicit(&query->held, 1, memory_order_acq_rel) > 1)
+    if (!query || atomic_fetch_sub_explicit(&query->held, 1, memory_order_acq_rel) > 1) {
         return;
-    for (unsigned i = 0; i < atomic_load_explicit(&query->pending_len, memory_order_relaxed); i++)
+    }
+    for (unsigned i = 0; i < atomic_load_explicit(&query->pending_len, memory_order_relaxed); i++) {
         json_decref(query->pending[(query->pending_first + i) % PD_INSTALLED_PENDING_MAX].alarm);
+    }
     pd_installation_done(&query->what);
     pd_raised_free(query->raised);
     free(query->pending);
@@ -60,12 +62,14 @@ static int equip(struct pd_installed_query *query)
     bool on_records = !query->what.period_ms && query->what.on != PD_TRIGGER_ALARM;
 
     query->watched = conformance && on_records;
-    if (conformance && pd_raised_new(&query->raised))
+    if (conformance && pd_raised_new(&query->raised)) {
         return -ENOMEM;
+    }
     if (!query->what.period_ms && !query->watched) {
         query->pending = calloc(PD_INSTALLED_PENDING_MAX, sizeof *query->pending);
-        if (!query->pending)
+        if (!query->pending) {
             return -ENOMEM;
+        }
     }
     return 0;
 }
@@ -76,12 +80,14 @@ int pd_installed_parse(const json_t *body, struct pd_installed_query **ret_query
     struct pd_installed_query *query = calloc(1, sizeof *query);
     int e;
 
-    if (!query)
+    if (!query) {
         return pd_fail(error, -ENOMEM, "no memory for one more query");
+    }
     atomic_init(&query->held, 1);
     e = pd_installation_parse(body, &query->what, error);
-    if (!e && equip(query))
+    if (!e && equip(query)) {
         e = pd_fail(error, -ENOMEM, "no memory for one more query");
+    }
     if (e) {
         pd_installed_let_go(query);
         return e;

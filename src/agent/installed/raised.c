@@ -33,8 +33,9 @@ int pd_raised_new(struct pd_raised **ret_raised)
 {
     struct pd_raised *raised = calloc(1, sizeof *raised);
 
-    if (!raised)
+    if (!raised) {
         return -ENOMEM;
+    }
     while (getrandom(raised->secret, sizeof raised->secret, 0) < 0) {
         if (errno != EINTR) {
             int e = -errno;
@@ -71,8 +72,9 @@ bool pd_raised_add(struct pd_raised *raised, const struct pd_flow_id *flow,
     size_t set = key % SETS;
 
     for (unsigned i = 0; i < WAYS; i++) {
-        if (raised->known[set][i] == key)
+        if (raised->known[set][i] == key) {
             return false;
+        }
     }
     raised->known[set][raised->next[set]] = key;
     raised->next[set] = (uint8_t)((raised->next[set] + 1) % WAYS);

@@ -9,9 +9,10 @@
 #include "base/flow_id.h"
 #include "base/path.h"
 
-/* Each violation ⟨flow ID, path, rule⟩ of an installed query raises one alarm, and the flow goes on for hours, in slices. So what was raised is remembered, as
- * 64 bits each, under a secret so that nobody can choose a flow that hides behind another one. The oldest of a few are forgotten when there are too
- * many: then an alarm comes once more, never once too few.
+/* Each violation ⟨flow ID, path, rule⟩ of an installed query raises one alarm, and the flow goes on
+ * for hours, in slices. So what was raised is remembered, as 64 bits each, under a secret so that
+ * nobody can choose a flow that hides behind another one. The oldest of a few are forgotten when
+ * there are too many: then an alarm comes once more, never once too few.
  *
  * Thread safety: one thread. */
 

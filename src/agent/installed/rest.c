@@ -16,8 +16,9 @@ static int parse_id(const struct pd_request *request, uint64_t *ret_id)
 {
     size_t len = strlen(request->id);
 
-    if (!len || len > 16 || strspn(request->id, "0123456789") != len)
+    if (!len || len > 16 || strspn(request->id, "0123456789") != len) {
         return -PD_E_NOT_FOUND;
+    }
     *ret_id = strtoull(request->id, NULL, 10);
     return 0;
 }
@@ -33,8 +34,9 @@ int pd_rest_install(struct pd_agent *agent, const struct pd_request *request,
     uint64_t id;
     int e = pd_installed_add(agent->installed, request->body, &id, &problem->error);
 
-    if (!e)
+    if (!e) {
         answer_id(answer, id);
+    }
     return e;
 }
 
@@ -54,12 +56,15 @@ int pd_rest_installed_one(struct pd_agent *agent, const struct pd_request *reque
     uint64_t id;
     int e = parse_id(request, &id);
 
-    if (!e)
+    if (!e) {
         e = pd_installed_get(agent->installed, id, &query);
-    if (e == -PD_E_NOT_FOUND)
+    }
+    if (e == -PD_E_NOT_FOUND) {
         return no_such(request, problem);
-    if (!e)
+    }
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, query);
+    }
     return e;
 }
 
@@ -68,11 +73,13 @@ int pd_rest_uninstall(struct pd_agent *agent, const struct pd_request *request,
 {
     uint64_t id;
 
-    if (parse_id(request, &id))
+    if (parse_id(request, &id)) {
         return no_such(request, problem);
+    }
     int e = pd_installed_remove(agent->installed, id, &problem->error);
 
-    if (!e)
+    if (!e) {
         answer_id(answer, id);
+    }
     return e;
 }

@@ -36,19 +36,23 @@ static int capture(void *context, const char *bytes, size_t len)
     struct capture *into = context;
     const struct turn *turn = into->turn;
 
-    if (atomic_load_explicit(&turn->installed->stopping, memory_order_relaxed))
+    if (atomic_load_explicit(&turn->installed->stopping, memory_order_relaxed)) {
         return -PD_E_BUSY;
-    if (pd_clock_monotonic_ns() > turn->deadline_ns)
+    }
+    if (pd_clock_monotonic_ns() > turn->deadline_ns) {
         return -PD_E_DEADLINE;
+    }
     into->turn->outcome.answer_bytes += len;
-    if (into->turn->outcome.answer_bytes > PD_INSTALLED_ANSWER_BYTES)
+    if (into->turn->outcome.answer_bytes > PD_INSTALLED_ANSWER_BYTES) {
         return 0;
+    }
     if (into->len + len + 1 > into->size) {
         size_t size = 2 * (into->len + len + 1);
         char *grown = realloc(into->bytes, size);
 
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         into->bytes = grown;
         into->size = size;
     }
@@ -79,10 +83,12 @@ static bool prepare(const struct turn *turn, struct pd_query *ret_query)
     const struct pd_query *query = &turn->query->what.document.query;
 
     *ret_query = *query;
-    if (query->filter.path)
+    if (query->filter.path) {
         ret_query->filter.path = &ret_query->path;
-    if (!turn->event.has_flow)
+    }
+    if (!turn->event.has_flow) {
         return true;
+    }
     ret_query->filter.flow =
         (struct pd_flow_match){.id = turn->event.record.flow, .fields = PD_FLOW_ALL};
     return pd_flow_matches(&query->filter.flow, &turn->event.record.flow);
@@ -121,7 +127,8 @@ static int found(void *context, const struct pd_flow_id *flow, const struct pd_p
     return atomic_load_explicit(&turn->installed->stopping, memory_order_relaxed) ? -PD_E_BUSY : 0;
 }
 
-/* On a period only what came since the last time is looked at. A token that the store does not know any more is forgotten. */
+/* On a period only what came since the last time is looked at. A token that the store does not know
+ * any more is forgotten. */
 static int run_conformance(struct turn *turn, struct pd_query *query)
 {
     const struct pd_installed_host *host = &turn->installed->host;
@@ -130,22 +137,25 @@ static int run_conformance(struct turn *turn, struct pd_query *query)
     char unused[PD_QUERY_TOKEN_BYTES] = "";
     int e;
 
-    if (turn->query->token)
+    if (turn->query->token) {
         snprintf(query->since, sizeof query->since, "%s", turn->query->token);
+    }
     e = host->violations(host->context, query, found, &search, token ? token : unused,
                          &turn->error);
     if (!e || e == -PD_E_VALUE) {
         free(turn->query->token);
         turn->query->token = NULL;
     }
-    if (!e && token && *token)
+    if (!e && token && *token) {
         turn->query->token = strdup(token);
+    }
     free(token);
-    if (e)
+    if (e) {
         json_decref(search.list);
-    else
+    } else {
         pd_installed_answer(&turn->outcome, json_pack("{s:o, s:I}", "violations", search.list,
                                                       "found", (json_int_t)search.found));
+    }
     return e;
 }
 
@@ -155,8 +165,9 @@ static json_t *args_of(const struct turn *turn)
     const struct pd_installed_query *query = turn->query;
     json_t *args = json_copy(query->what.document.args), *event;
 
-    if (query->what.period_ms || !args)
+    if (query->what.period_ms || !args) {
         return args;
+    }
     event = turn->event.alarm ? json_incref(turn->event.alarm)
                               : pd_installed_record_json(&turn->event.record);
     if (!event || json_object_set_new(event, "on", json_string(pd_trigger_id(query->what.on))) ||
@@ -173,13 +184,15 @@ static int run_program(struct turn *turn)
     json_t *args = args_of(turn), *result = NULL;
     int e;
 
-    if (!args)
+    if (!args) {
         return pd_fail(&turn->error, -ENOMEM, "no memory for the arguments");
+    }
     e = host->program(host->context, turn->query->what.document.program, args, turn->deadline_ns,
                       &result, &turn->outcome.alarms, &turn->error);
     json_decref(args);
-    if (!e)
+    if (!e) {
         pd_installed_answer(&turn->outcome, json_pack("{s:o}", "result", result));
+    }
     return e;
 }
 
@@ -190,14 +203,15 @@ static bool run(struct turn *turn)
     struct pd_query query;
 
     turn->deadline_ns = begun_ns + turn->query->what.deadline_ms * PD_NS_PER_MS;
-    if (turn->query->what.document.is_program)
+    if (turn->query->what.document.is_program) {
         turn->outcome.code = run_program(turn);
-    else if (!prepare(turn, &query))
+    } else if (!prepare(turn, &query)) {
         return false;
-    else if (query.name == PD_QUERY_CONFORMANCE)
+    } else if (query.name == PD_QUERY_CONFORMANCE) {
         turn->outcome.code = run_conformance(turn, &query);
-    else
+    } else {
         turn->outcome.code = run_query(turn, &query);
+    }
     turn->outcome.runs = 1;
     turn->outcome.busy_ns = pd_clock_monotonic_ns() - begun_ns;
     turn->outcome.words =
@@ -250,7 +264,8 @@ static bool is_ready(const struct pd_installed_query *query, uint64_t now_ns)
                : atomic_load_explicit(&query->pending_len, memory_order_relaxed) > 0;
 }
 
-/* Of those that are ready the one that ran longest ago; when there is none, *ret_next_ns is when to look again. */
+/* Of those that are ready the one that ran longest ago; when there is none, *ret_next_ns is when to
+ * look again. */
 static struct pd_installed_query *pick(const struct pd_installed *installed, uint64_t now_ns,
                                        uint64_t *ret_next_ns)
 {
@@ -260,12 +275,15 @@ static struct pd_installed_query *pick(const struct pd_installed *installed, uin
     for (size_t i = 0; i < installed->queries_len; i++) {
         struct pd_installed_query *query = installed->queries[i];
 
-        if (query->stopped)
+        if (query->stopped) {
             continue;
-        if (is_ready(query, now_ns) && (!picked || query->served_ns < picked->served_ns))
+        }
+        if (is_ready(query, now_ns) && (!picked || query->served_ns < picked->served_ns)) {
             picked = query;
-        if (query->what.period_ms && query->schedule.due_ns < *ret_next_ns)
+        }
+        if (query->what.period_ms && query->schedule.due_ns < *ret_next_ns) {
             *ret_next_ns = query->schedule.due_ns;
+        }
     }
     return picked;
 }
@@ -286,23 +304,27 @@ static void serve(struct pd_installed *installed, struct pd_installed_query *que
     struct turn turn = {.installed = installed, .query = pd_installed_hold(query)};
     bool ran, failed = false;
 
-    if (!query->what.period_ms)
+    if (!query->what.period_ms) {
         take_event(query, &turn.event);
+    }
     installed->running = query;
     pthread_mutex_unlock(&installed->lock);
     ran = run(&turn);
     json_decref(turn.event.alarm);
     pthread_mutex_lock(&installed->lock);
     installed->running = NULL;
-    if (ran)
+    if (ran) {
         failed = pd_installed_note(query, &turn.outcome);
-    if (query->what.period_ms)
+    }
+    if (query->what.period_ms) {
         pd_count(&query->counters.skipped,
                  pd_schedule_end(&query->schedule, pd_clock_monotonic_ns()));
+    }
     failed = failed && !atomic_load_explicit(&query->gone, memory_order_relaxed);
     pthread_mutex_unlock(&installed->lock);
-    if (failed)
+    if (failed) {
         pd_installed_give_up(installed, query);
+    }
     pd_installed_let_go(query);
     pthread_mutex_lock(&installed->lock);
 }
@@ -318,10 +340,11 @@ void *pd_installed_run(void *context)
         struct pd_installed_query *query = pick(installed, pd_clock_monotonic_ns(), &next_ns);
         struct timespec next = {(time_t)(next_ns / PD_NS_PER_S), (long)(next_ns % PD_NS_PER_S)};
 
-        if (query)
+        if (query) {
             serve(installed, query);
-        else
+        } else {
             pthread_cond_timedwait(&installed->ready, &installed->lock, &next);
+        }
     }
     pthread_mutex_unlock(&installed->lock);
     return NULL;

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Deadlines are absolute, so runs do not drift: a query of 10 ms runs a hundred times a second however long it takes, if it takes less. What falls due
- * while a run is under way, or before its turn has come, is skipped and counted; it is never made up for, so runs do not pile up.
+/* Deadlines are absolute, so runs do not drift: a query of 10 ms runs a hundred times a second
+ * however long it takes, if it takes less. What falls due while a run is under way, or before its
+ * turn has come, is skipped and counted; it is never made up for, so runs do not pile up.
  *
  * Time is the caller's. Thread safety: plain data. */
 
@@ -27,7 +28,8 @@ static inline bool pd_schedule_due(const struct pd_schedule *schedule, uint64_t 
     return now_ns >= schedule->due_ns;
 }
 
-/* A run that was due has ended now: the next one is due at the first multiple after that. Returns how many were skipped. */
+/* A run that was due has ended now: the next one is due at the first multiple after that. Returns
+ * how many were skipped. */
 static inline uint64_t pd_schedule_end(struct pd_schedule *schedule, uint64_t now_ns)
 {
     uint64_t passed =

@@ -33,8 +33,9 @@ json_t *pd_installed_list(struct pd_installed *installed)
     json_t *list = json_array();
 
     pthread_mutex_lock(&installed->lock);
-    for (size_t i = 0; i < installed->queries_len; i++)
+    for (size_t i = 0; i < installed->queries_len; i++) {
         json_array_append_new(list, query_json(installed->queries[i]));
+    }
     pthread_mutex_unlock(&installed->lock);
     return json_pack("{s:o}", "installed", list);
 }
@@ -54,10 +55,12 @@ int pd_installed_get(struct pd_installed *installed, uint64_t id, json_t **ret_q
         text = query->answer ? strdup(query->answer) : NULL;
     }
     pthread_mutex_unlock(&installed->lock);
-    if (!query)
+    if (!query) {
         return -PD_E_NOT_FOUND;
-    if (text && pd_body_json(text, strlen(text), &answer, NULL))
+    }
+    if (text && pd_body_json(text, strlen(text), &answer, NULL)) {
         answer = NULL;
+    }
     json_object_set_new(object, "answer", answer ? answer : json_null());
     free(text);
     *ret_query = object;
@@ -67,8 +70,9 @@ int pd_installed_get(struct pd_installed *installed, uint64_t id, json_t **ret_q
 void pd_installed_sums(struct pd_installed *installed, struct pd_installed_sums *ret_sums)
 {
     *ret_sums = (struct pd_installed_sums){0};
-    if (!installed)
+    if (!installed) {
         return;
+    }
     pthread_mutex_lock(&installed->lock);
     *ret_sums = installed->before;
     for (size_t i = 0; i < installed->queries_len; i++) {
@@ -77,10 +81,11 @@ void pd_installed_sums(struct pd_installed *installed, struct pd_installed_sums 
 #define X(name, text) ret_sums->name += pd_counted(&query->counters.name);
         PD_INSTALLED_COUNTERS(X)
 #undef X
-        if (query->stopped)
+        if (query->stopped) {
             ret_sums->stopped++;
-        else
+        } else {
             ret_sums->active++;
+        }
     }
     pthread_mutex_unlock(&installed->lock);
     ret_sums->events_dropped = pd_counted(&installed->feed.dropped);

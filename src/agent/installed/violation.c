@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Violations that installed conformance queries find: one alarm for each, and what the last answer shows of them. */
+/* Violations that installed conformance queries find: one alarm for each, and what the last answer
+ * shows of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,9 @@ static int take_row(void *context, const char *bytes, size_t len)
 {
     struct row *row = context;
 
-    if (len > sizeof row->bytes - row->len)
+    if (len > sizeof row->bytes - row->len) {
         return -PD_E_TOO_LARGE;
+    }
     memcpy(row->bytes + row->len, bytes, len);
     row->len += len;
     return 0;
@@ -33,12 +35,14 @@ json_t *pd_installed_record_json(const struct pd_tib_record *record)
     struct pd_query_sink sink = {&row, take_row};
     json_t *json = NULL;
 
-    if (!out)
+    if (!out) {
         return NULL;
+    }
     pd_query_out_begin(out, PD_FORM_JSON, &sink);
     pd_query_out_record(out, record);
-    if (!pd_query_out_end(out))
+    if (!pd_query_out_end(out)) {
         json = json_loadb(row.bytes, row.len, 0, NULL);
+    }
     free(out);
     return json;
 }
@@ -49,8 +53,9 @@ static void list_violation(json_t *list, const struct pd_flow_id *flow, const st
     const struct pd_tib_record record = {.flow = *flow, .path = path};
     json_t *row = json_array_size(list) < LIST_MAX ? pd_installed_record_json(&record) : NULL;
 
-    if (!row)
+    if (!row) {
         return;
+    }
     json_array_append_new(list,
                           json_pack("{s:O, s:O, s:s}", "flow_id", json_object_get(row, "flow_id"),
                                     "path", json_object_get(row, "path"), "rule", rule));
@@ -65,8 +70,9 @@ unsigned pd_installed_raise(struct pd_installed *installed, struct pd_installed_
     const struct pd_installed_alarm alarm = {
         .reason = "PC_FAIL", .flow = flow, .path = path, .detail = detail};
 
-    if (!pd_raised_add(query->raised, flow, path, rule))
+    if (!pd_raised_add(query->raised, flow, path, rule)) {
         return 0;
+    }
     snprintf(detail, sizeof detail, "%s does not hold (installed query %llu)", rule,
              (unsigned long long)query->id);
     installed->host.alarm(installed->host.context, &alarm);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that watches the feed: conformance of single records, and events for the thread of runs. */
+/* The thread that watches the feed: conformance of single records, and events for the thread of
+ * runs. */
 #include <stdlib.h>
 
 #include "agent/counters.h"
@@ -27,8 +28,9 @@ struct watch {
 
 static void forget(struct watch *watch)
 {
-    for (size_t i = 0; i < watch->queries_len; i++)
+    for (size_t i = 0; i < watch->queries_len; i++) {
         pd_installed_let_go(watch->queries[i]);
+    }
     watch->queries_len = 0;
     pd_decoder_free(watch->decoder);
     pd_model_free(watch->model);
@@ -42,21 +44,24 @@ static void look_up(struct watch *watch)
     struct pd_installed *installed = watch->installed;
     unsigned generation = atomic_load_explicit(&installed->generation, memory_order_acquire);
 
-    if (generation == watch->generation && (watch->decoder || !watch->queries_len))
+    if (generation == watch->generation && (watch->decoder || !watch->queries_len)) {
         return;
+    }
     forget(watch);
     watch->generation = generation;
     pthread_mutex_lock(&installed->lock);
     for (size_t i = 0; i < installed->queries_len; i++) {
         struct pd_installed_query *query = installed->queries[i];
 
-        if (!query->what.period_ms && query->what.on != PD_TRIGGER_ALARM && !query->stopped)
+        if (!query->what.period_ms && query->what.on != PD_TRIGGER_ALARM && !query->stopped) {
             watch->queries[watch->queries_len++] = pd_installed_hold(query);
+        }
     }
     watch->model = pd_model_hold(installed->model);
     pthread_mutex_unlock(&installed->lock);
-    if (watch->queries_len && pd_decoder_new(watch->model->codec, CACHE_ENTRIES, &watch->decoder))
+    if (watch->queries_len && pd_decoder_new(watch->model->codec, CACHE_ENTRIES, &watch->decoder)) {
         watch->decoder = NULL; /* no memory: the next records see to it again */
+    }
 }
 
 /* ---- records ---- */
@@ -83,10 +88,11 @@ static unsigned judge(struct watch *watch, struct pd_installed_query *query, siz
              alarms = 0;
 
     for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
-        if (broken & 1U << rule)
+        if (broken & 1U << rule) {
             alarms +=
                 pd_installed_raise(watch->installed, query, &watch->rows[i].flow, &watch->paths[i],
                                    pd_conformance_rule_text((enum pd_conformance_rule)rule), list);
+        }
     }
     return alarms;
 }
@@ -98,18 +104,21 @@ static void check(struct watch *watch, struct pd_installed_query *query, size_t 
     json_t *list = json_array();
 
     for (size_t i = 0; i < n; i++) {
-        if (!concerns(watch, query, i))
+        if (!concerns(watch, query, i)) {
             continue;
+        }
         outcome.runs++;
         outcome.alarms += judge(watch, query, i, list);
     }
     outcome.busy_ns = pd_clock_monotonic_ns() - begun_ns;
-    if (outcome.alarms)
+    if (outcome.alarms) {
         pd_installed_answer(&outcome, json_pack("{s:o}", "violations", list));
-    else
+    } else {
         json_decref(list);
-    if (!outcome.runs)
+    }
+    if (!outcome.runs) {
         return;
+    }
     pthread_mutex_lock(&watch->installed->lock);
     pd_installed_note(query, &outcome);
     pthread_mutex_unlock(&watch->installed->lock);
@@ -135,8 +144,9 @@ static void hand_over(struct watch *watch, struct pd_installed_query *query, siz
 
 static void skip(struct watch *watch, size_t n)
 {
-    for (size_t q = 0; q < watch->queries_len; q++)
+    for (size_t q = 0; q < watch->queries_len; q++) {
         pd_count(&watch->queries[q]->counters.skipped, n);
+    }
 }
 
 static void work(struct watch *watch, size_t n)
@@ -154,8 +164,9 @@ static void work(struct watch *watch, size_t n)
             continue;
         }
         for (size_t i = 0; i < n; i++) {
-            if (concerns(watch, query, i))
+            if (concerns(watch, query, i)) {
                 hand_over(watch, query, i);
+            }
         }
     }
 }
@@ -164,8 +175,9 @@ void *pd_installed_watch(void *context)
 {
     struct watch *watch = calloc(1, sizeof *watch);
 
-    if (!watch)
+    if (!watch) {
         return NULL;
+    }
     watch->installed = context;
     while (!atomic_load_explicit(&watch->installed->stopping, memory_order_relaxed)) {
         size_t n = pd_feed_take(&watch->installed->feed, watch->items, BATCH,

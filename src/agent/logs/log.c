@@ -82,8 +82,9 @@ void pd_packet_log_offer(struct pd_packet_log *log, const struct pd_packet *pack
     const uint64_t head = atomic_load_explicit(&log->head, memory_order_relaxed);
     struct slot *slot;
 
-    if (!pd_flow_matches(&log->wish.query.filter.flow, &packet->flow))
+    if (!pd_flow_matches(&log->wish.query.filter.flow, &packet->flow)) {
         return;
+    }
     count(&log->offered, 1);
     if (head - atomic_load_explicit(&log->tail, memory_order_acquire) == log->slots) {
         count(&log->dropped, 1);
@@ -107,8 +108,9 @@ static int flush(struct pd_packet_log *log)
     while (done < log->buffer_len) {
         const ssize_t n = write(log->fd, log->buffer + done, log->buffer_len - done);
 
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR) {
             return -errno;
+        }
         done += n > 0 ? (size_t)n : 0;
     }
     count(&log->bytes, log->buffer_len);
@@ -133,22 +135,26 @@ static void describe(const struct pd_path *path, char comment[PD_PCAPNG_COMMENT_
     size_t len = (size_t)snprintf(comment, PD_PCAPNG_COMMENT_BYTES, "%s",
                                   path->len ? "path " : "no path of the topology; tags ");
 
-    for (unsigned i = 0; i < path->len; i++)
+    for (unsigned i = 0; i < path->len; i++) {
         len += (size_t)snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, "%s%u", i ? "," : "",
                                 path->switches[i]);
-    for (unsigned i = 0; i < path->tags_len; i++)
+    }
+    for (unsigned i = 0; i < path->tags_len; i++) {
         len += (size_t)snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, "%s%u", i ? "," : "",
                                 path->tags[i]);
-    if (path->dscp)
+    }
+    if (path->dscp) {
         snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, " DSCP %u", path->dscp);
+    }
 }
 
 static void keep_row(struct pd_packet_log *log, const struct slot *slot, const struct pd_path *path)
 {
     pthread_mutex_lock(&log->lock);
-    if (log->rows_len < PD_PACKET_LOG_ROWS_MAX)
+    if (log->rows_len < PD_PACKET_LOG_ROWS_MAX) {
         log->rows[log->rows_len++] =
             (struct row){slot->time_ns, slot->wire, slot->packet.flow, *path};
+    }
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -163,10 +169,12 @@ static const char *put(struct pd_packet_log *log, const struct slot *slot,
     const size_t most = PD_PCAPNG_PACKET_BYTES(slot->captured);
     char comment[PD_PCAPNG_COMMENT_BYTES];
 
-    if (file_bytes(log) + most > PD_PACKET_LOG_FILE_BYTES)
+    if (file_bytes(log) + most > PD_PACKET_LOG_FILE_BYTES) {
         return "the file is full";
-    if (log->buffer_len + most > BUFFER_BYTES && flush(log))
+    }
+    if (log->buffer_len + most > BUFFER_BYTES && flush(log)) {
         return "the file cannot be written";
+    }
     describe(path, comment);
     log->buffer_len += pd_pcapng_packet(log->buffer + log->buffer_len, slot->time_ns, slot->frame,
                                         slot->captured, slot->wire, comment);
@@ -185,8 +193,9 @@ static const char *take(struct pd_packet_log *log, const struct slot *slot)
     struct pd_tib_record record = {.flow = slot->packet.flow, .path = &path};
 
     find_path(log, &slot->packet, &path);
-    if (pd_tib_filter_matches(&filter, &record))
+    if (pd_tib_filter_matches(&filter, &record)) {
         return put(log, slot, &path);
+    }
     count(&log->other_path, 1);
     return NULL;
 }
@@ -199,10 +208,11 @@ static bool drain(struct pd_packet_log *log, const char **why)
     const bool some = tail != head;
 
     for (; tail != head; tail++) {
-        if (*why)
+        if (*why) {
             count(&log->too_late, 1);
-        else
+        } else {
             *why = take(log, slot_at(log, tail));
+        }
         atomic_store_explicit(&log->tail, tail + 1, memory_order_release);
     }
     return some;
@@ -224,20 +234,22 @@ static void *run(void *context)
         const bool over = pd_clock_monotonic_ns() >= log->until_ns;
 
         if (!drain(log, &why)) {
-            if (flush(log))
+            if (flush(log)) {
                 why = "the file cannot be written";
-            else if (atomic_load_explicit(&log->stop, memory_order_relaxed))
+            } else if (atomic_load_explicit(&log->stop, memory_order_relaxed)) {
                 why = "it was told to end";
-            else if (over)
+            } else if (over) {
                 why = "its time is over";
-            else
+            } else {
                 sleep_a_while();
+            }
         } else if (over && !why) {
             why = "its time is over";
         }
     }
-    if (flush(log))
+    if (flush(log)) {
         why = "the file cannot be written";
+    }
     atomic_store_explicit(&log->why, why, memory_order_relaxed);
     atomic_store_explicit(&log->finished, true, memory_order_release);
     return NULL;
@@ -255,11 +267,13 @@ static int open_all(struct pd_packet_log *log, const char *folder, struct pd_err
     log->buffer = malloc(BUFFER_BYTES);
     log->rows = calloc(PD_PACKET_LOG_ROWS_MAX, sizeof *log->rows);
     e = pd_decoder_new(log->model->codec, DECODER_CACHE, &log->decoder);
-    if (e || !log->ring || !log->buffer || !log->rows)
+    if (e || !log->ring || !log->buffer || !log->rows) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     log->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (log->fd < 0)
+    if (log->fd < 0) {
         return pd_fail(error, -PD_E_FULL, "no file can be made for packets: %s", strerror(errno));
+    }
     log->buffer_len = pd_pcapng_head(log->buffer, (uint32_t)log->wish.snap_bytes);
     return flush(log) ? pd_fail(error, -PD_E_FULL, "no room for packets") : 0;
 }
@@ -270,8 +284,9 @@ int pd_packet_log_new(const struct pd_packet_wish *wish, const char *folder, str
     struct pd_packet_log *log = calloc(1, sizeof *log);
     int e;
 
-    if (!log)
+    if (!log) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     log->wish = *wish;
     log->fd = -1;
     log->model = pd_model_hold(model);
@@ -282,25 +297,30 @@ int pd_packet_log_new(const struct pd_packet_wish *wish, const char *folder, str
     if (!e) {
         e = -pthread_create(&log->thread, NULL, run, log);
         log->running = !e;
-        if (e)
+        if (e) {
             pd_fail(error, e, "no thread: %s", strerror(-e));
+        }
     }
-    if (e)
+    if (e) {
         pd_packet_log_free(log);
-    else
+    } else {
         *ret_log = log;
+    }
     return e;
 }
 
 void pd_packet_log_free(struct pd_packet_log *log)
 {
-    if (!log)
+    if (!log) {
         return;
+    }
     atomic_store_explicit(&log->stop, true, memory_order_relaxed);
-    if (log->running)
+    if (log->running) {
         pthread_join(log->thread, NULL);
-    if (log->fd >= 0)
+    }
+    if (log->fd >= 0) {
         close(log->fd);
+    }
     pthread_mutex_destroy(&log->lock);
     pd_decoder_free(log->decoder);
     pd_model_free(log->model);
@@ -326,8 +346,9 @@ int pd_packet_log_file(const struct pd_packet_log *log, int *ret_fd, uint64_t *r
 {
     const int fd = fcntl(log->fd, F_DUPFD_CLOEXEC, 0);
 
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     *ret_bytes = atomic_load_explicit(&log->bytes, memory_order_acquire);
     *ret_fd = fd;
     return 0;
@@ -365,10 +386,12 @@ static json_t *row_json(const struct row *row)
     const struct pd_flow_id *flow = &row->flow;
     json_t *path = json_array(), *tags = json_array();
 
-    for (unsigned i = 0; path && i < row->path.len; i++)
+    for (unsigned i = 0; path && i < row->path.len; i++) {
         json_array_append_new(path, json_integer(row->path.switches[i]));
-    for (unsigned i = 0; tags && i < row->path.tags_len; i++)
+    }
+    for (unsigned i = 0; tags && i < row->path.tags_len; i++) {
         json_array_append_new(tags, json_integer(row->path.tags[i]));
+    }
     return json_pack("{s:I, s:I, s:{s:s, s:s, s:i, s:i, s:i}, s:o, s:o, s:i}", "time_us",
                      (json_int_t)(row->time_ns / PD_NS_PER_US), "bytes", (json_int_t)row->wire,
                      "flow_id", "src_ip", pd_addr_format(&flow->src, flow->ip_version, src),
@@ -382,8 +405,9 @@ json_t *pd_packet_log_rows(struct pd_packet_log *log)
     json_t *object = pd_packet_log_json(log), *rows = json_array();
 
     pthread_mutex_lock(&log->lock);
-    for (size_t i = 0; rows && i < log->rows_len; i++)
+    for (size_t i = 0; rows && i < log->rows_len; i++) {
         json_array_append_new(rows, row_json(&log->rows[i]));
+    }
     pthread_mutex_unlock(&log->lock);
     if (!object || json_object_set_new(object, "rows", rows)) {
         json_decref(object);

@@ -12,8 +12,9 @@
 #include "packet/packet.h"
 #include "query/query.h"
 
-/* The intake's thread offers frames: those whose flow the filter wants are copied into a ring that is bounded; when it is full they are counted as
- * dropped. A thread of the log's own takes them out, finds their path, leaves those whose path the filter does not want, and writes the others.
+/* The intake's thread offers frames: those whose flow the filter wants are copied into a ring that
+ * is bounded; when it is full they are counted as dropped. A thread of the log's own takes them
+ * out, finds their path, leaves those whose path the filter does not want, and writes the others.
  * It ends when the time is over, or a limit is reached. The file has no name and ends with the log.
  *
  * offered = packets + other_path + dropped + too_late, once the log has finished.

@@ -13,7 +13,8 @@
 struct pd_packet_logs {
     struct pd_intake_tap tap;
     atomic_bool wanted; /* some log is in the list; relaxed: a packet more or less */
-    /* Sequentially consistent, both: either the intake's thread does not see the log any more, or who removes it sees the turn. */
+    /* Sequentially consistent, both: either the intake's thread does not see the log any more, or
+     * who removes it sees the turn. */
     _Atomic(struct pd_packet_log *) active[PD_PACKET_LOGS_MAX];
     _Atomic uint64_t turn; /* odd: the intake's thread is in the list */
     pthread_mutex_t lock;  /* of all below */
@@ -32,8 +33,9 @@ static void give(void *context, const struct pd_packet *packet, const uint8_t *f
     for (unsigned i = 0; i < PD_PACKET_LOGS_MAX; i++) {
         struct pd_packet_log *log = atomic_load(&logs->active[i]);
 
-        if (log && !pd_packet_log_finished(log))
+        if (log && !pd_packet_log_finished(log)) {
             pd_packet_log_offer(log, packet, frame, captured, wire, time_ns);
+        }
     }
     atomic_fetch_add(&logs->turn, 1);
 }
@@ -42,8 +44,9 @@ int pd_packet_logs_new(const char *folder, struct pd_packet_logs **ret_logs)
 {
     struct pd_packet_logs *logs = calloc(1, sizeof *logs);
 
-    if (!logs)
+    if (!logs) {
         return -ENOMEM;
+    }
     snprintf(logs->folder, sizeof logs->folder, "%s", folder);
     pthread_mutex_init(&logs->lock, NULL);
     logs->tap = (struct pd_intake_tap){.context = logs, .wanted = &logs->wanted, .frame = give};
@@ -59,21 +62,25 @@ static void drop(struct pd_packet_logs *logs, unsigned i)
 
     atomic_store(&logs->active[i], NULL);
     turn = atomic_load(&logs->turn);
-    while (turn & 1 && atomic_load(&logs->turn) == turn)
+    while (turn & 1 && atomic_load(&logs->turn) == turn) {
         sched_yield();
+    }
     pd_packet_log_free(logs->logs[i]);
     logs->logs[i] = NULL;
-    for (unsigned j = 0; j < PD_PACKET_LOGS_MAX; j++)
+    for (unsigned j = 0; j < PD_PACKET_LOGS_MAX; j++) {
         any = any || logs->logs[j];
+    }
     atomic_store_explicit(&logs->wanted, any, memory_order_relaxed);
 }
 
 void pd_packet_logs_free(struct pd_packet_logs *logs)
 {
-    if (!logs)
+    if (!logs) {
         return;
-    for (unsigned i = 0; i < PD_PACKET_LOGS_MAX; i++)
+    }
+    for (unsigned i = 0; i < PD_PACKET_LOGS_MAX; i++) {
         drop(logs, i);
+    }
     pd_model_free(logs->model);
     pthread_mutex_destroy(&logs->lock);
     free(logs);
@@ -99,9 +106,11 @@ void pd_packet_logs_model(struct pd_packet_logs *logs, struct pd_model *model)
 
 static int find(const struct pd_packet_logs *logs, uint64_t id)
 {
-    for (int i = 0; i < PD_PACKET_LOGS_MAX; i++)
-        if (logs->logs[i] && pd_packet_log_id(logs->logs[i]) == id)
+    for (int i = 0; i < PD_PACKET_LOGS_MAX; i++) {
+        if (logs->logs[i] && pd_packet_log_id(logs->logs[i]) == id) {
             return i;
+        }
+    }
     return -PD_E_NOT_FOUND;
 }
 
@@ -111,14 +120,17 @@ static int make_room(struct pd_packet_logs *logs)
     int oldest = -PD_E_BUSY;
 
     for (int i = 0; i < PD_PACKET_LOGS_MAX; i++) {
-        if (!logs->logs[i])
+        if (!logs->logs[i]) {
             return i;
+        }
         if (pd_packet_log_finished(logs->logs[i]) &&
-            (oldest < 0 || logs->added[i] < logs->added[oldest]))
+            (oldest < 0 || logs->added[i] < logs->added[oldest])) {
             oldest = i;
+        }
     }
-    if (oldest >= 0)
+    if (oldest >= 0) {
         drop(logs, (unsigned)oldest);
+    }
     return oldest;
 }
 
@@ -126,18 +138,23 @@ static int add(struct pd_packet_logs *logs, struct pd_packet_wish *wish, struct 
 {
     int at, e;
 
-    if (!logs->model)
+    if (!logs->model) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: there is no topology");
-    if (wish->id && find(logs, wish->id) >= 0)
+    }
+    if (wish->id && find(logs, wish->id) >= 0) {
         return pd_fail(error, -PD_E_VALUE, "id: there is a log with this one already");
+    }
     at = make_room(logs);
-    if (at < 0)
+    if (at < 0) {
         return pd_fail(error, at, "%d packet logs are running already", PD_PACKET_LOGS_MAX);
-    while (!wish->id || (wish->id == logs->added_len && find(logs, wish->id) >= 0))
+    }
+    while (!wish->id || (wish->id == logs->added_len && find(logs, wish->id) >= 0)) {
         wish->id = ++logs->added_len;
+    }
     e = pd_packet_log_new(wish, logs->folder, logs->model, &logs->logs[at], error);
-    if (e)
+    if (e) {
         return e;
+    }
     logs->added[at] = ++logs->added_len;
     atomic_store_explicit(&logs->wanted, true, memory_order_relaxed);
     atomic_store(&logs->active[at], logs->logs[at]);
@@ -155,8 +172,9 @@ int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_wish 
     pthread_mutex_lock(&logs->lock);
     e = add(logs, &mine, error);
     pthread_mutex_unlock(&logs->lock);
-    if (!e)
+    if (!e) {
         *ret_id = mine.id;
+    }
     return e;
 }
 
@@ -165,9 +183,11 @@ json_t *pd_packet_logs_list(struct pd_packet_logs *logs)
     json_t *list = json_array();
 
     pthread_mutex_lock(&logs->lock);
-    for (unsigned i = 0; list && i < PD_PACKET_LOGS_MAX; i++)
-        if (logs->logs[i])
+    for (unsigned i = 0; list && i < PD_PACKET_LOGS_MAX; i++) {
+        if (logs->logs[i]) {
             json_array_append_new(list, pd_packet_log_json(logs->logs[i]));
+        }
+    }
     pthread_mutex_unlock(&logs->lock);
     return list ? json_pack("{s:o}", "logs", list) : NULL;
 }
@@ -178,8 +198,9 @@ int pd_packet_logs_remove(struct pd_packet_logs *logs, uint64_t id)
 
     pthread_mutex_lock(&logs->lock);
     at = find(logs, id);
-    if (at >= 0)
+    if (at >= 0) {
         drop(logs, (unsigned)at);
+    }
     pthread_mutex_unlock(&logs->lock);
     return at < 0 ? at : 0;
 }
@@ -191,11 +212,13 @@ int pd_packet_logs_rows(struct pd_packet_logs *logs, uint64_t id, json_t **ret_r
 
     pthread_mutex_lock(&logs->lock);
     at = find(logs, id);
-    if (at >= 0)
+    if (at >= 0) {
         rows = pd_packet_log_rows(logs->logs[at]);
+    }
     pthread_mutex_unlock(&logs->lock);
-    if (at < 0)
+    if (at < 0) {
         return at;
+    }
     *ret_rows = rows;
     return rows ? 0 : -ENOMEM;
 }
@@ -209,8 +232,9 @@ static int copy(int fd, uint64_t bytes, struct pd_answer *answer)
         const ssize_t got = pread(fd, buffer, most, (off_t)at);
         int e = got > 0 ? pd_answer_write(answer, buffer, (size_t)got) : -EIO;
 
-        if (e)
+        if (e) {
             return e;
+        }
         at += (uint64_t)got;
     }
     return 0;
@@ -225,8 +249,9 @@ int pd_packet_logs_file(struct pd_packet_logs *logs, uint64_t id, struct pd_answ
     at = find(logs, id);
     e = at < 0 ? at : pd_packet_log_file(logs->logs[at], &fd, &bytes);
     pthread_mutex_unlock(&logs->lock);
-    if (e)
+    if (e) {
         return e;
+    }
     e = copy(fd, bytes, answer);
     close(fd);
     return e;

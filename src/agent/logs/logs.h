@@ -9,11 +9,12 @@
 #include "http/answer.h"
 #include "intake/intake.h"
 
-/* At most PD_PACKET_LOGS_MAX, finished ones among them: a new one takes the place of the oldest that has finished. While none is running, a packet
- * costs the intake one load.
+/* At most PD_PACKET_LOGS_MAX, finished ones among them: a new one takes the place of the oldest
+ * that has finished. While none is running, a packet costs the intake one load.
  *
- * Thread safety: the tap belongs to the intake's thread; all else to any. A log is taken away only when the intake's thread is known not to be
- * in it: that thread counts up before it looks at the list and after it (`turn`), and who removes waits for one of both. */
+ * Thread safety: the tap belongs to the intake's thread; all else to any. A log is taken away only
+ * when the intake's thread is known not to be in it: that thread counts up before it looks at the
+ * list and after it (`turn`), and who removes waits for one of both. */
 
 #define PD_PACKET_LOGS_MAX 4
 

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* draft-ietf-opsawg-pcapng: a section header, one interface (Ethernet, times in nanoseconds), then an enhanced packet block for each packet. In
- * this machine's byte order, which the section header tells. Pure: works on the caller's memory. */
+/* draft-ietf-opsawg-pcapng: a section header, one interface (Ethernet, times in nanoseconds), then
+ * an enhanced packet block for each packet. In this machine's byte order, which the section header
+ * tells. Pure: works on the caller's memory. */
 
 #define PD_PCAPNG_HEAD_BYTES    (28 + 32)
 #define PD_PCAPNG_COMMENT_BYTES 400 /* most of a comment, with the final NUL */

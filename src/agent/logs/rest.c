@@ -24,8 +24,9 @@ static int sees_packets(struct pd_agent *agent, struct pd_error *error)
 {
     struct pd_pipeline_status status;
 
-    if (!agent->logs)
+    if (!agent->logs) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: this agent logs no packets");
+    }
     pd_pipeline_status(agent->pipeline, &status);
     return !strcmp(status.intake.kind, "ovs")
                ? pd_fail(error, -PD_E_UNSUPPORTED,
@@ -40,12 +41,15 @@ int pd_rest_log(struct pd_agent *agent, const struct pd_request *request, struct
     uint64_t id;
     int e = pd_packet_wish_read(request->body, &wish, &problem->error);
 
-    if (!e)
+    if (!e) {
         e = sees_packets(agent, &problem->error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_packet_logs_add(agent->logs, &wish, &id, &problem->error);
-    if (!e)
+    }
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+    }
     return e;
 }
 
@@ -65,8 +69,9 @@ int pd_rest_log_file(struct pd_agent *agent, const struct pd_request *request,
     int e =
         agent->logs ? pd_packet_logs_file(agent->logs, id_of(request), answer) : -PD_E_NOT_FOUND;
 
-    if (!e)
+    if (!e) {
         answer->type = "application/x-pcapng";
+    }
     return e == -PD_E_NOT_FOUND ? no_such(request, problem) : e;
 }
 
@@ -76,8 +81,9 @@ int pd_rest_log_rows(struct pd_agent *agent, const struct pd_request *request,
     json_t *rows;
     int e = agent->logs ? pd_packet_logs_rows(agent->logs, id_of(request), &rows) : -PD_E_NOT_FOUND;
 
-    if (!e)
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, rows);
+    }
     return e == -PD_E_NOT_FOUND ? no_such(request, problem) : e;
 }
 
@@ -87,7 +93,8 @@ int pd_rest_unlog(struct pd_agent *agent, const struct pd_request *request,
     const uint64_t id = id_of(request);
     int e = agent->logs ? pd_packet_logs_remove(agent->logs, id) : -PD_E_NOT_FOUND;
 
-    if (!e)
+    if (!e) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+    }
     return e == -PD_E_NOT_FOUND ? no_such(request, problem) : e;
 }

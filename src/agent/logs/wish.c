@@ -22,11 +22,13 @@ static int read_number(const char *name, const json_t *value, const struct numbe
     for (size_t i = 0; i < len; i++) {
         const json_int_t given = json_is_integer(value) ? json_integer_value(value) : -1;
 
-        if (strcmp(name, numbers[i].name) != 0)
+        if (strcmp(name, numbers[i].name) != 0) {
             continue;
-        if (given < 0 || (uint64_t)given < numbers[i].least || (uint64_t)given > numbers[i].most)
+        }
+        if (given < 0 || (uint64_t)given < numbers[i].least || (uint64_t)given > numbers[i].most) {
             return pd_fail(error, -PD_E_VALUE, "%s: expected a number from %" PRIu64 " to %" PRIu64,
                            name, numbers[i].least, numbers[i].most);
+        }
         *numbers[i].value = (uint64_t)given;
         return 0;
     }
@@ -43,19 +45,22 @@ static int read_filter(const char *name, const json_t *value, struct pd_query *q
     char room[24];
 
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        if (strcmp(name, wanted[i]) != 0)
+        if (strcmp(name, wanted[i]) != 0) {
             continue;
+        }
         if (json_is_integer(value)) {
             snprintf(room, sizeof room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
             text = room;
         }
-        if (!text || (json_is_string(value) && strlen(text) != json_string_length(value)))
+        if (!text || (json_is_string(value) && strlen(text) != json_string_length(value))) {
             return pd_fail(error, -PD_E_VALUE, "%s: expected a text", name);
+        }
         return pd_query_set(query, name, text, error);
     }
     pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown member of a packet log", name);
-    if (error)
+    if (error) {
         pd_printable(error->text);
+    }
     return -PD_E_UNKNOWN_KEY;
 }
 
@@ -75,13 +80,16 @@ int pd_packet_wish_read(const json_t *body, struct pd_packet_wish *ret_wish, str
     json_object_foreach((json_t *)(uintptr_t)body, name, value)
     {
         e = read_number(name, value, numbers, sizeof numbers / sizeof numbers[0], error);
-        if (e == -PD_E_UNKNOWN_KEY)
+        if (e == -PD_E_UNKNOWN_KEY) {
             e = read_filter(name, value, &wish.query, error);
-        if (e)
+        }
+        if (e) {
             return e;
+        }
     }
     e = pd_query_finish(&wish.query, error);
-    if (!e)
+    if (!e) {
         *ret_wish = wish;
+    }
     return e;
 }

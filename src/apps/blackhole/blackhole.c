@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blackhole: which switch swallows all packets of a path? Expected paths minus seen paths, joined over paths and flows. */
+/* blackhole: which switch swallows all packets of a path? Expected paths minus seen paths, joined
+ * over paths and flows. */
 #include "apps/blackhole/blackhole.h"
 
 #include <errno.h>
@@ -9,10 +10,12 @@
 #include "apps/args.h"
 #include "apps/rows.h"
 
-/* Paper 000, section 4.4. A suffering flow's packets are sprayed over all shortest paths; its receiver has a record for each path on which some arrived.
- * Paths without one miss their packets; what links they have in common, and no working path of the flow crosses, is suspected.
- * Deviations: a path counts as missing only when that is no chance (BH_CHANCE), from the packets that came by the others since its last; and flows
- * that take one path each are looked at too, with the little that they tell. */
+/* Paper 000, section 4.4. A suffering flow's packets are sprayed over all shortest paths; its
+ * receiver has a record for each path on which some arrived. Paths without one miss their packets;
+ * what links they have in common, and no working path of the flow crosses, is suspected.
+ * Deviations: a path counts as missing only when that is no chance (BH_CHANCE), from the packets
+ * that came by the others since its last; and flows that take one path each are looked at too, with
+ * the little that they tell. */
 
 enum { WAIT_MS = 50, LOOKS_STRICT = 12, LOOKS_MAX = 40 };
 
@@ -29,15 +32,17 @@ static const struct pd_app_param params[] = {
     {"slack", PD_APP_SECONDS, "S", "2", false, "by how much clocks of hosts may differ"},
     {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
 
-/* An alarm comes with the first losses, when few packets of its flow have arrived, and TCP may stall: a verdict within a second may wait for more, and is
- * then content with a little less; after two seconds it gives up. In the simulator nothing comes while one waits. */
+/* An alarm comes with the first losses, when few packets of its flow have arrived, and TCP may
+ * stall: a verdict within a second may wait for more, and is then content with a little less; after
+ * two seconds it gives up. In the simulator nothing comes while one waits. */
 static int wait_for_packets(struct bh_case *c, struct pd_error *error)
 {
     const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
     int e = 0;
 
-    if (!c->call->alarm || !c->flows_len || c->call->world->period_us)
+    if (!c->call->alarm || !c->flows_len || c->call->world->period_us) {
         return 0;
+    }
     for (int look = 0; look < LOOKS_MAX && !e && bh_is_open(c, &c->flows[0]); look++) {
         nanosleep(&pause, NULL);
         c->late = look >= LOOKS_STRICT;
@@ -48,10 +53,12 @@ static int wait_for_packets(struct bh_case *c, struct pd_error *error)
 
 static void free_case(struct bh_case *c)
 {
-    for (size_t i = 0; i < c->flows_len; i++)
+    for (size_t i = 0; i < c->flows_len; i++) {
         free(c->flows[i].paths);
-    for (size_t i = 0; i < c->misses_len; i++)
+    }
+    for (size_t i = 0; i < c->misses_len; i++) {
         free(c->misses[i].links);
+    }
     free(c->misses);
     free(c);
 }
@@ -62,8 +69,9 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     struct bh_case *c = calloc(1, sizeof *c);
 
     (void)state;
-    if (!c)
+    if (!c) {
         return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    }
     c->call = call;
     c->report = report;
     c->now_us = call->world->ops->now_us(call->world->context);
@@ -72,16 +80,21 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t all_us = c->back_us + c->slack_us;
     c->since_us = c->now_us > all_us ? c->now_us - all_us : 0;
     int e = bh_collect(c, error);
-    if (!e && !c->flows_len)
+    if (!e && !c->flows_len) {
         e = pd_app_roll_call(call, report, error);
-    if (!e)
+    }
+    if (!e) {
         e = bh_look(c, error);
-    if (!e)
+    }
+    if (!e) {
         e = wait_for_packets(c, error);
-    if (!e)
+    }
+    if (!e) {
         e = bh_judge(c, error);
-    if (!e)
+    }
+    if (!e) {
         e = bh_conclude(c, error);
+    }
     free_case(c);
     return e;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blackhole: what its parts share: flows that suffer, the paths that they miss, and the links under suspicion. */
+/* blackhole: what its parts share: flows that suffer, the paths that they miss, and the links under
+ * suspicion. */
 #ifndef PD_APPS_BLACKHOLE_H
 #define PD_APPS_BLACKHOLE_H
 
@@ -17,8 +18,10 @@
 #define BH_TOGETHER_LATE 2e-3
 /* That any of these works: in all flows together, when no more packets came in time. */
 #define BH_DOUBT_LATE 0.05
-#define BH_DOUBT      0.01 /* above it, a path that had packets works; between the two nobody can tell */
-#define BH_QUIET      0.25 /* below it, a path is quiet enough to wait for its next packet */
+#define BH_DOUBT                                                                                  \
+    0.01              /* above it, a path that had packets works; between the two nobody can tell \
+                       */
+#define BH_QUIET 0.25 /* below it, a path is quiet enough to wait for its next packet */
 
 struct bh_path {
     struct pd_path path;
@@ -28,8 +31,8 @@ struct bh_path {
     uint64_t base_pkts; /* of all paths, when this one was first seen to have all of its packets */
     double chance;      /* of being empty since its last packet without a fault */
     bool missing;       /* it lost packets */
-    bool
-        healthy; /* it works: it carried packets of the flow to the end, or of others since the flow suffers */
+    /* it works: it carried packets of the flow to the end, or of others since the flow suffers */
+    bool healthy;
 };
 
 struct bh_flow {
@@ -49,7 +52,8 @@ struct bh_flow {
     bool asked; /* the receiver has answered */
 };
 
-/* What one blackhole explains: one path that misses packets, or one flow of which nothing arrived, whose path is one of several. */
+/* What one blackhole explains: one path that misses packets, or one flow of which nothing arrived,
+ * whose path is one of several. */
 struct bh_miss {
     const struct bh_flow *flow;
     struct pd_link_match *links; /* that may be the cause */
@@ -71,21 +75,24 @@ struct bh_case {
     size_t misses_len, misses_room;
 };
 
-/* flows.c: the flows to look at, from arguments or alarms, with their paths and what their receivers saw of them. */
+/* flows.c: the flows to look at, from arguments or alarms, with their paths and what their
+ * receivers saw of them. */
 int bh_collect(struct bh_case *c, struct pd_error *error);
 int bh_look(struct bh_case *c, struct pd_error *error);
 
 /* The same once more for one flow: packets may have come since. */
 int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
 
-/* losses.c: what its sender sent, to be asked before what arrived, so that what is on its way is not taken for lost; and what got lost of that, at least. */
+/* losses.c: what its sender sent, to be asked before what arrived, so that what is on its way is
+ * not taken for lost; and what got lost of that, at least. */
 int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
 double bh_lost_pkts(const struct bh_flow *flow);
 
 /* misses.c: what each flow misses. */
 /* After the first look at a flow. */
 void bh_start(struct bh_flow *flow);
-/* Whether more packets may tell more: a path may be missing, and too few packets of the flow came to say so. */
+/* Whether more packets may tell more: a path may be missing, and too few packets of the flow came
+ * to say so. */
 bool bh_is_open(const struct bh_case *c, struct bh_flow *flow);
 int bh_judge(struct bh_case *c, struct pd_error *error);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blackhole: the flows that suffer, the paths that they should take, and those on which their packets arrived. */
+/* blackhole: the flows that suffer, the paths that they should take, and those on which their
+ * packets arrived. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,11 @@ enum { ALARMS_MAX = 4096 };
 
 static struct bh_flow *find_flow(struct bh_flow *flows, size_t len, const struct pd_flow_id *id)
 {
-    for (size_t i = 0; i < len; i++)
-        if (pd_flow_id_equal(&flows[i].id, id))
+    for (size_t i = 0; i < len; i++) {
+        if (pd_flow_id_equal(&flows[i].id, id)) {
             return &flows[i];
+        }
+    }
     return NULL;
 }
 
@@ -26,8 +29,9 @@ static int compare_flows(const void *a, const void *b)
 {
     const struct bh_flow *x = a, *y = b;
 
-    if (x->alarms != y->alarms)
+    if (x->alarms != y->alarms) {
         return x->alarms > y->alarms ? -1 : 1;
+    }
     return (x->alarmed_us < y->alarmed_us) - (x->alarmed_us > y->alarmed_us);
 }
 
@@ -54,11 +58,13 @@ static void take_alarm(struct gathering *g, const json_t *object, unsigned weigh
         flow = &g->flows[g->len++];
         *flow = (struct bh_flow){.id = alarm.flow, .alarmed_us = alarm.time_us};
     }
-    if (!flow)
+    if (!flow) {
         return;
+    }
     flow->alarms += weight;
-    if (alarm.time_us < flow->alarmed_us)
+    if (alarm.time_us < flow->alarmed_us) {
         flow->alarmed_us = alarm.time_us;
+    }
 }
 
 /* Those with most alarms, since a blackhole goes on; the one that started this run in any case. */
@@ -68,23 +74,27 @@ static int from_alarms(struct bh_case *c, struct pd_error *error)
     json_t *alarms = NULL, *alarm;
     size_t i;
 
-    if (!g.flows)
+    if (!g.flows) {
         return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    }
     int e = pd_app_alarms(c->call, "POOR_PERF", c->since_us, c->now_us + c->slack_us, ALARMS_MAX,
                           &alarms, error);
-    if (!e && c->call->alarm)
+    if (!e && c->call->alarm) {
         take_alarm(&g, c->call->alarm, ALARMS_MAX);
+    }
     json_array_foreach(alarms, i, alarm) take_alarm(&g, alarm, 1);
     json_decref(alarms);
     qsort(g.flows, g.len, sizeof *g.flows, compare_flows);
     c->flows_len = g.len < BH_FLOWS_MAX ? g.len : BH_FLOWS_MAX;
     memcpy(c->flows, g.flows, c->flows_len * sizeof *g.flows);
     free(g.flows);
-    if (g.len > c->flows_len)
+    if (g.len > c->flows_len) {
         pd_report_evidence(c->report, "%zu flows suffer: the %zu with most alarms were looked at",
                            g.len, c->flows_len);
-    if (g.without + g.unreadable)
+    }
+    if (g.without + g.unreadable) {
         pd_report_lacks(c->report, "%zu alarms that name no flow", g.without + g.unreadable);
+    }
     return e;
 }
 
@@ -95,17 +105,20 @@ static int from_args(struct bh_case *c, struct pd_error *error)
     struct bh_flow *flow = &c->flows[0];
     uint8_t version;
 
-    if (!src || !dst)
+    if (!src || !dst) {
         return pd_fail(error, -PD_E_VALUE, "src_ip and dst_ip: a flow has both");
+    }
     *flow = (struct bh_flow){.alarms = 1, .alarmed_us = c->now_us};
     if (pd_addr_parse(src, &flow->id.src, &flow->id.ip_version) ||
-        pd_addr_parse(dst, &flow->id.dst, &version) || version != flow->id.ip_version)
+        pd_addr_parse(dst, &flow->id.dst, &version) || version != flow->id.ip_version) {
         return pd_fail(error, -PD_E_VALUE, "src_ip and dst_ip: expects addresses of one family");
+    }
     flow->id.src_port = (uint16_t)pd_app_arg_u64(args, "src_port", 0);
     flow->id.dst_port = (uint16_t)pd_app_arg_u64(args, "dst_port", 0);
     flow->id.protocol = (uint8_t)pd_app_arg_u64(args, "protocol", 6);
-    if (c->now_us > c->back_us)
+    if (c->now_us > c->back_us) {
         flow->alarmed_us = c->now_us - c->back_us;
+    }
     c->flows_len = 1;
     return 0;
 }
@@ -114,8 +127,9 @@ static int take_path(void *context, const struct pd_path *path)
 {
     struct bh_flow *flow = context;
 
-    if (flow->paths_len == BH_PATHS_MAX)
+    if (flow->paths_len == BH_PATHS_MAX) {
         return 1;
+    }
     flow->paths[flow->paths_len++].path = *path;
     return 0;
 }
@@ -129,11 +143,13 @@ static int expect(struct bh_case *c, struct bh_flow *flow)
     flow->dst_tor = pd_topology_tor_of(topology, &flow->id.dst, flow->id.ip_version);
     flow->src_host = pd_app_host_of(topology, &flow->id.src, flow->id.ip_version);
     flow->dst_host = pd_app_host_of(topology, &flow->id.dst, flow->id.ip_version);
-    if (flow->src_tor == PD_NONE || flow->dst_tor == PD_NONE || flow->src_tor == flow->dst_tor)
+    if (flow->src_tor == PD_NONE || flow->dst_tor == PD_NONE || flow->src_tor == flow->dst_tor) {
         return 0;
+    }
     flow->paths = calloc(BH_PATHS_MAX, sizeof *flow->paths);
-    if (!flow->paths)
+    if (!flow->paths) {
         return -ENOMEM;
+    }
     int e = pd_topology_shortest(topology, flow->src_tor, flow->dst_tor, take_path, flow);
     return e < 0 ? e : 0;
 }
@@ -147,12 +163,14 @@ int bh_collect(struct bh_case *c, struct pd_error *error)
 
     for (size_t i = 0; i < c->flows_len && !e; i++) {
         e = expect(c, &c->flows[i]);
-        if (e)
+        if (e) {
             return pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+        }
         unknown += !c->flows[i].src_host || !c->flows[i].dst_host;
     }
-    if (unknown)
+    if (unknown) {
         pd_report_lacks(c->report, "%zu flows whose hosts the topology does not know", unknown);
+    }
     return e;
 }
 
@@ -167,10 +185,12 @@ struct looking {
 static void add_row(struct bh_path *path, const struct pd_app_row *row)
 {
     path->pkts += row->pkts;
-    if (!path->first_us || row->stime_us < path->first_us)
+    if (!path->first_us || row->stime_us < path->first_us) {
         path->first_us = row->stime_us;
-    if (row->etime_us > path->last_us)
+    }
+    if (row->etime_us > path->last_us) {
         path->last_us = row->etime_us;
+    }
 }
 
 static int take_row(void *context, const struct pd_app_row *row, const json_t *object)
@@ -179,9 +199,10 @@ static int take_row(void *context, const struct pd_app_row *row, const json_t *o
     struct bh_flow *flow = l->flow;
 
     (void)object;
-    if (!pd_flow_id_equal(&row->flow, &flow->id) || !row->pkts)
+    if (!pd_flow_id_equal(&row->flow, &flow->id) || !row->pkts) {
         return 0;
-    for (size_t i = 0; i < flow->paths_len; i++)
+    }
+    for (size_t i = 0; i < flow->paths_len; i++) {
         if (pd_path_equal(&flow->paths[i].path, &row->path)) {
             flow->seen_len += !flow->paths[i].pkts;
             flow->pkts += row->pkts;
@@ -189,12 +210,14 @@ static int take_row(void *context, const struct pd_app_row *row, const json_t *o
             add_row(&flow->paths[i], row);
             return 0;
         }
+    }
     if (pd_app_path_exists(l->c->call->world->topology, &row->path)) {
         flow->other++;
         flow->pkts += row->pkts;
         flow->bytes += row->bytes;
-    } else
+    } else {
         l->strange++;
+    }
     return 0;
 }
 
@@ -207,12 +230,14 @@ static int look_at(struct bh_case *c, struct bh_flow *flow, struct pd_error *err
                        pd_app_flow_args(&flow->id, c->since_us, UINT64_MAX),
                        pd_app_host_list(flow->dst_host), &answer, error);
 
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "flows", c->report, take_row, &l, error);
+    }
     json_decref(answer);
     flow->asked = !e && json_array_size(c->report->lacks) == lacked;
-    if (l.strange)
+    if (l.strange) {
         pd_report_lacks(c->report, "packets of suffering flows over paths that do not exist");
+    }
     return e;
 }
 
@@ -222,8 +247,9 @@ static void set_base(struct bh_flow *flow, size_t i, uint64_t pkts_before, uint6
     struct bh_path *path = &flow->paths[i];
 
     path->base_pkts = base_before;
-    for (size_t j = 0; j < flow->paths_len && path->pkts != pkts_before; j++)
+    for (size_t j = 0; j < flow->paths_len && path->pkts != pkts_before; j++) {
         path->base_pkts = j ? path->base_pkts + flow->paths[j].pkts : flow->paths[j].pkts;
+    }
 }
 
 int bh_look(struct bh_case *c, struct pd_error *error)
@@ -234,17 +260,21 @@ int bh_look(struct bh_case *c, struct pd_error *error)
     for (size_t i = 0; i < c->flows_len && !e; i++) {
         struct bh_flow *flow = &c->flows[i];
 
-        if (flow->paths_len && flow->dst_host)
+        if (flow->paths_len && flow->dst_host) {
             e = bh_ask_sent(c, flow, error);
-        if (!e && flow->paths_len && flow->dst_host)
+        }
+        if (!e && flow->paths_len && flow->dst_host) {
             e = look_at(c, flow, error);
-        for (size_t path = 0; path < flow->paths_len; path++)
+        }
+        for (size_t path = 0; path < flow->paths_len; path++) {
             set_base(flow, path, UINT64_MAX, 0);
+        }
         bh_start(flow);
         c->spray |= flow->seen_len > 1;
     }
-    if (spray)
+    if (spray) {
         c->spray = json_is_true(spray);
+    }
     return e;
 }
 
@@ -252,16 +282,19 @@ int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *erro
 {
     struct bh_path *before = calloc(flow->paths_len ? flow->paths_len : 1, sizeof *before);
 
-    if (!before)
+    if (!before) {
         return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    }
     memcpy(before, flow->paths, flow->paths_len * sizeof *before);
-    for (size_t i = 0; i < flow->paths_len; i++)
+    for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i] = (struct bh_path){.path = before[i].path};
+    }
     flow->seen_len = flow->other = 0;
     flow->pkts = flow->bytes = 0;
     int e = bh_ask_sent(c, flow, error);
-    if (!e)
+    if (!e) {
         e = look_at(c, flow, error);
+    }
     for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i].start_pkts =
             flow->paths[i].pkts == before[i].pkts ? before[i].start_pkts : 0;

@@ -11,7 +11,8 @@
 
 enum { PATHS_MIN = 2 }; /* packets that came by one path alone may be a burst */
 
-/* Share of the packets that dead paths should have swallowed: a blackhole swallows fewer in less than 1 of 100 cases. */
+/* Share of the packets that dead paths should have swallowed: a blackhole swallows fewer in less
+ * than 1 of 100 cases. */
 #define LOST_LEAST 0.25
 
 static struct pd_link_match step(const struct pd_path *path, unsigned i)
@@ -26,15 +27,17 @@ static struct bh_miss *add_miss(struct bh_case *c, const struct bh_flow *flow, d
         size_t room = c->misses_room ? 2 * c->misses_room : 64;
         struct bh_miss *grown = realloc(c->misses, room * sizeof *grown);
 
-        if (!grown)
+        if (!grown) {
             return NULL;
+        }
         c->misses = grown;
         c->misses_room = room;
     }
     struct bh_miss miss = {.flow = flow, .chance = chance};
     miss.links = calloc(links_room + 1, sizeof *miss.links);
-    if (!miss.links)
+    if (!miss.links) {
         return NULL;
+    }
     c->misses[c->misses_len] = miss;
     return &c->misses[c->misses_len++];
 }
@@ -42,9 +45,11 @@ static struct bh_miss *add_miss(struct bh_case *c, const struct bh_flow *flow, d
 /* Links that a path with packets crosses are none of the cause. */
 static bool is_carried(const struct bh_flow *flow, struct pd_link_match link)
 {
-    for (size_t i = 0; i < flow->paths_len; i++)
-        if (flow->paths[i].healthy && pd_path_crosses(&flow->paths[i].path, link))
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        if (flow->paths[i].healthy && pd_path_crosses(&flow->paths[i].path, link)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -54,17 +59,20 @@ static void add_links(struct bh_miss *miss, const struct pd_path *path)
         struct pd_link_match link = step(path, i);
         bool there = is_carried(miss->flow, link);
 
-        for (size_t l = 0; l < miss->links_len && !there; l++)
+        for (size_t l = 0; l < miss->links_len && !there; l++) {
             there = miss->links[l].from == link.from && miss->links[l].to == link.to;
-        if (!there)
+        }
+        if (!there) {
             miss->links[miss->links_len++] = link;
+        }
     }
 }
 
 /* ---- packets are sprayed over all paths ---- */
 
-/* Packets of the flow that came since the last one of a path, and by how many paths: all times are of the receiver's clock, so that no other clock
- * matters. Packets of a path are taken as even between its first and its last. */
+/* Packets of the flow that came since the last one of a path, and by how many paths: all times are
+ * of the receiver's clock, so that no other clock matters. Packets of a path are taken as even
+ * between its first and its last. */
 static double pkts_if_even(const struct bh_flow *flow, uint64_t time_us, size_t *ret_paths)
 {
     double pkts = 0;
@@ -73,8 +81,9 @@ static double pkts_if_even(const struct bh_flow *flow, uint64_t time_us, size_t 
     for (size_t i = 0; i < flow->paths_len; i++) {
         const struct bh_path *path = &flow->paths[i];
 
-        if (!path->pkts || path->last_us <= time_us)
+        if (!path->pkts || path->last_us <= time_us) {
             continue;
+        }
         double all_us = (double)(path->last_us - path->first_us);
         double since_us = (double)(path->last_us - time_us);
         pkts += (all_us > since_us ? since_us / all_us : 1) * (double)path->pkts;
@@ -87,8 +96,9 @@ void bh_start(struct bh_flow *flow)
 {
     size_t paths;
 
-    for (size_t i = 0; i < flow->paths_len; i++)
+    for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i].start_pkts = pkts_if_even(flow, flow->paths[i].last_us, &paths);
+    }
 }
 
 /* A flow that stalls is not even: what comes from look to look is counted. */
@@ -96,37 +106,45 @@ static double others_since(const struct bh_flow *flow, const struct bh_path *pat
 {
     uint64_t total = 0;
 
-    for (size_t i = 0; i < flow->paths_len; i++)
+    for (size_t i = 0; i < flow->paths_len; i++) {
         total += flow->paths[i].pkts;
+    }
     return path->start_pkts + (total > path->base_pkts ? (double)(total - path->base_pkts) : 0);
 }
 
-/* Had a path worked beside those that carried the packets since, each packet would have missed it with paths / (paths + 1), and less often if more work. */
+/* Had a path worked beside those that carried the packets since, each packet would have missed it
+ * with paths / (paths + 1), and less often if more work. */
 static double chance_since(const struct bh_flow *flow, const struct bh_path *path)
 {
     size_t paths;
 
     (void)pkts_if_even(flow, path->last_us, &paths);
 
-    if (paths < PATHS_MIN)
+    if (paths < PATHS_MIN) {
         paths = flow->paths_len - 1;
+    }
     return pow((double)paths / ((double)paths + 1), others_since(flow, path));
 }
 
-/* A path is silent since its last packet, so also since the last one of another: the time that tells most counts. Chances that are the least already
- * take part in others' with the same result. */
+/* A path is silent since its last packet, so also since the last one of another: the time that
+ * tells most counts. Chances that are the least already take part in others' with the same result.
+ */
 static void find_chances(struct bh_flow *flow)
 {
-    for (size_t i = 0; i < flow->paths_len; i++)
+    for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i].chance = chance_since(flow, &flow->paths[i]);
-    for (size_t i = 0; i < flow->paths_len; i++)
-        for (size_t j = 0; j < flow->paths_len; j++)
-            if (flow->paths[j].last_us >= flow->paths[i].last_us)
+    }
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        for (size_t j = 0; j < flow->paths_len; j++) {
+            if (flow->paths[j].last_us >= flow->paths[i].last_us) {
                 flow->paths[i].chance = fmin(flow->paths[i].chance, flow->paths[j].chance);
+            }
+        }
+    }
 }
 
-/* Whether the sender lost packets as if each of so many silent paths had swallowed its part of what came by the working ones. Where nobody counted
- * what was sent, `unknown`. */
+/* Whether the sender lost packets as if each of so many silent paths had swallowed its part of what
+ * came by the working ones. Where nobody counted what was sent, `unknown`. */
 static bool is_lost(const struct bh_flow *flow, double pkts, size_t silent, size_t working,
                     bool unknown)
 {
@@ -135,9 +153,10 @@ static bool is_lost(const struct bh_flow *flow, double pkts, size_t silent, size
     return flow->sent_pkts > 0 ? bh_lost_pkts(flow) >= wanted : unknown;
 }
 
-/* Paths behind one link fall silent together. That is no chance when all of them would in a network without a fault as seldom as one path may, when
- * it is unlikely (`doubt`) that any of them works beside a fault of the others, and when the sender lost packets as it would: a sprayer that is uneven,
- * or one pause of all, costs none. */
+/* Paths behind one link fall silent together. That is no chance when all of them would in a network
+ * without a fault as seldom as one path may, when it is unlikely (`doubt`) that any of them works
+ * beside a fault of the others, and when the sender lost packets as it would: a sprayer that is
+ * uneven, or one pause of all, costs none. */
 static void judge_together(struct bh_flow *flow, struct pd_link_match link, double most,
                            double doubt)
 {
@@ -157,13 +176,16 @@ static void judge_together(struct bh_flow *flow, struct pd_link_match link, doub
     }
     if (behind < 2 || working < PATHS_MIN || any > doubt ||
         pow((double)working / (double)(working + behind), pkts) > most ||
-        !is_lost(flow, pkts, behind, working, false))
+        !is_lost(flow, pkts, behind, working, false)) {
         return;
-    for (size_t i = 0; i < flow->paths_len; i++)
+    }
+    for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i].missing |= pd_path_crosses(&flow->paths[i].path, link);
+    }
 }
 
-/* What a missing path and what paths missing together have to be less likely than by chance, and the doubt that may be left which of them are. */
+/* What a missing path and what paths missing together have to be less likely than by chance, and
+ * the doubt that may be left which of them are. */
 struct limits {
     double most, together, doubt;
 };
@@ -173,8 +195,9 @@ static struct limits limits_of(const struct bh_case *c)
 {
     double flows = (double)c->flows_len;
 
-    if (!c->late)
+    if (!c->late) {
         return (struct limits){BH_CHANCE, BH_CHANCE, BH_DOUBT};
+    }
     return (struct limits){fmax(BH_CHANCE, BH_CHANCE_LATE / flows),
                            fmax(BH_CHANCE, BH_TOGETHER_LATE / flows),
                            fmax(BH_DOUBT, BH_DOUBT_LATE / flows)};
@@ -185,15 +208,17 @@ static void judge_paths(const struct bh_case *c, struct bh_flow *flow)
     const struct limits limits = limits_of(c);
 
     find_chances(flow);
-    for (size_t i = 0; i < flow->paths_len; i++)
+    for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i].missing =
             flow->paths[i].chance <= limits.most &&
             is_lost(flow, others_since(flow, &flow->paths[i]), 1, flow->paths_len - 1, true);
+    }
     for (size_t i = 0; i < flow->paths_len; i++) {
         const struct pd_path *path = &flow->paths[i].path;
 
-        for (unsigned l = 0; flow->paths[i].chance <= limits.doubt && l + 1 < path->len; l++)
+        for (unsigned l = 0; flow->paths[i].chance <= limits.doubt && l + 1 < path->len; l++) {
             judge_together(flow, step(path, l), limits.together, limits.doubt);
+        }
     }
     for (size_t i = 0; i < flow->paths_len; i++) {
         struct bh_path *path = &flow->paths[i];
@@ -202,7 +227,8 @@ static void judge_paths(const struct bh_case *c, struct bh_flow *flow)
     }
 }
 
-/* With a path that is missing, all others have to be told from it; else it is enough that each has a packet now and then. */
+/* With a path that is missing, all others have to be told from it; else it is enough that each has
+ * a packet now and then. */
 bool bh_is_open(const struct bh_case *c, struct bh_flow *flow)
 {
     bool missing = false, doubt = false, quiet = false;
@@ -229,19 +255,22 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
         open += !flow->paths[i].missing && !flow->paths[i].healthy;
     }
     pd_ends_format(&flow->id, name);
-    if (open)
+    if (open) {
         pd_report_evidence(c->report,
                            "%s: too few packets arrived or got lost to tell whether %zu of its %zu "
                            "paths work",
                            name, open, flow->paths_len);
+    }
     for (size_t i = 0; i < flow->paths_len && missing && c->misses_len < BH_MISSES_MAX; i++) {
         struct bh_path *p = &flow->paths[i];
 
-        if (!p->missing)
+        if (!p->missing) {
             continue;
+        }
         struct bh_miss *miss = add_miss(c, flow, p->chance, PD_PATH_MAX);
-        if (!miss)
+        if (!miss) {
             return -ENOMEM;
+        }
         add_links(miss, &p->path);
         pd_report_evidence(c->report, "%s: no packet over %s%s, %.0f over its other paths", name,
                            pd_app_path_text(&p->path, path), p->pkts ? " any more" : "",
@@ -262,15 +291,17 @@ struct asking {
     size_t to_host; /* rows of others to the same host */
 };
 
-/* TCP gives up on nothing that gets through: a timer that backs off, or a connection that never opened. */
+/* TCP gives up on nothing that gets through: a timer that backs off, or a connection that never
+ * opened. */
 static int take_poor(void *context, const struct pd_app_row *row, const json_t *object)
 {
     struct asking *a = context;
     const char *state = json_string_value(json_object_get(object, "state"));
     uint64_t backoff = 0, consecutive = 0;
 
-    if (!pd_flow_id_equal(&row->flow, &a->flow->id))
+    if (!pd_flow_id_equal(&row->flow, &a->flow->id)) {
         return 0;
+    }
     a->known = true;
     (void)pd_app_number(object, "backoff", &backoff);
     (void)pd_app_number(object, "consecutive", &consecutive);
@@ -287,17 +318,21 @@ static int ask_sender(struct asking *a, struct pd_error *error)
                                            pd_app_host_list(a->flow->src_host), &answer, error)
                               : -PD_E_UNSUPPORTED;
 
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "flows", a->c->report, take_poor, a, error);
+    }
     json_decref(answer);
-    if (e && e != -PD_E_UNSUPPORTED)
+    if (e && e != -PD_E_UNSUPPORTED) {
         return e;
-    if (!a->known)
+    }
+    if (!a->known) {
         a->stuck = !a->flow->pkts;
+    }
     return 0;
 }
 
-/* A path is well when it carried somebody's packets since the flow suffers, whatever the clocks say. */
+/* A path is well when it carried somebody's packets since the flow suffers, whatever the clocks
+ * say. */
 static int take_other(void *context, const struct pd_app_row *row, const json_t *object)
 {
     struct asking *a = context;
@@ -305,13 +340,16 @@ static int take_other(void *context, const struct pd_app_row *row, const json_t 
     uint64_t since_us = flow->alarmed_us + a->c->slack_us;
 
     (void)object;
-    if (!row->pkts || row->etime_us < since_us || pd_flow_id_equal(&row->flow, &flow->id))
+    if (!row->pkts || row->etime_us < since_us || pd_flow_id_equal(&row->flow, &flow->id)) {
         return 0;
+    }
     a->to_host += row->flow.ip_version == flow->id.ip_version &&
                   !memcmp(&row->flow.dst, &flow->id.dst, sizeof flow->id.dst);
-    for (size_t i = 0; i < flow->paths_len; i++)
-        if (pd_path_equal(&flow->paths[i].path, &row->path))
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        if (pd_path_equal(&flow->paths[i].path, &row->path)) {
             flow->paths[i].healthy = true;
+        }
+    }
     return 0;
 }
 
@@ -320,8 +358,9 @@ static json_t *hosts_of_rack(const struct pd_topology *topology, uint32_t tor)
     const struct pd_switch *rack = &topology->switches[tor];
     json_t *hosts = json_array();
 
-    for (uint32_t i = rack->switch_neighbours; i < rack->neighbours_len; i++)
+    for (uint32_t i = rack->switch_neighbours; i < rack->neighbours_len; i++) {
         json_array_append_new(hosts, json_integer(topology->hosts[rack->neighbours[i].node].id));
+    }
     return hosts;
 }
 
@@ -331,13 +370,15 @@ static int ask_rack(struct asking *a, struct pd_error *error)
     uint64_t since_us = a->flow->alarmed_us + a->c->slack_us;
     json_t *answer = NULL;
 
-    if (since_us > a->c->now_us + a->c->slack_us)
+    if (since_us > a->c->now_us + a->c->slack_us) {
         return 0; /* too early: what arrived may have been sent before */
+    }
     int e = pd_app_ask(a->c->call, a->c->report, "getFlows",
                        pd_app_flow_args(NULL, since_us, UINT64_MAX),
                        hosts_of_rack(topology, a->flow->dst_tor), &answer, error);
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "flows", a->c->report, take_other, a, error);
+    }
     json_decref(answer);
     return e;
 }
@@ -345,9 +386,11 @@ static int ask_rack(struct asking *a, struct pd_error *error)
 /* The one path that it took, if all its packets took one. */
 static const struct bh_path *own_path(const struct bh_flow *flow)
 {
-    for (size_t i = 0; i < flow->paths_len && flow->seen_len == 1 && !flow->other; i++)
-        if (flow->paths[i].pkts)
+    for (size_t i = 0; i < flow->paths_len && flow->seen_len == 1 && !flow->other; i++) {
+        if (flow->paths[i].pkts) {
             return &flow->paths[i];
+        }
+    }
     return NULL;
 }
 
@@ -361,13 +404,15 @@ static void tell_stuck(const struct asking *a, size_t candidates)
                        "%s does not get through: %zu of %zu paths between its racks are "
                        "candidates, the others carry packets of others",
                        name, candidates, a->flow->paths_len);
-    if (!own_path(a->flow))
+    if (!own_path(a->flow)) {
         pd_report_lacks(report, "the path of %s is not known: nothing of it arrives", name);
-    if (!a->to_host)
+    }
+    if (!a->to_host) {
         pd_report_lacks(report,
                         "nothing arrives at host %u from others either, as far as is known: it "
                         "may be the host itself",
                         a->flow->dst_host);
+    }
 }
 
 static int judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
@@ -377,22 +422,29 @@ static int judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error
     size_t candidates = 0;
     int e = ask_sender(&a, error);
 
-    if (e || !a.stuck)
+    if (e || !a.stuck) {
         return e;
+    }
     e = ask_rack(&a, error);
-    for (size_t i = 0; i < flow->paths_len; i++)
+    for (size_t i = 0; i < flow->paths_len; i++) {
         candidates += !flow->paths[i].healthy && (!own || own == &flow->paths[i]);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     tell_stuck(&a, candidates);
-    if (!candidates || c->misses_len >= BH_MISSES_MAX)
+    if (!candidates || c->misses_len >= BH_MISSES_MAX) {
         return 0;
+    }
     struct bh_miss *miss = add_miss(c, flow, -1, flow->paths_len * PD_PATH_MAX);
-    if (!miss)
+    if (!miss) {
         return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
-    for (size_t i = 0; i < flow->paths_len; i++)
-        if (!flow->paths[i].healthy && (!own || own == &flow->paths[i]))
+    }
+    for (size_t i = 0; i < flow->paths_len; i++) {
+        if (!flow->paths[i].healthy && (!own || own == &flow->paths[i])) {
             add_links(miss, &flow->paths[i].path);
+        }
+    }
     return 0;
 }
 
@@ -403,12 +455,14 @@ int bh_judge(struct bh_case *c, struct pd_error *error)
     for (size_t i = 0; i < c->flows_len && !e; i++) {
         struct bh_flow *flow = &c->flows[i];
 
-        if (!flow->asked)
+        if (!flow->asked) {
             continue;
-        if (!c->spray || !flow->pkts)
+        }
+        if (!c->spray || !flow->pkts) {
             e = judge_single(c, flow, error);
-        else if ((e = judge_sprayed(c, flow)))
+        } else if ((e = judge_sprayed(c, flow))) {
             e = pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+        }
     }
     return e;
 }

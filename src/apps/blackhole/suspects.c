@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blackhole: joins what flows miss into as few blackholes as explain it, and says which switches and links are left for each. */
+/* blackhole: joins what flows miss into as few blackholes as explain it, and says which switches
+ * and links are left for each. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,9 +12,11 @@
 
 static bool has_link(const struct bh_miss *miss, struct pd_link_match link)
 {
-    for (size_t i = 0; i < miss->links_len; i++)
-        if (miss->links[i].from == link.from && miss->links[i].to == link.to)
+    for (size_t i = 0; i < miss->links_len; i++) {
+        if (miss->links[i].from == link.from && miss->links[i].to == link.to) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -25,8 +28,9 @@ static int compare_links(const void *a, const void *b)
 {
     const struct pd_link_match *x = a, *y = b;
 
-    if (x->from != y->from)
+    if (x->from != y->from) {
         return x->from < y->from ? -1 : 1;
+    }
     return (x->to > y->to) - (x->to < y->to);
 }
 
@@ -35,9 +39,11 @@ static size_t list_links(const struct bh_case *c, struct pd_link_match *links)
 {
     size_t len = 0;
 
-    for (size_t m = 0; m < c->misses_len; m++)
-        for (size_t l = 0; !c->misses[m].fault && l < c->misses[m].links_len; l++)
+    for (size_t m = 0; m < c->misses_len; m++) {
+        for (size_t l = 0; !c->misses[m].fault && l < c->misses[m].links_len; l++) {
             links[len++] = c->misses[m].links[l];
+        }
+    }
     qsort(links, len, sizeof *links, compare_links);
     return len;
 }
@@ -58,23 +64,28 @@ static bool find_best(const struct bh_case *c, struct pd_link_match *links,
     return best;
 }
 
-/* The fewest blackholes that explain all, greedily: a link that most misses have in common, and with it all that these have in common. */
+/* The fewest blackholes that explain all, greedily: a link that most misses have in common, and
+ * with it all that these have in common. */
 static int join(struct bh_case *c, unsigned *ret_faults)
 {
     struct pd_link_match link, *links;
     unsigned faults = 0;
     size_t room = 1;
 
-    for (size_t m = 0; m < c->misses_len; m++)
+    for (size_t m = 0; m < c->misses_len; m++) {
         room += c->misses[m].links_len;
+    }
     links = calloc(room, sizeof *links);
-    if (!links)
+    if (!links) {
         return -ENOMEM;
+    }
     while (faults < FAULTS_MAX && find_best(c, links, &link)) {
         faults++;
-        for (size_t m = 0; m < c->misses_len; m++)
-            if (!c->misses[m].fault && has_link(&c->misses[m], link))
+        for (size_t m = 0; m < c->misses_len; m++) {
+            if (!c->misses[m].fault && has_link(&c->misses[m], link)) {
                 c->misses[m].fault = faults;
+            }
+        }
     }
     free(links);
     *ret_faults = faults;
@@ -96,9 +107,11 @@ struct fault {
 
 static bool is_common(const struct bh_case *c, const struct fault *fault, struct pd_link_match link)
 {
-    for (size_t m = 0; m < c->misses_len; m++)
-        if (c->misses[m].fault == fault->number && !has_link(&c->misses[m], link))
+    for (size_t m = 0; m < c->misses_len; m++) {
+        if (c->misses[m].fault == fault->number && !has_link(&c->misses[m], link)) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -109,14 +122,16 @@ static struct fault look_at(const struct bh_case *c, unsigned number)
     for (size_t m = 0; m < c->misses_len; m++) {
         const struct bh_miss *miss = &c->misses[m];
 
-        if (miss->fault != number)
+        if (miss->fault != number) {
             continue;
+        }
         fault.first = fault.first ? fault.first : miss;
         fault.misses++;
         fault.path_known &= miss->chance >= 0;
         fault.chance = fmax(fault.chance, miss->chance);
-        if (miss->flow->alarmed_us < fault.since_us)
+        if (miss->flow->alarmed_us < fault.since_us) {
             fault.since_us = miss->flow->alarmed_us;
+        }
     }
     return fault;
 }
@@ -126,8 +141,9 @@ static void show(struct bh_case *c, struct fault *fault)
     for (size_t l = 0; fault->first && l < fault->first->links_len; l++) {
         struct pd_link_match link = fault->first->links[l];
 
-        if (!is_common(c, fault, link))
+        if (!is_common(c, fault, link)) {
             continue;
+        }
         fault->links++;
         fault->link = link;
         pd_report_switch(c->report, link.from);
@@ -136,8 +152,9 @@ static void show(struct bh_case *c, struct fault *fault)
                       json_pack("{s:o, s:i, s:I}", "link", pd_app_link_json(link), "blackhole",
                                 (int)fault->number, "explains", (json_int_t)fault->misses));
     }
-    if (fault->links == 1)
+    if (fault->links == 1) {
         pd_report_link(c->report, fault->link.from, fault->link.to);
+    }
 }
 
 /* ---- certainty: the link that is left carries nothing, and those that it was told from do ---- */
@@ -149,15 +166,17 @@ static int count_pkts(struct bh_case *c, struct pd_link_match link, uint64_t fro
 
     json_object_set_new(args, "link", pd_app_link_json(link));
     int e = pd_app_ask(c->call, c->report, "getCount", args, NULL, &answer, error);
-    if (!e && !pd_app_number(answer, "pkts", ret_pkts))
+    if (!e && !pd_app_number(answer, "pkts", ret_pkts)) {
         e = pd_fail(error, -PD_E_VALUE, "an answer of the hosts has no number \"pkts\"");
+    }
     json_decref(answer);
     return e;
 }
 
 enum { CHECKED_MAX = 16 }; /* links asked for: more leave it open */
 
-/* Each link that one miss of the fault has and another has not carried packets since; the one left did not. */
+/* Each link that one miss of the fault has and another has not carried packets since; the one left
+ * did not. */
 static int is_proven(struct bh_case *c, const struct fault *fault, bool *ret_proven,
                      struct pd_error *error)
 {
@@ -166,21 +185,25 @@ static int is_proven(struct bh_case *c, const struct fault *fault, bool *ret_pro
 
     *ret_proven = false;
     if (fault->links != 1 || !fault->path_known || fault->chance > BH_CHANCE_LATE ||
-        since_us > c->now_us)
+        since_us > c->now_us) {
         return 0;
+    }
     int e = count_pkts(c, fault->link, since_us, &pkts, error);
     bool proven = !e && !pkts;
-    for (size_t m = 0; m < c->misses_len && proven; m++)
+    for (size_t m = 0; m < c->misses_len && proven; m++) {
         for (size_t l = 0; l < c->misses[m].links_len && proven; l++) {
             struct pd_link_match link = c->misses[m].links[l];
 
-            if (c->misses[m].fault != fault->number || is_common(c, fault, link))
+            if (c->misses[m].fault != fault->number || is_common(c, fault, link)) {
                 continue;
-            if (checked++ == CHECKED_MAX)
+            }
+            if (checked++ == CHECKED_MAX) {
                 return 0;
+            }
             e = count_pkts(c, link, since_us, &pkts, error);
             proven = !e && pkts;
         }
+    }
     *ret_proven = proven;
     return e;
 }
@@ -194,11 +217,12 @@ static void show_flows(struct bh_case *c)
     for (size_t m = 0; m < c->misses_len; m++) {
         const struct bh_flow *flow = c->misses[m].flow;
 
-        if (flow != last)
+        if (flow != last) {
             pd_report_flow(c->report,
                            json_pack("{s:o, s:I, s:I, s:I}", "flow_id", pd_app_flow_json(&flow->id),
                                      "paths", (json_int_t)flow->paths_len, "paths_seen",
                                      (json_int_t)flow->seen_len, "pkts", (json_int_t)flow->pkts));
+        }
         last = flow;
     }
 }
@@ -208,16 +232,17 @@ static void say(struct bh_case *c, unsigned faults, bool path_known)
     size_t switches = json_array_size(c->report->switches);
     size_t links = json_array_size(c->report->links);
 
-    if (!faults && !c->flows_len)
+    if (!faults && !c->flows_len) {
         pd_report_say(c->report, "no flow suffers: nothing points to a blackhole");
-    else if (!faults)
+    } else if (!faults) {
         pd_report_say(c->report, "no blackhole is seen behind the %zu flows that suffer",
                       c->flows_len);
-    else if (links == faults)
+    } else if (links == faults) {
         pd_report_say(c->report, "%zu link%s: packets vanish there", links, links == 1 ? "" : "s");
-    else
+    } else {
         pd_report_say(c->report, "packets vanish: %zu switches are suspected%s", switches,
                       path_known ? "" : ", and the paths of the packets are not known");
+    }
 }
 
 int bh_conclude(struct bh_case *c, struct pd_error *error)
@@ -227,8 +252,9 @@ int bh_conclude(struct bh_case *c, struct pd_error *error)
     bool proven = faults && faults < FAULTS_MAX, path_known = true, one;
     double chance = 0;
 
-    if (e)
+    if (e) {
         return pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+    }
     for (unsigned number = 1; number <= faults && !e; number++) {
         struct fault fault = look_at(c, number);
 
@@ -238,14 +264,17 @@ int bh_conclude(struct bh_case *c, struct pd_error *error)
         path_known &= fault.path_known;
         chance = fmax(chance, fault.chance);
     }
-    if (e)
+    if (e) {
         return e;
+    }
     show_flows(c);
     say(c, faults, path_known);
     c->report->certain = proven;
-    if (faults)
+    if (faults) {
         c->report->confidence = !path_known ? 0.5 : proven ? 1 - chance : 0.9;
-    if (faults > 1)
+    }
+    if (faults > 1) {
         pd_report_evidence(c->report, "one blackhole does not explain it: %u do", faults);
+    }
     return 0;
 }

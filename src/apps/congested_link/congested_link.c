@@ -10,8 +10,9 @@
 #include "apps/sums.h"
 #include "topology/paths.h"
 
-/* A move is made in thought: the flow's bytes leave the links of its path and join those of the other one, so that two moves do not both take the same room.
- * The largest flow that finds a path with room goes first; flows are moved until the link is below the target. */
+/* A move is made in thought: the flow's bytes leave the links of its path and join those of the
+ * other one, so that two moves do not both take the same room. The largest flow that finds a path
+ * with room goes first; flows are moved until the link is below the target. */
 
 #define LINKS_NAMED_MAX 64  /* that moves are looked for */
 #define MOVES_MAX       200 /* of one link */
@@ -30,7 +31,8 @@ static double use_of(const struct uses *uses, const struct use *use)
     return use->bytes / uses->capacity_bytes;
 }
 
-/* Fullest link of the other way, with the flow on it; links that both ways have stay as they are. */
+/* Fullest link of the other way, with the flow on it; links that both ways have stay as they are.
+ */
 static int consider(void *context, const struct pd_path *path)
 {
     struct moving *moving = context;
@@ -61,8 +63,9 @@ static void shift(struct uses *uses, const struct pd_path *path, double bytes)
         struct use *use =
             uses_find(uses, (struct pd_link_match){path->switches[hop], path->switches[hop + 1]});
 
-        if (use)
+        if (use) {
             use->bytes += bytes;
+        }
     }
 }
 
@@ -103,14 +106,17 @@ static unsigned relieve(const struct pd_app_call *call, struct uses *uses, struc
     for (size_t i = 0; i < uses->flows_len && moved < MOVES_MAX; i++) {
         struct use_flow *flow = &uses->flows[i];
 
-        if (use->bytes <= moving.target_bytes)
+        if (use->bytes <= moving.target_bytes) {
             break;
-        if (flow->moved || flow->bytes <= 0 || !pd_path_crosses(&flow->row->path, use->link))
+        }
+        if (flow->moved || flow->bytes <= 0 || !pd_path_crosses(&flow->row->path, use->link)) {
             continue;
+        }
         moving.from = &flow->row->path;
         moving.flow_bytes = flow->bytes;
-        if (!find_way(call->world->topology, &moving, use->link))
+        if (!find_way(call->world->topology, &moving, use->link)) {
             continue;
+        }
         shift(uses, moving.from, -flow->bytes);
         shift(uses, &moving.best, flow->bytes);
         flow->moved = true;
@@ -126,8 +132,9 @@ static int fullest_first(const void *a, const void *b)
 {
     const struct use *const *x = a, *const *y = b;
 
-    if ((*x)->bytes != (*y)->bytes)
+    if ((*x)->bytes != (*y)->bytes) {
         return (*x)->bytes < (*y)->bytes ? 1 : -1;
+    }
     return (*x)->link.from != (*y)->link.from
                ? ((*x)->link.from > (*y)->link.from ? 1 : -1)
                : ((*x)->link.to > (*y)->link.to) - ((*x)->link.to < (*y)->link.to);
@@ -156,18 +163,19 @@ static void relieve_all(const struct pd_app_call *call, struct uses *uses, struc
 
         pd_report_link(report, use->link.from, use->link.to);
         moved = i < LINKS_NAMED_MAX ? relieve(call, uses, use, target, seconds, report) : 0;
-        if (use_of(uses, use) <= target)
+        if (use_of(uses, use) <= target) {
             pd_report_evidence(
                 report,
                 "%" PRIu32 "-%" PRIu32
                 " is %.0f %% full; with %u flow%s moved (those before included) %.0f %%",
                 use->link.from, use->link.to, 100 * before, moved, moved == 1 ? "" : "s",
                 100 * use_of(uses, use));
-        else
+        } else {
             pd_report_evidence(report,
                                "%" PRIu32 "-%" PRIu32
                                " is %.0f %% full; the moves that find room leave %.0f %%",
                                use->link.from, use->link.to, 100 * before, 100 * use_of(uses, use));
+        }
     }
 }
 
@@ -178,13 +186,14 @@ static void say_loads(const struct uses *uses, struct use *const *order, double 
     char rate[PD_APP_AMOUNT_BYTES];
 
     pd_report_lacks(report, "the capacity of links is not known (link_mbps): whether any is full");
-    if (uses->flows_len && uses->len)
+    if (uses->flows_len && uses->len) {
         pd_report_say(
             report, "which links are full is not known; the busiest is %" PRIu32 "-%" PRIu32 ", %s",
             order[0]->link.from, order[0]->link.to,
             pd_app_rate(order[0]->bytes * 8 / seconds, rate));
-    else
+    } else {
         pd_report_say(report, "no traffic");
+    }
 }
 
 static void judge(const struct pd_app_call *call, struct uses *uses, struct use **order,
@@ -200,22 +209,24 @@ static void judge(const struct pd_app_call *call, struct uses *uses, struct use 
         say_loads(uses, order, seconds, report);
         return;
     }
-    while (full < uses->len && use_of(uses, order[full]) > above)
+    while (full < uses->len && use_of(uses, order[full]) > above) {
         full++;
+    }
     report->certain = uses->flows_len > 0;
     report->confidence = uses->flows_len ? 1 : 0;
-    if (!uses->flows_len)
+    if (!uses->flows_len) {
         pd_report_say(report, "no traffic");
-    else if (!full)
+    } else if (!full) {
         pd_report_say(report,
                       "no link is congested: the fullest is %" PRIu32 "-%" PRIu32 ", %.0f %%",
                       order[0]->link.from, order[0]->link.to, 100 * use_of(uses, order[0]));
-    else
+    } else {
         pd_report_say(report,
                       "%zu link%s more than %.0f %% full; the fullest is %" PRIu32 "-%" PRIu32
                       ", %.0f %%",
                       full, full == 1 ? " is" : "s are", 100 * above, order[0]->link.from,
                       order[0]->link.to, 100 * use_of(uses, order[0]));
+    }
     relieve_all(call, uses, order, full, target, seconds, report);
 }
 
@@ -224,9 +235,10 @@ static int check(const struct pd_app_call *call, struct pd_error *error)
     double above = pd_app_arg_number(call->args, "above", 0.8);
     double target = pd_app_arg_number(call->args, "target", 0.7);
 
-    if (above <= 0 || target <= 0 || target > above)
+    if (above <= 0 || target <= 0 || target > above) {
         return pd_fail(error, -PD_E_VALUE,
                        "target: expects a share above 0, at most that of `above`");
+    }
     return 0;
 }
 
@@ -238,12 +250,14 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
     struct use **order = NULL;
     int e = uses_count(&uses, call->world->topology, flows, window, mbps);
 
-    if (!e)
+    if (!e) {
         order = calloc(uses.len + 1,
                        sizeof(struct use *)); /* NOLINT(bugprone-sizeof-expression): of pointers */
+    }
     if (order) {
-        for (size_t i = 0; i < uses.len; i++)
+        for (size_t i = 0; i < uses.len; i++) {
             order[i] = &uses.list[i];
+        }
         judge(call, &uses, order, pd_app_window_s(window), report);
     } else {
         e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
@@ -262,12 +276,15 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e = check(call, error);
 
     (void)state;
-    if (!e)
+    if (!e) {
         e = pd_app_window_read(call, &window, error);
-    if (!e)
+    }
+    if (!e) {
         e = pd_app_flows_ask(call, report, pd_app_window_args(&window), NULL, &flows, error);
-    if (!e)
+    }
+    if (!e) {
         e = look(call, &flows, &window, mbps, report, error);
+    }
     pd_app_flows_done(&flows);
     return e;
 }

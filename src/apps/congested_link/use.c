@@ -9,8 +9,9 @@ static int by_link(const void *a, const void *b)
 {
     const struct use *x = a, *y = b;
 
-    if (x->link.from != y->link.from)
+    if (x->link.from != y->link.from) {
         return x->link.from > y->link.from ? 1 : -1;
+    }
     return (x->link.to > y->link.to) - (x->link.to < y->link.to);
 }
 
@@ -18,8 +19,9 @@ static int largest_first(const void *a, const void *b)
 {
     const struct use_flow *x = a, *y = b;
 
-    if (x->bytes != y->bytes)
+    if (x->bytes != y->bytes) {
         return x->bytes < y->bytes ? 1 : -1;
+    }
     return (x->row > y->row) - (x->row < y->row);
 }
 
@@ -27,8 +29,9 @@ static size_t hops_of(const struct pd_app_flows *flows)
 {
     size_t hops = 0;
 
-    for (size_t i = 0; i < flows->len; i++)
+    for (size_t i = 0; i < flows->len; i++) {
         hops += flows->rows[i].path.len;
+    }
     return hops;
 }
 
@@ -37,8 +40,9 @@ static void merge(struct uses *uses)
 {
     size_t at = 0;
 
-    if (!uses->len)
+    if (!uses->len) {
         return;
+    }
     qsort(uses->list, uses->len, sizeof *uses->list, by_link);
     for (size_t i = 1; i < uses->len; i++) {
         if (by_link(&uses->list[at], &uses->list[i])) {
@@ -56,8 +60,9 @@ static size_t links_of(const struct pd_topology *topology)
 {
     size_t links = 0;
 
-    for (uint32_t i = 0; i < topology->switches_len; i++)
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
         links += topology->switches[i].switch_neighbours;
+    }
     return links;
 }
 
@@ -66,9 +71,10 @@ static void add_links(struct uses *uses, const struct pd_topology *topology)
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         const struct pd_switch *at = &topology->switches[i];
 
-        for (uint32_t n = 0; n < at->switch_neighbours; n++)
+        for (uint32_t n = 0; n < at->switch_neighbours; n++) {
             uses->list[uses->len++] =
                 (struct use){{at->id, topology->switches[at->neighbours[n].node].id}, 0, 0};
+        }
     }
 }
 
@@ -79,8 +85,9 @@ int uses_count(struct uses *uses, const struct pd_topology *topology,
     uses->capacity_bytes = (double)link_mbps * 1e6 / 8 * pd_app_window_s(window);
     uses->list = calloc(links_of(topology) + hops_of(flows) + 1, sizeof *uses->list);
     uses->flows = calloc(flows->len + 1, sizeof *uses->flows);
-    if (!uses->list || !uses->flows)
+    if (!uses->list || !uses->flows) {
         return -ENOMEM;
+    }
     add_links(uses, topology);
     for (size_t i = 0; i < flows->len; i++) {
         const struct pd_app_row *row = &flows->rows[i];
@@ -88,13 +95,15 @@ int uses_count(struct uses *uses, const struct pd_topology *topology,
             (double)row->bytes * pd_app_window_share(window, row->stime_us, row->etime_us);
 
         uses->flows[uses->flows_len++] = (struct use_flow){row, bytes, false};
-        for (unsigned hop = 0; hop + 1 < row->path.len; hop++)
+        for (unsigned hop = 0; hop + 1 < row->path.len; hop++) {
             uses->list[uses->len++] =
                 (struct use){{row->path.switches[hop], row->path.switches[hop + 1]}, bytes, 1};
+        }
     }
     merge(uses);
-    if (uses->flows_len)
+    if (uses->flows_len) {
         qsort(uses->flows, uses->flows_len, sizeof *uses->flows, largest_first);
+    }
     return 0;
 }
 

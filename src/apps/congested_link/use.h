@@ -7,7 +7,8 @@
 #include "apps/window.h"
 #include "topology/topology.h"
 
-/* Internal to congested-link. Bytes of records are prorated: a record of a minute does not fill a window of ten seconds. */
+/* Internal to congested-link. Bytes of records are prorated: a record of a minute does not fill a
+ * window of ten seconds. */
 
 struct use {
     struct pd_link_match link;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ddos: which sources send to one destination, how much, and by which ways they come in (paper 000, Table 2). */
+/* ddos: which sources send to one destination, how much, and by which ways they come in (paper 000,
+ * Table 2). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,8 +30,9 @@ static int by_dst(const void *a, const void *b)
     const struct pd_app_row *x = a, *y = b;
     int order = memcmp(&x->flow.dst, &y->flow.dst, sizeof x->flow.dst);
 
-    if (order || x->flow.ip_version != y->flow.ip_version)
+    if (order || x->flow.ip_version != y->flow.ip_version) {
         return order ? order : x->flow.ip_version - y->flow.ip_version;
+    }
     return memcmp(&x->flow.src, &y->flow.src, sizeof x->flow.src);
 }
 
@@ -54,8 +56,9 @@ static int by_ingress(const void *a, const void *b)
 {
     const struct pd_app_row *x = a, *y = b;
 
-    if (x->path.switches[0] != y->path.switches[0])
+    if (x->path.switches[0] != y->path.switches[0]) {
         return x->path.switches[0] > y->path.switches[0] ? 1 : -1;
+    }
     return by_src(a, b);
 }
 
@@ -80,7 +83,8 @@ static bool same_ingress(const struct pd_app_row *a, const struct pd_app_row *b)
     return a->path.switches[0] == b->path.switches[0];
 }
 
-/* Each way of summing: an order that brings together what is to be summed, and in it the rows of each source. */
+/* Each way of summing: an order that brings together what is to be summed, and in it the rows of
+ * each source. */
 static const struct way {
     int (*order)(const void *a, const void *b);
     bool (*same)(const struct pd_app_row *a, const struct pd_app_row *b);
@@ -91,8 +95,9 @@ static int largest_first(const void *a, const void *b)
 {
     const struct sum *x = a, *y = b;
 
-    if (x->bytes != y->bytes)
+    if (x->bytes != y->bytes) {
         return x->bytes < y->bytes ? 1 : -1;
+    }
     return by_path(x->row, y->row);
 }
 
@@ -100,8 +105,9 @@ static int most_sources_first(const void *a, const void *b)
 {
     const struct sum *x = a, *y = b;
 
-    if (x->sources != y->sources)
+    if (x->sources != y->sources) {
         return x->sources < y->sources ? 1 : -1;
+    }
     return largest_first(a, b);
 }
 
@@ -130,8 +136,9 @@ static int sum_up(const struct pd_app_row *rows, size_t len, const struct way *w
         struct sum *sum;
         bool is_new = !i || !way->same(&copy[i - 1], &copy[i]);
 
-        if (is_new)
+        if (is_new) {
             sums.list[sums.len++].row = &copy[i];
+        }
         sum = &sums.list[sums.len - 1];
         sum->sources += is_new || !same_source(&copy[i - 1], &copy[i]);
         sum->flows++;
@@ -158,20 +165,26 @@ static void show(const struct sum *sum, const char *name, double bytes, struct p
     const struct pd_flow_id *flow = &sum->row->flow;
     json_t *row = counts(sum, bytes);
 
-    if (!strcmp(name, "destinations"))
+    if (!strcmp(name, "destinations")) {
         json_object_set_new(row, "dst_ip",
                             json_string(pd_addr_format(&flow->dst, flow->ip_version, addr)));
-    if (!strcmp(name, "sources"))
+    }
+    if (!strcmp(name, "sources")) {
         json_object_set_new(row, "src_ip",
                             json_string(pd_addr_format(&flow->src, flow->ip_version, addr)));
-    if (!strcmp(name, "sources") || !strcmp(name, "paths"))
+    }
+    if (!strcmp(name, "sources") || !strcmp(name, "paths")) {
         json_object_set_new(row, "path", json_string(pd_app_path_text(&sum->row->path, path)));
-    if (!strcmp(name, "ingress"))
+    }
+    if (!strcmp(name, "ingress")) {
         json_object_set_new(row, "switch", json_integer(sum->row->path.switches[0]));
-    if (!strcmp(name, "sources"))
+    }
+    if (!strcmp(name, "sources")) {
         json_object_del(row, "sources"); /* one */
-    if (!strcmp(name, "destinations"))
+    }
+    if (!strcmp(name, "destinations")) {
         json_object_del(row, "share");
+    }
     pd_report_row(report, name, row);
 }
 
@@ -182,12 +195,15 @@ static int show_all(const struct pd_app_row *rows, size_t len, const struct way 
     struct sums sums;
     int e = sum_up(rows, len, way, &copy, &sums);
 
-    if (e)
+    if (e) {
         return e;
-    if (sums.len)
+    }
+    if (sums.len) {
         qsort(sums.list, sums.len, sizeof *sums.list, largest_first);
-    for (size_t i = 0; i < sums.len; i++)
+    }
+    for (size_t i = 0; i < sums.len; i++) {
         show(&sums.list[i], name, bytes, report);
+    }
     *ret_len = sums.len;
     free(copy);
     free(sums.list);
@@ -198,10 +214,12 @@ static int show_all(const struct pd_app_row *rows, size_t len, const struct way 
 
 static void name_findings(const struct pd_app_row *rows, size_t len, struct pd_report *report)
 {
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         pd_report_switch(report, rows[i].path.switches[0]);
-    for (size_t i = 0; i < len && i < FLOWS_SHOWN; i++)
+    }
+    for (size_t i = 0; i < len && i < FLOWS_SHOWN; i++) {
         pd_report_flow(report, pd_app_flows_json(&rows[i]));
+    }
 }
 
 static int dissect(const struct pd_app_call *call, const struct sum *destination,
@@ -217,12 +235,15 @@ static int dissect(const struct pd_app_call *call, const struct sum *destination
     pd_addr_format(&destination->row->flow.dst, destination->row->flow.ip_version, addr);
     pd_app_amount((double)destination->bytes, amount);
     e = show_all(rows, len, &by_source, "sources", (double)destination->bytes, &pairs, report);
-    if (!e)
+    if (!e) {
         e = show_all(rows, len, &by_way, "paths", (double)destination->bytes, &paths, report);
-    if (!e)
+    }
+    if (!e) {
         e = show_all(rows, len, &by_entry, "ingress", (double)destination->bytes, &entries, report);
-    if (e)
+    }
+    if (e) {
         return e;
+    }
     report->certain = true; /* that they send, not why */
     report->confidence = 1;
     if (destination->sources < least || mbps < least_mbps) {
@@ -247,16 +268,20 @@ static int judge(const struct pd_app_call *call, const struct pd_app_flows *flow
     struct sums sums;
     int e = sum_up(flows->rows, flows->len, &by_destination, &rows, &sums);
 
-    if (e)
+    if (e) {
         return e;
-    if (sums.len)
+    }
+    if (sums.len) {
         qsort(sums.list, sums.len, sizeof *sums.list, most_sources_first);
-    for (size_t i = 0; i < sums.len && i < DESTINATIONS_SHOWN; i++)
+    }
+    for (size_t i = 0; i < sums.len && i < DESTINATIONS_SHOWN; i++) {
         show(&sums.list[i], "destinations", 0, report);
-    if (sums.len)
+    }
+    if (sums.len) {
         e = dissect(call, &sums.list[0], sums.list[0].row, seconds, report);
-    else
+    } else {
         pd_report_say(report, "no flows in %g s", seconds);
+    }
     free(rows);
     free(sums.list);
     return e;
@@ -271,14 +296,17 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e = pd_app_window_read(call, &window, error);
 
     (void)state;
-    if (e)
+    if (e) {
         return e;
+    }
     args = pd_app_window_args(&window);
-    if (args && dst)
+    if (args && dst) {
         json_object_set(args, "dst_ip", dst);
+    }
     e = pd_app_flows_ask(call, report, args, NULL, &flows, error);
-    if (!e && judge(call, &flows, pd_app_window_s(&window), report))
+    if (!e && judge(call, &flows, pd_app_window_s(&window), report)) {
         e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     pd_app_flows_done(&flows);
     return e;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* incast: do many senders at once overrun the access link of one receiver? (paper 000, section 4.6) */
+/* incast: do many senders at once overrun the access link of one receiver? (paper 000, section 4.6)
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,12 +9,15 @@
 #include "apps/senders.h"
 #include "apps/sums.h"
 
-/* The profile: many senders to one receiver retransmit, in most of their flows, these overlap in time by the receiver's clock, and what their paths have in common is the last
- * hop alone. Full queues there show in two ways: the access link is loaded; or whole windows are lost and senders sit out timeouts, and then it is not. */
+/* The profile: many senders to one receiver retransmit, in most of their flows, these overlap in
+ * time by the receiver's clock, and what their paths have in common is the last hop alone. Full
+ * queues there show in two ways: the access link is loaded; or whole windows are lost and senders
+ * sit out timeouts, and then it is not. */
 
 #define LOADED 0.6
 
-/* A link between switches that the paths of all senders that suffer cross, the one nearest to the receiver. False: there is none. */
+/* A link between switches that the paths of all senders that suffer cross, the one nearest to the
+ * receiver. False: there is none. */
 static bool common_link(const struct pd_app_receiver *receiver, struct pd_link_match *ret_link)
 {
     uint32_t from = 0, to = 0;
@@ -21,10 +25,12 @@ static bool common_link(const struct pd_app_receiver *receiver, struct pd_link_m
     for (size_t i = 0; i < receiver->senders_len; i++) {
         const struct pd_app_sender *sender = &receiver->senders[i];
 
-        if (!sender->suffers)
+        if (!sender->suffers) {
             continue;
-        if (!sender->port || (from && sender->port != from))
+        }
+        if (!sender->port || (from && sender->port != from)) {
             return false;
+        }
         from = sender->port;
         to = sender->path.switches[sender->path.len - 1];
     }
@@ -36,8 +42,9 @@ static uint64_t with_timeouts(const struct pd_app_receiver *receiver)
 {
     uint64_t senders = 0;
 
-    for (size_t i = 0; i < receiver->senders_len; i++)
+    for (size_t i = 0; i < receiver->senders_len; i++) {
         senders += receiver->senders[i].suffers && receiver->senders[i].timeouts;
+    }
     return senders;
 }
 
@@ -46,11 +53,12 @@ static void name_flows(const struct pd_app_receiver *receiver, struct pd_report 
     for (size_t i = 0; i < receiver->senders_len; i++) {
         const struct pd_app_sender *sender = &receiver->senders[i];
 
-        if (sender->suffers)
+        if (sender->suffers) {
             pd_report_flow(report,
                            json_pack("{s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&sender->flow),
                                      "path", pd_app_path_json(&sender->path), "throughput_mbps",
                                      sender->flow_bps / 1e6));
+        }
     }
 }
 
@@ -69,18 +77,21 @@ static void blame(const struct pd_app_call *call, const struct pd_app_receiver *
                   receiver->suffering, receiver->senders_len,
                   pd_addr_format(&receiver->addr, receiver->ip_version, addr), receiver->at_once,
                   pd_app_rate(receiver->total_bps, rate));
-    if (use < 0)
+    if (use < 0) {
         pd_report_lacks(
             report, "the capacity of the access link is not known (link_mbps): whether it is full");
-    else
+    } else {
         pd_report_evidence(report, "the receiver's access link is %.0f %% full", 100 * use);
+    }
     pd_report_evidence(report, "%" PRIu64 " of the senders that suffer had timeouts", sitting);
     pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer", receiver->flows_suffering,
                        receiver->flows_telling);
-    if (receiver->tor)
+    if (receiver->tor) {
         pd_report_switch(report, receiver->tor);
-    if (receiver->tor && receiver->host)
+    }
+    if (receiver->tor && receiver->host) {
         pd_report_link(report, receiver->tor, receiver->host);
+    }
     report->certain = full;
     report->confidence = full ? 0.95 : use < 0 ? 0.6 : 0.3;
     if (common_link(receiver, &common)) {
@@ -101,21 +112,22 @@ static void judge(const struct pd_app_call *call, const struct pd_app_receiver *
     char addr[PD_ADDR_TEXT_BYTES];
 
     pd_addr_format(&receiver->addr, receiver->ip_version, addr);
-    if (receiver->suffering < least)
+    if (receiver->suffering < least) {
         pd_report_say(report,
                       "no incast: %" PRIu64
                       " senders to %s suffer and have records, fewer than %" PRIu64,
                       receiver->suffering, addr, least);
-    else if (receiver->at_once < least)
+    } else if (receiver->at_once < least) {
         pd_report_say(report,
                       "no incast: %" PRIu64 " senders to %s suffer, but at most %" PRIu64
                       " flows ran at once",
                       receiver->suffering, addr, receiver->at_once);
-    else if (!pd_app_receiver_most_suffer(receiver))
+    } else if (!pd_app_receiver_most_suffer(receiver)) {
         pd_report_say(report, "no incast: only %" PRIu64 " of %" PRIu64 " flows to %s suffer",
                       receiver->flows_suffering, receiver->flows_telling, addr);
-    else
+    } else {
         blame(call, receiver, report);
+    }
     pd_app_receiver_show(receiver, report);
 }
 
@@ -131,8 +143,9 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         e = pd_app_receiver_spare(call, report, &receiver, least, error);
     } else if (!e) {
         e = pd_app_receiver_ask(call, report, &receiver, error);
-        if (!e)
+        if (!e) {
             judge(call, &receiver, least, report);
+        }
     }
     pd_app_receiver_done(&receiver);
     return e;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load-imbalance: does a balancer spread flows, or the packets of one flow, evenly? (paper 000, sections 2.3 and 4.2) */
+/* load-imbalance: does a balancer spread flows, or the packets of one flow, evenly? (paper 000,
+ * sections 2.3 and 4.2) */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,8 +14,8 @@
 #include "apps/load_imbalance/spray.h"
 #include "apps/sums.h"
 
-/* The paper's metric: λ = (Lmax / mean - 1) · 100 %. Deviation: besides λ the chance is judged that hashing alone made it (chance.h); the paper leaves that to who
- * reads the figure. */
+/* The paper's metric: λ = (Lmax / mean - 1) · 100 %. Deviation: besides λ the chance is judged that
+ * hashing alone made it (chance.h); the paper leaves that to who reads the figure. */
 
 struct judged {
     uint32_t group;
@@ -61,12 +62,14 @@ static void judge_sizes(const struct loads *loads, struct judged *judged)
 
     loads_group(loads, judged->group, &links_begin, &links_end);
     loads_group_flows(loads, judged->group, &begin, &end);
-    for (at = begin; at < end && loads->flows[at].link == loads->flows[begin].link;)
+    for (at = begin; at < end && loads->flows[at].link == loads->flows[begin].link;) {
         at++;
+    }
     judged->next_bytes = at < end ? loads->flows[at].bytes : 0;
     /* Flows of the same size as one elsewhere show no border. */
-    while (at > begin && loads->flows[at - 1].bytes <= judged->next_bytes)
+    while (at > begin && loads->flows[at - 1].bytes <= judged->next_bytes) {
         at--;
+    }
     judged->run = at - begin;
     judged->run_bytes = at > begin ? loads->flows[at - 1].bytes : 0;
     judged->run_link = begin < end ? loads->flows[begin].link : links_begin;
@@ -86,8 +89,9 @@ static struct judged worst_group(const struct loads *loads)
         judge_load(loads, &judged);
         judge_sizes(loads, &judged);
         least = fmin(judged.chance, judged.run_chance);
-        if (least < before || (least == before && judged.rate_pct > worst.rate_pct))
+        if (least < before || (least == before && judged.rate_pct > worst.rate_pct)) {
             worst = judged;
+        }
     }
     return worst;
 }
@@ -100,8 +104,9 @@ static void show_links(const struct loads *loads, uint32_t group, struct pd_repo
     double sum = 0;
 
     loads_group(loads, group, &begin, &end);
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = begin; i < end; i++) {
         sum += (double)loads->links[i].bytes;
+    }
     for (size_t i = begin; i < end; i++) {
         const struct load_link *link = &loads->links[i];
 
@@ -118,10 +123,13 @@ static uint64_t bin_of(uint64_t bytes)
     static const uint64_t steps[] = {1, 2, 5};
     uint64_t scale = 1;
 
-    for (; scale < UINT64_C(1000000000000000); scale *= 10)
-        for (unsigned i = 0; i < 3; i++)
-            if (bytes <= steps[i] * scale)
+    for (; scale < UINT64_C(1000000000000000); scale *= 10) {
+        for (unsigned i = 0; i < 3; i++) {
+            if (bytes <= steps[i] * scale) {
                 return steps[i] * scale;
+            }
+        }
+    }
     return PD_TIB_SUM_MAX;
 }
 
@@ -136,8 +144,9 @@ static void show_sizes(const struct loads *loads, uint32_t group, struct pd_repo
         uint64_t bin = 0, flows = 0;
 
         for (size_t i = last; i-- > first;) {
-            if (loads->flows[i].link != link)
+            if (loads->flows[i].link != link) {
                 continue;
+            }
             if (bin != bin_of(loads->flows[i].bytes) && flows) {
                 pd_report_row(report, "sizes",
                               json_pack("{s:o, s:I, s:I}", "link",
@@ -148,15 +157,17 @@ static void show_sizes(const struct loads *loads, uint32_t group, struct pd_repo
             bin = bin_of(loads->flows[i].bytes);
             flows++;
         }
-        if (flows)
+        if (flows) {
             pd_report_row(report, "sizes",
                           json_pack("{s:o, s:I, s:I}", "link",
                                     pd_app_link_json(loads->links[link].link), "upto_bytes",
                                     (json_int_t)bin, "flows", (json_int_t)flows));
+        }
     }
 }
 
-/* One row for each interval that had traffic; tells how many of them were at the threshold or beyond. */
+/* One row for each interval that had traffic; tells how many of them were at the threshold or
+ * beyond. */
 static void show_rates(const struct loads *loads, uint32_t group, double threshold,
                        struct pd_report *report)
 {
@@ -173,17 +184,19 @@ static void show_rates(const struct loads *loads, uint32_t group, double thresho
             sum += bytes;
         }
         rate = rate_of(most, sum, (double)(end - begin));
-        if (sum <= 0)
+        if (sum <= 0) {
             continue;
+        }
         busy++;
         beyond += rate >= threshold;
         pd_report_row(
             report, "rate",
             json_pack("{s:f, s:f}", "t_s", (double)t * loads->interval_s, "rate_pct", rate));
     }
-    if (busy)
+    if (busy) {
         pd_report_evidence(report, "in %zu of %zu intervals of %g s the rate was %g %% or more",
                            beyond, busy, loads->interval_s, threshold);
+    }
 }
 
 /* ---- the verdict ---- */
@@ -249,10 +262,11 @@ static void say(const struct loads *loads, const struct judged *judged, double t
             judged->rate_pct);
         return;
     }
-    if (by_size)
+    if (by_size) {
         say_sizes(loads, judged, report);
-    else
+    } else {
         say_load(loads, judged, report);
+    }
     pd_report_switch(report, loads->links[by_size ? judged->run_link : judged->top].link.from);
     report->certain = true;
     report->confidence = 1 - chance;
@@ -265,8 +279,9 @@ static json_t *query_args(const struct loads *loads, const struct pd_app_window 
     json_t *args = pd_app_window_args(window);
     uint32_t from = loads_switch(loads);
 
-    if (args && from)
+    if (args && from) {
         json_object_set_new(args, "link", json_sprintf("%" PRIu32 "-*", from));
+    }
     return args;
 }
 
@@ -278,11 +293,13 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
     struct pd_app_flows flows = {0};
     int e = loads_choose(&loads, call, error);
 
-    if (!e)
+    if (!e) {
         e = pd_app_flows_ask(call, report, query_args(&loads, window), NULL, &flows, error);
-    if (!e)
+    }
+    if (!e) {
         e = loads_count(&loads, &flows, window, pd_app_arg_number(call->args, "interval", 5),
                         error);
+    }
     if (!e) {
         struct judged judged = worst_group(&loads);
 
@@ -303,8 +320,9 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e = pd_app_window_read(call, &window, error);
 
     (void)state;
-    if (e)
+    if (e) {
         return e;
+    }
     return json_object_get(call->args, "dst_ip") ? spray_run(call, &window, report, error)
                                                  : balance(call, &window, report, error);
 }

@@ -24,8 +24,9 @@ static int add_link(struct loads *loads, uint32_t from, uint32_t to, uint32_t gr
         size_t room = loads->links_room ? 2 * loads->links_room : 64;
         struct load_link *links = reallocarray(loads->links, room, sizeof *links);
 
-        if (!links)
+        if (!links) {
             return out_of_memory(error);
+        }
         loads->links = links;
         loads->links_room = room;
     }
@@ -54,13 +55,15 @@ static int add_uplinks(struct loads *loads, const struct pd_topology *topology, 
     for (uint32_t i = 0; i < at->switch_neighbours && !e; i++) {
         const struct pd_switch *next = &topology->switches[at->neighbours[i].node];
 
-        if (level_of(next) > level_of(at))
+        if (level_of(next) > level_of(at)) {
             e = add_link(loads, at->id, next->id, loads->groups_len, error);
+        }
     }
-    if (!e && loads->links_len - before < 2)
+    if (!e && loads->links_len - before < 2) {
         loads->links_len = before; /* nothing to choose from */
-    else if (!e)
+    } else if (!e) {
         loads->groups_len++;
+    }
     return e;
 }
 
@@ -70,15 +73,17 @@ static int add_listed(struct loads *loads, const struct pd_topology *topology, c
     char copy[PD_APP_TEXT_MAX + 1], *state = NULL;
     int e = 0;
 
-    if (strlen(text) >= sizeof copy)
+    if (strlen(text) >= sizeof copy) {
         return pd_fail(error, -PD_E_VALUE, "links: too long");
+    }
     strcpy(copy, text); /* NOLINT: the length was looked at */
     for (char *word = strtok_r(copy, ",", &state); word && !e; word = strtok_r(NULL, ",", &state)) {
         struct pd_link_match link;
 
-        if (pd_link_parse(word, &link) || !pd_app_link_exists(topology, link))
+        if (pd_link_parse(word, &link) || !pd_app_link_exists(topology, link)) {
             return pd_fail(error, -PD_E_VALUE,
                            "links: expects links between switches of the topology, 9-17,9-18");
+        }
         e = add_link(loads, link.from, link.to, 0, error);
     }
     loads->groups_len = 1;
@@ -89,20 +94,24 @@ static int by_link(const void *a, const void *b)
 {
     const struct load_link *x = a, *y = b;
 
-    if (x->link.from != y->link.from)
+    if (x->link.from != y->link.from) {
         return x->link.from > y->link.from ? 1 : -1;
+    }
     return (x->link.to > y->link.to) - (x->link.to < y->link.to);
 }
 
 static int check_links(struct loads *loads, struct pd_error *error)
 {
-    if (loads->links_len < 2)
+    if (loads->links_len < 2) {
         return pd_fail(error, -PD_E_VALUE,
                        "links: expects two links or more, or a switch with two uplinks or more");
+    }
     qsort(loads->links, loads->links_len, sizeof *loads->links, by_link);
-    for (size_t i = 1; i < loads->links_len; i++)
-        if (!by_link(&loads->links[i - 1], &loads->links[i]))
+    for (size_t i = 1; i < loads->links_len; i++) {
+        if (!by_link(&loads->links[i - 1], &loads->links[i])) {
             return pd_fail(error, -PD_E_VALUE, "links: one is given twice");
+        }
+    }
     return 0;
 }
 
@@ -114,14 +123,16 @@ int loads_choose(struct loads *loads, const struct pd_app_call *call, struct pd_
     uint32_t at = id && id <= UINT32_MAX ? pd_topology_switch(topology, (uint32_t)id) : PD_NONE;
     int e = 0;
 
-    if (links)
+    if (links) {
         e = add_listed(loads, topology, links, error);
-    else if (id && at == PD_NONE)
+    } else if (id && at == PD_NONE) {
         e = pd_fail(error, -PD_E_VALUE, "switch: expects a switch of the topology");
-    else if (id)
+    } else if (id) {
         e = add_uplinks(loads, topology, at, error);
-    for (uint32_t i = 0; !links && !id && !e && i < topology->switches_len; i++)
+    }
+    for (uint32_t i = 0; !links && !id && !e && i < topology->switches_len; i++) {
         e = add_uplinks(loads, topology, i, error);
+    }
     return e ? e : check_links(loads, error);
 }
 
@@ -150,11 +161,13 @@ static void spread(struct loads *loads, size_t link, const struct pd_app_row *ro
         uint64_t begin = window->from_us + i * step, end = begin + step - 1;
         struct pd_app_window part = {begin, end < window->to_us ? end : window->to_us};
 
-        if (part.from_us > row->etime_us)
+        if (part.from_us > row->etime_us) {
             break;
-        if (part.to_us >= row->stime_us)
+        }
+        if (part.to_us >= row->stime_us) {
             loads->cells[link * loads->intervals_len + i] +=
                 (double)row->bytes * pd_app_window_share(&part, row->stime_us, row->etime_us);
+        }
     }
 }
 
@@ -164,8 +177,9 @@ static int add_flow(struct loads *loads, uint32_t link, uint64_t bytes)
         size_t room = loads->flows_room ? 2 * loads->flows_room : 256;
         struct load_flow *flows = reallocarray(loads->flows, room, sizeof *flows);
 
-        if (!flows)
+        if (!flows) {
             return -ENOMEM;
+        }
         loads->flows = flows;
         loads->flows_room = room;
     }
@@ -181,8 +195,9 @@ static int count_row(struct loads *loads, const struct pd_app_row *row,
     for (unsigned hop = 0; hop + 1 < row->path.len && !e; hop++) {
         struct load_link *link = find(loads, row->path.switches[hop], row->path.switches[hop + 1]);
 
-        if (!link)
+        if (!link) {
             continue;
+        }
         link->bytes += row->bytes;
         link->pkts += row->pkts;
         link->flows++;
@@ -203,10 +218,12 @@ static int by_group(const void *a, const void *b)
 {
     const struct order *x = a, *y = b;
 
-    if (x->group != y->group)
+    if (x->group != y->group) {
         return x->group > y->group ? 1 : -1;
-    if (x->flow.bytes != y->flow.bytes)
+    }
+    if (x->flow.bytes != y->flow.bytes) {
         return x->flow.bytes < y->flow.bytes ? 1 : -1;
+    }
     return (x->flow.link > y->flow.link) - (x->flow.link < y->flow.link);
 }
 
@@ -214,13 +231,16 @@ static int sort_flows(struct loads *loads)
 {
     struct order *order = calloc(loads->flows_len ? loads->flows_len : 1, sizeof *order);
 
-    if (!order)
+    if (!order) {
         return -ENOMEM;
-    for (size_t i = 0; i < loads->flows_len; i++)
+    }
+    for (size_t i = 0; i < loads->flows_len; i++) {
         order[i] = (struct order){loads->links[loads->flows[i].link].group, loads->flows[i]};
+    }
     qsort(order, loads->flows_len, sizeof *order, by_group);
-    for (size_t i = 0; i < loads->flows_len; i++)
+    for (size_t i = 0; i < loads->flows_len; i++) {
         loads->flows[i] = order[i].flow;
+    }
     free(order);
     return 0;
 }
@@ -232,17 +252,20 @@ int loads_count(struct loads *loads, const struct pd_app_flows *flows,
     int e = 0;
 
     if (interval_s < 0.001 || intervals > LOADS_INTERVALS_MAX ||
-        intervals * (double)loads->links_len > (double)LOADS_CELLS_MAX)
+        intervals * (double)loads->links_len > (double)LOADS_CELLS_MAX) {
         return pd_fail(error, -PD_E_VALUE,
                        "interval: expects a longer one: at most %d intervals in the window",
                        LOADS_INTERVALS_MAX);
+    }
     loads->interval_s = interval_s;
     loads->intervals_len = (size_t)intervals;
     loads->cells = calloc(loads->links_len * loads->intervals_len, sizeof *loads->cells);
-    if (!loads->cells)
+    if (!loads->cells) {
         return out_of_memory(error);
-    for (size_t i = 0; i < flows->len && !e; i++)
+    }
+    for (size_t i = 0; i < flows->len && !e; i++) {
         e = count_row(loads, &flows->rows[i], window);
+    }
     e = e ? e : sort_flows(loads);
     return e ? out_of_memory(error) : 0;
 }
@@ -259,11 +282,13 @@ void loads_group(const struct loads *loads, uint32_t group, size_t *ret_begin, s
 {
     size_t at = 0;
 
-    while (at < loads->links_len && loads->links[at].group != group)
+    while (at < loads->links_len && loads->links[at].group != group) {
         at++;
+    }
     *ret_begin = at;
-    while (at < loads->links_len && loads->links[at].group == group)
+    while (at < loads->links_len && loads->links[at].group == group) {
         at++;
+    }
     *ret_end = at;
 }
 
@@ -272,10 +297,12 @@ void loads_group_flows(const struct loads *loads, uint32_t group, size_t *ret_be
 {
     size_t at = 0;
 
-    while (at < loads->flows_len && loads->links[loads->flows[at].link].group != group)
+    while (at < loads->flows_len && loads->links[loads->flows[at].link].group != group) {
         at++;
+    }
     *ret_begin = at;
-    while (at < loads->flows_len && loads->links[loads->flows[at].link].group == group)
+    while (at < loads->flows_len && loads->links[loads->flows[at].link].group == group) {
         at++;
+    }
     *ret_end = at;
 }

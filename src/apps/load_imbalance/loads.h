@@ -6,8 +6,9 @@
 #include "apps/flows.h"
 #include "apps/window.h"
 
-/* Internal to load-imbalance. A *group* is a set of links that share traffic which could have gone over any of them: the uplinks of a switch, or the links
- * given. Links lie sorted, a group's together. */
+/* Internal to load-imbalance. A *group* is a set of links that share traffic which could have gone
+ * over any of them: the uplinks of a switch, or the links given. Links lie sorted, a group's
+ * together. */
 
 #define LOADS_CELLS_MAX     (UINT64_C(1) << 22) /* links times intervals */
 #define LOADS_INTERVALS_MAX 1000

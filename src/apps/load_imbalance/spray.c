@@ -51,8 +51,9 @@ static json_t *query_args(const struct pd_app_call *call, const struct pd_app_wi
     for (size_t i = 0; args && i < sizeof members / sizeof *members; i++) {
         json_t *value = json_object_get(call->args, members[i]);
 
-        if (value)
+        if (value) {
             json_object_set(args, members[i], value);
+        }
     }
     return args;
 }
@@ -62,7 +63,8 @@ static bool same_flow(const struct pd_app_row *a, const struct pd_app_row *b)
     return pd_flow_id_equal(&a->flow, &b->flow);
 }
 
-/* Rows of the flow with the most packets: [*ret_begin, *ret_end). Returns how many flows there are. */
+/* Rows of the flow with the most packets: [*ret_begin, *ret_end). Returns how many flows there are.
+ */
 static size_t largest_flow(const struct pd_app_flows *flows, size_t *ret_begin, size_t *ret_end)
 {
     uint64_t most = 0;
@@ -72,8 +74,9 @@ static size_t largest_flow(const struct pd_app_flows *flows, size_t *ret_begin, 
         uint64_t pkts = 0;
 
         for (end = begin; end < flows->len && same_flow(&flows->rows[begin], &flows->rows[end]);
-             end++)
+             end++) {
             pkts += flows->rows[end].pkts;
+        }
         if (!found++ || pkts > most) {
             most = pkts;
             *ret_begin = begin;
@@ -89,8 +92,9 @@ static int keep_path(void *context, const struct pd_path *path)
 {
     struct spray *spray = context;
 
-    if (spray->paths_len == PATHS_MAX)
+    if (spray->paths_len == PATHS_MAX) {
         return 1;
+    }
     spray->paths[spray->paths_len++].path = *path;
     return 0;
 }
@@ -104,8 +108,9 @@ static int expect(struct spray *spray, const struct pd_topology *topology,
 
     spray->paths = calloc(PATHS_MAX, sizeof *spray->paths);
     e = spray->paths ? pd_topology_shortest(topology, from, to, keep_path, spray) : -ENOMEM;
-    if (e == -ENOMEM)
+    if (e == -ENOMEM) {
         return pd_fail(error, e, "paths: %s", pd_error_text(e));
+    }
     return 0;
 }
 
@@ -114,8 +119,9 @@ static void count(struct spray *spray, const struct pd_app_row *row)
     for (size_t i = 0; i < spray->paths_len; i++) {
         struct spray_path *at = &spray->paths[i];
 
-        if (!pd_path_equal(&at->path, &row->path))
+        if (!pd_path_equal(&at->path, &row->path)) {
             continue;
+        }
         spray->used += !at->pkts && row->pkts;
         at->bytes += row->bytes;
         at->pkts += row->pkts;
@@ -132,8 +138,9 @@ static int by_switch(const void *a, const void *b)
 {
     const struct way *x = a, *y = b;
 
-    if (x->from != y->from)
+    if (x->from != y->from) {
         return x->from > y->from ? 1 : -1;
+    }
     return (x->to > y->to) - (x->to < y->to);
 }
 
@@ -142,17 +149,20 @@ static int find_ways(struct spray *spray, struct pd_error *error)
     size_t len = 0, at = 0;
 
     spray->ways = calloc(spray->paths_len * PD_PATH_MAX + 1, sizeof *spray->ways);
-    if (!spray->ways)
+    if (!spray->ways) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     for (size_t i = 0; i < spray->paths_len; i++) {
         const struct spray_path *path = &spray->paths[i];
 
-        for (unsigned hop = 0; hop + 1 < path->path.len; hop++)
+        for (unsigned hop = 0; hop + 1 < path->path.len; hop++) {
             spray->ways[len++] = (struct way){
                 path->path.switches[hop], path->path.switches[hop + 1], 1, path->bytes, path->pkts};
+        }
     }
-    if (len)
+    if (len) {
         qsort(spray->ways, len, sizeof *spray->ways, by_switch);
+    }
     for (size_t i = 1; i < len; i++) {
         if (by_switch(&spray->ways[at], &spray->ways[i])) {
             spray->ways[++at] = spray->ways[i];
@@ -172,7 +182,8 @@ static double per_path(const struct way *way)
     return (double)way->pkts / (double)way->paths;
 }
 
-/* How uneven the ways of one switch are: packets are what is drawn, so they are what chance is judged by. */
+/* How uneven the ways of one switch are: packets are what is drawn, so they are what chance is
+ * judged by. */
 static struct uneven judge(const struct spray *spray, size_t begin, size_t end)
 {
     struct uneven uneven = {begin, end, begin, begin, 0, 1};
@@ -182,15 +193,18 @@ static struct uneven judge(const struct spray *spray, size_t begin, size_t end)
         pkts += (double)spray->ways[i].pkts;
         paths += (double)spray->ways[i].paths;
     }
-    if (pkts <= 0)
+    if (pkts <= 0) {
         return uneven;
+    }
     for (size_t i = begin; i < end; i++) {
         const struct way *way = &spray->ways[i];
 
-        if (per_path(way) > per_path(&spray->ways[uneven.most]))
+        if (per_path(way) > per_path(&spray->ways[uneven.most])) {
             uneven.most = i;
-        if (per_path(way) < per_path(&spray->ways[uneven.least]))
+        }
+        if (per_path(way) < per_path(&spray->ways[uneven.least])) {
             uneven.least = i;
+        }
     }
     away = (double)spray->ways[uneven.most].pkts -
            pkts * (double)spray->ways[uneven.most].paths / paths;
@@ -207,13 +221,16 @@ static struct uneven worst_switch(const struct spray *spray)
         struct uneven uneven;
 
         for (end = begin;
-             end < spray->ways_len && spray->ways[end].from == spray->ways[begin].from;)
+             end < spray->ways_len && spray->ways[end].from == spray->ways[begin].from;) {
             end++;
-        if (end - begin < 2)
+        }
+        if (end - begin < 2) {
             continue;
+        }
         uneven = judge(spray, begin, end);
-        if (uneven.rate_pct > worst.rate_pct)
+        if (uneven.rate_pct > worst.rate_pct) {
             worst = uneven;
+        }
     }
     return worst;
 }
@@ -258,24 +275,26 @@ static void say(const struct spray *spray, double threshold, struct pd_report *r
 {
     struct uneven worst = worst_switch(spray);
 
-    if (spray->other_bytes)
+    if (spray->other_bytes) {
         pd_report_evidence(report, "%" PRIu64 " bytes took paths that are not the shortest",
                            spray->other_bytes);
-    if (spray->paths_len < 2)
+    }
+    if (spray->paths_len < 2) {
         pd_report_say(report, "this flow has one shortest path: there is nothing to spread");
-    else if (spray->used < 2)
+    } else if (spray->used < 2) {
         pd_report_say(report, "this flow is not sprayed: it took %zu of %zu shortest paths",
                       spray->used, spray->paths_len);
-    else if (worst.rate_pct < threshold)
+    } else if (worst.rate_pct < threshold) {
         pd_report_say(report, "evenly sprayed over %zu of %zu paths: imbalance rate %.0f %%",
                       spray->used, spray->paths_len, worst.rate_pct);
-    else if (worst.chance >= CHANCE_REPORTED)
+    } else if (worst.chance >= CHANCE_REPORTED) {
         pd_report_say(report,
                       "nothing that chance does not explain: imbalance rate %.0f %%, %" PRIu64
                       " packets",
                       worst.rate_pct, spray->pkts);
-    else
+    } else {
         blame(spray, &worst, report);
+    }
 }
 
 static int look(const struct pd_app_call *call, const struct pd_app_flows *flows,
@@ -289,12 +308,14 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
         pd_report_say(report, "no packet of this flow was seen");
         return 0;
     }
-    if (found > 1)
+    if (found > 1) {
         pd_report_lacks(report, "%zu flows are meant: the largest is looked at, %s", found,
                         pd_ends_format(&flows->rows[begin].flow, ends));
+    }
     e = expect(spray, call->world->topology, &flows->rows[begin].path, error);
-    for (size_t i = begin; i < end && !e; i++)
+    for (size_t i = begin; i < end && !e; i++) {
         count(spray, &flows->rows[i]);
+    }
     e = e ? e : find_ways(spray, error);
     if (!e) {
         say(spray, pd_app_arg_number(call->args, "threshold", 40), report);

@@ -9,9 +9,11 @@
 
 static struct loop_long *long_of(struct loop_state *state, const struct pd_flow_id *flow)
 {
-    for (uint32_t i = 0; i < state->longs_len; i++)
-        if (pd_flow_id_equal(&state->longs[i].flow, flow))
+    for (uint32_t i = 0; i < state->longs_len; i++) {
+        if (pd_flow_id_equal(&state->longs[i].flow, flow)) {
             return &state->longs[i];
+        }
+    }
     if (state->longs_len == LOOP_LONG_MAX) {
         state->longs_left++;
         return NULL;
@@ -48,8 +50,9 @@ void loop_expire(struct loop_state *state, uint64_t now_ns)
         struct loop_packet *packet = &state->packets[i / LOOP_WAYS][i % LOOP_WAYS];
         uint64_t last = packet->visits_len ? packet->visits[packet->visits_len - 1].at_ns : now_ns;
 
-        if (now_ns > last && now_ns - last >= LOOP_AGE_NS)
+        if (now_ns > last && now_ns - last >= LOOP_AGE_NS) {
             loop_forget(state, packet, false);
+        }
     }
 }
 
@@ -60,17 +63,20 @@ static bool same_link(const struct loop_link *a, const struct loop_link *b)
     return a->from == b->from && a->to == b->to;
 }
 
-/* The loop's links by IDs, from the smallest one on, so that it looks the same wherever a packet entered it. */
+/* The loop's links by IDs, from the smallest one on, so that it looks the same wherever a packet
+ * entered it. */
 static void write_links(const struct loop_state *state, const struct loop_packet *packet,
                         uint32_t first, uint32_t second, struct loop_found *found)
 {
     uint32_t smallest = 0;
 
     found->len = second - first;
-    for (uint32_t i = 0; i < found->len; i++)
+    for (uint32_t i = 0; i < found->len; i++) {
         if (id_of(state, packet->trail.steps[first + i].from) <
-            id_of(state, packet->trail.steps[first + smallest].from))
+            id_of(state, packet->trail.steps[first + smallest].from)) {
             smallest = i;
+        }
+    }
     for (uint32_t i = 0; i < found->len; i++) {
         const struct loop_step *step = &packet->trail.steps[first + (smallest + i) % found->len];
 
@@ -97,13 +103,16 @@ static bool same_loop(const struct loop_found *a, const struct loop_found *b)
 
 static void add_flow(struct loop_found *found, const struct pd_flow_id *flow)
 {
-    for (uint32_t i = 0; i < found->flows_len; i++)
-        if (pd_flow_id_equal(&found->flows[i], flow))
+    for (uint32_t i = 0; i < found->flows_len; i++) {
+        if (pd_flow_id_equal(&found->flows[i], flow)) {
             return;
-    if (found->flows_len < LOOP_FLOWS_MAX)
+        }
+    }
+    if (found->flows_len < LOOP_FLOWS_MAX) {
         found->flows[found->flows_len++] = *flow;
-    else
+    } else {
         found->flows_left++;
+    }
 }
 
 /* The same loop from before, a free place, or that of the loop that was seen longest ago. */
@@ -114,14 +123,17 @@ static struct loop_found *place_of(struct loop_state *state, const struct loop_f
 
     *ret_new = false;
     for (uint32_t i = 0; i < state->found_len; i++) {
-        if (same_loop(&state->found[i], fresh))
+        if (same_loop(&state->found[i], fresh)) {
             return &state->found[i];
-        if (state->found[i].last_ns < oldest->last_ns)
+        }
+        if (state->found[i].last_ns < oldest->last_ns) {
             oldest = &state->found[i];
+        }
     }
     *ret_new = true;
-    if (state->found_len < LOOP_FOUND_MAX)
+    if (state->found_len < LOOP_FOUND_MAX) {
         oldest = &state->found[state->found_len++];
+    }
     *oldest = *fresh;
     return oldest;
 }
@@ -156,14 +168,18 @@ struct loop_found *loop_known(struct loop_state *state, const struct pd_flow_id 
         struct loop_found *found = &state->found[i];
         bool crosses = false, has = false;
 
-        if (now_ns - found->proof.visits[found->proof.visits_len - 1].at_ns >= LOOP_AGE_NS)
+        if (now_ns - found->proof.visits[found->proof.visits_len - 1].at_ns >= LOOP_AGE_NS) {
             continue; /* proven too long ago: it may be repaired, and is proven again */
-        for (uint32_t k = 0; k < found->len && !crosses; k++)
+        }
+        for (uint32_t k = 0; k < found->len && !crosses; k++) {
             crosses = same_link(&found->links[k], &link);
-        for (uint32_t k = 0; k < found->flows_len && crosses && !has; k++)
+        }
+        for (uint32_t k = 0; k < found->flows_len && crosses && !has; k++) {
             has = pd_flow_id_equal(&found->flows[k], flow);
-        if (has)
+        }
+        if (has) {
             return found;
+        }
     }
     return NULL;
 }

@@ -11,8 +11,9 @@ static void close_state(void *opaque)
 {
     struct loop_state *state = opaque;
 
-    if (!state)
+    if (!state) {
         return;
+    }
     pd_codec_free(state->codec);
     free(state);
 }
@@ -23,8 +24,9 @@ static int open_state(const struct pd_app_call *call, void **ret_state, struct p
     struct loop_state *state = calloc(1, sizeof *state);
     int failed;
 
-    if (!state)
+    if (!state) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     state->topology = call->world->topology;
     failed = pd_codec_new(state->topology, &state->codec, error);
     if (failed && failed != -PD_E_UNSUPPORTED) {
@@ -58,10 +60,12 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     (void)error;
     loop_expire(own, pd_clock_monotonic_ns());
     loop_report(own, back_us < to_us ? to_us - back_us : 0, report);
-    if (!own->codec)
+    if (!own->codec) {
         pd_report_lacks(report, "the topology names no codec: tags cannot be read");
-    if (!call->world->ops->packet_out)
+    }
+    if (!call->world->ops->packet_out) {
         pd_report_lacks(report, "there are no switches here that would send packets");
+    }
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop application's state: packets that are under way again, loops and long paths that were found. */
+/* The loop application's state: packets that are under way again, loops and long paths that were
+ * found. */
 #ifndef PD_APPS_LOOP_LOOP_H
 #define PD_APPS_LOOP_LOOP_H
 
@@ -72,8 +73,8 @@ struct loop_found {
     uint32_t len;
     struct loop_link links[LOOP_STEPS_MAX]; /* begins with the smallest ID */
     struct loop_link repeated;
-    struct loop_packet
-        proof; /* its switch indexes may be of a topology that was reloaded: IDs stand beside */
+    /* its switch indexes may be of a topology that was reloaded: IDs stand beside */
+    struct loop_packet proof;
     uint32_t proof_ids[LOOP_ROUNDS_MAX + 1][2];
     uint32_t flows_len;
     struct pd_flow_id flows[LOOP_FLOWS_MAX];

@@ -24,8 +24,9 @@ static size_t ttl_offset(const struct pd_packet *parsed)
     return parsed->ip_offset + (parsed->flow.ip_version == 6 ? 7u : 8u);
 }
 
-/* Hash of the IP packet without TTL, DSCP, ECN and the header's checksum. Packets of one flow differ in the IP ID, in TCP's numbers or in their
- * content; twins that differ in nothing are told apart by their TTL (see is_back). */
+/* Hash of the IP packet without TTL, DSCP, ECN and the header's checksum. Packets of one flow
+ * differ in the IP ID, in TCP's numbers or in their content; twins that differ in nothing are told
+ * apart by their TTL (see is_back). */
 static uint64_t hash_content(const struct pd_app_packet *packet, const struct pd_packet *parsed)
 {
     uint8_t copy[CONTENT_BYTES] = {0};
@@ -49,9 +50,11 @@ static uint32_t neighbour_at(const struct pd_topology *topology, uint32_t sw, ui
 {
     const struct pd_switch *entry = &topology->switches[sw];
 
-    for (uint32_t i = 0; port && i < entry->switch_neighbours; i++)
-        if (entry->neighbours[i].port == port)
+    for (uint32_t i = 0; port && i < entry->switch_neighbours; i++) {
+        if (entry->neighbours[i].port == port) {
             return entry->neighbours[i].node;
+        }
+    }
     return PD_NONE;
 }
 
@@ -98,9 +101,11 @@ static struct loop_packet *find(struct loop_state *state, const struct taken *ta
 {
     struct loop_packet *bucket = state->packets[taken->content % LOOP_BUCKETS];
 
-    for (unsigned way = 0; way < LOOP_WAYS; way++)
-        if (is_same(&bucket[way], taken))
+    for (unsigned way = 0; way < LOOP_WAYS; way++) {
+        if (is_same(&bucket[way], taken)) {
             return &bucket[way];
+        }
+    }
     return NULL;
 }
 
@@ -114,9 +119,11 @@ static struct loop_packet *make_room(struct loop_state *state, const struct take
 {
     struct loop_packet *bucket = state->packets[taken->content % LOOP_BUCKETS], *oldest = bucket;
 
-    for (unsigned way = 0; way < LOOP_WAYS; way++)
-        if (last_ns(&bucket[way]) < last_ns(oldest))
+    for (unsigned way = 0; way < LOOP_WAYS; way++) {
+        if (last_ns(&bucket[way]) < last_ns(oldest)) {
             oldest = &bucket[way];
+        }
+    }
     if (oldest->visits_len) {
         state->counters.crowded_out += taken->from->received_ns - last_ns(oldest) < LOOP_AGE_NS;
         loop_forget(state, oldest, false);
@@ -136,7 +143,8 @@ static void begin(struct loop_state *state, struct loop_packet *packet, const st
     packet->trail.len = 0;
 }
 
-/* Adds the walk of this visit to the trail. Where the trail so far cannot go on with these tags, nothing that was before counts. */
+/* Adds the walk of this visit to the trail. Where the trail so far cannot go on with these tags,
+ * nothing that was before counts. */
 static void visit(struct loop_state *state, struct loop_packet *packet, const struct taken *taken)
 {
     struct loop_visit *last = packet->visits_len ? &packet->visits[packet->visits_len - 1] : NULL;
@@ -151,8 +159,9 @@ static void visit(struct loop_state *state, struct loop_packet *packet, const st
         (struct loop_visit){taken->set, taken->from->received_ns, taken->now_us, .fits = !failed};
 }
 
-/* Whether it is the packet that was sent on, and not a twin of it: each time the TTL goes down by one, so that a twin, which is as old as the first
- * one was, has a larger one; and its first tag is that of the link by which it came here. */
+/* Whether it is the packet that was sent on, and not a twin of it: each time the TTL goes down by
+ * one, so that a twin, which is as old as the first one was, has a larger one; and its first tag is
+ * that of the link by which it came here. */
 static bool is_back(const struct loop_state *state, const struct loop_packet *packet,
                     const struct taken *taken)
 {
@@ -176,8 +185,9 @@ static bool may_send(struct loop_state *state, uint64_t now_ns)
     state->credit_ns = passed_ns < most_ns ? state->credit_ns + passed_ns : most_ns;
     state->credit_ns = state->credit_ns < most_ns ? state->credit_ns : most_ns;
     state->credited_ns = now_ns;
-    if (state->credit_ns < price_ns)
+    if (state->credit_ns < price_ns) {
         return false;
+    }
     state->credit_ns -= price_ns;
     return true;
 }
@@ -188,8 +198,9 @@ static void lower_ttl(uint8_t *frame, const struct pd_packet *parsed)
     uint8_t *ip = frame + parsed->ip_offset;
 
     frame[ttl_offset(parsed)]--;
-    if (parsed->flow.ip_version == 6)
+    if (parsed->flow.ip_version == 6) {
         return;
+    }
     uint32_t sum = ((uint32_t)ip[10] << 8 | ip[11]) + 0x0100;
     sum += sum >> 16;
     ip[10] = (uint8_t)(sum >> 8);
@@ -203,8 +214,9 @@ static bool send_stripped(const struct loop_state *state, const struct pd_app_wo
     uint8_t frame[LOOP_FRAME_BYTES];
     size_t stripped;
 
-    if (packet->bytes > sizeof frame || taken->set.from == PD_NONE || !world->ops->packet_out)
+    if (packet->bytes > sizeof frame || taken->set.from == PD_NONE || !world->ops->packet_out) {
         return false;
+    }
     memcpy(frame, packet->data, packet->bytes);
     lower_ttl(frame, &taken->parsed);
     stripped = pd_packet_strip(frame, &taken->parsed, state->codec->ops->uses_dscp);
@@ -218,18 +230,20 @@ static void send_on(struct loop_state *state, const struct pd_app_world *world,
 {
     uint64_t *counter = &state->counters.sent_on;
 
-    if (taken->ttl <= 1)
+    if (taken->ttl <= 1) {
         counter = &state->counters.expired;
-    else if (packet->visits_len > LOOP_ROUNDS_MAX)
+    } else if (packet->visits_len > LOOP_ROUNDS_MAX) {
         counter = &state->counters.tired;
-    else if (!may_send(state, taken->from->received_ns))
+    } else if (!may_send(state, taken->from->received_ns)) {
         counter = &state->counters.beyond_rate;
-    else if (!send_stripped(state, world, taken))
+    } else if (!send_stripped(state, world, taken)) {
         counter = &state->counters.unsendable;
+    }
     ++*counter;
     packet->ttl = (uint8_t)(taken->ttl - 1);
-    if (counter != &state->counters.sent_on)
+    if (counter != &state->counters.sent_on) {
         loop_forget(state, packet, packet->visits_len > 1);
+    }
 }
 
 /* ---- all of it */
@@ -250,8 +264,9 @@ static bool take(struct loop_state *state, const struct pd_app_world *world,
         state->counters.looping++;
         return false;
     }
-    if (packet && !is_back(state, packet, taken))
+    if (packet && !is_back(state, packet, taken)) {
         loop_forget(state, packet, false);
+    }
     if (!packet || !packet->visits_len) {
         packet = packet ? packet : make_room(state, taken);
         begin(state, packet, taken);
@@ -273,8 +288,9 @@ bool loop_take(struct loop_state *state, const struct pd_app_world *world,
     struct taken taken = {.from = packet};
 
     state->counters.packets++;
-    if (!read_packet(state, packet, &taken))
+    if (!read_packet(state, packet, &taken)) {
         return false;
+    }
     taken.now_us = world->ops->now_us ? world->ops->now_us(world->context) : pd_clock_wall_us();
     return take(state, world, &taken);
 }

@@ -17,8 +17,9 @@ static const char *tags_text(const uint16_t *tags, uint32_t len, char text[TAGS_
     size_t at = 0;
 
     *text = '\0';
-    for (uint32_t i = 0; i < len; i++)
+    for (uint32_t i = 0; i < len; i++) {
         at += (size_t)snprintf(text + at, TAGS_BYTES - at, "%s%u", i ? "," : "", tags[i]);
+    }
     return text;
 }
 
@@ -28,9 +29,10 @@ static const char *way_text(const struct loop_found *found, char text[WAY_BYTES]
     size_t at = 0;
 
     *text = '\0';
-    for (uint32_t i = 0; i < found->len; i++)
+    for (uint32_t i = 0; i < found->len; i++) {
         at += (size_t)snprintf(text + at, WAY_BYTES - at, "%s%" PRIu32, i ? ", " : "",
                                found->links[i].from);
+    }
     return text;
 }
 
@@ -58,9 +60,10 @@ static void add_visit(const struct loop_found *found, uint32_t i, struct pd_repo
     const struct loop_visit *visit = &found->proof.visits[i];
     char time[PD_TIME_TEXT_BYTES], tags[TAGS_BYTES], link[PD_LINK_TEXT_BYTES] = "an unknown port";
 
-    if (found->proof_ids[i][0])
+    if (found->proof_ids[i][0]) {
         pd_link_format((struct pd_link_match){found->proof_ids[i][0], found->proof_ids[i][1]},
                        link);
+    }
     pd_report_evidence(
         report, "%s: switch %" PRIu32 " sent the packet here with the tags %s; it came by %s%s%s",
         pd_time_format(visit->at_us, time), found->proof_ids[i][1],
@@ -74,8 +77,9 @@ static void add_proof(const struct loop_found *found, struct pd_report *report)
     char flow[128];
 
     pd_report_evidence(report, "a packet from %s", flow_text(&found->proof.flow, flow));
-    for (uint32_t i = 0; i < found->proof.visits_len; i++)
+    for (uint32_t i = 0; i < found->proof.visits_len; i++) {
         add_visit(found, i, report);
+    }
     pd_report_evidence(report,
                        "it went over %" PRIu32 "-%" PRIu32 " twice: proven %" PRIu64
                        " us after it was first here",
@@ -101,12 +105,14 @@ static void add_loop(const struct loop_found *found, bool with_proof, struct pd_
         pd_report_link(report, found->links[i].from, found->links[i].to);
         pd_report_switch(report, found->links[i].from);
     }
-    for (uint32_t i = 0; i < found->flows_len; i++)
+    for (uint32_t i = 0; i < found->flows_len; i++) {
         pd_report_flow(report, json_pack("{s:o}", "flow_id", pd_app_flow_json(&found->flows[i])));
+    }
     report->left_out += found->flows_left;
     add_row(found, report);
-    if (with_proof)
+    if (with_proof) {
         add_proof(found, report);
+    }
 }
 
 /* The newest first. Returns how many. */
@@ -119,12 +125,15 @@ static uint32_t add_loops(const struct loop_state *state, uint64_t from_us,
     for (;; len++) {
         uint32_t next = LOOP_FOUND_MAX;
 
-        for (uint32_t i = 0; i < state->found_len; i++)
+        for (uint32_t i = 0; i < state->found_len; i++) {
             if (!done[i] && state->found[i].last_us >= from_us &&
-                (next == LOOP_FOUND_MAX || state->found[i].last_us > state->found[next].last_us))
+                (next == LOOP_FOUND_MAX || state->found[i].last_us > state->found[next].last_us)) {
                 next = i;
-        if (next == LOOP_FOUND_MAX)
+            }
+        }
+        if (next == LOOP_FOUND_MAX) {
             return len;
+        }
         done[next] = true;
         *ret_newest = len ? *ret_newest : &state->found[next];
         add_loop(&state->found[next], len < PROOFS_SHOWN, report);
@@ -142,11 +151,13 @@ static uint32_t add_longs(const struct loop_state *state, uint64_t from_us,
         const struct loop_long *entry = &state->longs[i];
         char flow[128], tags[TAGS_BYTES], last[PD_LINK_TEXT_BYTES] = "";
 
-        if (entry->last_us < from_us)
+        if (entry->last_us < from_us) {
             continue;
+        }
         len++;
-        if (entry->last.from)
+        if (entry->last.from) {
             pd_link_format((struct pd_link_match){entry->last.from, entry->last.to}, last);
+        }
         pd_report_row(
             report, "long_paths",
             json_pack("{s:s, s:I, s:s, s:s, s:b, s:I}", "flow", flow_text(&entry->flow, flow),
@@ -173,19 +184,22 @@ static void add_counters(const struct loop_state *state, struct pd_report *repor
 #undef X
     };
 
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (values[i])
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (values[i]) {
             pd_report_row(report, "packets",
                           json_pack("{s:s, s:I}", "what", counter_texts[i], "packets",
                                     (json_int_t)values[i]));
+        }
+    }
 }
 
 static void say_loop(const struct loop_found *newest, uint32_t loops, struct pd_report *report)
 {
     char way[WAY_BYTES], more[64] = "";
 
-    if (loops > 1)
+    if (loops > 1) {
         snprintf(more, sizeof more, "; %" PRIu32 " loops in all, this is the latest", loops);
+    }
     pd_report_say(report, "a routing loop of %" PRIu32 " hops: switches %.300s%s", newest->len,
                   way_text(newest, way), more);
     report->certain = true;
@@ -198,9 +212,10 @@ static void say_lacks(const struct loop_state *state, struct pd_report *report)
     uint64_t unseen = state->counters.beyond_rate + state->counters.crowded_out +
                       state->counters.unsendable + state->longs_left;
 
-    if (unseen)
+    if (unseen) {
         pd_report_lacks(report, "%" PRIu64 " packets were not followed: see results.packets",
                         unseen);
+    }
 }
 
 void loop_report(const struct loop_state *state, uint64_t from_us, struct pd_report *report)
@@ -215,11 +230,12 @@ void loop_report(const struct loop_state *state, uint64_t from_us, struct pd_rep
         return;
     }
     say_lacks(state, report);
-    if (longs)
+    if (longs) {
         pd_report_say(report,
                       "no loop was proven; %" PRIu32
                       " flows went a suspiciously long way (too many tags)",
                       longs);
-    else
+    } else {
         pd_report_say(report, "no loop: no switch sent a packet here that has a tag too many");
+    }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks of the rules: forwards from the start, backwards from the end; tags that one link alone can have put there are exact. */
+/* Walks of the rules: forwards from the start, backwards from the end; tags that one link alone can
+ * have put there are exact. */
 #include "apps/loop/trace.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ static unsigned count_of(uint32_t state)
     return state / 2 % COUNTS;
 }
 
-/* The state after a link, and which mark it put on the packet; UNREACHED when the tags speak against it. */
+/* The state after a link, and which mark it put on the packet; UNREACHED when the tags speak
+ * against it. */
 static uint32_t go(const struct search *s, uint32_t state, uint32_t rank, unsigned *ret_mark)
 {
     uint32_t sw = switch_of(state);
@@ -57,8 +59,9 @@ static uint32_t go(const struct search *s, uint32_t state, uint32_t rank, unsign
     struct pd_tagging t = pd_codec_tagging(s->codec, sw, rank, s->src_tor, s->dst_tor, d);
 
     *ret_mark = NO_MARK;
-    if (t.action == PD_TAG_NONE)
+    if (t.action == PD_TAG_NONE) {
         return state_of(to, n, d);
+    }
     if (t.action == PD_TAG_PUSH_VLAN && n < s->set->tags.len && s->set->tags.vids[n] == t.value) {
         *ret_mark = n;
         return state_of(to, n + 1, d);
@@ -70,8 +73,9 @@ static uint32_t go(const struct search *s, uint32_t state, uint32_t rank, unsign
     return UNREACHED;
 }
 
-/* Whether the packet, over this link as its last one, is sent here with exactly these tags: the rule had no room for one more; or it has one too
- * many already, pushed here or by the switch before. */
+/* Whether the packet, over this link as its last one, is sent here with exactly these tags: the
+ * rule had no room for one more; or it has one too many already, pushed here or by the switch
+ * before. */
 static bool is_last(const struct search *s, uint32_t state, uint32_t rank)
 {
     uint32_t sw = switch_of(state);
@@ -80,24 +84,28 @@ static bool is_last(const struct search *s, uint32_t state, uint32_t rank)
     struct pd_tagging t;
 
     if (to->node != s->set->at || (s->set->from != PD_NONE && s->set->from != sw) ||
-        (state & 1) != s->dscp_wanted)
+        (state & 1) != s->dscp_wanted) {
         return false;
+    }
     t = pd_codec_tagging(s->codec, sw, rank, s->src_tor, s->dst_tor, s->dscp_wanted);
-    if (len <= most)
+    if (len <= most) {
         return n == len && t.action == PD_TAG_PUSH_VLAN;
+    }
     return n == len ||
            (n + 1 == len && t.action == PD_TAG_PUSH_VLAN && t.value == s->set->tags.vids[n]);
 }
 
 static void reach(struct search *s, uint32_t state, uint32_t parent)
 {
-    if (state == UNREACHED || s->parent[state] != UNREACHED)
+    if (state == UNREACHED || s->parent[state] != UNREACHED) {
         return;
+    }
     s->parent[state] = parent;
     s->queue[s->queue_len++] = state;
 }
 
-/* Where walks begin: at the source's rack, at any switch when nobody knows it, or behind the link of the set before. */
+/* Where walks begin: at the source's rack, at any switch when nobody knows it, or behind the link
+ * of the set before. */
 static void begin(struct search *s, const struct loop_set *before)
 {
     const struct pd_topology *topology = s->codec->topology;
@@ -113,8 +121,9 @@ static void begin(struct search *s, const struct loop_set *before)
     } else if (s->src_tor != PD_NONE) {
         reach(s, state_of(s->src_tor, 0, 0), START);
     } else {
-        for (uint32_t sw = 0; sw < topology->switches_len; sw++)
+        for (uint32_t sw = 0; sw < topology->switches_len; sw++) {
             reach(s, state_of(sw, 0, 0), START);
+        }
     }
 }
 
@@ -127,8 +136,9 @@ static void walk_forwards(struct search *s, const struct loop_set *before)
         uint32_t state = s->queue[i];
         uint32_t len = s->codec->topology->switches[switch_of(state)].switch_neighbours;
 
-        for (uint32_t rank = 0; rank < len; rank++)
+        for (uint32_t rank = 0; rank < len; rank++) {
             reach(s, go(s, state, rank, &mark), state);
+        }
     }
 }
 
@@ -152,8 +162,9 @@ static void walk_backwards(struct search *s)
                 uint32_t earlier = state_of(from, count_of(state) - 1 + k / 2, k % 2);
 
                 if (s->parent[earlier] == UNREACHED || s->ends[earlier] ||
-                    go(s, earlier, rank, &mark) != state)
+                    go(s, earlier, rank, &mark) != state) {
                     continue;
+                }
                 s->ends[earlier] = true;
                 s->queue[s->queue_len++] = earlier;
             }
@@ -163,12 +174,14 @@ static void walk_backwards(struct search *s)
 
 static void see_mark(struct mark *mark, uint32_t from, uint32_t to)
 {
-    if (mark->found && (mark->from != from || mark->to != to))
+    if (mark->found && (mark->from != from || mark->to != to)) {
         mark->many = true;
+    }
     *mark = (struct mark){from, to, true, mark->many};
 }
 
-/* The shortest walk's last state and link; the queue then holds all states that have a last link. */
+/* The shortest walk's last state and link; the queue then holds all states that have a last link.
+ */
 static uint32_t find_ends(struct search *s, uint32_t *ret_rank, struct mark *last)
 {
     const struct pd_topology *topology = s->codec->topology;
@@ -179,15 +192,17 @@ static uint32_t find_ends(struct search *s, uint32_t *ret_rank, struct mark *las
         uint32_t state = s->queue[i], sw = switch_of(state);
 
         for (uint32_t rank = 0; rank < topology->switches[sw].switch_neighbours; rank++) {
-            if (!is_last(s, state, rank))
+            if (!is_last(s, state, rank)) {
                 continue;
+            }
             see_mark(last, sw, s->set->at);
             if (best == UNREACHED) {
                 best = state;
                 *ret_rank = rank;
             }
-            if (!s->ends[state])
+            if (!s->ends[state]) {
                 s->queue[s->queue_len++] = state;
+            }
             s->ends[state] = true;
         }
     }
@@ -202,17 +217,20 @@ static void find_marks(const struct search *s, struct mark marks[static MARKS_MA
     for (uint32_t state = 0; state < s->states; state++) {
         uint32_t sw = switch_of(state);
 
-        if (s->parent[state] == UNREACHED || !s->ends[state])
+        if (s->parent[state] == UNREACHED || !s->ends[state]) {
             continue;
+        }
         for (uint32_t rank = 0; rank < topology->switches[sw].switch_neighbours; rank++) {
             unsigned mark;
             uint32_t to = go(s, state, rank, &mark);
 
-            if (to != UNREACHED && mark != NO_MARK && s->ends[to])
+            if (to != UNREACHED && mark != NO_MARK && s->ends[to]) {
                 see_mark(&marks[mark], sw, switch_of(to));
+            }
             /* the last link may put the last tag there, instead of a link before */
-            if (is_last(s, state, rank) && count_of(state) + 1 == s->set->tags.len)
+            if (is_last(s, state, rank) && count_of(state) + 1 == s->set->tags.len) {
                 see_mark(&marks[count_of(state)], sw, s->set->at);
+            }
         }
     }
 }
@@ -220,8 +238,9 @@ static void find_marks(const struct search *s, struct mark marks[static MARKS_MA
 /* What the step between two states put there, if one link alone can have. */
 static bool is_exact(const struct mark marks[static MARKS_MAX + 1], uint32_t from, uint32_t to)
 {
-    if (count_of(to) != count_of(from))
+    if (count_of(to) != count_of(from)) {
         return !marks[count_of(from)].many;
+    }
     return (to & 1) != (from & 1) && !marks[DSCP_MARK].many;
 }
 
@@ -231,17 +250,20 @@ static int write_trail(const struct search *s, uint32_t end, const struct mark *
     struct mark marks[MARKS_MAX + 1] = {{0}};
     uint32_t len = 1, at = trail->len;
 
-    for (uint32_t state = end; s->parent[state] != START; state = s->parent[state])
+    for (uint32_t state = end; s->parent[state] != START; state = s->parent[state]) {
         len++;
-    if (len > LOOP_STEPS_MAX - trail->len)
+    }
+    if (len > LOOP_STEPS_MAX - trail->len) {
         return -PD_E_TOO_LARGE;
+    }
     find_marks(s, marks);
     trail->len += len;
     trail->steps[at + len - 1] = (struct loop_step){switch_of(end), s->set->at, !last->many};
-    for (uint32_t state = end; s->parent[state] != START; state = s->parent[state], len--)
+    for (uint32_t state = end; s->parent[state] != START; state = s->parent[state], len--) {
         trail->steps[at + len - 2] =
             (struct loop_step){switch_of(s->parent[state]), switch_of(state),
                                is_exact(marks, s->parent[state], state)};
+    }
     return 0;
 }
 
@@ -253,8 +275,9 @@ static int trace(struct search *s, const struct loop_set *before, struct loop_tr
     memset(s->parent, 0xff, s->states * sizeof *s->parent);
     walk_forwards(s, before);
     end = find_ends(s, &rank, &last);
-    if (end == UNREACHED)
+    if (end == UNREACHED) {
         return -PD_E_INFEASIBLE;
+    }
     walk_backwards(s);
     return write_trail(s, end, &last, trail);
 }
@@ -273,8 +296,9 @@ int loop_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
     s.parent = malloc(s.states * sizeof *s.parent);
     s.ends = calloc(s.states, sizeof *s.ends);
     s.queue = malloc(s.states * sizeof *s.queue);
-    if (s.parent && s.ends && s.queue)
+    if (s.parent && s.ends && s.queue) {
         code = trace(&s, before, trail);
+    }
     free(s.parent);
     free(s.ends);
     free(s.queue);

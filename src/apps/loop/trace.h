@@ -8,10 +8,12 @@
 
 #include "codec/codec.h"
 
-/* Several links share a tag, and most links put none on a packet. So the rules of all switches are walked, breadth first, from where the packet
- * started: the links that may have put a tag there are those on some walk that gets exactly these tags and ends where the packet was sent here. Where
- * there is one such link for a tag, it is *exact*: proven, given that switches tag by their rules. The link by which the packet came in is exact as well.
- * Walks may visit switches and links more than once: that is what is looked for.
+/* Several links share a tag, and most links put none on a packet. So the rules of all switches are
+ * walked, breadth first, from where the packet started: the links that may have put a tag there are
+ * those on some walk that gets exactly these tags and ends where the packet was sent here. Where
+ * there is one such link for a tag, it is *exact*: proven, given that switches tag by their rules.
+ * The link by which the packet came in is exact as well. Walks may visit switches and links more
+ * than once: that is what is looked for.
  *
  * Internal to src/apps/loop. Functions work on the caller's memory only. */
 
@@ -35,13 +37,16 @@ struct loop_trail {
     struct loop_step steps[LOOP_STEPS_MAX];
 };
 
-/* Adds the walk that `set` tells to the trail. `before` is the set with which the packet was here last; then its tags were taken off and it was
- * sent on through the tables of that switch, as if it came from the same neighbour. NULL: it comes from its source. Racks may be PD_NONE.
- * 0; -PD_E_INFEASIBLE: no walk gets these tags; -PD_E_TOO_LARGE: no room in the trail; -ENOMEM. The trail stays as it was on failure. */
+/* Adds the walk that `set` tells to the trail. `before` is the set with which the packet was here
+ * last; then its tags were taken off and it was sent on through the tables of that switch, as if it
+ * came from the same neighbour. NULL: it comes from its source. Racks may be PD_NONE. 0;
+ * -PD_E_INFEASIBLE: no walk gets these tags; -PD_E_TOO_LARGE: no room in the trail; -ENOMEM. The
+ * trail stays as it was on failure. */
 int loop_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
                const struct loop_set *before, const struct loop_set *set, struct loop_trail *trail);
 
-/* The first two exact steps over one link, in the same direction: between them lies the loop, [*ret_first, *ret_second). */
+/* The first two exact steps over one link, in the same direction: between them lies the loop,
+ * [*ret_first, *ret_second). */
 bool loop_repeats(const struct loop_trail *trail, uint32_t *ret_first, uint32_t *ret_second);
 
 #endif

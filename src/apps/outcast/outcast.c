@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outcast: is the sender nearest to a receiver starved by the many that come by another port? (paper 000, section 4.6) */
+/* outcast: is the sender nearest to a receiver starved by the many that come by another port?
+ * (paper 000, section 4.6) */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,11 +10,14 @@
 #include "apps/senders.h"
 #include "apps/sums.h"
 
-/* The profile: many senders to one receiver, all of them retransmit, in most of their flows; at the last switch few flows come in by one port and many by another, both for the
- * same output port; and the few get much less (port blackout: tail drop in bursts hits the port that has few packets in the queue). A sender in the rack
- * has a port of its own, and TCP with its short round trip would have favoured it.
+/* The profile: many senders to one receiver, all of them retransmit, in most of their flows; at the
+ * last switch few flows come in by one port and many by another, both for the same output port; and
+ * the few get much less (port blackout: tail drop in bursts hits the port that has few packets in
+ * the queue). A sender in the rack has a port of its own, and TCP with its short round trip would
+ * have favoured it.
  *
- * Deviation from the paper, which names the profile but no figures: "few" is at most a third of the busiest port's flows, "much less" an argument. */
+ * Deviation from the paper, which names the profile but no figures: "few" is at most a third of the
+ * busiest port's flows, "much less" an argument. */
 
 #define FEW_SHARE 3.0
 #define LOADED    0.6 /* of the access link: below, its queue is not what drops */
@@ -37,9 +41,11 @@ static double flow_bps(const struct port *port)
 
 static struct port *port_of(struct ports *ports, const struct pd_app_sender *sender)
 {
-    for (size_t i = 0; sender->port && i < ports->len; i++)
-        if (ports->list[i].from == sender->port)
+    for (size_t i = 0; sender->port && i < ports->len; i++) {
+        if (ports->list[i].from == sender->port) {
             return &ports->list[i];
+        }
+    }
     ports->list[ports->len] = (struct port){.one = sender, .from = sender->port};
     return &ports->list[ports->len++];
 }
@@ -64,9 +70,11 @@ static const struct port *busiest(const struct ports *ports)
 {
     const struct port *found = NULL;
 
-    for (size_t i = 0; i < ports->len; i++)
-        if (!found || ports->list[i].flows > found->flows)
+    for (size_t i = 0; i < ports->len; i++) {
+        if (!found || ports->list[i].flows > found->flows) {
             found = &ports->list[i];
+        }
+    }
     return found;
 }
 
@@ -82,10 +90,12 @@ static const struct port *worst(const struct ports *ports, const struct port *ma
 {
     const struct port *found = NULL;
 
-    for (size_t i = 0; many && i < ports->len; i++)
+    for (size_t i = 0; many && i < ports->len; i++) {
         if (is_victim(&ports->list[i], many, ratio) &&
-            (!found || flow_bps(&ports->list[i]) < flow_bps(found)))
+            (!found || flow_bps(&ports->list[i]) < flow_bps(found))) {
             found = &ports->list[i];
+        }
+    }
     return found;
 }
 
@@ -95,11 +105,12 @@ static void name_port(const struct port *port, uint8_t ip_version, char *text, s
 {
     char addr[PD_ADDR_TEXT_BYTES];
 
-    if (port->from)
+    if (port->from) {
         snprintf(text, size, "the port from switch %" PRIu32, port->from);
-    else
+    } else {
         snprintf(text, size, "the port of host %s",
                  pd_addr_format(&port->one->addr, ip_version, addr));
+    }
 }
 
 static void show_ports(const struct ports *ports, uint8_t ip_version, struct pd_report *report)
@@ -124,13 +135,14 @@ static void name_victims(const struct pd_app_receiver *receiver, const struct po
     for (size_t i = 0; i < receiver->senders_len; i++) {
         const struct pd_app_sender *sender = &receiver->senders[i];
 
-        if (victim->from ? sender->port == victim->from : sender == victim->one)
+        if (victim->from ? sender->port == victim->from : sender == victim->one) {
             pd_report_evidence(report,
                                "%s: %" PRIu64 " alarms, %" PRIu64 " retransmissions, %" PRIu64
                                " timeouts, %" PRIu32 " switches on its way",
                                pd_addr_format(&sender->addr, receiver->ip_version, addr),
                                sender->alarms, sender->retransmissions, sender->timeouts,
                                (uint32_t)sender->path.len);
+        }
     }
 }
 
@@ -154,15 +166,18 @@ static void blame(const struct pd_app_call *call, const struct pd_app_receiver *
     pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer", receiver->flows_suffering,
                        receiver->flows_telling);
     name_victims(receiver, victim, report);
-    if (receiver->tor)
+    if (receiver->tor) {
         pd_report_switch(report, receiver->tor);
-    if (receiver->tor && receiver->host)
+    }
+    if (receiver->tor && receiver->host) {
         pd_report_link(report, receiver->tor, receiver->host);
-    if (use < 0)
+    }
+    if (use < 0) {
         pd_report_lacks(
             report, "the capacity of the access link is not known (link_mbps): whether it is full");
-    else
+    } else {
         pd_report_evidence(report, "the receiver's access link is %.0f %% full", 100 * use);
+    }
     /* An access link with room has no queue to be locked out of: the losses lie elsewhere then. */
     report->certain = use >= LOADED && many->suffering;
     report->confidence = use >= LOADED ? 0.95 : use < 0 ? 0.6 : 0.3;
@@ -174,8 +189,9 @@ static void name_flows(const struct pd_app_receiver *receiver, const struct port
     for (size_t i = 0; i < receiver->senders_len; i++) {
         const struct pd_app_sender *sender = &receiver->senders[i];
 
-        if (victim->from ? sender->port != victim->from : sender != victim->one)
+        if (victim->from ? sender->port != victim->from : sender != victim->one) {
             continue;
+        }
         pd_report_flow(report,
                        json_pack("{s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&sender->flow),
                                  "path", pd_app_path_json(&sender->path), "throughput_mbps",
@@ -191,8 +207,9 @@ static void judge(const struct pd_app_call *call, const struct pd_app_receiver *
 
     sort_ports(receiver, ports);
     many = busiest(ports);
-    if (pd_app_receiver_most_suffer(receiver))
+    if (pd_app_receiver_most_suffer(receiver)) {
         victim = worst(ports, many, pd_app_arg_number(call->args, "ratio", 0.5));
+    }
     if (victim) {
         blame(call, receiver, victim, many, report);
         name_flows(receiver, victim, report);
@@ -219,15 +236,17 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e;
 
     (void)state;
-    if (!ports)
+    if (!ports) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     e = pd_app_receiver_find(call, report, &receiver, error);
     if (!e && receiver.sources < least) {
         e = pd_app_receiver_spare(call, report, &receiver, least, error);
     } else if (!e) {
         e = pd_app_receiver_ask(call, report, &receiver, error);
-        if (!e)
+        if (!e) {
             judge(call, &receiver, ports, report);
+        }
     }
     pd_app_receiver_done(&receiver);
     free(ports);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overlay-loop: does a load balancer get back what it sends, again and again, with nobody to consume it? */
+/* overlay-loop: does a load balancer get back what it sends, again and again, with nobody to
+ * consume it? */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 #include "apps/rows.h"
 #include "base/clock.h"
 
-/* Paper 000, Table 2 (a row that the paper leaves open): outer addresses that repeat between a load balancer and a physical address. */
+/* Paper 000, Table 2 (a row that the paper leaves open): outer addresses that repeat between a load
+ * balancer and a physical address. */
 
 #define BALANCERS_MAX 16
 #define PORTS_MAX     16
@@ -62,16 +64,19 @@ static int read_list(const char *text, const char *name, size_t most,
     for (const char *at = text;; at += *at == ',') {
         size_t bytes = strcspn(at, ",");
 
-        if (!bytes || bytes >= sizeof item || len++ == most)
+        if (!bytes || bytes >= sizeof item || len++ == most) {
             return pd_fail(error, -PD_E_VALUE, "%s: expects a list of 1 to %zu, as in A,B", name,
                            most);
+        }
         memcpy(item, at, bytes);
         item[bytes] = '\0';
-        if (!take(survey, item))
+        if (!take(survey, item)) {
             return pd_fail(error, -PD_E_VALUE, "%s: \"%s\" is not one", name, item);
+        }
         at += bytes;
-        if (!*at)
+        if (!*at) {
             return 0;
+        }
     }
 }
 
@@ -87,8 +92,9 @@ static bool take_port(struct survey *survey, const char *item)
     char *end;
     unsigned long port = strtoul(item, &end, 10);
 
-    if (*end || *item < '0' || *item > '9' || port < 1 || port > UINT16_MAX)
+    if (*end || *item < '0' || *item > '9' || port < 1 || port > UINT16_MAX) {
         return false;
+    }
     survey->ports[survey->ports_len++] = (uint16_t)port;
     return true;
 }
@@ -97,23 +103,29 @@ static bool take_port(struct survey *survey, const char *item)
 
 static bool is_overlay(const struct survey *survey, const struct pd_flow_id *flow)
 {
-    if (flow->protocol == IPIP || flow->protocol == IPV6_IN_IP || flow->protocol == GRE)
+    if (flow->protocol == IPIP || flow->protocol == IPV6_IN_IP || flow->protocol == GRE) {
         return true;
-    for (size_t i = 0; i < survey->ports_len && flow->protocol == UDP; i++)
-        if (flow->dst_port == survey->ports[i])
+    }
+    for (size_t i = 0; i < survey->ports_len && flow->protocol == UDP; i++) {
+        if (flow->dst_port == survey->ports[i]) {
             return true;
+        }
+    }
     return false;
 }
 
-/* That of the balancer and this address; a new one when there is none. NULL: no room, or no memory. */
+/* That of the balancer and this address; a new one when there is none. NULL: no room, or no memory.
+ */
 static struct pair *pair_of(struct survey *survey, const struct pd_addr *other)
 {
     if (survey->recent >= survey->first && survey->recent < survey->pairs_len &&
-        !memcmp(&survey->pairs[survey->recent].other, other, sizeof *other))
+        !memcmp(&survey->pairs[survey->recent].other, other, sizeof *other)) {
         return &survey->pairs[survey->recent];
+    }
     for (size_t i = survey->first; i < survey->pairs_len; i++) {
-        if (memcmp(&survey->pairs[i].other, other, sizeof *other) != 0)
+        if (memcmp(&survey->pairs[i].other, other, sizeof *other) != 0) {
             continue;
+        }
         survey->recent = i;
         return &survey->pairs[i];
     }
@@ -145,15 +157,18 @@ static int see_flow(void *context, const struct pd_app_row *row, const json_t *o
     struct direction *d;
 
     (void)object;
-    if (!row->flow.ip_version || !is_overlay(survey, &row->flow))
+    if (!row->flow.ip_version || !is_overlay(survey, &row->flow)) {
         return 0;
+    }
     survey->overlay_flows++;
     pair = pair_of(survey, survey->outwards ? &row->flow.dst : &row->flow.src);
-    if (!pair)
+    if (!pair) {
         return 0;
+    }
     d = survey->outwards ? &pair->out : &pair->back;
-    if (!d->pkts || row->stime_us < d->stime_us)
+    if (!d->pkts || row->stime_us < d->stime_us) {
         d->stime_us = row->stime_us;
+    }
     d->etime_us = row->etime_us > d->etime_us ? row->etime_us : d->etime_us;
     d->pkts += row->pkts;
     d->bytes += row->bytes;
@@ -173,8 +188,9 @@ static int ask_direction(struct survey *survey, bool outwards, uint64_t from_us,
         "from", (double)from_us / 1e6, "to", (double)to_us / 1e6, "live", 1);
     int e = pd_app_ask(survey->call, survey->report, "getFlows", args, NULL, &answer, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     survey->outwards = outwards;
     e = pd_app_rows(answer, "flows", survey->report, see_flow, survey, error);
     json_decref(answer);
@@ -221,8 +237,9 @@ static void add_pair(struct survey *survey, const struct pair *pair, bool round)
                             other, "pkts_out", (json_int_t)pair->out.pkts, "pkts_back",
                             (json_int_t)pair->back.pkts, "bytes_out", (json_int_t)pair->out.bytes,
                             "bytes_back", (json_int_t)pair->back.bytes, "loop", round));
-    if (!round)
+    if (!round) {
         return;
+    }
     add_flow(survey, &pair->out);
     add_flow(survey, &pair->back);
     pd_report_evidence(
@@ -242,12 +259,14 @@ static void say(struct survey *survey, const struct pair *first, size_t loops)
         pd_report_say(report, "no load balancer was given: nothing was looked at");
         return;
     }
-    if (!survey->overlay_flows)
+    if (!survey->overlay_flows) {
         pd_report_lacks(report, "no host recorded overlay packets of these balancers: agents have "
                                 "to see both ends of the tunnels");
-    if (survey->left_out)
+    }
+    if (survey->left_out) {
         pd_report_lacks(report, "%" PRIu64 " flows of more pairs than are looked at",
                         survey->left_out);
+    }
     if (!loops) {
         pd_report_say(report, "no balancer gets back what it sends");
         return;
@@ -272,10 +291,12 @@ static void judge(struct survey *survey)
     for (size_t i = 0; i < survey->pairs_len; i++) {
         bool round = goes_round(&survey->pairs[i], least);
 
-        if (round && !loops++)
+        if (round && !loops++) {
             first = &survey->pairs[i];
-        if (survey->pairs[i].out.pkts && survey->pairs[i].back.pkts)
+        }
+        if (survey->pairs[i].out.pkts && survey->pairs[i].back.pkts) {
             add_pair(survey, &survey->pairs[i], round);
+        }
     }
     say(survey, first, loops);
 }
@@ -290,8 +311,9 @@ static int ask_all(struct survey *survey, struct pd_error *error)
     for (survey->at = 0; survey->at < survey->balancers_len && !e; survey->at++) {
         survey->first = survey->pairs_len;
         e = ask_direction(survey, true, from_us, to_us, error);
-        if (!e)
+        if (!e) {
             e = ask_direction(survey, false, from_us, to_us, error);
+        }
     }
     return e;
 }
@@ -306,13 +328,16 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
                 : 0;
 
     (void)state;
-    if (!e)
+    if (!e) {
         e = read_list(pd_app_arg_text(call->args, "ports"), "ports", PORTS_MAX, take_port, &survey,
                       error);
-    if (!e)
+    }
+    if (!e) {
         e = ask_all(&survey, error);
-    if (!e)
+    }
+    if (!e) {
         judge(&survey);
+    }
     free(survey.pairs);
     return e;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path-conformance: which flows went a way that a rule forbids? The query "conformance" over all hosts, and alarms of those that are installed. */
+/* path-conformance: which flows went a way that a rule forbids? The query "conformance" over all
+ * hosts, and alarms of those that are installed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -35,9 +36,10 @@ static int see_usual(void *context, const struct pd_path *shortest)
 {
     struct deviation *d = context;
 
-    for (unsigned i = 1; i < d->path->len; i++)
+    for (unsigned i = 1; i < d->path->len; i++) {
         d->usual[i] |= pd_path_crosses(
             shortest, (struct pd_link_match){d->path->switches[i - 1], d->path->switches[i]});
+    }
     return 0;
 }
 
@@ -54,40 +56,50 @@ static void add_deviation(const struct findings *f, const struct pd_path *path)
         f->report->failed = true;
         return;
     }
-    for (unsigned i = 1; i < path->len; i++)
-        if (!d.usual[i])
+    for (unsigned i = 1; i < path->len; i++) {
+        if (!d.usual[i]) {
             pd_report_link(f->report, path->switches[i - 1], path->switches[i]);
+        }
+    }
 }
 
 static bool is_listed(const json_t *list, uint32_t id)
 {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_integer_value(json_array_get(list, i)) == id)
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (json_integer_value(json_array_get(list, i)) == id) {
             return true;
+        }
+    }
     return false;
 }
 
 static bool passes(const struct pd_path *path, uint32_t id)
 {
-    for (unsigned i = 0; i < path->len; i++)
-        if (path->switches[i] == id)
+    for (unsigned i = 0; i < path->len; i++) {
+        if (path->switches[i] == id) {
             return true;
+        }
+    }
     return false;
 }
 
-/* The switch to avoid, with the link by which the flow came to it and the one by which it went on. */
+/* The switch to avoid, with the link by which the flow came to it and the one by which it went on.
+ */
 static void add_avoided(const struct findings *f, const struct pd_path *path)
 {
     const json_t *avoid = json_object_get(f->call->args, "avoid");
 
     for (unsigned i = 0; i < path->len; i++) {
-        if (!is_listed(avoid, path->switches[i]))
+        if (!is_listed(avoid, path->switches[i])) {
             continue;
+        }
         pd_report_switch(f->report, path->switches[i]);
-        if (i)
+        if (i) {
             pd_report_link(f->report, path->switches[i - 1], path->switches[i]);
-        if (i + 1 < path->len)
+        }
+        if (i + 1 < path->len) {
             pd_report_link(f->report, path->switches[i], path->switches[i + 1]);
+        }
     }
 }
 
@@ -98,20 +110,22 @@ static void add_missed(const struct findings *f, const struct pd_path *path)
     for (size_t i = 0; i < json_array_size(must_pass); i++) {
         json_int_t id = json_integer_value(json_array_get(must_pass, i));
 
-        if (!passes(path, (uint32_t)id))
+        if (!passes(path, (uint32_t)id)) {
             pd_report_switch(f->report, (uint32_t)id);
+        }
     }
 }
 
 /* Who may talk to whom is no matter of links. */
 static void add_concerned(const struct findings *f, const struct pd_path *path, const char *rule)
 {
-    if (!strcmp(rule, "avoid"))
+    if (!strcmp(rule, "avoid")) {
         add_avoided(f, path);
-    else if (!strcmp(rule, "must_pass"))
+    } else if (!strcmp(rule, "must_pass")) {
         add_missed(f, path);
-    else if (!strcmp(rule, "max_hops"))
+    } else if (!strcmp(rule, "max_hops")) {
         add_deviation(f, path);
+    }
 }
 
 /* ---- violations ---- */
@@ -125,9 +139,11 @@ static json_t *flow_row(const struct pd_flow_id *flow, const struct pd_path *pat
 
 static int number_of(const char *rule)
 {
-    for (int i = 0; rule && i < RULES; i++)
-        if (!strcmp(rule, rules[i]))
+    for (int i = 0; rule && i < RULES; i++) {
+        if (!strcmp(rule, rules[i])) {
             return i;
+        }
+    }
     return -1;
 }
 
@@ -148,8 +164,9 @@ static int see_violation(void *context, const struct pd_app_row *row, const json
     }
     f->by_rule[number]++;
     pd_report_flow(f->report, flow_row(&row->flow, &row->path, "rule", rule));
-    if (exists && f->violations <= PD_REPORT_FLOWS_MAX) /* those that the report has room for */
+    if (exists && f->violations <= PD_REPORT_FLOWS_MAX) { /* those that the report has room for */
         add_concerned(f, &row->path, rule);
+    }
     return 0;
 }
 
@@ -160,9 +177,11 @@ static json_t *query_args(const struct pd_app_call *call, uint64_t from_us, uint
                                        "link",     "src_ip", "dst_ip"};
     json_t *args = json_object();
 
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (json_object_get(call->args, same[i]))
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        if (json_object_get(call->args, same[i])) {
             json_object_set(args, same[i], json_object_get(call->args, same[i]));
+        }
+    }
     json_object_set_new(args, "live", json_true());
     json_object_set_new(args, "from", json_real((double)from_us / 1e6));
     json_object_set_new(args, "to", json_real((double)to_us / 1e6));
@@ -177,15 +196,17 @@ static int ask_violations(struct findings *f, uint64_t from_us, uint64_t to_us,
     int e = pd_app_ask(f->call, f->report, "conformance", query_args(f->call, from_us, to_us), NULL,
                        &answer, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_app_rows(answer, "violations", f->report, see_violation, f, error);
     if (!e && json_object_get(answer, "infeasible") &&
-        pd_app_number(answer, "infeasible", &infeasible))
+        pd_app_number(answer, "infeasible", &infeasible)) {
         pd_report_lacks(f->report,
                         "%" PRIu64
                         " flows have tags that fit no path: rules about switches cannot be judged",
                         infeasible);
+    }
     f->infeasible += infeasible;
     json_decref(answer);
     return e;
@@ -209,8 +230,9 @@ static void see_alarm(struct findings *f, const char *list, const json_t *object
     }
     row = json_pack("{s:[]}", "path");
     if (json_array_size(paths) && !json_object_set(row, "path", json_array_get(paths, 0)) &&
-        pd_app_path_read(row, &path) && pd_app_path_exists(f->call->world->topology, &path))
+        pd_app_path_read(row, &path) && pd_app_path_exists(f->call->world->topology, &path)) {
         pd_app_path_text(&path, text);
+    }
     json_decref(row);
     row = pd_app_flow_json(&alarm.flow);
     json_object_set_new(row, "path", json_string(text));
@@ -228,16 +250,18 @@ static int ask_alarms(struct findings *f, const char *reason, const char *list, 
     int e = pd_app_alarms(f->call, reason, from_us > CLOCKS_US ? from_us - CLOCKS_US : 0,
                           to_us + CLOCKS_US, ALARMS_MAX, &alarms, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     json_array_foreach(alarms, i, object)
     {
         see_alarm(f, list, object);
     }
     *ret_len = json_array_size(alarms);
-    if (*ret_len >= ALARMS_MAX)
+    if (*ret_len >= ALARMS_MAX) {
         pd_report_lacks(f->report, "only the newest %d alarms %s were looked at", ALARMS_MAX,
                         reason);
+    }
     json_decref(alarms);
     return 0;
 }
@@ -246,9 +270,11 @@ static int ask_alarms(struct findings *f, const char *reason, const char *list, 
 
 static bool has_rules(const json_t *args)
 {
-    for (int i = 0; i < RULES; i++)
-        if (json_object_get(args, rules[i]))
+    for (int i = 0; i < RULES; i++) {
+        if (json_object_get(args, rules[i])) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -261,8 +287,9 @@ static int ask_who_is_there(struct findings *f, struct pd_error *error)
                   (double)f->call->world->ops->now_us(f->call->world->context) / 1e6, "live", 0);
     int e = pd_app_ask(f->call, f->report, "getCount", args, NULL, &answer, error);
 
-    if (!e)
+    if (!e) {
         json_decref(answer);
+    }
     return e;
 }
 
@@ -290,19 +317,23 @@ static void say(struct findings *f, size_t infeasible_alarms)
         pd_report_say(report, "no rule was given, and no installed conformance query raised an "
                               "alarm");
     }
-    if (f->invented)
+    if (f->invented) {
         pd_report_lacks(report, "hosts gave flows that no record can be, or paths that the "
                                 "topology does not have: left out");
-    for (int i = 0; i < RULES; i++)
-        if (f->by_rule[i])
+    }
+    for (int i = 0; i < RULES; i++) {
+        if (f->by_rule[i]) {
             pd_report_evidence(report,
                                "%zu flows and paths break %s, by the records of their receivers",
                                f->by_rule[i], rules[i]);
-    if (infeasible_alarms)
+        }
+    }
+    if (infeasible_alarms) {
         pd_report_evidence(report,
                            "%zu alarms INFEASIBLE_PATH: tags that fit no path, so some switch "
                            "tags wrongly (see wrong-modification)",
                            infeasible_alarms);
+    }
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -317,17 +348,21 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e;
 
     (void)state;
-    if (from_us > to_us)
+    if (from_us > to_us) {
         return pd_fail(error, -PD_E_VALUE, "from: expects a time that is not after \"to\"");
+    }
     e = has_rules(call->args) ? ask_violations(&f, from_us, to_us, error)
                               : ask_who_is_there(&f, error);
-    if (!e)
+    if (!e) {
         e = ask_alarms(&f, "PC_FAIL", "alarms", from_us, to_us, &f.alarms, error);
-    if (!e)
+    }
+    if (!e) {
         e = ask_alarms(&f, "INFEASIBLE_PATH", "infeasible", from_us, to_us, &infeasible_alarms,
                        error);
-    if (!e)
+    }
+    if (!e) {
         say(&f, infeasible_alarms);
+    }
     return e;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path-log: packets that a filter wants, each with the path that it took, from all hosts where they arrive. */
+/* path-log: packets that a filter wants, each with the path that it took, from all hosts where they
+ * arrive. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #include "base/clock.h"
 #include "query/query.h"
 
-/* Paper 000, Table 2: path-aware packet logger. The agents write capture files; this starts them, waits, and puts what they tell in order of time. */
+/* Paper 000, Table 2: path-aware packet logger. The agents write capture files; this starts them,
+ * waits, and puts what they tell in order of time. */
 
 /* The wait before the first look whether all have finished; each time longer. */
 #define LOOK_NS     (50 * PD_NS_PER_MS)
@@ -56,9 +58,10 @@ static const json_t *answer_of(struct gathering *g, const json_t *reply)
     const json_t *answer = json_object_get(reply, "answer");
     const char *error = json_string_value(json_object_get(reply, "error"));
 
-    if (!json_is_object(answer))
+    if (!json_is_object(answer)) {
         pd_report_lacks(g->report, "host %" PRIu32 ": %.200s", host_of(reply),
                         error ? error : "no answer");
+    }
     return json_is_object(answer) ? answer : NULL;
 }
 
@@ -80,12 +83,14 @@ static json_t *wish_of(const struct gathering *g)
     for (size_t i = 0; wish && i < sizeof filter / sizeof filter[0]; i++) {
         json_t *value = json_object_get(args, filter[i]);
 
-        if (value && json_object_set(wish, filter[i], value))
+        if (value && json_object_set(wish, filter[i], value)) {
             g->report->failed = true;
+        }
     }
     if (wish && (link.from || link.to) &&
-        json_object_set_new(wish, "link", json_string(pd_link_format(link, text))))
+        json_object_set_new(wish, "link", json_string(pd_link_format(link, text)))) {
         g->report->failed = true;
+    }
     return wish;
 }
 
@@ -97,8 +102,9 @@ static json_t *receivers(const struct gathering *g)
     uint8_t version;
     uint32_t host = 0;
 
-    if (text && !pd_addr_parse(text, &addr, &version))
+    if (text && !pd_addr_parse(text, &addr, &version)) {
         host = pd_app_host_of(g->call->world->topology, &addr, version);
+    }
     return host ? json_pack("[I]", (json_int_t)host) : NULL;
 }
 
@@ -113,13 +119,15 @@ static int start(struct gathering *g, struct pd_error *error)
     json_array_foreach(answers, i, reply)
     {
         if (answer_of(g, reply) &&
-            json_array_append_new(g->hosts, json_integer((json_int_t)host_of(reply))))
+            json_array_append_new(g->hosts, json_integer((json_int_t)host_of(reply)))) {
             g->report->failed = true;
+        }
     }
-    if (!e && !at && json_array_size(answers) < g->call->world->topology->hosts_len)
+    if (!e && !at && json_array_size(answers) < g->call->world->topology->hosts_len) {
         pd_report_lacks(g->report, "%zu of %" PRIu32 " hosts have no agent",
                         g->call->world->topology->hosts_len - json_array_size(answers),
                         g->call->world->topology->hosts_len);
+    }
     json_decref(answers);
     json_decref(at);
     json_decref(wish);
@@ -137,8 +145,9 @@ static bool has_finished(const struct gathering *g, const json_t *answer)
     {
         const char *state = json_string_value(json_object_get(log, "state"));
 
-        if (json_integer_value(json_object_get(log, "id")) == (json_int_t)g->id)
+        if (json_integer_value(json_object_get(log, "id")) == (json_int_t)g->id) {
             return !state || strcmp(state, "running") != 0;
+        }
     }
     return true; /* it is not there any more: nothing to wait for */
 }
@@ -150,8 +159,9 @@ static int all_finished(struct gathering *g, bool *ret_finished, struct pd_error
     size_t i;
     int e = request(g, "GET", "/v1/logs", NULL, g->hosts, &answers, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     json_array_foreach(answers, i, reply)
     {
         const json_t *answer = json_object_get(reply, "answer");
@@ -173,12 +183,14 @@ static int wait_for_all(struct gathering *g, struct pd_error *error)
 
     while (!e && !finished && pd_clock_monotonic_ns() < until_ns) {
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-        if (pause.tv_nsec < (long)LOOK_MAX_NS)
+        if (pause.tv_nsec < (long)LOOK_MAX_NS) {
             pause.tv_nsec *= 2;
+        }
         e = all_finished(g, &finished, error);
     }
-    if (!e && !finished)
+    if (!e && !finished) {
         pd_report_lacks(g->report, "some hosts were still logging when they were asked");
+    }
     return e;
 }
 
@@ -201,8 +213,9 @@ static int keep(void *context, const struct pd_app_row *row, const json_t *objec
         const size_t room = g->room ? g->room * 2 : 256;
         struct logged *more = realloc(g->packets, room * sizeof *more);
 
-        if (!more)
+        if (!more) {
             return -ENOMEM;
+        }
         g->packets = more;
         g->room = room;
     }
@@ -234,23 +247,28 @@ static int read_host(struct gathering *g, const json_t *answer, struct pd_error 
         return 0;
     }
     e = pd_app_rows(answer, "rows", g->report, keep, g, error);
-    if (e == -ENOMEM)
+    if (e == -ENOMEM) {
         return e;
-    if (e) /* no rows: a host that says something else */
+    }
+    if (e) { /* no rows: a host that says something else */
         pd_report_lacks(g->report, "host %" PRIu32 ": its answer is not in order", g->host);
+    }
     g->written += packets;
-    if (dropped)
+    if (dropped) {
         pd_report_lacks(g->report, "host %" PRIu32 " dropped %" PRIu64 " packets of its log",
                         g->host, dropped);
-    if (late)
+    }
+    if (late) {
         pd_report_lacks(g->report,
                         "host %" PRIu32 " had as many packets as were wanted before the end",
                         g->host);
-    if (packets > g->len - before)
+    }
+    if (packets > g->len - before) {
         pd_report_evidence(g->report,
                            "host %" PRIu32 ": %zu of %" PRIu64
                            " packets are told here, all are in its file",
                            g->host, g->len - before, packets);
+    }
     add_file(g, answer, packets);
     return 0;
 }
@@ -264,15 +282,17 @@ static int gather(struct gathering *g, struct pd_error *error)
 
     snprintf(route, sizeof route, "/v1/logged/%" PRIu64, g->id);
     e = request(g, "GET", route, NULL, g->hosts, &answers, error);
-    if (e)
+    if (e) {
         return e;
+    }
     json_array_foreach(answers, i, reply)
     {
         const json_t *answer = answer_of(g, reply);
 
         g->host = host_of(reply);
-        if (answer && !e)
+        if (answer && !e) {
             e = read_host(g, answer, error);
+        }
     }
     json_decref(answers);
     return e;
@@ -284,8 +304,9 @@ static int by_time(const void *a, const void *b)
 {
     const struct logged *x = a, *y = b;
 
-    if (x->time_us != y->time_us)
+    if (x->time_us != y->time_us) {
         return x->time_us < y->time_us ? -1 : 1;
+    }
     return (x->host > y->host) - (x->host < y->host);
 }
 
@@ -348,19 +369,22 @@ static void tell(struct gathering *g)
         show_packets(g);
         paths = show_flows(g);
     }
-    if (g->bad)
+    if (g->bad) {
         pd_report_lacks(g->report, "%" PRIu64 " rows that are not in order", g->bad);
-    if (g->unknown)
+    }
+    if (g->unknown) {
         pd_report_lacks(g->report, "%" PRIu64 " packets by paths that the topology does not have",
                         g->unknown);
-    if (!hosts)
+    }
+    if (!hosts) {
         pd_report_say(g->report, "no host could log packets");
-    else if (!g->written)
+    } else if (!g->written) {
         pd_report_say(g->report, "no packet was wanted by the filter at %zu host%s", hosts,
                       hosts == 1 ? "" : "s");
-    else
+    } else {
         pd_report_say(g->report, "%" PRIu64 " packets at %zu host%s, %zu flows and paths",
                       g->written, hosts, hosts == 1 ? "" : "s", paths);
+    }
     g->report->certain = hosts > 0;
     g->report->confidence = hosts ? 1 : 0;
 }
@@ -373,18 +397,23 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 
     (void)state;
     g.id = call->world->ops->now_us(call->world->context);
-    if (!call->world->ops->request)
+    if (!call->world->ops->request) {
         e = pd_fail(error, -PD_E_UNSUPPORTED, "there are no agents here that see packets");
-    else if (!g.hosts)
+    } else if (!g.hosts) {
         e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    if (!e)
+    }
+    if (!e) {
         e = start(&g, error);
-    if (!e && json_array_size(g.hosts))
+    }
+    if (!e && json_array_size(g.hosts)) {
         e = wait_for_all(&g, error);
-    if (!e && json_array_size(g.hosts))
+    }
+    if (!e && json_array_size(g.hosts)) {
         e = gather(&g, error);
-    if (!e)
+    }
+    if (!e) {
         tell(&g);
+    }
     json_decref(g.hosts);
     free(g.packets);
     return e;
@@ -417,9 +446,10 @@ static int check_filter(const json_t *args, struct pd_error *error)
         const json_t *value = json_object_get(args, filter[i]);
 
         snprintf(room, sizeof room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        if (value)
+        if (value) {
             e = pd_query_set(&query, filter[i],
                              json_is_string(value) ? json_string_value(value) : room, error);
+        }
     }
     return e ? e : pd_query_finish(&query, error);
 }
@@ -431,12 +461,15 @@ static int check_and_run(void *state, const struct pd_app_call *call, struct pd_
     const uint64_t seconds = pd_app_arg_u64(call->args, "seconds", 0);
     int e = check_filter(call->args, error);
 
-    if (e)
+    if (e) {
         return e;
-    if (seconds < 1 || seconds > 60)
+    }
+    if (seconds < 1 || seconds > 60) {
         return pd_fail(error, -PD_E_VALUE, "seconds: expects a number from 1 to 60");
-    if (pd_app_arg_u64(call->args, "rows", 0) > SHOWN_MAX)
+    }
+    if (pd_app_arg_u64(call->args, "rows", 0) > SHOWN_MAX) {
         return pd_fail(error, -PD_E_VALUE, "rows: expects a number from 0 to %d", SHOWN_MAX);
+    }
     return run(state, call, report, error);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol-bugs: takes observations in, period by period: flows, and links with what crossed them. */
+/* protocol-bugs: takes observations in, period by period: flows, and links with what crossed them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@ int pb_links_init(struct pb_case *c)
     struct pb_links *links = &c->links;
 
     links->first = calloc(topology->switches_len + 1, sizeof *links->first);
-    if (!links->first)
+    if (!links->first) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         links->first[i] = links->len;
         links->len += topology->switches[i].switch_neighbours;
@@ -45,8 +47,9 @@ static size_t find_slot(const struct pb_case *c, const struct pd_flow_id *id)
 {
     size_t mask = c->slots_len - 1, at = pd_flow_id_hash(id) & mask;
 
-    while (c->slots[at] && !pd_flow_id_equal(&c->flows[c->slots[at] - 1].id, id))
+    while (c->slots[at] && !pd_flow_id_equal(&c->flows[c->slots[at] - 1].id, id)) {
         at = (at + 1) & mask;
+    }
     return at;
 }
 
@@ -55,18 +58,21 @@ static int grow(struct pb_case *c)
     size_t room = c->flows_room ? 2 * c->flows_room : 1024;
     struct pb_flow *flows = realloc(c->flows, room * sizeof *flows);
 
-    if (!flows)
+    if (!flows) {
         return -ENOMEM;
+    }
     c->flows = flows;
     uint32_t *slots = calloc(2 * room, sizeof *slots);
-    if (!slots)
+    if (!slots) {
         return -ENOMEM;
+    }
     free(c->slots);
     c->slots = slots;
     c->slots_len = 2 * room;
     c->flows_room = room;
-    for (size_t i = 0; i < c->flows_len; i++)
+    for (size_t i = 0; i < c->flows_len; i++) {
         slots[find_slot(c, &flows[i].id)] = (uint32_t)i + 1;
+    }
     return 0;
 }
 
@@ -76,8 +82,9 @@ static int find_flow(struct pb_case *c, const struct pd_flow_id *id, struct pb_f
     const struct pd_topology *topology = c->call->world->topology;
     int e = c->flows_len == c->flows_room && c->flows_len < PB_FLOWS_MAX ? grow(c) : 0;
 
-    if (e)
+    if (e) {
         return e;
+    }
     size_t slot = find_slot(c, id);
     *ret_flow = NULL;
     if (!c->slots[slot] && c->flows_len == PB_FLOWS_MAX) {
@@ -99,12 +106,15 @@ static void cross(struct pb_flow *flow, uint32_t number, double share)
 {
     size_t i = 0;
 
-    while (i < flow->links_len && flow->links[i].number != number)
+    while (i < flow->links_len && flow->links[i].number != number) {
         i++;
-    if (i == PB_LINKS_MAX)
+    }
+    if (i == PB_LINKS_MAX) {
         return;
-    if (i == flow->links_len)
+    }
+    if (i == flow->links_len) {
         flow->links[flow->links_len++] = (struct pb_link){.number = number};
+    }
     flow->links[i].share += (float)share;
 }
 
@@ -126,8 +136,9 @@ static void sum_bytes(struct pb_case *c, const struct pd_tib_record *record)
     for (unsigned i = 0; i + 1 < record->path->len; i++) {
         uint32_t link = pb_link_number(c, record->path->switches[i], record->path->switches[i + 1]);
 
-        if (link != PD_NONE)
+        if (link != PD_NONE) {
             c->links.bytes[link] += (double)record->bytes;
+        }
     }
 }
 
@@ -135,18 +146,22 @@ static bool is_full(const struct pb_case *c, const struct pd_observation *observ
 {
     double limit = PB_LOAD_MAX * (double)c->link_mbps * (double)c->period_us / 8;
 
-    if (!c->link_mbps || !c->period_us)
+    if (!c->link_mbps || !c->period_us) {
         return false;
-    if (c->links.down[host_index(c, &observed->records[0].flow)] > limit)
+    }
+    if (c->links.down[host_index(c, &observed->records[0].flow)] > limit) {
         return true;
-    for (size_t r = 0; r < observed->records_len; r++)
+    }
+    for (size_t r = 0; r < observed->records_len; r++) {
         for (unsigned i = 0; i + 1 < observed->records[r].path->len; i++) {
             const uint32_t *hop = &observed->records[r].path->switches[i];
             uint32_t link = pb_link_number(c, hop[0], hop[1]);
 
-            if (link != PD_NONE && c->links.bytes[link] > limit)
+            if (link != PD_NONE && c->links.bytes[link] > limit) {
                 return true;
+            }
         }
+    }
     return false;
 }
 
@@ -155,8 +170,9 @@ static void add(struct pb_case *c, struct pb_flow *flow, const struct pd_observa
 {
     double lost = (double)observed->retransmissions, pkts = 0;
 
-    for (size_t r = 0; r < observed->records_len; r++)
+    for (size_t r = 0; r < observed->records_len; r++) {
         pkts += (double)observed->records[r].pkts;
+    }
     for (size_t r = 0; r < observed->records_len; r++) {
         const struct pd_tib_record *record = &observed->records[r];
         double share = pkts > 0 ? (double)record->pkts / pkts : 1 / (double)observed->records_len;
@@ -165,8 +181,9 @@ static void add(struct pb_case *c, struct pb_flow *flow, const struct pd_observa
             uint32_t link =
                 pb_link_number(c, record->path->switches[i], record->path->switches[i + 1]);
 
-            if (link == PD_NONE)
+            if (link == PD_NONE) {
                 continue;
+            }
             cross(flow, link, share);
         }
     }
@@ -176,9 +193,11 @@ static void add(struct pb_case *c, struct pb_flow *flow, const struct pd_observa
 
 static bool has_paths(const struct pb_case *c, const struct pd_observation *observed)
 {
-    for (size_t r = 0; r < observed->records_len; r++)
-        if (!pd_app_path_exists(c->call->world->topology, observed->records[r].path))
+    for (size_t r = 0; r < observed->records_len; r++) {
+        if (!pd_app_path_exists(c->call->world->topology, observed->records[r].path)) {
             return false;
+        }
+    }
     return observed->records_len;
 }
 
@@ -189,9 +208,11 @@ int pb_take(void *context, const struct pd_observation *flows, size_t flows_len)
 
     memset(c->links.bytes, 0, c->links.len * sizeof(double));
     memset(c->links.down, 0, c->call->world->topology->hosts_len * sizeof(double));
-    for (size_t i = 0; i < flows_len; i++)
-        for (size_t r = 0; r < flows[i].records_len; r++)
+    for (size_t i = 0; i < flows_len; i++) {
+        for (size_t r = 0; r < flows[i].records_len; r++) {
             sum_bytes(c, &flows[i].records[r]);
+        }
+    }
     for (size_t i = 0; i < flows_len && !e; i++) {
         struct pb_flow *flow;
 
@@ -201,8 +222,9 @@ int pb_take(void *context, const struct pd_observation *flows, size_t flows_len)
             c->congested++;
         } else {
             e = find_flow(c, &flows[i].records[0].flow, &flow);
-            if (!e && flow)
+            if (!e && flow) {
                 add(c, flow, &flows[i]);
+            }
         }
     }
     return e;

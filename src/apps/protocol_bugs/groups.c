@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol-bugs: groups of suffering flows that no link explains: what they have in common, and whether their links lose anything of others. */
+/* protocol-bugs: groups of suffering flows that no link explains: what they have in common, and
+ * whether their links lose anything of others. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,20 +45,24 @@ static int by_key(const void *a, const void *b)
 {
     const struct key *x = a, *y = b;
 
-    if (x->kind != y->kind)
+    if (x->kind != y->kind) {
         return x->kind < y->kind ? -1 : 1;
+    }
     return (x->value > y->value) - (x->value < y->value);
 }
 
 /* ---- the best group ---- */
 
-/* At least half of its flows have to suffer, those that sent too little to tell aside. Most flows first, then the purest, then the most special. */
+/* At least half of its flows have to suffer, those that sent too little to tell aside. Most flows
+ * first, then the purest, then the most special. */
 static bool is_better(const struct group *a, const struct group *b)
 {
-    if (a->suffering < PB_FLOWS_MIN || a->healthy > a->suffering)
+    if (a->suffering < PB_FLOWS_MIN || a->healthy > a->suffering) {
         return false;
-    if (a->suffering != b->suffering)
+    }
+    if (a->suffering != b->suffering) {
         return a->suffering > b->suffering;
+    }
     return a->healthy < b->healthy;
 }
 
@@ -70,19 +75,23 @@ static struct group find_best(const struct pb_case *c, struct key *keys)
         const struct pb_flow *flow = &c->flows[i];
         bool counts = pb_suffers(flow) || flow->pkts >= PB_PEER_PKTS;
 
-        for (enum kind kind = 0; kind < KINDS && counts && !flow->explained; kind++)
-            if (kind == PORT || (flow->src_host && flow->dst_host))
+        for (enum kind kind = 0; kind < KINDS && counts && !flow->explained; kind++) {
+            if (kind == PORT || (flow->src_host && flow->dst_host)) {
                 keys[len++] = (struct key){kind, value_of(flow, kind), i};
+            }
+        }
     }
     qsort(keys, len, sizeof *keys, by_key);
     for (size_t i = 0; i < len; i++) {
-        if (!i || by_key(&keys[i - 1], &keys[i]))
+        if (!i || by_key(&keys[i - 1], &keys[i])) {
             group = (struct group){.kind = keys[i].kind, .value = keys[i].value};
+        }
         bool suffers = pb_suffers(&c->flows[keys[i].flow]);
         group.suffering += suffers;
         group.healthy += !suffers;
-        if ((i + 1 == len || by_key(&keys[i], &keys[i + 1])) && is_better(&group, &best))
+        if ((i + 1 == len || by_key(&keys[i], &keys[i + 1])) && is_better(&group, &best)) {
             best = group;
+        }
     }
     return best;
 }
@@ -108,8 +117,9 @@ static void sum_links(struct pb_case *c, struct finding *f)
         bool own = is_in(flow, &f->group) && pb_suffers(flow);
         double all = 0;
 
-        for (unsigned l = 0; l < flow->links_len; l++)
+        for (unsigned l = 0; l < flow->links_len; l++) {
             all = fmax(all, (double)flow->links[l].share);
+        }
         f->pkts += own ? flow->pkts : 0;
         f->lost += own ? flow->lost : 0;
         for (unsigned l = 0; l < flow->links_len; l++) {
@@ -129,14 +139,16 @@ static void judge_links(struct pb_case *c, struct finding *f)
     sum_links(c, f);
     double rate = f->pkts > 0 ? f->lost / f->pkts : 0;
     for (uint32_t l = 0; l < c->links.len; l++) {
-        if (!c->links.own[l])
+        if (!c->links.own[l]) {
             continue;
-        if (c->links.lost[l] > 2 && c->links.lost[l] > rate / 10 * c->links.pkts[l])
+        }
+        if (c->links.lost[l] > 2 && c->links.lost[l] > rate / 10 * c->links.pkts[l]) {
             f->dirty++;
-        else if (c->links.pkts[l] >= PB_CLEAN_PKTS)
+        } else if (c->links.pkts[l] >= PB_CLEAN_PKTS) {
             f->clean++;
-        else
+        } else {
             f->open++;
+        }
     }
 }
 
@@ -163,8 +175,9 @@ static void show_flows(struct pb_case *c, const struct group *group)
     for (size_t i = 0; i < c->flows_len && shown < FLOWS_SHOWN_MAX; i++) {
         const struct pb_flow *flow = &c->flows[i];
 
-        if (flow->explained || !is_in(flow, group) || !pb_suffers(flow))
+        if (flow->explained || !is_in(flow, group) || !pb_suffers(flow)) {
             continue;
+        }
         shown++;
         pd_report_flow(c->report,
                        json_pack("{s:o, s:I, s:I}", "flow_id", pd_app_flow_json(&flow->id),
@@ -198,8 +211,9 @@ static bool is_found(const struct finding *f)
 
 static void take_off(struct pb_case *c, const struct group *group)
 {
-    for (size_t i = 0; i < c->flows_len; i++)
+    for (size_t i = 0; i < c->flows_len; i++) {
         c->flows[i].explained |= is_in(&c->flows[i], group);
+    }
 }
 
 static void conclude_one(struct pb_case *c, struct finding *f, size_t *found, char *first,
@@ -213,8 +227,9 @@ static void conclude_one(struct pb_case *c, struct finding *f, size_t *found, ch
         double share = (double)f->clean / (double)(f->clean + f->open);
 
         show(c, f, name);
-        if (!(*found)++)
+        if (!(*found)++) {
             snprintf(first, size, "%s", name);
+        }
         c->report->confidence = fmax(c->report->confidence, 0.9 * share);
     } else {
         pd_report_evidence(c->report,
@@ -235,16 +250,20 @@ static int explain(struct pb_case *c)
     for (size_t v = 0; v < verdict.links_len && !e; v++) {
         uint32_t number = pb_link_number(c, verdict.links[v].from, verdict.links[v].to);
 
-        for (size_t i = 0; i < c->flows_len; i++)
-            for (unsigned l = 0; l < c->flows[i].links_len; l++)
+        for (size_t i = 0; i < c->flows_len; i++) {
+            for (unsigned l = 0; l < c->flows[i].links_len; l++) {
                 c->flows[i].explained |= c->flows[i].links[l].number == number;
+            }
+        }
         pd_report_evidence(c->report, "%u-%u drops packets: flows over it are left aside",
                            verdict.links[v].from, verdict.links[v].to);
     }
-    for (size_t i = 0; i < c->flows_len; i++)
+    for (size_t i = 0; i < c->flows_len; i++) {
         explained += c->flows[i].explained && pb_suffers(&c->flows[i]);
-    if (explained)
+    }
+    if (explained) {
         pd_report_evidence(c->report, "%zu suffering flows are explained by links", explained);
+    }
     return e;
 }
 
@@ -252,27 +271,32 @@ static void say(struct pb_case *c, size_t found, const char *first)
 {
     size_t suffering = 0;
 
-    for (size_t i = 0; i < c->flows_len; i++)
+    for (size_t i = 0; i < c->flows_len; i++) {
         suffering += pb_suffers(&c->flows[i]);
-    if (found)
+    }
+    if (found) {
         pd_report_say(c->report,
                       "no link explains why %zu group%s of flows suffer%s: suspect hosts or "
                       "protocol (%s%s)",
                       found, found == 1 ? "" : "s", found == 1 ? "s" : "", first,
                       found == 1 ? "" : ", …");
-    else
+    } else {
         pd_report_say(c->report,
                       "nothing points to a protocol or a host: %zu flows suffer, of %zu seen",
                       suffering, c->flows_len);
-    if (c->congested)
+    }
+    if (c->congested) {
         pd_report_evidence(c->report, "%llu times a flow was left aside: over a full link",
                            (unsigned long long)c->congested);
-    if (c->pathless)
+    }
+    if (c->pathless) {
         pd_report_evidence(c->report, "%llu times a suffering flow had no path that is known",
                            (unsigned long long)c->pathless);
-    if (c->lost)
+    }
+    if (c->lost) {
         pd_report_lacks(c->report, "%llu flows for which there was no room",
                         (unsigned long long)c->lost);
+    }
 }
 
 int pb_conclude(struct pb_case *c, struct pd_error *error)
@@ -285,13 +309,15 @@ int pb_conclude(struct pb_case *c, struct pd_error *error)
     for (int round = 0; round < FOUND_MAX && !e; round++) {
         struct finding finding = {.group = find_best(c, keys)};
 
-        if (!finding.group.suffering)
+        if (!finding.group.suffering) {
             break;
+        }
         conclude_one(c, &finding, &found, first, sizeof first);
     }
     free(keys);
-    if (e)
+    if (e) {
         return pd_fail(error, e, "protocol-bugs: %s", pd_error_text(e));
+    }
     say(c, found, first);
     return 0;
 }

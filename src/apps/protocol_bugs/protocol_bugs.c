@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol-bugs: do flows suffer that no link explains? Then hosts or their protocol are to blame. */
+/* protocol-bugs: do flows suffer that no link explains? Then hosts or their protocol are to blame.
+ */
 #include "apps/protocol_bugs/protocol_bugs.h"
 
 #include <errno.h>
@@ -38,19 +39,23 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
 
     (void)state;
-    if (!world->ops->observe)
+    if (!world->ops->observe) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "protocol-bugs: nobody observes flows here");
+    }
     int e = prepare(&c, back_us);
-    if (e)
+    if (e) {
         e = pd_fail(error, e, "protocol-bugs: %s", pd_error_text(e));
-    else
+    } else {
         e = world->ops->observe(world->context, now_us > back_us ? now_us - back_us : 0, now_us,
                                 pb_take, &c, report, error);
-    if (!e)
+    }
+    if (!e) {
         e = pb_conclude(&c, error);
-    if (!e && !c.link_mbps)
+    }
+    if (!e && !c.link_mbps) {
         pd_report_lacks(report, "what links carry is not known (link_mbps): losses of full links "
                                 "look like any others");
+    }
     pb_done(&c);
     return e;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol-bugs: what its parts share: flows with what they sent and lost, and which links they crossed. */
+/* protocol-bugs: what its parts share: flows with what they sent and lost, and which links they
+ * crossed. */
 #ifndef PD_APPS_PROTOCOL_BUGS_H
 #define PD_APPS_PROTOCOL_BUGS_H
 
@@ -30,7 +31,8 @@ struct pb_flow {
     bool explained; /* crosses a link that drops packets, or belongs to a group that was found */
 };
 
-/* Directed links between switches by number: the first of each switch's, and its neighbours in their order. */
+/* Directed links between switches by number: the first of each switch's, and its neighbours in
+ * their order. */
 struct pb_links {
     uint32_t *first; /* by index of the switch */
     uint32_t len;

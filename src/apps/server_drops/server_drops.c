@@ -10,9 +10,11 @@
 #include "apps/flow_args.h"
 #include "apps/rows.h"
 
-/* Paper 000, Table 2. The datapath of a server counts what reached it, before its stack can drop anything. What a sender sent again and the network had lost
- * arrives once; what the server had dropped arrives twice. So bytes that arrived beyond those that are acknowledged, over the bytes sent again, are the
- * server's share. Counters of whole connections are compared, so no clock matters. Headers are only known within bounds (options): so is the share. */
+/* Paper 000, Table 2. The datapath of a server counts what reached it, before its stack can drop
+ * anything. What a sender sent again and the network had lost arrives once; what the server had
+ * dropped arrives twice. So bytes that arrived beyond those that are acknowledged, over the bytes
+ * sent again, are the server's share. Counters of whole connections are compared, so no clock
+ * matters. Headers are only known within bounds (options): so is the share. */
 
 enum { FLOWS_MAX = 64, ASKED_MAX = 8192, OPTIONS_BYTES = 12, PKTS_MIN = 5, PKTS_CERTAIN = 20 };
 #define SERVER_SHARE  0.5               /* of what was sent again, at least, had arrived before */
@@ -72,15 +74,18 @@ static int take_sender(void *context, const struct pd_app_row *row, const json_t
         .opened_us = number(object, "opened_us"),
     };
 
-    if (!row->flow.ip_version || row->flow.protocol != 6 || !flow.resent || d->len == ASKED_MAX)
+    if (!row->flow.ip_version || row->flow.protocol != 6 || !flow.resent || d->len == ASKED_MAX) {
         return 0;
+    }
     flow.opening = !flow.opened_us && flow.acked <= 1;
     flow.server = pd_app_host_of(topology, &flow.id.dst, flow.id.ip_version);
     flow.sender = pd_app_host_of(topology, &flow.id.src, flow.id.ip_version);
-    if (!flow.server || !flow.sender || (d->wanted && flow.server != d->wanted))
+    if (!flow.server || !flow.sender || (d->wanted && flow.server != d->wanted)) {
         return 0;
-    if (flow.opening || (flow.mss && flow.acked > 1))
+    }
+    if (flow.opening || (flow.mss && flow.acked > 1)) {
         d->flows[d->len++] = flow;
+    }
     return 0;
 }
 
@@ -98,11 +103,13 @@ static int ask_senders(struct drops *d, uint64_t from_us, struct pd_error *error
     json_object_del(args, "live");
     json_object_set_new(args, "threshold", json_integer(1));
     int e = pd_app_ask(d->call, d->report, "getPoorTCPFlows", args, NULL, &answer, error);
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "flows", d->report, take_sender, d, error);
+    }
     json_decref(answer);
-    if (e)
+    if (e) {
         return e;
+    }
     qsort(d->flows, d->len, sizeof *d->flows, by_resent);
     if (d->len > FLOWS_MAX) {
         pd_report_evidence(d->report, "%zu flows retransmit: the %d that do most were looked at",
@@ -131,7 +138,8 @@ static double clamp(double value, double most)
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-/* Packets of the network are told by what is acknowledged: all of that arrived once. What is out may have arrived as well. */
+/* Packets of the network are told by what is acknowledged: all of that arrived once. What is out
+ * may have arrived as well. */
 static void compare(struct flow *flow)
 {
     double resent = (double)flow->resent, mss = (double)flow->mss;
@@ -159,11 +167,13 @@ static int ask_server(struct drops *d, struct flow *flow, struct pd_error *error
         pd_app_ask(d->call, d->report, "getFlows", pd_app_flow_args(&flow->id, from_us, UINT64_MAX),
                    pd_app_host_list(flow->server), &answer, error);
 
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "flows", d->report, take_record, flow, error);
+    }
     json_decref(answer);
-    if (!e && json_array_size(d->report->lacks) == lacked)
+    if (!e && json_array_size(d->report->lacks) == lacked) {
         compare(flow);
+    }
     return e;
 }
 
@@ -173,10 +183,12 @@ static const char *judge(const struct finding *f)
 {
     double resent = (double)f->resent;
 
-    if (f->resent < PKTS_MIN)
+    if (f->resent < PKTS_MIN) {
         return "too little";
-    if (f->twice_lo >= SERVER_SHARE * resent)
+    }
+    if (f->twice_lo >= SERVER_SHARE * resent) {
         return "server";
+    }
     return f->twice_hi <= NETWORK_SHARE * resent ? "network" : "not told";
 }
 
@@ -188,11 +200,13 @@ static struct finding sum(const struct drops *d, uint32_t server)
         const struct flow *flow = &d->flows[i];
         bool again = false;
 
-        if (flow->server != server || !flow->known)
+        if (flow->server != server || !flow->known) {
             continue;
-        for (size_t k = 0; k < i; k++)
+        }
+        for (size_t k = 0; k < i; k++) {
             again |= d->flows[k].known && d->flows[k].server == server &&
                      d->flows[k].sender == flow->sender;
+        }
         f.senders += !again;
         f.flows++;
         f.resent += flow->resent;
@@ -207,13 +221,14 @@ static void show_flows(struct drops *d, uint32_t server)
     for (size_t i = 0; i < d->len; i++) {
         const struct flow *flow = &d->flows[i];
 
-        if (flow->server == server && flow->known)
+        if (flow->server == server && flow->known) {
             pd_report_flow(d->report,
                            json_pack("{s:o, s:I, s:I, s:I, s:f}", "flow_id",
                                      pd_app_flow_json(&flow->id), "sent_again",
                                      (json_int_t)flow->resent, "arrived_pkts",
                                      (json_int_t)flow->pkts, "arrived_bytes",
                                      (json_int_t)flow->bytes, "arrived_twice", flow->twice_lo));
+        }
     }
 }
 
@@ -233,8 +248,9 @@ static void show(struct drops *d, const struct finding *f, const char *where)
                        "reached it before (%zu flows, %zu senders)",
                        f->server, f->resent, f->twice_lo, f->twice_hi, f->flows, f->senders);
     show_flows(d, f->server);
-    if (share > d->report->confidence)
+    if (share > d->report->confidence) {
         d->report->confidence = share;
+    }
     d->report->certain &= share >= 0.9 && f->resent >= PKTS_CERTAIN && (!server || f->senders > 1);
 }
 
@@ -249,36 +265,42 @@ static void conclude(struct drops *d)
         char id[16];
 
         unknown += !d->flows[i].known;
-        for (size_t k = 0; k < i; k++)
+        for (size_t k = 0; k < i; k++) {
             first &= d->flows[k].server != d->flows[i].server;
+        }
         struct finding f = sum(d, d->flows[i].server);
         const char *where = judge(&f);
-        if (!first || !strcmp(where, "too little"))
+        if (!first || !strcmp(where, "too little")) {
             continue;
+        }
         show(d, &f, where);
         told += strcmp(where, "not told") != 0;
         d->report->certain &= strcmp(where, "not told") != 0;
         char *list = !strcmp(where, "server") ? servers : networks;
         snprintf(id, sizeof id, "%s%" PRIu32, *list ? ", " : "", f.server);
-        if (strcmp(where, "not told") && strlen(list) + strlen(id) < sizeof servers)
+        if (strcmp(where, "not told") && strlen(list) + strlen(id) < sizeof servers) {
             strcat(list, id);
+        }
     }
     d->report->certain &= told > 0;
-    if (unknown)
+    if (unknown) {
         pd_report_lacks(d->report,
                         "%zu flows of which the server's records are not complete, or not there",
                         unknown);
-    if (!told)
+    }
+    if (!told) {
         d->report->confidence = 0;
-    if (*servers)
+    }
+    if (*servers) {
         pd_report_say(d->report, "packets reach the server and are dropped there: host %s%s%s",
                       servers, *networks ? "; lost in the network before: those to host " : "",
                       networks);
-    else if (*networks)
+    } else if (*networks) {
         pd_report_say(d->report, "packets are lost in the network, before they reach host %s",
                       networks);
-    else
+    } else {
         pd_report_say(d->report, "no server of whose lost packets anything can be said");
+    }
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -291,17 +313,21 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 
     (void)state;
     if (wanted && (wanted > UINT32_MAX ||
-                   pd_topology_host(call->world->topology, (uint32_t)wanted) == PD_NONE))
+                   pd_topology_host(call->world->topology, (uint32_t)wanted) == PD_NONE)) {
         return pd_fail(error, -PD_E_VALUE, "server: no host %" PRIu64 " in the topology", wanted);
+    }
     d.wanted = (uint32_t)wanted;
     d.flows = calloc(ASKED_MAX, sizeof *d.flows);
-    if (!d.flows)
+    if (!d.flows) {
         return pd_fail(error, -ENOMEM, "server-drops: %s", pd_error_text(-ENOMEM));
+    }
     int e = ask_senders(&d, now_us > back_us ? now_us - back_us : 0, error);
-    for (size_t i = 0; i < d.len && !e; i++)
+    for (size_t i = 0; i < d.len && !e; i++) {
         e = ask_server(&d, &d.flows[i], error);
-    if (!e)
+    }
+    if (!e) {
         conclude(&d);
+    }
     free(d.flows);
     return e;
 }

@@ -17,8 +17,9 @@ static bool add_bytes(void *context, const json_t *object)
 {
     uint64_t bytes = 0, pkts = 0;
 
-    if (!pd_app_amounts_read(object, &bytes, &pkts))
+    if (!pd_app_amounts_read(object, &bytes, &pkts)) {
         return false;
+    }
     *(double *)context += (double)bytes;
     return true;
 }
@@ -27,8 +28,9 @@ static json_t *query_args(const struct pd_app_call *call, const struct pd_app_wi
 {
     json_t *args = pd_app_window_args(window), *link = json_object_get(call->args, "link");
 
-    if (args && link)
+    if (args && link) {
         json_object_set(args, "link", link);
+    }
     return args;
 }
 
@@ -41,11 +43,13 @@ static int ask_total(const struct pd_app_call *call, const struct pd_app_window 
     int e =
         pd_app_ask(call, report, "trafficMatrix", query_args(call, window), NULL, &answer, error);
 
-    if (!e)
+    if (!e) {
         e = pd_app_objects(answer, "pairs", report, add_bytes, &bytes, error);
+    }
     json_decref(answer);
-    if (!e)
+    if (!e) {
         *ret_bytes = bytes;
+    }
     return e;
 }
 
@@ -74,8 +78,9 @@ static int take(void *context, const struct pd_app_row *row, const json_t *objec
     char ends[PD_ENDS_TEXT_BYTES];
 
     (void)object;
-    if (!row->flow.ip_version)
+    if (!row->flow.ip_version) {
         return 0;
+    }
     if (!top->len++) {
         pd_ends_format(&row->flow, top->first);
         top->first_bytes = (double)row->bytes;
@@ -84,8 +89,9 @@ static int take(void *context, const struct pd_app_row *row, const json_t *objec
                   json_pack("{s:s, s:i, s:I, s:I, s:f}", "flow", pd_ends_format(&row->flow, ends),
                             "protocol", row->flow.protocol, "bytes", (json_int_t)row->bytes, "pkts",
                             (json_int_t)row->pkts, "share", share));
-    if (share < top->heavy_share)
+    if (share < top->heavy_share) {
         return 0;
+    }
     top->heavy++;
     top->heavy_bytes += (double)row->bytes;
     pd_report_flow(top->report,
@@ -104,21 +110,24 @@ static void say(const struct top *top, double seconds, uint64_t k, struct pd_rep
         return;
     }
     pd_app_amount(top->total, all);
-    if (top->heavy)
+    if (top->heavy) {
         pd_report_say(report,
                       "%" PRIu64 " heavy hitter%s, each with %.3g %% of %s or more: %s together",
                       top->heavy, top->heavy == 1 ? "" : "s", 100 * top->heavy_share, all,
                       pd_app_amount(top->heavy_bytes, heavy));
-    else
+    } else {
         pd_report_say(report, "no heavy hitters: no flow has %.3g %% of %s", 100 * top->heavy_share,
                       all);
+    }
     pd_report_evidence(report, "the largest flow is %s, %s", top->first,
                        pd_app_amount(top->first_bytes, heavy));
-    if (top->by_bytes && top->heavy == top->len && top->len >= k)
+    if (top->by_bytes && top->heavy == top->len && top->len >= k) {
         pd_report_lacks(report,
                         "flows beyond the first %" PRIu64 " (k), which may be heavy as well", k);
-    if (!top->by_bytes)
+    }
+    if (!top->by_bytes) {
         pd_report_evidence(report, "these are the flows with the most packets");
+    }
     report->certain = true; /* a measurement */
     report->confidence = 1;
 }
@@ -134,8 +143,9 @@ static int ask_top(const struct pd_app_call *call, const struct pd_app_window *w
     json_object_set_new(args, "k", json_integer((json_int_t)k));
     json_object_set_new(args, "by", json_string(by ? by : "bytes"));
     e = pd_app_ask(call, top->report, "topFlows", args, NULL, &answer, error);
-    if (!e)
+    if (!e) {
         e = pd_app_rows(answer, "top", top->report, take, top, error);
+    }
     json_decref(answer);
     return e;
 }
@@ -145,12 +155,15 @@ static int check(const struct pd_app_call *call, uint64_t k, struct pd_error *er
     const char *by = pd_app_arg_text(call->args, "by");
     double share = pd_app_arg_number(call->args, "share", 0.1);
 
-    if (!k || k > K_MAX)
+    if (!k || k > K_MAX) {
         return pd_fail(error, -PD_E_VALUE, "k: expects a number from 1 to %d", K_MAX);
-    if (share <= 0 || share > 1)
+    }
+    if (share <= 0 || share > 1) {
         return pd_fail(error, -PD_E_VALUE, "share: expects a number above 0, at most 1");
-    if (by && strcmp(by, "bytes") != 0 && strcmp(by, "pkts") != 0)
+    }
+    if (by && strcmp(by, "bytes") != 0 && strcmp(by, "pkts") != 0) {
         return pd_fail(error, -PD_E_VALUE, "by: expects bytes or pkts");
+    }
     return 0;
 }
 
@@ -163,14 +176,18 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e = check(call, k, error);
 
     (void)state;
-    if (!e)
+    if (!e) {
         e = pd_app_window_read(call, &window, error);
-    if (!e)
+    }
+    if (!e) {
         e = ask_total(call, &window, report, &top.total, error);
-    if (!e)
+    }
+    if (!e) {
         e = ask_top(call, &window, k, &top, error);
-    if (!e)
+    }
+    if (!e) {
         say(&top, pd_app_window_s(&window), k, report);
+    }
     return e;
 }
 

@@ -30,8 +30,9 @@ static bool read_switch(const struct matrix *matrix, const json_t *object, const
     uint64_t id = 0;
 
     if (!pd_app_number(object, member, &id) || id > UINT32_MAX ||
-        pd_topology_switch(matrix->topology, (uint32_t)id) == PD_NONE)
+        pd_topology_switch(matrix->topology, (uint32_t)id) == PD_NONE) {
         return false;
+    }
     *ret_id = (uint32_t)id;
     return true;
 }
@@ -43,8 +44,9 @@ static bool take(void *context, const json_t *object)
 
     if (!read_switch(matrix, object, "src_switch", &pair->src) ||
         !read_switch(matrix, object, "dst_switch", &pair->dst) ||
-        !pd_app_amounts_read(object, &pair->bytes, &pair->pkts))
+        !pd_app_amounts_read(object, &pair->bytes, &pair->pkts)) {
         return false;
+    }
     matrix->len++;
     matrix->bytes += (double)pair->bytes;
     return true;
@@ -54,10 +56,12 @@ static int largest_first(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
 
-    if (x->bytes != y->bytes)
+    if (x->bytes != y->bytes) {
         return x->bytes < y->bytes ? 1 : -1;
-    if (x->src != y->src)
+    }
+    if (x->src != y->src) {
         return x->src > y->src ? 1 : -1;
+    }
     return (x->dst > y->dst) - (x->dst < y->dst);
 }
 
@@ -75,12 +79,13 @@ static void say(const struct matrix *matrix, double seconds, struct pd_report *r
         pd_report_say(report, "no traffic in %g s", seconds);
         return;
     }
-    for (size_t i = 0; i < matrix->len && i < NAMED_LEN; i++)
+    for (size_t i = 0; i < matrix->len && i < NAMED_LEN; i++) {
         at += (size_t)snprintf(words + at, sizeof words - at,
                                "%s %" PRIu32 " to %" PRIu32 " %s (%.0f %%)", i ? "," : "",
                                matrix->pairs[i].src, matrix->pairs[i].dst,
                                pd_app_amount((double)matrix->pairs[i].bytes, amount),
                                100 * share(matrix, matrix->pairs[i].bytes));
+    }
     pd_report_say(report, "%s in %g s between %zu pairs of racks; most from%s",
                   pd_app_amount(matrix->bytes, total), seconds, matrix->len, words);
 }
@@ -104,8 +109,9 @@ static int read_matrix(const json_t *answer, struct matrix *matrix, struct pd_re
     size_t room = json_array_size(json_object_get(answer, "pairs"));
 
     matrix->pairs = calloc(room ? room : 1, sizeof *matrix->pairs);
-    if (!matrix->pairs)
+    if (!matrix->pairs) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
     return pd_app_objects(answer, "pairs", report, take, matrix, error);
 }
 
@@ -118,14 +124,17 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e = pd_app_window_read(call, &window, error);
 
     (void)state;
-    if (!e)
+    if (!e) {
         e = pd_app_ask(call, report, "trafficMatrix", pd_app_window_args(&window), NULL, &answer,
                        error);
-    if (!e)
-        e = read_matrix(answer, &matrix, report, error);
+    }
     if (!e) {
-        if (matrix.len)
+        e = read_matrix(answer, &matrix, report, error);
+    }
+    if (!e) {
+        if (matrix.len) {
             qsort(matrix.pairs, matrix.len, sizeof *matrix.pairs, largest_first);
+        }
         say(&matrix, pd_app_window_s(&window), report);
         show(&matrix, report);
         /* It is a measurement: what all hosts counted. */

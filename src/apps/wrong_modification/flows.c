@@ -25,11 +25,13 @@ static int grow(void **list, size_t len, size_t *room, size_t each)
     size_t wanted = *room ? *room * 2 : 256;
     void *more;
 
-    if (len < *room)
+    if (len < *room) {
         return 0;
+    }
     more = realloc(*list, wanted * each);
-    if (!more)
+    if (!more) {
         return -ENOMEM;
+    }
     *list = more;
     *room = wanted;
     return 0;
@@ -51,8 +53,9 @@ static int see_arrived(void *context, const struct pd_app_row *row, const json_t
         return 0;
     }
     if (grow((void **)&flows->arrived, flows->arrived_len, &flows->arrived_room,
-             sizeof *flows->arrived))
+             sizeof *flows->arrived)) {
         return -ENOMEM;
+    }
     flows->arrived[flows->arrived_len++] = (struct wm_arrived){.flow = row->flow,
                                                                .path = row->path,
                                                                .stime_us = row->stime_us,
@@ -70,18 +73,22 @@ static int see_sent(void *context, const struct pd_app_row *row, const json_t *o
     struct wm_sent sent = {.flow = row->flow};
     uint64_t host = 0;
 
-    if (row->flow.ip_version)
+    if (row->flow.ip_version) {
         sent.host = pd_app_host_of(reader->topology, &row->flow.src, row->flow.ip_version);
-    if (!pd_app_number(object, "host", &host) || !host || host != sent.host)
+    }
+    if (!pd_app_number(object, "host", &host) || !host || host != sent.host) {
         return 0; /* loopback, other networks of the host */
-    if (!pd_app_number(object, "first_us", &sent.first_us))
+    }
+    if (!pd_app_number(object, "first_us", &sent.first_us)) {
         sent.first_us = 0;
+    }
     if (flows->sent_len >= WM_FLOWS_MAX) {
         flows->left_out++;
         return 0;
     }
-    if (grow((void **)&flows->sent, flows->sent_len, &flows->sent_room, sizeof *flows->sent))
+    if (grow((void **)&flows->sent, flows->sent_len, &flows->sent_room, sizeof *flows->sent)) {
         return -ENOMEM;
+    }
     flows->sent[flows->sent_len++] = sent;
     return 0;
 }
@@ -103,8 +110,9 @@ static int ask_arrived(const struct pd_app_call *call, struct pd_report *report,
                              (double)to_us / 1e6, "live", 1);
     int e = pd_app_ask(call, report, "getFlows", args, NULL, &answer, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_app_rows(answer, "flows", report, see_arrived, reader, error);
     json_decref(answer);
     return e == -ENOMEM ? pd_fail(error, e, "getFlows: %s", pd_error_text(e)) : e;
@@ -119,8 +127,9 @@ static int ask_sent(const struct pd_app_call *call, struct pd_report *report, st
     int e = pd_app_ask(call, report, "getPoorTCPFlows", json_pack("{s:i}", "threshold", 0), NULL,
                        &answer, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     e = pd_app_rows(answer, "flows", report, see_sent, reader, error);
     source = json_string_value(json_object_get(answer, "source"));
     flows->by_events = source && !strcmp(source, "bpf");
@@ -139,14 +148,18 @@ int wm_ask(const struct pd_app_call *call, struct pd_report *report, uint64_t fr
     struct reader reader = {call->world->topology, flows};
     int e = ask_arrived(call, report, from_us, to_us, &reader, error);
 
-    if (!e)
+    if (!e) {
         e = ask_sent(call, report, &reader, error);
-    if (e)
+    }
+    if (e) {
         return e;
-    if (flows->sent_len)
+    }
+    if (flows->sent_len) {
         qsort(flows->sent, flows->sent_len, sizeof *flows->sent, compare);
-    if (flows->arrived_len)
+    }
+    if (flows->arrived_len) {
         qsort(flows->arrived, flows->arrived_len, sizeof *flows->arrived, compare);
+    }
     return 0;
 }
 

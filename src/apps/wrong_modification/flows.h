@@ -48,7 +48,8 @@ struct wm_flows {
     bool strange;   /* rows that cannot be */
 };
 
-/* Asks what arrived in the time, then what is known to have been sent: so all that arrived had been sent by then. */
+/* Asks what arrived in the time, then what is known to have been sent: so all that arrived had been
+ * sent by then. */
 int wm_ask(const struct pd_app_call *call, struct pd_report *report, uint64_t from_us,
            uint64_t to_us, struct wm_flows *flows, struct pd_error *error);
 void wm_done(struct wm_flows *flows);

@@ -21,8 +21,9 @@ static int count(struct counts *c, const struct pd_path *path, size_t *by_switch
     for (unsigned i = 0; i < path->len; i++) {
         uint32_t sw = pd_topology_switch(c->topology, path->switches[i]);
 
-        if (sw == PD_NONE || c->seen[sw] == c->number)
+        if (sw == PD_NONE || c->seen[sw] == c->number) {
             continue;
+        }
         c->seen[sw] = c->number;
         by_switch[sw]++;
     }
@@ -41,12 +42,14 @@ static int count_infeasible(struct counts *c, const struct pd_flow_id *flow)
     uint32_t from = pd_topology_tor_of(c->topology, &flow->src, flow->ip_version);
     uint32_t to = pd_topology_tor_of(c->topology, &flow->dst, flow->ip_version);
 
-    if (from == PD_NONE || to == PD_NONE)
+    if (from == PD_NONE || to == PD_NONE) {
         return 0;
+    }
     return pd_topology_shortest(c->topology, from, to, see_possible, c);
 }
 
-/* For wrong tags each flow with a path is a right one; for changed packets only those whose sender knows them. */
+/* For wrong tags each flow with a path is a right one; for changed packets only those whose sender
+ * knows them. */
 static bool is_right(const struct wm_arrived *arrived, enum wm_kind kind)
 {
     return kind == WM_INFEASIBLE ? arrived->path.len > 0 : arrived->kind == WM_RIGHT;
@@ -64,8 +67,9 @@ static int count_all(struct counts *c, const struct wm_flows *flows, enum wm_kin
         c->number = i + 1;
         if (arrived->kind == kind && suspects->wrong < WM_WRONG_MAX) {
             suspects->wrong++;
-            if (!source || memcmp(&source->src, &arrived->flow.src, sizeof source->src) != 0)
+            if (!source || memcmp(&source->src, &arrived->flow.src, sizeof source->src) != 0) {
                 suspects->sources += suspects->sources < 2;
+            }
             source = source ? source : &arrived->flow;
             e = arrived->path.len ? count(c, &arrived->path, c->wrong)
                                   : count_infeasible(c, &arrived->flow);
@@ -82,16 +86,18 @@ static void pick(const struct counts *c, struct wm_suspects *suspects)
         bool better = c->wrong[sw] > suspects->covered ||
                       (c->wrong[sw] == suspects->covered && c->right[sw] < suspects->right);
 
-        if (!c->wrong[sw])
+        if (!c->wrong[sw]) {
             continue;
+        }
         if (better) {
             suspects->len = 0;
             suspects->covered = c->wrong[sw];
             suspects->right = c->right[sw];
         }
         if (c->wrong[sw] == suspects->covered && c->right[sw] == suspects->right &&
-            suspects->len < WM_SUSPECTS_MAX)
+            suspects->len < WM_SUSPECTS_MAX) {
             suspects->ids[suspects->len++] = c->topology->switches[sw].id;
+        }
     }
 }
 
@@ -106,8 +112,9 @@ int wm_find_suspects(const struct pd_topology *topology, const struct wm_flows *
     struct wm_suspects suspects = {0};
     int e = c.wrong && c.right && c.seen ? 0 : -ENOMEM;
 
-    if (!e)
+    if (!e) {
         e = count_all(&c, flows, kind, &suspects);
+    }
     if (!e) {
         pick(&c, &suspects);
         *ret_suspects = suspects;
@@ -124,9 +131,11 @@ static bool fits(const struct wm_flows *flows, struct pd_link_match link)
     for (size_t i = 0; i < flows->arrived_len; i++) {
         const struct wm_arrived *arrived = &flows->arrived[i];
 
-        if (arrived->kind == WM_UNSENT || arrived->kind == WM_RIGHT)
-            if (pd_path_crosses(&arrived->path, link) != (arrived->kind == WM_UNSENT))
+        if (arrived->kind == WM_UNSENT || arrived->kind == WM_RIGHT) {
+            if (pd_path_crosses(&arrived->path, link) != (arrived->kind == WM_UNSENT)) {
                 return false;
+            }
+        }
     }
     return true;
 }
@@ -136,10 +145,14 @@ void wm_add_links(const struct wm_flows *flows, const struct wm_suspects *suspec
 {
     const struct pd_path *path = NULL;
 
-    for (size_t i = 0; i < flows->arrived_len && !path; i++)
-        if (flows->arrived[i].kind == WM_UNSENT)
+    for (size_t i = 0; i < flows->arrived_len && !path; i++) {
+        if (flows->arrived[i].kind == WM_UNSENT) {
             path = &flows->arrived[i].path;
-    for (unsigned i = 1; path && suspects->covered == suspects->wrong && i < path->len; i++)
-        if (fits(flows, (struct pd_link_match){path->switches[i - 1], path->switches[i]}))
+        }
+    }
+    for (unsigned i = 1; path && suspects->covered == suspects->wrong && i < path->len; i++) {
+        if (fits(flows, (struct pd_link_match){path->switches[i - 1], path->switches[i]})) {
             pd_report_link(report, path->switches[i - 1], path->switches[i]);
+        }
+    }
 }

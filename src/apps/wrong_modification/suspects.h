@@ -5,9 +5,11 @@
 
 #include "apps/wrong_modification/flows.h"
 
-/* A switch that changes packets lies on the path of each flow that it changed. Counted for each switch: wrong flows that (may) have crossed it, and
- * right ones that did. Suspects are, of the switches on the paths of most wrong flows, those that the fewest right flows crossed; a link likewise. An
- * infeasible trajectory has no path: it may have crossed each switch on a shortest path between its racks.
+/* A switch that changes packets lies on the path of each flow that it changed. Counted for each
+ * switch: wrong flows that (may) have crossed it, and right ones that did. Suspects are, of the
+ * switches on the paths of most wrong flows, those that the fewest right flows crossed; a link
+ * likewise. An infeasible trajectory has no path: it may have crossed each switch on a shortest
+ * path between its racks.
  *
  * Internal to src/apps/wrong_modification. */
 
@@ -18,8 +20,8 @@ struct wm_suspects {
     uint32_t ids[WM_SUSPECTS_MAX];
     size_t len, wrong; /* wrong: flows that there are of this kind */
     size_t covered;    /* of them, each suspect is on the paths of so many */
-    size_t
-        right; /* right flows that cross each suspect: 0 is what a switch has that changes all it gets */
+    /* right flows that cross each suspect: 0 is what a switch has that changes all it gets */
+    size_t right;
     size_t sources; /* different source addresses of the wrong flows, at most 2 are counted */
 };
 

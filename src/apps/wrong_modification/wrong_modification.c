@@ -37,8 +37,9 @@ static bool is_missing(const struct pd_report *report, uint32_t host)
 
     json_array_foreach(report->lacks, i, words)
     {
-        if (!strncmp(json_string_value(words), start, len))
+        if (!strncmp(json_string_value(words), start, len)) {
             return true;
+        }
     }
     return false;
 }
@@ -59,18 +60,23 @@ static enum wm_kind kind_of(struct judge *j, const struct wm_arrived *arrived)
         pd_app_host_of(j->call->world->topology, &arrived->flow.src, arrived->flow.ip_version);
     struct wm_sent *sent = wm_find_sent(&j->flows, &arrived->flow);
 
-    if (sent)
+    if (sent) {
         sent->arrived = true;
-    if (!arrived->path.len)
+    }
+    if (!arrived->path.len) {
         return WM_INFEASIBLE;
-    if (sent || (arrived->flow.protocol == 6 && wm_find_sent(&j->flows, &reverse)))
+    }
+    if (sent || (arrived->flow.protocol == 6 && wm_find_sent(&j->flows, &reverse))) {
         return WM_RIGHT; /* or it answers one: a port that nobody listens at has no connection */
-    if (!host)
+    }
+    if (!host) {
         j->nobodys++;
+    }
     return host && can_be_judged(j, arrived, host) ? WM_UNSENT : WM_UNJUDGED;
 }
 
-/* A kernel answers what it does not expect with a reset, for which there is no connection either: nothing but headers. */
+/* A kernel answers what it does not expect with a reset, for which there is no connection either:
+ * nothing but headers. */
 static bool is_reset(const struct judge *j, const struct wm_arrived *arrived)
 {
     const struct pd_flow_id reverse = wm_reverse(&arrived->flow);
@@ -85,8 +91,9 @@ static void judge_flows(struct judge *j)
         struct wm_arrived *arrived = &j->flows.arrived[i];
 
         arrived->kind = kind_of(j, arrived);
-        if (arrived->kind == WM_UNSENT && is_reset(j, arrived))
+        if (arrived->kind == WM_UNSENT && is_reset(j, arrived)) {
             arrived->kind = WM_ANSWER;
+        }
         j->kinds[arrived->kind]++;
     }
 }
@@ -109,7 +116,8 @@ static unsigned differences(const struct pd_flow_id *a, const struct pd_flow_id 
            (a->dst_port != b->dst_port);
 }
 
-/* A flow that arrived and nobody sent, for one that was sent and did not arrive: they differ in one field and began at the same time. */
+/* A flow that arrived and nobody sent, for one that was sent and did not arrive: they differ in one
+ * field and began at the same time. */
 static void find_pair(struct judge *j, const size_t *unsent, size_t unsent_len,
                       const struct wm_sent *sent)
 {
@@ -118,28 +126,34 @@ static void find_pair(struct judge *j, const size_t *unsent, size_t unsent_len,
 
         if (arrived->meant || differences(&arrived->flow, &sent->flow) != 1 ||
             arrived->stime_us + SLACK_US < sent->first_us ||
-            arrived->stime_us > sent->first_us + SLACK_US)
+            arrived->stime_us > sent->first_us + SLACK_US) {
             continue;
+        }
         arrived->meant = sent;
         j->pairs++;
         return;
     }
 }
 
-/* Of the first PAIRS_MAX flows that nobody sent: with more than that, no flow has to be told from another. */
+/* Of the first PAIRS_MAX flows that nobody sent: with more than that, no flow has to be told from
+ * another. */
 static void find_pairs(struct judge *j)
 {
     size_t unsent[PAIRS_MAX], unsent_len = 0;
 
-    for (size_t i = 0; i < j->flows.arrived_len && unsent_len < PAIRS_MAX; i++)
-        if (j->flows.arrived[i].kind == WM_UNSENT)
+    for (size_t i = 0; i < j->flows.arrived_len && unsent_len < PAIRS_MAX; i++) {
+        if (j->flows.arrived[i].kind == WM_UNSENT) {
             unsent[unsent_len++] = i;
+        }
+    }
     for (size_t i = 0; i < j->flows.sent_len; i++) {
-        if (!is_lost(j, &j->flows.sent[i]))
+        if (!is_lost(j, &j->flows.sent[i])) {
             continue;
+        }
         j->lost++;
-        if (j->pairs < unsent_len && j->lost <= PD_REPORT_ROWS_MAX)
+        if (j->pairs < unsent_len && j->lost <= PD_REPORT_ROWS_MAX) {
             find_pair(j, unsent, unsent_len, &j->flows.sent[i]);
+        }
     }
 }
 
@@ -160,8 +174,9 @@ static void add_flows(const struct judge *j)
         char path[PD_APP_PATH_TEXT_BYTES];
         json_t *row;
 
-        if (!unsent && arrived->kind != WM_INFEASIBLE)
+        if (!unsent && arrived->kind != WM_INFEASIBLE) {
             continue;
+        }
         pd_report_flow(j->report,
                        json_pack("{s:o, s:o, s:s}", "flow_id", pd_app_flow_json(&arrived->flow),
                                  "path", pd_app_path_json(&arrived->path), "wrong",
@@ -170,10 +185,11 @@ static void add_flows(const struct judge *j)
         put_flow(row, "arrived", &arrived->flow);
         json_object_set_new(row, "path", json_string(pd_app_path_text(&arrived->path, path)));
         json_object_set_new(row, "pkts", json_integer((json_int_t)arrived->pkts));
-        if (arrived->meant)
+        if (arrived->meant) {
             put_flow(row, "sent", &arrived->meant->flow);
-        else
+        } else {
             json_object_set_new(row, "sent", json_string(""));
+        }
         pd_report_row(j->report, unsent ? "modified" : "infeasible", row);
     }
 }
@@ -181,16 +197,19 @@ static void add_flows(const struct judge *j)
 static void add_suspects(const struct judge *j, const struct wm_suspects *suspects,
                          const char *what)
 {
-    if (!suspects->wrong)
+    if (!suspects->wrong) {
         return;
-    for (size_t i = 0; i < suspects->len; i++)
+    }
+    for (size_t i = 0; i < suspects->len; i++) {
         pd_report_switch(j->report, suspects->ids[i]);
-    if (suspects->len)
+    }
+    if (suspects->len) {
         pd_report_evidence(j->report,
                            "%zu flows %s; each suspect may have had %zu of them and had %zu right "
                            "ones; %zu suspects",
                            suspects->wrong, what, suspects->covered, suspects->right,
                            suspects->len);
+    }
 }
 
 /* What could explain the findings as well, or was not looked at. */
@@ -199,26 +218,33 @@ static void say_lacks(const struct judge *j)
     struct pd_report *report = j->report;
     const char *protocol = pd_app_arg_text(j->call->args, "protocol");
 
-    if (protocol && strcmp(protocol, "tcp") != 0)
+    if (protocol && strcmp(protocol, "tcp") != 0) {
         pd_report_lacks(report, "only TCP's senders have a record of what they sent: flows of "
                                 "other protocols are judged by their tags alone");
-    if (!j->flows.by_events)
+    }
+    if (!j->flows.by_events) {
         pd_report_lacks(report,
                         "not every host's TCP monitor gets the kernel's events (bpf): "
                         "what it does not know may have been sent, so only tags are judged");
-    if (j->flows.forgotten)
+    }
+    if (j->flows.forgotten) {
         pd_report_lacks(report, "monitors forgot %" PRIu64 " connections early",
                         j->flows.forgotten);
-    if (j->flows.since_us > j->from_us)
+    }
+    if (j->flows.since_us > j->from_us) {
         pd_report_lacks(report, "not every monitor ran since the beginning of this time");
-    if (j->flows.left_out)
+    }
+    if (j->flows.left_out) {
         pd_report_lacks(report, "%" PRIu64 " flows more than are looked at", j->flows.left_out);
-    if (j->flows.strange)
+    }
+    if (j->flows.strange) {
         pd_report_lacks(report, "hosts gave flows that cannot be, or paths that the topology does "
                                 "not have: left out");
-    if (j->nobodys)
+    }
+    if (j->nobodys) {
         pd_report_lacks(report, "%zu flows came from addresses of no host that is known here",
                         j->nobodys);
+    }
 }
 
 static void add_evidence(const struct judge *j)
@@ -230,22 +256,26 @@ static void add_evidence(const struct judge *j)
                        "be judged, %zu have tags that fit no path",
                        j->kinds[WM_RIGHT], j->kinds[WM_UNSENT],
                        j->kinds[WM_UNJUDGED] + j->kinds[WM_ANSWER], j->kinds[WM_INFEASIBLE]);
-    if (j->pairs)
+    if (j->pairs) {
         pd_report_evidence(report,
                            "%zu flows were sent, did not arrive as such, and arrived with one "
                            "field changed at that time",
                            j->pairs);
-    if (j->lost > j->pairs)
+    }
+    if (j->lost > j->pairs) {
         pd_report_evidence(report,
                            "%zu flows were sent and did not arrive: they may be lost as well",
                            j->lost - j->pairs);
-    if (j->infeasible_alarms)
+    }
+    if (j->infeasible_alarms) {
         pd_report_evidence(report, "%zu alarms INFEASIBLE_PATH", j->infeasible_alarms);
+    }
     add_suspects(j, &j->unsent, "arrived that nobody sent");
     add_suspects(j, &j->infeasible, "have tags that fit no path");
 }
 
-/* One switch, that nothing right ever crossed, explains everything; for changed packets the flows that were meant are known, of several senders. */
+/* One switch, that nothing right ever crossed, explains everything; for changed packets the flows
+ * that were meant are known, of several senders. */
 static bool is_certain(const struct judge *j)
 {
     bool modified =
@@ -269,24 +299,25 @@ static void say(const struct judge *j)
         return;
     }
     report->certain = is_certain(j);
-    if (!main->wrong)
+    if (!main->wrong) {
         pd_report_say(report,
                       "%zu alarms of tags that fit no path; their records are not in this "
                       "time",
                       j->infeasible_alarms);
-    else if (main->len == 1)
+    } else if (main->len == 1) {
         pd_report_say(report, "%s: %zu flows %s, and switch %" PRIu32 " fits best",
                       report->certain ? "a switch changes packets" : "packets seem to be changed",
                       main->wrong,
                       main == &j->unsent ? "arrived that nobody sent"
                                          : "have tags that fit no path",
                       main->ids[0]);
-    else
+    } else {
         pd_report_say(report, "packets seem to be changed: %zu flows %s; %zu switches fit equally",
                       main->wrong,
                       main == &j->unsent ? "arrived that nobody sent"
                                          : "have tags that fit no path",
                       main->len);
+    }
     report->confidence = report->certain ? 1 : main->len ? 0.5 / (double)main->len : 0.1;
 }
 
@@ -297,8 +328,9 @@ static int count_alarms(struct judge *j, struct pd_error *error)
         pd_app_alarms(j->call, "INFEASIBLE_PATH", j->from_us > SLACK_US ? j->from_us - SLACK_US : 0,
                       j->to_us + SLACK_US, ALARMS_MAX, &alarms, error);
 
-    if (e)
+    if (e) {
         return e;
+    }
     j->infeasible_alarms = json_array_size(alarms);
     json_decref(alarms);
     return 0;
@@ -312,12 +344,15 @@ static int judge_all(struct judge *j, struct pd_error *error)
     judge_flows(j);
     find_pairs(j);
     e = wm_find_suspects(topology, &j->flows, WM_UNSENT, &j->unsent);
-    if (!e)
+    if (!e) {
         e = wm_find_suspects(topology, &j->flows, WM_INFEASIBLE, &j->infeasible);
-    if (e)
+    }
+    if (e) {
         return pd_fail(error, e, "%s", pd_error_text(e));
-    if (j->unsent.wrong)
+    }
+    if (j->unsent.wrong) {
         wm_add_links(&j->flows, &j->unsent, j->report);
+    }
     add_flows(j);
     add_evidence(j);
     say_lacks(j);
@@ -330,9 +365,11 @@ static int check_protocol(const json_t *args, struct pd_error *error)
     static const char *const known[] = {"tcp", "udp", "all"};
     const char *protocol = pd_app_arg_text(args, "protocol");
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!protocol || !strcmp(protocol, known[i]))
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!protocol || !strcmp(protocol, known[i])) {
             return 0;
+        }
+    }
     return pd_fail(error, -PD_E_VALUE, "protocol: expects tcp, udp or all");
 }
 
@@ -344,16 +381,19 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     int e = check_protocol(call->args, error);
 
     (void)state;
-    if (e)
+    if (e) {
         return e;
+    }
     j.to_us = call->world->ops->now_us(call->world->context);
     back_us = back_us < KEPT_US ? back_us : KEPT_US;
     j.from_us = j.to_us > back_us ? j.to_us - back_us : 0;
     e = wm_ask(call, report, j.from_us, j.to_us, &j.flows, error);
-    if (!e)
+    if (!e) {
         e = count_alarms(&j, error);
-    if (!e)
+    }
+    if (!e) {
         e = judge_all(&j, error);
+    }
     wm_done(&j.flows);
     return e;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CherryPick for fat-trees: link tags, rules, rebuilding (paper, section 3.1; src/codec/fat_tree/README.md). */
+/* CherryPick for fat-trees: link tags, rules, rebuilding (paper, section 3.1;
+ * src/codec/fat_tree/README.md). */
 #include "codec/fat_tree/fat_tree.h"
 
 #include <errno.h>
@@ -51,13 +52,15 @@ static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *r
     const struct pd_topology *topology = codec->topology;
     const struct pd_switch *entry = &topology->switches[sw];
     size_t len = 0;
-    if (entry->role == PD_ROLE_TOR) /* traffic that stays in the pod is tagged by aggs alone */
+    if (entry->role == PD_ROLE_TOR) { /* traffic that stays in the pod is tagged by aggs alone */
         ret_rules[len++] = (struct pd_rule){
             .ingress = PD_NONE, .src_inside = true, .dst_inside = true, .action = PD_TAG_NONE};
+    }
     for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
         uint32_t from = entry->neighbours[i].node;
-        if (entry->role == PD_ROLE_AGG && topology->switches[from].role == PD_ROLE_CORE)
+        if (entry->role == PD_ROLE_AGG && topology->switches[from].role == PD_ROLE_CORE) {
             continue;
+        }
         ret_rules[len++] = (struct pd_rule){.ingress = from,
                                             .src_inside = entry->role == PD_ROLE_TOR,
                                             .dst_inside = entry->role == PD_ROLE_AGG,
@@ -72,8 +75,9 @@ static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *r
 static uint32_t hops(const struct fat_tree *ft, uint32_t a, uint32_t b)
 {
     const struct pd_switch *switches = ft->head.topology->switches;
-    if (a == b)
+    if (a == b) {
         return 0;
+    }
     if (switches[a].role > switches[b].role) { /* tor < agg < core */
         uint32_t swap = a;
         a = b;
@@ -81,12 +85,15 @@ static uint32_t hops(const struct fat_tree *ft, uint32_t a, uint32_t b)
     }
     const struct pd_place *x = &ft->shape->places[a], *y = &ft->shape->places[b];
     enum pd_switch_role lower = switches[a].role, upper = switches[b].role;
-    if (lower == upper)
+    if (lower == upper) {
         return x->group == y->group || (lower == PD_ROLE_AGG && x->position == y->position) ? 2 : 4;
-    if (lower == PD_ROLE_AGG)
+    }
+    if (lower == PD_ROLE_AGG) {
         return x->position == y->group ? 1 : 3;
-    if (upper == PD_ROLE_CORE)
+    }
+    if (upper == PD_ROLE_CORE) {
         return 2;
+    }
     return x->group == y->group ? 1 : 3;
 }
 
@@ -99,14 +106,16 @@ static int extend(const struct fat_tree *ft, struct pd_walk *walk, uint32_t to,
     uint32_t from = walk->switches[walk->len - 1], way = hops(ft, from, to);
     enum pd_switch_role role = topology->switches[from].role;
     bool tor_core = role != topology->switches[to].role && way == 2;
-    if (way > 1 && !tor_core)
+    if (way > 1 && !tor_core) {
         return pd_fail(error, -PD_E_INFEASIBLE, "the tags do not tell the way from %u to %u",
                        topology->switches[from].id, topology->switches[to].id);
+    }
     if (tor_core) {
         uint32_t tor = role == PD_ROLE_TOR ? from : to, core = role == PD_ROLE_TOR ? to : from;
         uint32_t agg = ft->shape->places[tor].group * ft->shape->h + ft->shape->places[core].group;
-        if (pd_walk_add(walk, ft->shape->aggs[agg]))
+        if (pd_walk_add(walk, ft->shape->aggs[agg])) {
             return -PD_E_INFEASIBLE;
+        }
     }
     return way ? pd_walk_add(walk, to) : 0;
 }
@@ -130,11 +139,13 @@ static int cross_core(const struct fat_tree *ft, struct pd_walk *walk, uint32_t 
     uint32_t colours = shape->k * shape->h, known = *group == PD_NONE ? src_pod : *group;
     uint32_t rest = (tag - ft->base + colours - known * shape->h) % colours;
     uint32_t pod = *group == PD_NONE ? src_pod : rest / shape->h;
-    if (*group == PD_NONE)
+    if (*group == PD_NONE) {
         *group = rest / shape->h;
-    if (*group >= shape->h)
+    }
+    if (*group >= shape->h) {
         return pd_fail(error, -PD_E_INFEASIBLE, "pod %u has no link with the tag %u", src_pod + 1,
                        tag);
+    }
     return cross(ft, walk, shape->aggs[pod * shape->h + *group],
                  shape->cores[*group * shape->h + rest % shape->h], error);
 }
@@ -159,13 +170,14 @@ static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_
     ret_walk->switches[0] = src_tor;
     for (unsigned i = 0; i < tags->len && !failed; i++) {
         uint32_t tag = tags->vids[i];
-        if (tag <= shape->h * shape->h)
+        if (tag <= shape->h * shape->h) {
             failed =
                 cross_intra_pod(ft, ret_walk, group == PD_NONE ? src_pod : dst_pod, tag, error);
-        else if (tag >= ft->base && tag < ft->base + shape->k * shape->h)
+        } else if (tag >= ft->base && tag < ft->base + shape->k * shape->h) {
             failed = cross_core(ft, ret_walk, src_pod, &group, tag, error);
-        else
+        } else {
             failed = pd_fail(error, -PD_E_INFEASIBLE, "no link has the tag %u", tag);
+        }
     }
     return failed ? failed : extend(ft, ret_walk, dst_tor, error);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CherryPick for fat-trees: one link tag for a shortest path, one more for each detour of two hops. */
+/* CherryPick for fat-trees: one link tag for a shortest path, one more for each detour of two hops.
+ */
 #ifndef PD_CODEC_FAT_TREE_FAT_TREE_H
 #define PD_CODEC_FAT_TREE_FAT_TREE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaf-spine: a link tag for every link, pushed by spines on ingress (src/codec/leaf_spine/README.md). */
+/* Leaf-spine: a link tag for every link, pushed by spines on ingress
+ * (src/codec/leaf_spine/README.md). */
 #include "codec/leaf_spine/leaf_spine.h"
 
 #include <errno.h>
@@ -23,8 +24,9 @@ static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *r
     const struct pd_leaf_spine *shape = leaf_spine(codec)->shape;
     const struct pd_switch *entry = &codec->topology->switches[sw];
     size_t len = 0;
-    if (entry->role != PD_ROLE_SPINE)
+    if (entry->role != PD_ROLE_SPINE) {
         return 0;
+    }
     for (; len < entry->switch_neighbours; len++) {
         uint32_t leaf = entry->neighbours[len].node;
         uint32_t link =
@@ -45,13 +47,16 @@ static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_
     ret_walk->switches[0] = src_tor;
     for (unsigned i = 0; i < tags->len && !failed; i++) {
         uint32_t link = tags->vids[i] - 1U;
-        if (link >= shape->leaves_len * shape->spines_len)
+        if (link >= shape->leaves_len * shape->spines_len) {
             return pd_fail(error, -PD_E_INFEASIBLE, "no link has the tag %u", link + 1);
+        }
         uint32_t leaf = shape->leaves[link / shape->spines_len];
-        if (ret_walk->switches[ret_walk->len - 1] != leaf)
+        if (ret_walk->switches[ret_walk->len - 1] != leaf) {
             failed = pd_walk_add(ret_walk, leaf);
-        if (!failed)
+        }
+        if (!failed) {
             failed = pd_walk_add(ret_walk, shape->spines[link % shape->spines_len]);
+        }
     }
     return failed ? failed : pd_walk_add(ret_walk, dst_tor);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same idea for leaf-spines (not in the paper): each spine pushes the tag of the link a packet came in by. */
+/* The same idea for leaf-spines (not in the paper): each spine pushes the tag of the link a packet
+ * came in by. */
 #ifndef PD_CODEC_LEAF_SPINE_LEAF_SPINE_H
 #define PD_CODEC_LEAF_SPINE_LEAF_SPINE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CherryPick for VL2: numbers of links, rules, rebuilding (paper, section 3.1; src/codec/vl2/README.md). */
+/* CherryPick for VL2: numbers of links, rules, rebuilding (paper, section 3.1;
+ * src/codec/vl2/README.md). */
 #include "codec/vl2/vl2.h"
 
 #include <errno.h>
@@ -37,16 +38,18 @@ static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *r
     const struct vl2 *v = vl2(codec);
     const struct pd_switch *entry = &codec->topology->switches[sw];
     size_t len = 0;
-    if (entry->role != PD_ROLE_AGG)
+    if (entry->role != PD_ROLE_AGG) {
         return 0;
+    }
     for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
         uint32_t from = entry->neighbours[i].node;
         bool tor = codec->topology->switches[from].role == PD_ROLE_TOR;
-        if (tor)
+        if (tor) {
             ret_rules[len++] = (struct pd_rule){.ingress = from,
                                                 .dscp_zero = true,
                                                 .action = PD_TAG_SET_DSCP,
                                                 .value = tor_agg_number(v, from, sw)};
+        }
         ret_rules[len++] = (struct pd_rule){.ingress = from,
                                             .action = PD_TAG_PUSH_VLAN,
                                             .value = tor ? tor_agg_number(v, from, sw)
@@ -79,13 +82,15 @@ static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_
     uint32_t k = v->shape->k, pair = v->shape->places[src_tor].group;
     ret_walk->len = 1;
     ret_walk->switches[0] = src_tor;
-    if (tags->dscp < 1 || tags->dscp > k)
+    if (tags->dscp < 1 || tags->dscp > k) {
         return pd_fail(error, -PD_E_INFEASIBLE, "no link of a pair has the DSCP %u", tags->dscp);
+    }
     int failed = take_tor_agg(v, ret_walk, pair, tags->dscp);
     for (unsigned i = 0; i < tags->len && !failed; i++) {
         uint32_t tag = tags->vids[i];
-        if (tag > k + k * k / 2)
+        if (tag > k + k * k / 2) {
             return pd_fail(error, -PD_E_INFEASIBLE, "no link has the tag %u", tag);
+        }
         pair = v->shape->places[ret_walk->switches[ret_walk->len - 1]].group;
         failed = tag <= k ? take_tor_agg(v, ret_walk, pair, tag)
                           : take_intermediate_agg(v, ret_walk, tag - k);

@@ -16,8 +16,9 @@
  *
  * Thread safety: one owner; the kernel's side is met in pd_ring_read, by acquire and release. */
 
-/* An alarm about a first packet waits for this, so it is short; and blocks are small, so that a reader that is kept waiting still has some hundred milliseconds of
- * blocks that are hardly filled. */
+/* An alarm about a first packet waits for this, so it is short; and blocks are small, so that a
+ * reader that is kept waiting still has some hundred milliseconds of blocks that are hardly filled.
+ */
 #define PD_RING_RETIRE_MS 4
 /* Longest that a block is held back, with a kernel whose clock ticks a hundred times a second. */
 #define PD_RING_HELD_MS 20

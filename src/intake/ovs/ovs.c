@@ -95,7 +95,8 @@ static void add_counters(struct pd_intake_status *status, const struct pd_region
 #undef ADD
 }
 
-/* Unmaps; the source stays listed until the owner knows its last position. `gone`: it is not going to be attached again. */
+/* Unmaps; the source stays listed until the owner knows its last position. `gone`: it is not going
+ * to be attached again. */
 static void end_source(struct ovs_intake *ovs, struct pd_source *source, bool gone)
 {
     if (source->ended) {
@@ -344,7 +345,8 @@ static bool flushed(const struct ovs_intake *ovs)
     return ovs->flushing > 0;
 }
 
-/* The switch is asked to evict all, and goes on: what it does not manage in time stays there for the next agent. */
+/* The switch is asked to evict all, and goes on: what it does not manage in time stays there for
+ * the next agent. */
 static size_t ovs_flush(struct pd_intake *intake)
 {
     struct ovs_intake *ovs = own(intake);

@@ -6,11 +6,12 @@
 #include "base/error.h"
 #include "trajectory/region.h"
 
-/* Connects to `path`. `ret_pid_fd` becomes readable when the switch's process is gone; -1 when that cannot be known.
- * Returns the socket, non-blocking, or a negative error. */
+/* Connects to `path`. `ret_pid_fd` becomes readable when the switch's process is gone; -1 when that
+ * cannot be known. Returns the socket, non-blocking, or a negative error. */
 int pd_socket_connect(const char *path, int *ret_pid_fd, struct pd_error *error);
 
-/* One message; its descriptors (or -1) are the caller's. 1: got one; 0: none is there; -PD_E_EOF: closed; -PD_E_CORRUPT. */
+/* One message; its descriptors (or -1) are the caller's. 1: got one; 0: none is there; -PD_E_EOF:
+ * closed; -PD_E_CORRUPT. */
 int pd_socket_receive(int fd, struct pd_message *ret_message, int ret_fds[2]);
 
 int pd_socket_send(int fd, enum pd_message_type type);

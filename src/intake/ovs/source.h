@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "trajectory/region.h"
 
-/* Thread safety: the intake's owner only, but for pd_source_committed, which the intake's lock guards. */
+/* Thread safety: the intake's owner only, but for pd_source_committed, which the intake's lock
+ * guards. */
 
 struct pd_source {
     struct pd_view view; /* region is NULL once it is unmapped */
@@ -37,18 +38,20 @@ int pd_source_open(struct pd_source *source, int region_fd, int index_fd, uint64
                    void *stored_context, struct pd_error *error);
 void pd_source_close(struct pd_source *source);
 
-/* Gives up to `max` events of the ring to the sink; returns how many. `seen` (may be NULL) gets each record evicted, on the
- * switch's clock. */
+/* Gives up to `max` events of the ring to the sink; returns how many. `seen` (may be NULL) gets
+ * each record evicted, on the switch's clock. */
 struct pd_records;
 size_t pd_source_drain(struct pd_source *source, const struct pd_source_sink *sink, size_t max,
                        struct pd_records *seen);
 
-/* Copies what is live to `visit`, together with what the sink was given: each record once. -ENOMEM. */
+/* Copies what is live to `visit`, together with what the sink was given: each record once. -ENOMEM.
+ */
 int pd_source_walk(struct pd_source *source, const struct pd_source_sink *sink,
                    void (*visit)(void *context, const struct pd_trajectory_record *record),
                    void *context);
 
-/* The switch is dead: all that it left goes to the sink. `ret_torn`: records that it was writing when it died. */
+/* The switch is dead: all that it left goes to the sink. `ret_torn`: records that it was writing
+ * when it died. */
 int pd_source_bury(struct pd_source *source, const struct pd_source_sink *sink, uint64_t *ret_torn);
 
 uint64_t pd_source_unstored(const struct pd_source *source); /* events in the ring */

@@ -29,10 +29,12 @@ static int new_evidence(const struct pd_localiser_config *config,
 {
     struct pd_evidence *evidence = calloc(1, sizeof *evidence);
     const struct pd_topology *topology = config->topology;
-    if (!evidence)
+    if (!evidence) {
         return -ENOMEM;
-    for (uint32_t i = 0; topology && i < topology->switches_len; i++)
+    }
+    for (uint32_t i = 0; topology && i < topology->switches_len; i++) {
         evidence->fabric_links += topology->switches[i].switch_neighbours;
+    }
     *ret_localiser = &evidence->head;
     return 0;
 }
@@ -41,9 +43,11 @@ static int new_evidence(const struct pd_localiser_config *config,
 
 static bool is_usable(const struct pd_evidence *evidence, const struct pd_observation *flow)
 {
-    for (size_t r = 0; r < flow->records_len; r++)
-        if (!pd_localiser_knows(&evidence->head, flow->records[r].path))
+    for (size_t r = 0; r < flow->records_len; r++) {
+        if (!pd_localiser_knows(&evidence->head, flow->records[r].path)) {
             return false;
+        }
+    }
     return flow->records_len && flow->records_len <= PATHS_MAX;
 }
 
@@ -51,8 +55,9 @@ static bool is_usable(const struct pd_evidence *evidence, const struct pd_observ
 static int grow_zeroed(void **array, size_t item_bytes, size_t old_len, size_t len)
 {
     char *grown = realloc(*array, len * item_bytes);
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     memset(grown + old_len * item_bytes, 0, (len - old_len) * item_bytes);
     *array = grown;
     return 0;
@@ -61,13 +66,15 @@ static int grow_zeroed(void **array, size_t item_bytes, size_t old_len, size_t l
 static int reserve_marks(struct pd_evidence *evidence)
 {
     size_t old_len = evidence->marks_room, len = 2 * evidence->links.len;
-    if (evidence->links.len <= old_len)
+    if (evidence->links.len <= old_len) {
         return 0;
+    }
     if (grow_zeroed((void **)&evidence->shares, sizeof *evidence->shares, old_len, len) ||
         grow_zeroed((void **)&evidence->plain, sizeof *evidence->plain, old_len, len) ||
         grow_zeroed((void **)&evidence->fresh, sizeof *evidence->fresh, old_len, len) ||
-        grow_zeroed((void **)&evidence->marks, sizeof *evidence->marks, old_len, len))
+        grow_zeroed((void **)&evidence->marks, sizeof *evidence->marks, old_len, len)) {
         return -ENOMEM;
+    }
     evidence->marks_room = len;
     return 0;
 }
@@ -80,13 +87,16 @@ static int number_links(struct pd_evidence *evidence, const struct pd_observatio
     size_t hops_len;
     int code = 0;
     for (size_t i = 0; i < len && !code; i++) {
-        if (!is_usable(evidence, &flows[i]))
+        if (!is_usable(evidence, &flows[i])) {
             continue;
-        for (size_t r = 0; r < flows[i].records_len && !code; r++)
+        }
+        for (size_t r = 0; r < flows[i].records_len && !code; r++) {
             code = pd_loads_hops(&evidence->links, &flows[i].records[r], hops, &hops_len);
+        }
     }
-    if (!code)
+    if (!code) {
         code = pd_losses_reserve(&evidence->losses, evidence->links.len);
+    }
     return code ? code : reserve_marks(evidence);
 }
 
@@ -96,13 +106,15 @@ static int sum_loads(struct pd_evidence *evidence, const struct pd_observation *
     size_t hops_len;
     int code = pd_loads_begin(&evidence->loads, evidence->links.len);
     for (size_t i = 0; i < len && !code; i++) {
-        if (!is_usable(evidence, &flows[i]))
+        if (!is_usable(evidence, &flows[i])) {
             continue;
+        }
         for (size_t r = 0; r < flows[i].records_len && !code; r++) {
             const struct pd_tib_record *record = &flows[i].records[r];
             code = pd_loads_hops(&evidence->links, record, hops, &hops_len);
-            for (size_t h = 0; !code && h < hops_len; h++)
+            for (size_t h = 0; !code && h < hops_len; h++) {
                 evidence->loads.bytes[hops[h]] += (double)record->bytes;
+            }
         }
     }
     return code;
@@ -133,12 +145,14 @@ static void add_hop(struct pd_evidence *evidence, struct flow *flow, uint32_t li
 static double bytes_limit(const struct pd_evidence *evidence)
 {
     const struct pd_localiser_config *config = &evidence->head.config;
-    if (!config->link_mbps || !config->period_us)
+    if (!config->link_mbps || !config->period_us) {
         return INFINITY;
+    }
     return PD_EVIDENCE_LOAD_MAX * (double)config->link_mbps * (double)config->period_us / 8;
 }
 
-/* The links of all its paths with the packets over each; a flow with nothing arrived sent what was lost. */
+/* The links of all its paths with the packets over each; a flow with nothing arrived sent what was
+ * lost. */
 static int gather(struct pd_evidence *evidence, const struct pd_observation *observed,
                   struct flow *flow)
 {
@@ -187,8 +201,9 @@ static int take(struct pd_evidence *evidence, const struct flow *flow, uint64_t 
         return code == -PD_E_FULL ? 0 : code;
     }
     losses->flows++;
-    for (size_t i = 0; i < flow->members_len; i++)
+    for (size_t i = 0; i < flow->members_len; i++) {
         losses->sent[flow->members[i].link] += sent * flow->members[i].weight;
+    }
     return 0;
 }
 
@@ -200,14 +215,16 @@ static void add_count(struct pd_evidence_count *count, double sent, double lost)
 
 static void take_plain(struct pd_evidence *evidence, const struct flow *flow, double lost)
 {
-    if (flow->named)
+    if (flow->named) {
         return;
+    }
     for (size_t i = 0; i < flow->members_len; i++) {
         uint32_t link = flow->members[i].link;
         double sent = (flow->pkts + lost) * flow->members[i].weight;
         add_count(&evidence->plain[link], sent, lost);
-        if (!flow->congested)
+        if (!flow->congested) {
             add_count(&evidence->fresh[link], sent, lost);
+        }
     }
 }
 
@@ -222,8 +239,9 @@ static void fade_counts(struct pd_evidence_count *counts, size_t len, double kee
 static void fade(struct pd_evidence *evidence)
 {
     evidence->fade_s += (double)evidence->head.config.period_us / 1e6;
-    if (evidence->fade_s < 1)
+    if (evidence->fade_s < 1) {
         return;
+    }
     double keep = exp2(-evidence->fade_s / PD_EVIDENCE_HALF_LIFE_S);
     double pathless = exp2(-evidence->fade_s / PD_EVIDENCE_PATHLESS_S);
     evidence->pathless *= pathless;
@@ -242,8 +260,9 @@ static int observe(struct pd_localiser *localiser, const struct pd_observation *
     struct pd_evidence *evidence = (struct pd_evidence *)localiser;
     struct flow *flow = malloc(sizeof *flow);
     int code = flow ? number_links(evidence, observations, observations_len) : -ENOMEM;
-    if (!code)
+    if (!code) {
         code = sum_loads(evidence, observations, observations_len);
+    }
     for (size_t i = 0; i < observations_len && !code; i++) {
         localiser->counters.flows++;
         if (!is_usable(evidence, &observations[i])) {
@@ -253,12 +272,14 @@ static int observe(struct pd_localiser *localiser, const struct pd_observation *
         }
         evidence->suffering += observations[i].retransmissions > 0;
         code = gather(evidence, &observations[i], flow);
-        if (!code)
+        if (!code) {
             take_plain(evidence, flow, (double)observations[i].retransmissions);
-        if (!code && flow->congested)
+        }
+        if (!code && flow->congested) {
             localiser->counters.congested++;
-        else if (!code)
+        } else if (!code) {
             code = take(evidence, flow, observations[i].retransmissions);
+        }
     }
     free(flow);
     fade(evidence);

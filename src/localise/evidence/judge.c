@@ -8,7 +8,8 @@
 #include "localise/evidence/evidence.h"
 
 enum { STEPS_FIT = 40, STEPS_TEST = 30, STEPS_AT_ONCE = 5, NO_LINK = UINT32_MAX };
-/* A link that explains less than 1/SHARES_MAX of the losses stays open untested, so that no more than that are tested. */
+/* A link that explains less than 1/SHARES_MAX of the losses stays open untested, so that no more
+ * than that are tested. */
 enum { SHARES_MAX = 200 };
 /* Made to clear links, for one verdict; links beyond stay open, so that nothing is certain. */
 enum { FITS_MAX = 128 };
@@ -27,17 +28,20 @@ struct judgement {
 
 static int reserve_trial(struct pd_evidence *evidence)
 {
-    if (evidence->links.len <= evidence->trial_room)
+    if (evidence->links.len <= evidence->trial_room) {
         return 0;
+    }
     double *trial = realloc(evidence->trial, 2 * evidence->links.len * sizeof *trial);
-    if (!trial)
+    if (!trial) {
         return -ENOMEM;
+    }
     evidence->trial = trial;
     evidence->trial_room = 2 * evidence->links.len;
     return 0;
 }
 
-/* D of one link: how much worse everything fits with its rate held. It only falls from step to step: once it is below `least`, the rest is not computed. */
+/* D of one link: how much worse everything fits with its rate held. It only falls from step to
+ * step: once it is below `least`, the rest is not computed. */
 static double distance(struct pd_evidence *evidence, const struct judgement *judgement,
                        uint32_t link, double rate, double least)
 {
@@ -56,18 +60,21 @@ static double distance(struct pd_evidence *evidence, const struct judgement *jud
 static void name(const struct pd_evidence *evidence, uint32_t link, struct pd_verdict *verdict)
 {
     uint64_t key = evidence->links.keys[link];
-    if (verdict->links_len < PD_LOCALISE_NAMED_MAX)
+    if (verdict->links_len < PD_LOCALISE_NAMED_MAX) {
         verdict->links[verdict->links_len++] = (struct pd_verdict_link){
             (uint32_t)(key >> 32), (uint32_t)key, evidence->losses.rate[link]};
+    }
 }
 
-/* As if the link had to answer for every retransmission of every flow that crosses it and no named link. */
+/* As if the link had to answer for every retransmission of every flow that crosses it and no named
+ * link. */
 static bool is_clear_anyway(const struct pd_evidence *evidence, uint32_t link)
 {
     double expected = PD_EVIDENCE_CEILING * evidence->plain[link].sent;
     double lost = evidence->plain[link].lost;
-    if (lost >= expected)
+    if (lost >= expected) {
         return false;
+    }
     double d = 2 * (expected - lost + (lost > 0 ? lost * log(lost / expected) : 0));
     return d >= PD_EVIDENCE_CLEAR;
 }
@@ -75,11 +82,13 @@ static bool is_clear_anyway(const struct pd_evidence *evidence, uint32_t link)
 /* A bound tells most links that the model does not clear yet, without a fit. */
 static bool is_clear(struct pd_evidence *evidence, struct judgement *judgement, uint32_t link)
 {
-    if (is_clear_anyway(evidence, link))
+    if (is_clear_anyway(evidence, link)) {
         return true;
+    }
     if (2 * PD_EVIDENCE_CEILING * evidence->losses.sent[link] / judgement->dispersion <
-        PD_EVIDENCE_CLEAR)
+        PD_EVIDENCE_CLEAR) {
         return false;
+    }
     return judgement->fits++ < FITS_MAX && distance(evidence, judgement, link, PD_EVIDENCE_CEILING,
                                                     PD_EVIDENCE_CLEAR) >= PD_EVIDENCE_CLEAR;
 }
@@ -90,8 +99,9 @@ static bool is_broken_since(const struct pd_evidence *evidence, const struct jud
 {
     double expected = PD_EVIDENCE_CEILING * evidence->fresh[link].sent;
     double lost = evidence->fresh[link].lost;
-    if (lost <= expected || expected <= 0)
+    if (lost <= expected || expected <= 0) {
         return false;
+    }
     return 2 * (expected - lost + lost * log(lost / expected)) >=
            PD_EVIDENCE_BROKEN * judgement->dispersion;
 }
@@ -106,41 +116,49 @@ static enum pd_evidence_mark judge_suspect(struct pd_evidence *evidence,
                                            struct pd_verdict *verdict)
 {
     const struct pd_losses *losses = &evidence->losses;
-    if (losses->rate[link] * losses->sent[link] * SHARES_MAX < judgement->lost)
+    if (losses->rate[link] * losses->sent[link] * SHARES_MAX < judgement->lost) {
         return PD_EVIDENCE_OPEN;
+    }
     double d = distance(evidence, judgement, link, PD_EVIDENCE_FLOOR, PD_EVIDENCE_NAME);
-    if (d < PD_EVIDENCE_NAME)
+    if (d < PD_EVIDENCE_NAME) {
         return PD_EVIDENCE_OPEN;
+    }
     name(evidence, link, verdict);
     judgement->weakest = d < judgement->weakest ? d : judgement->weakest;
     return PD_EVIDENCE_NAMED;
 }
 
-/* A link that was named a moment ago is not cleared at once: what it loses now was not counted beside named links. */
+/* A link that was named a moment ago is not cleared at once: what it loses now was not counted
+ * beside named links. */
 static void judge_link(struct pd_evidence *evidence, struct judgement *judgement, uint32_t link,
                        struct pd_verdict *verdict)
 {
     enum pd_evidence_mark mark = PD_EVIDENCE_OPEN, old = evidence->marks[link];
-    if (is_suspect(evidence, link))
+    if (is_suspect(evidence, link)) {
         mark = judge_suspect(evidence, judgement, link, verdict);
-    else if (old != PD_EVIDENCE_NAMED && is_clear(evidence, judgement, link) &&
-             !is_broken_since(evidence, judgement, link))
+    } else if (old != PD_EVIDENCE_NAMED && is_clear(evidence, judgement, link) &&
+               !is_broken_since(evidence, judgement, link)) {
         mark = PD_EVIDENCE_CLEARED;
+    }
     judgement->changed |= (mark == PD_EVIDENCE_NAMED) != (old == PD_EVIDENCE_NAMED);
     judgement->cleared += mark == PD_EVIDENCE_CLEARED;
     judgement->seen++;
     evidence->marks[link] = (uint8_t)mark;
 }
 
-/* What was counted beside the links named before says nothing about others: it begins anew when a link is named or no longer. */
+/* What was counted beside the links named before says nothing about others: it begins anew when a
+ * link is named or no longer. */
 static void judge_links(struct pd_evidence *evidence, struct judgement *judgement,
                         struct pd_verdict *verdict)
 {
-    for (uint32_t link = 0; link < evidence->losses.links_len; link++)
-        if (!pd_link_is_access(evidence->links.keys[link]))
+    for (uint32_t link = 0; link < evidence->losses.links_len; link++) {
+        if (!pd_link_is_access(evidence->links.keys[link])) {
             judge_link(evidence, judgement, link, verdict);
-    if (!judgement->changed)
+        }
+    }
+    if (!judgement->changed) {
         return;
+    }
     memset(evidence->plain, 0, evidence->links.len * sizeof *evidence->plain);
     memset(evidence->fresh, 0, evidence->links.len * sizeof *evidence->fresh);
 }
@@ -166,18 +184,21 @@ static uint64_t count_contradicted(const struct pd_evidence *evidence)
 static int compare_links(const void *a, const void *b)
 {
     const struct pd_verdict_link *x = a, *y = b;
-    if (x->from != y->from)
+    if (x->from != y->from) {
         return x->from < y->from ? -1 : 1;
+    }
     return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Nothing of a flow arrives when a packet and what was sent in its place are lost: of those that suffer at a rate p in p² of the cases at most. More of
- * them than that are due to something that no path shows. */
+/* Nothing of a flow arrives when a packet and what was sent in its place are lost: of those that
+ * suffer at a rate p in p² of the cases at most. More of them than that are due to something that
+ * no path shows. */
 static bool is_all_explained(const struct pd_evidence *evidence, const struct pd_verdict *verdict)
 {
     double worst = 0;
-    for (size_t i = 0; i < verdict->links_len; i++)
+    for (size_t i = 0; i < verdict->links_len; i++) {
         worst = fmax(worst, verdict->links[i].loss);
+    }
     return evidence->pathless <= 1 + worst * worst * evidence->suffering / 4;
 }
 
@@ -188,8 +209,9 @@ static void conclude(const struct pd_evidence *evidence, const struct judgement 
     uint64_t all = evidence->fabric_links ? evidence->fabric_links : judgement->seen;
     verdict->cleared_len = judgement->cleared;
     verdict->all_len = all;
-    if (!verdict->links_len)
+    if (!verdict->links_len) {
         return;
+    }
     uint64_t decided = judgement->cleared + verdict->links_len;
     qsort(verdict->links, verdict->links_len, sizeof *verdict->links, compare_links);
     verdict->certain = judgement->weakest >= PD_EVIDENCE_CERTAIN && decided >= all &&
@@ -204,14 +226,16 @@ int pd_evidence_judge(struct pd_evidence *evidence, struct pd_verdict *ret_verdi
     struct pd_losses *losses = &evidence->losses;
     struct pd_verdict verdict = {.links_len = 0};
     int code = reserve_trial(evidence);
-    if (code)
+    if (code) {
         return code;
+    }
     pd_losses_fit(losses, losses->rate, STEPS_FIT, NO_LINK);
     struct judgement judgement = {.at_estimate = pd_losses_likelihood(losses, losses->rate),
                                   .dispersion = pd_losses_dispersion(losses),
                                   .weakest = INFINITY};
-    for (size_t g = 0; g < losses->groups_len; g++)
+    for (size_t g = 0; g < losses->groups_len; g++) {
         judgement.lost += losses->groups[g].lost;
+    }
     judge_links(evidence, &judgement, &verdict);
     evidence->head.counters.contradicted = count_contradicted(evidence);
     conclude(evidence, &judgement, &verdict);

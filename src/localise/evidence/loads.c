@@ -17,13 +17,15 @@ int pd_loads_begin(struct pd_loads *loads, size_t links_len)
 {
     if (links_len > loads->room) {
         double *bytes = realloc(loads->bytes, 2 * links_len * sizeof *bytes);
-        if (!bytes)
+        if (!bytes) {
             return -ENOMEM;
+        }
         loads->bytes = bytes;
         loads->room = 2 * links_len;
     }
-    if (links_len)
+    if (links_len) {
         memset(loads->bytes, 0, links_len * sizeof *loads->bytes);
+    }
     return 0;
 }
 
@@ -38,12 +40,15 @@ int pd_loads_hops(struct pd_links *links, const struct pd_tib_record *record,
     const struct pd_path *path = record->path;
     size_t len = 0;
     int code = pd_links_add(links, access_key(PD_ACCESS_UP, &record->flow.src), &ret_hops[len++]);
-    for (unsigned i = 1; i < path->len && !code; i++)
+    for (unsigned i = 1; i < path->len && !code; i++) {
         code = pd_links_add(links, pd_link_key(path->switches[i - 1], path->switches[i]),
                             &ret_hops[len++]);
-    if (!code)
+    }
+    if (!code) {
         code = pd_links_add(links, access_key(PD_ACCESS_DOWN, &record->flow.dst), &ret_hops[len++]);
-    if (!code)
+    }
+    if (!code) {
         *ret_len = len;
+    }
     return code;
 }

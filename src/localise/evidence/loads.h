@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much each link carried in one period: tells losses of a full queue from those of a faulty interface. */
+/* How much each link carried in one period: tells losses of a full queue from those of a faulty
+ * interface. */
 #ifndef PD_LOCALISE_EVIDENCE_LOADS_H
 #define PD_LOCALISE_EVIDENCE_LOADS_H
 
 #include "localise/links.h"
 #include "localise/localise.h"
 
-/* Bytes per link of the period at hand, summed over the records of all hosts. Access links are links as well: they are where
- * incast shows. One thread. */
+/* Bytes per link of the period at hand, summed over the records of all hosts. Access links are
+ * links as well: they are where incast shows. One thread. */
 
 #define PD_HOPS_MAX (PD_PATH_MAX + 1) /* links of a path between hosts */
 

@@ -7,17 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Link l drops each packet with probability p_l. A flow that sent n packets over the links of a path loses a Poisson number of
- * them with mean n · Σ p_l. So the log likelihood of all that was seen is, up to a constant,
+/* Link l drops each packet with probability p_l. A flow that sent n packets over the links of a
+ * path loses a Poisson number of them with mean n · Σ p_l. So the log likelihood of all that was
+ * seen is, up to a constant,
  *
  *     Σ over groups  R_g · log(Σ_l w_gl p_l)   −   Σ over links  p_l N_l
  *
- * with R_g the retransmissions of the flows of one group (same links, same hosts), w_gl the share of its packets that crosses
- * link l (1 where a flow has one path), N_l all packets that crossed link l. Flows that did not suffer are in N_l alone:
- * this is the evidence that clears links, and it costs no memory. The maximum is found by expectation-maximisation:
- * p_l ← p_l · (Σ_g R_g w_gl / Σ_m w_gm p_m) / N_l, which never leaves p ≥ 0 and never gets worse.
+ * with R_g the retransmissions of the flows of one group (same links, same hosts), w_gl the share
+ * of its packets that crosses link l (1 where a flow has one path), N_l all packets that crossed
+ * link l. Flows that did not suffer are in N_l alone: this is the evidence that clears links, and
+ * it costs no memory. The maximum is found by expectation-maximisation: p_l ← p_l · (Σ_g R_g w_gl /
+ * Σ_m w_gm p_m) / N_l, which never leaves p ≥ 0 and never gets worse.
  *
- * All counts fade, so that a link that was repaired, or became faulty later, is judged by what is new. One thread. */
+ * All counts fade, so that a link that was repaired, or became faulty later, is judged by what is
+ * new. One thread. */
 
 struct pd_losses_group {
     uint64_t key;
@@ -51,20 +54,22 @@ void pd_losses_done(struct pd_losses *losses); /* works on zeroed memory */
 /* Links 0 … links_len-1 exist now. 0 or -ENOMEM. */
 int pd_losses_reserve(struct pd_losses *losses, size_t links_len);
 
-/* Adds `lost` packets of a flow that sent `sent`, to the group of this key, made from these links if it is new; weights are
- * shares. 0, -ENOMEM, or -PD_E_FULL when there are too many groups. */
+/* Adds `lost` packets of a flow that sent `sent`, to the group of this key, made from these links
+ * if it is new; weights are shares. 0, -ENOMEM, or -PD_E_FULL when there are too many groups. */
 int pd_losses_add(struct pd_losses *losses, uint64_t key, const struct pd_losses_member *links,
                   size_t len, double sent, double lost);
 
 /* Everything counts `keep` (0 … 1) of what it did; groups with nothing left go. */
 void pd_losses_fade(struct pd_losses *losses, double keep);
 
-/* Improves `rate` (one per link) by `steps` steps. `fixed` keeps its rate; UINT32_MAX: none does. */
+/* Improves `rate` (one per link) by `steps` steps. `fixed` keeps its rate; UINT32_MAX: none does.
+ */
 void pd_losses_fit(struct pd_losses *losses, double *rate, unsigned steps, uint32_t fixed);
 
 double pd_losses_likelihood(const struct pd_losses *losses, const double *rate);
 
-/* How much more the counts scatter than a Poisson number would: at least 1. Losses come in bursts where queues overflow. */
+/* How much more the counts scatter than a Poisson number would: at least 1. Losses come in bursts
+ * where queues overflow. */
 double pd_losses_dispersion(const struct pd_losses *losses);
 
 #endif

@@ -18,7 +18,8 @@
 
 struct source {
     int links
-        [PROGRAMS]; /* the kernel takes the programs off when these close, however this process ends */
+        /* the kernel takes the programs off when these close, however this process ends */
+        [PROGRAMS];
     int events_fd, lost_fd;
     struct ring_buffer *ring;
     uint64_t lost; /* known so far */
@@ -40,8 +41,9 @@ extern const uint8_t monitor_object[], monitor_object_end[];
 
 static int fail(struct pd_error *error, int r, const char *what)
 {
-    if (r == -EPERM || r == -EACCES)
+    if (r == -EPERM || r == -EACCES) {
         return pd_fail(error, r, "%s: no permission (needs CAP_BPF and CAP_PERFMON)", what);
+    }
     return pd_fail(error, r, "%s: %s", what, strerror(-r));
 }
 
@@ -59,8 +61,9 @@ static int own_namespace(uint32_t *ret_inode)
 {
     struct stat stat_of_it;
 
-    if (stat("/proc/thread-self/ns/net", &stat_of_it) < 0)
+    if (stat("/proc/thread-self/ns/net", &stat_of_it) < 0) {
         return -errno;
+    }
     *ret_inode = (uint32_t)stat_of_it.st_ino;
     return 0;
 }
@@ -73,10 +76,12 @@ static int configure(struct bpf_object *object, uint32_t ring_bytes)
     uint32_t inode;
     int r = own_namespace(&inode);
 
-    if (r < 0)
+    if (r < 0) {
         return r;
-    if (!constants || !events)
+    }
+    if (!constants || !events) {
         return -EINVAL;
+    }
     r = bpf_map__set_max_entries(events, ring_bytes ? ring_bytes : RING_BYTES);
     return r < 0 ? r : bpf_map__set_initial_value(constants, &inode, sizeof inode);
 }
@@ -85,8 +90,9 @@ static int duplicate(const struct bpf_object *object, const char *map, int *ret_
 {
     int fd = dup(bpf_map__fd(bpf_object__find_map_by_name(object, map)));
 
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     *ret_fd = fd;
     return 0;
 }
@@ -99,8 +105,9 @@ static int attach(struct source *source, const struct bpf_object *object)
     bpf_object__for_each_program(program, object)
     {
         int fd = at < PROGRAMS ? bpf_raw_tracepoint_open(NULL, bpf_program__fd(program)) : -E2BIG;
-        if (fd < 0)
+        if (fd < 0) {
             return fd;
+        }
         source->links[at++] = fd;
     }
     return 0;
@@ -125,34 +132,41 @@ static int load(struct source *source, struct bpf_object *object, struct pd_erro
 {
     int r = bpf_object__load(object);
 
-    if (r < 0)
+    if (r < 0) {
         return fail(error, r, "cannot load the BPF programs");
+    }
     r = duplicate(object, "events", &source->events_fd);
-    if (!r)
+    if (!r) {
         r = duplicate(object, "lost", &source->lost_fd);
-    if (r < 0)
+    }
+    if (r < 0) {
         return fail(error, r, "cannot keep the BPF maps");
+    }
     source->ring = ring_buffer__new(source->events_fd, take_piece, source, NULL);
-    if (!source->ring)
+    if (!source->ring) {
         return fail(error, -errno, "cannot map the ring of events");
+    }
     r = attach(source, object);
     return r < 0 ? fail(error, r, "cannot attach the BPF programs") : 0;
 }
 
 static void close_fd(int fd)
 {
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+    }
 }
 
 static void close_source(void *context)
 {
     struct source *source = context;
 
-    if (!source)
+    if (!source) {
         return;
-    for (size_t i = 0; i < PROGRAMS; i++)
+    }
+    for (size_t i = 0; i < PROGRAMS; i++) {
         close_fd(source->links[i]);
+    }
     ring_buffer__free(source->ring);
     close_fd(source->events_fd);
     close_fd(source->lost_fd);
@@ -166,8 +180,9 @@ static int open_source(const struct pd_monitor_config *config, void **ret_source
     struct bpf_object *object;
     int r;
 
-    if (!source)
+    if (!source) {
         return pd_fail(error, -ENOMEM, "no memory");
+    }
     source->events_fd = source->lost_fd = -1;
     memset(source->links, 0xff, sizeof source->links);
     libbpf_set_print(ignore_words);
@@ -195,7 +210,8 @@ static int ring_fd(const void *source)
     return ring_buffer__epoll_fd(((const struct source *)source)->ring);
 }
 
-/* What was lost is looked at after the ring was emptied: then a dump that follows is newer than the loss. */
+/* What was lost is looked at after the ring was emptied: then a dump that follows is newer than the
+ * loss. */
 static uint64_t count_lost(struct source *source)
 {
     const uint32_t first = 0;

@@ -19,10 +19,11 @@ static bool is_mapped(const uint8_t bytes[16])
 static void read_addr(const uint8_t bytes[16], bool four, struct pd_addr *ret_addr)
 {
     memset(ret_addr, 0, sizeof *ret_addr);
-    if (!four)
+    if (!four) {
         memcpy(ret_addr->bytes, bytes, 16);
-    else
+    } else {
         memcpy(ret_addr->bytes, bytes, 4);
+    }
 }
 
 static bool read_flow(const struct pd_event *event, struct pd_flow_id *ret_flow)
@@ -30,10 +31,12 @@ static bool read_flow(const struct pd_event *event, struct pd_flow_id *ret_flow)
     bool mapped = event->family == AF_INET6 && is_mapped(event->dst);
     bool four = event->family == AF_INET || mapped;
 
-    if (event->family != AF_INET && event->family != AF_INET6)
+    if (event->family != AF_INET && event->family != AF_INET6) {
         return false;
-    if (mapped && !is_mapped(event->src))
+    }
+    if (mapped && !is_mapped(event->src)) {
         return false;
+    }
     memset(ret_flow, 0, sizeof *ret_flow);
     read_addr(event->src + (mapped ? 12 : 0), four, &ret_flow->src);
     read_addr(event->dst + (mapped ? 12 : 0), four, &ret_flow->dst);
@@ -62,8 +65,9 @@ static bool read_kind(const struct pd_event *event, struct pd_monitor_reading *r
 /* The kernel's own formula (tcp_compute_delivery_rate). */
 static uint64_t throughput_bps(const struct pd_event *event)
 {
-    if (!event->delivered_us || event->mss_bytes > 65535)
+    if (!event->delivered_us || event->mss_bytes > 65535) {
         return 0;
+    }
     return (uint64_t)event->delivered_pkts * event->mss_bytes * 8 / event->delivered_us * 1000000;
 }
 
@@ -72,13 +76,15 @@ bool pd_event_read(const void *bytes, size_t len, struct pd_monitor_reading *ret
     struct pd_monitor_reading reading = {.kind = PD_MONITOR_CHANGE};
     struct pd_event event;
 
-    if (len < sizeof event)
+    if (len < sizeof event) {
         return false;
+    }
     memcpy(&event, bytes, sizeof event);
     reading.state = (enum pd_monitor_state)event.state;
     if (!pd_monitor_state_id(reading.state) || !read_kind(&event, &reading) ||
-        !read_flow(&event, &reading.flow))
+        !read_flow(&event, &reading.flow)) {
         return false;
+    }
     reading.has_info = event.kind != PD_EVENT_SYN_ACK;
     reading.cookie = event.cookie;
     reading.time_ns = event.time_ns;

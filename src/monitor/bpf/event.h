@@ -5,7 +5,8 @@
 
 #include <linux/types.h>
 
-/* Included by both sides of one build, so it needs no version. Numbers are in the machine's order, addresses in the network's. */
+/* Included by both sides of one build, so it needs no version. Numbers are in the machine's order,
+ * addresses in the network's. */
 
 #define PD_EVENT_RETRANSMISSION 1
 #define PD_EVENT_SYN_ACK        2 /* of a half-open connection: no figures of its own */

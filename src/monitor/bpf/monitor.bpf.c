@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* The programs in the kernel that tell of retransmissions, and of connections that open and close. The kernel lets only programs under
- * the GPL read its structures: this file may be used under either licence. */
+/* The programs in the kernel that tell of retransmissions, and of connections that open and close.
+ * The kernel lets only programs under the GPL read its structures: this file may be used under
+ * either licence. */
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* of BPF_PROG */
 #include <stdbool.h>
 
@@ -80,8 +81,8 @@ struct request_sock {
 };
 #pragma clang attribute pop
 
-/* One part in so many of the ring may wait before somebody is woken for what is not urgent: waking costs the process whose
- * connection it is some microseconds. */
+/* One part in so many of the ring may wait before somebody is woken for what is not urgent: waking
+ * costs the process whose connection it is some microseconds. */
 #define WAKE_SHARE 8
 
 const volatile __u32 namespace_inode = 0; /* whose sockets are told of */
@@ -118,8 +119,9 @@ static __always_inline struct pd_event *reserve(__u8 kind)
     return 0;
 }
 
-/* Retransmissions are news. Connections that open and close are only to be known when the next of those comes, or when somebody asks; the
- * reader looks by itself once a second. After those that woke nobody the kernel would wake nobody either, so the others must insist. */
+/* Retransmissions are news. Connections that open and close are only to be known when the next of
+ * those comes, or when somebody asks; the reader looks by itself once a second. After those that
+ * woke nobody the kernel would wake nobody either, so the others must insist. */
 static __always_inline __u64 waking(__u8 kind)
 {
     if (kind != PD_EVENT_OPENED && kind != PD_EVENT_CLOSED) {

@@ -21,7 +21,8 @@
 #define BUFFER_BYTES ((size_t)32768) /* a dump comes in pieces of up to this */
 #define WAIT_S       5               /* for an answer that never comes */
 
-/* The kernel's number of half-open connections of a listening socket; what they are called in answers is SYN_RECV. */
+/* The kernel's number of half-open connections of a listening socket; what they are called in
+ * answers is SYN_RECV. */
 #define NEW_SYN_RECV 12
 
 #define BIT(state)   (UINT32_C(1) << (state))
@@ -30,7 +31,8 @@
      BIT(PD_MONITOR_FIN_WAIT1) | BIT(PD_MONITOR_FIN_WAIT2) | BIT(PD_MONITOR_CLOSE_WAIT) | \
      BIT(PD_MONITOR_LAST_ACK) | BIT(PD_MONITOR_CLOSING) | BIT(NEW_SYN_RECV))
 
-/* Newer members of struct tcp_info than the headers have that this may be built with (Linux 6.7). */
+/* Newer members of struct tcp_info than the headers have that this may be built with (Linux 6.7).
+ */
 #define TOTAL_RTO_OFFSET 240
 
 struct pd_diag {
@@ -57,22 +59,25 @@ static void read_addr(const __be32 words[4], uint8_t family, struct pd_addr *ret
 
     memset(ret_addr, 0, sizeof *ret_addr);
     *ret_version = 6;
-    if (family == AF_INET)
+    if (family == AF_INET) {
         memcpy(ret_addr->bytes, words, 4);
-    else if (IN6_IS_ADDR_V4MAPPED(in6))
+    } else if (IN6_IS_ADDR_V4MAPPED(in6)) {
         memcpy(ret_addr->bytes, in6->s6_addr + 12, 4);
-    else
+    } else {
         memcpy(ret_addr->bytes, words, 16);
-    if (family == AF_INET || IN6_IS_ADDR_V4MAPPED(in6))
+    }
+    if (family == AF_INET || IN6_IS_ADDR_V4MAPPED(in6)) {
         *ret_version = 4;
+    }
 }
 
 static bool read_flow(const struct inet_diag_msg *message, struct pd_flow_id *ret_flow)
 {
     uint8_t version;
 
-    if (message->idiag_family != AF_INET && message->idiag_family != AF_INET6)
+    if (message->idiag_family != AF_INET && message->idiag_family != AF_INET6) {
         return false;
+    }
     memset(ret_flow, 0, sizeof *ret_flow);
     read_addr(message->id.idiag_src, message->idiag_family, &ret_flow->src, &ret_flow->ip_version);
     read_addr(message->id.idiag_dst, message->idiag_family, &ret_flow->dst, &version);
@@ -117,25 +122,29 @@ static bool read_message(const struct nlmsghdr *header, uint64_t time_ns,
     const struct nlattr *attribute;
 
     if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-        mnl_nlmsg_get_payload_len(header) < sizeof *message || !read_flow(message, &reading.flow))
+        mnl_nlmsg_get_payload_len(header) < sizeof *message || !read_flow(message, &reading.flow)) {
         return false;
+    }
     reading.state = message->idiag_state == NEW_SYN_RECV
                         ? PD_MONITOR_SYN_RECV
                         : (enum pd_monitor_state)message->idiag_state;
-    if (!pd_monitor_state_id(reading.state))
+    if (!pd_monitor_state_id(reading.state)) {
         return false;
+    }
     reading.closed = reading.state == PD_MONITOR_CLOSED;
     reading.cookie = (uint64_t)message->id.idiag_cookie[1] << 32 | message->id.idiag_cookie[0];
     reading.retransmissions = message->idiag_retrans;
     reading.outstanding = reading.timeouts = UINT32_MAX;
     mnl_attr_for_each(attribute, header, sizeof *message)
     {
-        if (mnl_attr_get_type(attribute) == INET_DIAG_INFO)
+        if (mnl_attr_get_type(attribute) == INET_DIAG_INFO) {
             read_info(attribute, &reading);
+        }
     }
     /* Only a half-open connection has no figures of its own. */
-    if (!reading.has_info && reading.state != PD_MONITOR_SYN_RECV)
+    if (!reading.has_info && reading.state != PD_MONITOR_SYN_RECV) {
         return false;
+    }
     *ret_reading = reading;
     return true;
 }
@@ -162,11 +171,13 @@ static bool is_sound(const uint8_t *bytes, size_t len)
 
     for (; len >= sizeof header; bytes += step, len -= step) {
         memcpy(&header, bytes, sizeof header);
-        if (header.nlmsg_len < sizeof header || header.nlmsg_len > len)
+        if (header.nlmsg_len < sizeof header || header.nlmsg_len > len) {
             return false;
+        }
         step = MNL_ALIGN(header.nlmsg_len);
-        if (step > len)
+        if (step > len) {
             step = len;
+        }
     }
     return len == 0;
 }
@@ -211,9 +222,9 @@ static ssize_t hear(struct pd_diag *diag)
 {
     ssize_t len;
 
-    do
+    do {
         len = mnl_socket_recvfrom(diag->socket, diag->buffer, sizeof diag->buffer);
-    while ((len < 0 && errno == EINTR) || (len >= 0 && !is_ours(diag, len)));
+    } while ((len < 0 && errno == EINTR) || (len >= 0 && !is_ours(diag, len)));
     return len < 0 ? -errno : len;
 }
 
@@ -226,15 +237,18 @@ static int dump_family(struct pd_diag *diag, uint8_t family, pd_diag_take *take,
     uint64_t time_ns = pd_clock_monotonic_ns();
     int r = ask(diag, NLM_F_DUMP, &request);
 
-    if (r < 0)
+    if (r < 0) {
         return r;
+    }
     do {
         ssize_t len = hear(diag);
-        if (len < 0)
+        if (len < 0) {
             return (int)len;
+        }
         r = pd_diag_read(diag, diag->buffer, (size_t)len, time_ns, take, context);
-        if (r < 0)
+        if (r < 0) {
             return errno == ENOENT && family == AF_INET6 ? 0 : -errno;
+        }
     } while (r > 0);
     return 0;
 }
@@ -270,14 +284,17 @@ int pd_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t co
     request.id.idiag_cookie[1] = cookie ? (uint32_t)(cookie >> 32) : INET_DIAG_NOCOOKIE;
     e = ask(diag, 0, &request);
     len = e ? e : hear(diag);
-    if (len < 0)
+    if (len < 0) {
         return (int)len;
+    }
     if (pd_diag_read(diag, diag->buffer, (size_t)len, pd_clock_monotonic_ns(), keep_one, &reading) <
-        0)
+        0) {
         return errno == ESTALE ? -ENOENT : -errno;
+    }
     /* TIME_WAIT, or another connection on a listening socket's ports. */
-    if (!reading.time_ns || reading.closed || !pd_flow_id_equal(&reading.flow, flow))
+    if (!reading.time_ns || reading.closed || !pd_flow_id_equal(&reading.flow, flow)) {
         return -ENOENT;
+    }
     *ret_reading = reading;
     return 0;
 }
@@ -295,8 +312,9 @@ int pd_diag_open(struct pd_diag **ret_diag, struct pd_error *error)
     struct pd_diag *diag = pd_diag_offline();
     int r;
 
-    if (!diag)
+    if (!diag) {
         return pd_fail(error, -ENOMEM, "sock_diag: no memory");
+    }
     diag->socket = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
     if (!diag->socket || mnl_socket_bind(diag->socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
         setsockopt(mnl_socket_get_fd(diag->socket), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) <
@@ -311,8 +329,9 @@ int pd_diag_open(struct pd_diag **ret_diag, struct pd_error *error)
 
 void pd_diag_close(struct pd_diag *diag)
 {
-    if (diag && diag->socket)
+    if (diag && diag->socket) {
         mnl_socket_close(diag->socket);
+    }
     free(diag);
 }
 

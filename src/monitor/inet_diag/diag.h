@@ -9,10 +9,12 @@
 #include "base/error.h"
 #include "monitor/reading.h"
 
-/* Needs no privilege. Sockets of the network namespace in which it was opened: IPv4, IPv6, half-open ones as well; not those that listen, and not
- * those that only wait for late packets. About 2 µs for each socket of a dump.
+/* Needs no privilege. Sockets of the network namespace in which it was opened: IPv4, IPv6,
+ * half-open ones as well; not those that listen, and not those that only wait for late packets.
+ * About 2 µs for each socket of a dump.
  *
- * What comes over netlink is parsed as hostile: lengths are checked, and what makes no sense is counted and left out.
+ * What comes over netlink is parsed as hostile: lengths are checked, and what makes no sense is
+ * counted and left out.
  *
  * Thread safety: one owner. */
 
@@ -36,7 +38,8 @@ struct pd_diag_counters {
 };
 struct pd_diag_counters pd_diag_counters(const struct pd_diag *diag);
 
-/* A buffer of netlink messages, for whoever tests it. Returns what libmnl does: above 0 more may come, 0 the end, below 0 an error. */
+/* A buffer of netlink messages, for whoever tests it. Returns what libmnl does: above 0 more may
+ * come, 0 the end, below 0 an error. */
 int pd_diag_read(struct pd_diag *diag, const void *bytes, size_t len, uint64_t time_ns,
                  pd_diag_take *take, void *context);
 /* One without a socket, for pd_diag_read alone. NULL: no memory. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source that needs no privilege: reads the sockets when the kernel's counter of all retransmissions has moved. */
+/* The source that needs no privilege: reads the sockets when the kernel's counter of all
+ * retransmissions has moved. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,8 +10,9 @@
 #include "monitor/inet_diag/snmp.h"
 #include "monitor/source.h"
 
-/* Tcp: RetransSegs of this network namespace counts every segment that is sent again, SYN and SYN-ACK as well. As long as it stands still no socket
- * can have anything new to say, and a period costs one small read however many sockets there are. */
+/* Tcp: RetransSegs of this network namespace counts every segment that is sent again, SYN and
+ * SYN-ACK as well. As long as it stands still no socket can have anything new to say, and a period
+ * costs one small read however many sockets there are. */
 
 struct source {
     int snmp_fd; /* /proc/…/net/snmp; -1: there is none, sockets are read every time */
@@ -26,8 +28,9 @@ static bool has_moved(struct source *source)
     ssize_t len = source->snmp_fd < 0 ? -1 : pread(source->snmp_fd, text, sizeof text - 1, 0);
     bool moved;
 
-    if (len < 0 || pd_snmp_retransmissions(text, (size_t)len, &now))
+    if (len < 0 || pd_snmp_retransmissions(text, (size_t)len, &now)) {
         return true;
+    }
     moved = !source->known || now != source->retransmissions;
     source->known = true;
     source->retransmissions = now;
@@ -52,8 +55,9 @@ static void close_source(void *context)
 {
     struct source *source = context;
 
-    if (source && source->snmp_fd >= 0)
+    if (source && source->snmp_fd >= 0) {
         close(source->snmp_fd);
+    }
     free(source);
 }
 
@@ -64,8 +68,9 @@ static int open_source(const struct pd_monitor_config *config, void **ret_source
     struct source *source = calloc(1, sizeof *source);
 
     (void)config;
-    if (!source)
+    if (!source) {
         return pd_fail(error, -ENOMEM, "inet_diag: no memory");
+    }
     source->snmp_fd = open("/proc/thread-self/net/snmp", O_RDONLY | O_CLOEXEC);
     (void)has_moved(source);
     *ret_source = source;

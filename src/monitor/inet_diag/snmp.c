@@ -15,8 +15,9 @@ static int column_of(char *names, const char *name)
     int column = 0;
 
     for (char *word; (word = strsep(&rest, " ")); column++) {
-        if (!strcmp(word, name))
+        if (!strcmp(word, name)) {
             return column;
+        }
     }
     return -1;
 }
@@ -27,15 +28,18 @@ static int read_column(char *values, int column, uint64_t *ret_value)
     unsigned long long value;
 
     for (int i = 0; i <= column; i++) {
-        if (!(word = strsep(&rest, " ")))
+        if (!(word = strsep(&rest, " "))) {
             return -PD_E_SYNTAX;
+        }
     }
-    if (!word || *word < '0' || *word > '9')
+    if (!word || *word < '0' || *word > '9') {
         return -PD_E_SYNTAX;
+    }
     errno = 0;
     value = strtoull(word, &end, 10);
-    if (*end || errno)
+    if (*end || errno) {
         return -PD_E_SYNTAX;
+    }
     *ret_value = value;
     return 0;
 }
@@ -47,8 +51,9 @@ int pd_snmp_retransmissions(char *text, size_t len, uint64_t *ret_retransmission
 
     text[len] = '\0';
     for (char *line; (line = strsep(&rest, "\n"));) {
-        if (strncmp(line, "Tcp: ", 5))
+        if (strncmp(line, "Tcp: ", 5)) {
             continue;
+        }
         if (!names) {
             names = line;
             continue;

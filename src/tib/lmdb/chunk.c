@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks: checks and reading. Bytes come from a file and are held for hostile until pd_chunk_verify has passed. */
+/* Chunks: checks and reading. Bytes come from a file and are held for hostile until pd_chunk_verify
+ * has passed. */
 #include "tib/lmdb/chunk.h"
 
 #include <xxhash.h>
@@ -30,8 +31,9 @@ static void header_load(const uint8_t *bytes, struct pd_chunk_header *ret_header
         .encoding = le32toh(raw.encoding),
         .zero = le32toh(raw.zero),
     };
-    for (unsigned i = 0; i < PD_AXIS_COUNT; i++)
+    for (unsigned i = 0; i < PD_AXIS_COUNT; i++) {
         ret_header->len[i] = le32toh(raw.len[i]);
+    }
 }
 
 static bool lens_hold(const uint32_t len[PD_AXIS_COUNT])
@@ -51,10 +53,12 @@ static bool frames_fill(const struct pd_column *column)
 {
     uint64_t frames = (column->len + PD_CHUNK_FRAME_VALUES - 1) / PD_CHUNK_FRAME_VALUES;
     uint64_t filled = frames * sizeof(uint32_t);
-    if (filled > column->packed_bytes)
+    if (filled > column->packed_bytes) {
         return false;
-    for (size_t i = 0; i < frames; i++)
+    }
+    for (size_t i = 0; i < frames; i++) {
         filled += pd_column_offset_at(column->packed, sizeof(uint32_t), i);
+    }
     return filled == column->packed_bytes;
 }
 
@@ -69,8 +73,9 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
                       (uint64_t)raw.stored_bytes[2] << 16;
     uint32_t len = header->len[axis_of[id]];
     if ((width & (width - 1)) != 0 || width > 8 || offset < PD_CHUNK_HEAD_BYTES ||
-        offset + stored > header->size_bytes)
+        offset + stored > header->size_bytes) {
         return -PD_E_CORRUPT;
+    }
     struct pd_column column = {
         .base = le64toh(raw.base), .len = len, .width_bytes = raw.width_bytes};
     bool packed = header->encoding == PD_CHUNK_PACKED && pd_column_packs(id) && width;
@@ -80,8 +85,9 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
     } else {
         column.at = bytes + offset;
     }
-    if (packed ? !frames_fill(&column) : stored != width * len)
+    if (packed ? !frames_fill(&column) : stored != width * len) {
         return -PD_E_CORRUPT;
+    }
     *ret_column = column;
     return 0;
 }
@@ -89,31 +95,40 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
 int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_chunk *ret_chunk)
 {
     struct pd_chunk chunk = {.bytes = bytes};
-    if (size_bytes < PD_CHUNK_HEAD_BYTES)
+    if (size_bytes < PD_CHUNK_HEAD_BYTES) {
         return -PD_E_CORRUPT;
+    }
     header_load(bytes, &chunk.header);
-    if (chunk.header.magic != PD_CHUNK_MAGIC)
+    if (chunk.header.magic != PD_CHUNK_MAGIC) {
         return -PD_E_CORRUPT;
-    if (chunk.header.version != PD_CHUNK_VERSION || chunk.header.encoding > PD_CHUNK_PACKED)
+    }
+    if (chunk.header.version != PD_CHUNK_VERSION || chunk.header.encoding > PD_CHUNK_PACKED) {
         return -PD_E_VERSION;
+    }
     if (chunk.header.columns != PD_COLUMN_COUNT || chunk.header.size_bytes != size_bytes ||
-        chunk.header.zero || chunk.header.first_row != key || !lens_hold(chunk.header.len))
+        chunk.header.zero || chunk.header.first_row != key || !lens_hold(chunk.header.len)) {
         return -PD_E_CORRUPT;
-    for (unsigned id = 0; id < PD_COLUMN_COUNT; id++)
-        if (column_open(bytes, &chunk.header, id, &chunk.columns[id]))
+    }
+    for (unsigned id = 0; id < PD_COLUMN_COUNT; id++) {
+        if (column_open(bytes, &chunk.header, id, &chunk.columns[id])) {
             return -PD_E_CORRUPT;
+        }
+    }
     *ret_chunk = chunk;
     return 0;
 }
 
 static bool column_below(const struct pd_column *column, uint64_t bound)
 {
-    if (column->packed)
-        return true;                                    /* looked at when it is loaded */
+    if (column->packed) {
+        return true; /* looked at when it is loaded */
+    }
     size_t len = column->width_bytes ? column->len : 1; /* all are the same */
-    for (size_t i = 0; i < len; i++)
-        if (pd_column_get(column, i) >= bound)
+    for (size_t i = 0; i < len; i++) {
+        if (pd_column_get(column, i) >= bound) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -124,8 +139,9 @@ static bool runs_hold(const struct pd_chunk *chunk)
     uint64_t next = 0;
     for (size_t i = 0; i < last->len; i++) {
         uint64_t end = pd_column_get(last, i);
-        if (end < next || end >= chunk->header.len[PD_AXIS_ROWS])
+        if (end < next || end >= chunk->header.len[PD_AXIS_ROWS]) {
             return false;
+        }
         next = end + 1;
     }
     return next == chunk->header.len[PD_AXIS_ROWS];
@@ -136,8 +152,9 @@ static bool commits_hold(const struct pd_chunk *chunk)
 {
     const struct pd_column *first = &chunk->columns[PD_COLUMN_COMMIT_ROW];
     bool holds = pd_column_get(first, 0) == chunk->header.first_row;
-    for (size_t i = 1; i < first->len; i++)
+    for (size_t i = 1; i < first->len; i++) {
         holds &= pd_column_get(first, i - 1) < pd_column_get(first, i);
+    }
     return holds && column_below(&chunk->columns[PD_COLUMN_COMMIT], first->len);
 }
 
@@ -148,8 +165,9 @@ static bool index_holds(const struct pd_chunk *chunk)
     uint64_t before = 0;
     for (size_t i = 0; i < end->len; i++) {
         uint64_t now = pd_column_get(end, i);
-        if (now < before)
+        if (now < before) {
             return false;
+        }
         before = now;
     }
     return before == chunk->header.len[PD_AXIS_INDEX] &&
@@ -176,8 +194,9 @@ int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len)
     if (xxh3 != header->xxh3 || !runs_hold(chunk) || !commits_hold(chunk) || !index_holds(chunk) ||
         !column_below(&chunk->columns[PD_COLUMN_SRC_PREFIX], prefixes) ||
         !column_below(&chunk->columns[PD_COLUMN_DST_PREFIX], prefixes) ||
-        !column_below(&chunk->columns[PD_COLUMN_RUN_PATH], paths_len))
+        !column_below(&chunk->columns[PD_COLUMN_RUN_PATH], paths_len)) {
         return -PD_E_CORRUPT;
+    }
     return 0;
 }
 
@@ -229,13 +248,16 @@ void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows)
 bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash)
 {
     const struct pd_column *bloom = &chunk->columns[PD_COLUMN_BLOOM];
-    if (!bloom->len)
+    if (!bloom->len) {
         return true;
+    }
     size_t first =
         pd_bloom_block(flow_hash, bloom->len / PD_BLOOM_BLOCK_WORDS) * PD_BLOOM_BLOCK_WORDS;
-    for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++)
-        if (!(pd_column_get(bloom, first + probe) & pd_bloom_bit(flow_hash, probe)))
+    for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++) {
+        if (!(pd_column_get(bloom, first + probe) & pd_bloom_bit(flow_hash, probe))) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -243,8 +265,9 @@ bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32
                         uint32_t *ret_end)
 {
     const struct pd_column *end = &chunk->columns[PD_COLUMN_FLOW_END];
-    if (!end->len)
+    if (!end->len) {
         return false;
+    }
     uint32_t bucket = pd_index_bucket(flow_hash, end->len);
     *ret_first = bucket ? (uint32_t)pd_column_get(end, bucket - 1) : 0;
     *ret_end = (uint32_t)pd_column_get(end, bucket);
@@ -257,10 +280,11 @@ size_t pd_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row)
     size_t low = 0, high = first->len;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (pd_column_get(first, mid) < since_row)
+        if (pd_column_get(first, mid) < since_row) {
             low = mid + 1;
-        else
+        } else {
             high = mid;
+        }
     }
     return low;
 }

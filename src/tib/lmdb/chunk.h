@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks: the bytes of a TIB segment or of one commit's tail, rows by column (docs/formats/tib.md). */
+/* Chunks: the bytes of a TIB segment or of one commit's tail, rows by column (docs/formats/tib.md).
+ */
 #ifndef PD_TIB_LMDB_CHUNK_H
 #define PD_TIB_LMDB_CHUNK_H
 
@@ -12,25 +13,30 @@
 #include "base/flow_id.h"
 #include "tib/lmdb/paths.h"
 
-/* A chunk is a header, a descriptor for each column, and the columns. Everything is a column: the fields of the rows, the
- * runs of rows that share a path, the upper halves of the addresses, and the words of the Bloom filter. A column holds
- * its values less the least of them (`base`) in 0, 1, 2, 4 or 8 bytes each, whatever the largest needs; a column whose
- * values are all equal takes no room. Scans compare in that form and decode matching rows only.
+/* A chunk is a header, a descriptor for each column, and the columns. Everything is a column: the
+ * fields of the rows, the runs of rows that share a path, the upper halves of the addresses, and
+ * the words of the Bloom filter. A column holds its values less the least of them (`base`) in 0, 1,
+ * 2, 4 or 8 bytes each, whatever the largest needs; a column whose values are all equal takes no
+ * room. Scans compare in that form and decode matching rows only.
  *
- * Rows are sorted by their path, read from its last switch: the rows of a link near the destination lie together.
+ * Rows are sorted by their path, read from its last switch: the rows of a link near the destination
+ * lie together.
  *
- * An address is ⟨prefix code, lower half⟩: the upper 64 bits (IPv6) and the family stand once in the chunk's table of
- * prefixes. IPv4 has upper half 0 and the 32-bit address as lower half, so both families share the columns.
+ * An address is ⟨prefix code, lower half⟩: the upper 64 bits (IPv6) and the family stand once in
+ * the chunk's table of prefixes. IPv4 has upper half 0 and the 32-bit address as lower half, so
+ * both families share the columns.
  *
- * Commits: each row has the number of its commit within the chunk, and a table says which record was each commit's first. A
- * token of an earlier snapshot stands between two commits, so the rows behind it are those with a commit number from some
- * one on, however the rows are sorted.
+ * Commits: each row has the number of its commit within the chunk, and a table says which record
+ * was each commit's first. A token of an earlier snapshot stands between two commits, so the rows
+ * behind it are those with a commit number from some one on, however the rows are sorted.
  *
- * Index of flows: the rows once more, in the order of their flow IDs' hashes, in buckets of some 16; a look-up of one flow reads one
- * bucket instead of a column. It does not compress, so cold chunks have none.
+ * Index of flows: the rows once more, in the order of their flow IDs' hashes, in buckets of some
+ * 16; a look-up of one flow reads one bucket instead of a column. It does not compress, so cold
+ * chunks have none.
  *
- * A cold chunk (encoding 1) has its large columns packed: frames of 8,192 values, their bytes sorted by significance and
- * compressed. What tells whether a chunk is needed at all is never packed. Readers load what they need of it.
+ * A cold chunk (encoding 1) has its large columns packed: frames of 8,192 values, their bytes
+ * sorted by significance and compressed. What tells whether a chunk is needed at all is never
+ * packed. Readers load what they need of it.
  *
  * Thread safety: a chunk is immutable; struct pd_chunk is a view of bytes that the caller keeps. */
 
@@ -93,7 +99,8 @@ struct pd_chunk_header {
     uint16_t columns;   /* PD_COLUMN_COUNT */
     uint64_t xxh3;      /* XXH3-64 of all bytes behind this field, seed first_row */
     uint64_t first_row; /* number of its earliest record since the store was made; the key */
-    /* Rows, runs, prefixes, commits, words of the Bloom filter, rows in the index of flows, its buckets. */
+    /* Rows, runs, prefixes, commits, words of the Bloom filter, rows in the index of flows, its
+     * buckets. */
     uint32_t len[PD_AXIS_COUNT];
     uint32_t encoding;    /* enum pd_chunk_encoding */
     uint64_t min_time_us; /* least stime (or etime) of a row */
@@ -119,7 +126,8 @@ _Static_assert(sizeof(struct pd_column_descriptor) == 16, "docs/formats/tib.md")
     (sizeof(struct pd_chunk_header) + PD_COLUMN_COUNT * sizeof(struct pd_column_descriptor))
 
 struct pd_column {
-    /* No alignment is assumed: small values lie inside LMDB's pages. Packed columns: NULL until something is loaded. */
+    /* No alignment is assumed: small values lie inside LMDB's pages. Packed columns: NULL until
+     * something is loaded. */
     const uint8_t *at;
     uint64_t base;
     uint32_t len;
@@ -148,7 +156,8 @@ struct pd_row {
     uint64_t pkts;
 };
 
-/* Value `i` of a column less its base. `width_bytes` is the column's, a constant where loops are made for each width. */
+/* Value `i` of a column less its base. `width_bytes` is the column's, a constant where loops are
+ * made for each width. */
 static inline uint64_t pd_column_offset_at(const uint8_t *at, unsigned width_bytes, size_t i)
 {
     uint16_t half;
@@ -168,11 +177,13 @@ static inline uint64_t pd_column_get(const struct pd_column *column, size_t i)
     return column->base + pd_column_offset_at(column->at, column->width_bytes, i);
 }
 
-/* Checks header and descriptors (cost: a few hundred bytes) and makes the view. -PD_E_CORRUPT or -PD_E_VERSION. */
+/* Checks header and descriptors (cost: a few hundred bytes) and makes the view. -PD_E_CORRUPT or
+ * -PD_E_VERSION. */
 int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_chunk *ret_chunk);
 
-/* Checks all the rest, so that rows can be read without further checks: checksum, runs that cover the rows, prefix codes,
- * path IDs below `paths_len`. Reads every byte once: some 0.1 ms for a full segment. -PD_E_CORRUPT. */
+/* Checks all the rest, so that rows can be read without further checks: checksum, runs that cover
+ * the rows, prefix codes, path IDs below `paths_len`. Reads every byte once: some 0.1 ms for a full
+ * segment. -PD_E_CORRUPT. */
 int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len);
 
 /* Memory of one reader for packed columns; {0} to begin with. It serves one view at a time. */
@@ -184,8 +195,8 @@ struct pd_chunk_scratch {
 };
 void pd_chunk_scratch_done(struct pd_chunk_scratch *scratch);
 
-/* Makes values first … end - 1 of the columns (bits 1 << PD_COLUMN_…) readable; nothing to do for plain ones. The columns of
- * the view then point into the scratch. -PD_E_CORRUPT or -ENOMEM. */
+/* Makes values first … end - 1 of the columns (bits 1 << PD_COLUMN_…) readable; nothing to do for
+ * plain ones. The columns of the view then point into the scratch. -PD_E_CORRUPT or -ENOMEM. */
 int pd_chunk_load(struct pd_chunk *chunk, uint32_t columns, uint32_t first, uint32_t end,
                   struct pd_chunk_scratch *scratch);
 
@@ -204,14 +215,16 @@ static inline bool pd_column_packs(unsigned id)
 /* Puts the hash in front of a chunk's bytes. */
 void pd_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row);
 
-/* Which values of FLOW_ROW are rows of a flow with this hash, and of others of its bucket. False: there is no index. */
+/* Which values of FLOW_ROW are rows of a flow with this hash, and of others of its bucket. False:
+ * there is no index. */
 bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32_t *ret_first,
                         uint32_t *ret_end);
 
 /* The fields of row `row` of a verified chunk; of a packed one, its rows are loaded. */
 void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow);
 
-/* All rows of a verified chunk whose columns are loaded, in its order. `ret_rows` has room for header.len[PD_AXIS_ROWS]. */
+/* All rows of a verified chunk whose columns are loaded, in its order. `ret_rows` has room for
+ * header.len[PD_AXIS_ROWS]. */
 void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows);
 
 /* What becomes a chunk. */
@@ -227,8 +240,9 @@ struct pd_chunk_input {
 int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, void **ret_bytes,
                     size_t *ret_size_bytes);
 
-/* Index of the first commit of a verified chunk that is not before record `since_row`; header.len[PD_AXIS_COMMITS] when
- * all are before it. The rows stored since then are those with COMMIT from that index on. */
+/* Index of the first commit of a verified chunk that is not before record `since_row`;
+ * header.len[PD_AXIS_COMMITS] when all are before it. The rows stored since then are those with
+ * COMMIT from that index on. */
 size_t pd_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row);
 
 /* False when no row of the chunk has this flow ID (as pd_flow_id_hash gives it). */
@@ -247,7 +261,8 @@ static inline void pd_addr_halves(const struct pd_addr *addr, uint8_t ip_version
     *ret_low = ip_version == 4 ? be32toh(v4) : be64toh(low);
 }
 
-/* The Bloom filter's block (of `blocks`) and, for word i of it, the bits of a flow: one bit in each. */
+/* The Bloom filter's block (of `blocks`) and, for word i of it, the bits of a flow: one bit in
+ * each. */
 static inline size_t pd_bloom_block(uint64_t flow_hash, size_t blocks)
 {
     return (size_t)((flow_hash >> 32) * blocks >> 32);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cold segments: those that nothing has been added to for a while are packed, half the size for slower reading. */
+/* Cold segments: those that nothing has been added to for a while are packed, half the size for
+ * slower reading. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -21,15 +22,17 @@ static int pack_at(struct pd_store *store, MDB_cursor *cursor, uint64_t first_ro
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, first_row), value;
     int err = pd_chunk_pack(plain, &value.mv_data, &value.mv_size);
-    if (err)
+    if (err) {
         return err;
+    }
     pd_store_written_put(store, store->segment_db, first_row, &value);
     err = pd_lmdb_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
     free(value.mv_data);
     return err;
 }
 
-/* The segments from `hot_from` on; it moves along as long as all before are packed. Damaged ones stay as they are. */
+/* The segments from `hot_from` on; it moves along as long as all before are packed. Damaged ones
+ * stay as they are. */
 static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
 {
     struct pd_store_key number;
@@ -40,8 +43,9 @@ static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
          result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
         struct pd_chunk chunk;
         uint64_t first_row;
-        if (!pd_store_key_number(&key, &first_row))
+        if (!pd_store_key_number(&key, &first_row)) {
             return -PD_E_CORRUPT;
+        }
         /* Its head says whether it is to be packed; only then all of it is read and verified. */
         bool plain = !pd_chunk_open(value.mv_data, value.mv_size, first_row, &chunk) &&
                      chunk.header.encoding == PD_CHUNK_PLAIN;
@@ -53,8 +57,9 @@ static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
             err = pack_at(cooling->store, cursor, first_row, &chunk);
             cooling->packed++;
         }
-        if (all_packed)
+        if (all_packed) {
             cooling->hot_from = first_row + 1;
+        }
     }
     return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
 }
@@ -63,8 +68,9 @@ static int cool(struct cooling *cooling, MDB_txn *txn)
 {
     MDB_cursor *cursor;
     int err = pd_lmdb_error(mdb_cursor_open(txn, cooling->store->segment_db, &cursor));
-    if (err)
+    if (err) {
         return err;
+    }
     err = pd_store_near_full(cooling->store, txn) ? -PD_E_FULL : pack_from(cooling, cursor);
     mdb_cursor_close(cursor);
     return err;
@@ -73,8 +79,9 @@ static int cool(struct cooling *cooling, MDB_txn *txn)
 int pd_store_cool(struct pd_store *store, uint64_t now_us)
 {
     uint64_t after_us = store->config.cold_after_s * PD_US_PER_S;
-    if (!store->config.cold_after_s || now_us < after_us)
+    if (!store->config.cold_after_s || now_us < after_us) {
         return 0;
+    }
     return pd_store_pack(store, now_us - after_us);
 }
 
@@ -84,16 +91,19 @@ int pd_store_pack(struct pd_store *store, uint64_t before_us)
         .store = store, .before_us = before_us, .hot_from = store->writer.hot_from};
     MDB_txn *txn;
     int err = pd_store_txn_begin(store, &txn);
-    if (err)
+    if (err) {
         return err;
+    }
     err = cool(&cooling, txn);
     struct pd_store_meta same = store->writer.meta;
-    if (!err && !cooling.packed)
+    if (!err && !cooling.packed) {
         mdb_txn_abort(txn);
-    else
+    } else {
         err = pd_store_txn_end(store, txn, &same, err);
-    if (err)
+    }
+    if (err) {
         return err == -PD_E_FULL ? 0 : err; /* retention makes room, then it goes on */
+    }
     store->writer.hot_from = cooling.hot_from;
     pthread_mutex_lock(&store->lock);
     store->counters.segments_packed += cooling.packed;

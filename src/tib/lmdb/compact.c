@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compaction: the store as a new file without free pages, which takes the old one's place in one rename. */
+/* Compaction: the store as a new file without free pages, which takes the old one's place in one
+ * rename. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -12,9 +13,10 @@
 #include "tib/lmdb/pages.h"
 #include "tib/lmdb/store.h"
 
-/* The copy goes on with the commit numbers of the original, so that lock.mdb, where processes that have the old file open are
- * registered, goes with either file, and the rename is all that has to be atomic. Killed before it, the next writer removes the copy.
- * Readers keep the old file until their query ends, see another inode at the next one, and open the new file. */
+/* The copy goes on with the commit numbers of the original, so that lock.mdb, where processes that
+ * have the old file open are registered, goes with either file, and the rename is all that has to
+ * be atomic. Killed before it, the next writer removes the copy. Readers keep the old file until
+ * their query ends, see another inode at the next one, and open the new file. */
 
 #define POLL_NS 50000000
 
@@ -41,11 +43,13 @@ static int copy(struct pd_store *store, int fd, uint64_t all,
     struct stat stat;
     pthread_t thread;
     int err = -pthread_create(&thread, NULL, copy_run, &copying);
-    if (err)
+    if (err) {
         return err;
+    }
     while (!atomic_load_explicit(&copying.done, memory_order_acquire)) {
-        if (progress && !fstat(fd, &stat))
+        if (progress && !fstat(fd, &stat)) {
             progress(context, (uint64_t)stat.st_size < all ? (uint64_t)stat.st_size : all, all);
+        }
         nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
     }
     pthread_join(thread, NULL);
@@ -58,11 +62,13 @@ static int copy_open(struct pd_store *store, int directory_fd)
     int original;
     struct stat stat;
     int err = pd_lmdb_error(mdb_env_get_fd(store->env, &original));
-    if (err)
+    if (err) {
         return err;
+    }
     int fd = openat(directory_fd, PD_COMPACT_FILE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
+    if (fd < 0) {
         return -errno;
+    }
     if (fstat(original, &stat) || (fchown(fd, stat.st_uid, stat.st_gid) && errno != EPERM) ||
         fchmod(fd, stat.st_mode & 07777)) {
         err = -errno;
@@ -77,8 +83,9 @@ static int copy_make(struct pd_store *store, int fd,
     uint64_t all = 0;
     MDB_txn *txn;
     int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
-    if (err)
+    if (err) {
         return err;
+    }
     uint64_t txn_id = mdb_txn_id(txn);
     err = pd_store_bytes_used(store, txn, &all);
     mdb_txn_abort(txn);
@@ -86,10 +93,12 @@ static int copy_make(struct pd_store *store, int fd,
     err = err ? err : pd_pages_renumber(fd, txn_id);
     err = err ? err : pd_pages_check(fd, txn_id, NULL);
     err = err ? err : pd_store_numbers_check(fd, NULL);
-    if (!err && fsync(fd))
+    if (!err && fsync(fd)) {
         err = -errno;
-    if (!err && progress)
+    }
+    if (!err && progress) {
         progress(context, all, all);
+    }
     return err;
 }
 
@@ -97,10 +106,12 @@ static int copy_make(struct pd_store *store, int fd,
 static int copy_adopt(struct pd_store *store, int directory_fd)
 {
     int err = store->txns_live ? -PD_E_BUSY : 0;
-    if (!err && renameat(directory_fd, PD_COMPACT_FILE, directory_fd, "data.mdb"))
+    if (!err && renameat(directory_fd, PD_COMPACT_FILE, directory_fd, "data.mdb")) {
         err = -errno;
-    if (err)
+    }
+    if (err) {
         return err;
+    }
     int late = fsync(directory_fd) ? -errno : 0;
     err = pd_store_reopen_locked(store);
     return err ? err : late;
@@ -111,8 +122,9 @@ static int compact(struct pd_store *store, int directory_fd,
 {
     int fd = copy_open(store, directory_fd);
     int err = fd < 0 ? fd : copy_make(store, fd, progress, context);
-    if (fd >= 0 && close(fd) && !err)
+    if (fd >= 0 && close(fd) && !err) {
         err = -errno;
+    }
     if (!err) {
         pthread_mutex_lock(&store->lock);
         err = copy_adopt(store, directory_fd);
@@ -138,15 +150,18 @@ int pd_store_compact(struct pd_tib *tib,
                      void (*progress)(void *context, uint64_t done, uint64_t all), void *context)
 {
     struct pd_store *store = (struct pd_store *)tib;
-    if (store->mode != PD_TIB_WRITE)
+    if (store->mode != PD_TIB_WRITE) {
         return -PD_E_UNSUPPORTED;
+    }
     int err = pd_store_commit(tib);
     err = err ? err : pack_all(store);
-    if (err || !store->env)
+    if (err || !store->env) {
         return err ? err : -EIO;
+    }
     int directory_fd = open(store->location, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory_fd < 0)
+    if (directory_fd < 0) {
         return -errno;
+    }
     err = compact(store, directory_fd, progress, context);
     close(directory_fd);
     return err;

@@ -11,8 +11,9 @@ static unsigned size_for(uint64_t rows)
 {
     cpu_set_t processors;
     uint64_t size = rows / pd_crew_rows;
-    if (sched_getaffinity(0, sizeof processors, &processors))
+    if (sched_getaffinity(0, sizeof processors, &processors)) {
         return 1;
+    }
     unsigned most = (unsigned)CPU_COUNT(&processors);
     most = most < PD_CREW_MAX ? most : PD_CREW_MAX;
     return size < 1 ? 1 : size < most ? (unsigned)size : most;
@@ -26,12 +27,14 @@ void pd_crew_init(struct pd_crew *crew, const struct pd_select *select)
     crew->size = size_for(select->rows);
     crew->first[0] = 0;
     for (size_t i = 0; i < select->chunks_len; i++) {
-        while (member + 1 < crew->size && rows * crew->size >= select->rows * (member + 1))
+        while (member + 1 < crew->size && rows * crew->size >= select->rows * (member + 1)) {
             crew->first[++member] = i;
+        }
         rows += view->ranges[select->chunks[i]].rows;
     }
-    while (member < crew->size)
+    while (member < crew->size) {
         crew->first[++member] = select->chunks_len;
+    }
 }
 
 struct job {
@@ -60,11 +63,12 @@ int pd_crew_run(const struct pd_crew *crew, int (*work)(void *context, unsigned 
         jobs[i].started = i && !pthread_create(&jobs[i].thread, NULL, work_alone, &jobs[i]);
     }
     for (unsigned i = 0; i < crew->size; i++) {
-        if (jobs[i].started)
+        if (jobs[i].started) {
             pthread_join(jobs[i].thread, NULL);
-        else
+        } else {
             work_alone(
                 &jobs[i]); /* the caller's share, and those that no thread could be had for */
+        }
         err = err ? err : jobs[i].err;
     }
     return err;

@@ -26,8 +26,9 @@ struct pd_directory *pd_directory_new(void)
 
 void pd_directory_free(struct pd_directory *directory)
 {
-    if (!directory)
+    if (!directory) {
         return;
+    }
     pthread_mutex_destroy(&directory->lock);
     free(directory->entries);
     free(directory);
@@ -39,10 +40,11 @@ static size_t place_of(const struct pd_directory *directory, uint64_t key)
     size_t low = 0, high = directory->len;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (directory->entries[mid].key < key)
+        if (directory->entries[mid].key < key) {
             low = mid + 1;
-        else
+        } else {
             high = mid;
+        }
     }
     return low;
 }
@@ -55,22 +57,26 @@ bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void 
     const struct pd_directory_entry *entry =
         place < directory->len ? &directory->entries[place] : NULL;
     bool found = entry && entry->key == key && entry->at == at && entry->size_bytes == size_bytes;
-    if (found)
+    if (found) {
         *ret_entry = *entry;
+    }
     pthread_mutex_unlock(&directory->lock);
     return found;
 }
 
 static bool reserve(struct pd_directory *directory)
 {
-    if (directory->len == PD_DIRECTORY_MAX)
+    if (directory->len == PD_DIRECTORY_MAX) {
         directory->len = 0;
-    if (directory->len < directory->room)
+    }
+    if (directory->len < directory->room) {
         return true;
+    }
     size_t room = directory->room ? 2 * directory->room : 64;
     struct pd_directory_entry *grown = realloc(directory->entries, room * sizeof *grown);
-    if (!grown)
+    if (!grown) {
         return false;
+    }
     directory->entries = grown;
     directory->room = room;
     return true;
@@ -96,8 +102,9 @@ void pd_directory_put(struct pd_directory *directory, const struct pd_directory_
 void pd_directory_write(struct pd_directory *directory, const struct pd_directory_written *written)
 {
     pthread_mutex_lock(&directory->lock);
-    if (directory->written_len < PD_DIRECTORY_WRITTEN)
+    if (directory->written_len < PD_DIRECTORY_WRITTEN) {
         directory->written[directory->written_len++] = *written;
+    }
     pthread_mutex_unlock(&directory->lock);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process knows about chunks: times for pruning, and whether their checksum was found to hold. */
+/* What this process knows about chunks: times for pruning, and whether their checksum was found to
+ * hold. */
 #ifndef PD_TIB_LMDB_DIRECTORY_H
 #define PD_TIB_LMDB_DIRECTORY_H
 
@@ -7,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A chunk never changes under its key, place and size, so it is verified once; then a scan that prunes it by time does not
- * touch its pages at all. A chunk that is moved (recompression, a key used again by a segment after the tail) has
- * another place and is verified anew. Bounded: beyond PD_DIRECTORY_MAX entries everything is forgotten, and verified again.
+/* A chunk never changes under its key, place and size, so it is verified once; then a scan that
+ * prunes it by time does not touch its pages at all. A chunk that is moved (recompression, a key
+ * used again by a segment after the tail) has another place and is verified anew. Bounded: beyond
+ * PD_DIRECTORY_MAX entries everything is forgotten, and verified again.
  *
  * Thread safety: any thread. */
 
@@ -36,9 +38,10 @@ bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void 
 /* Replaces the entry of the same key. Without memory it stays unknown. */
 void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry);
 
-/* What this process's writer is about to commit. Its bytes were made here a moment ago, so a reader that comes before the
- * writer has read them back (written.c) takes them by the checksum in their head; it would spend most of a
- * millisecond on a segment otherwise. A few at most; those beyond are verified by who reads them first. */
+/* What this process's writer is about to commit. Its bytes were made here a moment ago, so a reader
+ * that comes before the writer has read them back (written.c) takes them by the checksum in their
+ * head; it would spend most of a millisecond on a segment otherwise. A few at most; those beyond
+ * are verified by who reads them first. */
 struct pd_directory_written {
     uint64_t key;
     size_t size_bytes;

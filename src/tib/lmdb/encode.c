@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks: rows → bytes. Sorts by path, builds the dictionaries, writes one column after the other. */
+/* Chunks: rows → bytes. Sorts by path, builds the dictionaries, writes one column after the other.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -55,8 +56,9 @@ static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
 {
     size_t len = input->len;
     size_t slots = 16;
-    while (slots < 4 * len)
+    while (slots < 4 * len) {
         slots *= 2;
+    }
     *e = (struct encoder){
         .input = input, .rows = input->rows, .len = len, .prefix_mask = (uint32_t)slots - 1};
     e->order = malloc(len * sizeof *e->order);
@@ -66,7 +68,8 @@ static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
     e->prefix_slots = calloc(slots, sizeof *e->prefix_slots);
     e->run_path = malloc(len * sizeof *e->run_path);
     e->run_last = malloc(len * sizeof *e->run_last);
-    /* Also holds the Bloom filter, which has fewer words than there are rows, but at least one block. */
+    /* Also holds the Bloom filter, which has fewer words than there are rows, but at least one
+     * block. */
     e->values = malloc((2 * len + PD_BLOOM_BLOCK_WORDS) * sizeof *e->values);
     e->row_values = malloc((PD_COLUMN_COMMIT + 1) * len * sizeof *e->row_values);
     e->hashes = malloc(len * sizeof *e->hashes);
@@ -87,8 +90,9 @@ static uint32_t prefix_code(struct encoder *e, uint64_t upper, uint8_t family)
             *slot = e->prefixes_len;
         }
         const struct prefix *prefix = &e->prefixes[*slot - 1];
-        if (prefix->upper == upper && prefix->family == family)
+        if (prefix->upper == upper && prefix->family == family) {
             return *slot - 1;
+        }
     }
 }
 
@@ -111,32 +115,38 @@ static int compare_reversed(const void *a, const void *b, void *context)
 {
     const struct pd_path *pa = pd_paths_get(context, *(const uint32_t *)a);
     const struct pd_path *pb = pd_paths_get(context, *(const uint32_t *)b);
-    if (!pa || !pb)
+    if (!pa || !pb) {
         return pa ? 1 : pb ? -1 : *(const int32_t *)a - *(const int32_t *)b;
+    }
     for (unsigned i = pa->len, j = pb->len; i && j;) {
         uint32_t sa = pa->switches[--i], sb = pb->switches[--j];
-        if (sa != sb)
+        if (sa != sb) {
             return sa < sb ? -1 : 1;
+        }
     }
     return pa->len != pb->len ? (pa->len < pb->len ? -1 : 1) : memcmp(pa, pb, sizeof *pa);
 }
 
-/* A path to be ranked, with as much of it as fits into 128 bits: its last 8 switches, the last one highest. */
+/* A path to be ranked, with as much of it as fits into 128 bits: its last 8 switches, the last one
+ * highest. */
 struct ranked {
     uint64_t high, low;
     uint32_t path;
 };
 
-/* Leaves the key 0, and so the order to compare_reversed, where a switch has more than 16 bits: `whole` says so for all. */
+/* Leaves the key 0, and so the order to compare_reversed, where a switch has more than 16 bits:
+ * `whole` says so for all. */
 static void rank_key(const struct pd_path *path, struct ranked *ret_ranked, bool *ret_whole)
 {
     uint64_t key[2] = {0, 0};
     for (unsigned i = 0; path && i < path->len; i++) {
         uint32_t id = path->switches[path->len - 1 - i];
-        if (id > UINT16_MAX)
+        if (id > UINT16_MAX) {
             *ret_whole = false;
-        if (i < 8)
+        }
+        if (i < 8) {
             key[i / 4] |= (uint64_t)(uint16_t)id << (48 - 16 * (i % 4));
+        }
     }
     ret_ranked->high = key[0];
     ret_ranked->low = key[1];
@@ -145,10 +155,12 @@ static void rank_key(const struct pd_path *path, struct ranked *ret_ranked, bool
 static int compare_ranked(const void *a, const void *b, void *context)
 {
     const struct ranked *ra = a, *rb = b;
-    if (ra->high != rb->high)
+    if (ra->high != rb->high) {
         return ra->high < rb->high ? -1 : 1;
-    if (ra->low != rb->low)
+    }
+    if (ra->low != rb->low) {
         return ra->low < rb->low ? -1 : 1;
+    }
     return compare_reversed(&ra->path, &rb->path, context);
 }
 
@@ -157,17 +169,20 @@ static int paths_rank(struct encoder *e, struct pd_paths *paths)
 {
     bool whole = true;
     struct ranked *ranked = malloc(e->len * sizeof *ranked); /* runs are no more than rows */
-    if (!ranked)
+    if (!ranked) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < e->runs_len; i++) {
         ranked[i].path = e->run_path[i];
         rank_key(pd_paths_get(paths, e->run_path[i]), &ranked[i], &whole);
     }
-    for (uint32_t i = 0; i < e->runs_len && !whole; i++)
+    for (uint32_t i = 0; i < e->runs_len && !whole; i++) {
         ranked[i].high = ranked[i].low = 0;
+    }
     qsort_r(ranked, e->runs_len, sizeof *ranked, compare_ranked, paths);
-    for (uint32_t i = 0; i < e->runs_len; i++)
+    for (uint32_t i = 0; i < e->runs_len; i++) {
         e->run_path[i] = ranked[i].path;
+    }
     free(ranked);
     return 0;
 }
@@ -178,11 +193,14 @@ static int runs_build(struct encoder *e, struct pd_paths *paths)
     uint32_t known = pd_paths_len(paths);
     uint32_t *count =
         calloc(known, sizeof *count); /* rows of a path, later the place of its next row */
-    if (!count)
+    if (!count) {
         return -ENOMEM;
-    for (size_t i = 0; i < e->len; i++)
-        if (!count[e->rows[i].path]++)
+    }
+    for (size_t i = 0; i < e->len; i++) {
+        if (!count[e->rows[i].path]++) {
             e->run_path[e->runs_len++] = e->rows[i].path;
+        }
+    }
     int err = paths_rank(e, paths);
     uint32_t next = 0;
     for (uint32_t run = 0; run < e->runs_len; run++) {
@@ -191,8 +209,9 @@ static int runs_build(struct encoder *e, struct pd_paths *paths)
         next += rows;
         e->run_last[run] = next - 1;
     }
-    for (uint32_t i = 0; i < e->len; i++)
+    for (uint32_t i = 0; i < e->len; i++) {
         e->order[count[e->rows[i].path]++] = i;
+    }
     free(count);
     return err;
 }
@@ -228,8 +247,9 @@ static int column_put(struct encoder *e, enum pd_chunk_column id, const uint64_t
     unsigned width_bytes = len ? width_for(max - min) : 0;
     size_t stored = len * width_bytes, size_bytes = e->size_bytes + (stored + 7) / 8 * 8;
     uint8_t *grown = realloc(e->bytes, size_bytes);
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     memset(grown + e->size_bytes, 0, size_bytes - e->size_bytes);
     values_pack(values, len, base, width_bytes, grown + e->size_bytes);
     e->descriptors[id] = (struct pd_column_descriptor){
@@ -269,10 +289,12 @@ _Static_assert(PD_COLUMN_COMMIT == 11, "row_values knows all columns of rows");
 static int rows_put(struct encoder *e)
 {
     int err = 0;
-    for (size_t i = 0; i < e->len; i++)
+    for (size_t i = 0; i < e->len; i++) {
         row_values(e, e->order[i], e->row_values + i, e->len);
-    for (enum pd_chunk_column id = 0; !err && id <= PD_COLUMN_COMMIT; id++)
+    }
+    for (enum pd_chunk_column id = 0; !err && id <= PD_COLUMN_COMMIT; id++) {
         err = column_put(e, id, e->row_values + id * e->len, e->len);
+    }
     return err;
 }
 
@@ -287,30 +309,36 @@ static int sums_put(struct encoder *e, enum pd_chunk_column of, enum pd_chunk_co
     const uint64_t *values = e->row_values + of * e->len;
     for (uint32_t run = 0, i = 0; run < e->runs_len; run++) {
         e->values[run] = 0;
-        for (; i <= e->run_last[run]; i++)
+        for (; i <= e->run_last[run]; i++) {
             e->values[run] = add_saturating(e->values[run], values[i]);
+        }
     }
     return column_put(e, id, e->values, e->runs_len);
 }
 
 static int dictionaries_put(struct encoder *e)
 {
-    for (uint32_t i = 0; i < e->runs_len; i++)
+    for (uint32_t i = 0; i < e->runs_len; i++) {
         e->values[i] = e->run_path[i];
+    }
     int err = column_put(e, PD_COLUMN_RUN_PATH, e->values, e->runs_len);
-    for (uint32_t i = 0; i < e->runs_len; i++)
+    for (uint32_t i = 0; i < e->runs_len; i++) {
         e->values[i] = e->run_last[i];
+    }
     err = err ? err : column_put(e, PD_COLUMN_RUN_LAST, e->values, e->runs_len);
     err = err ? err : sums_put(e, PD_COLUMN_BYTES, PD_COLUMN_RUN_BYTES);
     err = err ? err : sums_put(e, PD_COLUMN_PKTS, PD_COLUMN_RUN_PKTS);
-    for (uint32_t i = 0; i < e->prefixes_len; i++)
+    for (uint32_t i = 0; i < e->prefixes_len; i++) {
         e->values[i] = e->prefixes[i].upper;
+    }
     err = err ? err : column_put(e, PD_COLUMN_PREFIX_UPPER, e->values, e->prefixes_len);
-    for (uint32_t i = 0; i < e->prefixes_len; i++)
+    for (uint32_t i = 0; i < e->prefixes_len; i++) {
         e->values[i] = e->prefixes[i].family;
+    }
     err = err ? err : column_put(e, PD_COLUMN_PREFIX_FAMILY, e->values, e->prefixes_len);
-    for (size_t i = 0; i < e->input->commits_len; i++)
+    for (size_t i = 0; i < e->input->commits_len; i++) {
         e->values[i] = e->input->commits[i];
+    }
     return err ? err : column_put(e, PD_COLUMN_COMMIT_ROW, e->values, e->input->commits_len);
 }
 
@@ -321,8 +349,9 @@ static int bloom_put(struct encoder *e, size_t words)
         uint64_t hash = e->hashes[i];
         uint64_t *block =
             &e->values[pd_bloom_block(hash, words / PD_BLOOM_BLOCK_WORDS) * PD_BLOOM_BLOCK_WORDS];
-        for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++)
+        for (unsigned probe = 0; probe < PD_BLOOM_PROBES; probe++) {
             block[probe] |= pd_bloom_bit(hash, probe);
+        }
     }
     return column_put(e, PD_COLUMN_BLOOM, e->values, words);
 }
@@ -333,15 +362,17 @@ static int index_put(struct encoder *e)
     uint32_t buckets = pd_index_buckets(e->len), next = 0;
     uint64_t *rows = e->values, *end = e->values + e->len;
     memset(end, 0, buckets * sizeof *end);
-    for (size_t i = 0; i < e->len; i++)
+    for (size_t i = 0; i < e->len; i++) {
         end[pd_index_bucket(e->hashes[i], buckets)]++;
+    }
     for (uint32_t bucket = 0; bucket < buckets; bucket++) {
         uint32_t len = (uint32_t)end[bucket];
         end[bucket] = next;
         next += len;
     }
-    for (size_t row = 0; row < e->len; row++)
+    for (size_t row = 0; row < e->len; row++) {
         rows[end[pd_index_bucket(e->hashes[e->order[row]], buckets)]++] = row;
+    }
     int err = column_put(e, PD_COLUMN_FLOW_ROW, rows, e->len);
     return err ? err : column_put(e, PD_COLUMN_FLOW_END, end, buckets);
 }
@@ -383,16 +414,18 @@ int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, 
                                            PD_BLOOM_ROWS_PER_BLOCK * PD_BLOOM_BLOCK_WORDS
                                      : 0;
     int err = encoder_init(&e, input);
-    if (err)
+    if (err) {
         goto out;
+    }
     flows_read(&e);
     err = runs_build(&e, paths);
     err = err ? err : rows_put(&e);
     err = err ? err : dictionaries_put(&e);
     err = err ? err : bloom_put(&e, words);
     err = err ? err : index_put(&e);
-    if (err)
+    if (err) {
         goto out;
+    }
     head_put(&e, words);
     *ret_bytes = e.bytes;
     *ret_size_bytes = e.size_bytes;

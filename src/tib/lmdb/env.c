@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LMDB backend's directory: writer.lock, data.mdb, lock.mdb; who may open it, and how a new store comes to be. */
+/* The LMDB backend's directory: writer.lock, data.mdb, lock.mdb; who may open it, and how a new
+ * store comes to be. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,14 +53,16 @@ int pd_lmdb_error(int result)
 static int registry_add(struct pd_store *store, int directory_fd)
 {
     struct stat stat;
-    if (fstat(directory_fd, &stat))
+    if (fstat(directory_fd, &stat)) {
         return -errno;
+    }
     store->file_id[0] = stat.st_dev;
     store->file_id[1] = stat.st_ino;
     pthread_mutex_lock(&open_stores_lock);
     const struct pd_store *other = open_stores;
-    while (other && memcmp(other->file_id, store->file_id, sizeof store->file_id) != 0)
+    while (other && memcmp(other->file_id, store->file_id, sizeof store->file_id) != 0) {
         other = other->next_open;
+    }
     if (!other) {
         store->next_open = open_stores;
         open_stores = store;
@@ -72,10 +75,12 @@ static void registry_remove(struct pd_store *store)
 {
     pthread_mutex_lock(&open_stores_lock);
     struct pd_store **at = &open_stores;
-    while (*at && *at != store)
+    while (*at && *at != store) {
         at = &(*at)->next_open;
-    if (*at)
+    }
+    if (*at) {
         *at = store->next_open;
+    }
     pthread_mutex_unlock(&open_stores_lock);
 }
 
@@ -103,68 +108,81 @@ static int store_build(struct pd_store *store, const char *new_file, uint64_t ma
 {
     MDB_txn *txn;
     struct pd_store_meta meta = {0};
-    if (getrandom(&meta.identity, sizeof meta.identity, 0) != sizeof meta.identity)
+    if (getrandom(&meta.identity, sizeof meta.identity, 0) != sizeof meta.identity) {
         return -EIO;
+    }
     int err = pd_lmdb_error(env_new(store, map_bytes));
     err = err ? err
               : pd_lmdb_error(
                     mdb_env_open(store->env, new_file, MDB_NOSUBDIR | MDB_NOLOCK, DATA_MODE));
     err = err ? err : pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
-    if (err)
+    if (err) {
         goto out;
+    }
     err = pd_lmdb_error(databases_open(store, txn, MDB_CREATE));
     err = err ? err : pd_store_meta_put(store, txn, &meta);
-    if (err)
+    if (err) {
         mdb_txn_abort(txn);
-    else
+    } else {
         err = pd_lmdb_error(mdb_txn_commit(txn));
+    }
 out:
     mdb_env_close(store->env);
     store->env = NULL;
     return err;
 }
 
-/* Whoever may read the store may register as a reader, so lock.mdb is writable for all who can read the data. */
+/* Whoever may read the store may register as a reader, so lock.mdb is writable for all who can read
+ * the data. */
 static int reader_table_create(int directory_fd, const char *data_file)
 {
     struct stat data;
-    if (fstatat(directory_fd, data_file, &data, 0))
+    if (fstatat(directory_fd, data_file, &data, 0)) {
         return -errno;
+    }
     int fd = openat(directory_fd, "lock.mdb", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, DATA_MODE);
-    if (fd < 0)
+    if (fd < 0) {
         return errno == EEXIST ? 0 : -errno;
+    }
     mode_t readable = data.st_mode & (S_IRUSR | S_IRGRP | S_IROTH);
     int err = fchmod(fd, readable | readable >> 1) ? -errno : 0;
     close(fd);
     return err;
 }
 
-/* A data.mdb is whole from the moment that it is there: made under another name, synced, renamed. */
+/* A data.mdb is whole from the moment that it is there: made under another name, synced, renamed.
+ */
 static int store_create(struct pd_store *store, int directory_fd, const char *location,
                         uint64_t map_bytes)
 {
     char new_file[4096];
-    if (snprintf(new_file, sizeof new_file, "%s/new.mdb", location) >= (int)sizeof new_file)
+    if (snprintf(new_file, sizeof new_file, "%s/new.mdb", location) >= (int)sizeof new_file) {
         return -ENAMETOOLONG;
+    }
     unlinkat(directory_fd, "new.mdb", 0); /* of a writer that was killed here */
     int err = store_build(store, new_file, map_bytes);
     /* First the table: a reader that finds data without one would make it, with its own rights. */
     err = err ? err : reader_table_create(directory_fd, "new.mdb");
-    if (!err && renameat(directory_fd, "new.mdb", directory_fd, "data.mdb"))
+    if (!err && renameat(directory_fd, "new.mdb", directory_fd, "data.mdb")) {
         err = -errno;
-    if (!err && fsync(directory_fd))
+    }
+    if (!err && fsync(directory_fd)) {
         err = -errno;
+    }
     return err;
 }
 
-/* One writer: whoever holds the flock of writer.lock, which ends with the process however it dies. */
+/* One writer: whoever holds the flock of writer.lock, which ends with the process however it dies.
+ */
 static int writer_lock(struct pd_store *store, int directory_fd)
 {
     store->lock_fd = openat(directory_fd, "writer.lock", O_RDWR | O_CREAT | O_CLOEXEC, DATA_MODE);
-    if (store->lock_fd < 0)
+    if (store->lock_fd < 0) {
         return -errno;
-    if (flock(store->lock_fd, LOCK_EX | LOCK_NB))
+    }
+    if (flock(store->lock_fd, LOCK_EX | LOCK_NB)) {
         return errno == EWOULDBLOCK ? -PD_E_BUSY : -errno;
+    }
     return 0;
 }
 
@@ -173,36 +191,43 @@ static int writer_prepare(struct pd_store *store, int directory_fd, const char *
 {
     uint64_t map_bytes = store->config.map_bytes;
     int err = writer_lock(store, directory_fd);
-    if (err == -PD_E_BUSY)
+    if (err == -PD_E_BUSY) {
         return pd_fail(error, err, "%s: another process writes to this TIB", location);
+    }
     unlinkat(directory_fd, PD_COMPACT_FILE, 0); /* of a compaction that was killed */
-    if (!err && faccessat(directory_fd, "data.mdb", F_OK, 0))
+    if (!err && faccessat(directory_fd, "data.mdb", F_OK, 0)) {
         err = store_create(store, directory_fd, location, map_bytes);
+    }
     err = err ? err : reader_table_create(directory_fd, "data.mdb");
     return err ? pd_fail(error, err, "%s: cannot make a TIB there: %s", location,
                          pd_error_text(err))
                : 0;
 }
 
-/* Where lock.mdb cannot be written, nobody can register as a reader, and a writer would use pages again while they are read.
- * So such a reader holds off writers for as long as it has the store open, or is refused while one is there. */
+/* Where lock.mdb cannot be written, nobody can register as a reader, and a writer would use pages
+ * again while they are read. So such a reader holds off writers for as long as it has the store
+ * open, or is refused while one is there. */
 static int reader_flags(struct pd_store *store, int directory_fd, const char *location,
                         unsigned *ret_flags, struct pd_error *error)
 {
     *ret_flags = MDB_RDONLY;
     if (faccessat(directory_fd, "lock.mdb", F_OK, 0) &&
-        !faccessat(directory_fd, ".", W_OK, AT_EACCESS))
+        !faccessat(directory_fd, ".", W_OK, AT_EACCESS)) {
         reader_table_create(directory_fd, "data.mdb"); /* where this fails, it cannot be written */
-    if (!faccessat(directory_fd, "lock.mdb", R_OK | W_OK, AT_EACCESS))
+    }
+    if (!faccessat(directory_fd, "lock.mdb", R_OK | W_OK, AT_EACCESS)) {
         return 0;
+    }
     store->lock_fd = openat(directory_fd, "writer.lock", O_RDONLY | O_CLOEXEC);
-    if (store->lock_fd < 0 && errno != ENOENT)
+    if (store->lock_fd < 0 && errno != ENOENT) {
         return pd_fail(error, -errno, "%s/writer.lock: %s", location, pd_error_text(-errno));
-    if (store->lock_fd >= 0 && flock(store->lock_fd, LOCK_SH | LOCK_NB))
+    }
+    if (store->lock_fd >= 0 && flock(store->lock_fd, LOCK_SH | LOCK_NB)) {
         return pd_fail(error, -PD_E_BUSY,
                        "%s/lock.mdb: not writable for this user, who can read only while no daemon "
                        "writes here",
                        location);
+    }
     *ret_flags |= MDB_NOLOCK;
     return 0;
 }
@@ -211,11 +236,13 @@ static int reader_flags(struct pd_store *store, int directory_fd, const char *lo
 static int reader_prepare(struct pd_store *store, int directory_fd, const char *location,
                           unsigned *ret_flags, struct pd_error *error)
 {
-    if (!faccessat(directory_fd, "data.mdb", F_OK, 0))
+    if (!faccessat(directory_fd, "data.mdb", F_OK, 0)) {
         return reader_flags(store, directory_fd, location, ret_flags, error);
+    }
     *ret_flags = 0;
-    if (!faccessat(directory_fd, "writer.lock", F_OK, 0))
+    if (!faccessat(directory_fd, "writer.lock", F_OK, 0)) {
         return 0;
+    }
     return pd_fail(error, -PD_E_NOT_FOUND, "%s: no TIB there (data.mdb is missing)", location);
 }
 
@@ -227,8 +254,9 @@ static int pages_check(struct pd_store *store, MDB_txn *txn, struct pd_error *er
     for (unsigned attempt = 0; !err; attempt++) {
         err = pd_pages_check(fd, mdb_txn_id(txn), error);
         /* While we looked for the meta page, a writer may have replaced it: twice more. */
-        if ((err != -PD_E_NOT_FOUND && err != -PD_E_CORRUPT) || attempt == 2)
+        if ((err != -PD_E_NOT_FOUND && err != -PD_E_CORRUPT) || attempt == 2) {
             break;
+        }
         mdb_txn_reset(txn);
         err = pd_lmdb_error(mdb_txn_renew(txn));
     }
@@ -240,17 +268,20 @@ static int env_check(struct pd_store *store, struct pd_error *error)
     MDB_txn *txn;
     struct pd_store_meta meta;
     int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
-    if (err)
+    if (err) {
         return err;
+    }
     err = pages_check(store, txn, error);
     err = err ? err : pd_lmdb_error(databases_open(store, txn, 0));
     err = err ? err : pd_store_meta_get(store, txn, &meta);
-    if (!err && store->identity && meta.identity != store->identity)
+    if (!err && store->identity && meta.identity != store->identity) {
         err = pd_fail(error, -PD_E_CORRUPT,
                       "another store has taken the place of the one that was open");
+    }
     store->identity = err ? store->identity : meta.identity;
-    if (!err)
+    if (!err) {
         return pd_lmdb_error(mdb_txn_commit(txn)); /* keeps the handles */
+    }
     mdb_txn_abort(txn);
     return err;
 }
@@ -260,8 +291,9 @@ static int meta_check(int directory_fd, struct pd_error *error)
     int fd = openat(directory_fd, "data.mdb", O_RDONLY | O_CLOEXEC);
     int err = fd < 0 ? -errno : pd_pages_check_meta(fd, error);
     err = err ? err : pd_store_numbers_check(fd, error);
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+    }
     return err;
 }
 
@@ -271,10 +303,12 @@ static int file_note(struct pd_store *store)
     int fd;
     struct stat stat;
     int err = pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
-    if (!err && fstat(fd, &stat))
+    if (!err && fstat(fd, &stat)) {
         err = -errno;
-    if (!err)
+    }
+    if (!err) {
         store->data_inode = stat.st_ino;
+    }
     return err;
 }
 
@@ -292,9 +326,10 @@ static int env_open(struct pd_store *store, int directory_fd, const char *locati
               : pd_lmdb_error(mdb_reader_check(store->env, &stale)); /* killed readers pin pages */
     err = err ? err : env_check(store, &why);
     err = err ? err : file_note(store);
-    if (err)
+    if (err) {
         pd_fail(error, err, "%s/data.mdb: %s", location,
                 why.code == err ? why.text : pd_error_text(err));
+    }
     return err;
 }
 
@@ -305,36 +340,43 @@ static int files_open(struct pd_store *store, int directory_fd, struct pd_error 
     unsigned flags = 0;
     int err = write ? writer_prepare(store, directory_fd, store->location, error)
                     : reader_prepare(store, directory_fd, store->location, &flags, error);
-    if (!err && (write || flags))
+    if (!err && (write || flags)) {
         err = env_open(store, directory_fd, store->location, flags, error);
+    }
     return err;
 }
 
 static int directory_open(const char *location, struct pd_error *error)
 {
     int fd = open(location, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
+    if (fd >= 0) {
         return fd;
+    }
     int err = errno == ENOENT ? -PD_E_NOT_FOUND : -errno;
     return pd_fail(error, err, "%s: %s", location, pd_error_text(-errno));
 }
 
 int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error)
 {
-    if (!store->config.map_bytes)
+    if (!store->config.map_bytes) {
         store->config.map_bytes = DEFAULT_MAP_BYTES;
+    }
     store->location = strdup(location);
-    if (!store->location)
+    if (!store->location) {
         return pd_fail(error, -ENOMEM, "%s: out of memory", location);
-    if (store->mode == PD_TIB_WRITE && mkdir(location, DIRECTORY_MODE) && errno != EEXIST)
+    }
+    if (store->mode == PD_TIB_WRITE && mkdir(location, DIRECTORY_MODE) && errno != EEXIST) {
         return pd_fail(error, -errno, "%s: cannot make the directory: %s", location,
                        pd_error_text(-errno));
+    }
     int directory_fd = directory_open(location, error);
-    if (directory_fd < 0)
+    if (directory_fd < 0) {
         return directory_fd;
+    }
     int err = registry_add(store, directory_fd);
-    if (err)
+    if (err) {
         pd_fail(error, err, "%s: this process has the TIB open already", location);
+    }
     err = err ? err : files_open(store, directory_fd, error);
     close(directory_fd);
     return err;
@@ -342,35 +384,42 @@ int pd_store_env_open(struct pd_store *store, const char *location, struct pd_er
 
 static void env_close(struct pd_store *store)
 {
-    while (store->pool_len)
+    while (store->pool_len) {
         mdb_txn_abort(store->pool[--store->pool_len]);
-    if (store->env)
+    }
+    if (store->env) {
         mdb_env_close(store->env);
+    }
     store->env = NULL;
 }
 
 int pd_store_reopen_locked(struct pd_store *store)
 {
-    if (store->txns_live)
+    if (store->txns_live) {
         return -PD_E_BUSY;
+    }
     pd_view_forget(store);
     pd_directory_forget(store->directory);
     env_close(store);
     int directory_fd = directory_open(store->location, NULL);
     int err = directory_fd < 0 ? directory_fd : 0;
     unsigned flags = MDB_RDONLY;
-    if (!err && store->mode == PD_TIB_READ && store->lock_fd < 0)
+    if (!err && store->mode == PD_TIB_READ && store->lock_fd < 0) {
         err = reader_prepare(store, directory_fd, store->location, &flags, NULL);
-    else if (store->mode == PD_TIB_READ)
+    } else if (store->mode == PD_TIB_READ) {
         flags |= MDB_NOLOCK; /* it holds off writers all the time */
-    else
+    } else {
         flags = 0;
-    if (!err && (flags || store->mode == PD_TIB_WRITE))
+    }
+    if (!err && (flags || store->mode == PD_TIB_WRITE)) {
         err = env_open(store, directory_fd, store->location, flags, NULL);
-    if (directory_fd >= 0)
+    }
+    if (directory_fd >= 0) {
         close(directory_fd);
-    if (err)
+    }
+    if (err) {
         env_close(store);
+    }
     store->env_error = err;
     return err;
 }
@@ -380,8 +429,9 @@ int pd_store_reopen(struct pd_store *store)
 {
     int err = -PD_E_BUSY;
     for (unsigned i = 0; err == -PD_E_BUSY && i < REOPEN_WAIT_MS; i++) {
-        if (i)
+        if (i) {
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
         pthread_mutex_lock(&store->lock);
         err = pd_store_reopen_locked(store);
         pthread_mutex_unlock(&store->lock);
@@ -396,8 +446,9 @@ bool pd_store_replaced(struct pd_store *store)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    if (now_ms < store->next_look_ms)
+    if (now_ms < store->next_look_ms) {
         return false;
+    }
     store->next_look_ms = now_ms + LOOK_MS;
     return snprintf(name, sizeof name, "%s/data.mdb", store->location) < (int)sizeof name &&
            !stat(name, &stat_of) && stat_of.st_ino != store->data_inode;
@@ -406,8 +457,9 @@ bool pd_store_replaced(struct pd_store *store)
 void pd_store_env_close(struct pd_store *store)
 {
     env_close(store);
-    if (store->lock_fd >= 0)
+    if (store->lock_fd >= 0) {
         close(store->lock_fd);
+    }
     registry_remove(store);
     free(store->location);
 }
@@ -418,18 +470,21 @@ int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len)
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, pd_paths_len(store->paths)), value;
     int err = pd_lmdb_error(mdb_cursor_open(txn, store->path_db, &cursor));
-    if (err)
+    if (err) {
         return err;
+    }
     int result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     for (; !result && !err; result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
         uint64_t first;
         if (!pd_store_key_number(&key, &first) || first < pd_paths_len(store->paths) ||
-            first >= len)
+            first >= len) {
             continue;
+        }
         err = pd_paths_skip(store->paths, (uint32_t)first); /* a block is missing in front */
         if (!err && pd_paths_block_load(store->paths, (uint32_t)first, value.mv_data,
-                                        value.mv_size) == -ENOMEM)
+                                        value.mv_size) == -ENOMEM) {
             err = -ENOMEM; /* a damaged block is skipped when the next one is there, or below */
+        }
     }
     mdb_cursor_close(cursor);
     return err ? err : pd_paths_skip(store->paths, len);

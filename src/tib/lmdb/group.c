@@ -16,13 +16,17 @@ static const struct pd_path *path_for_all(struct pd_group *group, const struct p
 {
     const struct pd_paths *paths = group->select.snapshot->store->paths;
     uint32_t id;
-    if (!pd_paths_find(group->select.snapshot->store->paths, path, &id) && pd_paths_get(paths, id))
+    if (!pd_paths_find(group->select.snapshot->store->paths, path, &id) &&
+        pd_paths_get(paths, id)) {
         return pd_paths_get(paths, id);
+    }
     size_t at = pd_path_hash(path) & mask;
-    while (slots[at] && !pd_path_equal(slots[at], path))
+    while (slots[at] && !pd_path_equal(slots[at], path)) {
         at = (at + 1) & mask;
-    if (!slots[at])
+    }
+    if (!slots[at]) {
         slots[at] = path;
+    }
     return slots[at];
 }
 
@@ -31,8 +35,9 @@ static int live_take(struct pd_group *group, const struct pd_path **slots, size_
     const struct pd_tib_grouping *grouping = group->grouping;
     for (size_t i = 0; i < grouping->live_len; i++) {
         const struct pd_tib_record *record = &grouping->live[i];
-        if (!pd_tib_filter_matches(group->select.filter, record))
+        if (!pd_tib_filter_matches(group->select.filter, record)) {
             continue;
+        }
         group->live[group->live_len] = *record;
         group->live[group->live_len++].path = path_for_all(group, record->path, slots, mask);
     }
@@ -42,18 +47,23 @@ static int live_take(struct pd_group *group, const struct pd_path **slots, size_
 static int live_init(struct pd_group *group)
 {
     size_t len = group->grouping->live_len, slots_len = 16;
-    if (!group->grouping->live || !len)
+    if (!group->grouping->live || !len) {
         return 0;
-    while (slots_len < 2 * len)
+    }
+    while (slots_len < 2 * len) {
         slots_len *= 2;
+    }
     int err = pd_tib_resize(&group->budget, &group->live, 0, len * sizeof *group->live);
-    if (err)
+    if (err) {
         return err;
-    if (slots_len * sizeof(void *) > group->budget.left_bytes)
+    }
+    if (slots_len * sizeof(void *) > group->budget.left_bytes) {
         return -PD_E_TOO_LARGE;
+    }
     const struct pd_path **slots = calloc(slots_len, sizeof(void *));
-    if (!slots)
+    if (!slots) {
         return -ENOMEM;
+    }
     err = live_take(group, slots, slots_len - 1);
     free(slots);
     return err;
@@ -63,13 +73,16 @@ static int run(struct pd_group *group)
 {
     const struct pd_tib_grouping *grouping = group->grouping;
     bool by_size = grouping->order == PD_TIB_ORDER_BYTES || grouping->order == PD_TIB_ORDER_PKTS;
-    if (grouping->by == PD_TIB_BY_RECORD)
+    if (grouping->by == PD_TIB_BY_RECORD) {
         return pd_group_top_records(group);
-    if (grouping->by == PD_TIB_BY_PATH)
+    }
+    if (grouping->by == PD_TIB_BY_PATH) {
         return pd_group_by_path(group);
+    }
     if (grouping->by == PD_TIB_BY_FLOW && by_size && grouping->top_len &&
-        group->select.rows >= SKETCH_WORTH_ROWS && grouping->top_len < group->select.rows / 8)
+        group->select.rows >= SKETCH_WORTH_ROWS && grouping->top_len < group->select.rows / 8) {
         return pd_group_top_flows(group);
+    }
     return pd_group_by_table(group);
 }
 
@@ -88,8 +101,9 @@ int pd_store_group(struct pd_tib_snapshot *head, const struct pd_tib_filter *fil
                    void *context)
 {
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
-    if (by_scanning(snapshot, grouping))
+    if (by_scanning(snapshot, grouping)) {
         return pd_tib_group_scanned(head, filter, grouping, visit, context);
+    }
     struct pd_group group = {.grouping = grouping,
                              .budget.left_bytes = grouping->memory_bytes,
                              .visit = visit,

@@ -7,16 +7,18 @@
 #include "tib/lmdb/select.h"
 #include "tib/tib.h"
 
-/* The answer is the same as that of pd_tib_group_scanned (src/tib/group.c), which is the definition; the way there depends on what is
- * asked for:
+/* The answer is the same as that of pd_tib_group_scanned (src/tib/group.c), which is the
+ * definition; the way there depends on what is asked for:
  *
- *   group_records.c  the first k records: one pass over one column, with the k-th largest so far as a threshold
- *   group_paths.c    sums by path: the sums of runs that segments carry, or an array indexed by path
- *   group_flows.c    the first k flows of many: a sketch in one pass tells which flows can be among them, those are grouped in another
- *   group_table.c    all else: a hash table of groups, filled a block of rows at a time; by parts of the hash where it would not fit
+ *   group_records.c  the first k records: one pass over one column, with the k-th largest so far as
+ * a threshold group_paths.c    sums by path: the sums of runs that segments carry, or an array
+ * indexed by path group_flows.c    the first k flows of many: a sketch in one pass tells which
+ * flows can be among them, those are grouped in another group_table.c    all else: a hash table of
+ * groups, filled a block of rows at a time; by parts of the hash where it would not fit
  *   group_give.c     order and output
  *
- * One call of `group` is one struct pd_group, and one thread; the first k records are looked for by a crew (crew.h). */
+ * One call of `group` is one struct pd_group, and one thread; the first k records are looked for by
+ * a crew (crew.h). */
 
 struct pd_group {
     struct pd_select select;
@@ -58,8 +60,8 @@ struct pd_tally {
 void pd_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget);
 void pd_tally_done(struct pd_tally *table);
 
-/* Adds up to PD_BLOCK_ROWS records, which become keys: fields that the groups do not share are cleared. -PD_E_TOO_LARGE, -ENOMEM:
- * none was added. */
+/* Adds up to PD_BLOCK_ROWS records, which become keys: fields that the groups do not share are
+ * cleared. -PD_E_TOO_LARGE, -ENOMEM: none was added. */
 int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len);
 
 /* Which parts of records the table looks at. */
@@ -77,16 +79,17 @@ struct pd_group_row {
     uint32_t row;
 };
 
-/* The rows with the `most` largest values, and all that are as large as the last of those; by chunk and row. The memory is the caller's,
- * and was taken from the group's budget. */
+/* The rows with the `most` largest values, and all that are as large as the last of those; by chunk
+ * and row. The memory is the caller's, and was taken from the group's budget. */
 int pd_group_largest(struct pd_group *group, size_t most, struct pd_group_row **ret_rows,
                      size_t *ret_len);
-/* The next block of such rows from *at on, of one chunk and with the reader's columns; those of a chunk that turns out to be damaged are
- * left out. False: no more. */
+/* The next block of such rows from *at on, of one chunk and with the reader's columns; those of a
+ * chunk that turns out to be damaged are left out. False: no more. */
 bool pd_group_next_block(const struct pd_group *group, struct pd_rows *reader,
                          const struct pd_group_row *rows, size_t len, size_t *at,
                          struct pd_block *ret_block);
-/* The `wanted`-th largest of the values, which change places: quickselect by the median of three. */
+/* The `wanted`-th largest of the values, which change places: quickselect by the median of three.
+ */
 uint64_t pd_group_kth_largest(uint64_t *values, size_t len, size_t wanted);
 int pd_group_by_path(struct pd_group *group);
 int pd_group_top_flows(struct pd_group *group);

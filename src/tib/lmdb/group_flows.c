@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first k flows by size among millions: a sketch says which can be among them, and only those are grouped. */
+/* The first k flows by size among millions: a sketch says which can be among them, and only those
+ * are grouped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,16 @@
 #include "tib/group.h"
 #include "tib/lmdb/group.h"
 
-/* A count-min sketch of one row (G. Cormode, S. Muthukrishnan, "An improved data stream summary", 2005, section 3): each record adds its
- * size to the counter that its flow hashes to, so a counter is no less than the sum of any flow in it. On the other side,
- * records of different counters are of different flows: of the largest records the largest of each counter is kept, and the k-th
- * largest of these is no more than the k-th largest flow. So a flow whose counter stays below cannot be among the first k, and the answer is exact. Sizes
- * of flows are far apart where k is small beside their number: of 24 million rows about one in eighty is left.
+/* A count-min sketch of one row (G. Cormode, S. Muthukrishnan, "An improved data stream summary",
+ * 2005, section 3): each record adds its size to the counter that its flow hashes to, so a counter
+ * is no less than the sum of any flow in it. On the other side, records of different counters are
+ * of different flows: of the largest records the largest of each counter is kept, and the k-th
+ * largest of these is no more than the k-th largest flow. So a flow whose counter stays below
+ * cannot be among the first k, and the answer is exact. Sizes of flows are far apart where k is
+ * small beside their number: of 24 million rows about one in eighty is left.
  *
- * Counters have 32 bits and stop at the top; sizes are counted in units of 2^SCALE bytes, rounded up. */
+ * Counters have 32 bits and stop at the top; sizes are counted in units of 2^SCALE bytes, rounded
+ * up. */
 
 #define ROWS_A_COUNTER    16u
 #define COUNTERS_A_FLOW   16u /* of the first k: else many counters have one of them */
@@ -74,27 +78,31 @@ static uint64_t prefix_of(const struct sketch *sketch, unsigned which, uint64_t 
 static void add_prefixes(struct sketch *sketch, const struct pd_block *block, unsigned which,
                          enum pd_chunk_column id)
 {
-    if (!sketch->rows.chunk->columns[id].width_bytes)
+    if (!sketch->rows.chunk->columns[id].width_bytes) {
         return; /* in what all rows share */
+    }
     pd_rows_column(&sketch->rows, block, id, sketch->values);
-    for (uint32_t i = 0; i < block->len; i++)
+    for (uint32_t i = 0; i < block->len; i++) {
         sketch->hashes[i] += prefix_of(sketch, which, sketch->values[i]);
+    }
 }
 
 static void add_column(struct sketch *sketch, const struct pd_block *block, unsigned which,
                        enum pd_chunk_column id)
 {
     const struct pd_column *column = &sketch->rows.chunk->columns[id];
-    if (!column->width_bytes)
+    if (!column->width_bytes) {
         return;
+    }
     if (!block->rows) {
         sketch->group->select.kernels->add_scaled(column, coefficients[which], block->first,
                                                   block->len, sketch->hashes);
         return;
     }
     pd_rows_column(&sketch->rows, block, id, sketch->values);
-    for (uint32_t i = 0; i < block->len; i++)
+    for (uint32_t i = 0; i < block->len; i++) {
         sketch->hashes[i] += coefficients[which] * sketch->values[i];
+    }
 }
 
 /* What columns without width add to each row's hash. */
@@ -106,20 +114,25 @@ static uint64_t hash_shared(const struct sketch *sketch)
     static const unsigned which[] = {SRC, DST, SRC_PORT, DST_PORT, PROTOCOL};
     const struct pd_column *columns = sketch->rows.chunk->columns;
     uint64_t hash = 0;
-    for (unsigned i = 0; i < 5; i++)
-        if (!columns[ids[i]].width_bytes)
+    for (unsigned i = 0; i < 5; i++) {
+        if (!columns[ids[i]].width_bytes) {
             hash += coefficients[which[i]] * columns[ids[i]].base;
-    if (!columns[PD_COLUMN_SRC_PREFIX].width_bytes)
+        }
+    }
+    if (!columns[PD_COLUMN_SRC_PREFIX].width_bytes) {
         hash += prefix_of(sketch, SRC_PREFIX, columns[PD_COLUMN_SRC_PREFIX].base);
-    if (!columns[PD_COLUMN_DST_PREFIX].width_bytes)
+    }
+    if (!columns[PD_COLUMN_DST_PREFIX].width_bytes) {
         hash += prefix_of(sketch, DST_PREFIX, columns[PD_COLUMN_DST_PREFIX].base);
+    }
     return hash;
 }
 
 static void hash_block(struct sketch *sketch, const struct pd_block *block, uint64_t shared)
 {
-    for (uint32_t i = 0; i < block->len; i++)
+    for (uint32_t i = 0; i < block->len; i++) {
         sketch->hashes[i] = shared;
+    }
     add_column(sketch, block, SRC, PD_COLUMN_SRC_LOW);
     add_column(sketch, block, DST, PD_COLUMN_DST_LOW);
     add_column(sketch, block, SRC_PORT, PD_COLUMN_SRC_PORT);
@@ -142,8 +155,9 @@ static inline void count(struct sketch *sketch, uint64_t hash, uint64_t value)
 static void count_chunk(struct sketch *sketch, size_t i)
 {
     struct pd_block block;
-    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i))
+    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i)) {
         return;
+    }
     uint64_t shared = hash_shared(sketch);
     while (pd_rows_next(&sketch->rows, &block)) {
         hash_block(sketch, &block, shared);
@@ -160,11 +174,13 @@ static void count_chunk(struct sketch *sketch, size_t i)
 static void count_all(struct sketch *sketch)
 {
     const struct pd_group *group = sketch->group;
-    for (size_t i = 0; i < group->select.chunks_len; i++)
+    for (size_t i = 0; i < group->select.chunks_len; i++) {
         count_chunk(sketch, i);
-    for (size_t i = 0; i < group->live_len; i++)
+    }
+    for (size_t i = 0; i < group->live_len; i++) {
         count(sketch, hash_record(&group->live[i]),
               pd_group_value(group->grouping->order, &group->live[i]));
+    }
 }
 
 static uint32_t scaled(const struct sketch *sketch, uint64_t value)
@@ -179,8 +195,9 @@ static void mark_counters(struct sketch *sketch, uint64_t bound)
     uint32_t least = scaled(sketch, bound);
     for (size_t i = 0; i < len; i += 64) {
         uint64_t bits = 0;
-        for (unsigned j = 0; j < 64; j++)
+        for (unsigned j = 0; j < 64; j++) {
             bits |= (uint64_t)(sketch->counters[i + j] >= least) << j;
+        }
         sketch->passes[i / 64] = bits;
     }
 }
@@ -192,11 +209,13 @@ static int add_found(struct sketch *sketch, struct pd_tally *table)
     struct pd_rows *rows = &sketch->rows;
     size_t len = sketch->found_len < PD_BLOCK_ROWS ? sketch->found_len : PD_BLOCK_ROWS;
     struct pd_block block = {sketch->found, sketch->found[0], (uint32_t)len};
-    if (!len)
+    if (!len) {
         return 0;
+    }
     sketch->found_len -= len;
-    if (!pd_rows_load(rows, rows->columns, block.first, (size_t)sketch->found[len - 1] + 1))
+    if (!pd_rows_load(rows, rows->columns, block.first, (size_t)sketch->found[len - 1] + 1)) {
         return 0;
+    }
     pd_rows_records(rows, &block, sketch->parts, sketch->records);
     memmove(sketch->found, sketch->found + len, sketch->found_len * sizeof *sketch->found);
     return pd_tally_add(table, sketch->records, len);
@@ -207,8 +226,9 @@ static int group_chunk(struct sketch *sketch, size_t i, struct pd_tally *table)
     struct pd_block block;
     int err = 0;
     sketch->found_len = 0;
-    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i))
+    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i)) {
         return 0;
+    }
     uint64_t shared = hash_shared(sketch);
     while (!err && pd_rows_next(&sketch->rows, &block)) {
         hash_block(sketch, &block, shared);
@@ -217,8 +237,9 @@ static int group_chunk(struct sketch *sketch, size_t i, struct pd_tally *table)
             sketch->found[sketch->found_len] = block.rows ? block.rows[j] : block.first + j;
             sketch->found_len += sketch->passes[at / 64] >> at % 64 & 1;
         }
-        if (sketch->found_len >= PD_BLOCK_ROWS)
+        if (sketch->found_len >= PD_BLOCK_ROWS) {
             err = add_found(sketch, table);
+        }
     }
     return err ? err : add_found(sketch, table);
 }
@@ -227,12 +248,14 @@ static int group_all(struct sketch *sketch, struct pd_tally *table)
 {
     const struct pd_group *group = sketch->group;
     int err = 0;
-    for (size_t i = 0; !err && i < group->select.chunks_len; i++)
+    for (size_t i = 0; !err && i < group->select.chunks_len; i++) {
         err = group_chunk(sketch, i, table);
+    }
     for (size_t i = 0; !err && i < group->live_len; i++) {
         struct pd_tib_record live = group->live[i];
-        if (group->grouping->without_times)
+        if (group->grouping->without_times) {
             live.stime_us = live.etime_us = 0;
+        }
         err = pd_tally_add(table, &live, 1);
     }
     return err;
@@ -240,7 +263,8 @@ static int group_all(struct sketch *sketch, struct pd_tally *table)
 
 /* ---- the bound: sizes that k flows reach for certain ---- */
 
-/* Leaves in each counter the largest of the rows that hash to it, scaled; `ret_slots`: the counters that have one. */
+/* Leaves in each counter the largest of the rows that hash to it, scaled; `ret_slots`: the counters
+ * that have one. */
 static size_t largest_of_counters(struct sketch *sketch, const struct pd_group_row *rows,
                                   size_t len, uint64_t *ret_slots)
 {
@@ -286,26 +310,31 @@ static int bound_of(struct sketch *sketch, uint64_t *ret_bound)
 
 /* ---- all of it ---- */
 
-/* Every page of them will be read and written, in no order: one call fetches them all, where each would fault twice. */
+/* Every page of them will be read and written, in no order: one call fetches them all, where each
+ * would fault twice. */
 static void map_counters(struct sketch *sketch, size_t len)
 {
     void *counters = mmap(NULL, len * sizeof(uint32_t), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (counters != MAP_FAILED)
+    if (counters != MAP_FAILED) {
         sketch->counters = counters;
+    }
 }
 
 static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
 {
     unsigned bits = COUNTERS_BITS_MIN;
     uint64_t wanted = group->select.rows / ROWS_A_COUNTER;
-    if (wanted < group->grouping->top_len * COUNTERS_A_FLOW)
+    if (wanted < group->grouping->top_len * COUNTERS_A_FLOW) {
         wanted = group->grouping->top_len * COUNTERS_A_FLOW;
-    while (bits < COUNTERS_BITS_MAX && UINT64_C(1) << bits < wanted)
+    }
+    while (bits < COUNTERS_BITS_MAX && UINT64_C(1) << bits < wanted) {
         bits++;
+    }
     struct sketch *sketch = calloc(1, sizeof *sketch);
-    if (!sketch)
+    if (!sketch) {
         return -ENOMEM;
+    }
     sketch->group = group;
     sketch->column = pd_group_column(group->grouping->order);
     sketch->scale = group->grouping->order == PD_TIB_ORDER_BYTES ? SCALE_BYTES : 0;
@@ -319,11 +348,13 @@ static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
 
 static void sketch_free(struct sketch *sketch)
 {
-    if (!sketch)
+    if (!sketch) {
         return;
+    }
     pd_rows_done(&sketch->rows);
-    if (sketch->counters)
+    if (sketch->counters) {
         munmap(sketch->counters, sizeof *sketch->counters << (64 - sketch->shift));
+    }
     free(sketch->passes);
     free(sketch);
 }
@@ -337,8 +368,9 @@ static int top_flows(struct sketch *sketch, bool *ret_found)
     int err = bound_of(sketch, &bound);
     group->budget.left_bytes = left_bytes;
     *ret_found = bound;
-    if (err || !bound)
+    if (err || !bound) {
         return err;
+    }
     pd_tally_init(&table, PD_TIB_BY_FLOW, &group->budget);
     count_all(sketch);
     mark_counters(sketch, bound);
@@ -356,8 +388,9 @@ int pd_group_top_flows(struct pd_group *group)
     int err = sketch_new(group, &sketch);
     err = err ? err : top_flows(sketch, &found);
     sketch_free(sketch);
-    if (err ? err != -PD_E_TOO_LARGE : found)
+    if (err ? err != -PD_E_TOO_LARGE : found) {
         return err;
+    }
     group->budget.left_bytes =
         left_bytes; /* too few flows, or too many that are alike: all are grouped */
     return pd_group_by_table(group);

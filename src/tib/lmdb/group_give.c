@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order and output of groups: a radix sort of what decides nearly always, comparisons for the rest. */
+/* Order and output of groups: a radix sort of what decides nearly always, comparisons for the rest.
+ */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 #include "tib/lmdb/group.h"
 #include "tib/order.h"
 
-/* A group's key or size is made into one 64-bit number, less what all groups have in common: of each field only the bits in
- * which groups differ. Mostly that is all of it (servers have one address, and clients of a few subnets); where it is not, equal
- * numbers are compared in full. */
+/* A group's key or size is made into one 64-bit number, less what all groups have in common: of
+ * each field only the bits in which groups differ. Mostly that is all of it (servers have one
+ * address, and clients of a few subnets); where it is not, equal numbers are compared in full. */
 
 #define RADIX_BITS  11u
 #define RADIX_LEN   (1u << RADIX_BITS)
@@ -41,7 +42,8 @@ static inline __attribute__((always_inline)) uint64_t field_of(const struct pd_f
     }
 }
 
-/* What the values of a field have in common, and how they are packed: bits low … low + bits - 1 of the value less `base`. */
+/* What the values of a field have in common, and how they are packed: bits low … low + bits - 1 of
+ * the value less `base`. */
 struct span {
     uint64_t min, max, any, all;
     unsigned low, bits, drop;
@@ -61,8 +63,9 @@ static unsigned spans_pack(struct span *spans)
     unsigned left = 64;
     for (struct span *span = spans; span < spans + FIELDS; span++) {
         uint64_t differs = span->any & ~span->all; /* bits in which two values differ */
-        if (!differs)
+        if (!differs) {
             continue;
+        }
         span->low = (unsigned)__builtin_ctzll(differs);
         unsigned bits =
             64 - (unsigned)__builtin_clzll((span->max >> span->low) - (span->min >> span->low));
@@ -78,8 +81,9 @@ static uint64_t number_of(const struct pd_flow_id *flow, const struct span *span
     uint64_t number = 0;
     for (unsigned field = 0; field < FIELDS; field++) {
         const struct span *span = &spans[field];
-        if (!span->bits)
+        if (!span->bits) {
             continue;
+        }
         uint64_t value = (field_of(flow, field) >> span->low) - (span->min >> span->low);
         number = (span->bits < 64 ? number << span->bits : 0) | value >> span->drop;
     }
@@ -89,25 +93,32 @@ static uint64_t number_of(const struct pd_flow_id *flow, const struct span *span
 static unsigned key_numbers(const struct pd_tib_record *groups, struct item *items, size_t len)
 {
     struct span spans[FIELDS];
-    for (unsigned field = 0; field < FIELDS; field++)
+    for (unsigned field = 0; field < FIELDS; field++) {
         spans[field] = (struct span){.min = UINT64_MAX, .all = UINT64_MAX};
-    for (size_t i = 0; i < len; i++)
-        for (unsigned field = 0; field < FIELDS; field++)
+    }
+    for (size_t i = 0; i < len; i++) {
+        for (unsigned field = 0; field < FIELDS; field++) {
             span_add(&spans[field], field_of(&groups[i].flow, field));
+        }
+    }
     unsigned bits = spans_pack(spans);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         items[i] = (struct item){number_of(&groups[i].flow, spans), (uint32_t)i};
+    }
     return bits;
 }
 
-/* Ascending numbers are the order asked for, as far as they tell. Returns how many bits they have. */
+/* Ascending numbers are the order asked for, as far as they tell. Returns how many bits they have.
+ */
 static unsigned numbers(const struct pd_tib_record *groups, struct item *items, size_t len,
                         enum pd_tib_order order)
 {
-    if (order == PD_TIB_ORDER_KEY)
+    if (order == PD_TIB_ORDER_KEY) {
         return key_numbers(groups, items, len);
-    for (size_t i = 0; i < len; i++)
+    }
+    for (size_t i = 0; i < len; i++) {
         items[i] = (struct item){PD_TIB_SUM_MAX - pd_group_value(order, &groups[i]), (uint32_t)i};
+    }
     return 53;
 }
 
@@ -122,26 +133,31 @@ static int compare(const void *left, const void *right, void *context)
 {
     const struct item *a = left, *b = right;
     const struct context *sorted = context;
-    if (a->number != b->number)
+    if (a->number != b->number) {
         return a->number < b->number ? -1 : 1;
+    }
     return pd_tib_compare(sorted->order, &sorted->groups[a->index], &sorted->groups[b->index]);
 }
 
-/* One digit: from `items` to `to`, stable. False when all have the same digit, and nothing was moved. */
+/* One digit: from `items` to `to`, stable. False when all have the same digit, and nothing was
+ * moved. */
 static bool radix_step(const struct item *items, struct item *to, size_t len, unsigned shift)
 {
     uint32_t places[RADIX_LEN] = {0}, next = 0;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         places[items[i].number >> shift & (RADIX_LEN - 1)]++;
-    if (places[items[0].number >> shift & (RADIX_LEN - 1)] == len)
+    }
+    if (places[items[0].number >> shift & (RADIX_LEN - 1)] == len) {
         return false;
+    }
     for (unsigned digit = 0; digit < RADIX_LEN; digit++) {
         uint32_t count = places[digit];
         places[digit] = next;
         next += count;
     }
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         to[places[items[i].number >> shift & (RADIX_LEN - 1)]++] = items[i];
+    }
     return true;
 }
 
@@ -161,10 +177,12 @@ static struct item *radix_sort(struct item *items, struct item *spare, size_t le
 static void sort_equal_numbers(struct item *items, size_t len, struct context *context)
 {
     for (size_t i = 0, end; i < len; i = end) {
-        for (end = i + 1; end < len && items[end].number == items[i].number;)
+        for (end = i + 1; end < len && items[end].number == items[i].number;) {
             end++;
-        if (end - i > 1)
+        }
+        if (end - i > 1) {
             qsort_r(items + i, end - i, sizeof *items, compare, context);
+        }
     }
 }
 
@@ -178,8 +196,9 @@ static int give_items(struct pd_group *group, const struct pd_tib_record *groups
     for (size_t i = 0; !err && i < len;) {
         size_t n = 0;
         for (; n < PD_BLOCK_ROWS && i < len; n++, i++) {
-            if (i + 8 < len)
+            if (i + 8 < len) {
                 __builtin_prefetch(&groups[items[i + 8].index]);
+            }
             batch[n] = groups[items[i].index];
         }
         err = group->visit(group->context, batch, n);
@@ -190,9 +209,10 @@ static int give_items(struct pd_group *group, const struct pd_tib_record *groups
 static int give_plain(struct pd_group *group, const struct pd_tib_record *groups, size_t len)
 {
     int err = 0;
-    for (size_t i = 0; !err && i < len; i += PD_BLOCK_ROWS)
+    for (size_t i = 0; !err && i < len; i += PD_BLOCK_ROWS) {
         err = group->visit(group->context, groups + i,
                            len - i < PD_BLOCK_ROWS ? len - i : PD_BLOCK_ROWS);
+    }
     return err;
 }
 
@@ -206,14 +226,18 @@ static uint64_t limit_of(struct item *items, struct item *spare, size_t len, uns
         uint32_t counts[RADIX_LEN] = {0}, digit = 0;
         unsigned step = bits < RADIX_BITS ? bits : RADIX_BITS;
         bits -= step;
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++) {
             counts[spare[i].number >> bits & ((1u << step) - 1)]++;
-        while (counts[digit] < wanted)
+        }
+        while (counts[digit] < wanted) {
             wanted -= counts[digit++];
+        }
         size_t kept = 0;
-        for (size_t i = 0; i < len; i++)
-            if ((spare[i].number >> bits & ((1u << step) - 1)) == digit)
+        for (size_t i = 0; i < len; i++) {
+            if ((spare[i].number >> bits & ((1u << step) - 1)) == digit) {
                 spare[kept++] = spare[i];
+            }
+        }
         len = kept;
         limit = limit << step | digit;
     }
@@ -226,9 +250,11 @@ static size_t keep_first(struct item *items, struct item *spare, size_t len, uns
 {
     uint64_t limit = limit_of(items, spare, len, bits, wanted);
     size_t kept = 0;
-    for (size_t i = 0; i < len; i++)
-        if (items[i].number <= limit)
+    for (size_t i = 0; i < len; i++) {
+        if (items[i].number <= limit) {
             items[kept++] = items[i];
+        }
+    }
     return kept;
 }
 
@@ -239,8 +265,9 @@ static int give_sorted(struct pd_group *group, const struct pd_tib_record *group
     uint64_t top_len = group->grouping->top_len;
     unsigned bits = numbers(groups, items, len, context.order);
     size_t given = top_len && top_len < len ? (size_t)top_len : len, sorted = len;
-    if (given < len / 2)
+    if (given < len / 2) {
         sorted = keep_first(items, spare, len, bits, given);
+    }
     if (sorted < RADIX_WORTH) {
         qsort_r(items, sorted, sizeof *items, compare, &context);
         return give_items(group, groups, items, given);
@@ -254,14 +281,17 @@ int pd_group_give(struct pd_group *group, struct pd_tib_record *groups, size_t l
 {
     const struct pd_tib_grouping *grouping = group->grouping;
     uint64_t bytes = 2 * (uint64_t)len * sizeof(struct item);
-    if (grouping->order == PD_TIB_ORDER_NONE || len < 2)
+    if (grouping->order == PD_TIB_ORDER_NONE || len < 2) {
         return give_plain(group, groups,
                           grouping->top_len && grouping->top_len < len ? grouping->top_len : len);
-    if (bytes > group->budget.left_bytes)
+    }
+    if (bytes > group->budget.left_bytes) {
         return -PD_E_TOO_LARGE;
+    }
     struct item *items = malloc(bytes);
-    if (!items)
+    if (!items) {
         return -ENOMEM;
+    }
     int err = give_sorted(group, groups, len, items, items + len);
     free(items);
     return err;

@@ -50,16 +50,18 @@ static void add_runs(struct paths *paths, size_t first, size_t end)
         kernels->load(&columns[PD_COLUMN_RUN_PATH], first, len, paths->ids);
         kernels->load(&columns[PD_COLUMN_RUN_BYTES], first, len, paths->bytes);
         kernels->load(&columns[PD_COLUMN_RUN_PKTS], first, len, paths->pkts);
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++) {
             add(&paths->sums[paths->ids[i]], paths->bytes[i], paths->pkts[i]);
+        }
     }
 }
 
 static void chunk_by_runs(struct paths *paths)
 {
     struct pd_rows *rows = &paths->rows;
-    while (pd_rows_next_range(rows) && pd_rows_load(rows, RUN_COLUMNS, rows->run, rows->next_run))
+    while (pd_rows_next_range(rows) && pd_rows_load(rows, RUN_COLUMNS, rows->run, rows->next_run)) {
         add_runs(paths, rows->run, rows->next_run);
+    }
 }
 
 /* ---- row by row ---- */
@@ -80,21 +82,24 @@ static void add_block(struct paths *paths, const struct pd_block *block)
         }
         return;
     }
-    for (uint32_t i = 0; i < block->len; i++)
+    for (uint32_t i = 0; i < block->len; i++) {
         add(&paths->sums[paths->of_row[i]], paths->bytes[i], paths->pkts[i]);
+    }
 }
 
 static void add_chunk(struct paths *paths, size_t i)
 {
     struct pd_block block;
-    if (!pd_rows_begin(&paths->rows, &paths->group->select, i))
+    if (!pd_rows_begin(&paths->rows, &paths->group->select, i)) {
         return;
+    }
     if (paths->group->grouping->without_times && pd_rows_whole_runs(&paths->rows)) {
         chunk_by_runs(paths);
         return;
     }
-    while (pd_rows_next(&paths->rows, &block))
+    while (pd_rows_next(&paths->rows, &block)) {
         add_block(paths, &block);
+    }
 }
 
 /* ---- output ---- */
@@ -112,7 +117,8 @@ static void take(const struct paths *paths, const struct pd_path *path, const st
     };
 }
 
-/* Live records: into the sums of the store's path, or into a table, since the path has no number. */
+/* Live records: into the sums of the store's path, or into a table, since the path has no number.
+ */
 static int add_live(struct paths *paths, struct pd_tally *unknown)
 {
     const struct pd_group *group = paths->group;
@@ -137,16 +143,21 @@ static int give_with(struct paths *paths, const struct pd_tally *unknown)
     const struct pd_paths *known = group->select.snapshot->store->paths;
     struct pd_tib_record *groups = NULL;
     size_t room = unknown->len, len = 0;
-    for (uint32_t id = 0; id < paths->len; id++)
+    for (uint32_t id = 0; id < paths->len; id++) {
         room += paths->sums[id].seen;
+    }
     int err = pd_tib_resize(&group->budget, &groups, 0, room * sizeof *groups);
-    if (err)
+    if (err) {
         return err;
-    for (uint32_t id = 0; id < paths->len; id++)
-        if (paths->sums[id].seen)
+    }
+    for (uint32_t id = 0; id < paths->len; id++) {
+        if (paths->sums[id].seen) {
             take(paths, pd_paths_get(known, id), &paths->sums[id], &groups[len++]);
-    if (unknown->len)
+        }
+    }
+    if (unknown->len) {
         memcpy(groups + len, unknown->groups, unknown->len * sizeof *groups);
+    }
     err = pd_group_give(group, groups, len + unknown->len);
     free(groups);
     return err;
@@ -173,8 +184,9 @@ int pd_group_by_path(struct pd_group *group)
 {
     uint32_t len = pd_paths_len(group->select.snapshot->store->paths);
     struct paths *paths = array_fits(group, len) ? calloc(1, sizeof *paths) : NULL;
-    if (!paths)
+    if (!paths) {
         return pd_group_by_table(group);
+    }
     paths->group = group;
     paths->len = len;
     group->budget.left_bytes -= len * sizeof *paths->sums;
@@ -182,8 +194,9 @@ int pd_group_by_path(struct pd_group *group)
                           UINT32_C(1) << PD_COLUMN_STIME | UINT32_C(1) << PD_COLUMN_DURATION;
     paths->sums = calloc((size_t)len + 1, sizeof *paths->sums);
     int err = paths->sums ? 0 : -ENOMEM;
-    for (size_t i = 0; !err && i < group->select.chunks_len; i++)
+    for (size_t i = 0; !err && i < group->select.chunks_len; i++) {
         add_chunk(paths, i);
+    }
     err = err ? err : give(paths);
     pd_rows_done(&paths->rows);
     free(paths->sums);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grouping by a hash table: rows come in blocks, so that the misses of one block's look-ups overlap. */
+/* Grouping by a hash table: rows come in blocks, so that the misses of one block's look-ups
+ * overlap. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +36,18 @@ unsigned pd_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_co
 {
     unsigned parts = PD_PART_FLOW | PD_PART_COUNTS;
     *ret_columns = PD_COLUMNS_OF_RECORDS;
-    if (grouping->by == PD_TIB_BY_SOURCE)
+    if (grouping->by == PD_TIB_BY_SOURCE) {
         parts = PD_PART_SOURCE | PD_PART_COUNTS;
-    else if (grouping->by == PD_TIB_BY_PATH)
+    } else if (grouping->by == PD_TIB_BY_PATH) {
         parts = PD_PART_PATH | PD_PART_COUNTS;
-    else if (grouping->by == PD_TIB_BY_FLOW_PATH)
+    } else if (grouping->by == PD_TIB_BY_FLOW_PATH) {
         parts |= PD_PART_PATH;
-    if (!grouping->without_times)
+    }
+    if (!grouping->without_times) {
         parts |= PD_PART_TIMES;
-    else
+    } else {
         *ret_columns &= ~(UINT32_C(1) << PD_COLUMN_STIME | UINT32_C(1) << PD_COLUMN_DURATION);
+    }
     return parts;
 }
 
@@ -52,12 +55,14 @@ static void keys_of(enum pd_tib_by by, struct pd_tib_record *records, size_t len
 {
     for (size_t i = 0; i < len; i++) {
         struct pd_flow_id *flow = &records[i].flow;
-        if (by == PD_TIB_BY_FLOW || by == PD_TIB_BY_SOURCE)
+        if (by == PD_TIB_BY_FLOW || by == PD_TIB_BY_SOURCE) {
             records[i].path = NULL;
-        if (by == PD_TIB_BY_SOURCE)
+        }
+        if (by == PD_TIB_BY_SOURCE) {
             *flow = (struct pd_flow_id){.src = flow->src, .ip_version = flow->ip_version};
-        else if (by == PD_TIB_BY_PATH)
+        } else if (by == PD_TIB_BY_PATH) {
             *flow = (struct pd_flow_id){0};
+        }
     }
 }
 
@@ -65,8 +70,9 @@ static uint32_t hash_of(const struct pd_tib_record *record)
 {
     uint64_t words[5], hash = coefficients[5] * (uint64_t)(uintptr_t)record->path;
     memcpy(words, &record->flow, sizeof words);
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 5; i++) {
         hash += coefficients[i] * (words[i] ^ words[i] >> 32);
+    }
     return (uint32_t)(pd_hash_mix(hash) >> 32);
 }
 
@@ -88,8 +94,9 @@ static void merge(struct pd_tib_record *group, const struct pd_tib_record *recor
 static void place(struct pd_tally_slot *slots, uint32_t mask, struct pd_tally_slot slot)
 {
     uint32_t at = slot.hash & mask;
-    while (slots[at].index)
+    while (slots[at].index) {
         at = (at + 1) & mask;
+    }
     slots[at] = slot;
 }
 
@@ -100,11 +107,13 @@ static int grow(struct pd_tally *table)
                    : table->slots_len < 1u << 18 ? 4 * table->slots_len
                                                  : 2 * table->slots_len;
     uint64_t bytes = (uint64_t)len * sizeof *table->slots;
-    if (len <= table->slots_len || bytes > table->budget->left_bytes)
+    if (len <= table->slots_len || bytes > table->budget->left_bytes) {
         return -PD_E_TOO_LARGE;
+    }
     struct pd_tally_slot *slots = calloc(len, sizeof *slots);
-    if (!slots)
+    if (!slots) {
         return -ENOMEM;
+    }
     table->budget->left_bytes -= bytes;
     int err = pd_tib_resize(table->budget, &table->groups,
                             pd_tib_most_used(table->slots_len) * sizeof *table->groups,
@@ -114,9 +123,11 @@ static int grow(struct pd_tally *table)
         free(slots);
         return err;
     }
-    for (uint32_t i = 0; i < table->slots_len; i++)
-        if (table->slots[i].index)
+    for (uint32_t i = 0; i < table->slots_len; i++) {
+        if (table->slots[i].index) {
             place(slots, len - 1, table->slots[i]);
+        }
+    }
     free(table->slots);
     table->budget->left_bytes += (uint64_t)table->slots_len * sizeof *slots;
     table->slots = slots;
@@ -145,17 +156,20 @@ int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t l
     uint32_t hashes[PD_BLOCK_ROWS];
     while (table->len + len > pd_tib_most_used(table->slots_len)) {
         int err = grow(table);
-        if (err)
+        if (err) {
             return err;
+        }
     }
     keys_of(table->by, records, len);
     for (size_t i = 0; i < len; i++) {
         hashes[i] = hash_of(&records[i]);
         __builtin_prefetch(&table->slots[hashes[i] & (table->slots_len - 1)]);
     }
-    for (size_t i = 0; i < len; i++)
-        if (hashes[i] >= table->from && hashes[i] <= table->to)
+    for (size_t i = 0; i < len; i++) {
+        if (hashes[i] >= table->from && hashes[i] <= table->to) {
             add_one(table, hashes[i], &records[i]);
+        }
+    }
     return 0;
 }
 
@@ -167,8 +181,9 @@ static void halve(struct pd_tally *table)
     memset(table->slots, 0, table->slots_len * sizeof *table->slots);
     for (uint32_t i = 0; i < table->len; i++) {
         uint32_t hash = hash_of(&table->groups[i]);
-        if (hash > table->to)
+        if (hash > table->to) {
             continue;
+        }
         table->groups[kept++] = table->groups[i];
         place(table->slots, table->slots_len - 1, (struct pd_tally_slot){hash, kept});
     }
@@ -198,8 +213,9 @@ static int add(struct passes *passes, size_t len)
     int err;
     while ((err = pd_tally_add(&passes->table, passes->records, len)) == -PD_E_TOO_LARGE) {
         const struct pd_tally *table = &passes->table;
-        if (!passes->may_halve || table->to - table->from < UINT32_MAX / PASSES_MAX)
+        if (!passes->may_halve || table->to - table->from < UINT32_MAX / PASSES_MAX) {
             return err;
+        }
         halve(&passes->table);
     }
     return err;
@@ -209,8 +225,9 @@ static int pass_chunk(struct passes *passes, size_t i)
 {
     struct pd_block block;
     int err = 0;
-    if (!pd_rows_begin(&passes->rows, &passes->group->select, i))
+    if (!pd_rows_begin(&passes->rows, &passes->group->select, i)) {
         return 0;
+    }
     while (!err && pd_rows_next(&passes->rows, &block)) {
         pd_rows_records(&passes->rows, &block, passes->parts, passes->records);
         err = add(passes, block.len);
@@ -222,14 +239,17 @@ static int pass(struct passes *passes)
 {
     const struct pd_group *group = passes->group;
     int err = 0;
-    for (size_t i = 0; !err && i < group->select.chunks_len; i++)
+    for (size_t i = 0; !err && i < group->select.chunks_len; i++) {
         err = pass_chunk(passes, i);
+    }
     for (size_t i = 0; !err && i < group->live_len; i += PD_BLOCK_ROWS) {
         size_t len = group->live_len - i < PD_BLOCK_ROWS ? group->live_len - i : PD_BLOCK_ROWS;
         memcpy(passes->records, group->live + i, len * sizeof *group->live);
-        if (group->grouping->without_times)
-            for (size_t j = 0; j < len; j++)
+        if (group->grouping->without_times) {
+            for (size_t j = 0; j < len; j++) {
                 passes->records[j].stime_us = passes->records[j].etime_us = 0;
+            }
+        }
         err = add(passes, len);
     }
     return err;
@@ -244,23 +264,26 @@ static int pass_all(struct passes *passes,
     int err;
     for (;;) {
         err = each(passes, top);
-        if (err || table->to == UINT32_MAX)
+        if (err || table->to == UINT32_MAX) {
             return err;
+        }
         uint64_t span = (uint64_t)table->to - table->from, from = (uint64_t)table->to + 1;
         table->from = (uint32_t)from;
         table->to = from + span < UINT32_MAX ? (uint32_t)(from + span) : UINT32_MAX;
         clear(table);
         err = pass(passes);
-        if (err)
+        if (err) {
             return err;
+        }
     }
 }
 
 static int offer(struct passes *passes, struct pd_tib_top *top)
 {
     int err = 0;
-    for (uint32_t i = 0; !err && i < passes->table.len; i++)
+    for (uint32_t i = 0; !err && i < passes->table.len; i++) {
         err = pd_tib_top_offer(top, &passes->table.groups[i]);
+    }
     return err;
 }
 
@@ -278,23 +301,27 @@ static int top_of_passes(struct passes *passes)
     pd_tib_top_init(&top, group->grouping->order, group->grouping->top_len, &group->budget);
     int err = pass_all(passes, offer, &top);
     err = err ? err : pd_tib_top_sort(&top);
-    for (size_t i = 0; !err && i < top.len; i += PD_BLOCK_ROWS)
+    for (size_t i = 0; !err && i < top.len; i += PD_BLOCK_ROWS) {
         err = group->visit(group->context, top.records + i,
                            top.len - i < PD_BLOCK_ROWS ? top.len - i : PD_BLOCK_ROWS);
+    }
     pd_tib_top_done(&top);
     return err;
 }
 
-/* All groups in an order cannot be had part by part; the first k can, and so can all in no order. */
+/* All groups in an order cannot be had part by part; the first k can, and so can all in no order.
+ */
 static bool may_halve(const struct pd_group *group, uint64_t *ret_heap_bytes)
 {
     const struct pd_tib_grouping *grouping = group->grouping;
     *ret_heap_bytes = 0;
-    if (grouping->order == PD_TIB_ORDER_NONE)
+    if (grouping->order == PD_TIB_ORDER_NONE) {
         return !grouping->top_len;
+    }
     if (!grouping->top_len ||
-        grouping->top_len > group->budget.left_bytes / 4 / sizeof(struct pd_tib_record))
+        grouping->top_len > group->budget.left_bytes / 4 / sizeof(struct pd_tib_record)) {
         return false;
+    }
     *ret_heap_bytes = grouping->top_len * sizeof(struct pd_tib_record);
     return true;
 }
@@ -307,10 +334,12 @@ static int group_by_table(struct passes *passes)
     group->budget.left_bytes -= heap_bytes;
     int err = pass(passes);
     group->budget.left_bytes += heap_bytes;
-    if (err)
+    if (err) {
         return err;
-    if (passes->table.to == UINT32_MAX)
+    }
+    if (passes->table.to == UINT32_MAX) {
         return pd_group_give(group, passes->table.groups, passes->table.len);
+    }
     return group->grouping->order == PD_TIB_ORDER_NONE ? pass_all(passes, give_unordered, NULL)
                                                        : top_of_passes(passes);
 }
@@ -318,11 +347,13 @@ static int group_by_table(struct passes *passes)
 int pd_group_by_table(struct pd_group *group)
 {
     struct passes *passes = malloc(sizeof *passes);
-    if (!passes)
+    if (!passes) {
         return -ENOMEM;
+    }
     memset(passes, 0, offsetof(struct passes, rows.found));
-    if (group->grouping->without_times) /* then they stay as they are */
+    if (group->grouping->without_times) { /* then they stay as they are */
         memset(passes->records, 0, sizeof passes->records);
+    }
     passes->group = group;
     passes->parts = pd_tally_parts(group->grouping, &passes->rows.columns);
     pd_tally_init(&passes->table, group->grouping->by, &group->budget);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Free pages go back to the file system: retention, packing and sealing free pages, and LMDB alone would keep them for ever. */
+/* Free pages go back to the file system: retention, packing and sealing free pages, and LMDB alone
+ * would keep them for ever. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -10,12 +11,14 @@
 #include "base/error.h"
 #include "tib/lmdb/store.h"
 
-/* LMDB lists the pages that each transaction has freed. It uses such a page again when no reader's snapshot is as old as that
- * transaction and the one before the last is younger; the same rule says here which pages nobody can reach, be it by the older meta
- * page after a crash. They become holes of the file; when LMDB writes there again, the file system gives it new blocks. The
- * writer's lock is held meanwhile (a transaction that is aborted), so the list does not change.
+/* LMDB lists the pages that each transaction has freed. It uses such a page again when no reader's
+ * snapshot is as old as that transaction and the one before the last is younger; the same rule says
+ * here which pages nobody can reach, be it by the older meta page after a crash. They become holes
+ * of the file; when LMDB writes there again, the file system gives it new blocks. The writer's lock
+ * is held meanwhile (a transaction that is aborted), so the list does not change.
  *
- * Some pages stay: a disk that is full would else stop retention, which needs pages to free pages. */
+ * Some pages stay: a disk that is full would else stop retention, which needs pages to free pages.
+ */
 
 /* Free bytes that are not worth the work, and 1/256 of what is in use. */
 #define SLACK_BYTES   (64u << 10)
@@ -45,15 +48,19 @@ int pd_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes)
     char name[4096];
     int fd;
     int err = pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
-    if (err)
+    if (err) {
         return err;
-    if (fstat(fd, &stat_of))
+    }
+    if (fstat(fd, &stat_of)) {
         return -errno;
+    }
     uint64_t bytes = blocks_of(&stat_of);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (snprintf(name, sizeof name, "%s/%s", store->location, others[i]) < (int)sizeof name &&
-            !stat(name, &stat_of))
+            !stat(name, &stat_of)) {
             bytes += blocks_of(&stat_of);
+        }
+    }
     *ret_bytes = bytes;
     return 0;
 }
@@ -62,8 +69,9 @@ int pd_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes)
 static int reader_see(const char *line, void *context)
 {
     size_t *oldest = context, txn_id;
-    if (sscanf(line, "%*d %*x %zu", &txn_id) == 1 && txn_id < *oldest)
+    if (sscanf(line, "%*d %*x %zu", &txn_id) == 1 && txn_id < *oldest) {
         *oldest = txn_id;
+    }
     return 0;
 }
 
@@ -74,8 +82,9 @@ static int pages_add(struct holes *holes, const MDB_val *list)
     if (holes->len + len > holes->room) {
         size_t room = 2 * (holes->len + len);
         uint64_t *grown = realloc(holes->pages, room * sizeof *grown);
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         holes->pages = grown;
         holes->room = room;
     }
@@ -85,23 +94,26 @@ static int pages_add(struct holes *holes, const MDB_val *list)
     return 0;
 }
 
-/* Database 0 is LMDB's own: transaction → number of pages, pages. It was checked when the store was opened. */
+/* Database 0 is LMDB's own: transaction → number of pages, pages. It was checked when the store was
+ * opened. */
 static int pages_list(struct holes *holes, MDB_txn *txn)
 {
     MDB_cursor *cursor;
     MDB_val key, value;
     int result = mdb_cursor_open(txn, 0, &cursor), err = 0;
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     while (!err && holes->len < PAGES_MAX &&
            !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         size_t txn_id, len;
         memcpy(&txn_id, key.mv_data, sizeof txn_id);
         memcpy(&len, value.mv_data, sizeof len);
-        if (txn_id >= holes->oldest)
+        if (txn_id >= holes->oldest) {
             holes->later_pages += len;
-        else
+        } else {
             err = pages_add(holes, &value);
+        }
     }
     mdb_cursor_close(cursor);
     return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
@@ -122,13 +134,15 @@ static int runs_punch(const struct holes *holes)
                       (i + len < RESERVE_PAGES) == reserve;
              len++)
             ;
-        if (!reserve && len < RUN_PAGES)
+        if (!reserve && len < RUN_PAGES) {
             continue;
+        }
         int mode = FALLOC_FL_KEEP_SIZE | (reserve ? 0 : FALLOC_FL_PUNCH_HOLE);
         if (fallocate(holes->fd, mode, (off_t)(holes->pages[i] * holes->page_bytes),
                       (off_t)(len * holes->page_bytes)) &&
-            !(reserve && errno == ENOSPC))
+            !(reserve && errno == ENOSPC)) {
             return -errno;
+        }
     }
     return 0;
 }
@@ -144,8 +158,9 @@ static int holes_find(struct pd_store *store, struct holes *holes)
     err = listed < 0 ? pd_lmdb_error(listed) : err;
     holes->pinned = holes->oldest != last;
     err = err ? err : pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &reader));
-    if (err)
+    if (err) {
         return err;
+    }
     holes->page_bytes = stat.ms_psize;
     err = pages_list(holes, reader);
     mdb_txn_abort(reader);
@@ -156,8 +171,9 @@ static int punch(struct pd_store *store, struct holes *holes)
 {
     MDB_txn *writer;
     int err = pd_store_txn_begin(store, &writer);
-    if (err)
+    if (err) {
         return err;
+    }
     holes->oldest = mdb_txn_id(writer) - 1;
     err = holes_find(store, holes);
     if (!err && holes->len) {
@@ -168,13 +184,15 @@ static int punch(struct pd_store *store, struct holes *holes)
     return err;
 }
 
-/* What the last commit has freed becomes unreachable with the commits that follow. An idle store gets them, empty. */
+/* What the last commit has freed becomes unreachable with the commits that follow. An idle store
+ * gets them, empty. */
 static int age(struct pd_store *store)
 {
     MDB_txn *txn;
     int err = pd_store_txn_begin(store, &txn);
-    if (err)
+    if (err) {
         return err;
+    }
     struct pd_store_meta same = store->writer.meta;
     return pd_store_txn_end(store, txn, &same, 0);
 }
@@ -191,15 +209,18 @@ static int free_bytes(struct pd_store *store, uint64_t *ret_free, uint64_t *ret_
     struct stat stat;
     int fd;
     int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
-    if (err)
+    if (err) {
         return err;
+    }
     err = pd_store_bytes_used(store, txn, ret_used);
     mdb_txn_abort(txn);
     err = err ? err : pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
-    if (!err && fstat(fd, &stat))
+    if (!err && fstat(fd, &stat)) {
         err = -errno;
-    if (!err)
+    }
+    if (!err) {
         *ret_free = blocks_of(&stat) > *ret_used ? blocks_of(&stat) - *ret_used : 0;
+    }
     return err;
 }
 
@@ -207,11 +228,13 @@ int pd_store_punch(struct pd_store *store)
 {
     uint64_t free_now, used;
     struct holes holes = {.pages = NULL};
-    if (store->writer.holes_refused || !store->env)
+    if (store->writer.holes_refused || !store->env) {
         return 0;
+    }
     int err = free_bytes(store, &free_now, &used);
-    if (err || free_now <= store->writer.held_bytes + slack_bytes(used))
+    if (err || free_now <= store->writer.held_bytes + slack_bytes(used)) {
         return err;
+    }
     err = punch(store, &holes);
     free(holes.pages);
     if (err == -EOPNOTSUPP || err == -ENOSYS) {
@@ -219,9 +242,11 @@ int pd_store_punch(struct pd_store *store)
         return 0;
     }
     uint64_t later = holes.later_pages * holes.page_bytes;
-    if (!err && !free_bytes(store, &free_now, &used))
+    if (!err && !free_bytes(store, &free_now, &used)) {
         store->writer.held_bytes = free_now > later ? free_now - later : 0;
-    if (!err && later > slack_bytes(used) && !holes.pinned)
+    }
+    if (!err && later > slack_bytes(used) && !holes.pinned) {
         err = age(store);
+    }
     return err == -PD_E_FULL ? 0 : err;
 }

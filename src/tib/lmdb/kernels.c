@@ -20,8 +20,9 @@ BODY void load_width(unsigned width_bytes, const uint8_t *at, uint64_t base, siz
                      size_t len, uint64_t *ret_values)
 {
     at += first * width_bytes;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         ret_values[i] = base + pd_column_offset_at(at, width_bytes, i);
+    }
 }
 
 BODY void load_body(const struct pd_column *column, size_t first, size_t len, uint64_t *ret_values){
@@ -30,8 +31,9 @@ BODY void load_body(const struct pd_column *column, size_t first, size_t len, ui
 BODY void gather_width(unsigned width_bytes, const uint8_t *at, uint64_t base, const uint32_t *rows,
                        size_t len, uint64_t *ret_values)
 {
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         ret_values[i] = base + pd_column_offset_at(at, width_bytes, rows[i]);
+    }
 }
 
 BODY void gather_body(const struct pd_column *column, const uint32_t *rows, size_t len,
@@ -42,8 +44,9 @@ BODY void add_scaled_width(unsigned width_bytes, const uint8_t *at, uint64_t bas
                            uint64_t coefficient, size_t first, size_t len, uint64_t *sums)
 {
     at += first * width_bytes;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         sums[i] += coefficient * (base + pd_column_offset_at(at, width_bytes, i));
+    }
 }
 
 BODY void add_scaled_body(const struct pd_column *column, uint64_t coefficient, size_t first,
@@ -70,8 +73,9 @@ BODY void prefix_sums_width(unsigned width_bytes, const uint8_t *at, size_t firs
         ret_sums[i + 2] = sum + two + last;
         ret_sums[i + 3] = sum += four;
     }
-    for (; i < len; i++)
+    for (; i < len; i++) {
         ret_sums[i] = sum += pd_column_offset_at(at, width_bytes, i);
+    }
 }
 
 BODY void prefix_sums_body(const struct pd_column *column, size_t first, size_t len,
@@ -80,7 +84,8 @@ BODY void prefix_sums_body(const struct pd_column *column, size_t first, size_t 
 
 /* ---- find, narrow ---- */
 
-/* Does a row of the group at `at` pass? Compared in the column's own width, so that a vector holds as many as it can. */
+/* Does a row of the group at `at` pass? Compared in the column's own width, so that a vector holds
+ * as many as it can. */
 #define ANY_IN_GROUP(type)                                                \
     BODY bool any_##type(const uint8_t *at, uint64_t low, uint64_t span)  \
     {                                                                     \
@@ -174,13 +179,16 @@ BODY void find_bit_width(unsigned width_bytes, const uint8_t *at, uint32_t base,
                          const uint32_t *bits, size_t first, size_t end, size_t *ret_found)
 {
     for (uint32_t any = 0; end - first >= 16; first += 16) {
-        for (size_t i = 0; i < 16; i++)
+        for (size_t i = 0; i < 16; i++) {
             any |= bit_at(width_bytes, at, base, bits, first + i);
-        if (any)
+        }
+        if (any) {
             break;
+        }
     }
-    while (first < end && !bit_at(width_bytes, at, base, bits, first))
+    while (first < end && !bit_at(width_bytes, at, base, bits, first)) {
         first++;
+    }
     *ret_found = first;
 }
 

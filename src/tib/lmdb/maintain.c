@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upkeep of the LMDB backend: seals a tail that has waited for an hour, removes what is too old or too much. */
+/* Upkeep of the LMDB backend: seals a tail that has waited for an hour, removes what is too old or
+ * too much. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "tib/lmdb/store.h"
@@ -8,18 +9,21 @@
 #define JUMP_US      (60 * PD_US_PER_S)
 #define JUMP_HELD_NS (3600 * PD_NS_PER_S)
 
-/* The clock of retention. A wall clock that jumps ahead would make every record too old at once, so a jump counts only
- * when it has lasted for an hour of the monotonic clock; until then time goes on from before it. Jumps back do no harm. */
+/* The clock of retention. A wall clock that jumps ahead would make every record too old at once, so
+ * a jump counts only when it has lasted for an hour of the monotonic clock; until then time goes on
+ * from before it. Jumps back do no harm. */
 static uint64_t trusted_now(struct pd_store_writer *writer, uint64_t now_us)
 {
     uint64_t now_ns = pd_clock_monotonic_ns();
     uint64_t expected_us =
         writer->trusted_wall_us + (now_ns - writer->trusted_at_ns) / PD_NS_PER_US;
     if (writer->trusted_wall_us && now_us > expected_us + JUMP_US) {
-        if (!writer->jump_since_ns)
+        if (!writer->jump_since_ns) {
             writer->jump_since_ns = now_ns;
-        if (now_ns - writer->jump_since_ns < JUMP_HELD_NS)
+        }
+        if (now_ns - writer->jump_since_ns < JUMP_HELD_NS) {
             return expected_us;
+        }
     }
     writer->jump_since_ns = 0;
     writer->trusted_wall_us = now_us;
@@ -29,8 +33,9 @@ static uint64_t trusted_now(struct pd_store_writer *writer, uint64_t now_us)
 
 static bool tail_is_due(struct pd_store_writer *writer, uint64_t now_us)
 {
-    if (!writer->tail_rows)
+    if (!writer->tail_rows) {
         return false;
+    }
     if (!writer->tail_waits ||
         now_us < writer->tail_since_us) { /* a new tail, or the clock went back */
         writer->tail_waits = true;
@@ -42,15 +47,18 @@ static bool tail_is_due(struct pd_store_writer *writer, uint64_t now_us)
 int pd_store_seal_tail(struct pd_store *store)
 {
     MDB_txn *txn;
-    if (!store->writer.tail_rows)
+    if (!store->writer.tail_rows) {
         return 0;
+    }
     int err = pd_store_txn_begin(store, &txn);
-    if (err)
+    if (err) {
         return err;
+    }
     struct pd_store_meta same = store->writer.meta;
     err = pd_store_txn_end(store, txn, &same, pd_store_seal(store, txn, NULL, 0, 0));
-    if (err)
+    if (err) {
         return err;
+    }
     store->writer.tail_rows = 0;
     store->writer.tail_waits = false;
     pthread_mutex_lock(&store->lock);
@@ -66,8 +74,8 @@ struct removal {
     uint64_t rows, tail_rows;
 };
 
-/* Reads the head alone of a chunk that stays: a store is not paged in for its upkeep. A damaged chunk has no times to be trusted: it
- * goes by size only. */
+/* Reads the head alone of a chunk that stays: a store is not paged in for its upkeep. A damaged
+ * chunk has no times to be trusted: it goes by size only. */
 static bool goes(struct pd_store *store, const struct removal *removal, const MDB_val *key,
                  const MDB_val *value, uint32_t *ret_rows)
 {
@@ -76,8 +84,9 @@ static bool goes(struct pd_store *store, const struct removal *removal, const MD
     bool old = pd_store_key_number(key, &number) &&
                !pd_chunk_open(value->mv_data, value->mv_size, number, &chunk) &&
                chunk.header.max_time_us < removal->before_us;
-    if (!old && !removal->excess_bytes)
+    if (!old && !removal->excess_bytes) {
         return false;
+    }
     bool damaged = pd_store_chunk(store, key, value, &chunk) != 0;
     *ret_rows = damaged ? 0 : chunk.header.len[PD_AXIS_ROWS];
     return !damaged || removal->excess_bytes;
@@ -89,17 +98,20 @@ static int remove_from(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
     MDB_cursor *cursor;
     MDB_val key, value;
     int result = mdb_cursor_open(txn, db, &cursor);
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     while (removal->chunks < REMOVED_MAX &&
            !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         uint32_t rows;
         uint64_t size_bytes = value.mv_size;
-        if (!goes(store, removal, &key, &value, &rows))
+        if (!goes(store, removal, &key, &value, &rows)) {
             continue;
+        }
         result = mdb_cursor_del(cursor, 0);
-        if (result)
+        if (result) {
             break;
+        }
         removal->chunks++;
         removal->rows += rows;
         removal->tail_rows += db == store->tail_db ? rows : 0;
@@ -115,8 +127,9 @@ static int removal_commit(struct pd_store *store, MDB_txn *txn, const struct rem
     struct pd_store_meta meta = store->writer.meta;
     meta.expired += removal->rows;
     int err = pd_store_txn_end(store, txn, &meta, 0);
-    if (err)
+    if (err) {
         return err;
+    }
     store->writer.tail_rows -= removal->tail_rows;
     pthread_mutex_lock(&store->lock);
     store->counters.expired += removal->rows;
@@ -140,20 +153,24 @@ static int retention(struct pd_store *store, uint64_t now_us)
     pthread_mutex_lock(&store->lock);
     uint64_t max_bytes = store->config.max_bytes, max_age_s = store->config.max_age_s;
     pthread_mutex_unlock(&store->lock);
-    if (!max_age_s && !max_bytes)
+    if (!max_age_s && !max_bytes) {
         return 0;
+    }
     uint64_t age_us = max_age_s < UINT64_MAX / PD_US_PER_S ? max_age_s * PD_US_PER_S : UINT64_MAX;
     struct removal removal = {.before_us = max_age_s && now_us > age_us ? now_us - age_us : 0};
     int err = pd_store_txn_begin(store, &txn);
-    if (err)
+    if (err) {
         return err;
+    }
     err = pd_store_bytes_used(store, txn, &used);
-    if (!err && max_bytes && used > max_bytes)
+    if (!err && max_bytes && used > max_bytes) {
         removal.excess_bytes = used - max_bytes;
+    }
     err = err ? err : remove_from(store, txn, store->segment_db, &removal);
     err = err ? err : remove_from(store, txn, store->tail_db, &removal);
-    if (!err && removal.chunks)
+    if (!err && removal.chunks) {
         return removal_commit(store, txn, &removal);
+    }
     mdb_txn_abort(txn);
     return err;
 }
@@ -162,8 +179,9 @@ int pd_store_maintain(struct pd_tib *tib, uint64_t now_us)
 {
     struct pd_store *store = (struct pd_store *)tib;
     int stale;
-    if (store->mode != PD_TIB_WRITE)
+    if (store->mode != PD_TIB_WRITE) {
         return -PD_E_UNSUPPORTED;
+    }
     mdb_reader_check(store->env, &stale);
     int err = tail_is_due(&store->writer, now_us) ? pd_store_seal_tail(store) : 0;
     int also = retention(store, trusted_now(&store->writer, now_us));

@@ -96,18 +96,21 @@ static int meta_holds(const uint8_t *bytes, uint64_t number, struct meta *ret_me
     memcpy(&page, bytes, sizeof page);
     memcpy(ret_meta, bytes + sizeof page, sizeof *ret_meta);
     const struct meta *meta = ret_meta;
-    if (page.number != number || page.flags != PAGE_META || meta->magic != META_MAGIC)
+    if (page.number != number || page.flags != PAGE_META || meta->magic != META_MAGIC) {
         return pd_fail(error, -PD_E_CORRUPT, "page %llu: not a meta page",
                        (unsigned long long)number);
-    if (meta->version != DATA_VERSION)
+    }
+    if (meta->version != DATA_VERSION) {
         return pd_fail(error, -PD_E_VERSION, "LMDB data version %u; expected 1", meta->version);
+    }
     uint64_t page_bytes = meta->free.pad;
     if (!page_bytes_hold(meta->free.pad) || (meta->free.flags & ~MADE_NOSUBDIR) != FREE_FLAGS ||
         meta->main.flags || meta->map_bytes > MAP_BYTES_MAX ||
         meta->last_page >= MAP_BYTES_MAX / page_bytes ||
-        (meta->txn_id && (meta->txn_id & 1) != number))
+        (meta->txn_id && (meta->txn_id & 1) != number)) {
         return pd_fail(error, -PD_E_CORRUPT, "page %llu: numbers of the meta page do not hold",
                        (unsigned long long)number);
+    }
     return 0;
 }
 
@@ -118,19 +121,23 @@ static int meta_pair_holds(int fd, struct pd_error *error)
     uint64_t second = 4096;
     for (unsigned i = 0; i < 2; i++) {
         ssize_t got = pread(fd, bytes, sizeof bytes, i ? (off_t)second : 0);
-        if (got < 0)
+        if (got < 0) {
             return pd_fail(error, -errno, "cannot be read: %s", pd_error_text(-errno));
-        if (got < (ssize_t)sizeof bytes)
+        }
+        if (got < (ssize_t)sizeof bytes) {
             return pd_fail(error, -PD_E_CORRUPT, "cut off in the meta pages");
+        }
         int err = meta_holds(bytes, i, &metas[i], error);
-        if (err)
+        if (err) {
             return err;
+        }
         second = metas[0].free.pad;
     }
     uint64_t a = metas[0].txn_id, b = metas[1].txn_id;
-    if (metas[0].free.pad != metas[1].free.pad || (a > b ? a - b : b - a) > 1)
+    if (metas[0].free.pad != metas[1].free.pad || (a > b ? a - b : b - a) > 1) {
         return pd_fail(error, -PD_E_CORRUPT, "the meta pages belong to commits %llu and %llu",
                        (unsigned long long)a, (unsigned long long)b);
+    }
     return 0;
 }
 
@@ -140,8 +147,9 @@ int pd_pages_check_meta(int fd, struct pd_error *error)
     /* A writer that commits between the two reads makes a good pair look bad, hardly twice. */
     for (unsigned attempt = 0; attempt < 3; attempt++) {
         err = meta_pair_holds(fd, error);
-        if (err != -PD_E_CORRUPT)
+        if (err != -PD_E_CORRUPT) {
             break;
+        }
     }
     return err;
 }
@@ -154,8 +162,9 @@ int pd_pages_renumber(int fd, uint64_t txn_id)
     uint64_t page_bytes = 0;
     for (unsigned i = 0; i < 2; i++) {
         if (pread(fd, bytes[i], sizeof bytes[i], (off_t)(i * page_bytes)) != sizeof bytes[i] ||
-            meta_holds(bytes[i], i, &metas[i], NULL))
+            meta_holds(bytes[i], i, &metas[i], NULL)) {
             return -PD_E_CORRUPT;
+        }
         page_bytes = metas[0].free.pad;
     }
     metas[1].txn_id = txn_id;
@@ -163,8 +172,9 @@ int pd_pages_renumber(int fd, uint64_t txn_id)
     for (unsigned i = 0; i < 2; i++) {
         unsigned place = metas[i].txn_id & 1;
         if (pwrite(fd, &metas[i], sizeof metas[i],
-                   (off_t)(place * page_bytes + sizeof(struct page))) != sizeof metas[i])
+                   (off_t)(place * page_bytes + sizeof(struct page))) != sizeof metas[i]) {
             return -EIO;
+        }
     }
     return 0;
 }
@@ -180,12 +190,14 @@ static bool page_is_there(const struct walk *walk, uint64_t number, uint64_t len
 /* Each page has one use. */
 static int page_claim(struct walk *walk, uint64_t number, uint64_t len)
 {
-    if (!page_is_there(walk, number, len))
+    if (!page_is_there(walk, number, len)) {
         return corrupt(walk, number, "lies outside the file");
+    }
     for (uint64_t i = number; i < number + len; i++) {
         uint64_t bit = UINT64_C(1) << i % 64;
-        if (walk->seen[i / 64] & bit)
+        if (walk->seen[i / 64] & bit) {
             return corrupt(walk, i, "is used twice");
+        }
         walk->seen[i / 64] |= bit;
     }
     return 0;
@@ -213,31 +225,38 @@ static bool key_holds(struct walk *walk, struct bytes key, bool separates)
 {
     if (!key.size || (walk->is_free && key.size != sizeof(uint64_t)) ||
         (walk->previous.at && compare_keys(walk, key, walk->previous) <= 0) ||
-        (walk->floor.at && compare_keys(walk, key, walk->floor) < 0))
+        (walk->floor.at && compare_keys(walk, key, walk->floor) < 0)) {
         return false;
-    if (separates)
+    }
+    if (separates) {
         walk->floor = key;
-    else
+    } else {
         walk->previous = key;
+    }
     return true;
 }
 
 static int walk_free_list(struct walk *walk, uint64_t page, struct bytes value)
 {
     uint64_t len, number;
-    if (value.size < sizeof len)
+    if (value.size < sizeof len) {
         return corrupt(walk, page, "list of free pages is cut off");
+    }
     memcpy(&len, value.at, sizeof len);
-    if (len > value.size / sizeof number - 1)
+    if (len > value.size / sizeof number - 1) {
         return corrupt(walk, page, "list of free pages is cut off");
+    }
     for (uint64_t i = 1; i <= len; i++) {
         memcpy(&number, value.at + i * sizeof number, sizeof number);
-        /* A page that was allocated and freed before it was ever written may lie behind the end of the file. */
-        if (number < 2 || number > walk->last_page)
+        /* A page that was allocated and freed before it was ever written may lie behind the end of
+         * the file. */
+        if (number < 2 || number > walk->last_page) {
             return corrupt(walk, number, "is free, and lies outside the file");
+        }
         int err = number < walk->pages ? page_claim(walk, number, 1) : 0;
-        if (err)
+        if (err) {
             return err;
+        }
         *walk->free_behind += number >= walk->pages;
     }
     return 0;
@@ -248,15 +267,19 @@ static int walk_tree(const struct walk *outer, const struct tree *tree, bool is_
 static int walk_value(struct walk *walk, uint64_t page, unsigned flags, struct bytes value)
 {
     struct tree tree;
-    if (walk->is_free)
+    if (walk->is_free) {
         return walk_free_list(walk, page, value);
-    if (!walk->is_main)
+    }
+    if (!walk->is_main) {
         return flags ? corrupt(walk, page, "node flags") : 0;
-    if (flags != NODE_TREE || value.size != sizeof tree)
+    }
+    if (flags != NODE_TREE || value.size != sizeof tree) {
         return corrupt(walk, page, "not the record of a database");
+    }
     memcpy(&tree, value.at, sizeof tree);
-    if (tree.flags)
+    if (tree.flags) {
         return corrupt(walk, page, "flags of a database");
+    }
     return walk_tree(walk, &tree, false, false);
 }
 
@@ -268,11 +291,13 @@ static int walk_big(struct walk *walk, uint64_t page, unsigned flags, const uint
     struct page first;
     memcpy(&number, at, sizeof number);
     int err = page_claim(walk, number, len);
-    if (err)
+    if (err) {
         return err;
+    }
     page_load(walk, number, &first);
-    if (first.number != number || first.flags != PAGE_OVERFLOW || first.u.pages != len)
+    if (first.number != number || first.flags != PAGE_OVERFLOW || first.u.pages != len) {
         return corrupt(walk, number, "is not the large value that it should be");
+    }
     walk->found.overflow_pages += len;
     struct bytes value = {walk->map + number * walk->page_bytes + sizeof first, size};
     return walk_value(walk, page, flags & ~NODE_BIG, value);
@@ -284,10 +309,12 @@ static int walk_leaf_node(struct walk *walk, uint64_t page, const struct node *n
     uint32_t size = (uint32_t)node->high << 16 | node->low;
     bool big = node->flags & NODE_BIG;
     size_t inside = big ? sizeof(uint64_t) : size;
-    if (node->key_size > room || inside > room - node->key_size)
+    if (node->key_size > room || inside > room - node->key_size) {
         return corrupt(walk, page, "a node leaves its page");
-    if (!key_holds(walk, (struct bytes){at, node->key_size}, false))
+    }
+    if (!key_holds(walk, (struct bytes){at, node->key_size}, false)) {
         return corrupt(walk, page, "keys are not in order");
+    }
     walk->found.entries++;
     at += node->key_size;
     return big ? walk_big(walk, page, node->flags, at, size)
@@ -300,10 +327,12 @@ static int walk_branch_node(struct walk *walk, uint64_t page, const struct node 
                             const uint8_t *at, size_t room, unsigned depth, bool is_first)
 {
     uint64_t child = (uint64_t)node->flags << 32 | (uint64_t)node->high << 16 | node->low;
-    if (node->key_size > room)
+    if (node->key_size > room) {
         return corrupt(walk, page, "a node leaves its page");
-    if (!is_first && !key_holds(walk, (struct bytes){at, node->key_size}, true))
+    }
+    if (!is_first && !key_holds(walk, (struct bytes){at, node->key_size}, true)) {
         return corrupt(walk, page, "keys are not in order");
+    }
     return walk_page(walk, child, depth + 1);
 }
 
@@ -316,8 +345,10 @@ static int walk_nodes(struct walk *walk, const struct page *page, unsigned depth
         uint16_t offset;
         struct node node;
         memcpy(&offset, bytes + sizeof *page + 2 * i, sizeof offset);
-        if (offset < page->u.bounds.upper || offset % 2 || offset + sizeof node > walk->page_bytes)
+        if (offset < page->u.bounds.upper || offset % 2 ||
+            offset + sizeof node > walk->page_bytes) {
             return corrupt(walk, page->number, "a node leaves its page");
+        }
         memcpy(&node, bytes + offset, sizeof node);
         const uint8_t *at = bytes + offset + sizeof node;
         size_t room = walk->page_bytes - offset - sizeof node;
@@ -330,26 +361,32 @@ static int walk_nodes(struct walk *walk, const struct page *page, unsigned depth
 static int walk_page(struct walk *walk, uint64_t number, unsigned depth)
 {
     struct page page;
-    if (depth > DEPTH_MAX)
+    if (depth > DEPTH_MAX) {
         return corrupt(walk, number, "too deep");
+    }
     int err = page_claim(walk, number, 1);
-    if (err)
+    if (err) {
         return err;
+    }
     page_load(walk, number, &page);
     unsigned lower = page.u.bounds.lower, upper = page.u.bounds.upper;
     bool leaf = page.flags == PAGE_LEAF;
-    if (page.number != number || (!leaf && page.flags != PAGE_BRANCH))
+    if (page.number != number || (!leaf && page.flags != PAGE_BRANCH)) {
         return corrupt(walk, number, "is not the page that it should be");
+    }
     /* At least one node in a leaf and two in a branch: liblmdb aborts otherwise. */
     if (lower % 2 || lower < sizeof page + (leaf ? 2 : 4) || lower > upper ||
-        upper > walk->page_bytes)
+        upper > walk->page_bytes) {
         return corrupt(walk, number, "bounds of the page");
+    }
     walk->found.leaf_pages += leaf;
     walk->found.branch_pages += !leaf;
-    if (leaf && walk->found.depth && walk->found.depth != depth)
+    if (leaf && walk->found.depth && walk->found.depth != depth) {
         return corrupt(walk, number, "leaves are not at one depth");
-    if (leaf)
+    }
+    if (leaf) {
         walk->found.depth = (uint16_t)depth;
+    }
     return walk_nodes(walk, &page, depth);
 }
 
@@ -361,19 +398,21 @@ static int walk_tree(const struct walk *outer, const struct tree *tree, bool is_
     walk.found = (struct tree){.pad = tree->pad, .flags = tree->flags, .root = tree->root};
     walk.previous = walk.floor = (struct bytes){NULL, 0};
     int err = tree->root == NO_PAGE ? 0 : walk_page(&walk, tree->root, 1);
-    if (!err && memcmp(&walk.found, tree, sizeof *tree) != 0)
+    if (!err && memcmp(&walk.found, tree, sizeof *tree) != 0) {
         return corrupt(&walk, tree->root, "the tree is not as large as it should be");
+    }
     return err;
 }
 
-/* All pages behind the end of the file are free, else the file ought to be longer: a last page that is too high would
- * make the store look full. */
+/* All pages behind the end of the file are free, else the file ought to be longer: a last page that
+ * is too high would make the store look full. */
 static int walk_free(struct walk *walk, const struct meta *meta)
 {
     uint64_t behind = meta->last_page < walk->pages ? 0 : meta->last_page - walk->pages + 1;
     int err = walk_tree(walk, &meta->free, true, false);
-    if (!err && *walk->free_behind != behind)
+    if (!err && *walk->free_behind != behind) {
         return corrupt(walk, meta->last_page, "is not the last page");
+    }
     return err;
 }
 
@@ -383,22 +422,27 @@ static int check_mapped(struct walk *walk, uint64_t txn_id)
     uint32_t page_bytes;
     memcpy(&page_bytes, walk->map + sizeof(struct page) + offsetof(struct meta, free),
            sizeof page_bytes);
-    if (!page_bytes_hold(page_bytes) || walk->size_bytes < 2 * (uint64_t)page_bytes)
+    if (!page_bytes_hold(page_bytes) || walk->size_bytes < 2 * (uint64_t)page_bytes) {
         return pd_fail(walk->error, -PD_E_CORRUPT, "cut off in the meta pages");
+    }
     int err = meta_holds(walk->map + (txn_id & 1) * page_bytes, txn_id & 1, &meta, walk->error);
-    if (err)
+    if (err) {
         return err;
-    if (meta.txn_id != txn_id)
+    }
+    if (meta.txn_id != txn_id) {
         return -PD_E_NOT_FOUND;
+    }
     walk->page_bytes = page_bytes;
     walk->pages = walk->size_bytes / page_bytes;
     walk->last_page = meta.last_page;
     walk->seen = calloc(walk->pages / 64 + 1, sizeof *walk->seen);
-    if (!walk->seen)
+    if (!walk->seen) {
         return -ENOMEM;
+    }
     err = walk_tree(walk, &meta.main, false, true);
-    if (!err)
+    if (!err) {
         err = walk_free(walk, &meta);
+    }
     free(walk->seen);
     return err;
 }
@@ -408,8 +452,9 @@ static int check_mapped(struct walk *walk, uint64_t txn_id)
 /* Header and bounds of a tree's page. */
 static bool page_fits(const struct walk *walk, uint64_t number, struct page *ret_page)
 {
-    if (!page_is_there(walk, number, 1))
+    if (!page_is_there(walk, number, 1)) {
         return false;
+    }
     page_load(walk, number, ret_page);
     unsigned lower = ret_page->u.bounds.lower;
     return ret_page->number == number && lower % 2 == 0 && lower > sizeof *ret_page &&
@@ -427,11 +472,13 @@ static bool node_find(const struct walk *walk, const struct page *page, struct b
         uint16_t offset;
         struct node node;
         memcpy(&offset, bytes + sizeof *page + 2 * i, sizeof offset);
-        if (offset + sizeof node > walk->page_bytes)
+        if (offset + sizeof node > walk->page_bytes) {
             return false;
+        }
         memcpy(&node, bytes + offset, sizeof node);
-        if (offset + sizeof node + node.key_size > walk->page_bytes)
+        if (offset + sizeof node + node.key_size > walk->page_bytes) {
             return false;
+        }
         struct bytes own = {bytes + offset + sizeof node, node.key_size};
         int order = !leaf && !i ? -1 : compare_keys(walk, own, key);
         if (leaf ? order == 0 : order <= 0) {
@@ -452,8 +499,9 @@ static bool tree_find(const struct walk *walk, const struct tree *tree, const ch
         struct page page;
         struct node node;
         const uint8_t *at;
-        if (!page_fits(walk, number, &page) || !node_find(walk, &page, key, &node, &at))
+        if (!page_fits(walk, number, &page) || !node_find(walk, &page, key, &node, &at)) {
             return false;
+        }
         if (page.flags == PAGE_LEAF) {
             size_t size = (size_t)node.high << 16 | node.low;
             size_t room = walk->page_bytes - (size_t)(at - walk->map) % walk->page_bytes;
@@ -475,22 +523,27 @@ static int value_find(struct walk *walk, unsigned page, const char *database, co
     memcpy(&page_bytes, walk->map + sizeof(struct page) + offsetof(struct meta, free),
            sizeof page_bytes);
     if (!page_bytes_hold(page_bytes) || walk->size_bytes < 2 * (uint64_t)page_bytes ||
-        meta_holds(walk->map + page * page_bytes, page, &meta, NULL))
+        meta_holds(walk->map + page * page_bytes, page, &meta, NULL)) {
         return -PD_E_CORRUPT;
+    }
     walk->page_bytes = page_bytes;
     walk->pages = walk->size_bytes / page_bytes;
     walk->last_page = meta.last_page;
-    if (!tree_find(walk, &meta.main, database, &value) || value.size != sizeof tree)
+    if (!tree_find(walk, &meta.main, database, &value) || value.size != sizeof tree) {
         return -PD_E_NOT_FOUND;
+    }
     memcpy(&tree, value.at, sizeof tree);
-    if (!tree_find(walk, &tree, key, &value) || value.size > *ret_size_bytes)
+    if (!tree_find(walk, &tree, key, &value) || value.size > *ret_size_bytes) {
         return -PD_E_NOT_FOUND;
+    }
     memcpy(ret_value, value.at, value.size);
-    /* While the page is there, nobody uses the pages of its trees again. A full barrier, since thread sanitizer knows no fences. */
+    /* While the page is there, nobody uses the pages of its trees again. A full barrier, since
+     * thread sanitizer knows no fences. */
     __sync_synchronize();
     if (meta_holds(walk->map + page * page_bytes, page, &again, NULL) ||
-        again.txn_id != meta.txn_id)
+        again.txn_id != meta.txn_id) {
         return -PD_E_NOT_FOUND;
+    }
     *ret_size_bytes = value.size;
     *ret_txn_id = meta.txn_id;
     return 0;
@@ -501,10 +554,12 @@ static int value_find(struct walk *walk, unsigned page, const char *database, co
 static int walk_begin(int fd, struct walk *walk)
 {
     struct stat stat;
-    if (fstat(fd, &stat))
+    if (fstat(fd, &stat)) {
         return -errno;
-    if (stat.st_size < 2 * 512)
+    }
+    if (stat.st_size < 2 * 512) {
         return pd_fail(walk->error, -PD_E_CORRUPT, "cut off in the meta pages");
+    }
     walk->size_bytes = (size_t)stat.st_size;
     void *map = mmap(NULL, walk->size_bytes, PROT_READ, MAP_SHARED, fd, 0);
     walk->map = map;
@@ -516,8 +571,9 @@ int pd_pages_value(int fd, unsigned page, const char *database, const char *key,
 {
     struct walk walk = {.error = NULL};
     int err = walk_begin(fd, &walk);
-    if (err || !walk.map)
+    if (err || !walk.map) {
         return err;
+    }
     err = value_find(&walk, page, database, key, ret_value, ret_size_bytes, ret_txn_id);
     munmap((void *)walk.map, walk.size_bytes);
     return err;
@@ -528,8 +584,9 @@ int pd_pages_check(int fd, uint64_t txn_id, struct pd_error *error)
     uint64_t free_behind = 0;
     struct walk walk = {.free_behind = &free_behind, .error = error};
     int err = walk_begin(fd, &walk);
-    if (err || !walk.map)
+    if (err || !walk.map) {
         return err;
+    }
     err = check_mapped(&walk, txn_id);
     munmap((void *)walk.map, walk.size_bytes);
     return err;

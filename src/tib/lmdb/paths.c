@@ -17,8 +17,9 @@
 struct pd_paths *pd_paths_new(void)
 {
     struct pd_paths *paths = calloc(1, sizeof *paths);
-    if (!paths)
+    if (!paths) {
         return NULL;
+    }
     pthread_mutex_init(&paths->lock, NULL);
     pthread_mutex_init(&paths->links_lock, NULL);
     return paths;
@@ -26,13 +27,16 @@ struct pd_paths *pd_paths_new(void)
 
 void pd_paths_free(struct pd_paths *paths)
 {
-    if (!paths)
+    if (!paths) {
         return;
-    for (size_t i = 0; i < PD_PATHS_BLOCKS; i++)
+    }
+    for (size_t i = 0; i < PD_PATHS_BLOCKS; i++) {
         free(paths->blocks[i]);
+    }
     free(paths->slots);
-    for (uint32_t i = 0; i < paths->links.heads_len; i++)
+    for (uint32_t i = 0; i < paths->links.heads_len; i++) {
         free(paths->links.heads[i].paths);
+    }
     free(paths->links.heads);
     pthread_mutex_destroy(&paths->lock);
     pthread_mutex_destroy(&paths->links_lock);
@@ -52,8 +56,9 @@ uint32_t pd_paths_damaged(const struct pd_paths *paths)
 
 const struct pd_path *pd_paths_get(const struct pd_paths *paths, uint32_t id)
 {
-    if (id >= pd_paths_len(paths))
+    if (id >= pd_paths_len(paths)) {
         return NULL;
+    }
     const struct pd_path *path = &paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
     return path->tags_len == PD_PATH_DAMAGED ? NULL : path;
 }
@@ -69,11 +74,13 @@ static uint32_t *slot_of(const struct pd_paths *paths, const struct pd_path *pat
 {
     for (uint64_t at = hash_of(path);; at++) {
         uint32_t *slot = &paths->slots[at & (paths->slots_len - 1)];
-        if (!*slot)
+        if (!*slot) {
             return slot;
+        }
         const struct pd_path *other = pd_paths_get(paths, *slot - 1);
-        if (other && pd_path_equal(other, path))
+        if (other && pd_path_equal(other, path)) {
             return slot;
+        }
     }
 }
 
@@ -82,24 +89,29 @@ static int slots_grow(struct pd_paths *paths)
     uint32_t old_len = paths->slots_len, *old = paths->slots;
     uint32_t len = old_len ? 2 * old_len : FIRST_SLOTS;
     uint32_t *slots = calloc(len, sizeof *slots);
-    if (!slots)
+    if (!slots) {
         return -ENOMEM;
+    }
     paths->slots = slots;
     paths->slots_len = len;
-    for (uint32_t i = 0; i < old_len; i++)
-        if (old[i])
+    for (uint32_t i = 0; i < old_len; i++) {
+        if (old[i]) {
             *slot_of(paths, pd_paths_get(paths, old[i] - 1)) = old[i];
+        }
+    }
     free(old);
     return 0;
 }
 
-/* Appends a path, which is not in the table; its place must exist in the hash index when `indexed`. */
+/* Appends a path, which is not in the table; its place must exist in the hash index when `indexed`.
+ */
 static int add(struct pd_paths *paths, const struct pd_path *path)
 {
     uint32_t id = pd_paths_len(paths);
     struct pd_path **block = &paths->blocks[id / PD_PATHS_BLOCK];
-    if (!*block && !(*block = malloc(PD_PATHS_BLOCK * sizeof **block)))
+    if (!*block && !(*block = malloc(PD_PATHS_BLOCK * sizeof **block))) {
         return -ENOMEM;
+    }
     (*block)[id % PD_PATHS_BLOCK] = *path;
     atomic_store_explicit(&paths->len, id + 1, memory_order_release);
     return 0;
@@ -108,15 +120,18 @@ static int add(struct pd_paths *paths, const struct pd_path *path)
 int pd_paths_add_locked(struct pd_paths *paths, const struct pd_path *path)
 {
     uint32_t id = pd_paths_len(paths);
-    if (id >= PD_PATHS_MAX)
+    if (id >= PD_PATHS_MAX) {
         return -PD_E_FULL;
+    }
     int err = 2 * id >= paths->slots_len ? slots_grow(paths) : 0;
     err = err ? err : add(paths, path);
-    if (err)
+    if (err) {
         return err;
+    }
     uint32_t *slot = slot_of(paths, path);
-    if (!*slot) /* taken: a path that was lost with its block, and has got a new ID since */
+    if (!*slot) { /* taken: a path that was lost with its block, and has got a new ID since */
         *slot = id + 1;
+    }
     paths->infeasible += !path->len;
     return 0;
 }
@@ -128,8 +143,9 @@ int pd_paths_skip(struct pd_paths *paths, uint32_t len)
     pthread_mutex_lock(&paths->lock);
     while (!err && pd_paths_len(paths) < len) {
         err = add(paths, &damaged);
-        if (!err)
+        if (!err) {
             atomic_fetch_add_explicit(&paths->damaged, 1, memory_order_relaxed);
+        }
     }
     pthread_mutex_unlock(&paths->lock);
     return err;
@@ -138,16 +154,18 @@ int pd_paths_skip(struct pd_paths *paths, uint32_t len)
 static int find_locked(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
 {
     uint32_t *slot = paths->slots_len ? slot_of(paths, path) : NULL;
-    if (!slot || !*slot)
+    if (!slot || !*slot) {
         return -PD_E_NOT_FOUND;
+    }
     *ret_id = *slot - 1;
     return 0;
 }
 
 int pd_paths_find(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
 {
-    if (path->len > PD_PATH_MAX)
+    if (path->len > PD_PATH_MAX) {
         return -PD_E_NOT_FOUND;
+    }
     pthread_mutex_lock(&paths->lock);
     int err = find_locked(paths, path, ret_id);
     pthread_mutex_unlock(&paths->lock);
@@ -158,11 +176,13 @@ static int intern_locked(struct pd_paths *paths, const struct pd_path *path, uin
 {
     uint32_t id = pd_paths_len(paths);
     int err = find_locked(paths, path, ret_id);
-    if (err != -PD_E_NOT_FOUND)
+    if (err != -PD_E_NOT_FOUND) {
         return err;
+    }
     err = pd_paths_add_locked(paths, path);
-    if (!err)
+    if (!err) {
         *ret_id = id;
+    }
     return err;
 }
 
@@ -170,16 +190,19 @@ int pd_paths_intern(struct pd_paths *paths, const struct pd_path *path, uint32_t
                     bool *ret_tags_dropped)
 {
     static const struct pd_path without_tags = {0};
-    if (path->len > PD_PATH_MAX || path->tags_len > PD_RAW_TAGS_MAX)
+    if (path->len > PD_PATH_MAX || path->tags_len > PD_RAW_TAGS_MAX) {
         return -PD_E_VALUE;
+    }
     bool drop = false;
     pthread_mutex_lock(&paths->lock);
-    if (!path->len && paths->infeasible >= PD_PATHS_INFEASIBLE_MAX)
+    if (!path->len && paths->infeasible >= PD_PATHS_INFEASIBLE_MAX) {
         drop = find_locked(paths, path, &(uint32_t){0}) != 0;
+    }
     int err = intern_locked(paths, drop ? &without_tags : path, ret_id);
     pthread_mutex_unlock(&paths->lock);
-    if (!err)
+    if (!err) {
         *ret_tags_dropped = drop;
+    }
     return err;
 }
 
@@ -190,8 +213,9 @@ static struct pd_link_head *head_of(const struct pd_link_index *links, uint32_t 
 {
     for (uint64_t at = pd_hash_mix((uint64_t)from << 32 | to);; at++) {
         struct pd_link_head *head = &links->heads[at & (links->heads_len - 1)];
-        if (!head->paths || (head->from == from && head->to == to))
+        if (!head->paths || (head->from == from && head->to == to)) {
             return head;
+        }
     }
 }
 
@@ -200,12 +224,14 @@ static int heads_grow(struct pd_link_index *links)
     struct pd_link_index grown = {.heads_len =
                                       links->heads_len ? 2 * links->heads_len : FIRST_SLOTS};
     grown.heads = calloc(grown.heads_len, sizeof *grown.heads);
-    if (!grown.heads)
+    if (!grown.heads) {
         return -ENOMEM;
+    }
     for (uint32_t i = 0; i < links->heads_len; i++) {
         const struct pd_link_head *head = &links->heads[i];
-        if (head->paths)
+        if (head->paths) {
             *head_of(&grown, head->from, head->to) = *head;
+        }
     }
     free(links->heads);
     links->heads = grown.heads;
@@ -215,12 +241,14 @@ static int heads_grow(struct pd_link_index *links)
 
 static int head_reserve(struct pd_link_head *head)
 {
-    if (head->paths && head->len < head->room)
+    if (head->paths && head->len < head->room) {
         return 0;
+    }
     uint32_t room = head->room ? 2 * head->room : 4;
     uint32_t *grown = realloc(head->paths, room * sizeof *grown);
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     head->paths = grown;
     head->room = room;
     return 0;
@@ -229,14 +257,17 @@ static int head_reserve(struct pd_link_head *head)
 static int index_path(struct pd_link_index *links, const struct pd_path *path, uint32_t id)
 {
     for (unsigned i = 1; i < path->len; i++) {
-        if (2 * (links->heads_used + 1) > links->heads_len && heads_grow(links))
+        if (2 * (links->heads_used + 1) > links->heads_len && heads_grow(links)) {
             return -ENOMEM;
+        }
         struct pd_link_head *head = head_of(links, path->switches[i - 1], path->switches[i]);
-        if (head->paths && head->paths[head->len - 1] == id)
+        if (head->paths && head->paths[head->len - 1] == id) {
             continue; /* twice on this path, or indexed before memory ran out */
+        }
         bool first = !head->paths;
-        if (head_reserve(head))
+        if (head_reserve(head)) {
             return -ENOMEM;
+        }
         links->heads_used += first;
         head->from = path->switches[i - 1];
         head->to = path->switches[i];
@@ -252,8 +283,9 @@ static int index_all(struct pd_paths *paths)
     for (uint32_t len = pd_paths_len(paths); !err && links->paths_len < len; links->paths_len++) {
         const struct pd_path *path = pd_paths_get(paths, links->paths_len);
         err = path ? index_path(links, path, links->paths_len) : 0;
-        if (err)
+        if (err) {
             break;
+        }
     }
     return err;
 }
@@ -263,8 +295,9 @@ int pd_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t 
     if (!link.from || !link.to) {
         for (uint32_t id = 0; id < len; id++) {
             const struct pd_path *path = pd_paths_get(paths, id);
-            if (path && pd_path_crosses(path, link))
+            if (path && pd_path_crosses(path, link)) {
                 bits[id / 64] |= UINT64_C(1) << id % 64;
+            }
         }
         return 0;
     }
@@ -272,9 +305,11 @@ int pd_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t 
     int err = index_all(paths);
     const struct pd_link_head *head =
         !err && paths->links.heads_len ? head_of(&paths->links, link.from, link.to) : NULL;
-    for (uint32_t i = 0; head && i < head->len; i++)
-        if (head->paths[i] < len)
+    for (uint32_t i = 0; head && i < head->len; i++) {
+        if (head->paths[i] < len) {
             bits[head->paths[i] / 64] |= UINT64_C(1) << head->paths[i] % 64;
+        }
+    }
     pthread_mutex_unlock(&paths->links_lock);
     return err;
 }

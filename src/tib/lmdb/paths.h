@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of a store: each distinct path is kept once and has a small number, in memory and in the database `path`. */
+/* Paths of a store: each distinct path is kept once and has a small number, in memory and in the
+ * database `path`. */
 #ifndef PD_TIB_LMDB_PATHS_H
 #define PD_TIB_LMDB_PATHS_H
 
@@ -9,16 +10,17 @@
 
 #include "base/path.h"
 
-/* IDs count from 0 in the order of arrival and are never given twice. The table only grows, so pointers to paths stay valid
- * as long as the table lives, whatever is added. On disk, the paths that a commit brings stand in one block
- * (docs/formats/tib.md); a process that opens the store loads all blocks. The index from links to paths is made in memory when
- * the first query asks for a link: that takes about 1 ms per 10,000 paths, and on disk it would cost more than the paths.
+/* IDs count from 0 in the order of arrival and are never given twice. The table only grows, so
+ * pointers to paths stay valid as long as the table lives, whatever is added. On disk, the paths
+ * that a commit brings stand in one block (docs/formats/tib.md); a process that opens the store
+ * loads all blocks. The index from links to paths is made in memory when the first query asks for a
+ * link: that takes about 1 ms per 10,000 paths, and on disk it would cost more than the paths.
  *
- * Limits: PD_PATHS_MAX paths in all, PD_PATHS_INFEASIBLE_MAX of them infeasible, since raw tags are what a hostile sender
- * chooses; beyond that, infeasible paths are kept without their tags.
+ * Limits: PD_PATHS_MAX paths in all, PD_PATHS_INFEASIBLE_MAX of them infeasible, since raw tags are
+ * what a hostile sender chooses; beyond that, infeasible paths are kept without their tags.
  *
- * Thread safety: all functions may be called from any thread (inner locks; pd_paths_get takes none, and pd_paths_select none that
- * adding takes). */
+ * Thread safety: all functions may be called from any thread (inner locks; pd_paths_get takes none,
+ * and pd_paths_select none that adding takes). */
 
 #define PD_PATHS_MAX            (1u << 20)
 #define PD_PATHS_INFEASIBLE_MAX (1u << 16)
@@ -37,19 +39,21 @@ uint32_t pd_paths_damaged(const struct pd_paths *paths);
 /* The path with this ID; NULL if there is none, or its block is damaged. */
 const struct pd_path *pd_paths_get(const struct pd_paths *paths, uint32_t id);
 
-/* ID of a path, a new one if it is new. `ret_tags_dropped`: kept without its raw tags. -PD_E_FULL, -PD_E_VALUE (more
- * switches or tags than a path can have) or -ENOMEM. */
+/* ID of a path, a new one if it is new. `ret_tags_dropped`: kept without its raw tags. -PD_E_FULL,
+ * -PD_E_VALUE (more switches or tags than a path can have) or -ENOMEM. */
 int pd_paths_intern(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id,
                     bool *ret_tags_dropped);
 
 /* ID of a path that is in the table, or -PD_E_NOT_FOUND. */
 int pd_paths_find(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id);
 
-/* Sets bit id & 63 of word id / 64 for each path with ID < len that has the link; the others stay as they are. */
+/* Sets bit id & 63 of word id / 64 for each path with ID < len that has the link; the others stay
+ * as they are. */
 int pd_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t len,
                     uint64_t *bits);
 
-/* Block of the paths first … pd_paths_len() - 1, which must not be empty. The caller frees *ret_bytes. */
+/* Block of the paths first … pd_paths_len() - 1, which must not be empty. The caller frees
+ * *ret_bytes. */
 int pd_paths_block_encode(const struct pd_paths *paths, uint32_t first, void **ret_bytes,
                           size_t *ret_size_bytes);
 

@@ -25,8 +25,9 @@ struct pd_link_index {
     uint32_t paths_len; /* paths below this ID are in the index */
 };
 
-/* Two locks, never held together: the writer takes `lock` for each record, and a query that had to wait for it while the writer's
- * thread was off its core took milliseconds. What queries read lies away from it, past the cache lines in between. */
+/* Two locks, never held together: the writer takes `lock` for each record, and a query that had to
+ * wait for it while the writer's thread was off its core took milliseconds. What queries read lies
+ * away from it, past the cache lines in between. */
 struct pd_paths {
     _Atomic uint32_t len;
     _Atomic uint32_t damaged;

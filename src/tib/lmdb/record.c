@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LMDB backend's store record: what stands in it, and how each transaction that writes ends with it. */
+/* The LMDB backend's store record: what stands in it, and how each transaction that writes ends
+ * with it. */
 #include <xxhash.h>
 
 #include "base/error.h"
@@ -18,16 +19,20 @@ static int record_parse(const void *bytes, size_t size_bytes, struct pd_store_me
 {
     struct pd_store_meta raw;
     /* Other versions may have other sizes. */
-    if (size_bytes < offsetof(struct pd_store_meta, next_row))
+    if (size_bytes < offsetof(struct pd_store_meta, next_row)) {
         return -PD_E_CORRUPT;
+    }
     memcpy(&raw, bytes, offsetof(struct pd_store_meta, next_row));
-    if (le32toh(raw.magic) == PD_STORE_MAGIC && le32toh(raw.version) != PD_STORE_VERSION)
+    if (le32toh(raw.magic) == PD_STORE_MAGIC && le32toh(raw.version) != PD_STORE_VERSION) {
         return -PD_E_VERSION;
-    if (le32toh(raw.magic) != PD_STORE_MAGIC || size_bytes != sizeof raw)
+    }
+    if (le32toh(raw.magic) != PD_STORE_MAGIC || size_bytes != sizeof raw) {
         return -PD_E_CORRUPT;
+    }
     memcpy(&raw, bytes, sizeof raw);
-    if (le64toh(raw.xxh3) != meta_hash(&raw))
+    if (le64toh(raw.xxh3) != meta_hash(&raw)) {
         return -PD_E_CORRUPT;
+    }
     *ret_meta = (struct pd_store_meta){
         .next_row = le64toh(raw.next_row),
         .expired = le64toh(raw.expired),
@@ -44,10 +49,12 @@ int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta
     MDB_val key = meta_key, value;
     int err = pd_lmdb_error(mdb_get(txn, store->meta_db, &key, &value));
     err = err ? err : record_parse(value.mv_data, value.mv_size, &meta);
-    if (err)
+    if (err) {
         return err;
-    if (meta.txn_id != mdb_txn_id(txn))
+    }
+    if (meta.txn_id != mdb_txn_id(txn)) {
         return -PD_E_CORRUPT;
+    }
     *ret_meta = meta;
     return 0;
 }
@@ -68,9 +75,10 @@ int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_stor
     return pd_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
 }
 
-/* LMDB's meta pages have no checksum, and the one with the greater commit number counts. Had a number changed so that the older
- * page counts, the store would be whole, as of a commit earlier. So each commit's record has its number as well, and what
- * either page leads to must have the page's own. */
+/* LMDB's meta pages have no checksum, and the one with the greater commit number counts. Had a
+ * number changed so that the older page counts, the store would be whole, as of a commit earlier.
+ * So each commit's record has its number as well, and what either page leads to must have the
+ * page's own. */
 int pd_store_numbers_check(int fd, struct pd_error *error)
 {
     for (unsigned page = 0; page < 2; page++) {
@@ -79,10 +87,11 @@ int pd_store_numbers_check(int fd, struct pd_error *error)
         uint64_t txn_id;
         struct pd_store_meta meta;
         if (!pd_pages_value(fd, page, "meta", "store", bytes, &size_bytes, &txn_id) &&
-            !record_parse(bytes, size_bytes, &meta) && meta.txn_id != txn_id)
+            !record_parse(bytes, size_bytes, &meta) && meta.txn_id != txn_id) {
             return pd_fail(error, -PD_E_CORRUPT,
                            "page %u: the meta page of commit %llu has the number %llu", page,
                            (unsigned long long)meta.txn_id, (unsigned long long)txn_id);
+        }
     }
     return 0;
 }
@@ -90,12 +99,14 @@ int pd_store_numbers_check(int fd, struct pd_error *error)
 int pd_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn)
 {
     int result = store->env ? mdb_txn_begin(store->env, NULL, 0, ret_txn) : MDB_PANIC;
-    /* A meta page could not be written, and LMDB refuses to go on: what is in the file counts then. */
+    /* A meta page could not be written, and LMDB refuses to go on: what is in the file counts then.
+     */
     if (result == MDB_PANIC) {
         int err = pd_store_reopen(store);
         err = err ? err : pd_store_writer_resume(store);
-        if (err)
+        if (err) {
             return err;
+        }
         result = mdb_txn_begin(store->env, NULL, 0, ret_txn);
     }
     return pd_lmdb_error(result);
@@ -105,12 +116,14 @@ int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store
                      int err)
 {
     err = err ? err : pd_store_meta_put(store, txn, meta);
-    if (err)
+    if (err) {
         mdb_txn_abort(txn);
-    else
+    } else {
         err = pd_lmdb_error(mdb_txn_commit(txn));
-    if (!err)
+    }
+    if (!err) {
         store->writer.meta = *meta;
+    }
     pd_store_written_settle(store, !err);
     return err;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sealing: the rows of the tail become one segment, in one transaction with the removal of the tail. */
+/* Sealing: the rows of the tail become one segment, in one transaction with the removal of the
+ * tail. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -19,30 +20,36 @@ static void gather_chunk(struct gathered *gathered, const struct pd_chunk *chunk
     size_t rows_len = chunk->header.len[PD_AXIS_ROWS];
     struct pd_row *rows = gathered->rows + gathered->len;
     pd_chunk_rows(chunk, rows);
-    for (size_t i = 0; i < rows_len; i++)
+    for (size_t i = 0; i < rows_len; i++) {
         rows[i].commit += (uint32_t)gathered->commits_len;
-    for (size_t i = 0; i < chunk->header.len[PD_AXIS_COMMITS]; i++)
+    }
+    for (size_t i = 0; i < chunk->header.len[PD_AXIS_COMMITS]; i++) {
         gathered->commits[gathered->commits_len++] =
             pd_column_get(&chunk->columns[PD_COLUMN_COMMIT_ROW], i);
+    }
     gathered->len += rows_len;
 }
 
-/* Reads the tail's rows and removes their chunks. A damaged chunk stays where it is: it goes on making
- * answers incomplete, which is the truth, until retention takes it. */
+/* Reads the tail's rows and removes their chunks. A damaged chunk stays where it is: it goes on
+ * making answers incomplete, which is the truth, until retention takes it. */
 static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gathered *gathered)
 {
     MDB_val key, value;
     int result;
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
-        if (pd_store_chunk(store, &key, &value, &chunk) || chunk.header.encoding != PD_CHUNK_PLAIN)
+        if (pd_store_chunk(store, &key, &value, &chunk) ||
+            chunk.header.encoding != PD_CHUNK_PLAIN) {
             continue; /* the tail is never packed */
-        if (gathered->len + chunk.header.len[PD_AXIS_ROWS] > store->writer.tail_rows)
+        }
+        if (gathered->len + chunk.header.len[PD_AXIS_ROWS] > store->writer.tail_rows) {
             return -PD_E_CORRUPT; /* more than the writer has counted: another process wrote */
+        }
         gather_chunk(gathered, &chunk);
         result = mdb_cursor_del(cursor, 0);
-        if (result)
+        if (result) {
             break;
+        }
     }
     return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
 }
@@ -50,12 +57,14 @@ static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gather
 static void gather_extra(struct gathered *gathered, const struct pd_row *extra, size_t extra_len,
                          uint64_t extra_first_row)
 {
-    if (!extra_len)
+    if (!extra_len) {
         return;
+    }
     struct pd_row *rows = gathered->rows + gathered->len;
     memcpy(rows, extra, extra_len * sizeof *rows);
-    for (size_t i = 0; i < extra_len; i++)
+    for (size_t i = 0; i < extra_len; i++) {
         rows[i].commit = (uint32_t)gathered->commits_len;
+    }
     gathered->commits[gathered->commits_len++] = extra_first_row;
     gathered->len += extra_len;
 }
@@ -70,8 +79,9 @@ int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *ext
     int err = gathered.rows && gathered.commits ? 0 : -ENOMEM;
     err = err ? err : pd_lmdb_error(mdb_cursor_open(txn, store->tail_db, &cursor));
     err = err ? err : gather_tail(store, cursor, &gathered);
-    if (err)
+    if (err) {
         goto out;
+    }
     gather_extra(&gathered, extra, extra_len, extra_first_row);
     err = pd_store_chunk_put(store, txn, store->segment_db,
                              &(struct pd_chunk_input){.rows = gathered.rows,
@@ -80,8 +90,9 @@ int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *ext
                                                       .commits_len = gathered.commits_len,
                                                       .with_bloom = true});
 out:
-    if (cursor)
+    if (cursor) {
         mdb_cursor_close(cursor);
+    }
     free(gathered.rows);
     free(gathered.commits);
     malloc_trim(

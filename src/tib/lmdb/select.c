@@ -12,9 +12,11 @@
 
 static int all_known_paths(const struct pd_paths *paths, uint32_t len, uint64_t *bits)
 {
-    for (uint32_t id = 0; id < len; id++)
-        if (pd_paths_get(paths, id))
+    for (uint32_t id = 0; id < len; id++) {
+        if (pd_paths_get(paths, id)) {
             bits[id / 64] |= UINT64_C(1) << id % 64;
+        }
+    }
     return 0;
 }
 
@@ -25,8 +27,9 @@ static int paths_pass(const struct pd_select *select, uint32_t len, uint64_t *bi
     uint32_t id;
     if (filter->path) {
         if (!pd_paths_find(paths, filter->path, &id) && id < len &&
-            pd_path_crosses(filter->path, filter->link))
+            pd_path_crosses(filter->path, filter->link)) {
             bits[id / 64] |= UINT64_C(1) << id % 64;
+        }
         return 0;
     }
     return filter->link.from || filter->link.to ? pd_paths_select(paths, filter->link, len, bits)
@@ -44,19 +47,22 @@ static void bits_halve(uint64_t *words, size_t words_len)
     }
 }
 
-/* Rows of a path whose block is damaged have no path, so they are left out; that was counted when the paths were loaded. */
+/* Rows of a path whose block is damaged have no path, so they are left out; that was counted when
+ * the paths were loaded. */
 static int paths_init(struct pd_select *select)
 {
     const struct pd_tib_filter *filter = select->filter;
     const struct pd_paths *paths = select->snapshot->store->paths;
-    if (!filter->path && !filter->link.from && !filter->link.to && !pd_paths_damaged(paths))
+    if (!filter->path && !filter->link.from && !filter->link.to && !pd_paths_damaged(paths)) {
         return 0;
+    }
     uint32_t len = select->snapshot->meta.paths;
     size_t words =
         (size_t)pd_paths_len(paths) / 64 + 1; /* every ID that a verified chunk may name */
     uint64_t *bits = calloc(words, sizeof *bits);
-    if (!bits)
+    if (!bits) {
         return -ENOMEM;
+    }
     int err = paths_pass(select, len, bits);
     bits_halve(bits, words);
     select->path_bits = (uint32_t *)(void *)bits;
@@ -90,13 +96,15 @@ static bool bloom_may_have(const struct pd_view_bloom *bloom, uint64_t flow_hash
 {
     const uint8_t *block = bloom_block(bloom, flow_hash);
     bool passes = true;
-    for (unsigned probe = 0; bloom->blocks && passes && probe < PD_BLOOM_PROBES; probe++)
+    for (unsigned probe = 0; bloom->blocks && passes && probe < PD_BLOOM_PROBES; probe++) {
         passes = (bloom->base + pd_column_offset_at(block, bloom->width_bytes, probe)) &
                  pd_bloom_bit(flow_hash, probe);
+    }
     return passes;
 }
 
-/* All blocks are on their way before the first is looked at: each is a miss, and misses can overlap. */
+/* All blocks are on their way before the first is looked at: each is a miss, and misses can
+ * overlap. */
 static void keep_flow(struct pd_select *select, const struct pd_view *view)
 {
     uint64_t flow_hash = select->flow_hash;
@@ -119,15 +127,17 @@ static int chunks_init(struct pd_select *select)
     const struct pd_view *view = select->snapshot->view;
     select->chunks = malloc((view->len + 1) * sizeof *select->chunks);
     select->broken = calloc(view->len + 1, sizeof *select->broken);
-    if (!select->chunks || !select->broken)
+    if (!select->chunks || !select->broken) {
         return -ENOMEM;
+    }
     keep_times_and_commits(select, view);
     if (select->filter->flow.fields == PD_FLOW_ALL) {
         select->flow_hash = pd_flow_id_hash(&select->filter->flow.id);
         keep_flow(select, view);
     }
-    for (size_t i = 0; i < select->chunks_len; i++)
+    for (size_t i = 0; i < select->chunks_len; i++) {
         select->rows += view->ranges[select->chunks[i]].rows;
+    }
     return 0;
 }
 
@@ -135,8 +145,9 @@ static void count_damage(const struct pd_select *select)
 {
     struct pd_store_snapshot *snapshot = select->snapshot;
     uint64_t damaged = snapshot->view->damaged + (pd_paths_damaged(snapshot->store->paths) ? 1 : 0);
-    if (damaged)
+    if (damaged) {
         atomic_fetch_add_explicit(&snapshot->head.damaged, damaged, memory_order_relaxed);
+    }
 }
 
 int pd_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
@@ -144,11 +155,13 @@ int pd_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
 {
     *select = (struct pd_select){.snapshot = snapshot, .filter = filter, .kernels = pd_kernels()};
     int err = pd_store_since(snapshot, filter->since, &select->since_row);
-    if (err || !snapshot->txn)
+    if (err || !snapshot->txn) {
         return err;
+    }
     err = pd_view_get(snapshot);
-    if (err)
+    if (err) {
         return err;
+    }
     count_damage(select);
     err = paths_init(select);
     return err ? err : chunks_init(select);
@@ -163,17 +176,20 @@ void pd_select_done(struct pd_select *select)
 
 /* ---- what the rows of a chunk must pass ---- */
 
-/* False when no row of the column has a value from first to last. A column that has no other values asks for no check. */
+/* False when no row of the column has a value from first to last. A column that has no other values
+ * asks for no check. */
 static bool want(struct pd_rows *rows, enum pd_chunk_column id, uint64_t first, uint64_t last)
 {
     const struct pd_column *column = &rows->chunk->columns[id];
     uint64_t most =
         column->width_bytes == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * column->width_bytes) - 1;
     uint64_t top = column->base + most < column->base ? UINT64_MAX : column->base + most;
-    if (last < column->base || first > top)
+    if (last < column->base || first > top) {
         return false;
-    if (first <= column->base && last >= top)
+    }
+    if (first <= column->base && last >= top) {
         return true;
+    }
     uint64_t low = first > column->base ? first - column->base : 0;
     rows->predicates[rows->predicates_len++] =
         (struct pd_predicate){column, low, last - column->base - low};
@@ -186,10 +202,12 @@ static bool want_addr(struct pd_rows *rows, enum pd_chunk_column prefix, const s
     const struct pd_column *columns = rows->chunk->columns;
     uint64_t upper, low;
     pd_addr_halves(addr, ip_version, &upper, &low);
-    for (uint32_t code = 0; code < columns[PD_COLUMN_PREFIX_UPPER].len; code++)
+    for (uint32_t code = 0; code < columns[PD_COLUMN_PREFIX_UPPER].len; code++) {
         if (pd_column_get(&columns[PD_COLUMN_PREFIX_UPPER], code) == upper &&
-            pd_column_get(&columns[PD_COLUMN_PREFIX_FAMILY], code) == ip_version)
+            pd_column_get(&columns[PD_COLUMN_PREFIX_FAMILY], code) == ip_version) {
             return want(rows, prefix + 1, low, low) && want(rows, prefix, code, code);
+        }
+    }
     return false;
 }
 _Static_assert(PD_COLUMN_SRC_LOW == PD_COLUMN_SRC_PREFIX + 1 &&
@@ -224,8 +242,9 @@ static bool want_times(struct pd_rows *rows)
 
 static bool want_since(struct pd_rows *rows)
 {
-    if (!rows->select->since_row)
+    if (!rows->select->since_row) {
         return true;
+    }
     size_t first = pd_chunk_commits_before(rows->chunk, rows->select->since_row);
     return first < rows->chunk->header.len[PD_AXIS_COMMITS] &&
            want(rows, PD_COLUMN_COMMIT, first, UINT64_MAX);
@@ -248,8 +267,9 @@ bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t 
     }
     rows->predicates_len = 0;
     rows->next_run = rows->next = rows->end = rows->run = 0;
-    if (!want_flow(rows) || !want_since(rows) || !want_times(rows))
+    if (!want_flow(rows) || !want_since(rows) || !want_times(rows)) {
         return false;
+    }
     rows->indexed =
         select->filter->flow.fields == PD_FLOW_ALL && rows->predicates_len &&
         pd_chunk_flow_rows(rows->chunk, select->flow_hash, &rows->next_flow, &rows->flows_end);
@@ -261,8 +281,9 @@ bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t 
 static bool give_up(struct pd_rows *rows)
 {
     struct pd_store_snapshot *snapshot = rows->select->snapshot;
-    if (!atomic_exchange_explicit(&rows->select->broken[rows->place], 1, memory_order_relaxed))
+    if (!atomic_exchange_explicit(&rows->select->broken[rows->place], 1, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&snapshot->head.damaged, 1, memory_order_relaxed);
+    }
     rows->next_run = rows->chunk->columns[PD_COLUMN_RUN_PATH].len;
     rows->next = rows->end = 0;
     return false;
@@ -285,17 +306,20 @@ bool pd_rows_next_range(struct pd_rows *rows)
     const struct pd_select *select = rows->select;
     const struct pd_column *path_ids = &rows->chunk->columns[PD_COLUMN_RUN_PATH];
     size_t runs = path_ids->len;
-    if (rows->next_run == runs)
+    if (rows->next_run == runs) {
         return false;
+    }
     size_t first = 0, last = runs;
     if (select->path_bits) {
         first = select->kernels->find_bit(path_ids, select->path_bits, rows->next_run, runs);
-        if (first == runs)
+        if (first == runs) {
             return false;
+        }
         for (last = first + 1; last < runs; last++) {
             uint32_t id = (uint32_t)pd_column_get(path_ids, last);
-            if (!(select->path_bits[id / 32] >> id % 32 & 1))
+            if (!(select->path_bits[id / 32] >> id % 32 & 1)) {
                 break;
+            }
         }
     }
     rows->next_run = last;
@@ -336,14 +360,16 @@ static bool find_first(struct pd_rows *rows, size_t *ret_len)
     size_t len = rows->end - rows->next < PD_BLOCK_ROWS ? rows->end - rows->next : PD_BLOCK_ROWS;
     const struct pd_predicate *first = &rows->predicates[0];
     if (rows->predicates_len) {
-        if (!pd_rows_load(rows, column_bit(rows, first->column), rows->next, rows->end))
+        if (!pd_rows_load(rows, column_bit(rows, first->column), rows->next, rows->end)) {
             return false;
+        }
         *ret_len = rows->select->kernels->find(first->column, first->low, first->span, &rows->next,
                                                rows->end, rows->found, PD_BLOCK_ROWS);
         return true;
     }
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         rows->found[i] = (uint32_t)(rows->next + i);
+    }
     rows->next += len;
     *ret_len = len;
     return true;
@@ -351,18 +377,21 @@ static bool find_first(struct pd_rows *rows, size_t *ret_len)
 
 #define TIME_COLUMNS (UINT32_C(1) << PD_COLUMN_STIME | UINT32_C(1) << PD_COLUMN_DURATION)
 
-/* Rows that pass, of `len` found ones that passed all predicates before `first`; false when the chunk turned out to be damaged. */
+/* Rows that pass, of `len` found ones that passed all predicates before `first`; false when the
+ * chunk turned out to be damaged. */
 static bool narrow(struct pd_rows *rows, unsigned first, size_t len, size_t *ret_len)
 {
     for (unsigned i = first; i < rows->predicates_len && len; i++) {
         const struct pd_predicate *next = &rows->predicates[i];
-        if (!load_found(rows, column_bit(rows, next->column), len))
+        if (!load_found(rows, column_bit(rows, next->column), len)) {
             return false;
+        }
         len = rows->select->kernels->narrow(next->column, next->low, next->span, rows->found, len);
     }
     if (rows->check_etime) {
-        if (!load_found(rows, TIME_COLUMNS, len))
+        if (!load_found(rows, TIME_COLUMNS, len)) {
             return false;
+        }
         len = narrow_etime(rows, rows->found, len);
     }
     *ret_len = len;
@@ -383,8 +412,9 @@ static size_t narrow_paths(struct pd_rows *rows, size_t len)
     const uint32_t *bits = rows->select->path_bits;
     struct pd_block block = {rows->found, rows->found[0], (uint32_t)len};
     size_t kept = 0, run = rows->run;
-    if (!bits)
+    if (!bits) {
         return len;
+    }
     pd_rows_path_ids(rows, &block, rows->ids);
     for (size_t i = 0; i < len; i++) {
         rows->found[kept] = rows->found[i];
@@ -399,10 +429,12 @@ static bool next_of_flow(struct pd_rows *rows, struct pd_block *ret_block)
     const struct pd_column *of_flow = &rows->chunk->columns[PD_COLUMN_FLOW_ROW];
     while (rows->next_flow < rows->flows_end) {
         size_t len = 0;
-        while (len < PD_BLOCK_ROWS && rows->next_flow < rows->flows_end)
+        while (len < PD_BLOCK_ROWS && rows->next_flow < rows->flows_end) {
             rows->found[len++] = (uint32_t)pd_column_get(of_flow, rows->next_flow++);
-        if (!narrow(rows, 0, len, &len))
+        }
+        if (!narrow(rows, 0, len, &len)) {
             return false;
+        }
         len = len ? narrow_paths(rows, len) : 0;
         if (len) {
             *ret_block = (struct pd_block){rows->found, rows->found[0], (uint32_t)len};
@@ -414,11 +446,13 @@ static bool next_of_flow(struct pd_rows *rows, struct pd_block *ret_block)
 
 bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
 {
-    if (rows->indexed)
+    if (rows->indexed) {
         return next_of_flow(rows, ret_block);
+    }
     for (;;) {
-        if (rows->next == rows->end && !pd_rows_next_range(rows))
+        if (rows->next == rows->end && !pd_rows_next_range(rows)) {
             return false;
+        }
         size_t len = rows->end - rows->next;
         if (pd_rows_whole_runs(rows)) {
             len = len < PD_BLOCK_ROWS ? len : PD_BLOCK_ROWS;
@@ -426,8 +460,9 @@ bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
             rows->next += len;
             return pd_rows_load(rows, rows->columns, rows->next - len, rows->next);
         }
-        if (!find(rows, &len))
+        if (!find(rows, &len)) {
             return false;
+        }
         if (len) {
             *ret_block = (struct pd_block){rows->found, rows->found[0], (uint32_t)len};
             return load_found(rows, rows->columns, len);
@@ -437,7 +472,8 @@ bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
 
 /* ---- decoding ---- */
 
-/* Index of the first run from rows->run on that ends behind a row: in steps that double, then halve. */
+/* Index of the first run from rows->run on that ends behind a row: in steps that double, then
+ * halve. */
 static void run_seek(struct pd_rows *rows, size_t row)
 {
     size_t runs = rows->chunk->columns[PD_COLUMN_RUN_LAST].len, step = 1;
@@ -445,9 +481,11 @@ static void run_seek(struct pd_rows *rows, size_t row)
         rows->run += step;
         step *= 2;
     }
-    for (; step; step /= 2)
-        if (rows->run + step <= runs && run_end(rows, rows->run + step - 1) <= row)
+    for (; step; step /= 2) {
+        if (rows->run + step <= runs && run_end(rows, rows->run + step - 1) <= row) {
             rows->run += step;
+        }
+    }
 }
 
 void pd_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids)
@@ -458,12 +496,15 @@ void pd_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32
         run_seek(rows, row);
         size_t end = run_end(rows, rows->run);
         uint32_t id = (uint32_t)pd_column_get(path_ids, rows->run);
-        if (block->rows)
-            while (i < block->len && block->rows[i] < end)
+        if (block->rows) {
+            while (i < block->len && block->rows[i] < end) {
                 ret_ids[i++] = id;
-        else
-            while (i < block->len && block->first + i < end)
+            }
+        } else {
+            while (i < block->len && block->first + i < end) {
                 ret_ids[i++] = id;
+            }
+        }
     }
 }
 
@@ -480,8 +521,9 @@ static void addrs_of_prefix(const struct pd_rows *rows, const struct pd_block *b
     const struct pd_column *columns = rows->chunk->columns;
     uint64_t upper = pd_column_get(&columns[PD_COLUMN_PREFIX_UPPER], code);
     bool v4 = pd_column_get(&columns[PD_COLUMN_PREFIX_FAMILY], code) == 4;
-    for (uint32_t i = 0; i < block->len; i++)
+    for (uint32_t i = 0; i < block->len; i++) {
         addr_set((struct pd_addr *)((uint8_t *)&records[i] + offset_bytes), upper, low[i], v4);
+    }
 }
 
 static void addrs(struct pd_rows *rows, const struct pd_block *block, enum pd_chunk_column prefix,
@@ -544,11 +586,13 @@ static void flows(struct pd_rows *rows, const struct pd_block *block,
 void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigned parts,
                      struct pd_tib_record *ret_records)
 {
-    if (parts & PD_PART_FLOW)
+    if (parts & PD_PART_FLOW) {
         flows(rows, block, ret_records);
+    }
     if (parts & PD_PART_SOURCE) {
-        for (uint32_t i = 0; i < block->len; i++)
+        for (uint32_t i = 0; i < block->len; i++) {
             ret_records[i].flow = (struct pd_flow_id){0};
+        }
         addrs(rows, block, PD_COLUMN_SRC_PREFIX, offsetof(struct pd_tib_record, flow.src),
               ret_records);
         families(rows, block, ret_records);
@@ -556,16 +600,18 @@ void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigne
     if (parts & PD_PART_PATH) {
         const struct pd_paths *paths = rows->select->snapshot->store->paths;
         pd_rows_path_ids(rows, block, rows->ids);
-        for (uint32_t i = 0; i < block->len; i++)
+        for (uint32_t i = 0; i < block->len; i++) {
             ret_records[i].path = i && rows->ids[i] == rows->ids[i - 1]
                                       ? ret_records[i - 1].path
                                       : pd_paths_get(paths, rows->ids[i]);
+        }
     }
     if (parts & PD_PART_TIMES) {
         FIELD(PD_COLUMN_STIME, stime_us, uint64_t);
         pd_rows_column(rows, block, PD_COLUMN_DURATION, rows->values);
-        for (uint32_t i = 0; i < block->len; i++)
+        for (uint32_t i = 0; i < block->len; i++) {
             ret_records[i].etime_us = ret_records[i].stime_us + rows->values[i];
+        }
     }
     if (parts & PD_PART_COUNTS) {
         FIELD(PD_COLUMN_BYTES, bytes, uint64_t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selection: from a filter to the chunks, the runs and the rows that pass; what scans and groupings both begin with. */
+/* Selection: from a filter to the chunks, the runs and the rows that pass; what scans and groupings
+ * both begin with. */
 #ifndef PD_TIB_LMDB_SELECT_H
 #define PD_TIB_LMDB_SELECT_H
 
@@ -8,15 +9,18 @@
 #include "tib/lmdb/view.h"
 #include "tib/tib.h"
 
-/* Three steps, each of which leaves out what it can without touching it: chunks by time, by commit and by the Bloom filter on the flow ID
- * (a look-up of one flow prefetches the filters' cache lines of all chunks before it tests the first); runs by their path;
- * rows by the columns that the filter names, the first of them in one vectorised pass, the others on what is left; rows of one flow are
+/* Three steps, each of which leaves out what it can without touching it: chunks by time, by commit
+ * and by the Bloom filter on the flow ID (a look-up of one flow prefetches the filters' cache lines
+ * of all chunks before it tests the first); runs by their path; rows by the columns that the filter
+ * names, the first of them in one vectorised pass, the others on what is left; rows of one flow are
  * looked up in the chunk's index, where it has one. A row is decoded
  * only when it has passed, a block of rows at a time, column by column.
  *
- * A selection is for one query; it does not change once it is made, so threads may share it, each with its own struct pd_rows.
+ * A selection is for one query; it does not change once it is made, so threads may share it, each
+ * with its own struct pd_rows.
  *
- * Usage: pd_select_init; for each i < select.chunks_len: pd_rows_begin(rows, i), while (pd_rows_next(rows, &block)) …; done. */
+ * Usage: pd_select_init; for each i < select.chunks_len: pd_rows_begin(rows, i), while
+ * (pd_rows_next(rows, &block)) …; done. */
 
 struct pd_select {
     struct pd_store_snapshot *snapshot;
@@ -56,8 +60,9 @@ struct pd_predicate {
 /* Where a thread stands in one chunk. {0} to begin with. */
 struct pd_rows {
     const struct pd_select *select;
-    uint32_t
-        columns; /* bits 1 << PD_COLUMN_… that the blocks are wanted for: packed ones are loaded before a block is given */
+    /* bits 1 << PD_COLUMN_… that the blocks are wanted for: packed ones are loaded before a block
+     * is given */
+    uint32_t columns;
     size_t place; /* of the chunk at hand, in the selection */
     const struct pd_chunk *chunk;
     struct pd_chunk loaded; /* where a packed chunk's columns are, as far as they were loaded */
@@ -65,8 +70,8 @@ struct pd_rows {
     struct pd_predicate predicates[PD_PREDICATES_MAX];
     unsigned predicates_len;
     bool check_etime;
-    bool
-        indexed; /* rows come from the chunk's index of flows, the values next_flow … flows_end - 1 of it */
+    /* rows come from the chunk's index of flows, the values next_flow … flows_end - 1 of it */
+    bool indexed;
     uint32_t next_flow, flows_end;
     size_t next_run;  /* to look for wanted runs from */
     size_t next, end; /* rows of the wanted runs at hand */
@@ -87,8 +92,9 @@ static inline bool pd_rows_whole_runs(const struct pd_rows *rows)
     return !rows->predicates_len && !rows->check_etime;
 }
 
-/* The next neighbouring runs that pass: rows->run … rows->next_run - 1, with the rows rows->next … rows->end - 1. For those who read
- * whole runs. A packed chunk that cannot be read is counted as damaged, and the rest of it left out. */
+/* The next neighbouring runs that pass: rows->run … rows->next_run - 1, with the rows rows->next …
+ * rows->end - 1. For those who read whole runs. A packed chunk that cannot be read is counted as
+ * damaged, and the rest of it left out. */
 bool pd_rows_next_range(struct pd_rows *rows);
 
 /* Makes what the range at hand has of these columns readable. False: damaged, as above. */
@@ -102,16 +108,18 @@ static inline void pd_rows_column(const struct pd_rows *rows, const struct pd_bl
                                   enum pd_chunk_column id, uint64_t *ret_values)
 {
     const struct pd_column *column = &rows->chunk->columns[id];
-    if (block->rows)
+    if (block->rows) {
         rows->select->kernels->gather(column, block->rows, block->len, ret_values);
-    else
+    } else {
         rows->select->kernels->load(column, block->first, block->len, ret_values);
+    }
 }
 
 /* Path IDs of a block's rows; blocks of a chunk have to come in order. */
 void pd_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids);
 
-/* A block's rows as records, or those fields of them that `parts` names (others are not touched). */
+/* A block's rows as records, or those fields of them that `parts` names (others are not touched).
+ */
 enum pd_rows_part {
     PD_PART_FLOW = 1 << 0, /* also IPv4 or IPv6 */
     PD_PART_PATH = 1 << 1,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LMDB backend's snapshots: read transactions that are renewed per query, the store's numbers, and the whole check. */
+/* The LMDB backend's snapshots: read transactions that are renewed per query, the store's numbers,
+ * and the whole check. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,13 +12,16 @@
 
 #define TOKEN_BYTES 40u
 
-/* A writer of another process has made the map larger: possible only while none of ours is in use. */
+/* A writer of another process has made the map larger: possible only while none of ours is in use.
+ */
 static int map_adopt(struct pd_store *store)
 {
-    if (store->txns_live)
+    if (store->txns_live) {
         return -PD_E_BUSY;
-    while (store->pool_len)
+    }
+    while (store->pool_len) {
         mdb_txn_abort(store->pool[--store->pool_len]);
+    }
     pd_view_forget(store); /* it points into the old map */
     pd_directory_forget(store->directory);
     return pd_lmdb_error(mdb_env_set_mapsize(store->env, 0));
@@ -33,8 +37,9 @@ static int txn_start_locked(struct pd_store *store, MDB_txn **ret_txn)
             return 0;
         }
         mdb_txn_abort(txn);
-        if (result != MDB_MAP_RESIZED)
+        if (result != MDB_MAP_RESIZED) {
             return result;
+        }
     }
     return mdb_txn_begin(store->env, NULL, MDB_RDONLY, ret_txn);
 }
@@ -53,11 +58,13 @@ static int env_adopt(struct pd_store *store)
 static int txn_start_any(struct pd_store *store, MDB_txn **ret_txn)
 {
     int stale, err = env_adopt(store);
-    if (err || !store->env)
+    if (err || !store->env) {
         return err;
+    }
     int result = txn_start_locked(store, ret_txn);
-    if (result == MDB_READERS_FULL && !mdb_reader_check(store->env, &stale))
+    if (result == MDB_READERS_FULL && !mdb_reader_check(store->env, &stale)) {
         result = txn_start_locked(store, ret_txn);
+    }
     if (result == MDB_MAP_RESIZED) {
         err = map_adopt(store);
         result = err ? 0 : txn_start_locked(store, ret_txn);
@@ -81,17 +88,19 @@ static void txn_end(struct pd_store *store, MDB_txn *txn)
     pthread_mutex_lock(&store->lock);
     store->txns_live--;
     bool keep = store->pool_len < PD_POOL_TXNS;
-    if (keep)
+    if (keep) {
         store->pool[store->pool_len++] = txn;
-    else
+    } else {
         mdb_txn_abort(txn);
+    }
     pthread_mutex_unlock(&store->lock);
 }
 
 static int paths_catch_up(struct pd_store *store, MDB_txn *txn, uint32_t len)
 {
-    if (pd_paths_len(store->paths) >= len)
+    if (pd_paths_len(store->paths) >= len) {
         return 0; /* always so in the process that writes */
+    }
     pthread_mutex_lock(&store->lock);
     int err = pd_store_paths_load(store, txn, len);
     pthread_mutex_unlock(&store->lock);
@@ -102,8 +111,9 @@ int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 {
     struct pd_store *store = (struct pd_store *)tib;
     struct pd_store_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    if (!snapshot)
+    if (!snapshot) {
         return -ENOMEM;
+    }
     snapshot->head.ops = store->head.ops;
     snapshot->store = store;
     int err = txn_start(store, &snapshot->txn);
@@ -123,8 +133,9 @@ void pd_store_release(struct pd_tib_snapshot *head)
 {
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
     pd_view_put(snapshot->store, snapshot->view);
-    if (snapshot->txn)
+    if (snapshot->txn) {
         txn_end(snapshot->store, snapshot->txn);
+    }
     free(snapshot);
 }
 
@@ -134,8 +145,9 @@ int pd_store_token(struct pd_tib_snapshot *head, char **ret_token)
 {
     const struct pd_store_snapshot *snapshot = (const struct pd_store_snapshot *)head;
     char *token = malloc(TOKEN_BYTES);
-    if (!token)
+    if (!token) {
         return -ENOMEM;
+    }
     snprintf(token, TOKEN_BYTES, "%016" PRIx64 "-%" PRIu64, snapshot->meta.identity,
              snapshot->meta.next_row);
     *ret_token = token;
@@ -154,13 +166,15 @@ int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, 
     char again[TOKEN_BYTES];
     uint64_t identity = 0, row = 0;
     if (since) {
-        if (sscanf(since, "%16" SCNx64 "-%" SCNu64, &identity, &row) != 2)
+        if (sscanf(since, "%16" SCNx64 "-%" SCNu64, &identity, &row) != 2) {
             return -PD_E_VALUE;
+        }
         snprintf(again, sizeof again, "%016" PRIx64 "-%" PRIu64, identity, row);
         /* Identity 0: a directory where no store was made yet. */
         if (strcmp(again, since) != 0 || row > snapshot->meta.next_row ||
-            (identity ? identity != snapshot->meta.identity : row))
+            (identity ? identity != snapshot->meta.identity : row)) {
             return -PD_E_VALUE;
+        }
     }
     *ret_row = row;
     return 0;
@@ -198,8 +212,9 @@ static bool is_written_here(struct pd_store *store, uint64_t key, const MDB_val 
     uint64_t xxh3;
     struct pd_chunk chunk;
     if (!pd_directory_find_written(store->directory, key, value->mv_size, &xxh3) ||
-        pd_chunk_open(value->mv_data, value->mv_size, key, &chunk) || chunk.header.xxh3 != xxh3)
+        pd_chunk_open(value->mv_data, value->mv_size, key, &chunk) || chunk.header.xxh3 != xxh3) {
         return false;
+    }
     *ret_chunk = chunk;
     return true;
 }
@@ -209,13 +224,17 @@ int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *va
 {
     uint64_t number;
     struct pd_directory_entry entry;
-    if (!pd_store_key_number(key, &number))
+    if (!pd_store_key_number(key, &number)) {
         return -PD_E_CORRUPT;
-    /* In this order: the writer enters what it has read back before it forgets to have written it. */
-    if (is_written_here(store, number, value, ret_chunk))
+    }
+    /* In this order: the writer enters what it has read back before it forgets to have written it.
+     */
+    if (is_written_here(store, number, value, ret_chunk)) {
         return 0;
-    if (!pd_directory_find(store->directory, number, value->mv_data, value->mv_size, &entry))
+    }
+    if (!pd_directory_find(store->directory, number, value->mv_data, value->mv_size, &entry)) {
         return pd_store_chunk_verify(store, number, value, ret_chunk);
+    }
     return entry.error ? entry.error
                        : pd_chunk_open(value->mv_data, value->mv_size, number, ret_chunk);
 }
@@ -226,8 +245,9 @@ static int pages_of(MDB_txn *txn, MDB_dbi db, uint64_t *pages, uint64_t *ret_pag
 {
     MDB_stat stat;
     int result = mdb_stat(txn, db, &stat);
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     *pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
     *ret_page_bytes = stat.ms_psize;
     return 0;
@@ -235,14 +255,17 @@ static int pages_of(MDB_txn *txn, MDB_dbi db, uint64_t *pages, uint64_t *ret_pag
 
 int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes)
 {
-    /* 0 and 1 are LMDB's own: free pages, and the names of the others. Two pages describe the file. */
+    /* 0 and 1 are LMDB's own: free pages, and the names of the others. Two pages describe the file.
+     */
     const MDB_dbi dbs[] = {0, 1, store->path_db, store->tail_db, store->segment_db, store->meta_db};
     uint64_t pages = 2, page_bytes = 0;
     int err = 0;
-    for (size_t i = 0; !err && i < sizeof dbs / sizeof *dbs; i++)
+    for (size_t i = 0; !err && i < sizeof dbs / sizeof *dbs; i++) {
         err = pages_of(txn, dbs[i], &pages, &page_bytes);
-    if (!err)
+    }
+    if (!err) {
         *ret_bytes = pages * page_bytes;
+    }
     return err;
 }
 
@@ -251,18 +274,22 @@ static int chunks_stat(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
     MDB_cursor *cursor;
     MDB_val key, value;
     int result = mdb_cursor_open(txn, db, &cursor);
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
         stat->segments += db == store->segment_db;
-        if (pd_store_chunk(store, &key, &value, &chunk))
+        if (pd_store_chunk(store, &key, &value, &chunk)) {
             continue;
+        }
         const struct pd_chunk_header *header = &chunk.header;
-        if (!stat->records || header->min_time_us < stat->min_stime_us)
+        if (!stat->records || header->min_time_us < stat->min_stime_us) {
             stat->min_stime_us = header->min_time_us;
-        if (header->max_time_us > stat->max_etime_us)
+        }
+        if (header->max_time_us > stat->max_etime_us) {
             stat->max_etime_us = header->max_time_us;
+        }
         stat->records += header->len[PD_AXIS_ROWS];
     }
     mdb_cursor_close(cursor);
@@ -272,8 +299,9 @@ static int chunks_stat(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
 static int snapshot_stat(struct pd_store_snapshot *snapshot, struct pd_tib_stat *stat)
 {
     struct pd_store *store = snapshot->store;
-    if (!snapshot->txn)
+    if (!snapshot->txn) {
         return 0;
+    }
     stat->paths = snapshot->meta.paths;
     int err = pd_store_bytes_file(store, &stat->bytes_file);
     err = err ? err : pd_store_bytes_used(store, snapshot->txn, &stat->bytes_used);
@@ -288,12 +316,14 @@ int pd_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
     struct pd_tib_snapshot *snapshot;
     struct pd_tib_stat stat = {0};
     int err = pd_store_snapshot(tib, &snapshot);
-    if (err)
+    if (err) {
         return err;
+    }
     err = snapshot_stat((struct pd_store_snapshot *)snapshot, &stat);
     pd_store_release(snapshot);
-    if (err)
+    if (err) {
         return err;
+    }
     pthread_mutex_lock(&store->lock);
 #define X(name, text) stat.name = store->counters.name;
     PD_TIB_COUNTERS(X)
@@ -327,8 +357,9 @@ static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const ch
     MDB_val key, value;
     struct pd_chunk_scratch scratch = {.zstd = NULL};
     int result = mdb_cursor_open(snapshot->txn, db, &cursor);
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
         uint64_t number = 0;
@@ -336,8 +367,9 @@ static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const ch
                       ? chunk_verified(snapshot->store, number, &value, &chunk)
                       : -PD_E_CORRUPT;
         err = err ? err : pd_chunk_load(&chunk, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch);
-        if (err)
+        if (err) {
             find(finder, what, number, err);
+        }
     }
     pd_chunk_scratch_done(&scratch);
     mdb_cursor_close(cursor);
@@ -351,13 +383,15 @@ int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char 
     struct finder finder = {report, context, 0};
     struct pd_tib_snapshot *head;
     int err = pd_store_snapshot(tib, &head);
-    if (err)
+    if (err) {
         return err;
+    }
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
     if (snapshot->txn) {
-        if (pd_paths_damaged(store->paths))
+        if (pd_paths_damaged(store->paths)) {
             find(&finder, "paths, of which are damaged:", pd_paths_damaged(store->paths),
                  -PD_E_CORRUPT);
+        }
         err = check_chunks(snapshot, store->segment_db, "segment", &finder);
         err = err ? err : check_chunks(snapshot, store->tail_db, "tail", &finder);
     }

@@ -26,11 +26,13 @@ static int store_open(const char *location, enum pd_tib_mode mode,
                       struct pd_error *error)
 {
     struct pd_store *store = calloc(1, sizeof *store);
-    if (!store)
+    if (!store) {
         return pd_fail(error, -ENOMEM, "%s: %s", location, pd_error_text(-ENOMEM));
+    }
     *store = (struct pd_store){.head.ops = &pd_store_ops, .mode = mode, .lock_fd = -1};
-    if (config)
+    if (config) {
         store->config = *config;
+    }
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->view_lock, NULL);
     store->paths = pd_paths_new();
@@ -39,8 +41,9 @@ static int store_open(const char *location, enum pd_tib_mode mode,
                   ? 0
                   : pd_fail(error, -ENOMEM, "%s: out of memory", location);
     err = err ? err : pd_store_env_open(store, location, error);
-    if (!err && mode == PD_TIB_WRITE && (err = pd_store_writer_open(store)))
+    if (!err && mode == PD_TIB_WRITE && (err = pd_store_writer_open(store))) {
         pd_fail(error, err, "%s/data.mdb: %s", location, pd_error_text(err));
+    }
     if (err) {
         store_free(store);
         return err;

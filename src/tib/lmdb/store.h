@@ -14,12 +14,14 @@
 #include "tib/lmdb/lmdb.h"
 #include "tib/tib.h"
 
-/* Files: env.c opens and closes the directory; writer.c buffers and commits; seal.c turns the tail into segments; maintain.c
- * applies retention; snapshot.c and scan.c read; store.c is the table of operations.
+/* Files: env.c opens and closes the directory; writer.c buffers and commits; seal.c turns the tail
+ * into segments; maintain.c applies retention; snapshot.c and scan.c read; store.c is the table of
+ * operations.
  *
- * Threads: the writer (one thread: append, commit, maintain, close) owns `writer`; any thread may take a snapshot. `lock` guards
- * `counters` and the pool of read transactions; `paths` and `directory` have locks of their own, taken alone. No lock that a
- * query takes is held by the writer for long or for each record: off its core, it would keep the query waiting. */
+ * Threads: the writer (one thread: append, commit, maintain, close) owns `writer`; any thread may
+ * take a snapshot. `lock` guards `counters` and the pool of read transactions; `paths` and
+ * `directory` have locks of their own, taken alone. No lock that a query takes is held by the
+ * writer for long or for each record: off its core, it would keep the query waiting. */
 
 #define PD_COMMIT_ROWS 20000u /* the writer's buffer: larger transactions bloat the file */
 #define PD_SEAL_AGE_US (3600 * UINT64_C(1000000))
@@ -84,8 +86,8 @@ struct pd_store {
     struct pd_tib_config config;
     enum pd_tib_mode mode;
     int lock_fd; /* writer.lock; -1: none held */
-    MDB_env
-        *env; /* NULL: a directory whose writer has not made the store yet, read as an empty one */
+    /* NULL: a directory whose writer has not made the store yet, read as an empty one */
+    MDB_env *env;
     MDB_dbi path_db, tail_db, segment_db, meta_db;
     char *location;
     uint64_t identity;     /* of the store that was opened; 0: none was there */
@@ -122,12 +124,14 @@ int pd_store_env_open(struct pd_store *store, const char *location, struct pd_er
 void pd_store_env_close(struct pd_store *store);
 #define PD_COMPACT_FILE "compact.mdb"
 
-/* Opens data.mdb anew, which may be another file by now. -PD_E_BUSY: a snapshot is in use; pd_store_reopen waits for it. After other
- * errors the store answers with that error until the next try. The lock is held, or taken. */
+/* Opens data.mdb anew, which may be another file by now. -PD_E_BUSY: a snapshot is in use;
+ * pd_store_reopen waits for it. After other errors the store answers with that error until the next
+ * try. The lock is held, or taken. */
 int pd_store_reopen_locked(struct pd_store *store);
 int pd_store_reopen(struct pd_store *store);
 
-/* Has compaction put another file in the place of the one that is open? Looks now and then. The lock is held. */
+/* Has compaction put another file in the place of the one that is open? Looks now and then. The
+ * lock is held. */
 bool pd_store_replaced(struct pd_store *store);
 
 /* -PD_E_CORRUPT as well when LMDB's commit number is another than the record's. */
@@ -140,12 +144,13 @@ int pd_store_numbers_check(int fd, struct pd_error *error);
 /* Begins a transaction that writes; opens the environment anew where LMDB has given it up. */
 int pd_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn);
 
-/* Ends a transaction that wrote: with `err` 0, puts the store record and commits, and then `meta` is the writer's; else aborts and
- * returns `err`. */
+/* Ends a transaction that wrote: with `err` 0, puts the store record and commits, and then `meta`
+ * is the writer's; else aborts and returns `err`. */
 int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
                      int err);
 
-/* Loads the paths with IDs below `len` that are not in the table yet. Damaged blocks are skipped. */
+/* Loads the paths with IDs below `len` that are not in the table yet. Damaged blocks are skipped.
+ */
 int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len);
 
 /* Keys are 8 bytes, big-endian, so that LMDB's order is that of the numbers. */
@@ -161,14 +166,16 @@ static inline MDB_val pd_store_key_val(struct pd_store_key *key, uint64_t number
 static inline bool pd_store_key_number(const MDB_val *key, uint64_t *ret_number)
 {
     uint64_t big_endian;
-    if (key->mv_size != sizeof big_endian)
+    if (key->mv_size != sizeof big_endian) {
         return false;
+    }
     memcpy(&big_endian, key->mv_data, sizeof big_endian);
     *ret_number = be64toh(big_endian);
     return true;
 }
 
-/* Opens a chunk that a cursor stands on; verified, once for each chunk and process. -PD_E_CORRUPT, -PD_E_VERSION. */
+/* Opens a chunk that a cursor stands on; verified, once for each chunk and process. -PD_E_CORRUPT,
+ * -PD_E_VERSION. */
 int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
                    struct pd_chunk *ret_chunk);
 
@@ -176,8 +183,9 @@ int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *va
 int pd_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *value,
                           struct pd_chunk *ret_chunk);
 
-/* written.c: chunks that this process writes are read back by the writer, so that no reader has to. `put` is called for each one
- * before it is committed, `settle` after each transaction that wrote: did it commit? */
+/* written.c: chunks that this process writes are read back by the writer, so that no reader has to.
+ * `put` is called for each one before it is committed, `settle` after each transaction that wrote:
+ * did it commit? */
 void pd_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key, const MDB_val *value);
 void pd_store_written_settle(struct pd_store *store, bool committed);
 extern uint64_t pd_written_asked_within_ns; /* else nothing is read back; tests lengthen it */
@@ -197,7 +205,8 @@ bool pd_store_near_full(struct pd_store *store, MDB_txn *txn);
 int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
                        const struct pd_chunk_input *input);
 
-/* seal.c: one segment of all undamaged tail rows and `extra` more (numbered from `extra_first_row` on); drops the tail. */
+/* seal.c: one segment of all undamaged tail rows and `extra` more (numbered from `extra_first_row`
+ * on); drops the tail. */
 int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
                   size_t extra_len, uint64_t extra_first_row);
 
@@ -227,7 +236,8 @@ int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char 
                    void *context);
 int pd_store_token(struct pd_tib_snapshot *snapshot, char **ret_token);
 uint64_t pd_store_version(const struct pd_tib_snapshot *snapshot);
-/* Number of the first record that was not there when `since` was given; 0 for NULL. -PD_E_VALUE: not a token of this store. */
+/* Number of the first record that was not there when `since` was given; 0 for NULL. -PD_E_VALUE:
+ * not a token of this store. */
 int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, uint64_t *ret_row);
 int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes);
 

@@ -16,14 +16,16 @@
 
 static void chunk_put(struct pd_view_chunk *chunk)
 {
-    if (!--chunk->views)
+    if (!--chunk->views) {
         free(chunk);
+    }
 }
 
 static void view_free(struct pd_view *view)
 {
-    for (size_t i = 0; i < view->len; i++)
+    for (size_t i = 0; i < view->len; i++) {
         chunk_put(view->chunks[i]);
+    }
     free(view->chunks);
     free(view->ranges);
     free(view->blooms);
@@ -32,26 +34,31 @@ static void view_free(struct pd_view *view)
 
 static void view_put(struct pd_view *view)
 {
-    if (view && !--view->users)
+    if (view && !--view->users) {
         view_free(view);
+    }
 }
 
 static int reserve(struct pd_view *view, size_t first_room)
 {
-    if (view->len < view->room)
+    if (view->len < view->room) {
         return 0;
+    }
     size_t room = view->room ? 2 * view->room : first_room;
     void *chunks = realloc(view->chunks, room * sizeof(void *));
-    if (!chunks)
+    if (!chunks) {
         return -ENOMEM;
+    }
     view->chunks = chunks;
     void *ranges = realloc(view->ranges, room * sizeof *view->ranges);
-    if (!ranges)
+    if (!ranges) {
         return -ENOMEM;
+    }
     view->ranges = ranges;
     void *blooms = realloc(view->blooms, room * sizeof *view->blooms);
-    if (!blooms)
+    if (!blooms) {
         return -ENOMEM;
+    }
     view->blooms = blooms;
     view->room = room;
     return 0;
@@ -61,10 +68,12 @@ static int reserve(struct pd_view *view, size_t first_room)
 static bool is_known(const struct pd_view *before, size_t *place, size_t end, uint64_t key,
                      const MDB_val *value)
 {
-    while (*place < end && before->chunks[*place]->key < key)
+    while (*place < end && before->chunks[*place]->key < key) {
         ++*place;
-    if (*place + AHEAD < end)
+    }
+    if (*place + AHEAD < end) {
         __builtin_prefetch(before->chunks[*place + AHEAD], 1); /* its key, and `views` */
+    }
     const struct pd_view_chunk *chunk = *place < end ? before->chunks[*place] : NULL;
     return chunk && chunk->key == key && chunk->at == value->mv_data &&
            chunk->size_bytes == value->mv_size;
@@ -74,8 +83,9 @@ static struct pd_view_chunk *chunk_new(struct pd_store *store, uint64_t number, 
                                        const MDB_val *value)
 {
     struct pd_view_chunk *chunk = calloc(1, sizeof *chunk);
-    if (!chunk)
+    if (!chunk) {
         return NULL;
+    }
     chunk->key = number;
     chunk->at = value->mv_data;
     chunk->size_bytes = value->mv_size;
@@ -83,7 +93,8 @@ static struct pd_view_chunk *chunk_new(struct pd_store *store, uint64_t number, 
     return chunk;
 }
 
-/* As the view before has it: the chunk itself is not looked at, of hundreds that stay as they are with each commit. */
+/* As the view before has it: the chunk itself is not looked at, of hundreds that stay as they are
+ * with each commit. */
 static void add_known(struct pd_view *view, const struct pd_view *before, size_t place)
 {
     const struct pd_view_range *range = &before->ranges[place];
@@ -121,8 +132,9 @@ static int add(struct pd_view *view, struct pd_store *store, uint64_t number, co
                const MDB_val *value)
 {
     struct pd_view_chunk *chunk = chunk_new(store, number, key, value);
-    if (!chunk)
+    if (!chunk) {
         return -ENOMEM;
+    }
     add_new(view, chunk);
     return 0;
 }
@@ -133,16 +145,18 @@ static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_
     MDB_cursor *cursor;
     MDB_val key, value;
     int result = mdb_cursor_open(snapshot->txn, db, &cursor), err = 0;
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     while (!err && !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         uint64_t number = 0;
         bool named = pd_store_key_number(&key, &number);
         err = reserve(view, FIRST_ROOM + (before ? before->len : 0));
-        if (!err && named && before && is_known(before, &place, end, number, &value))
+        if (!err && named && before && is_known(before, &place, end, number, &value)) {
             add_known(view, before, place);
-        else if (!err)
+        } else if (!err) {
             err = add(view, snapshot->store, number, &key, &value);
+        }
     }
     mdb_cursor_close(cursor);
     return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
@@ -153,8 +167,9 @@ static int view_new(struct pd_store_snapshot *snapshot, struct pd_view **ret_vie
     struct pd_store *store = snapshot->store;
     const struct pd_view *before = store->view;
     struct pd_view *view = calloc(1, sizeof *view);
-    if (!view)
+    if (!view) {
         return -ENOMEM;
+    }
     view->txn_id = mdb_txn_id(snapshot->txn);
     int err = walk(snapshot, store->segment_db, before, 0, before ? before->segments_len : 0, view);
     view->segments_len = view->len;
@@ -177,8 +192,9 @@ static int get_locked(struct pd_store_snapshot *snapshot)
     struct pd_view *view = store->view;
     if (!view || view->txn_id != mdb_txn_id(snapshot->txn)) {
         int err = view_new(snapshot, &view);
-        if (err)
+        if (err) {
             return err;
+        }
         /* A snapshot that was taken earlier and asked later must not push out the newer view. */
         if (!store->view || store->view->txn_id < view->txn_id) {
             view_put(store->view);
@@ -193,8 +209,9 @@ static int get_locked(struct pd_store_snapshot *snapshot)
 
 int pd_view_get(struct pd_store_snapshot *snapshot)
 {
-    if (snapshot->view)
+    if (snapshot->view) {
         return 0;
+    }
     atomic_store_explicit(&snapshot->store->asked_ns, pd_clock_monotonic_ns(),
                           memory_order_relaxed);
     pthread_mutex_lock(&snapshot->store->view_lock);
@@ -205,8 +222,9 @@ int pd_view_get(struct pd_store_snapshot *snapshot)
 
 void pd_view_put(struct pd_store *store, struct pd_view *view)
 {
-    if (!view)
+    if (!view) {
         return;
+    }
     pthread_mutex_lock(&store->view_lock);
     view_put(view);
     pthread_mutex_unlock(&store->view_lock);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views: the list of a snapshot's chunks, opened and verified, so that a query does not walk the B-tree again. */
+/* Views: the list of a snapshot's chunks, opened and verified, so that a query does not walk the
+ * B-tree again. */
 #ifndef PD_TIB_LMDB_VIEW_H
 #define PD_TIB_LMDB_VIEW_H
 
 #include "tib/lmdb/chunk.h"
 
-/* A view belongs to one LMDB transaction ID: what two snapshots of the same commit see is the same, so they share it, and a
- * query on a store at rest starts from a list in memory. A new commit makes a new list, which takes over every
- * chunk that is still at its place; only new ones are opened (and verified, see directory.h). Of a chunk that is
- * pruned no page is touched.
+/* A view belongs to one LMDB transaction ID: what two snapshots of the same commit see is the same,
+ * so they share it, and a query on a store at rest starts from a list in memory. A new commit makes
+ * a new list, which takes over every chunk that is still at its place; only new ones are opened
+ * (and verified, see directory.h). Of a chunk that is pruned no page is touched.
  *
- * Thread safety: get and put from any thread; a view does not change. Its chunks lie in LMDB's map: they may be read as long as
- * the snapshot lives. */
+ * Thread safety: get and put from any thread; a view does not change. Its chunks lie in LMDB's map:
+ * they may be read as long as the snapshot lives. */
 
 struct pd_store;
 struct pd_store_snapshot;

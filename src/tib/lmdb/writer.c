@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LMDB backend's writer: rows wait in a buffer, a commit writes them as one chunk of the tail (or into a segment). */
+/* The LMDB backend's writer: rows wait in a buffer, a commit writes them as one chunk of the tail
+ * (or into a segment). */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
@@ -16,13 +17,15 @@ static int tail_count(struct pd_store *store, MDB_txn *txn)
     MDB_cursor *cursor;
     MDB_val key, value;
     int result = mdb_cursor_open(txn, store->tail_db, &cursor);
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     store->writer.tail_rows = 0;
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
-        if (!pd_store_chunk(store, &key, &value, &chunk))
+        if (!pd_store_chunk(store, &key, &value, &chunk)) {
             store->writer.tail_rows += chunk.header.len[PD_AXIS_ROWS];
+        }
     }
     mdb_cursor_close(cursor);
     return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
@@ -32,8 +35,9 @@ static int state_load(struct pd_store *store, bool is_first)
 {
     MDB_txn *txn;
     int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
-    if (result)
+    if (result) {
         return pd_lmdb_error(result);
+    }
     int err = pd_store_meta_get(store, txn, &store->writer.meta);
     if (!err && is_first) {
         err = pd_store_cursors_get(store, txn);
@@ -58,14 +62,17 @@ int pd_store_writer_resume(struct pd_store *store)
 
 static int rows_reserve(struct pd_store_writer *writer)
 {
-    if (writer->len < writer->room)
+    if (writer->len < writer->room) {
         return 0;
+    }
     size_t room = writer->room ? 2 * writer->room : FIRST_ROOM;
-    if (room > PD_COMMIT_ROWS)
+    if (room > PD_COMMIT_ROWS) {
         room = PD_COMMIT_ROWS;
+    }
     struct pd_row *grown = realloc(writer->rows, room * sizeof *grown);
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     writer->rows = grown;
     writer->room = room;
     return 0;
@@ -78,8 +85,9 @@ static int append_one(struct pd_store *store, const struct pd_tib_record *record
     uint32_t path;
     int err = pd_paths_intern(store->paths, record->path, &path, ret_tags_dropped);
     err = err ? err : rows_reserve(writer);
-    if (err)
+    if (err) {
         return err;
+    }
     writer->rows[writer->len++] = (struct pd_row){
         .flow = record->flow,
         .path = path,
@@ -123,8 +131,9 @@ int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, input->commits[0]), value;
     int err = pd_chunk_encode(input, store->paths, &value.mv_data, &value.mv_size);
-    if (err)
+    if (err) {
         return err;
+    }
     pd_store_written_put(store, db, input->commits[0], &value);
     err = pd_lmdb_error(mdb_put(txn, db, &key, &value, MDB_NOOVERWRITE));
     free(value.mv_data);
@@ -136,23 +145,27 @@ static int paths_put(struct pd_store *store, MDB_txn *txn, uint32_t first, uint3
 {
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, first), value;
-    if (first == len)
+    if (first == len) {
         return 0;
+    }
     int err = pd_paths_block_encode(store->paths, first, &value.mv_data, &value.mv_size);
-    if (err)
+    if (err) {
         return err;
+    }
     err = pd_lmdb_error(mdb_put(txn, store->path_db, &key, &value, MDB_NOOVERWRITE));
     free(value.mv_data);
     return err;
 }
 
-/* The last pages of the map are kept for retention: removing takes pages first and gives them back later. */
+/* The last pages of the map are kept for retention: removing takes pages first and gives them back
+ * later. */
 bool pd_store_near_full(struct pd_store *store, MDB_txn *txn)
 {
     MDB_envinfo info;
     uint64_t used;
-    if (mdb_env_info(store->env, &info) || pd_store_bytes_used(store, txn, &used))
+    if (mdb_env_info(store->env, &info) || pd_store_bytes_used(store, txn, &used)) {
         return false;
+    }
     return used + info.me_mapsize / 32 > info.me_mapsize;
 }
 
@@ -172,8 +185,9 @@ static int rows_put(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *
                                   .len = writer->len - taken,
                                   .commits = &first_row,
                                   .commits_len = 1};
-    if (!err && rest.len)
+    if (!err && rest.len) {
         err = pd_store_chunk_put(store, txn, store->tail_db, &rest);
+    }
     meta->next_row += writer->len;
     *ret_sealed = seal;
     return err;
@@ -185,8 +199,9 @@ static int commit_txn(struct pd_store *store, bool *ret_sealed)
     bool sealed = false;
     uint32_t paths = pd_paths_len(store->paths);
     int err = pd_store_txn_begin(store, &txn);
-    if (err)
+    if (err) {
         return err;
+    }
     struct pd_store_meta meta = store->writer.meta;
     err = pd_store_near_full(store, txn) ? -PD_E_FULL : 0;
     err = err ? err : paths_put(store, txn, meta.paths, paths);
@@ -194,8 +209,9 @@ static int commit_txn(struct pd_store *store, bool *ret_sealed)
     err = err ? err : rows_put(store, txn, &meta, &sealed);
     err = err ? err : pd_store_cursors_put(store, txn);
     err = pd_store_txn_end(store, txn, &meta, err);
-    if (err)
+    if (err) {
         return err;
+    }
     store->writer.cursors_changed = false;
     *ret_sealed = sealed;
     return 0;
@@ -206,20 +222,23 @@ static int full_if_disk_is_full(struct pd_store *store, int err)
 {
     int fd;
     struct statvfs fs;
-    if (err != -EIO || mdb_env_get_fd(store->env, &fd) || fstatvfs(fd, &fs))
+    if (err != -EIO || mdb_env_get_fd(store->env, &fd) || fstatvfs(fd, &fs)) {
         return err;
+    }
     return (uint64_t)fs.f_bavail * fs.f_frsize < PD_COMMIT_ROWS * sizeof(struct pd_row) ? -PD_E_FULL
                                                                                         : err;
 }
 
-/* LMDB uses the pages that a transaction has freed from the next but one on. If a commit fails for want of room right after
- * retention has made some, there would never be a next one: a small one has to come in between. */
+/* LMDB uses the pages that a transaction has freed from the next but one on. If a commit fails for
+ * want of room right after retention has made some, there would never be a next one: a small one
+ * has to come in between. */
 static int commit_again(struct pd_store *store, bool *ret_sealed)
 {
     MDB_txn *txn;
     int err = pd_store_txn_begin(store, &txn);
-    if (err)
+    if (err) {
         return err;
+    }
     struct pd_store_meta same = store->writer.meta;
     err = pd_store_txn_end(store, txn, &same, 0);
     return err ? err : commit_txn(store, ret_sealed);
@@ -231,16 +250,19 @@ int pd_store_commit(struct pd_tib *tib)
     struct pd_store_writer *writer = &store->writer;
     size_t len = writer->len;
     bool sealed = false;
-    if (!len)
+    if (!len) {
         return 0;
+    }
     int err = full_if_disk_is_full(store, commit_txn(store, &sealed));
-    if (err == -PD_E_FULL)
+    if (err == -PD_E_FULL) {
         err = full_if_disk_is_full(store, commit_again(store, &sealed));
+    }
     if (!err) {
         writer->tail_rows =
             sealed ? (writer->tail_rows + len) % PD_CHUNK_ROWS : writer->tail_rows + len;
-        if (sealed)
+        if (sealed) {
             writer->tail_waits = false;
+        }
     }
     writer->len = 0;
     pthread_mutex_lock(&store->lock);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LMDB backend's writer reads back what it has committed, so that a query does not begin with a new segment's checksum. */
+/* The LMDB backend's writer reads back what it has committed, so that a query does not begin with a
+ * new segment's checksum. */
 #include "base/clock.h"
 #include "tib/lmdb/store.h"
 #include "tib/lmdb/view.h"
 
-/* Reading back brings pages into this process's memory, for nothing where nobody asks: then whoever asks first verifies. */
+/* Reading back brings pages into this process's memory, for nothing where nobody asks: then whoever
+ * asks first verifies. */
 uint64_t pd_written_asked_within_ns = 10 * PD_NS_PER_S;
 
 void pd_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key, const MDB_val *value)
@@ -14,8 +16,9 @@ void pd_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key, cons
     uint64_t asked_ns = atomic_load_explicit(&store->asked_ns, memory_order_relaxed);
     if (!asked_ns || pd_clock_monotonic_ns() - asked_ns > pd_written_asked_within_ns ||
         writer->written_len == PD_DIRECTORY_WRITTEN ||
-        pd_chunk_open(value->mv_data, value->mv_size, key, &chunk))
+        pd_chunk_open(value->mv_data, value->mv_size, key, &chunk)) {
         return;
+    }
     writer->written[writer->written_len++] = (struct pd_store_written){db, key};
     pd_directory_write(store->directory,
                        &(struct pd_directory_written){key, value->mv_size, chunk.header.xxh3});
@@ -34,8 +37,9 @@ static int read_back_all(struct pd_store *store)
 {
     struct pd_tib_snapshot *head;
     int err = pd_store_snapshot(&store->head, &head);
-    if (err)
+    if (err) {
         return err;
+    }
     MDB_txn *txn = ((struct pd_store_snapshot *)head)->txn;
     for (unsigned i = 0; txn && i < store->writer.written_len; i++) {
         int failed = read_back(store, txn, &store->writer.written[i]);
@@ -47,11 +51,13 @@ static int read_back_all(struct pd_store *store)
 
 void pd_store_written_settle(struct pd_store *store, bool committed)
 {
-    if (!store->writer.written_len)
+    if (!store->writer.written_len) {
         return;
+    }
     bool damaged = committed && read_back_all(store);
     store->writer.written_len = 0;
     pd_directory_forget_written(store->directory);
-    if (damaged)
+    if (damaged) {
         pd_view_forget(store); /* it may hold what was taken for good in between */
+    }
 }

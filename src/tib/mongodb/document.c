@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records as documents: the text forms of numbers, addresses and paths; writing; checked reading. */
+/* Records as documents: the text forms of numbers, addresses and paths; writing; checked reading.
+ */
 #include "tib/mongodb/document.h"
 
 #include <stdio.h>
@@ -12,8 +13,9 @@
 static char *put_hex(char *at, uint64_t value, unsigned digits)
 {
     static const char hex[] = "0123456789abcdef";
-    for (unsigned i = digits; i--; value >>= 4)
+    for (unsigned i = digits; i--; value >>= 4) {
         at[i] = hex[value & 15];
+    }
     return at + digits;
 }
 
@@ -25,8 +27,9 @@ static const char *get_hex(const char *at, unsigned digits, uint64_t *ret_value)
         unsigned digit = *at >= '0' && *at <= '9'   ? (unsigned)(*at - '0')
                          : *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a' + 10)
                                                     : 16;
-        if (digit == 16)
+        if (digit == 16) {
             return NULL;
+        }
         value = value << 4 | digit;
     }
     *ret_value = value;
@@ -47,8 +50,9 @@ int pd_mongo_id_parse(const char *text, struct pd_mongo_id *ret_id)
     uint64_t host, number;
     const char *at = get_hex(text, 8, &host);
     if (!at || *at++ != '-' || !(at = get_hex(at, 16, &number)) || *at ||
-        number >> SEQ_BITS >= PD_MONGO_WRITERS)
+        number >> SEQ_BITS >= PD_MONGO_WRITERS) {
         return -PD_E_CORRUPT;
+    }
     *ret_id = (struct pd_mongo_id){(uint32_t)host, (uint32_t)(number >> SEQ_BITS),
                                    number & PD_MONGO_SEQ_MAX};
     return 0;
@@ -59,8 +63,9 @@ const char *pd_mongo_addr_text(const struct pd_addr *addr, uint8_t ip_version,
 {
     char *at = text;
     *at++ = (char)('0' + ip_version);
-    for (unsigned i = 0; i < (ip_version == 4 ? 4 : 16); i++)
+    for (unsigned i = 0; i < (ip_version == 4 ? 4 : 16); i++) {
         at = put_hex(at, addr->bytes[i], 2);
+    }
     *at = '\0';
     return text;
 }
@@ -70,11 +75,13 @@ static int addr_parse(const char *text, struct pd_addr *ret_addr, uint8_t *ret_i
     struct pd_addr addr = {{0}};
     const char *at = text + 1;
     uint64_t byte;
-    if (*text != '4' && *text != '6')
+    if (*text != '4' && *text != '6') {
         return -PD_E_CORRUPT;
+    }
     for (unsigned i = 0; i < (*text == '4' ? 4 : 16); i++) {
-        if (!(at = get_hex(at, 2, &byte)))
+        if (!(at = get_hex(at, 2, &byte))) {
             return -PD_E_CORRUPT;
+        }
         addr.bytes[i] = (uint8_t)byte;
     }
     *ret_addr = addr;
@@ -82,16 +89,19 @@ static int addr_parse(const char *text, struct pd_addr *ret_addr, uint8_t *ret_i
     return *at ? -PD_E_CORRUPT : 0;
 }
 
-/* Infeasible: '!', which is less than any digit, and all parts in the order that they are compared in. */
+/* Infeasible: '!', which is less than any digit, and all parts in the order that they are compared
+ * in. */
 const char *pd_mongo_path_text(const struct pd_path *path, char text[PD_MONGO_PATH_BYTES])
 {
     char *at = text;
-    for (unsigned i = 0; i < path->len; i++)
+    for (unsigned i = 0; i < path->len; i++) {
         at = put_hex(at, path->switches[i], 8);
+    }
     if (!path->len) {
         *at++ = '!';
-        for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++)
+        for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++) {
             at = put_hex(at, path->tags[i], 4);
+        }
         at = put_hex(at, path->tags_len, 1);
         at = put_hex(at, path->dscp, 2);
     }
@@ -118,16 +128,19 @@ int pd_mongo_path_parse(const char *text, struct pd_path *ret_path)
     struct pd_path path = {0};
     uint64_t value;
     int error = 0;
-    if (*text == '!')
+    if (*text == '!') {
         error = tags_parse(text + 1, &path);
-    else
+    } else {
         for (const char *at = text; *at && !error; path.len++) {
-            if (path.len == PD_PATH_MAX || !(at = get_hex(at, 8, &value)) || !value)
+            if (path.len == PD_PATH_MAX || !(at = get_hex(at, 8, &value)) || !value) {
                 return -PD_E_CORRUPT;
+            }
             path.switches[path.len] = (uint32_t)value;
         }
-    if (error || (*text != '!' && !path.len))
+    }
+    if (error || (*text != '!' && !path.len)) {
         return -PD_E_CORRUPT;
+    }
     *ret_path = path;
     return 0;
 }
@@ -177,8 +190,9 @@ static void put_path(const struct pd_path *path, bson_t *document)
 static void put_count(bson_t *document, const char *name, const char *whole, uint64_t count)
 {
     BSON_APPEND_INT64(document, name, (int64_t)(count < PD_TIB_SUM_MAX ? count : PD_TIB_SUM_MAX));
-    if (count > PD_TIB_SUM_MAX)
+    if (count > PD_TIB_SUM_MAX) {
         BSON_APPEND_INT64(document, whole, (int64_t)count);
+    }
 }
 
 void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id,
@@ -198,8 +212,9 @@ void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id
     BSON_APPEND_INT64(document, "etime_us", (int64_t)record->etime_us);
     put_count(document, "bytes", "bytes_whole", record->bytes);
     put_count(document, "pkts", "pkts_whole", record->pkts);
-    if (expire_us)
+    if (expire_us) {
         BSON_APPEND_DATE_TIME(document, "expire", (int64_t)(expire_us / 1000));
+    }
 }
 
 /* ---- reading ---- */
@@ -208,13 +223,15 @@ int pd_mongo_number(const bson_iter_t *at, uint64_t *ret_number)
 {
     if (BSON_ITER_HOLDS_DOUBLE(at)) { /* a sum that outgrew 64 bits */
         double number = bson_iter_double(at);
-        if (!(number >= 0))
+        if (!(number >= 0)) {
             return -PD_E_CORRUPT;
+        }
         *ret_number = number < (double)PD_TIB_SUM_MAX ? (uint64_t)number : PD_TIB_SUM_MAX;
         return 0;
     }
-    if ((!BSON_ITER_HOLDS_INT32(at) && !BSON_ITER_HOLDS_INT64(at)) || bson_iter_as_int64(at) < 0)
+    if ((!BSON_ITER_HOLDS_INT32(at) && !BSON_ITER_HOLDS_INT64(at)) || bson_iter_as_int64(at) < 0) {
         return -PD_E_CORRUPT;
+    }
     *ret_number = (uint64_t)bson_iter_as_int64(at);
     return 0;
 }
@@ -247,18 +264,21 @@ static int read_text(const bson_iter_t *at, unsigned field, struct pd_mongo_row 
     struct pd_flow_id *flow = &row->record.flow;
     uint8_t version = 0;
     int error;
-    if (!BSON_ITER_HOLDS_UTF8(at))
+    if (!BSON_ITER_HOLDS_UTF8(at)) {
         return -PD_E_CORRUPT;
+    }
     const char *text = bson_iter_utf8(at, NULL);
-    if (field == HAS_ID)
+    if (field == HAS_ID) {
         return pd_mongo_id_parse(text, &row->id);
+    }
     if (field == HAS_PATH) {
         row->has_path = true;
         return pd_mongo_path_parse(text, &row->path);
     }
     error = addr_parse(text, field == HAS_SRC ? &flow->src : &flow->dst, &version);
-    if (error || (flow->ip_version && flow->ip_version != version))
+    if (error || (flow->ip_version && flow->ip_version != version)) {
         return -PD_E_CORRUPT;
+    }
     flow->ip_version = version;
     return 0;
 }
@@ -268,8 +288,9 @@ static int read_number(const bson_iter_t *at, unsigned field, struct pd_mongo_ro
     struct pd_tib_record *record = &row->record;
     uint64_t number, limit = (UINT64_C(1) << 53) - 1;
     int error = pd_mongo_number(at, &number);
-    if (error)
+    if (error) {
         return error;
+    }
     switch (field) {
     case HAS_STIME: record->stime_us = number; break;
     case HAS_ETIME: record->etime_us = number; break;
@@ -299,10 +320,12 @@ static const struct {
 static int read_whole(const bson_iter_t *at, struct pd_mongo_row *row)
 {
     bool bytes = !strcmp(bson_iter_key(at), "bytes_whole");
-    if (!bytes && strcmp(bson_iter_key(at), "pkts_whole") != 0)
+    if (!bytes && strcmp(bson_iter_key(at), "pkts_whole") != 0) {
         return 0; /* a field for the server or for people */
-    if (!BSON_ITER_HOLDS_INT64(at))
+    }
+    if (!BSON_ITER_HOLDS_INT64(at)) {
         return -PD_E_CORRUPT;
+    }
     *(bytes ? &row->record.bytes : &row->record.pkts) = (uint64_t)bson_iter_int64(at);
     return 0;
 }
@@ -313,8 +336,9 @@ static int read_fields(bson_iter_t *at, struct pd_mongo_row *row, unsigned *has)
     while (!error && bson_iter_next(at)) {
         const char *key = bson_iter_key(at);
         size_t i = 0, len = sizeof fields / sizeof *fields;
-        while (i < len && strcmp(key, fields[i].name) != 0)
+        while (i < len && strcmp(key, fields[i].name) != 0) {
             i++;
+        }
         error = i < len ? fields[i].read(at, fields[i].field, row) : read_whole(at, row);
         *has |= i < len ? fields[i].field : 0;
     }
@@ -326,8 +350,9 @@ int pd_mongo_row(const bson_t *document, struct pd_mongo_row *ret_row)
     bson_iter_t at;
     unsigned has = 0;
     memset(ret_row, 0, sizeof *ret_row);
-    if (!bson_iter_init(&at, document) || read_fields(&at, ret_row, &has) || has != HAS_ALL)
+    if (!bson_iter_init(&at, document) || read_fields(&at, ret_row, &has) || has != HAS_ALL) {
         return -PD_E_CORRUPT;
+    }
     return 0;
 }
 
@@ -338,7 +363,8 @@ int pd_mongo_group_row(const bson_t *document, bool with_times, struct pd_mongo_
     memset(ret_row, 0, sizeof *ret_row);
     if (!bson_iter_init(&at, document) || !bson_iter_next(&at) || !BSON_ITER_HOLDS_DOCUMENT(&at) ||
         !bson_iter_recurse(&at, &inner) || read_fields(&inner, ret_row, &has) ||
-        read_fields(&at, ret_row, &has) || (has & needed) != needed)
+        read_fields(&at, ret_row, &has) || (has & needed) != needed) {
         return -PD_E_CORRUPT;
+    }
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records as documents (docs/formats/mongodb.md), written and read back with every field checked. */
+/* Records as documents (docs/formats/mongodb.md), written and read back with every field checked.
+ */
 #ifndef PD_TIB_MONGODB_DOCUMENT_H
 #define PD_TIB_MONGODB_DOCUMENT_H
 
@@ -7,8 +8,9 @@
 
 #include "tib/tib.h"
 
-/* Everything that is matched, sorted or grouped by on the server is one string or one number whose order there is the order
- * here: addresses and paths are hexadecimal text of fixed width per part. All functions work on the caller's memory only. */
+/* Everything that is matched, sorted or grouped by on the server is one string or one number whose
+ * order there is the order here: addresses and paths are hexadecimal text of fixed width per part.
+ * All functions work on the caller's memory only. */
 
 /* Which record of which writer: numbers of one writer ascend in the order of commits. */
 struct pd_mongo_id {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters as matches that the server executes: the same meaning as pd_tib_filter_matches, in operators that all servers have. */
+/* Filters as matches that the server executes: the same meaning as pd_tib_filter_matches, in
+ * operators that all servers have. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,15 +10,17 @@ static void match_addr(const struct pd_flow_match *flow, enum pd_flow_field fiel
                        const struct pd_addr *addr, bson_t *match)
 {
     char text[PD_MONGO_ADDR_BYTES];
-    if (flow->fields & field)
+    if (flow->fields & field) {
         bson_append_utf8(match, name, -1, pd_mongo_addr_text(addr, flow->id.ip_version, text), -1);
+    }
 }
 
 static void match_number(const struct pd_flow_match *flow, enum pd_flow_field field,
                          const char *name, int32_t number, bson_t *match)
 {
-    if (flow->fields & field)
+    if (flow->fields & field) {
         bson_append_int32(match, name, -1, number);
+    }
 }
 
 static void match_flow(const struct pd_flow_match *flow, bson_t *match)
@@ -49,8 +52,9 @@ static bool match_path(const struct pd_path *path, bson_t *match)
 {
     char text[PD_MONGO_PATH_BYTES];
     struct pd_path back;
-    if (pd_mongo_path_parse(pd_mongo_path_text(path, text), &back) || !pd_path_equal(path, &back))
+    if (pd_mongo_path_parse(pd_mongo_path_text(path, text), &back) || !pd_path_equal(path, &back)) {
         return false;
+    }
     BSON_APPEND_UTF8(match, "path", text);
     return true;
 }
@@ -88,22 +92,26 @@ static bool gives_records(const struct pd_mongo_writer *writer)
 static size_t match_writers(const struct pd_mongo_writers *writers, bson_t *match)
 {
     size_t giving = 0, last = 0;
-    for (size_t i = 0; i < writers->len; i++)
+    for (size_t i = 0; i < writers->len; i++) {
         if (gives_records(&writers->writers[i])) {
             giving++;
             last = i;
         }
-    if (giving == 1)
+    }
+    if (giving == 1) {
         match_writer(&writers->writers[last], match);
-    if (giving <= 1 || giving > PD_MONGO_WRITERS_ASKED)
+    }
+    if (giving <= 1 || giving > PD_MONGO_WRITERS_ASKED) {
         return giving;
+    }
     bson_t any, one;
     char key[8];
     unsigned index = 0;
     BSON_APPEND_ARRAY_BEGIN(match, "$or", &any);
     for (size_t i = 0; i < writers->len; i++) {
-        if (!gives_records(&writers->writers[i]))
+        if (!gives_records(&writers->writers[i])) {
             continue;
+        }
         snprintf(key, sizeof key, "%u", index++);
         BSON_APPEND_DOCUMENT_BEGIN(&any, key, &one);
         match_writer(&writers->writers[i], &one);
@@ -116,16 +124,20 @@ static size_t match_writers(const struct pd_mongo_writers *writers, bson_t *matc
 bool pd_mongo_match(const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
                     bson_t *match)
 {
-    if (!match_writers(writers, match))
+    if (!match_writers(writers, match)) {
         return false;
+    }
     match_flow(&filter->flow, match);
     match_link(filter->link, match);
-    if (filter->path && !match_path(filter->path, match))
+    if (filter->path && !match_path(filter->path, match)) {
         return false;
-    if (filter->from_us)
+    }
+    if (filter->from_us) {
         match_bound(match, "etime_us", "$gte", filter->from_us);
-    if (filter->to_us < UINT64_MAX)
+    }
+    if (filter->to_us < UINT64_MAX) {
         match_bound(match, "stime_us", "$lte", filter->to_us);
+    }
     return true;
 }
 
@@ -135,12 +147,14 @@ bool pd_mongo_within(const struct pd_mongo_writers *writers, struct pd_mongo_id 
     while (low < high) {
         size_t middle = (low + high) / 2;
         const struct pd_mongo_writer *at = &writers->writers[middle];
-        if (at->host == id.host && at->writer == id.writer)
+        if (at->host == id.host && at->writer == id.writer) {
             return id.seq > at->after && id.seq <= at->committed;
-        if (at->host < id.host || (at->host == id.host && at->writer < id.writer))
+        }
+        if (at->host < id.host || (at->host == id.host && at->writer < id.writer)) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return false;
 }

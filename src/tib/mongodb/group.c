@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups: $group where the server has $min and $max or times are not asked for, sort and limit for single records; the rest is group.c of the stage. */
+/* Groups: $group where the server has $min and $max or times are not asked for, sort and limit for
+ * single records; the rest is group.c of the stage. */
 #include "tib/group.h"
 
 #include <stdatomic.h>
@@ -7,9 +8,10 @@
 
 #include "tib/mongodb/store.h"
 
-/* The server's groups go through the same table, order and first k as scanned records do, together with the live ones: a group of
- * groups is a group. So what the server does is only ever to send less, and the answer is exact on every server. To the table it
- * looks like a scan of a store whose records are the server's groups. */
+/* The server's groups go through the same table, order and first k as scanned records do, together
+ * with the live ones: a group of groups is a group. So what the server does is only ever to send
+ * less, and the answer is exact on every server. To the table it looks like a scan of a store whose
+ * records are the server's groups. */
 struct pushed {
     struct pd_tib_snapshot head;
     struct pd_mongo_snapshot *snapshot;
@@ -26,9 +28,11 @@ static bool has_limit(const struct pd_tib_grouping *grouping)
 
 static bool matches_live(const struct pd_tib_filter *filter, const struct pd_tib_grouping *grouping)
 {
-    for (size_t i = 0; i < grouping->live_len; i++)
-        if (pd_tib_filter_matches(filter, &grouping->live[i]))
+    for (size_t i = 0; i < grouping->live_len; i++) {
+        if (pd_tib_filter_matches(filter, &grouping->live[i])) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -43,13 +47,15 @@ static void put_sort(enum pd_tib_order order, const char *prefix, bson_t *sort)
     const char *first = order == PD_TIB_ORDER_BYTES  ? "bytes"
                         : order == PD_TIB_ORDER_PKTS ? "pkts"
                                                      : "";
-    if (*first)
+    if (*first) {
         BSON_APPEND_INT32(sort, first, -1);
+    }
     for (size_t i = 0; i < sizeof key_fields / sizeof *key_fields; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s%s", i < 6 ? prefix : "", key_fields[i]);
-        if (strcmp(name, first) != 0)
+        if (strcmp(name, first) != 0) {
             bson_append_int32(sort, name, -1, 1);
+        }
     }
 }
 
@@ -130,8 +136,9 @@ static bson_t *pipeline_new(const struct pd_tib_grouping *grouping, const bson_t
     BSON_APPEND_DOCUMENT_BEGIN(&stages, "1", &stage);
     put_group(grouping, &stage);
     bson_append_document_end(&stages, &stage);
-    if (top)
+    if (top) {
         put_top(grouping, &stages);
+    }
     bson_append_array_end(pipeline, &stages);
     return pipeline;
 }
@@ -143,8 +150,9 @@ static bool server_has_min_max(struct pd_mongo_store *store)
     bool known = store->registered || store->min_max_known;
     bool has = store->registered ? store->registration.min_max : store->min_max;
     pthread_mutex_unlock(&store->lock);
-    if (known || pd_mongo_client_take(&store->server, &client))
+    if (known || pd_mongo_client_take(&store->server, &client)) {
         return has;
+    }
     has = pd_mongo_has_min_max(&client);
     pd_mongo_client_give(&client);
     pthread_mutex_lock(&store->lock);
@@ -194,14 +202,16 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
     const struct pd_tib_grouping *grouping = pushed->grouping;
     struct pd_mongo_writers writers;
     int code = pd_mongo_snapshot_writers(pushed->snapshot, filter->since, &writers);
-    if (code)
+    if (code) {
         return code;
+    }
     bool few =
         writers.len <= PD_MONGO_WRITERS_ASKED; /* else the server does not know which count */
     if (grouping->by == PD_TIB_BY_RECORD && few && has_limit(grouping)) {
         bson_t sort = BSON_INITIALIZER;
-        if (grouping->order != PD_TIB_ORDER_NONE)
+        if (grouping->order != PD_TIB_ORDER_NONE) {
             put_sort(grouping->order, "", &sort);
+        }
         code = pd_mongo_scan_sorted(pushed->snapshot, filter, &sort, grouping->top_len, visit,
                                     context);
         bson_destroy(&sort);

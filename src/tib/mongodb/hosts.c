@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collection `hosts`: writers and how far each has got; how a new spool becomes a writer; indexes. */
+/* The collection `hosts`: writers and how far each has got; how a new spool becomes a writer;
+ * indexes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,13 @@ static bool text_member(const bson_t *document, const char *name, const char *fo
 {
     bson_iter_t at;
     const char *text;
-    if (!bson_iter_init_find(&at, document, name) || !BSON_ITER_HOLDS_UTF8(&at))
+    if (!bson_iter_init_find(&at, document, name) || !BSON_ITER_HOLDS_UTF8(&at)) {
         return false;
+    }
     text = bson_iter_utf8(&at, NULL);
-    if (strlen(text) != size_bytes - 1 || strspn(text, form) != size_bytes - 1)
+    if (strlen(text) != size_bytes - 1 || strspn(text, form) != size_bytes - 1) {
         return false;
+    }
     memcpy(ret_text, text, size_bytes);
     return true;
 }
@@ -40,15 +43,18 @@ static int writers_add(struct pd_mongo_writers *writers, const bson_t *document)
     uint64_t host = pd_mongo_member(document, "host", UINT64_MAX);
     uint64_t writer = pd_mongo_member(document, "writer", UINT64_MAX);
     uint64_t committed = pd_mongo_member(document, "committed", UINT64_MAX);
-    if (host > UINT32_MAX || writer >= PD_MONGO_WRITERS || committed > PD_MONGO_SEQ_MAX)
+    if (host > UINT32_MAX || writer >= PD_MONGO_WRITERS || committed > PD_MONGO_SEQ_MAX) {
         return -PD_E_CORRUPT;
-    if (writers->len == WRITERS_MOST)
+    }
+    if (writers->len == WRITERS_MOST) {
         return -PD_E_TOO_LARGE;
+    }
     if (writers->len == writers->room) {
         size_t room = writers->room ? 2 * writers->room : 16;
         struct pd_mongo_writer *grown = realloc(writers->writers, room * sizeof *grown);
-        if (!grown)
+        if (!grown) {
             return -ENOMEM;
+        }
         writers->writers = grown;
         writers->room = room;
     }
@@ -60,8 +66,9 @@ static int writers_add(struct pd_mongo_writers *writers, const bson_t *document)
 static int writer_order(const void *a, const void *b)
 {
     const struct pd_mongo_writer *x = a, *y = b;
-    if (x->host != y->host)
+    if (x->host != y->host) {
         return x->host < y->host ? -1 : 1;
+    }
     return (x->writer > y->writer) - (x->writer < y->writer);
 }
 
@@ -71,13 +78,14 @@ static int writers_read(mongoc_cursor_t *cursor, struct pd_mongo_writers *writer
     int error = 0;
     while (!error && mongoc_cursor_next(cursor, &document)) {
         bson_iter_t at;
-        if (bson_iter_init_find(&at, document, "identity"))
+        if (bson_iter_init_find(&at, document, "identity")) {
             error = text_member(document, "identity", "0123456789abcdef", writers->identity,
                                 PD_MONGO_IDENTITY)
                         ? 0
                         : -PD_E_CORRUPT;
-        else
+        } else {
             error = writers_add(writers, document);
+        }
     }
     return error;
 }
@@ -94,10 +102,11 @@ int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32
     mongoc_cursor_t *cursor =
         mongoc_collection_find_with_opts(client->hosts, filter, options, NULL);
     int code = writers_read(cursor, &writers);
-    if (!code && mongoc_cursor_error(cursor, &mongo))
+    if (!code && mongoc_cursor_error(cursor, &mongo)) {
         code = pd_mongo_fail(client->server, &mongo, error);
-    else if (code)
+    } else if (code) {
         pd_fail(error, code, "collection hosts: %s", pd_error_text(code));
+    }
     mongoc_cursor_destroy(cursor);
     bson_destroy(options);
     bson_destroy(filter);
@@ -105,8 +114,9 @@ int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32
         pd_mongo_writers_done(&writers);
         return code;
     }
-    if (writers.len)
+    if (writers.len) {
         qsort(writers.writers, writers.len, sizeof *writers.writers, writer_order);
+    }
     *ret_writers = writers;
     return 0;
 }
@@ -125,8 +135,9 @@ static int identify(struct pd_mongo_client *client, struct pd_error *error)
     uint64_t random;
     char identity[PD_MONGO_IDENTITY];
     bson_error_t mongo;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
+    if (getrandom(&random, sizeof random, 0) != sizeof random) {
         return pd_fail(error, -EIO, "no random numbers");
+    }
     snprintf(identity, sizeof identity, "%016llx", (unsigned long long)random);
     bson_t *document = BCON_NEW("_id", BCON_UTF8(STORE_DOCUMENT), "identity", BCON_UTF8(identity));
     bool done = mongoc_collection_insert_one(client->hosts, document, NULL, NULL, &mongo);
@@ -163,12 +174,15 @@ static int host_documents(struct pd_mongo_client *client, uint32_t host,
         registration->host_stored += committed > before ? committed - before : 0;
         stime = pd_mongo_member(document, "min_stime_us", UINT64_MAX);
         etime = pd_mongo_member(document, "max_etime_us", 0);
-        if (stime < registration->min_stime_us)
+        if (stime < registration->min_stime_us) {
             registration->min_stime_us = stime;
-        if (etime > registration->max_etime_us)
+        }
+        if (etime > registration->max_etime_us) {
             registration->max_etime_us = etime;
-        if (writer >= *ret_free)
+        }
+        if (writer >= *ret_free) {
             *ret_free = (uint32_t)writer + 1;
+        }
         if (text_member(document, "spool", "0123456789abcdef", identity, sizeof identity) &&
             !strcmp(identity, spool->identity)) {
             read_registration(document, registration);
@@ -177,8 +191,9 @@ static int host_documents(struct pd_mongo_client *client, uint32_t host,
     }
     registration->host_stored -=
         removed < registration->host_stored ? removed : registration->host_stored;
-    if (mongoc_cursor_error(cursor, &mongo))
+    if (mongoc_cursor_error(cursor, &mongo)) {
         code = pd_mongo_fail(client->server, &mongo, error);
+    }
     mongoc_cursor_destroy(cursor);
     bson_destroy(filter);
     return code;
@@ -209,8 +224,9 @@ static bool index_create(struct pd_mongo_client *client, bson_t *keys, const cha
     bson_t index, array, document = BSON_INITIALIZER, command = BSON_INITIALIZER;
     BSON_APPEND_DOCUMENT(&document, "key", keys);
     BSON_APPEND_UTF8(&document, "name", name);
-    if (expire_s >= 0)
+    if (expire_s >= 0) {
         BSON_APPEND_INT32(&document, "expireAfterSeconds", expire_s);
+    }
     BSON_APPEND_UTF8(&command, "createIndexes", "records");
     BSON_APPEND_ARRAY_BEGIN(&command, "indexes", &array);
     BSON_APPEND_DOCUMENT_BEGIN(&array, "0", &index);
@@ -240,15 +256,17 @@ bool pd_mongo_has_min_max(struct pd_mongo_client *client)
     return has;
 }
 
-/* A user that may not make indexes can still write: the operator made them (docs/mongodb.md). A server that does not group with $min
- * is FerretDB 1, which looks up nothing but _id by index and would only pay for the others. */
+/* A user that may not make indexes can still write: the operator made them (docs/mongodb.md). A
+ * server that does not group with $min is FerretDB 1, which looks up nothing but _id by index and
+ * would only pay for the others. */
 static void indexes_create(struct pd_mongo_client *client,
                            struct pd_mongo_registration *registration)
 {
     registration->ttl = index_create(client, BCON_NEW("expire", BCON_INT32(1)), "expire", 0);
     registration->min_max = pd_mongo_has_min_max(client);
-    if (!registration->min_max)
+    if (!registration->min_max) {
         return;
+    }
     index_create(client, BCON_NEW("host", BCON_INT32(1), "_id", BCON_INT32(1)), "host_id", -1);
     index_create(client, BCON_NEW("host", BCON_INT32(1), "etime_us", BCON_INT32(1)), "host_etime",
                  -1);
@@ -273,15 +291,19 @@ int pd_mongo_register(struct pd_mongo_client *client, uint32_t host, const struc
     for (unsigned i = 0; i < REGISTER_TRIES && !code && !found; i++) {
         registration = (struct pd_mongo_registration){.min_stime_us = UINT64_MAX};
         code = host_documents(client, host, spool, &registration, &next, &found, error);
-        if (!code && !found && next >= PD_MONGO_WRITERS)
+        if (!code && !found && next >= PD_MONGO_WRITERS) {
             code = pd_fail(error, -PD_E_FULL, "too many spools have written for host %u", host);
-        if (!code && !found)
+        }
+        if (!code && !found) {
             code = writer_insert(client, host, next, spool, front_seq, &mine, error);
+        }
     }
-    if (!code && !found)
+    if (!code && !found) {
         code = pd_fail(error, -PD_E_BUSY, "other writers of host %u were always faster", host);
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     indexes_create(client, &registration);
     *ret_registration = registration;
     return 0;
@@ -318,16 +340,18 @@ int pd_mongo_progress_put(struct pd_mongo_client *client, const struct pd_mongo_
         BSON_APPEND_INT64(&set, "min_stime_us", (int64_t)progress->min_stime_us);
         BSON_APPEND_INT64(&set, "max_etime_us", (int64_t)progress->max_etime_us);
     }
-    if (progress->cursors_len)
+    if (progress->cursors_len) {
         put_cursors(progress, &set);
+    }
     bson_append_document_end(&update, &set);
     bool done = mongoc_collection_update_one(client->hosts, which, &update, NULL, &reply, &mongo);
     bool matched = done && pd_mongo_member(&reply, "matchedCount", 0) == 1;
     bson_destroy(&reply);
     bson_destroy(&update);
     bson_destroy(which);
-    if (!done)
+    if (!done) {
         return pd_mongo_fail(client->server, &mongo, error);
+    }
     /* Somebody emptied the database: the spool registers anew. */
     return matched ? 0 : pd_fail(error, -PD_E_NOT_FOUND, "the database lost this writer");
 }

@@ -26,9 +26,11 @@ static void *load(void)
     snprintf(places[0], sizeof places[0], "%s%s", folder, MODULE);
     snprintf(places[1], sizeof places[1], "%s../%s", folder, MODULE);
     snprintf(places[2], sizeof places[2], "%s/%s", PD_MODULES_DIR, MODULE);
-    for (unsigned i = *folder ? 0 : 2; i < 3 && !module; i++)
-        if (!access(places[i], R_OK))
+    for (unsigned i = *folder ? 0 : 2; i < 3 && !module; i++) {
+        if (!access(places[i], R_OK)) {
             module = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+        }
+    }
     return module;
 }
 
@@ -39,10 +41,11 @@ static int load_and_open(const char *location, enum pd_tib_mode mode,
     void *module = load();
     const struct pd_tib_ops *ops = module ? dlsym(module, "pd_mongo_ops") : NULL;
     const char *why = ops ? NULL : dlerror();
-    if (!ops)
+    if (!ops) {
         return pd_fail(error, -PD_E_UNSUPPORTED,
                        "mongodb://: %s is not to be had (built without libmongoc?)%s%.300s", MODULE,
                        why ? ": " : "", why ? why : "");
+    }
     return ops->open(location, mode, config, ret_tib, error);
 }
 

@@ -25,13 +25,15 @@ static struct limits limits_of(const struct pd_mongo_store *store)
 {
     struct limits limits = {0};
     uint64_t age_us = store->max_age_s * PD_US_PER_S;
-    if (store->max_age_s && store->now_us > age_us)
+    if (store->max_age_s && store->now_us > age_us) {
         limits.cutoff_us = store->now_us - age_us;
+    }
     if (store->max_bytes) {
         uint64_t most = store->max_bytes / average_bytes(store);
         limits.excess = store->host_stored > most ? store->host_stored - most : 0;
-        if (limits.excess < store->host_stored / LEAST_PART)
+        if (limits.excess < store->host_stored / LEAST_PART) {
             limits.excess = 0;
+        }
     }
     return limits;
 }
@@ -42,10 +44,11 @@ static int remove_matching(struct pd_mongo_client *client, const bson_t *which,
     bson_t reply;
     bson_error_t mongo;
     int code = 0;
-    if (mongoc_collection_delete_many(client->records, which, NULL, &reply, &mongo))
+    if (mongoc_collection_delete_many(client->records, which, NULL, &reply, &mongo)) {
         *ret_removed = pd_mongo_member(&reply, "deletedCount", 0);
-    else
+    } else {
         code = pd_mongo_fail(client->server, &mongo, error);
+    }
     bson_destroy(&reply);
     return code;
 }
@@ -122,8 +125,9 @@ static void recount(struct pd_mongo_store *store, struct pd_mongo_client *client
         mongoc_collection_count_documents(client->records, mine, options, NULL, NULL, NULL);
     bson_destroy(options);
     bson_destroy(mine);
-    if (count < 0)
+    if (count < 0) {
         return; /* the next time */
+    }
     pthread_mutex_lock(&store->lock);
     uint64_t before = store->host_stored;
     store->host_stored = (uint64_t)count;
@@ -143,12 +147,15 @@ int pd_mongo_retain(struct pd_mongo_store *store, struct pd_mongo_client *client
     bool due = store->now_us && start_ns >= store->retain_ns;
     struct limits limits = due ? limits_of(store) : (struct limits){0};
     pthread_mutex_unlock(&store->lock);
-    if (!due)
+    if (!due) {
         return 0;
-    if (limits.cutoff_us && store->registration.ttl)
+    }
+    if (limits.cutoff_us && store->registration.ttl) {
         recount(store, client);
-    if (limits.cutoff_us)
+    }
+    if (limits.cutoff_us) {
         code = remove_old(store, client, limits.cutoff_us, &removed, error);
+    }
     if (!code && limits.excess > removed) {
         uint64_t more = 0;
         code = remove_first(store, client, limits.excess - removed, &more, error);

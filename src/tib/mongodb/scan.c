@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scans: match, projection, sort and limit are the server's; documents become records here, each checked. */
+/* Scans: match, projection, sort and limit are the server's; documents become records here, each
+ * checked. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,15 +34,19 @@ static int take(struct walk *walk, const bson_t *document)
         atomic_fetch_add_explicit(&walk->snapshot->head.damaged, 1, memory_order_relaxed);
         return 0;
     }
-    if (!grouped && !pd_mongo_within(walk->writers, row.id))
+    if (!grouped && !pd_mongo_within(walk->writers, row.id)) {
         return 0;
-    if (row.has_path && (code = pd_mongo_intern(walk->snapshot, &row.path, &row.record.path)))
+    }
+    if (row.has_path && (code = pd_mongo_intern(walk->snapshot, &row.path, &row.record.path))) {
         return code;
-    if (!grouped && !pd_tib_filter_matches(walk->filter, &row.record))
+    }
+    if (!grouped && !pd_tib_filter_matches(walk->filter, &row.record)) {
         return 0;
+    }
     *record = row.record;
-    if (++walk->len < BATCH)
+    if (++walk->len < BATCH) {
         return 0;
+    }
     walk->len = 0;
     return walk->visit(walk->context, walk->records, BATCH);
 }
@@ -65,15 +70,17 @@ int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
         walk->context = context;
         walk->len = 0;
     }
-    while (!code && mongoc_cursor_next(cursor, &document))
+    while (!code && mongoc_cursor_next(cursor, &document)) {
         code = take(walk, document);
+    }
     if (!code && mongoc_cursor_error(cursor, &mongo)) {
         struct pd_error error = {0};
         code = pd_mongo_fail(&snapshot->store->server, &mongo, &error);
         pd_log(PD_LOG_DEBUG, "mongodb", NULL, "%s: %s", snapshot->store->server.place, error.text);
     }
-    if (!code && walk->len)
+    if (!code && walk->len) {
         code = visit(context, walk->records, walk->len);
+    }
     mongoc_cursor_destroy(cursor);
     free(walk);
     return code;
@@ -85,10 +92,12 @@ static bson_t *options_new(const bson_t *sort, uint64_t limit)
                                "last", BCON_INT32(0), "tags", BCON_INT32(0), "dscp", BCON_INT32(0),
                                "host", BCON_INT32(0), "expire", BCON_INT32(0), "}", "maxTimeMS",
                                BCON_INT64(PD_MONGO_QUERY_MS), "batchSize", BCON_INT32(10000));
-    if (sort)
+    if (sort) {
         BSON_APPEND_DOCUMENT(options, "sort", sort);
-    if (limit)
+    }
+    if (limit) {
         BSON_APPEND_INT64(options, "limit", (int64_t)limit);
+    }
     return options;
 }
 
@@ -96,8 +105,9 @@ struct pd_tib_filter pd_mongo_unexpired(const struct pd_mongo_snapshot *snapshot
                                         const struct pd_tib_filter *filter)
 {
     struct pd_tib_filter unexpired = *filter;
-    if (unexpired.from_us < snapshot->oldest_us)
+    if (unexpired.from_us < snapshot->oldest_us) {
         unexpired.from_us = snapshot->oldest_us;
+    }
     return unexpired;
 }
 
@@ -111,8 +121,9 @@ int pd_mongo_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib
     bson_t match = BSON_INITIALIZER;
     struct pd_tib_filter unexpired = pd_mongo_unexpired(snapshot, filter);
     int code = pd_mongo_snapshot_writers(snapshot, filter->since, &writers);
-    if (code)
+    if (code) {
         return code;
+    }
     if (pd_mongo_match(&writers, &unexpired, &match) &&
         !(code = pd_mongo_client_take(&snapshot->store->server, &client))) {
         bson_t *options = options_new(sort, limit);
@@ -148,8 +159,9 @@ static void find_damage(struct checking *checking, const bson_t *document)
     struct pd_mongo_row row;
     bson_iter_t at;
     char text[200];
-    if (!pd_mongo_row(document, &row))
+    if (!pd_mongo_row(document, &row)) {
         return;
+    }
     const char *id = bson_iter_init_find(&at, document, "_id") && BSON_ITER_HOLDS_UTF8(&at)
                          ? bson_iter_utf8(&at, NULL)
                          : "(no text)";
@@ -164,16 +176,20 @@ static int check_documents(struct pd_mongo_store *store, struct checking *checki
     const bson_t *document;
     bson_error_t mongo;
     int code = pd_mongo_client_take(&store->server, &client);
-    if (code)
+    if (code) {
         return code;
+    }
     bson_t *mine = bson_new();
-    if (store->mode == PD_TIB_WRITE)
+    if (store->mode == PD_TIB_WRITE) {
         BSON_APPEND_INT64(mine, "host", store->host_id);
+    }
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(client.records, mine, NULL, NULL);
-    while (mongoc_cursor_next(cursor, &document))
+    while (mongoc_cursor_next(cursor, &document)) {
         find_damage(checking, document);
-    if (mongoc_cursor_error(cursor, &mongo))
+    }
+    if (mongoc_cursor_error(cursor, &mongo)) {
         code = pd_mongo_fail(&store->server, &mongo, NULL);
+    }
     mongoc_cursor_destroy(cursor);
     bson_destroy(mine);
     pd_mongo_client_give(&client);

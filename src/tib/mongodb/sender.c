@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sender: takes records from the spool, in order, until the server has acknowledged them. A thread of its own. */
+/* The sender: takes records from the spool, in order, until the server has acknowledged them. A
+ * thread of its own. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,8 +26,8 @@ struct sending {
     bson_t *documents;
     const bson_t **pointers;
     uint32_t documents_len;
-    uint32_t
-        slice; /* documents of one bulk: fewer when bulks fail, which may take the server too long */
+    /* documents of one bulk: fewer when bulks fail, which may take the server too long */
+    uint32_t slice;
 };
 
 static void wait_ms(struct pd_mongo_store *store, uint64_t ms)
@@ -63,25 +64,28 @@ static uint64_t documents_make(struct sending *sending)
     return bytes;
 }
 
-/* Records that are there already were sent before; those that the server will never take are lost, and counted. Anything else is
- * a failure of the whole. */
+/* Records that are there already were sent before; those that the server will never take are lost,
+ * and counted. Anything else is a failure of the whole. */
 static bool only_known_errors(const bson_t *reply, uint64_t *ret_refused)
 {
     bson_iter_t at, one;
     uint64_t refused = 0, seen = 0;
     if (bson_iter_init_find(&at, reply, "writeConcernErrors") || !bson_iter_init(&at, reply) ||
-        !bson_iter_find(&at, "writeErrors") || !bson_iter_recurse(&at, &one))
+        !bson_iter_find(&at, "writeErrors") || !bson_iter_recurse(&at, &one)) {
         return false;
+    }
     while (bson_iter_next(&one)) {
         bson_iter_t code;
         uint64_t number = 0;
         if (!bson_iter_recurse(&one, &code) || !bson_iter_find(&code, "code") ||
-            pd_mongo_number(&code, &number))
+            pd_mongo_number(&code, &number)) {
             return false;
-        if (number == CODE_VALIDATION || number == CODE_TOO_LARGE)
+        }
+        if (number == CODE_VALIDATION || number == CODE_TOO_LARGE) {
             refused++;
-        else if (number != CODE_DUPLICATE)
+        } else if (number != CODE_DUPLICATE) {
             return false;
+        }
         seen++;
     }
     *ret_refused = refused;
@@ -99,8 +103,9 @@ static int slice_insert(struct sending *sending, struct pd_mongo_client *client,
     int code = 0;
     if (!mongoc_collection_insert_many(client->records, sending->pointers + first, len, options,
                                        &reply, &mongo) &&
-        !(mongo.domain != MONGOC_ERROR_STREAM && only_known_errors(&reply, &not_taken)))
+        !(mongo.domain != MONGOC_ERROR_STREAM && only_known_errors(&reply, &not_taken))) {
         code = pd_mongo_fail(client->server, &mongo, error);
+    }
     *refused += not_taken;
     bson_destroy(&reply);
     bson_destroy(options);
@@ -112,12 +117,14 @@ static int bulk_insert(struct sending *sending, struct pd_mongo_client *client,
 {
     int code = 0;
     *ret_refused = 0;
-    for (uint32_t first = 0; first < sending->batch.len && !code; first += sending->slice)
+    for (uint32_t first = 0; first < sending->batch.len && !code; first += sending->slice) {
         code = slice_insert(sending, client, first, ret_refused, error);
-    if (code)
+    }
+    if (code) {
         sending->slice = sending->slice / 2 > BULK_LEAST ? sending->slice / 2 : BULK_LEAST;
-    else
+    } else {
         sending->slice = 2 * sending->slice < BULK_RECORDS ? 2 * sending->slice : BULK_RECORDS;
+    }
     return code;
 }
 
@@ -136,10 +143,12 @@ static struct pd_mongo_progress progress_of(const struct sending *sending)
         .cursors_len = batch->cursors_len,
     };
     for (uint32_t i = 0; i < batch->len; i++) {
-        if (batch->records[i].stime_us < progress.min_stime_us)
+        if (batch->records[i].stime_us < progress.min_stime_us) {
             progress.min_stime_us = batch->records[i].stime_us;
-        if (batch->records[i].etime_us > progress.max_etime_us)
+        }
+        if (batch->records[i].etime_us > progress.max_etime_us) {
             progress.max_etime_us = batch->records[i].etime_us;
+        }
     }
     return progress;
 }
@@ -163,28 +172,32 @@ static void acknowledge(struct sending *sending, const struct pd_mongo_progress 
     pthread_mutex_unlock(&store->lock);
 }
 
-/* First the records, then the number that makes them count, then the spool forgets them: whatever is cut short here is done again,
- * to the same effect. */
+/* First the records, then the number that makes them count, then the spool forgets them: whatever
+ * is cut short here is done again, to the same effect. */
 static int send_batch(struct sending *sending, struct pd_mongo_client *client,
                       struct pd_error *error)
 {
     uint64_t refused = 0;
     uint64_t bytes = documents_make(sending);
     int code = sending->batch.len ? bulk_insert(sending, client, &refused, error) : 0;
-    if (code)
+    if (code) {
         return code;
+    }
     struct pd_mongo_progress progress = progress_of(sending);
     code = pd_mongo_progress_put(client, &progress, error);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_spool_drop(sending->store->spool, sending->batch.end_seq);
-    if (code)
+    if (code) {
         return pd_fail(error, code, "the spool: %s", pd_error_text(code));
+    }
     acknowledge(sending, &progress, refused, bytes);
-    if (refused || sending->batch.damaged)
+    if (refused || sending->batch.damaged) {
         pd_log(PD_LOG_ERROR, MODULE, NULL,
                "records are lost: %llu refused by the server, %llu damaged in the spool",
                (unsigned long long)refused, (unsigned long long)sending->batch.damaged);
+    }
     return 0;
 }
 
@@ -196,19 +209,23 @@ static int enlist(struct pd_mongo_store *store, struct pd_mongo_client *client,
     struct pd_mongo_registration registration;
     uint64_t front = 0;
     int code = pd_spool_front(store->spool, &front);
-    if (code)
+    if (code) {
         return pd_fail(error, code, "the spool: %s", pd_error_text(code));
+    }
     code = pd_mongo_register(client, store->host_id, store->spool, front, &registration, error);
-    if (code)
+    if (code) {
         return code;
+    }
     /* Killed between the acknowledgement and the spool's forgetting. */
-    if (registration.committed >= front)
+    if (registration.committed >= front) {
         pd_spool_drop(store->spool, registration.committed);
+    }
     pthread_mutex_lock(&store->lock);
     store->registration = registration;
     store->host_stored = registration.host_stored;
-    if (registration.committed > store->acknowledged)
+    if (registration.committed > store->acknowledged) {
         store->acknowledged = registration.committed;
+    }
     store->registered = true;
     pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->lock);
@@ -228,16 +245,19 @@ static int work(struct sending *sending, struct pd_error *error)
     struct pd_mongo_store *store = sending->store;
     struct pd_mongo_client client;
     int code = pd_mongo_client_take(&store->server, &client);
-    if (code)
+    if (code) {
         return pd_fail(error, code, "no free connection");
-    if (!store->registered)
+    }
+    if (!store->registered) {
         code = enlist(store, &client, error);
+    }
     if (!code && has_work(store)) {
         code = pd_spool_take(store->spool, &sending->batch);
-        if (code)
+        if (code) {
             pd_fail(error, code, "the spool: %s", pd_error_text(code));
-        else if (sending->batch.end_seq >= sending->batch.first_seq)
+        } else if (sending->batch.end_seq >= sending->batch.first_seq) {
             code = send_batch(sending, &client, error);
+        }
     }
     code = code ? code : pd_mongo_retain(store, &client, error);
     if (code == -PD_E_NOT_FOUND) { /* the database was emptied */
@@ -258,11 +278,12 @@ static void judge(struct pd_mongo_store *store, int code, const struct pd_error 
     store->counters.server_errors += code != 0;
     pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->lock);
-    if (code && code != before)
+    if (code && code != before) {
         pd_log(PD_LOG_WARN, MODULE, NULL, "%s: %s; records wait in the spool", store->server.place,
                error->text);
-    else if (!code && before)
+    } else if (!code && before) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "%s answers again", store->server.place);
+    }
 }
 
 /* Returns false when the thread has to end. */
@@ -271,13 +292,15 @@ static bool rest(struct pd_mongo_store *store, int code, uint64_t *retry_ms)
     pthread_mutex_lock(&store->lock);
     if (code) {
         uint64_t until_ns = pd_clock_monotonic_ns() + *retry_ms * PD_NS_PER_MS, now_ns;
-        while (!store->stopping && (now_ns = pd_clock_monotonic_ns()) < until_ns)
+        while (!store->stopping && (now_ns = pd_clock_monotonic_ns()) < until_ns) {
             wait_ms(store, (until_ns - now_ns) / PD_NS_PER_MS + 1);
+        }
         *retry_ms = 2 * *retry_ms < RETRY_MAX_MS ? 2 * *retry_ms : RETRY_MAX_MS;
     } else {
         *retry_ms = RETRY_MIN_MS;
-        if (!store->stopping && store->acknowledged >= store->committed)
+        if (!store->stopping && store->acknowledged >= store->committed) {
             wait_ms(store, IDLE_MS);
+        }
     }
     bool going = !store->stopping;
     pthread_mutex_unlock(&store->lock);
@@ -286,12 +309,14 @@ static bool rest(struct pd_mongo_store *store, int code, uint64_t *retry_ms)
 
 static int sending_init(struct sending *sending)
 {
-    if (pd_spool_batch_init(&sending->batch, BULK_RECORDS))
+    if (pd_spool_batch_init(&sending->batch, BULK_RECORDS)) {
         return -ENOMEM;
+    }
     sending->documents = calloc(BULK_RECORDS, sizeof *sending->documents);
     sending->pointers = calloc(BULK_RECORDS, sizeof(const bson_t *));
-    if (!sending->documents || !sending->pointers)
+    if (!sending->documents || !sending->pointers) {
         return -ENOMEM;
+    }
     for (; sending->documents_len < BULK_RECORDS; sending->documents_len++) {
         bson_init(&sending->documents[sending->documents_len]);
         sending->pointers[sending->documents_len] = &sending->documents[sending->documents_len];
@@ -301,8 +326,9 @@ static int sending_init(struct sending *sending)
 
 static void sending_done(struct sending *sending)
 {
-    for (uint32_t i = 0; i < sending->documents_len; i++)
+    for (uint32_t i = 0; i < sending->documents_len; i++) {
         bson_destroy(&sending->documents[i]);
+    }
     free(sending->documents);
     free((void *)sending->pointers);
     pd_spool_batch_done(&sending->batch);
@@ -314,8 +340,9 @@ static void *run(void *context)
     struct pd_error error = {0};
     uint64_t retry_ms = RETRY_MIN_MS;
     int code = sending_init(&sending);
-    if (code)
+    if (code) {
         pd_fail(&error, code, "%s", pd_error_text(code));
+    }
     do {
         code = sending.documents_len ? work(&sending, &error) : code;
         judge(sending.store, code, &error);
@@ -335,14 +362,16 @@ int pd_mongo_sender_start(struct pd_mongo_store *store)
 
 void pd_mongo_sender_stop(struct pd_mongo_store *store)
 {
-    if (!store->sender_runs)
+    if (!store->sender_runs) {
         return;
+    }
     uint64_t until_ns = pd_clock_monotonic_ns() + CLOSE_MS * PD_NS_PER_MS;
     pthread_mutex_lock(&store->lock);
     pthread_cond_broadcast(&store->changed);
     while (!store->sender_error && store->acknowledged < store->committed &&
-           pd_clock_monotonic_ns() < until_ns)
+           pd_clock_monotonic_ns() < until_ns) {
         wait_ms(store, 100);
+    }
     store->stopping = true;
     pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->lock);
@@ -358,12 +387,14 @@ int pd_mongo_sender_wait(struct pd_mongo_store *store, uint64_t seq)
     pthread_cond_broadcast(&store->changed);
     while (!store->registered || store->acknowledged < seq) {
         code = store->sender_error;
-        if (code || pd_clock_monotonic_ns() >= until_ns)
+        if (code || pd_clock_monotonic_ns() >= until_ns) {
             break;
+        }
         wait_ms(store, 100);
     }
-    if (!code && !store->registered)
+    if (!code && !store->registered) {
         code = -PD_E_UNAVAILABLE;
+    }
     pthread_mutex_unlock(&store->lock);
     return code;
 }

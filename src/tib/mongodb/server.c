@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection: location, time limits, pool of clients, and errors in words that hold no secret. */
+/* The connection: location, time limits, pool of clients, and errors in words that hold no secret.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,8 @@ static void no_log(mongoc_log_level_t level, const char *domain, const char *mes
     (void)context;
 }
 
-/* libmongoc keeps counters in shared memory that a killed process would leave behind, and warns about those that it finds. Nobody
- * reads them: the name goes at once. */
+/* libmongoc keeps counters in shared memory that a killed process would leave behind, and warns
+ * about those that it finds. Nobody reads them: the name goes at once. */
 static void init_once(void)
 {
     char counters[32];
@@ -38,12 +39,13 @@ static void init_once(void)
 
 static void set_default(mongoc_uri_t *uri, const char *option, int32_t value)
 {
-    if (!mongoc_uri_has_option(uri, option))
+    if (!mongoc_uri_has_option(uri, option)) {
         mongoc_uri_set_option_as_int32(uri, option, value);
+    }
 }
 
-/* An answer within a time limit; an acknowledgement that outlives the server it came from. Records are read where `hosts` is
- * read: on the primary. */
+/* An answer within a time limit; an acknowledgement that outlives the server it came from. Records
+ * are read where `hosts` is read: on the primary. */
 static void set_options(mongoc_uri_t *uri)
 {
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
@@ -68,9 +70,10 @@ static char *place_of(const mongoc_uri_t *uri)
     char text[400] = "mongodb://";
     size_t len = strlen(text);
     const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri);
-    for (; host && len < 300; host = host->next)
+    for (; host && len < 300; host = host->next) {
         len += (size_t)snprintf(text + len, 301 - len, "%.200s%s", host->host_and_port,
                                 host->next ? "," : "");
+    }
     len = len < 300 ? len : 300;
     snprintf(text + len, sizeof text - len, "/%.64s", mongoc_uri_get_database(uri));
     return strdup(text);
@@ -88,8 +91,9 @@ static int server_fill(struct pd_mongo_server *server, mongoc_uri_t *uri, struct
     server->database = strdup(mongoc_uri_get_database(uri));
     server->secrets[0] = copy(mongoc_uri_get_username(uri));
     server->secrets[1] = copy(mongoc_uri_get_password(uri));
-    if (!server->place || !server->database)
+    if (!server->place || !server->database) {
         return pd_fail(error, -ENOMEM, "out of memory");
+    }
     set_options(uri);
     server->pool = mongoc_client_pool_new_with_error(uri, &mongo);
     if (!server->pool) {
@@ -112,31 +116,36 @@ int pd_mongo_server_open(const char *location, struct pd_mongo_server *ret_serve
     mongoc_uri_t *uri = mongoc_uri_new_with_error(location, &mongo);
     const char *database = uri ? mongoc_uri_get_database(uri) : NULL;
     int code = 0;
-    if (!database || !*database) /* libmongoc's own words may quote the password */
+    if (!database || !*database) { /* libmongoc's own words may quote the password */
         code = pd_fail(error, -PD_E_VALUE,
                        "%s: expected mongodb://[USER:PASSWORD@]HOST[:PORT]/DATABASE[?OPTIONS]",
                        pd_tib_shown(location, shown));
+    }
     code = code ? code : server_fill(&server, uri, error);
-    if (uri)
+    if (uri) {
         mongoc_uri_destroy(uri);
-    if (code)
+    }
+    if (code) {
         pd_mongo_server_close(&server);
-    else
+    } else {
         *ret_server = server;
+    }
     return code;
 }
 
 static void forget(char *secret)
 {
-    if (secret)
+    if (secret) {
         explicit_bzero(secret, strlen(secret));
+    }
     free(secret);
 }
 
 void pd_mongo_server_close(struct pd_mongo_server *server)
 {
-    if (server->pool)
+    if (server->pool) {
         mongoc_client_pool_destroy(server->pool);
+    }
     free(server->database);
     free(server->place);
     forget(server->secrets[0]);
@@ -147,8 +156,9 @@ void pd_mongo_server_close(struct pd_mongo_server *server)
 int pd_mongo_client_take(struct pd_mongo_server *server, struct pd_mongo_client *ret_client)
 {
     mongoc_client_t *client = mongoc_client_pool_pop(server->pool);
-    if (!client)
+    if (!client) {
         return -PD_E_BUSY;
+    }
     *ret_client = (struct pd_mongo_client){
         .server = server,
         .client = client,
@@ -177,8 +187,9 @@ static int code_of(const bson_error_t *mongo)
     case MONGOC_ERROR_SERVER:
     case MONGOC_ERROR_QUERY:
     case MONGOC_ERROR_COMMAND:
-        if (mongo->code == CODE_UNAUTHORIZED || mongo->code == CODE_AUTHENTICATION)
+        if (mongo->code == CODE_UNAUTHORIZED || mongo->code == CODE_AUTHENTICATION) {
             return -PD_E_DENIED;
+        }
         return -PD_E_UNAVAILABLE;
     default: return -PD_E_UNAVAILABLE;
     }
@@ -187,8 +198,9 @@ static int code_of(const bson_error_t *mongo)
 static void scrub(char *text, const char *secret)
 {
     size_t len = secret ? strlen(secret) : 0;
-    for (char *at = len ? strstr(text, secret) : NULL; at; at = strstr(at + len, secret))
+    for (char *at = len ? strstr(text, secret) : NULL; at; at = strstr(at + len, secret)) {
         memset(at, '*', len);
+    }
 }
 
 int pd_mongo_fail(const struct pd_mongo_server *server, const bson_error_t *mongo,
@@ -198,9 +210,11 @@ int pd_mongo_fail(const struct pd_mongo_server *server, const bson_error_t *mong
     if (error) {
         char text[sizeof mongo->message];
         snprintf(text, sizeof text, "%s", mongo->message);
-        for (char *at = text; *at; at++)
-            if ((unsigned char)*at < ' ')
+        for (char *at = text; *at; at++) {
+            if ((unsigned char)*at < ' ') {
                 *at = ' ';
+            }
+        }
         scrub(text, server->secrets[1]);
         scrub(text, server->secrets[0]);
         pd_fail(error, code, "%s: %.300s",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots: up to which number of each writer records count; tokens; the paths that a snapshot hands out. */
+/* Snapshots: up to which number of each writer records count; tokens; the paths that a snapshot
+ * hands out. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -21,8 +22,9 @@
 static int snapshot_new(struct pd_mongo_store *store, struct pd_mongo_snapshot **ret_snapshot)
 {
     struct pd_mongo_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    if (!snapshot)
+    if (!snapshot) {
         return -ENOMEM;
+    }
     snapshot->paths = calloc(BUCKETS, sizeof(struct path_node *));
     if (!snapshot->paths) {
         free(snapshot);
@@ -38,11 +40,12 @@ static int snapshot_new(struct pd_mongo_store *store, struct pd_mongo_snapshot *
 void pd_mongo_release(struct pd_tib_snapshot *head)
 {
     struct pd_mongo_snapshot *snapshot = (struct pd_mongo_snapshot *)head;
-    for (uint32_t i = 0; i < BUCKETS; i++)
+    for (uint32_t i = 0; i < BUCKETS; i++) {
         for (struct path_node *node = snapshot->paths[i], *next; node; node = next) {
             next = node->next;
             free(node);
         }
+    }
     free(snapshot->paths);
     pd_mongo_writers_done(&snapshot->writers);
     pthread_mutex_destroy(&snapshot->lock);
@@ -54,37 +57,42 @@ static int load_writers(struct pd_mongo_snapshot *snapshot)
     struct pd_mongo_store *store = snapshot->store;
     struct pd_mongo_client client;
     int code = pd_mongo_client_take(&store->server, &client);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_mongo_writers_load(&client, store->mode == PD_TIB_WRITE, store->host_id,
                                  &snapshot->writers, NULL);
     pd_mongo_client_give(&client);
     return code;
 }
 
-/* A writer's snapshot is where the spool stood; the server is waited for when it is read, on the reader's thread. What it has not got
- * by then is left out, and the answer says so. */
+/* A writer's snapshot is where the spool stood; the server is waited for when it is read, on the
+ * reader's thread. What it has not got by then is left out, and the answer says so. */
 static int resolve(struct pd_mongo_snapshot *snapshot)
 {
     struct pd_mongo_store *store = snapshot->store;
     int code = pd_mongo_sender_wait(store, snapshot->wanted);
     code = code ? code : load_writers(snapshot);
-    if (code)
+    if (code) {
         return code;
+    }
     pthread_mutex_lock(&store->lock);
     uint32_t writer = store->registration.writer;
     pthread_mutex_unlock(&store->lock);
     uint64_t committed = 0;
     for (size_t i = 0; i < snapshot->writers.len; i++) {
         struct pd_mongo_writer *one = &snapshot->writers.writers[i];
-        if (one->writer != writer)
+        if (one->writer != writer) {
             continue;
-        if (one->committed > snapshot->wanted)
+        }
+        if (one->committed > snapshot->wanted) {
             one->committed = snapshot->wanted;
+        }
         committed = one->committed;
     }
-    if (committed < snapshot->wanted)
+    if (committed < snapshot->wanted) {
         atomic_fetch_add_explicit(&snapshot->head.damaged, 1, memory_order_relaxed);
+    }
     return 0;
 }
 
@@ -93,13 +101,15 @@ int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     struct pd_mongo_snapshot *snapshot;
     int code = snapshot_new(store, &snapshot);
-    if (code)
+    if (code) {
         return code;
+    }
     if (store->mode == PD_TIB_WRITE) {
         pthread_mutex_lock(&store->lock);
         snapshot->wanted = store->committed;
-        if (store->max_age_s && store->now_us > store->max_age_s * PD_US_PER_S)
+        if (store->max_age_s && store->now_us > store->max_age_s * PD_US_PER_S) {
             snapshot->oldest_us = store->now_us - store->max_age_s * PD_US_PER_S;
+        }
         pthread_mutex_unlock(&store->lock);
     } else {
         code = load_writers(snapshot);
@@ -117,10 +127,11 @@ int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 
 static void scope_text(const struct pd_mongo_store *store, char text[TOKEN_SCOPE])
 {
-    if (store->mode == PD_TIB_WRITE)
+    if (store->mode == PD_TIB_WRITE) {
         snprintf(text, TOKEN_SCOPE, "%08x", store->host_id);
-    else
+    } else {
         snprintf(text, TOKEN_SCOPE, "all");
+    }
 }
 
 static struct pd_mongo_writer *find(struct pd_mongo_writers *writers, uint32_t host,
@@ -130,12 +141,14 @@ static struct pd_mongo_writer *find(struct pd_mongo_writers *writers, uint32_t h
     while (low < high) {
         size_t middle = (low + high) / 2;
         struct pd_mongo_writer *at = &writers->writers[middle];
-        if (at->host == host && at->writer == writer)
+        if (at->host == host && at->writer == writer) {
             return at;
-        if (at->host < host || (at->host == host && at->writer < writer))
+        }
+        if (at->host < host || (at->host == host && at->writer < writer)) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return NULL;
 }
@@ -147,20 +160,24 @@ static int token_apply(const struct pd_mongo_store *store, const char *token,
     char head[64], scope[TOKEN_SCOPE];
     scope_text(store, scope);
     snprintf(head, sizeof head, TOKEN_HEAD ".%s", scope);
-    if (!strcmp(token, head))
+    if (!strcmp(token, head)) {
         return 0; /* given before anybody had written */
+    }
     int len = snprintf(head, sizeof head, TOKEN_HEAD "%s.%s", writers->identity, scope);
-    if (strncmp(token, head, (size_t)len) != 0)
+    if (strncmp(token, head, (size_t)len) != 0) {
         return -PD_E_VALUE;
+    }
     for (const char *at = token + len; *at;) {
         unsigned host, number;
         unsigned long long seq;
         int read = 0;
-        if (sscanf(at, ".%8x-%5x-%11llx%n", &host, &number, &seq, &read) != 3 || !read)
+        if (sscanf(at, ".%8x-%5x-%11llx%n", &host, &number, &seq, &read) != 3 || !read) {
             return -PD_E_VALUE;
+        }
         struct pd_mongo_writer *writer = find(writers, host, number);
-        if (!writer || seq > writer->committed)
+        if (!writer || seq > writer->committed) {
             return -PD_E_VALUE;
+        }
         writer->after = seq;
         at += read;
     }
@@ -183,20 +200,24 @@ int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *si
                               struct pd_mongo_writers *ret_writers)
 {
     int code = resolve_once(snapshot);
-    if (code)
+    if (code) {
         return code;
+    }
     struct pd_mongo_writers writers = snapshot->writers;
     writers.room = writers.len;
     writers.writers = calloc(writers.len ? writers.len : 1, sizeof *writers.writers);
-    if (!writers.writers)
+    if (!writers.writers) {
         return -ENOMEM;
-    if (writers.len)
+    }
+    if (writers.len) {
         memcpy(writers.writers, snapshot->writers.writers, writers.len * sizeof *writers.writers);
+    }
     code = since ? token_apply(snapshot->store, since, &writers) : 0;
-    if (code)
+    if (code) {
         pd_mongo_writers_done(&writers);
-    else
+    } else {
         *ret_writers = writers;
+    }
     return code;
 }
 
@@ -205,12 +226,14 @@ int pd_mongo_token(struct pd_tib_snapshot *head, char **ret_token)
     struct pd_mongo_snapshot *snapshot = (struct pd_mongo_snapshot *)head;
     char scope[TOKEN_SCOPE];
     int code = resolve_once(snapshot);
-    if (code)
+    if (code) {
         return code;
+    }
     size_t size = 64 + snapshot->writers.len * (TOKEN_WRITER_BYTES + 2), len;
     char *token = malloc(size);
-    if (!token)
+    if (!token) {
         return -ENOMEM;
+    }
     scope_text(snapshot->store, scope);
     len = (size_t)snprintf(token, size, TOKEN_HEAD "%s.%s", snapshot->writers.identity, scope);
     for (size_t i = 0; i < snapshot->writers.len; i++) {
@@ -227,11 +250,13 @@ int pd_mongo_token(struct pd_tib_snapshot *head, char **ret_token)
 static int add_path(struct pd_mongo_snapshot *snapshot, const struct pd_path *path,
                     struct path_node **bucket, struct path_node **ret_node)
 {
-    if (snapshot->paths_len == PATHS_MOST)
+    if (snapshot->paths_len == PATHS_MOST) {
         return -PD_E_TOO_LARGE;
+    }
     struct path_node *node = malloc(sizeof *node);
-    if (!node)
+    if (!node) {
         return -ENOMEM;
+    }
     *node = (struct path_node){*path, *bucket};
     *bucket = node;
     snapshot->paths_len++;
@@ -246,12 +271,15 @@ int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_path *pa
     int code = 0;
     pthread_mutex_lock(&snapshot->lock);
     struct path_node *node = *bucket;
-    while (node && !pd_path_equal(&node->path, path))
+    while (node && !pd_path_equal(&node->path, path)) {
         node = node->next;
-    if (!node)
+    }
+    if (!node) {
         code = add_path(snapshot, path, bucket, &node);
+    }
     pthread_mutex_unlock(&snapshot->lock);
-    if (!code)
+    if (!code) {
         *ret_path = &node->path;
+    }
     return code;
 }

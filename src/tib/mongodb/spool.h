@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spool: records that were committed and are not yet known to be on the server, in an LMDB file of this host. */
+/* The spool: records that were committed and are not yet known to be on the server, in an LMDB file
+ * of this host. */
 #ifndef PD_TIB_MONGODB_SPOOL_H
 #define PD_TIB_MONGODB_SPOOL_H
 
@@ -9,16 +10,19 @@
 
 #include "tib/tib.h"
 
-/* Every commit goes through here, also while the server answers: one path, and the same promise in good times and bad. A commit is
- * one LMDB transaction (records, their numbers, cursors), durable when it returns; the sender takes entries from the front and
- * drops them when the server has acknowledged them. So an agent that is killed loses nothing that was committed, and what was sent
+/* Every commit goes through here, also while the server answers: one path, and the same promise in
+ * good times and bad. A commit is one LMDB transaction (records, their numbers, cursors), durable
+ * when it returns; the sender takes entries from the front and drops them when the server has
+ * acknowledged them. So an agent that is killed loses nothing that was committed, and what was sent
  * twice is recognised by its number.
  *
- * Threads: one puts, another takes and drops; LMDB orders them. One process: whoever holds the lock of spool.lock.
+ * Threads: one puts, another takes and drops; LMDB orders them. One process: whoever holds the lock
+ * of spool.lock.
  *
- * Database `queue`: number of an entry's first record (8 bytes, big-endian) → entry. `meta`: "spool" → struct of spool.c.
- * An entry: XXH3 of the rest (8 bytes), numbers of records and of cursors (4 bytes each), cursors (16 bytes each), records;
- * little-endian throughout. Bytes and validity: docs/formats/mongodb.md. */
+ * Database `queue`: number of an entry's first record (8 bytes, big-endian) → entry. `meta`:
+ * "spool" → struct of spool.c. An entry: XXH3 of the rest (8 bytes), numbers of records and of
+ * cursors (4 bytes each), cursors (16 bytes each), records; little-endian throughout. Bytes and
+ * validity: docs/formats/mongodb.md. */
 
 #define PD_SPOOL_ENTRY_RECORDS 1000u
 #define PD_SPOOL_IDENTITY      33 /* 32 digits and NUL */
@@ -37,8 +41,8 @@ struct pd_spool {
     struct pd_spool_cursor cursors[PD_TIB_CURSORS]; /* latest first; the writer's thread only */
     unsigned cursors_len;
     bool cursors_changed;
-    uint8_t
-        *buffer; /* entries of the next commit, one behind the other; the writer's thread only */
+    /* entries of the next commit, one behind the other; the writer's thread only */
+    uint8_t *buffer;
     size_t buffer_bytes, buffer_room;
     uint32_t buffered; /* records */
     size_t entry_at;   /* where the last entry of the buffer begins */
@@ -62,8 +66,8 @@ struct pd_spool_batch {
     uint32_t len, room;
     uint64_t first_seq;
     uint64_t damaged; /* records of entries whose checksum did not hold: left out */
-    uint64_t
-        end_seq; /* of the last entry looked at, damaged or not; first_seq - 1 when there was none */
+    /* of the last entry looked at, damaged or not; first_seq - 1 when there was none */
+    uint64_t end_seq;
     struct pd_spool_cursor cursors[PD_TIB_CURSORS]; /* as of end_seq, if cursors_len is not 0 */
     unsigned cursors_len;
 };

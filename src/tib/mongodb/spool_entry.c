@@ -32,13 +32,16 @@ _Static_assert(sizeof(struct entry_record) == 88, "written as it is");
 static int reserve(struct pd_spool *spool, size_t more_bytes)
 {
     size_t room = spool->buffer_room ? spool->buffer_room : 65536;
-    while (room < spool->buffer_bytes + more_bytes)
+    while (room < spool->buffer_bytes + more_bytes) {
         room *= 2;
-    if (room == spool->buffer_room)
+    }
+    if (room == spool->buffer_room) {
         return 0;
+    }
     uint8_t *grown = realloc(spool->buffer, room);
-    if (!grown)
+    if (!grown) {
         return -ENOMEM;
+    }
     spool->buffer = grown;
     spool->buffer_room = room;
     return 0;
@@ -66,12 +69,15 @@ int pd_spool_add(struct pd_spool *spool, const struct pd_tib_record *record)
 {
     const struct pd_path *path = record->path;
     int error = reserve(spool, RECORD_MOST_BYTES + PD_SPOOL_PREFIX + sizeof(struct entry_header));
-    if (error)
+    if (error) {
         return error;
-    if (spool->entry_records == PD_SPOOL_ENTRY_RECORDS)
+    }
+    if (spool->entry_records == PD_SPOOL_ENTRY_RECORDS) {
         entry_end(spool, 0);
-    if (!spool->buffered || spool->entry_records == PD_SPOOL_ENTRY_RECORDS)
+    }
+    if (!spool->buffered || spool->entry_records == PD_SPOOL_ENTRY_RECORDS) {
         entry_begin(spool);
+    }
     struct entry_record raw = {
         .flow = record->flow,
         .stime_us = htole64(record->stime_us),
@@ -84,8 +90,9 @@ int pd_spool_add(struct pd_spool *spool, const struct pd_tib_record *record)
     };
     raw.flow.src_port = htole16(raw.flow.src_port);
     raw.flow.dst_port = htole16(raw.flow.dst_port);
-    for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++)
+    for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++) {
         raw.tags[i] = htole16(path->tags[i]);
+    }
     memcpy(spool->buffer + spool->buffer_bytes, &raw, sizeof raw);
     spool->buffer_bytes += sizeof raw;
     for (unsigned i = 0; i < path->len; i++, spool->buffer_bytes += 4) {
@@ -101,8 +108,9 @@ int pd_spool_buffer_end(struct pd_spool *spool)
 {
     unsigned cursors = spool->cursors_changed ? spool->cursors_len : 0;
     int error = reserve(spool, cursors * sizeof *spool->cursors);
-    if (error)
+    if (error) {
         return error;
+    }
     for (unsigned i = 0; i < cursors; i++) {
         struct pd_spool_cursor raw = {htole64(spool->cursors[i].key),
                                       htole64(spool->cursors[i].value)};
@@ -137,8 +145,9 @@ uint64_t pd_spool_entry_seal(struct pd_spool *spool, size_t at,
 bool pd_spool_entry_holds(const MDB_val *value)
 {
     uint64_t hash;
-    if (value->mv_size < sizeof(struct entry_header))
+    if (value->mv_size < sizeof(struct entry_header)) {
         return false;
+    }
     memcpy(&hash, value->mv_data, sizeof hash);
     return le64toh(hash) == entry_hash(value->mv_data, value->mv_size);
 }
@@ -148,16 +157,19 @@ static const uint8_t *record_read(const uint8_t *at, const uint8_t *end,
                                   struct pd_tib_record *record, struct pd_path *path)
 {
     struct entry_record raw;
-    if ((size_t)(end - at) < sizeof raw)
+    if ((size_t)(end - at) < sizeof raw) {
         return NULL;
+    }
     memcpy(&raw, at, sizeof raw);
     at += sizeof raw;
     *path = (struct pd_path){.len = le16toh(raw.len), .tags_len = raw.tags_len, .dscp = raw.dscp};
     if (path->len > PD_PATH_MAX || path->tags_len > PD_RAW_TAGS_MAX ||
-        (size_t)(end - at) < 4u * path->len)
+        (size_t)(end - at) < 4u * path->len) {
         return NULL;
-    for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++)
+    }
+    for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++) {
         path->tags[i] = le16toh(raw.tags[i]);
+    }
     for (unsigned i = 0; i < path->len; i++, at += 4) {
         memcpy(&path->switches[i], at, 4);
         path->switches[i] = le32toh(path->switches[i]);
@@ -174,28 +186,33 @@ static bool records_read(const MDB_val *value, uint64_t records, struct pd_spool
 {
     struct entry_header header;
     const uint8_t *at = value->mv_data, *end = at + value->mv_size;
-    if (!pd_spool_entry_holds(value))
+    if (!pd_spool_entry_holds(value)) {
         return false;
+    }
     memcpy(&header, at, sizeof header);
     uint32_t cursors = le32toh(header.cursors);
-    if (le32toh(header.records) != records || cursors > PD_TIB_CURSORS)
+    if (le32toh(header.records) != records || cursors > PD_TIB_CURSORS) {
         return false;
+    }
     at += sizeof header;
     for (uint32_t i = 0; i < records; i++) {
         uint32_t to = batch->len + i;
-        if (!(at = record_read(at, end, &batch->records[to], &batch->paths[to])))
+        if (!(at = record_read(at, end, &batch->records[to], &batch->paths[to]))) {
             return false;
+        }
     }
-    if ((size_t)(end - at) != cursors * sizeof *batch->cursors)
+    if ((size_t)(end - at) != cursors * sizeof *batch->cursors) {
         return false;
+    }
     batch->len += (uint32_t)records;
     for (uint32_t i = 0; i < cursors; i++, at += sizeof *batch->cursors) {
         memcpy(&batch->cursors[i], at, sizeof *batch->cursors);
         batch->cursors[i] = (struct pd_spool_cursor){le64toh(batch->cursors[i].key),
                                                      le64toh(batch->cursors[i].value)};
     }
-    if (cursors)
+    if (cursors) {
         batch->cursors_len = cursors;
+    }
     return true;
 }
 
@@ -204,11 +221,13 @@ bool pd_spool_entry_read(const MDB_val *value, uint64_t seq, uint64_t end,
 {
     uint64_t records = end - seq + 1;
     /* Numbers are counted from the first: after a damaged entry a new batch begins. */
-    if (batch->damaged || (batch->len && batch->len + records > batch->room))
+    if (batch->damaged || (batch->len && batch->len + records > batch->room)) {
         return false;
+    }
     if (records > batch->room || !records_read(value, records, batch)) {
-        if (batch->len)
+        if (batch->len) {
             return false;
+        }
         batch->damaged = records;
     }
     return true;
@@ -219,8 +238,9 @@ int pd_spool_batch_init(struct pd_spool_batch *batch, uint32_t room)
     *batch = (struct pd_spool_batch){.room = room};
     batch->records = calloc(room, sizeof *batch->records);
     batch->paths = calloc(room, sizeof *batch->paths);
-    if (batch->records && batch->paths)
+    if (batch->records && batch->paths) {
         return 0;
+    }
     pd_spool_batch_done(batch);
     return -ENOMEM;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of the spool's entries: written into the buffer of a commit, read back with every length checked. */
+/* Bytes of the spool's entries: written into the buffer of a commit, read back with every length
+ * checked. */
 #ifndef PD_TIB_MONGODB_SPOOL_ENTRY_H
 #define PD_TIB_MONGODB_SPOOL_ENTRY_H
 
@@ -19,7 +20,8 @@ uint64_t pd_spool_entry_seal(struct pd_spool *spool, size_t at,
                              struct pd_spool_entry_view *ret_view);
 
 bool pd_spool_entry_holds(const MDB_val *value);
-/* Adds records seq … end to the batch; those of a damaged entry to its count. False, and no change: there is no room. */
+/* Adds records seq … end to the batch; those of a damaged entry to its count. False, and no change:
+ * there is no room. */
 bool pd_spool_entry_read(const MDB_val *value, uint64_t seq, uint64_t end,
                          struct pd_spool_batch *batch);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The MongoDB backend's operations: opening, closing, what the writer's thread does, what the counters say. */
+/* The MongoDB backend's operations: opening, closing, what the writer's thread does, what the
+ * counters say. */
 #include "tib/mongodb/store.h"
 
 #include <errno.h>
@@ -26,8 +27,9 @@ static struct pd_mongo_store *store_new(enum pd_tib_mode mode)
 {
     struct pd_mongo_store *store = calloc(1, sizeof *store);
     pthread_condattr_t monotonic;
-    if (!store)
+    if (!store) {
         return NULL;
+    }
     store->head.ops = &pd_mongo_ops;
     store->mode = mode;
     pthread_mutex_init(&store->lock, NULL);
@@ -45,18 +47,21 @@ static int open_writer(struct pd_mongo_store *store, const struct pd_tib_config 
     const char *directory = config && config->spool ? config->spool : DEFAULT_SPOOL;
     uint64_t most = config && config->spool_bytes ? config->spool_bytes : DEFAULT_SPOOL_BYTES;
     uint64_t front;
-    if (!config || !config->host_id)
+    if (!config || !config->host_id) {
         return pd_fail(error, -PD_E_VALUE,
                        "%s: --host-id N is missing: hosts that share a store each need their own",
                        store->server.place);
+    }
     store->host_id = config->host_id;
     store->max_bytes = config->max_bytes;
     store->max_age_s = config->max_age_s;
     int code = pd_spool_open(directory, store->host_id, most, &store->spool, error);
-    if (!code && (code = pd_spool_front(store->spool, &front)))
+    if (!code && (code = pd_spool_front(store->spool, &front))) {
         pd_fail(error, code, "%s: %s", directory, pd_error_text(code));
-    if (code)
+    }
+    if (code) {
         return code;
+    }
     store->committed = store->spool->next_seq - 1;
     store->acknowledged = front - 1;
     code = pd_mongo_sender_start(store);
@@ -69,8 +74,9 @@ static int open_reader(struct pd_mongo_store *store, struct pd_error *error)
     struct pd_mongo_client client;
     struct pd_mongo_writers writers;
     int code = pd_mongo_client_take(&store->server, &client);
-    if (code)
+    if (code) {
         return pd_fail(error, code, "%s: no free connection", store->server.place);
+    }
     code = pd_mongo_writers_load(&client, false, 0, &writers, error);
     pd_mongo_client_give(&client);
     if (code) {
@@ -86,11 +92,13 @@ static int store_open(const char *location, enum pd_tib_mode mode,
                       struct pd_error *error)
 {
     struct pd_mongo_store *store = store_new(mode);
-    if (!store)
+    if (!store) {
         return pd_fail(error, -ENOMEM, "out of memory");
+    }
     int code = pd_mongo_server_open(location, &store->server, error);
-    if (!code)
+    if (!code) {
         code = mode == PD_TIB_WRITE ? open_writer(store, config, error) : open_reader(store, error);
+    }
     if (code) {
         store_free(store);
         return code;
@@ -104,11 +112,13 @@ static int store_open(const char *location, enum pd_tib_mode mode,
 static int store_commit(struct pd_tib *tib)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
-    if (store->mode != PD_TIB_WRITE)
+    if (store->mode != PD_TIB_WRITE) {
         return -EBADF;
+    }
     uint32_t records = store->spool->buffered;
-    if (!records)
+    if (!records) {
         return 0;
+    }
     int code = pd_spool_commit(store->spool);
     pthread_mutex_lock(&store->lock);
     if (!code) {
@@ -130,13 +140,15 @@ static int store_append(struct pd_tib *tib, const struct pd_tib_record *records,
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     uint64_t lost = 0;
     int code = 0;
-    if (store->mode != PD_TIB_WRITE)
+    if (store->mode != PD_TIB_WRITE) {
         return -EBADF;
+    }
     for (size_t i = 0; i < n; i++) {
         int failed = pd_spool_add(store->spool, &records[i]);
         lost += failed != 0;
-        if (!failed && store->spool->buffered == COMMIT_RECORDS)
+        if (!failed && store->spool->buffered == COMMIT_RECORDS) {
             failed = store_commit(tib);
+        }
         code = code ? code : failed;
     }
     pthread_mutex_lock(&store->lock);
@@ -149,16 +161,18 @@ static int store_append(struct pd_tib *tib, const struct pd_tib_record *records,
 static void store_close(struct pd_tib *tib)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
-    if (store->mode == PD_TIB_WRITE)
+    if (store->mode == PD_TIB_WRITE) {
         store_commit(tib);
+    }
     store_free(store);
 }
 
 static int store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
-    if (store->mode != PD_TIB_WRITE)
+    if (store->mode != PD_TIB_WRITE) {
         return -EBADF;
+    }
     pd_spool_set_cursor(store->spool, key, value);
     return 0;
 }
@@ -166,11 +180,12 @@ static int store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
 static int store_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value)
 {
     const struct pd_spool *spool = ((struct pd_mongo_store *)tib)->spool;
-    for (unsigned i = 0; spool && i < spool->cursors_len; i++)
+    for (unsigned i = 0; spool && i < spool->cursors_len; i++) {
         if (spool->cursors[i].key == key) {
             *ret_value = spool->cursors[i].value;
             return 0;
         }
+    }
     return -PD_E_NOT_FOUND;
 }
 
@@ -239,16 +254,19 @@ static int stat_reader(struct pd_mongo_store *store, struct pd_tib_stat *stat)
     bson_t match = BSON_INITIALIZER;
     int64_t count = 0;
     int code = pd_mongo_snapshot(&store->head, &snapshot);
-    if (code)
+    if (code) {
         return code;
+    }
     code = pd_mongo_snapshot_writers((struct pd_mongo_snapshot *)snapshot, NULL, &writers);
     code = code ? code : pd_mongo_client_take(&store->server, &client);
     if (!code) {
-        if (pd_mongo_match(&writers, &all, &match))
+        if (pd_mongo_match(&writers, &all, &match)) {
             count =
                 mongoc_collection_count_documents(client.records, &match, NULL, NULL, NULL, &mongo);
-        if (count < 0)
+        }
+        if (count < 0) {
             code = pd_mongo_fail(&store->server, &mongo, NULL);
+        }
         stat->records = count > 0 ? (uint64_t)count : 0;
         stat->min_stime_us = count > 0 ? extreme(&client, "stime_us", 1) : 0;
         stat->max_etime_us = count > 0 ? extreme(&client, "etime_us", -1) : 0;
@@ -265,12 +283,14 @@ static int store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     struct pd_tib_stat stat = {0};
     int code = 0;
-    if (store->mode == PD_TIB_WRITE)
+    if (store->mode == PD_TIB_WRITE) {
         stat_writer(store, &stat);
-    else
+    } else {
         code = stat_reader(store, &stat);
-    if (!code)
+    }
+    if (!code) {
         *ret_stat = stat;
+    }
     return code;
 }
 

@@ -11,13 +11,14 @@
 #include "tib/mongodb/mongodb.h"
 #include "tib/mongodb/spool.h"
 
-/* Collections: `records` (document.h) and `hosts`: one document per writer, with the number up to which its records are whole on
- * the server, and one document `store` with the identity that tokens carry. A writer is a spool: if a host loses its spool, the new one
- * is another writer of the same host, so no number is ever given twice. Readers count records up to each writer's number only.
+/* Collections: `records` (document.h) and `hosts`: one document per writer, with the number up to
+ * which its records are whole on the server, and one document `store` with the identity that tokens
+ * carry. A writer is a spool: if a host loses its spool, the new one is another writer of the same
+ * host, so no number is ever given twice. Readers count records up to each writer's number only.
  *
- * Threads: append, commit and cursors on the thread that owns the store; the sender has a thread of its own and is the only one that
- * writes to the server; snapshots and stat from any thread. One lock, `lock`, guards what they share; nothing waits for the network
- * while it holds it. */
+ * Threads: append, commit and cursors on the thread that owns the store; the sender has a thread of
+ * its own and is the only one that writes to the server; snapshots and stat from any thread. One
+ * lock, `lock`, guards what they share; nothing waits for the network while it holds it. */
 
 /* ---- server.c: the connection ---- */
 
@@ -45,7 +46,9 @@ void pd_mongo_client_give(struct pd_mongo_client *client);
 int pd_mongo_fail(const struct pd_mongo_server *server, const bson_error_t *mongo,
                   struct pd_error *error);
 
-#define PD_MONGO_QUERY_MS 30000 /* a query that takes longer is given up, here and on the server */
+#define PD_MONGO_QUERY_MS                                                  \
+    30000 /* a query that takes longer is given up, here and on the server \
+           */
 
 /* ---- hosts.c: who writes, and how far each has got ---- */
 
@@ -145,14 +148,15 @@ struct pd_mongo_snapshot {
     struct path_node {
         struct pd_path path;
         struct path_node *next;
-    } * *paths; /* hash table of all paths met */
+    } **paths; /* hash table of all paths met */
     uint32_t paths_len;
 };
 
 int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot);
 void pd_mongo_release(struct pd_tib_snapshot *snapshot);
 int pd_mongo_token(struct pd_tib_snapshot *snapshot, char **ret_token);
-/* The writers of the snapshot with `after` as the token says; the caller frees. -PD_E_VALUE: not a token of this store. */
+/* The writers of the snapshot with `after` as the token says; the caller frees. -PD_E_VALUE: not a
+ * token of this store. */
 int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *since,
                               struct pd_mongo_writers *ret_writers);
 int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_path *path,

@@ -3,10 +3,10 @@
  *
  * Usage: bench_decode [K [TRAJECTORIES [ROUNDS]]]      48, 4096, 9
  *
- * Both sides get the same flow IDs and tags, a random walk over distinct trajectories: half shortest
- * paths, half detours at the core. A decode is all that a record needs: addresses to racks, then the
- * path. "Without" looks the racks up and rebuilds and proves each time. Rounds take turns; medians of
- * CPU time. */
+ * Both sides get the same flow IDs and tags, a random walk over distinct trajectories: half
+ * shortest paths, half detours at the core. A decode is all that a record needs: addresses to
+ * racks, then the path. "Without" looks the racks up and rebuilds and proves each time. Rounds take
+ * turns; medians of CPU time. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,14 +48,16 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)((state >> 32) * limit >> 32);
 }
 
-/* A path between racks of different pods, over one core or two, written down from the regular IDs. */
+/* A path between racks of different pods, over one core or two, written down from the regular IDs.
+ */
 static struct pd_path random_path(uint32_t k)
 {
     uint32_t h = k / 2, pods[3], group = random_below(h), core = random_below(h);
-    for (int i = 0; i < 3; i++)
-        do
+    for (int i = 0; i < 3; i++) {
+        do {
             pods[i] = random_below(k);
-        while ((i > 0 && pods[i] == pods[0]) || (i > 1 && pods[i] == pods[1]));
+        } while ((i > 0 && pods[i] == pods[0]) || (i > 1 && pods[i] == pods[1]));
+    }
     uint32_t aggs = k * h + group + 1, cores = k * k + group * h + 1, other = (core + 1) % h;
     struct pd_path path = {.len = 5};
     uint32_t src = pods[0] * h + random_below(h) + 1, dst = pods[1] * h + random_below(h) + 1;
@@ -87,8 +89,9 @@ static void make_records(struct bench *b, uint32_t k)
                                   .ip_version = 4};
         b->records[i] = (struct record){flow, encoding.tags};
     }
-    for (uint32_t i = 0; i < BATCH; i++)
+    for (uint32_t i = 0; i < BATCH; i++) {
         b->order[i] = random_below(b->records_len);
+    }
 }
 
 static uint64_t cpu_ns(void)
@@ -104,8 +107,9 @@ static double run_cached(struct bench *b, struct pd_decoder *decoder)
     for (uint32_t i = 0; i < BATCH; i++) {
         const struct record *record = &b->records[b->order[i]];
         const struct pd_path *path;
-        if (pd_decoder_path(decoder, &record->flow, &record->tags, &path))
+        if (pd_decoder_path(decoder, &record->flow, &record->tags, &path)) {
             exit(1);
+        }
         b->switches += path->len;
     }
     return BATCH * 1e9 / (double)(cpu_ns() - start_ns);
@@ -119,8 +123,9 @@ static double run_uncached(struct bench *b)
         struct pd_path path;
         uint32_t src = pd_topology_tor_of(b->topology, &record->flow.src, 4);
         uint32_t dst = pd_topology_tor_of(b->topology, &record->flow.dst, 4);
-        if (pd_codec_decode(b->codec, src, dst, &record->tags, &path, NULL))
+        if (pd_codec_decode(b->codec, src, dst, &record->tags, &path, NULL)) {
             exit(1);
+        }
         b->switches += path.len;
     }
     return BATCH * 1e9 / (double)(cpu_ns() - start_ns);
@@ -152,8 +157,9 @@ int main(int argc, char **argv)
         return 1;
     }
     if (!rounds || rounds > ROUNDS_MAX || !b.records_len ||
-        pd_decoder_new(b.codec, 2 * (size_t)b.records_len, &decoder))
+        pd_decoder_new(b.codec, 2 * (size_t)b.records_len, &decoder)) {
         return 1;
+    }
     b.records = need(calloc(b.records_len, sizeof *b.records));
     b.order = need(calloc(BATCH, sizeof *b.order));
     make_records(&b, k);

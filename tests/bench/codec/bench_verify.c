@@ -33,13 +33,14 @@ static int run(uint32_t k, unsigned max_hops)
     int failed = pd_codec_verify(codec, max_hops, NULL, NULL, &found);
     double wall_s = (double)(pd_clock_monotonic_ns() - start_ns) / 1e9,
            used_s = cpu_s() - start_cpu_s;
-    if (!failed)
+    if (!failed) {
         printf("{\"bench\":\"verify\",\"topology\":\"fat-tree\",\"k\":%u,\"max_hops\":%u,"
                "\"paths\":%llu,\"ambiguous\":%llu,\"undecodable\":%llu,\"punted\":%llu,"
                "\"wall_s\":%.3f,\"cpu_s\":%.3f,\"cpu_ns_per_path\":%.1f}\n",
                k, max_hops, (unsigned long long)found.paths, (unsigned long long)found.ambiguous,
                (unsigned long long)found.undecodable, (unsigned long long)found.punted, wall_s,
                used_s, used_s * 1e9 / (double)found.paths);
+    }
     fflush(stdout);
     pd_codec_free(codec);
     pd_topology_free(topology);
@@ -51,9 +52,11 @@ int main(int argc, char **argv)
     static const uint32_t usual[] = {8, 12, 16};
     unsigned max_hops = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 6;
     int failed = 0;
-    for (int i = 2; i < argc; i++)
+    for (int i = 2; i < argc; i++) {
         failed |= run((uint32_t)strtoul(argv[i], NULL, 10), max_hops);
-    for (int i = 0; argc <= 2 && i < 3; i++)
+    }
+    for (int i = 0; argc <= 2 && i < 3; i++) {
         failed |= run(usual[i], max_hops);
+    }
     return failed;
 }

@@ -3,8 +3,8 @@
  *
  * Usage: bench_localise [K [SIGNATURES [ROUNDS]]]      16, 10000, 9
  *
- * Two cases: signatures of 4 faulty links, and signatures anywhere (the greatest cover there is). Median of the rounds; taking
- * the signatures in is told apart from the verdict. */
+ * Two cases: signatures of 4 faulty links, and signatures anywhere (the greatest cover there is).
+ * Median of the rounds; taking the signatures in is told apart from the verdict. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,18 +36,22 @@ static void *need(void *memory)
 
 static bool crosses(const struct pd_route *route, const uint32_t *faults)
 {
-    for (uint32_t i = 1; i + 1 < route->links_len; i++)
-        for (int f = 0; f < FAULTS; f++)
-            if (route->links[i] == faults[f])
+    for (uint32_t i = 1; i + 1 < route->links_len; i++) {
+        for (int f = 0; f < FAULTS; f++) {
+            if (route->links[i] == faults[f]) {
                 return true;
+            }
+        }
+    }
     return false;
 }
 
 static void draw(struct bench *b, bool faulty)
 {
     uint32_t hosts = b->topology->hosts_len, faults[FAULTS];
-    for (int f = 0; f < FAULTS; f++)
+    for (int f = 0; f < FAULTS; f++) {
         faults[f] = pd_random_below(&b->random, b->net.fabric_len);
+    }
     for (size_t i = 0; i < b->len; i++) {
         uint32_t src, dst;
         do {
@@ -81,15 +85,18 @@ static void measure(struct bench *b, const struct pd_localiser_ops *ops, bool fa
     for (int r = 0; r < rounds; r++) {
         struct pd_localiser *localiser;
         draw(b, faulty);
-        if (pd_localiser_new(ops, &config, &localiser))
+        if (pd_localiser_new(ops, &config, &localiser)) {
             exit(1);
+        }
         uint64_t start_ns = pd_clock_monotonic_ns();
-        if (pd_localiser_observe(localiser, b->observations, b->len))
+        if (pd_localiser_observe(localiser, b->observations, b->len)) {
             exit(1);
+        }
         take_ms[r] = ms_since(start_ns);
         start_ns = pd_clock_monotonic_ns();
-        if (pd_localiser_locate(localiser, &verdict))
+        if (pd_localiser_locate(localiser, &verdict)) {
             exit(1);
+        }
         verdict_ms[r] = ms_since(start_ns);
         pd_localiser_free(localiser);
     }
@@ -108,8 +115,9 @@ int main(int argc, char **argv)
     int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 9;
     struct bench b = {.random = {2016}, .len = argc > 2 ? strtoul(argv[2], NULL, 10) : 10000};
     struct pd_error error;
-    if (rounds < 1 || rounds > ROUNDS_MAX || !b.len)
+    if (rounds < 1 || rounds > ROUNDS_MAX || !b.len) {
         return 2;
+    }
     if (pd_topology_fat_tree(k, &b.topology, &error) || pd_net_init(b.topology, &b.net, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
@@ -117,9 +125,11 @@ int main(int argc, char **argv)
     b.routes = need(calloc(b.len, sizeof *b.routes));
     b.records = need(calloc(b.len, sizeof *b.records));
     b.observations = need(calloc(b.len, sizeof *b.observations));
-    for (size_t i = 0; pd_localisers[i]; i++)
-        for (int faulty = 1; faulty >= 0; faulty--)
+    for (size_t i = 0; pd_localisers[i]; i++) {
+        for (int faulty = 1; faulty >= 0; faulty--) {
             measure(&b, pd_localisers[i], faulty, rounds);
+        }
+    }
     free(b.routes);
     free(b.records);
     free(b.observations);

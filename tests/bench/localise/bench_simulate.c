@@ -35,8 +35,9 @@ static int measure(const char *topology, const char *level, double duration_s, c
     int code = pd_watch(&watch, &end, &error);
     double used_s = cpu_s() - start_s;
     pd_scenario_done(&scenario);
-    if (code)
+    if (code) {
         return 1;
+    }
     printf("{\"bench\":\"simulate\",\"topology\":%s,\"level\":\"%s\",\"app\":\"%s\",\"t_s\":%g,"
            "\"flows\":%llu,\"packet_hops\":%llu,\"cpu_s\":%.3f,\"packet_hops_per_s\":%.0f}\n",
            topology, level, app ? app : "none", end.totals.now_s,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DPDK plug-in of tests/bench/ovs_overhead: makes many flows of the few frames that net_pcap receives over and over.
+/* DPDK plug-in of tests/bench/ovs_overhead: makes many flows of the few frames that net_pcap
+ * receives over and over.
  *
- * net_pcap holds each frame of its capture in a buffer of its own, so it cannot have a million of them, and with some
- * thousand it measures its own cache misses. This callback behind its receive burst writes a new pair of UDP ports into
- * each packet instead: PD_BENCH_FLOWS flows in turn. The checksum of UDP is 0, so nothing else changes.
+ * net_pcap holds each frame of its capture in a buffer of its own, so it cannot have a million of
+ * them, and with some thousand it measures its own cache misses. This callback behind its receive
+ * burst writes a new pair of UDP ports into each packet instead: PD_BENCH_FLOWS flows in turn. The
+ * checksum of UDP is 0, so nothing else changes.
  *
- * OVS loads it with -d; a thread waits for the port, since there is no device yet when a plug-in is loaded. */
+ * OVS loads it with -d; a thread waits for the port, since there is no device yet when a plug-in is
+ * loaded. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

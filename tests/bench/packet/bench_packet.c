@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packets per second through parse, strip and update: what a host pays for each packet.
  *
- * 4,096 flows, one frame of 64 bytes each, a quarter of them with two tags, the others with one, every DSCP
- * cleared. Strip spoils the frames: they are copied anew between the timed parts. Time is the CPU time of the
- * thread, so that other work on the machine disturbs less; the median of the rounds is printed. */
+ * 4,096 flows, one frame of 64 bytes each, a quarter of them with two tags, the others with one,
+ * every DSCP cleared. Strip spoils the frames: they are copied anew between the timed parts. Time
+ * is the CPU time of the thread, so that other work on the machine disturbs less; the median of the
+ * rounds is printed. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ static bool evict(void *context, const struct pd_trajectory_record *record)
     return true;
 }
 
-/* All flows once; with `trajectory` NULL only parse and strip. Returns the bytes of tags taken off. */
+/* All flows once; with `trajectory` NULL only parse and strip. Returns the bytes of tags taken off.
+ */
 static size_t run_all(struct pd_trajectory *trajectory, uint64_t now_ns)
 {
     size_t removed = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one node of an aggregation tree works: its own groups, its children's answers checked and merged, the result sent on or written as JSON. */
+/* What one node of an aggregation tree works: its own groups, its children's answers checked and
+ * merged, the result sent on or written as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +10,11 @@
 #include "common.h"
 #include "query/merge.h"
 
-/* One line each: {"bench":"merge","query":…,"params":…,"children":4,"leaf_bytes":…,"leaf_us":…,"encode_us":…,"verify_us":…,
- * "merge_us":…,"write_us":…,"inner_bytes":…,"json_us":…}: medians of processor time. A leaf's whole answer, and writing its groups alone; then for the
- * answers of all children: checking, merging, sending the merged result on, or writing it as JSON. */
+/* One line each:
+ * {"bench":"merge","query":…,"params":…,"children":4,"leaf_bytes":…,"leaf_us":…,"encode_us":…,"verify_us":…,
+ * "merge_us":…,"write_us":…,"inner_bytes":…,"json_us":…}: medians of processor time. A leaf's whole
+ * answer, and writing its groups alone; then for the answers of all children: checking, merging,
+ * sending the merged result on, or writing it as JSON. */
 
 #define CHILDREN 4
 
@@ -38,8 +41,9 @@ static int keep(void *context, const char *bytes, size_t len)
     if (len > buffer->room - buffer->len) {
         buffer->room = 2 * (buffer->len + len);
         buffer->bytes = realloc(buffer->bytes, buffer->room);
-        if (!buffer->bytes)
+        if (!buffer->bytes) {
             bench_die("no memory");
+        }
     }
     memcpy(buffer->bytes + buffer->len, bytes, len);
     buffer->len += len;
@@ -74,8 +78,9 @@ static uint64_t time_leaf(const struct pd_query *query, struct pd_tib *tib, stru
     answer->len = 0;
     uint64_t begun_ns = pd_clock_thread_ns();
     if (pd_tib_snapshot(tib, &snapshot) ||
-        pd_query_run_partial(query, snapshot, NULL, 0, begun_ns, &sink, &complete, NULL))
+        pd_query_run_partial(query, snapshot, NULL, 0, begun_ns, &sink, &complete, NULL)) {
         bench_die("leaf failed");
+    }
     pd_tib_release(snapshot);
     return pd_clock_thread_ns() - begun_ns;
 }
@@ -89,11 +94,13 @@ static uint64_t time_encode(const struct pd_query *query, struct buffer *answer)
     struct pd_query_merge *merge;
     struct pd_partial_end end;
     if (pd_query_merge_new(query, &merge, NULL) ||
-        pd_query_merge_partial(merge, &source, &end, NULL))
+        pd_query_merge_partial(merge, &source, &end, NULL)) {
         bench_die("merge failed");
+    }
     uint64_t begun_ns = pd_clock_thread_ns();
-    if (pd_query_merge_write(merge, &end, NULL, 0, begun_ns, &sink, NULL))
+    if (pd_query_merge_write(merge, &end, NULL, 0, begun_ns, &sink, NULL)) {
         bench_die("write failed");
+    }
     uint64_t took_ns = pd_clock_thread_ns() - begun_ns;
     pd_query_merge_free(merge);
     free(again.bytes);
@@ -106,8 +113,9 @@ static uint64_t time_verify(const struct pd_query *query, struct buffer answers[
     for (int i = 0; i < CHILDREN; i++) {
         const struct pd_partial_source source = source_of(&answers[i]);
         struct pd_partial_end end;
-        if (pd_partial_verify(query, &source, &end, NULL))
+        if (pd_partial_verify(query, &source, &end, NULL)) {
             bench_die("verify failed");
+        }
     }
     return pd_clock_thread_ns() - begun_ns;
 }
@@ -117,13 +125,15 @@ static struct pd_query_merge *merge_all(const struct pd_query *query,
 {
     struct pd_query_merge *merge;
     uint64_t begun_ns = pd_clock_thread_ns();
-    if (pd_query_merge_new(query, &merge, NULL))
+    if (pd_query_merge_new(query, &merge, NULL)) {
         bench_die("no memory");
+    }
     for (int i = 0; i < CHILDREN; i++) {
         const struct pd_partial_source source = source_of(&answers[i]);
         struct pd_partial_end end;
-        if (pd_query_merge_partial(merge, &source, &end, NULL))
+        if (pd_query_merge_partial(merge, &source, &end, NULL)) {
             bench_die("merge failed");
+        }
     }
     *ret_ns = pd_clock_thread_ns() - begun_ns;
     return merge;
@@ -138,15 +148,17 @@ static void time_inner(const struct pd_query *query, struct buffer answers[CHILD
     uint64_t begun_ns = pd_clock_thread_ns(), json_bytes = 0;
     bool complete;
     *ret_bytes = 0;
-    if (pd_query_merge_write(merge, &end, NULL, 0, begun_ns, &sink, NULL))
+    if (pd_query_merge_write(merge, &end, NULL, 0, begun_ns, &sink, NULL)) {
         bench_die("write failed");
+    }
     times->write[round] = pd_clock_thread_ns() - begun_ns;
     pd_query_merge_free(merge);
     merge = merge_all(query, answers, &times->merge[round]);
     const struct pd_query_sink text = {&json_bytes, bench_count_bytes};
     begun_ns = pd_clock_thread_ns();
-    if (pd_query_merge_json(merge, PD_FORM_JSON, NULL, &text, &complete, NULL))
+    if (pd_query_merge_json(merge, PD_FORM_JSON, NULL, &text, &complete, NULL)) {
         bench_die("JSON failed");
+    }
     times->json[round] = pd_clock_thread_ns() - begun_ns;
     pd_query_merge_free(merge);
 }
@@ -158,8 +170,9 @@ static void bench(const char *name, const char *params, struct pd_tib *tibs[CHIL
     struct times times;
     uint64_t inner_bytes = 0;
     for (int round = 0; round < BENCH_ROUNDS; round++) {
-        for (int i = 0; i < CHILDREN; i++)
+        for (int i = 0; i < CHILDREN; i++) {
             times.leaf[round] = time_leaf(&query, tibs[i], &answers[i]);
+        }
         times.encode[round] = time_encode(&query, &answers[0]);
         times.verify[round] = time_verify(&query, answers);
         time_inner(&query, answers, &times, round, &inner_bytes);
@@ -171,8 +184,9 @@ static void bench(const char *name, const char *params, struct pd_tib *tibs[CHIL
            bench_median_us(times.encode), bench_median_us(times.verify),
            bench_median_us(times.merge), bench_median_us(times.write), inner_bytes,
            bench_median_us(times.json));
-    for (int i = 0; i < CHILDREN; i++)
+    for (int i = 0; i < CHILDREN; i++) {
         free(answers[i].bytes);
+    }
 }
 
 int main(void)
@@ -183,9 +197,11 @@ int main(void)
         strcpy(folders[i], BENCH_FOLDER);
         tibs[i] = bench_store(folders[i], 7 * i);
     }
-    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++)
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         bench(questions[i].name, questions[i].params, tibs);
-    for (int i = 0; i < CHILDREN; i++)
+    }
+    for (int i = 0; i < CHILDREN; i++) {
         bench_store_done(folders[i], tibs[i]);
+    }
     return 0;
 }

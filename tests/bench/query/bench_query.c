@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four queries on a store of 240K records, beside the bare scan; and JSON written directly beside jansson's. */
+/* The four queries on a store of 240K records, beside the bare scan; and JSON written directly
+ * beside jansson's. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,8 +13,10 @@
 #include "query/query.h"
 #include "tib/tib.h"
 
-/* One line each: {"bench":"query","query":…,"params":…,"records":…,"answer_bytes":…,"cpu_us":…,"scan_cpu_us":…,"ratio":…}: the
- * median processor time of the query, that of its scan with a visitor that only counts, and how many scans a query takes. */
+/* One line each:
+ * {"bench":"query","query":…,"params":…,"records":…,"answer_bytes":…,"cpu_us":…,"scan_cpu_us":…,"ratio":…}:
+ * the median processor time of the query, that of its scan with a visitor that only counts, and how
+ * many scans a query takes. */
 
 static const struct {
     const char *name;
@@ -50,8 +53,9 @@ static uint64_t time_query(const struct pd_query *query, struct pd_tib *tib, uin
     bool complete;
     *ret_bytes = 0;
     if (pd_tib_snapshot(tib, &snapshot) ||
-        pd_query_run(query, snapshot, NULL, 0, &sink, &complete, NULL) || !complete)
+        pd_query_run(query, snapshot, NULL, 0, &sink, &complete, NULL) || !complete) {
         bench_die("query failed");
+    }
     pd_tib_release(snapshot);
     return pd_clock_thread_ns() - begin_ns;
 }
@@ -62,8 +66,9 @@ static uint64_t time_scan(const struct pd_query *query, struct pd_tib *tib, uint
     struct pd_tib_snapshot *snapshot;
     *ret_records = 0;
     if (pd_tib_snapshot(tib, &snapshot) ||
-        pd_tib_scan(snapshot, &query->filter, count_records, ret_records))
+        pd_tib_scan(snapshot, &query->filter, count_records, ret_records)) {
         bench_die("scan failed");
+    }
     pd_tib_release(snapshot);
     return pd_clock_thread_ns() - begin_ns;
 }
@@ -96,11 +101,13 @@ static uint64_t time_direct(const struct pd_flow_id *flows, uint64_t *ret_bytes)
     const struct pd_query_sink sink = {ret_bytes, bench_count_bytes};
     uint64_t begin_ns = pd_clock_thread_ns();
     *ret_bytes = 0;
-    if (!out)
+    if (!out) {
         bench_die("no memory");
+    }
     pd_query_out_begin(out, PD_FORM_JSON, &sink);
-    for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < ROWS; i++) {
         pd_query_out_flow_id(out, &flows[i]);
+    }
     pd_query_out_end(out);
     free(out);
     return pd_clock_thread_ns() - begin_ns;
@@ -132,8 +139,9 @@ static void bench_json(void)
     struct dataset dataset;
     struct pd_flow_id *flows = calloc(ROWS, sizeof *flows);
     uint64_t direct_ns[BENCH_ROUNDS], tree_ns[BENCH_ROUNDS], direct_bytes = 0, tree_bytes = 0;
-    if (!flows || dataset_init(&dataset, 1, 4000))
+    if (!flows || dataset_init(&dataset, 1, 4000)) {
         bench_die("no memory");
+    }
     for (int i = 0; i < ROWS; i++) {
         struct pd_path path;
         struct pd_tib_record record;
@@ -144,8 +152,9 @@ static void bench_json(void)
         direct_ns[round] = time_direct(flows, &direct_bytes);
         tree_ns[round] = time_tree(flows, &tree_bytes);
     }
-    if (direct_bytes != tree_bytes)
+    if (direct_bytes != tree_bytes) {
         bench_die("the two texts differ");
+    }
     double direct = bench_median_us(direct_ns) * 1000 / ROWS,
            tree = bench_median_us(tree_ns) * 1000 / ROWS;
     printf("{\"bench\":\"query\",\"json\":\"flow ID\",\"rows\":%d,\"direct_ns\":%.0f,"

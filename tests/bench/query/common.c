@@ -19,18 +19,21 @@ void bench_die(const char *what)
 static void fill(struct pd_tib *tib, uint32_t host)
 {
     struct dataset dataset;
-    if (dataset_init(&dataset, 1 + host, 4000))
+    if (dataset_init(&dataset, 1 + host, 4000)) {
         bench_die("no memory");
+    }
     dataset_place(&dataset, 16, host);
     for (int i = 0; i < BENCH_RECORDS; i++) {
         struct pd_path path;
         struct pd_tib_record record;
         dataset_next(&dataset, &path, &record);
-        if (pd_tib_append(tib, &record, 1))
+        if (pd_tib_append(tib, &record, 1)) {
             bench_die("append failed");
+        }
     }
-    if (pd_tib_commit(tib))
+    if (pd_tib_commit(tib)) {
         bench_die("commit failed");
+    }
     dataset_done(&dataset);
 }
 
@@ -38,10 +41,12 @@ struct pd_tib *bench_store(char *folder, uint32_t host)
 {
     struct pd_error error = {0};
     struct pd_tib *tib;
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder)) {
         bench_die("no folder");
-    if (pd_tib_open(folder, PD_TIB_WRITE, &(struct pd_tib_config){0}, &tib, &error))
+    }
+    if (pd_tib_open(folder, PD_TIB_WRITE, &(struct pd_tib_config){0}, &tib, &error)) {
         bench_die(error.text);
+    }
     fill(tib, host);
     return tib;
 }
@@ -70,11 +75,13 @@ struct pd_query bench_query(const char *name, const char *params)
     pd_query_init(&query, parsed);
     for (char *param = strtok_r(copy, " ", &state); param; param = strtok_r(NULL, " ", &state)) {
         char *equals = strchr(param, '=');
-        if (!equals)
+        if (!equals) {
             bench_die(params);
+        }
         *equals = '\0';
-        if (pd_query_set(&query, param, equals + 1, NULL))
+        if (pd_query_set(&query, param, equals + 1, NULL)) {
             bench_die(params);
+        }
     }
     return query;
 }

@@ -3,8 +3,8 @@
  *
  * fanout_tibs FOLDER K HOSTS RECORDS      stores FOLDER/tib0 … tib(HOSTS-1)
  *
- * The records are those of the last hour, as an agent has them that runs: not yet packed. But for the times, the same arguments give
- * the same records. */
+ * The records are those of the last hour, as an agent has them that runs: not yet packed. But for
+ * the times, the same arguments give the same records. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,8 +21,9 @@ static int append(struct pd_tib *tib, struct dataset *dataset, size_t records)
     int err = 0;
     while (records && !err) {
         size_t len = records < BATCH ? records : BATCH;
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++) {
             dataset_next(dataset, &paths[i], &batch[i]);
+        }
         err = pd_tib_append(tib, batch, len);
         records -= len;
     }
@@ -37,8 +38,9 @@ static int make(const char *folder, uint32_t k, uint32_t host, size_t records)
     struct pd_error error;
     struct pd_tib_config config = {.cold_after_s = 0}; /* never */
     snprintf(directory, sizeof directory, "%s/tib%u", folder, host);
-    if (dataset_init(&dataset, host + 1, (double)records / SPAN_S))
+    if (dataset_init(&dataset, host + 1, (double)records / SPAN_S)) {
         return -1;
+    }
     dataset.clock_us = pd_clock_wall_us() - SPAN_S * PD_US_PER_S;
     dataset_place(&dataset, k, host);
     int err = pd_tib_open(directory, PD_TIB_WRITE, &config, &tib, &error);
@@ -47,8 +49,9 @@ static int make(const char *folder, uint32_t k, uint32_t host, size_t records)
         pd_tib_close(tib);
     }
     dataset_done(&dataset);
-    if (err)
+    if (err) {
         fprintf(stderr, "fanout_tibs: %s: %s\n", directory, pd_error_text(err));
+    }
     return err;
 }
 
@@ -61,8 +64,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: fanout_tibs FOLDER 4|8|16 HOSTS RECORDS\n");
         return 2;
     }
-    for (uint32_t host = 0; host < hosts; host++)
-        if (make(argv[1], (uint32_t)k, host, records))
+    for (uint32_t host = 0; host < hosts; host++) {
+        if (make(argv[1], (uint32_t)k, host, records)) {
             return 1;
+        }
+    }
     return 0;
 }

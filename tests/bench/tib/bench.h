@@ -13,7 +13,8 @@
 
 #define TOP_LEN   10000u
 #define BIN_BYTES 10000u
-/* A core and an aggregation switch of the destination's pod: one link of 64, all flows from outside. */
+/* A core and an aggregation switch of the destination's pod: one link of 64, all flows from
+ * outside. */
 #define LINK_FROM     257u
 #define LINK_TO       129u
 #define START_US      UINT64_C(1790000000000000)
@@ -77,7 +78,8 @@ void generate(uint64_t records,
 
 /* queries.c: one question; returns rows of the answer. */
 size_t ask(struct pd_tib *tib, const struct data *data, enum question question, unsigned round);
-/* Bytes that a question must read from columns and write as an answer, as the chunks are laid out. */
+/* Bytes that a question must read from columns and write as an answer, as the chunks are laid out.
+ */
 uint64_t bytes_touched(struct pd_tib *tib, enum question question, size_t rows);
 
 /* sqlite.c */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Benchmark of the TIB: load, size on disk, each question warm and cold, a reader beside the writer, and the same questions elsewhere. */
+/* Benchmark of the TIB: load, size on disk, each question warm and cold, a reader beside the
+ * writer, and the same questions elsewhere. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -15,9 +16,10 @@
 #include "base/error.h"
 #include "bench.h"
 
-/* One JSON object a line. Times are of the wall clock, on a machine that should have nothing else to do. A question is asked of a store
- * that was just closed, whose pages were dropped from the page cache (cold: with opening and the check of all checksums), and
- * then again and again (warm: a snapshot, the answer, its release). */
+/* One JSON object a line. Times are of the wall clock, on a machine that should have nothing else
+ * to do. A question is asked of a store that was just closed, whose pages were dropped from the
+ * page cache (cold: with opening and the check of all checksums), and then again and again (warm: a
+ * snapshot, the answer, its release). */
 
 #define BATCH 20000u /* records that are made, then timed */
 
@@ -76,18 +78,22 @@ double memory_gbps(void)
     const size_t words = (256u << 20) / 8;
     uint64_t *memory = malloc(words * 8);
     double best_ms = 1e9;
-    if (!memory)
+    if (!memory) {
         die("no memory");
+    }
     memset(memory, 1, words * 8);
     for (int round = 0; round < 5; round++) {
         uint64_t sum[4] = {0};
         double begin_ms = now_ms();
-        for (size_t i = 0; i < words; i += 4)
-            for (size_t j = 0; j < 4; j++)
+        for (size_t i = 0; i < words; i += 4) {
+            for (size_t j = 0; j < 4; j++) {
                 sum[j] += memory[i + j];
+            }
+        }
         double ms = now_ms() - begin_ms;
-        if (sum[0] + sum[1] + sum[2] + sum[3] && ms < best_ms)
+        if (sum[0] + sum[1] + sum[2] + sum[3] && ms < best_ms) {
             best_ms = ms;
+        }
     }
     free(memory);
     return (double)words * 8 / best_ms / 1e6;
@@ -103,12 +109,14 @@ void generate(uint64_t records,
     struct pd_tib_record *batch = malloc(BATCH * sizeof *batch);
     struct pd_path *paths = malloc(BATCH * sizeof *paths);
     double each_ms = 0;
-    if (!batch || !paths || dataset_init(&dataset, 1, RECORDS_PER_S))
+    if (!batch || !paths || dataset_init(&dataset, 1, RECORDS_PER_S)) {
         die("no memory");
+    }
     for (uint64_t made = 0; made < records;) {
         size_t n = 0;
-        for (; n < BATCH && made < records; n++, made++)
+        for (; n < BATCH && made < records; n++, made++) {
             dataset_next(&dataset, &paths[n], &batch[n]);
+        }
         double begin_ms = now_ms();
         each(context, batch, n);
         each_ms += now_ms() - begin_ms;
@@ -129,8 +137,9 @@ struct loading {
 static void note(struct data *data, uint64_t i, const struct pd_tib_record *record)
 {
     uint64_t every = data->records / FLOWS_ASKED + 1;
-    if (i % every == 0)
+    if (i % every == 0) {
         data->flows[i / every] = record->flow;
+    }
     data->span_us = record->stime_us - START_US;
 }
 
@@ -138,16 +147,19 @@ static void load_batch(void *context, const struct pd_tib_record *records, size_
 {
     struct loading *loading = context;
     for (size_t i = 0; i < n; i += 64) {
-        if (pd_tib_append(loading->tib, records + i, n - i < 64 ? n - i : 64))
+        if (pd_tib_append(loading->tib, records + i, n - i < 64 ? n - i : 64)) {
             die("append");
+        }
         if (now_ms() >= loading->next_commit_ms) {
-            if (pd_tib_commit(loading->tib))
+            if (pd_tib_commit(loading->tib)) {
                 die("commit");
+            }
             loading->next_commit_ms = now_ms() + 1000;
         }
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         note(loading->data, loading->loaded++, &records[i]);
+    }
 }
 
 static uint64_t disk_bytes(const char *directory)
@@ -163,16 +175,18 @@ static struct pd_tib *open_tib(const char *directory, enum pd_tib_mode mode, uin
     struct pd_tib_config config = {.cold_after_s = cold_after_s};
     struct pd_error error;
     struct pd_tib *tib;
-    if (pd_tib_open(directory, mode, &config, &tib, &error))
+    if (pd_tib_open(directory, mode, &config, &tib, &error)) {
         die(error.text);
+    }
     return tib;
 }
 
 static void note_batch(void *context, const struct pd_tib_record *records, size_t n)
 {
     struct loading *loading = context;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         note(loading->data, loading->loaded++, &records[i]);
+    }
 }
 
 /* The store of an earlier run that kept it. */
@@ -191,8 +205,9 @@ static void load(const char *directory, struct data *data)
     generate(data->records, load_batch, &loading, &seconds);
     double begin_ms = now_ms();
     if (pd_tib_commit(loading.tib) || pd_tib_stat(loading.tib, &stat) ||
-        stat.records != data->records)
+        stat.records != data->records) {
         die("load");
+    }
     seconds += (now_ms() - begin_ms) / 1e3;
     pd_tib_close(loading.tib);
     printf("{\"records\":%" PRIu64 ",\"load\":\"fsync each second\",\"records_per_s\":%.0f,"
@@ -210,8 +225,9 @@ static void drop_pages(const char *directory)
     char name[512];
     snprintf(name, sizeof name, "%s/data.mdb", directory);
     int fd = open(name, O_RDONLY);
-    if (fd < 0 || fdatasync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+    if (fd < 0 || fdatasync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)) {
         die(name);
+    }
     close(fd);
 }
 
@@ -243,12 +259,14 @@ static void bench_questions(const char *directory, const struct data *data, bool
 {
     static struct samples samples;
     double cold_ms[QUESTIONS] = {0};
-    for (enum question q = 0; cold && q < QUESTIONS; q++)
+    for (enum question q = 0; cold && q < QUESTIONS; q++) {
         cold_ms[q] = ask_cold(directory, data, q);
+    }
     struct pd_tib *tib = open_tib(directory, PD_TIB_READ, 0);
     for (enum question q = 0; q < QUESTIONS; q++) {
-        if (data->only >= 0 && (int)q != data->only)
+        if (data->only >= 0 && (int)q != data->only) {
             continue;
+        }
         struct asking asking = {tib, data, q, 0};
         sample(ask_once, &asking, &samples);
         uint64_t bytes = bytes_touched(tib, q, asking.rows);
@@ -286,11 +304,13 @@ static void *write_on(void *context)
     double next_ms = now_ms() + 1000;
     for (size_t i = 0; !atomic_load_explicit(&writing->stop, memory_order_relaxed);
          i = (i + 64) % (WRITER_RECORDS / 64 * 64)) {
-        if (pd_tib_append(writing->tib, writing->records + i, 64))
+        if (pd_tib_append(writing->tib, writing->records + i, 64)) {
             die("append");
+        }
         writing->written += 64;
-        if (now_ms() >= next_ms && !pd_tib_commit(writing->tib))
+        if (now_ms() >= next_ms && !pd_tib_commit(writing->tib)) {
             next_ms = now_ms() + 1000;
+        }
     }
     return NULL;
 }
@@ -300,8 +320,9 @@ static void writing_init(struct writing *writing, const struct data *data)
     struct dataset dataset;
     writing->records = calloc(WRITER_RECORDS, sizeof *writing->records);
     writing->paths = calloc(WRITER_RECORDS, sizeof *writing->paths);
-    if (!writing->records || !writing->paths || dataset_init(&dataset, 2, RECORDS_PER_S))
+    if (!writing->records || !writing->paths || dataset_init(&dataset, 2, RECORDS_PER_S)) {
         die("no memory");
+    }
     for (size_t i = 0; i < WRITER_RECORDS; i++) {
         dataset_next(&dataset, &writing->paths[i], &writing->records[i]);
         writing->records[i].stime_us += data->span_us;
@@ -318,8 +339,9 @@ static void bench_beside_writer(const char *directory, const struct data *data)
     double begin_ms, end_ms;
     writing_init(&writing, data);
     ask(writing.tib, data, LINK_FLOWS_MINUTE, 0);
-    if (pthread_create(&thread, NULL, write_on, &writing))
+    if (pthread_create(&thread, NULL, write_on, &writing)) {
         die("no thread");
+    }
     begin_ms = now_ms();
     samples.len = 0;
     for (unsigned round = 0; (end_ms = now_ms()) < begin_ms + WRITER_S * 1e3; round++) {
@@ -328,8 +350,9 @@ static void bench_beside_writer(const char *directory, const struct data *data)
         samples.cpu_ms[samples.len] = cpu_ms() - begin_cpu_ms;
         samples.ms[samples.len++] = now_ms() - end_ms;
         usleep(2500);
-        if (samples.len == SAMPLES_MAX)
+        if (samples.len == SAMPLES_MAX) {
             break;
+        }
     }
     end_ms = now_ms();
     atomic_store(&writing.stop, true);
@@ -356,8 +379,9 @@ static void pack_all(const char *directory, const struct data *data)
     uint64_t before = 0;
     for (int still = 0; still < 3;) { /* bounded work a call: until nothing changes */
         if (pd_tib_maintain(tib, START_US + data->span_us + UINT64_C(86400000000)) ||
-            pd_tib_stat(tib, &stat))
+            pd_tib_stat(tib, &stat)) {
             die("maintain");
+        }
         still = stat.bytes_used == before ? still + 1 : 0;
         before = stat.bytes_used;
     }
@@ -432,28 +456,35 @@ int main(int argc, char **argv)
         }
     }
     snprintf(directory, sizeof directory, "%s/tib-%" PRIu64, parent, data.records);
-    if (optind != argc || data.records < FLOWS_ASKED)
+    if (optind != argc || data.records < FLOWS_ASKED) {
         usage();
-    if (!reuse)
+    }
+    if (!reuse) {
         wipe(directory);
+    }
     double gbps = memory_gbps();
     printf("{\"records\":%" PRIu64 ",\"memory_gbps\":%.2f}\n", data.records, gbps);
-    if (reuse)
+    if (reuse) {
         load_again(&data);
-    else
+    } else {
         load(directory, &data);
+    }
     bench_questions(directory, &data, cold, gbps);
-    if (sqlite)
+    if (sqlite) {
         sqlite_bench(&data, parent);
-    if (export_to)
+    }
+    if (export_to) {
         export_columns(&data, export_to);
-    if (writer)
+    }
+    if (writer) {
         bench_beside_writer(directory, &data);
+    }
     if (pack) {
         pack_all(directory, &data);
         bench_questions(directory, &data, false, gbps);
     }
-    if (!keep)
+    if (!keep) {
         wipe(directory);
+    }
     return 0;
 }

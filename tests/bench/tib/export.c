@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data set as raw columns: how peers that read arrays (DuckDB through numpy) get the same records. */
+/* The data set as raw columns: how peers that read arrays (DuckDB through numpy) get the same
+ * records. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,8 @@
 
 #include "bench.h"
 
-/* One file for each column, little-endian, named by its width: src.u32 …; link.u32 holds triples ⟨from, to, path⟩ and ends.u32
- * ⟨path, first switch, last switch⟩. */
+/* One file for each column, little-endian, named by its width: src.u32 …; link.u32 holds triples
+ * ⟨from, to, path⟩ and ends.u32 ⟨path, first switch, last switch⟩. */
 
 #define COLUMNS(X)                                        \
     X(src, u32, uint32_t, addr_number(&record->flow.src)) \
@@ -33,15 +34,17 @@ static FILE *create(const char *directory, const char *name)
     char file[512];
     snprintf(file, sizeof file, "%s/%s", directory, name);
     FILE *made = fopen(file, "wb");
-    if (!made)
+    if (!made) {
         die(file);
+    }
     return made;
 }
 
 static void put(FILE *file, const void *value, size_t len)
 {
-    if (fwrite(value, len, 1, file) != 1)
+    if (fwrite(value, len, 1, file) != 1) {
         die("disk full");
+    }
 }
 
 static void put_batch(void *context, const struct pd_tib_record *records, size_t n)
@@ -50,8 +53,9 @@ static void put_batch(void *context, const struct pd_tib_record *records, size_t
     for (const struct pd_tib_record *record = records; record < records + n; record++) {
         uint32_t path;
         bool dropped;
-        if (pd_paths_intern(exporting->paths, record->path, &path, &dropped))
+        if (pd_paths_intern(exporting->paths, record->path, &path, &dropped)) {
             die("paths");
+        }
 #define X(name, suffix, type, value)                  \
     {                                                 \
         type number = (type)(value);                  \
@@ -68,8 +72,9 @@ static void put_paths(const struct pd_paths *paths, const char *directory)
     for (uint32_t id = 0; id < pd_paths_len(paths); id++) {
         const struct pd_path *path = pd_paths_get(paths, id);
         put(ends, (uint32_t[]){id, path->switches[0], path->switches[path->len - 1]}, 12);
-        for (unsigned i = 1; i < path->len; i++)
+        for (unsigned i = 1; i < path->len; i++) {
             put(links, (uint32_t[]){path->switches[i - 1], path->switches[i], id}, 12);
+        }
     }
     fclose(links);
     fclose(ends);
@@ -79,8 +84,9 @@ void export_columns(const struct data *data, const char *directory)
 {
     struct exporting exporting = {.paths = pd_paths_new()};
     double seconds;
-    if ((mkdir(directory, 0777) && errno != EEXIST) || !exporting.paths)
+    if ((mkdir(directory, 0777) && errno != EEXIST) || !exporting.paths) {
         die(directory);
+    }
 #define X(name, suffix, type, value) exporting.name = create(directory, #name "." #suffix);
     COLUMNS(X)
 #undef X

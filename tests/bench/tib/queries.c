@@ -38,15 +38,17 @@ static int sum_rows(void *context, const struct pd_tib_record *records, size_t n
     return 0;
 }
 
-/* Flow sizes: open addressing by bin + 1. Few of them are used; clearing them all would take longer than the query at 240K records. */
+/* Flow sizes: open addressing by bin + 1. Few of them are used; clearing them all would take longer
+ * than the query at 240K records. */
 #define BINS (1u << 16)
 static uint64_t bins[BINS][2];
 static uint32_t bins_used[BINS];
 
 static void bins_clear(size_t used)
 {
-    for (size_t i = 0; i < used; i++)
+    for (size_t i = 0; i < used; i++) {
         bins[bins_used[i]][0] = bins[bins_used[i]][1] = 0;
+    }
 }
 
 static int add_bins(void *context, const struct pd_tib_record *groups, size_t n)
@@ -55,10 +57,12 @@ static int add_bins(void *context, const struct pd_tib_record *groups, size_t n)
     for (size_t i = 0; i < n; i++) {
         uint64_t bin = groups[i].bytes / BIN_BYTES + 1;
         uint32_t at = (uint32_t)(bin * UINT64_C(0x9e3779b97f4a7c15) >> 48);
-        while (bins[at][0] && bins[at][0] != bin)
+        while (bins[at][0] && bins[at][0] != bin) {
             at = (at + 1) % BINS;
-        if (!bins[at][0])
+        }
+        if (!bins[at][0]) {
             bins_used[answer->rows++] = at;
+        }
         bins[at][0] = bin;
         bins[at][1]++;
     }
@@ -75,8 +79,9 @@ static int add_pairs(void *context, const struct pd_tib_record *groups, size_t n
         const struct pd_path *path = groups[i].path;
         uint64_t pair = (uint64_t)path->switches[0] << 32 | path->switches[path->len - 1];
         uint32_t at = (uint32_t)(pair * UINT64_C(0x9e3779b97f4a7c15) >> 52);
-        while (pairs[at][0] && pairs[at][0] != pair)
+        while (pairs[at][0] && pairs[at][0] != pair) {
             at = (at + 1) % PAIRS;
+        }
         answer->rows += !pairs[at][0];
         pairs[at][0] = pair;
         pairs[at][1] += groups[i].bytes;
@@ -108,15 +113,17 @@ static struct pd_tib_filter filter_of(const struct data *data, enum question que
                                       unsigned round)
 {
     struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
-    if (question <= LINK_FLOWS_MINUTE || question == FLOW_SIZES)
+    if (question <= LINK_FLOWS_MINUTE || question == FLOW_SIZES) {
         filter.link = (struct pd_link_match){LINK_FROM, LINK_TO};
+    }
     if (question == LINK_FLOWS_MINUTE) {
         uint64_t minutes = data->span_us / 60000000 ? data->span_us / 60000000 : 1;
         filter.from_us = START_US + (round * UINT64_C(7919) % minutes) * 60000000;
         filter.to_us = filter.from_us + 60000000;
     }
-    if (question == FLOW_PATHS || question == FLOW_COUNT)
+    if (question == FLOW_PATHS || question == FLOW_COUNT) {
         filter.flow = (struct pd_flow_match){data->flows[round * 37 % FLOWS_ASKED], PD_FLOW_ALL};
+    }
     return filter;
 }
 
@@ -133,8 +140,9 @@ static void ask_snapshot(struct pd_tib_snapshot *snapshot, const struct pd_tib_f
     int err = question == LINK_ROWS
                   ? pd_tib_scan(snapshot, filter, count_rows, answer)
                   : pd_tib_group(snapshot, filter, &grouping, groupings[question].visit, answer);
-    if (err || pd_tib_snapshot_damaged(snapshot))
+    if (err || pd_tib_snapshot_damaged(snapshot)) {
         die(question_names[question]);
+    }
 }
 
 size_t ask(struct pd_tib *tib, const struct data *data, enum question question, unsigned round)
@@ -142,14 +150,17 @@ size_t ask(struct pd_tib *tib, const struct data *data, enum question question, 
     struct pd_tib_filter filter = filter_of(data, question, round);
     struct answer answer = {0};
     struct pd_tib_snapshot *snapshot;
-    if (question == TRAFFIC_MATRIX)
+    if (question == TRAFFIC_MATRIX) {
         memset(pairs, 0, sizeof pairs);
-    if (pd_tib_snapshot(tib, &snapshot))
+    }
+    if (pd_tib_snapshot(tib, &snapshot)) {
         die("snapshot");
+    }
     ask_snapshot(snapshot, &filter, question, &answer);
     pd_tib_release(snapshot);
-    if (question == FLOW_SIZES)
+    if (question == FLOW_SIZES) {
         bins_clear(answer.rows);
+    }
     return answer.rows;
 }
 
@@ -166,11 +177,14 @@ size_t ask(struct pd_tib *tib, const struct data *data, enum question question, 
 static double row_bytes(const struct pd_view *view, uint32_t columns)
 {
     double bytes = 0;
-    for (size_t i = 0; i < view->len; i++)
-        for (unsigned id = 0; id < PD_COLUMN_COUNT; id++)
-            if (columns & UINT32_C(1) << id)
+    for (size_t i = 0; i < view->len; i++) {
+        for (unsigned id = 0; id < PD_COLUMN_COUNT; id++) {
+            if (columns & UINT32_C(1) << id) {
                 bytes += (double)view->chunks[i]->chunk.columns[id].len *
                          view->chunks[i]->chunk.columns[id].width_bytes;
+            }
+        }
+    }
     return bytes / (double)view->rows;
 }
 
@@ -201,8 +215,9 @@ static double bytes_of(const struct pd_view *view, enum question question, doubl
 uint64_t bytes_touched(struct pd_tib *tib, enum question question, size_t rows)
 {
     struct pd_tib_snapshot *head;
-    if (pd_tib_snapshot(tib, &head) || pd_view_get((struct pd_store_snapshot *)head))
+    if (pd_tib_snapshot(tib, &head) || pd_view_get((struct pd_store_snapshot *)head)) {
         die("snapshot");
+    }
     double bytes = bytes_of(((struct pd_store_snapshot *)head)->view, question, (double)rows);
     pd_tib_release(head);
     return (uint64_t)bytes;

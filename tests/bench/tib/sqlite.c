@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same questions asked of SQLite: rows in a table, indexes by path and by flow. There is none by size, which would answer for the
- * largest records of the whole store alone: with any other condition beside it is of no use. */
+/* The same questions asked of SQLite: rows in a table, indexes by path and by flow. There is none
+ * by size, which would answer for the largest records of the whole store alone: with any other
+ * condition beside it is of no use. */
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -18,24 +19,28 @@ struct loading {
 
 static void run(sqlite3 *db, const char *sql)
 {
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL))
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL)) {
         die(sqlite3_errmsg(db));
+    }
 }
 
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL))
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL)) {
         die(sqlite3_errmsg(db));
+    }
     return statement;
 }
 
 static void step(sqlite3_stmt *statement, const uint64_t *values, int len)
 {
-    for (int i = 0; i < len; i++)
+    for (int i = 0; i < len; i++) {
         sqlite3_bind_int64(statement, i + 1, (sqlite3_int64)values[i]);
-    if (sqlite3_step(statement) != SQLITE_DONE)
+    }
+    if (sqlite3_step(statement) != SQLITE_DONE) {
         die("SQLite");
+    }
     sqlite3_reset(statement);
 }
 
@@ -44,8 +49,9 @@ static void insert_path(struct loading *loading, uint32_t id)
     const struct pd_path *path = pd_paths_get(loading->paths, id);
     step(loading->insert_ends, (uint64_t[]){id, path->switches[0], path->switches[path->len - 1]},
          3);
-    for (unsigned i = 1; i < path->len; i++)
+    for (unsigned i = 1; i < path->len; i++) {
         step(loading->insert_link, (uint64_t[]){path->switches[i - 1], path->switches[i], id}, 3);
+    }
 }
 
 static void insert_batch(void *context, const struct pd_tib_record *records, size_t n)
@@ -55,10 +61,12 @@ static void insert_batch(void *context, const struct pd_tib_record *records, siz
     for (const struct pd_tib_record *record = records; record < records + n; record++) {
         uint32_t path, known = pd_paths_len(loading->paths);
         bool dropped;
-        if (pd_paths_intern(loading->paths, record->path, &path, &dropped))
+        if (pd_paths_intern(loading->paths, record->path, &path, &dropped)) {
             die("paths");
-        if (path == known)
+        }
+        if (path == known) {
             insert_path(loading, path);
+        }
         step(loading->insert,
              (uint64_t[]){addr_number(&record->flow.src), addr_number(&record->flow.dst),
                           record->flow.src_port, record->flow.dst_port, record->flow.protocol, path,
@@ -129,14 +137,18 @@ static void ask_sqlite(void *context, unsigned round)
     uint64_t minutes = asking->data->span_us / 60000000 + 1;
     const uint64_t values[] = {START_US + round * UINT64_C(7919) % minutes * 60000000,
                                addr_number(&flow->src), flow->src_port, flow->dst_port};
-    for (int i = 0; i < sqlite3_bind_parameter_count(asking->statement); i++)
+    for (int i = 0; i < sqlite3_bind_parameter_count(asking->statement); i++) {
         sqlite3_bind_int64(asking->statement, i + 1, (sqlite3_int64)values[i]);
+    }
     int result;
-    while ((result = sqlite3_step(asking->statement)) == SQLITE_ROW)
-        for (int i = 0; i < sqlite3_column_count(asking->statement); i++)
+    while ((result = sqlite3_step(asking->statement)) == SQLITE_ROW) {
+        for (int i = 0; i < sqlite3_column_count(asking->statement); i++) {
             sqlite3_column_int64(asking->statement, i);
-    if (result != SQLITE_DONE)
+        }
+    }
+    if (result != SQLITE_DONE) {
         die("SQLite");
+    }
     sqlite3_reset(asking->statement);
 }
 
@@ -147,8 +159,9 @@ void sqlite_bench(const struct data *data, const char *directory)
     char file[512];
     snprintf(file, sizeof file, "%s/peer-%" PRIu64 ".sqlite", directory, data->records);
     unlink(file);
-    if (sqlite3_open(file, &db))
+    if (sqlite3_open(file, &db)) {
         die(file);
+    }
     load(db, data);
     for (enum question q = 0; q < QUESTIONS; q++) {
         struct asking asking = {prepare(db, questions[q]), data};

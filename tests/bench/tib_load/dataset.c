@@ -38,10 +38,12 @@ void dataset_place(struct dataset *d, uint32_t k, uint32_t destination)
     d->half = k / 2;
     d->destination = destination;
     double sum = 0;
-    for (unsigned i = 0; i < sources(d); i++)
+    for (unsigned i = 0; i < sources(d); i++) {
         d->zipf[i] = sum += 1.0 / (i + 1);
-    for (unsigned i = 0; i < sources(d); i++)
+    }
+    for (unsigned i = 0; i < sources(d); i++) {
         d->zipf[i] /= sum;
+    }
 }
 
 int dataset_init(struct dataset *d, uint64_t seed, double records_per_s)
@@ -50,8 +52,9 @@ int dataset_init(struct dataset *d, uint64_t seed, double records_per_s)
     d->zipf = malloc(SOURCES_MAX * sizeof *d->zipf);
     d->recent = malloc(RECENT * sizeof *d->recent);
     d->recent_paths = malloc(RECENT * sizeof *d->recent_paths);
-    if (!d->zipf || !d->recent || !d->recent_paths)
+    if (!d->zipf || !d->recent || !d->recent_paths) {
         return -1;
+    }
     dataset_place(d, K, 0);
     return 0;
 }
@@ -70,10 +73,11 @@ static uint32_t source(struct dataset *d)
     uint32_t low = 0, high = sources(d) - 1;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
-        if (d->zipf[mid] < wanted)
+        if (d->zipf[mid] < wanted) {
             low = mid + 1;
-        else
+        } else {
             high = mid;
+        }
     }
     uint32_t host = (low * 389u + 1) % sources(d); /* 389 is prime to their number: a permutation */
     return host != d->destination ? host : (host + 1) % sources(d);
@@ -94,7 +98,8 @@ static uint32_t core(const struct dataset *d, uint32_t s, uint32_t c)
     return 4 * d->half * d->half + s * d->half + c + 1;
 }
 
-/* From the rack of `host` to that of the destination, by random equal-cost choices, sometimes by a detour. */
+/* From the rack of `host` to that of the destination, by random equal-cost choices, sometimes by a
+ * detour. */
 static void path_of(struct dataset *d, uint32_t host, struct pd_path *path)
 {
     uint32_t h = d->half, rack = host / h, pod = rack / h, i = rack % h;
@@ -103,8 +108,9 @@ static void path_of(struct dataset *d, uint32_t host, struct pd_path *path)
     bool detour = below(d, 100) == 0;
     uint32_t *sw = path->switches;
     memset(path, 0, sizeof *path);
-    if (rack != last)
+    if (rack != last) {
         sw[path->len++] = tor(d, pod, i);
+    }
     if (pod != last_pod) {
         uint32_t other = (i + 1 + below(d, h - 1)) % h;
         if (detour) { /* in the source's pod: down to another rack and up again */
@@ -114,8 +120,9 @@ static void path_of(struct dataset *d, uint32_t host, struct pd_path *path)
         sw[path->len++] = agg(d, pod, s);
         sw[path->len++] = core(d, s, c);
     }
-    if (rack != last)
+    if (rack != last) {
         sw[path->len++] = agg(d, last_pod, s);
+    }
     sw[path->len++] = tor(d, last_pod, last % h);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Benchmark: records per second into an empty TIB with an fsync per commit, and bytes per record on disk. */
+/* Benchmark: records per second into an empty TIB with an fsync per commit, and bytes per record on
+ * disk. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,9 @@ static uint64_t disk_bytes(const char *directory)
         char name[512];
         struct stat stat_of;
         snprintf(name, sizeof name, "%s/%s", directory, files[i]);
-        if (!stat(name, &stat_of))
+        if (!stat(name, &stat_of)) {
             bytes += (uint64_t)stat_of.st_blocks * 512;
+        }
     }
     return bytes;
 }
@@ -43,7 +45,8 @@ static void wipe(const char *directory)
     rmdir(directory);
 }
 
-/* Appends all records; commits each second, as the daemon does, besides those of the full buffer. */
+/* Appends all records; commits each second, as the daemon does, besides those of the full buffer.
+ */
 static int fill(struct pd_tib *tib, const struct pd_tib_record *records, size_t len)
 {
     uint64_t next_ns = pd_clock_monotonic_ns() + PD_NS_PER_S;
@@ -76,9 +79,10 @@ static int load(const char *parent, const struct pd_tib_record *records, size_t 
     pd_tib_close(tib);
     ret_result->records_per_s = (double)len / seconds;
     ret_result->bytes_per_record = (double)disk_bytes(directory) / (double)len;
-    if (err || ret_result->stat.records != len)
+    if (err || ret_result->stat.records != len) {
         fprintf(stderr, "tib_load: %llu of %zu records stored: %s\n",
                 (unsigned long long)ret_result->stat.records, len, pd_error_text(err));
+    }
     wipe(directory);
     return err || ret_result->stat.records != len ? -1 : 0;
 }
@@ -89,10 +93,12 @@ static struct pd_tib_record *make(size_t len, struct pd_path **ret_paths)
     struct pd_tib_record *records = calloc(len, sizeof *records);
     struct pd_path *paths = calloc(len, sizeof *paths);
     /* An hour's records at 240K, as the paper has it. */
-    if (!records || !paths || dataset_init(&dataset, 1, 240000 / 3600.0))
+    if (!records || !paths || dataset_init(&dataset, 1, 240000 / 3600.0)) {
         return NULL;
-    for (size_t i = 0; i < len; i++)
+    }
+    for (size_t i = 0; i < len; i++) {
         dataset_next(&dataset, &paths[i], &records[i]);
+    }
     dataset_done(&dataset);
     *ret_paths = paths;
     return records;
@@ -113,12 +119,13 @@ int main(int argc, char **argv)
     size_t len = 240000, runs = 5;
     const char *parent = "/tmp";
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (option == 'n')
+        if (option == 'n') {
             len = strtoull(optarg, NULL, 10);
-        else if (option == 'r')
+        } else if (option == 'r') {
             runs = strtoull(optarg, NULL, 10);
-        else if (option == 'd')
+        } else if (option == 'd') {
             parent = optarg;
+        }
     }
     struct result results[32];
     struct pd_path *paths;
@@ -127,9 +134,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: tib_load [--records N] [--runs 1..32] [--directory DIR]\n");
         return 2;
     }
-    for (size_t i = 0; i < runs; i++)
-        if (load(parent, records, len, &results[i]))
+    for (size_t i = 0; i < runs; i++) {
+        if (load(parent, records, len, &results[i])) {
             return 1;
+        }
+    }
     qsort(results, runs, sizeof *results, compare);
     const struct result *median = &results[runs / 2];
     printf("{\"bench\":\"tib_load\",\"records\":%zu,\"runs\":%zu,\"records_per_s\":%.0f,\"bytes_"

@@ -3,9 +3,9 @@
  *
  * Packets of `live` flows come in an order that has nothing to do with the table's, in bursts of 32
  * written to one buffer, as a parser does. In each second of a side's own time a tenth of the flows
- * ends with a FIN and is replaced by new ones, the sweep runs every 10 ms, and the evicted records are
- * built and handed out. Both sides get the same packets; rounds take turns; medians are printed. Time
- * is the CPU time of the thread, so that other work on the machine disturbs less. */
+ * ends with a FIN and is replaced by new ones, the sweep runs every 10 ms, and the evicted records
+ * are built and handed out. Both sides get the same packets; rounds take turns; medians are
+ * printed. Time is the CPU time of the thread, so that other work on the machine disturbs less. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static struct flow *make_flows(uint32_t live)
     return flows;
 }
 
-/* Between filling the tables and measuring, or else the peer, which numbers its records in the order in
- * which they came, would be read from front to back. */
+/* Between filling the tables and measuring, or else the peer, which numbers its records in the
+ * order in which they came, would be read from front to back. */
 static void shuffle(struct flow *flows, uint32_t live)
 {
     uint64_t state = 1;

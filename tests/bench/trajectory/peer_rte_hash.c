@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DPDK's rte_hash with an array of counters beside it, as a switch would use it: CRC hash, bulk look-up of 32, counters
- * prefetched, one thread, and the same kind of pages as the trajectory memory has. */
+/* DPDK's rte_hash with an array of counters beside it, as a switch would use it: CRC hash, bulk
+ * look-up of 32, counters prefetched, one thread, and the same kind of pages as the trajectory
+ * memory has. */
 #include "peer.h"
 
 #include <stdio.h>
@@ -30,8 +31,9 @@ static struct rte_hash *table;
 static struct value *values;
 static size_t values_bytes;
 
-/* Without hugetlbfs EAL's memory is a memfd, which gets no transparent huge pages. Before anything is
- * allocated in it but EAL's own small things, anonymous memory that gets them is put in its place. */
+/* Without hugetlbfs EAL's memory is a memfd, which gets no transparent huge pages. Before anything
+ * is allocated in it but EAL's own small things, anonymous memory that gets them is put in its
+ * place. */
 static int use_huge_pages(const struct rte_memseg_list *list, void *context)
 {
     (void)context;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the spool of alarms: what it gives out is what the controller would read, and after that it is empty. */
+/* Any bytes as the spool of alarms: what it gives out is what the controller would read, and after
+ * that it is empty. */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,8 +16,9 @@ enum { HOST = 21 };
 
 static void require(int truth)
 {
-    if (!truth)
+    if (!truth) {
         abort();
+    }
 }
 
 static void take_all(struct pd_alarm_spool *spool)

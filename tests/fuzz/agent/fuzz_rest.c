@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as method and target: the reader of requests either gives a sound query or a sound problem document. */
+/* Any bytes as method and target: the reader of requests either gives a sound query or a sound
+ * problem document. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,8 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(int truth)
 {
-    if (!truth)
+    if (!truth) {
         abort();
+    }
 }
 
 static void check_query(const struct pd_query *query)
@@ -44,7 +46,8 @@ static void check_problem(int e, const struct pd_problem *problem)
     pd_answer_done(&answer);
 }
 
-/* The first line is the method, the rest the target: as the HTTP library would pass them, but with NULs as well. */
+/* The first line is the method, the rest the target: as the HTTP library would pass them, but with
+ * NULs as well. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *line = size ? memchr(data, '\n', size) : NULL;
@@ -66,8 +69,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* Of exactly this size, so that one byte too far is found. */
     target = malloc(target_bytes ? target_bytes : 1);
     require(target != NULL);
-    if (target_bytes)
+    if (target_bytes) {
         memcpy(target, data + size - target_bytes, target_bytes);
+    }
     struct pd_http_request http = {.role = PD_ROLE_ADMIN,
                                    .method = method,
                                    .target = target,
@@ -75,12 +79,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .body = target,
                                    .body_bytes = target_bytes};
     e = pd_request_parse(&http, &request, &problem);
-    if (e)
+    if (e) {
         check_problem(e, &problem);
-    else if (request.route == PD_ROUTE_NAMED_QUERY)
+    } else if (request.route == PD_ROUTE_NAMED_QUERY) {
         check_query(&request.query);
-    else
+    } else {
         require(request.route < PD_ROUTE_COUNT);
+    }
     pd_request_done(&request);
     free(target);
     return 0;

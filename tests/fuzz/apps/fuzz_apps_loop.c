@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: packets that switches send to the application loop, any frames from any ports, in any order and time.
+/* Fuzz target: packets that switches send to the application loop, any frames from any ports, in
+ * any order and time.
  *
- * An input is a list of: 1 byte switch, 1 byte port, 1 byte (bits 0-6: milliseconds that pass; bit 7: the frame that was sent on comes back
- * instead of the next), 1 byte length, the frame. */
+ * An input is a list of: 1 byte switch, 1 byte port, 1 byte (bits 0-6: milliseconds that pass; bit
+ * 7: the frame that was sent on comes back instead of the next), 1 byte length, the frame. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,9 @@ static void send_here(void *state, struct pd_app_world *world, struct pd_app_pac
     uint8_t *copy = malloc(packet.bytes + 1);
 
     assert(copy);
-    if (packet.bytes)
+    if (packet.bytes) {
         memcpy(copy, packet.data, packet.bytes);
+    }
     packet.data = copy;
     pd_app_loop.packet_in(state, world, &packet);
     assert(network->sent <= ++network->taken); /* never more than came in */
@@ -78,11 +80,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pd_app_packet packet = {.received_ns = 100 * PD_NS_PER_S};
     void *state;
 
-    if (!topology && pd_topology_fat_tree(4, &topology, NULL))
+    if (!topology && pd_topology_fat_tree(4, &topology, NULL)) {
         abort();
+    }
     world.topology = topology;
-    if (pd_app_loop.open(&call, &state, NULL))
+    if (pd_app_loop.open(&call, &state, NULL)) {
         abort();
+    }
     while (size >= 4) {
         size_t bytes = data[3] < size - 4 ? data[3] : size - 4;
         bool back = data[2] & 0x80;

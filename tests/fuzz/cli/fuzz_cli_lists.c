@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: what a hostile controller sends: streams of events, lists, results, hosts. The first byte chooses. */
+/* Fuzz target: what a hostile controller sends: streams of events, lists, results, hosts. The first
+ * byte chooses. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static int take(void *context, const char *text, size_t len)
 {
-    if (strnlen(text, len + 1) > len)
+    if (strnlen(text, len + 1) > len) {
         abort();
+    }
     return ++*(int *)context > 1000;
 }
 
@@ -30,11 +32,13 @@ static void events_of(const char *text, size_t len)
     pd_cli_events_done(&events);
     pd_cli_events_begin(&events, take, &pieces);
     sink = pd_cli_events_sink(&events);
-    for (size_t i = 0; i < len && !code; i++)
+    for (size_t i = 0; i < len && !code; i++) {
         code = sink.write(sink.context, text + i, 1);
+    }
     pd_cli_events_done(&events);
-    if (whole != pieces)
+    if (whole != pieces) {
         abort();
+    }
 }
 
 static const struct pd_cli_field fields[] = {
@@ -49,8 +53,9 @@ static void list_of(const char *text, size_t len, FILE *out)
     const struct pd_style style = {.utf8 = false};
     struct pd_error error = {0};
     json_t *answer;
-    if (pd_cli_memory_json(&memory, &answer, &error))
+    if (pd_cli_memory_json(&memory, &answer, &error)) {
         return;
+    }
     (void)pd_cli_list(&listing, answer, &style, out, &error);
     json_decref(answer);
 }
@@ -60,8 +65,10 @@ static void check(const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
         unsigned char c = (unsigned char)text[i];
-        if ((c < ' ' && c != '\n') || c == 0x7f || (c == 0xc2 && (unsigned char)text[i + 1] < 0xa0))
+        if ((c < ' ' && c != '\n') || c == 0x7f ||
+            (c == 0xc2 && (unsigned char)text[i + 1] < 0xa0)) {
             abort();
+        }
     }
 }
 
@@ -71,18 +78,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct pd_error error = {0};
     char *text = NULL;
     size_t bytes = 0;
-    if (!len)
+    if (!len) {
         return 0;
+    }
     const char *rest = (const char *)data + 1;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out)
+    if (!out) {
         return 0;
-    if (data[0] % 3 == 0)
+    }
+    if (data[0] % 3 == 0) {
         events_of(rest, len - 1);
-    else if (data[0] % 3 == 1)
+    } else if (data[0] % 3 == 1) {
         list_of(rest, len - 1, out);
-    else
+    } else {
         (void)pd_cli_view_result(rest, len - 1, out, &outcome, &error);
+    }
     fclose(out);
     check(text, bytes);
     free(text);

@@ -8,7 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Nothing of an answer may reach the terminal but printable text, and a refused one prints nothing. */
+/* Nothing of an answer may reach the terminal but printable text, and a refused one prints nothing.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     const struct pd_style style = {.utf8 = false};
@@ -16,19 +17,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     char *text = NULL;
     size_t bytes = 0;
     struct pd_cli_outcome outcome;
-    if (!len)
+    if (!len) {
         return 0;
+    }
     FILE *out = open_memstream(&text, &bytes);
-    if (!out)
+    if (!out) {
         return 0;
+    }
     int code = pd_cli_view((enum pd_query_name)(data[0] % PD_QUERY_COUNT), (const char *)data + 1,
                            len - 1, &style, out, &outcome, &error);
     fclose(out);
-    if (code && bytes)
+    if (code && bytes) {
         abort();
+    }
     for (size_t i = 0; i < bytes; i++) {
-        if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n')
+        if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n') {
             abort();
+        }
     }
     free(text);
     return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: lines of JSON as records. What is read is written again, and has to read as the same. */
+/* Fuzz target: lines of JSON as records. What is read is written again, and has to read as the
+ * same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,9 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
         if (r->etime_us < r->stime_us || r->etime_us > PD_TIB_SUM_MAX ||
             r->path->len > PD_PATH_MAX || r->path->tags_len > PD_RAW_TAGS_MAX ||
             (r->path->len && (r->path->tags_len || r->path->dscp)) ||
-            (r->flow.ip_version != 4 && r->flow.ip_version != 6))
+            (r->flow.ip_version != 4 && r->flow.ip_version != 6)) {
             abort();
+        }
         pd_query_out_record(&json, r);
         pd_query_out_text(&json, "\n");
     }
@@ -40,12 +42,14 @@ static int copy(const void *text, size_t len, char **ret_text, size_t *ret_len)
     FILE *in = fmemopen((void *)(uintptr_t)text, len, "r"),
          *out = open_memstream(ret_text, ret_len);
     struct pd_error error = {0};
-    if (!in || !out)
+    if (!in || !out) {
         abort();
+    }
     const struct pd_ndjson_taker taker = {take, out};
     int code = pd_ndjson_read(in, &taker, &error);
-    if (code && !*error.text)
+    if (code && !*error.text) {
         abort();
+    }
     fclose(in);
     fclose(out);
     return code;
@@ -55,12 +59,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     char *once = NULL, *twice = NULL;
     size_t once_len = 0, twice_len = 0;
-    if (!len)
+    if (!len) {
         return 0;
+    }
     copy(data, len, &once, &once_len);
     if (once_len && (copy(once, once_len, &twice, &twice_len) || twice_len != once_len ||
-                     memcmp(once, twice, once_len) != 0))
+                     memcmp(once, twice, once_len) != 0)) {
         abort();
+    }
     free(once);
     free(twice);
     return 0;

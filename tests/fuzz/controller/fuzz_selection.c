@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hosts file of any bytes, and behind its first NUL a body of any bytes: whoever is selected is there, and in the trees once. */
+/* A hosts file of any bytes, and behind its first NUL a body of any bytes: whoever is selected is
+ * there, and in the trees once. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static void need(bool holds)
 {
-    if (!holds)
+    if (!holds) {
         abort();
+    }
 }
 
 static size_t count(const struct pd_tree *trees, size_t len, uint64_t *ret_ids)
@@ -56,8 +58,9 @@ static void check_body(const struct pd_inventory *inventory, const char *body, s
     struct pd_error error = {0};
     json_t *json = NULL;
 
-    if (pd_body_json(body, len, &json, &error))
+    if (pd_body_json(body, len, &json, &error)) {
         return;
+    }
     if (!pd_select(inventory, json_object_get(json, "hosts"), &selection, &error)) {
         need(selection.len > 0 && selection.len <= inventory->hosts_len);
         check_trees(inventory, &selection);
@@ -82,8 +85,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         return 0;
     }
     check_inventory(inventory);
-    if (hosts < len)
+    if (hosts < len) {
         check_body(inventory, text + hosts + 1, len - hosts - 1);
+    }
     pd_inventory_free(inventory);
     return 0;
 }

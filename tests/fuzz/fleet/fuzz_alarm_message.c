@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any JSON as an alarm: refused in words, or a message that is the same after it was written and read again, either way. */
+/* Any JSON as an alarm: refused in words, or a message that is the same after it was written and
+ * read again, either way. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,8 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(int truth)
 {
-    if (!truth)
+    if (!truth) {
         abort();
+    }
 }
 
 static void check_same(const struct pd_alarm_message *message)
@@ -39,12 +41,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t seq = 0;
     int e;
 
-    if (!object)
+    if (!object) {
         return 0;
+    }
     e = pd_alarm_message_read(object, "seq", &message, &seq, &error);
     require(e ? e == -PD_E_VALUE && error.text[0] : seq > 0 && message.paths_len <= 16);
-    if (!e)
+    if (!e) {
         check_same(&message);
+    }
     json_decref(object);
     return 0;
 }

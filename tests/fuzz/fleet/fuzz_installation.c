@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the body of POST /v1/install: what is taken has a normal form, which is read as the same thing. */
+/* Any bytes as the body of POST /v1/install: what is taken has a normal form, which is read as the
+ * same thing. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,8 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(int truth)
 {
-    if (!truth)
+    if (!truth) {
         abort();
+    }
 }
 
 static void check(const struct pd_installation *installation)
@@ -34,8 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pd_error error = {0};
     json_t *json;
 
-    if (pd_body_json((const char *)data, size, &json, &error))
+    if (pd_body_json((const char *)data, size, &json, &error)) {
         return 0;
+    }
     if (!pd_installation_parse(json, &installation, &error)) {
         check(&installation);
         pd_installation_done(&installation);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the body of POST /v1/query, and as its Accept: what is read as a tree is sound and is read again from what is written of it. */
+/* Any bytes as the body of POST /v1/query, and as its Accept: what is read as a tree is sound and
+ * is read again from what is written of it. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,8 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(int truth)
 {
-    if (!truth)
+    if (!truth) {
         abort();
+    }
 }
 
 static unsigned depth(const struct pd_tree *trees, size_t len)
@@ -74,8 +76,9 @@ static void check_question(const json_t *body)
     }
     e = pd_document_parse(body, others, &document, &error);
     require(!e || error.text[0]);
-    if (!e)
+    if (!e) {
         pd_document_done(&document);
+    }
     pd_execute_deadline(json_object_get(body, "deadline_ms"), &deadline_ns, NULL);
 }
 
@@ -87,8 +90,9 @@ static void check_accept(const uint8_t *data, size_t size)
     size_t index = 0;
 
     require(text != NULL);
-    if (size)
+    if (size) {
         memcpy(text, data, size);
+    }
     text[size] = '\0';
     int e = pd_accept_choose(text, types, 3, &index, NULL);
     require(e ? e == -PD_E_NOT_ACCEPTABLE : index < 3);

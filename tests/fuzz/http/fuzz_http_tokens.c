@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: token files of any bytes. What is taken has roles and names that print; what is refused says why without repeating what stands there. */
+/* Fuzz target: token files of any bytes. What is taken has roles and names that print; what is
+ * refused says why without repeating what stands there. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void check_token(const struct pd_token *token)
 {
-    if (token->role < PD_ROLE_READ || token->role > PD_ROLE_AGENT || !*token->name)
+    if (token->role < PD_ROLE_READ || token->role > PD_ROLE_AGENT || !*token->name) {
         abort();
+    }
     for (const char *at = token->name; *at; at++) {
-        if (*at <= ' ' || *at > '~')
+        if (*at <= ' ' || *at > '~') {
             abort();
+        }
     }
 }
 
@@ -25,16 +28,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct pd_error error = {0};
     char *text = malloc(len + 1);
 
-    if (!text)
+    if (!text) {
         return 0;
+    }
     memcpy(text, data, len);
     text[len] = '\0';
     if (pd_tokens_parse(text, &tokens, &error)) {
-        if (tokens.items || !*error.text || strlen(error.text) > 100)
+        if (tokens.items || !*error.text || strlen(error.text) > 100) {
             abort();
+        }
     } else {
-        for (size_t i = 0; i < tokens.len; i++)
+        for (size_t i = 0; i < tokens.len; i++) {
             check_token(&tokens.items[i]);
+        }
         (void)pd_tokens_find(&tokens, (const char *)data, len);
         pd_tokens_done(&tokens);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First byte: 0 netlink messages of sock_diag, 1 pieces of the ring one after another, else /proc/net/snmp. What is read goes through the table. */
+/* First byte: 0 netlink messages of sock_diag, 1 pieces of the ring one after another, else
+ * /proc/net/snmp. What is read goes through the table. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,12 @@ static void take(void *context, const struct pd_monitor_reading *reading)
     uint32_t fresh;
     struct pd_flow_entry *entry = pd_flow_table_take(context, reading, &fresh);
 
-    if (entry && fresh > entry->last.retransmissions)
+    if (entry && fresh > entry->last.retransmissions) {
         abort();
-    if (pd_flow_table_len(context) > FLOWS_MAX)
+    }
+    if (pd_flow_table_len(context) > FLOWS_MAX) {
         abort();
+    }
 }
 
 static void read_netlink(struct pd_flow_table *table, const uint8_t *bytes, size_t len)
@@ -46,8 +49,9 @@ static void read_ring(struct pd_flow_table *table, const uint8_t *bytes, size_t 
 
     for (; len; bytes += len < sizeof(struct pd_event) ? len : sizeof(struct pd_event),
                 len -= len < sizeof(struct pd_event) ? len : sizeof(struct pd_event)) {
-        if (pd_event_read(bytes, len, &reading))
+        if (pd_event_read(bytes, len, &reading)) {
             take(table, &reading);
+        }
     }
 }
 
@@ -67,15 +71,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct pd_flow_table *table;
 
-    if (!len || pd_flow_table_new(FLOWS_MAX, &table))
+    if (!len || pd_flow_table_new(FLOWS_MAX, &table)) {
         return 0;
+    }
     pd_flow_table_ready(table);
-    if (bytes[0] == 0)
+    if (bytes[0] == 0) {
         read_netlink(table, bytes + 1, len - 1);
-    else if (bytes[0] == 1)
+    } else if (bytes[0] == 1) {
         read_ring(table, bytes + 1, len - 1);
-    else
+    } else {
         read_snmp(bytes + 1, len - 1);
+    }
     pd_flow_table_free(table);
     return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: frames of any bytes through parse, strip and the trajectory memory.
  *
- * An input is a list of: 1 byte of options (bit 0 clear the DSCP, bit 1 it is part of the key, bits 2-7 bytes
- * of 32 that were on the wire beyond those captured), 1 byte of time (seconds since the frame before, from 128 on
- * back), 2 bytes length, the frame. The last frame may be shorter than it says. Seeds: test_packet_parse
+ * An input is a list of: 1 byte of options (bit 0 clear the DSCP, bit 1 it is part of the key, bits
+ * 2-7 bytes of 32 that were on the wire beyond those captured), 1 byte of time (seconds since the
+ * frame before, from 128 on back), 2 bytes length, the frame. The last frame may be shorter than it
+ * says. Seeds: test_packet_parse
  * --write-corpus FOLDER. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: the switch's trajectory_input(), as it stands in ovs-patches, on bursts of packets that lie in several segments.
+/* Fuzz target: the switch's trajectory_input(), as it stands in ovs-patches, on bursts of packets
+ * that lie in several segments.
  *
- * An input is 1 byte (bit 0: the DSCP carries a tag) and a list of: 1 byte (bits 0-1 segments beyond the first one, bit 2 memory of the
- * switch's own, which is one segment), 3 bytes length of the first segments, 2 bytes length, the frame. The last frame may be shorter than it
- * says. Each segment is memory of its own, no byte longer: reading beyond one is seen. */
+ * An input is 1 byte (bit 0: the DSCP carries a tag) and a list of: 1 byte (bits 0-1 segments
+ * beyond the first one, bit 2 memory of the switch's own, which is one segment), 3 bytes length of
+ * the first segments, 2 bytes length, the frame. The last frame may be shorter than it says. Each
+ * segment is memory of its own, no byte longer: reading beyond one is seen. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the switch's trajectory_input() uses of Open vSwitch and DPDK, by the same names: packets as chains of segments, batches of them. */
+/* What the switch's trajectory_input() uses of Open vSwitch and DPDK, by the same names: packets as
+ * chains of segments, batches of them. */
 #ifndef PD_TESTS_FUZZ_OVS_STAND_IN_H
 #define PD_TESTS_FUZZ_OVS_STAND_IN_H
 
@@ -25,7 +26,8 @@
 
 enum dp_packet_source { DPBUF_MALLOC, DPBUF_DPDK };
 
-/* As in DPDK: the bytes of a segment lie at buf_addr + data_off; pkt_len and nb_segs are those of the first one. */
+/* As in DPDK: the bytes of a segment lie at buf_addr + data_off; pkt_len and nb_segs are those of
+ * the first one. */
 struct rte_mbuf {
     uint8_t *buf_addr;
     struct rte_mbuf *next;
@@ -69,7 +71,8 @@ static inline void dp_packet_set_data(struct dp_packet *packet, void *data)
     packet->mbuf.data_off = (uint16_t)((uint8_t *)data - packet->mbuf.buf_addr);
 }
 
-/* For packets of one segment only: as in Open vSwitch, the size of the packet becomes that of the segment. */
+/* For packets of one segment only: as in Open vSwitch, the size of the packet becomes that of the
+ * segment. */
 static inline void dp_packet_set_size(struct dp_packet *packet, uint32_t size)
 {
     assert(packet->mbuf.nb_segs == 1 && size <= packet->mbuf.pkt_len);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: query documents of any bytes, as the bodies of requests that they are. What is read is written back and must be read as the same; what is refused says why, in one printable line. */
+/* Fuzz target: query documents of any bytes, as the bodies of requests that they are. What is read
+ * is written back and must be read as the same; what is refused says why, in one printable line. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,14 @@ static const char *const others[] = {"deadline_ms", "children", NULL};
 
 static void check_words(const struct pd_error *error, int code)
 {
-    if (error->code != code || !*error->text)
+    if (error->code != code || !*error->text) {
         abort();
-    for (const char *at = error->text; *at; at++)
-        if (*at < ' ' || *at > '~')
+    }
+    for (const char *at = error->text; *at; at++) {
+        if (*at < ' ' || *at > '~') {
             abort();
+        }
+    }
 }
 
 static void check_again(const struct pd_document *document)
@@ -27,14 +31,16 @@ static void check_again(const struct pd_document *document)
     if (!json || pd_document_parse(json, NULL, &again, NULL) ||
         again.is_program != document->is_program || again.is_poor != document->is_poor ||
         memcmp(&again.poor, &document->poor, sizeof again.poor) != 0 ||
-        !json_equal(again.args, document->args))
+        !json_equal(again.args, document->args)) {
         abort();
-    if (document->is_program
-            ? strcmp(again.program, document->program) != 0
-            : again.query.name != document->query.name ||
-                  again.query.given != document->query.given ||
-                  memcmp(&again.query.rules, &document->query.rules, sizeof again.query.rules) != 0)
+    }
+    if (document->is_program ? strcmp(again.program, document->program) != 0
+                             : again.query.name != document->query.name ||
+                                   again.query.given != document->query.given ||
+                                   memcmp(&again.query.rules, &document->query.rules,
+                                          sizeof again.query.rules) != 0) {
         abort();
+    }
     pd_document_done(&again);
     json_decref(json);
 }
@@ -44,8 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct pd_document document;
     struct pd_error error = {0};
     json_t *json;
-    if (pd_body_json((const char *)data, len, &json, NULL))
+    if (pd_body_json((const char *)data, len, &json, NULL)) {
         return 0;
+    }
     int code = pd_document_parse(json, others, &document, &error);
     json_decref(json);
     if (code) {

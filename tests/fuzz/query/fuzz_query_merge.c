@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a child's answer to a query. What verifies must merge, become an answer, and verify again when it is sent on. */
+/* Fuzz target: a child's answer to a query. What verifies must merge, become an answer, and verify
+ * again when it is sent on. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,9 @@ static ssize_t read_piece(void *context, void *buffer, size_t size)
     struct reading *reading = context;
     size_t len = reading->len < reading->piece ? reading->len : reading->piece;
     len = len < size ? len : size;
-    if (len)
+    if (len) {
         memcpy(buffer, reading->at, len);
+    }
     reading->at += len;
     reading->len -= len;
     return (ssize_t)len;
@@ -36,8 +38,9 @@ static int keep(void *context, const char *more, size_t len)
 {
     struct bytes *bytes = context;
     bytes->at = realloc(bytes->at, bytes->len + len);
-    if (!bytes->at)
+    if (!bytes->at) {
         abort();
+    }
     memcpy(bytes->at + bytes->len, more, len);
     bytes->len += len;
     return 0;
@@ -65,14 +68,17 @@ static struct pd_query_merge *merge(const struct pd_query *query, struct reading
     const struct pd_partial_source source = {.context = &reading, .read = read_piece};
     struct pd_query_merge *merge;
     struct pd_partial_end end;
-    if (pd_query_merge_new(query, &merge, NULL))
+    if (pd_query_merge_new(query, &merge, NULL)) {
         abort();
+    }
     /* Memory for all at once may be short where that for one path after the other was not. */
     int error = pd_query_merge_partial(merge, &source, &end, NULL);
-    if (error && error != -PD_E_TOO_LARGE)
+    if (error && error != -PD_E_TOO_LARGE) {
         abort();
-    if (!error)
+    }
+    if (!error) {
         return merge;
+    }
     pd_query_merge_free(merge);
     return NULL;
 }
@@ -87,8 +93,9 @@ static void send_on(const struct pd_query *query, struct pd_query_merge *merged)
     int error = pd_query_merge_write(merged, &end, &missing, 1, 0, &sink, NULL);
     if (error ? error != -PD_E_TOO_LARGE
               : verify(query, (struct reading){bytes.at, bytes.len, 1000}, &again) ||
-                    again.asked != 2 || again.complete)
+                    again.asked != 2 || again.complete) {
         abort();
+    }
     free(bytes.at);
 }
 
@@ -98,12 +105,14 @@ static void answer(struct pd_query_merge *merged)
     const struct pd_query_sink sink = {&bytes, keep};
     bool complete;
     int error = pd_query_merge_json(merged, PD_FORM_JSON, NULL, &sink, &complete, NULL);
-    if (error && error != -PD_E_TOO_LARGE)
+    if (error && error != -PD_E_TOO_LARGE) {
         abort();
+    }
     if (!error) {
         json_t *json = json_loadb((char *)bytes.at, bytes.len, JSON_REJECT_DUPLICATES, NULL);
-        if (!json || json_is_true(json_object_get(json, "complete")) != complete)
+        if (!json || json_is_true(json_object_get(json, "complete")) != complete) {
             abort();
+        }
         json_decref(json);
     }
     free(bytes.at);
@@ -115,12 +124,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct pd_query query;
     struct pd_partial_end end;
     struct pd_query_merge *merged;
-    if (len < 2)
+    if (len < 2) {
         return 0;
+    }
     make_query(&query, data[0]);
     const struct reading reading = {data + 2, len - 2, data[1] + 1u};
-    if (verify(&query, reading, &end))
+    if (verify(&query, reading, &end)) {
         return 0;
+    }
     if ((merged = merge(&query, reading))) {
         send_on(&query, merged);
         pd_query_merge_free(merged);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: partial results from another server, in pieces; what is taken is written again and must be read as the same. */
+/* Fuzz target: partial results from another server, in pieces; what is taken is written again and
+ * must be read as the same. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,8 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pd_partial_end end, end_again;
     int error = pd_partial_begin(&sink, &budgets[2], &first.writer);
     size_t piece = size ? data[0] + 1u : 1;
-    for (size_t at = 1; at < size && !error; at += piece)
+    for (size_t at = 1; at < size && !error; at += piece) {
         error = pd_partial_feed(reader, data + at, piece < size - at ? piece : size - at);
+    }
     if (!error && !pd_partial_ended(reader, &end)) {
         error = pd_partial_finish(first.writer, &end);
         assert(!error && !pd_partial_ended(again, &end_again));

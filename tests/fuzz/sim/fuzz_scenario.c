@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenarios of any bytes: read or refused with words; small ones that are read also run a moment. */
+/* Scenarios of any bytes: read or refused with words; small ones that are read also run a moment.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static void need(bool holds)
 {
-    if (!holds)
+    if (!holds) {
         abort();
+    }
 }
 
 /* At most some hundred flows: sizes and speed are as hostile as the rest. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: a switch that sends any bytes, from its hello to the answers of a check.
  *
- * An input is a list of: 1 byte (bit 0: time passes; bits 1-3: skip the handshake when all are 1; bit 4: the numbers of
- * replies are made right, so that they are taken for answers), 2 bytes length, what the switch sends. */
+ * An input is a list of: 1 byte (bit 0: time passes; bits 1-3: skip the handshake when all are 1;
+ * bit 4: the numbers of replies are made right, so that they are taken for answers), 2 bytes
+ * length, what the switch sends. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,9 @@ static void packet_in(struct pd_of_session *session, const struct pd_switches_pa
 {
     (void)session;
     uint8_t *copy = malloc(packet->bytes + 1);
-    if (copy && packet->bytes)
+    if (copy && packet->bytes) {
         memcpy(copy, packet->data, packet->bytes);
+    }
     free(copy);
 }
 
@@ -39,8 +41,9 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     const struct pd_of_differences *d = &session->differences;
     assert(changes == d->missing + d->differing + d->surplus);
     assert(d->missing + d->differing + d->blocked <= d->rules);
-    if (!pd_of_rules_changes(session->rules, &text))
+    if (!pd_of_rules_changes(session->rules, &text)) {
         free(text);
+    }
 }
 
 static const struct pd_of_events events = {identified, packet_in, checked};
@@ -49,10 +52,12 @@ static void make_codec(void)
 {
     struct pd_topology *topology;
     struct pd_codec *made;
-    if (codec)
+    if (codec) {
         return;
-    if (pd_topology_leaf_spine(2, 1, 0, &topology, NULL) || pd_codec_new(topology, &made, NULL))
+    }
+    if (pd_topology_leaf_spine(2, 1, 0, &topology, NULL) || pd_codec_new(topology, &made, NULL)) {
         abort();
+    }
     codec = made;
 }
 
@@ -65,8 +70,10 @@ static int start_check(struct pd_of_session *session, uint64_t now_ns)
 {
     struct pd_of_rules *rules;
     if (session->phase != PD_OF_READY || session->counters[PD_SWITCHES_CHECKS] >= CHECKS_MAX ||
-        pd_of_rules_new(codec, pd_topology_switch(codec->topology, ID), PD_DEPTH_PCP, &rules, NULL))
+        pd_of_rules_new(codec, pd_topology_switch(codec->topology, ID), PD_DEPTH_PCP, &rules,
+                        NULL)) {
         return 0;
+    }
     return pd_of_session_check(session, rules, now_ns);
 }
 
@@ -75,8 +82,9 @@ static void shake_hands(struct pd_of_session *session, uint64_t now_ns)
     static const uint8_t hello[] = {4, 0, 0, 8, 0, 0, 0, 1};
     static const uint8_t features[32] = {4, 6, 0, 32, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, ID};
     if (say(session, hello, sizeof hello, now_ns) ||
-        say(session, features, sizeof features, now_ns))
+        say(session, features, sizeof features, now_ns)) {
         abort();
+    }
     start_check(session, now_ns);
 }
 
@@ -85,10 +93,12 @@ static void mend(const struct pd_of_session *session, uint8_t *data, size_t byte
 {
     for (size_t at = session->in.bytes ? bytes : 0; bytes - at >= OF_HEADER_BYTES;) {
         size_t message = of_number(data + at + 2, 2);
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < 4; i++) {
             data[at + 4 + i] = (uint8_t)(session->awaited_xid >> (24 - 8 * i));
-        if (message < OF_HEADER_BYTES || message > bytes - at)
+        }
+        if (message < OF_HEADER_BYTES || message > bytes - at) {
             break;
+        }
         at += message;
     }
 }
@@ -98,19 +108,24 @@ static int turn(struct pd_of_session *session, struct of_reader *input, uint64_t
     unsigned options = (unsigned)of_read_number(input, 1);
     size_t bytes = of_read_number(input, 2);
     uint8_t said[4096];
-    if (bytes > sizeof said)
+    if (bytes > sizeof said) {
         bytes = sizeof said;
-    if (bytes > input->left)
+    }
+    if (bytes > input->left) {
         bytes = input->left;
+    }
     const uint8_t *from = of_read(input, bytes);
-    if (from)
+    if (from) {
         memcpy(said, from, bytes);
-    if (options & 16)
+    }
+    if (options & 16) {
         mend(session, said, bytes);
+    }
     *now_ns += options & 1 ? PD_NS_PER_S : 0;
     if (say(session, said, bytes, *now_ns) || start_check(session, *now_ns) ||
-        pd_of_session_tick(session, *now_ns))
+        pd_of_session_tick(session, *now_ns)) {
         return -1;
+    }
     session->out.bytes = 0;
     return 0;
 }
@@ -125,8 +140,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t now_ns = PD_NS_PER_S;
     make_codec();
     pd_of_session_init(&session, &settings, &events, counters, now_ns);
-    if (size && (data[0] >> 1 & 7) == 7)
+    if (size && (data[0] >> 1 & 7) == 7) {
         shake_hands(&session, now_ns);
+    }
     while (input.left && !input.failed && !turn(&session, &input, &now_ns))
         ;
     pd_of_session_done(&session);

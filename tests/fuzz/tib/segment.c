@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as a chunk of the TIB, a segment, packed or not, or a tail: checks, then every row and the Bloom filter are read;
- * a plain one is packed and must come out of it as it was. */
+/* Fuzz target: bytes as a chunk of the TIB, a segment, packed or not, or a tail: checks, then every
+ * row and the Bloom filter are read; a plain one is packed and must come out of it as it was. */
 #include <endian.h>
 #include <stdlib.h>
 
@@ -11,8 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 static struct pd_row *rows_of(const struct pd_chunk *chunk)
 {
     struct pd_row *rows = malloc(chunk->header.len[PD_AXIS_ROWS] * sizeof *rows);
-    if (!rows)
+    if (!rows) {
         abort();
+    }
     pd_chunk_rows(chunk, rows);
     return rows;
 }
@@ -26,11 +27,13 @@ static void pack_and_compare(const struct pd_chunk *plain, const struct pd_row *
     if (pd_chunk_pack(plain, &bytes, &size_bytes) ||
         pd_chunk_open(bytes, size_bytes, plain->header.first_row, &packed) ||
         pd_chunk_verify(&packed, PD_PATHS_MAX) ||
-        pd_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch))
+        pd_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch)) {
         abort();
+    }
     struct pd_row *again = rows_of(&packed);
-    if (memcmp(rows, again, plain->header.len[PD_AXIS_ROWS] * sizeof *rows) != 0)
+    if (memcmp(rows, again, plain->header.len[PD_AXIS_ROWS] * sizeof *rows) != 0) {
         abort();
+    }
     free(again);
     free(bytes);
     pd_chunk_scratch_done(&scratch);
@@ -39,12 +42,15 @@ static void pack_and_compare(const struct pd_chunk *plain, const struct pd_row *
 static void look_up(const struct pd_chunk *chunk, uint64_t flow_hash)
 {
     uint32_t at = 0, end = 0;
-    if (!pd_chunk_flow_rows(chunk, flow_hash, &at, &end))
+    if (!pd_chunk_flow_rows(chunk, flow_hash, &at, &end)) {
         return;
-    for (; at < end; at++)
+    }
+    for (; at < end; at++) {
         if (pd_column_get(&chunk->columns[PD_COLUMN_FLOW_ROW], at) >=
-            chunk->header.len[PD_AXIS_ROWS])
+            chunk->header.len[PD_AXIS_ROWS]) {
             abort();
+        }
+    }
 }
 
 static void use(struct pd_chunk *chunk)
@@ -56,11 +62,13 @@ static void use(struct pd_chunk *chunk)
         return;
     }
     struct pd_row *rows = rows_of(chunk);
-    if (chunk->header.encoding == PD_CHUNK_PLAIN)
+    if (chunk->header.encoding == PD_CHUNK_PLAIN) {
         pack_and_compare(chunk, rows);
+    }
     for (size_t i = 0; i < len; i++) {
-        if (rows[i].path >= PD_PATHS_MAX)
+        if (rows[i].path >= PD_PATHS_MAX) {
             abort();
+        }
         pd_chunk_may_have(chunk, pd_flow_id_hash(&rows[i].flow));
         look_up(chunk, pd_flow_id_hash(&rows[i].flow));
     }
@@ -75,17 +83,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     uint64_t key = 0;
     size_t from = offsetof(struct pd_chunk_header, first_row);
     uint8_t *bytes = malloc(size_bytes ? size_bytes : 1);
-    if (!bytes)
+    if (!bytes) {
         abort();
-    if (size_bytes)
+    }
+    if (size_bytes) {
         memcpy(bytes, data, size_bytes);
+    }
     if (size_bytes >= sizeof(struct pd_chunk_header)) {
         memcpy(&key, bytes + from, sizeof key);
         key = le64toh(key);
         pd_chunk_seal_hash(bytes, size_bytes, key);
     }
-    if (!pd_chunk_open(bytes, size_bytes, key, &chunk) && !pd_chunk_verify(&chunk, PD_PATHS_MAX))
+    if (!pd_chunk_open(bytes, size_bytes, key, &chunk) && !pd_chunk_verify(&chunk, PD_PATHS_MAX)) {
         use(&chunk);
+    }
     free(bytes);
     return 0;
 }

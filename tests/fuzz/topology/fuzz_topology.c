@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topology files of any bytes: what is read is written and read again, and the same; its codec keeps its promises. */
+/* Topology files of any bytes: what is read is written and read again, and the same; its codec
+ * keeps its promises. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static void need(bool holds)
 {
-    if (!holds)
+    if (!holds) {
         abort();
+    }
 }
 
 static char *write_text(const struct pd_topology *topology, size_t *ret_bytes)
@@ -44,14 +46,17 @@ static void check_lookups(const struct pd_topology *topology)
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         const struct pd_switch *sw = &topology->switches[i];
         need(pd_topology_switch(topology, sw->id) == i);
-        for (uint32_t n = 0; n < sw->switch_neighbours; n++)
+        for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
             need(pd_topology_link(topology, i, sw->neighbours[n].node) == &sw->neighbours[n]);
-        for (uint32_t p = 0; p < sw->prefixes_len; p++)
+        }
+        for (uint32_t p = 0; p < sw->prefixes_len; p++) {
             need(pd_topology_tor_of(topology, &sw->prefixes[p].addr, sw->prefixes[p].ip_version) ==
                  i);
+        }
     }
-    for (uint32_t i = 0; i < topology->hosts_len; i++)
+    for (uint32_t i = 0; i < topology->hosts_len; i++) {
         need(pd_topology_host(topology, topology->hosts[i].id) == i);
+    }
 }
 
 /* The last bytes of the input are tags; a path that they decode to must get them. */
@@ -61,19 +66,22 @@ static void check_decoding(const struct pd_codec *codec, const uint8_t *bytes, s
     struct pd_path path;
     struct pd_encoding encoding;
     uint32_t switches = codec->topology->switches_len;
-    if (len < 8)
+    if (len < 8) {
         return;
+    }
     bytes += len - 8;
     tags.len = bytes[0] % 4;
     tags.dscp = bytes[1];
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2; i++) {
         tags.vids[i] = (uint16_t)(bytes[2 + i] | bytes[4 + i] << 8);
+    }
     for (uint32_t tor = 0; tor < switches && tor < 64; tor++) {
         uint32_t src = bytes[6] % switches;
         if (!pd_role_is_tor(codec->topology->switches[src].role) ||
             !pd_role_is_tor(codec->topology->switches[tor].role) ||
-            pd_codec_decode(codec, src, tor, &tags, &path, NULL))
+            pd_codec_decode(codec, src, tor, &tags, &path, NULL)) {
             continue;
+        }
         need(pd_codec_encode(codec, &path, &encoding, NULL) == 0);
         need(!encoding.punted && encoding.tags.len == tags.len);
         need(!memcmp(encoding.tags.vids, tags.vids, tags.len * sizeof *tags.vids));
@@ -91,8 +99,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     }
     check_round_trip(topology);
     check_lookups(topology);
-    if (!pd_codec_new(topology, &codec, &error))
+    if (!pd_codec_new(topology, &codec, &error)) {
         check_decoding(codec, bytes, len);
+    }
     pd_codec_free(codec);
     pd_topology_free(topology);
     return 0;

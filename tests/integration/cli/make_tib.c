@@ -7,22 +7,25 @@
 
 #include "tib/tib.h"
 
-/* make_tib DIR < LINES; a line: src_ip dst_ip src_port dst_port protocol path stime_us etime_us bytes pkts.
- * The path is 1,9,17, or t9,14 for an infeasible trajectory with these tags; a line "commit" ends a transaction. */
+/* make_tib DIR < LINES; a line: src_ip dst_ip src_port dst_port protocol path stime_us etime_us
+ * bytes pkts. The path is 1,9,17, or t9,14 for an infeasible trajectory with these tags; a line
+ * "commit" ends a transaction. */
 
 static int read_path(const char *text, struct pd_path *ret_path)
 {
     struct pd_path ids, path = {0};
     int code = pd_path_parse(*text == 't' ? text + 1 : text, &ids);
-    if (code)
+    if (code) {
         return code;
+    }
     if (*text != 't') {
         *ret_path = ids;
         return 0;
     }
     path.tags_len = (uint8_t)ids.len;
-    for (unsigned i = 0; i < ids.len && i < PD_RAW_TAGS_MAX; i++)
+    for (unsigned i = 0; i < ids.len && i < PD_RAW_TAGS_MAX; i++) {
         path.tags[i] = (uint16_t)ids.switches[i];
+    }
     *ret_path = path;
     return 0;
 }
@@ -37,11 +40,13 @@ static int add_line(struct pd_tib *tib, const char *line)
                "%63s %63s %" SCNu16 " %" SCNu16 " %" SCNu8 " %199s %" SCNu64 " %" SCNu64 " %" SCNu64
                " %" SCNu64,
                src, dst, &flow->src_port, &flow->dst_port, &flow->protocol, path_text,
-               &record.stime_us, &record.etime_us, &record.bytes, &record.pkts) != 10)
+               &record.stime_us, &record.etime_us, &record.bytes, &record.pkts) != 10) {
         return -PD_E_SYNTAX;
+    }
     if (pd_addr_parse(src, &flow->src, &flow->ip_version) ||
-        pd_addr_parse(dst, &flow->dst, &flow->ip_version) || read_path(path_text, &path))
+        pd_addr_parse(dst, &flow->dst, &flow->ip_version) || read_path(path_text, &path)) {
         return -PD_E_VALUE;
+    }
     return pd_tib_append(tib, &record, 1);
 }
 
@@ -52,16 +57,19 @@ int main(int argc, char **argv)
     struct pd_error error = {0};
     struct pd_tib *tib;
     int code = 0;
-    if (argc != 2)
+    if (argc != 2) {
         return 2;
+    }
     if (pd_tib_open(argv[1], PD_TIB_WRITE, &(struct pd_tib_config){0}, &tib, &error)) {
         fprintf(stderr, "make_tib: %s\n", error.text);
         return 1;
     }
-    while (!code && getline(&line, &bytes, stdin) > 0)
+    while (!code && getline(&line, &bytes, stdin) > 0) {
         code = strcmp(line, "commit\n") ? add_line(tib, line) : pd_tib_commit(tib);
-    if (code)
+    }
+    if (code) {
         fprintf(stderr, "make_tib: %s: %s\n", line, pd_error_text(code));
+    }
     free(line);
     pd_tib_close(tib);
     return code != 0;

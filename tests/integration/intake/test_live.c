@@ -202,7 +202,8 @@ static void test_drops_are_counted(void **state)
     pd_intake_close(intake);
 }
 
-/* Frames that came right before a flush are in the block that the kernel has not handed over yet. */
+/* Frames that came right before a flush are in the block that the kernel has not handed over yet.
+ */
 static void test_flush_reads_what_came(void **state)
 {
     const struct pd_intake_config config = plain_config();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A writer and a reader of numbered records in a shared store, for tests that cut, stall and kill what lies between them and the server.
+/* A writer and a reader of numbered records in a shared store, for tests that cut, stall and kill
+ * what lies between them and the server.
  *
- * numbered_store write LOCATION SPOOL HOST FIRST END BATCH MS   commits BATCH records at a time, MS apart; "committed N" for each commit;
- *                                                              "spooled N" at last, when the store was closed
- * numbered_store read LOCATION                                  "FIRST END" when each record is there once and whole
- * numbered_store count LOCATION                                 number of records, over all hosts
- * numbered_store speed LOCATION SPOOL HOST N                    seconds until the server has N records
- * Exit 0; 1: the words on stderr say why. */
+ * numbered_store write LOCATION SPOOL HOST FIRST END BATCH MS   commits BATCH records at a time, MS
+ * apart; "committed N" for each commit; "spooled N" at last, when the store was closed
+ * numbered_store read LOCATION                                  "FIRST END" when each record is
+ * there once and whole numbered_store count LOCATION                                 number of
+ * records, over all hosts numbered_store speed LOCATION SPOOL HOST N                    seconds
+ * until the server has N records Exit 0; 1: the words on stderr say why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,9 @@ static struct pd_tib *open_store(const char *location, enum pd_tib_mode mode, co
 static void say_state(struct pd_tib *tib)
 {
     struct pd_tib_stat stat;
-    if (pd_tib_stat(tib, &stat))
+    if (pd_tib_stat(tib, &stat)) {
         return;
+    }
     printf("spooled %llu lost %llu errors %llu\n", (unsigned long long)stat.spooled,
            (unsigned long long)(stat.lost_full + stat.lost_error),
            (unsigned long long)stat.server_errors);
@@ -75,8 +77,9 @@ static int run_read(char **words)
     uint64_t first = 0, end = 0;
     struct pd_tib *tib = open_store(words[0], PD_TIB_READ, NULL, NULL);
     int failed = numbered_range(tib, &first, &end);
-    if (!failed)
+    if (!failed) {
         printf("%llu %llu\n", (unsigned long long)first, (unsigned long long)end);
+    }
     pd_tib_close(tib);
     return failed ? 1 : 0;
 }
@@ -86,10 +89,11 @@ static int run_count(char **words)
     struct pd_tib_stat stat = {0};
     struct pd_tib *tib = open_store(words[0], PD_TIB_READ, NULL, NULL);
     int failed = pd_tib_stat(tib, &stat);
-    if (failed)
+    if (failed) {
         fprintf(stderr, "%s\n", pd_error_text(failed));
-    else
+    } else {
         printf("%llu\n", (unsigned long long)stat.records);
+    }
     pd_tib_close(tib);
     return failed ? 1 : 0;
 }
@@ -103,8 +107,9 @@ static int run_speed(char **words)
     int failed = numbered_append(tib, 0, records);
     failed = failed ? failed : pd_tib_commit(tib);
     double committed_s = (double)(pd_clock_monotonic_ns() - start_ns) / 1e9;
-    while (!failed && !(failed = pd_tib_stat(tib, &stat)) && stat.spooled)
+    while (!failed && !(failed = pd_tib_stat(tib, &stat)) && stat.spooled) {
         usleep(5000);
+    }
     double sent_s = (double)(pd_clock_monotonic_ns() - start_ns) / 1e9;
     printf("{\"records\":%llu,\"spool_per_s\":%.0f,\"server_per_s\":%.0f}\n",
            (unsigned long long)records, (double)records / committed_s, (double)records / sent_s);
@@ -122,9 +127,11 @@ int main(int argc, char **argv)
                  {"read", 1, run_read},
                  {"count", 1, run_count},
                  {"speed", 4, run_speed}};
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (argc == verbs[i].words + 2 && !strcmp(argv[1], verbs[i].name))
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (argc == verbs[i].words + 2 && !strcmp(argv[1], verbs[i].name)) {
             return verbs[i].run(argv + 2);
+        }
+    }
     fprintf(stderr, "usage: see the head of the source\n");
     return 2;
 }

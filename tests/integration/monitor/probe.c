@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP monitor for tests: opened in the network namespace of this process, asked by lines on standard input, answers by lines of JSON.
+/* A TCP monitor for tests: opened in the network namespace of this process, asked by lines on
+ * standard input, answers by lines of JSON.
  *
  *   monitor_probe SOURCE [ring-bytes] [flows-max] [period-ms]
  *   list THRESHOLD FROM_US     as getPoorTCPFlows
@@ -58,8 +59,9 @@ static void say_list(struct pd_monitor *monitor, const char *line)
     struct pd_monitor_list list;
 
     if (sscanf(line, "list %" SCNu32 " %" SCNu64, &wish.threshold, &wish.from_us) < 1 ||
-        pd_monitor_list(monitor, &wish, &list))
+        pd_monitor_list(monitor, &wish, &list)) {
         exit(1);
+    }
     say(pd_monitor_list_json(&list, wish.from_us > 0));
     pd_monitor_list_done(&list);
 }
@@ -83,8 +85,9 @@ int main(int argc, char **argv)
     char line[200];
 
     alarms = json_array();
-    if (argc < 2 || pd_monitor_source_parse(argv[1], &config.source))
+    if (argc < 2 || pd_monitor_source_parse(argv[1], &config.source)) {
         return 2;
+    }
     config.ring_bytes = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
     config.flows_max = argc > 3 ? (uint32_t)atoi(argv[3]) : 0;
     config.period_ms = argc > 4 ? (uint64_t)atoi(argv[4]) : 0;
@@ -94,12 +97,13 @@ int main(int argc, char **argv)
     }
     say_stat(monitor);
     while (fgets(line, sizeof line, stdin)) {
-        if (!strncmp(line, "list", 4))
+        if (!strncmp(line, "list", 4)) {
             say_list(monitor, line);
-        else if (!strncmp(line, "alarms", 6))
+        } else if (!strncmp(line, "alarms", 6)) {
             say_alarms();
-        else
+        } else {
             say_stat(monitor);
+        }
     }
     pd_monitor_close(monitor);
     json_decref(alarms);

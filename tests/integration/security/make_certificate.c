@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A certificate from the CA in a folder with any times, role and name: what `pathdump ca` would never make. */
+/* A certificate from the CA in a folder with any times, role and name: what `pathdump ca` would
+ * never make. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "cli/certificate.h"
 
-/* FOLDER FILE ROLE NAME FROM_S UNTIL_S [HOST …]; times relative to now. With a new folder: another CA. */
+/* FOLDER FILE ROLE NAME FROM_S UNTIL_S [HOST …]; times relative to now. With a new folder: another
+ * CA. */
 int main(int argc, char **argv)
 {
     struct pd_error error = {0};
@@ -14,8 +16,9 @@ int main(int argc, char **argv)
     bool made;
     time_t now = time(NULL);
 
-    if (argc < 7)
+    if (argc < 7) {
         return 2;
+    }
     if (!pd_ca_open(argv[1], now + 864000, &ca, &made, &error)) {
         struct pd_certificate wanted = {
             .file = argv[2],

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drives the OpenFlow endpoint from a test: commands on standard input, one JSON object a line on standard output.
+/* Drives the OpenFlow endpoint from a test: commands on standard input, one JSON object a line on
+ * standard output.
  *
  * drive_switches TOPOLOGY LISTEN [dry-run]
  *     status | counters                       one object
  *     changes ID | check ID                   "error" is 0 or the text
  *     out ID IN_PORT OUT_PORT|table HEX       sends a frame
- * Events come in between: {"event": "packet_in" | "unknown" | "state", …}. It ends with its input. */
+ * Events come in between: {"event": "packet_in" | "unknown" | "state", …}. It ends with its input.
+ */
 #include <jansson.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -42,8 +44,9 @@ static void on_packet_in(void *context, const struct pd_switches_packet_in *pack
 {
     (void)context;
     char *hex = calloc(1, 2 * packet->bytes + 1);
-    for (size_t i = 0; hex && i < packet->bytes; i++)
+    for (size_t i = 0; hex && i < packet->bytes; i++) {
         snprintf(hex + 2 * i, 3, "%02x", packet->data[i]);
+    }
     print(json_pack("{s:s,s:i,s:i,s:i,s:i,s:s}", "event", "packet_in", "id", (int)packet->switch_id,
                     "in_port", (int)packet->in_port, "reason", (int)packet->reason, "table",
                     (int)packet->table, "data", hex ? hex : ""));
@@ -71,8 +74,9 @@ static void answer(int failed, const char *key, const char *text)
 {
     json_t *object =
         json_pack("{s:o}", "error", failed ? json_string(pd_error_text(failed)) : json_integer(0));
-    if (key && !failed)
+    if (key && !failed) {
         json_object_set_new(object, key, json_string(text));
+    }
     print(object);
 }
 
@@ -90,9 +94,10 @@ static void do_status(struct pd_switches *switches, const struct pd_topology *to
 static void do_counters(struct pd_switches *switches)
 {
     json_t *object = json_object();
-    for (int i = 0; i < PD_SWITCHES_COUNTER_COUNT; i++)
+    for (int i = 0; i < PD_SWITCHES_COUNTER_COUNT; i++) {
         json_object_set_new(object, pd_switches_counter_name(i),
                             json_integer((json_int_t)pd_switches_counter(switches, i)));
+    }
     print(object);
 }
 
@@ -108,8 +113,9 @@ static size_t read_hex(const char *hex, uint8_t *data, size_t room)
 {
     size_t bytes = 0;
     unsigned byte;
-    for (; bytes < room && sscanf(hex + 2 * bytes, "%2x", &byte) == 1; bytes++)
+    for (; bytes < room && sscanf(hex + 2 * bytes, "%2x", &byte) == 1; bytes++) {
         data[bytes] = (uint8_t)byte;
+    }
     return bytes;
 }
 
@@ -118,8 +124,9 @@ static void do_out(struct pd_switches *switches, const char *line)
     static char port[16], hex[8192];
     uint8_t data[4096];
     unsigned id, in_port;
-    if (sscanf(line, "out %u %u %15s %8191s", &id, &in_port, port, hex) != 4)
+    if (sscanf(line, "out %u %u %15s %8191s", &id, &in_port, port, hex) != 4) {
         exit(2);
+    }
     uint32_t out_port =
         strcmp(port, "table") ? (uint32_t)strtoul(port, NULL, 10) : PD_SWITCHES_PORT_TABLE;
     answer(pd_switches_packet_out(switches, id, in_port, out_port, data,
@@ -130,16 +137,17 @@ static void do_out(struct pd_switches *switches, const char *line)
 static void obey(struct pd_switches *switches, const struct pd_topology *topology, const char *line)
 {
     unsigned id;
-    if (!strncmp(line, "status", 6))
+    if (!strncmp(line, "status", 6)) {
         do_status(switches, topology);
-    else if (!strncmp(line, "counters", 8))
+    } else if (!strncmp(line, "counters", 8)) {
         do_counters(switches);
-    else if (sscanf(line, "changes %u", &id) == 1)
+    } else if (sscanf(line, "changes %u", &id) == 1) {
         do_changes(switches, id);
-    else if (sscanf(line, "check %u", &id) == 1)
+    } else if (sscanf(line, "check %u", &id) == 1) {
         answer(pd_switches_check(switches, id), NULL, NULL);
-    else
+    } else {
         do_out(switches, line);
+    }
 }
 
 int main(int argc, char **argv)
@@ -163,8 +171,9 @@ int main(int argc, char **argv)
         return 1;
     }
     print(json_pack("{s:s}", "address", pd_switches_address(switches)));
-    while (fgets(line, sizeof line, stdin))
+    while (fgets(line, sizeof line, stdin)) {
         obey(switches, topology, line);
+    }
     pd_switches_close(switches);
     pd_codec_free(codec);
     pd_topology_free(topology);

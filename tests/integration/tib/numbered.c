@@ -17,8 +17,9 @@ void numbered_record(uint64_t number, struct pd_path *path, struct pd_tib_record
     uint64_t a = pd_splitmix64(&state), b = pd_splitmix64(&state), c = pd_splitmix64(&state);
     memset(path, 0, sizeof *path);
     path->len = 5;
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 5; i++) {
         path->switches[i] = 10 * i + 1 + (uint32_t)(a >> 8 * i & 3);
+    }
     struct pd_tib_record record = {
         .flow = {.ip_version = a >> 63 ? 6 : 4, .protocol = 6},
         .path = path,
@@ -40,8 +41,9 @@ int numbered_append(struct pd_tib *tib, uint64_t first, uint64_t end)
     int err = 0;
     while (first < end) {
         size_t len = end - first < BATCH ? end - first : BATCH;
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++) {
             numbered_record(first + i, &paths[i], &records[i]);
+        }
         int failed = pd_tib_append(tib, records, len);
         err = err ? err : failed;
         first += len;
@@ -67,8 +69,9 @@ static void census_add(struct census *census, const struct pd_tib_record *record
         census->wrong = "a record is torn";
         return;
     }
-    if (census->seen[number]++)
+    if (census->seen[number]++) {
         census->wrong = "a record is there twice";
+    }
     census->first = number < census->first ? number : census->first;
     census->end = number >= census->end ? number + 1 : census->end;
     census->len++;
@@ -76,8 +79,9 @@ static void census_add(struct census *census, const struct pd_tib_record *record
 
 static int census_visit(void *context, const struct pd_tib_record *records, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         census_add(context, &records[i]);
+    }
     return 0;
 }
 
@@ -90,15 +94,18 @@ int numbered_range(struct pd_tib *tib, uint64_t *ret_first, uint64_t *ret_end)
     int err = census.seen ? pd_tib_snapshot(tib, &snapshot) : -1;
     if (!err) {
         err = pd_tib_scan(snapshot, &all, census_visit, &census);
-        if (pd_tib_snapshot_damaged(snapshot))
+        if (pd_tib_snapshot_damaged(snapshot)) {
             census.wrong = "a part is damaged";
+        }
         pd_tib_release(snapshot);
     }
     free(census.seen);
-    if (!census.len)
+    if (!census.len) {
         census.first = 0;
-    if (!census.wrong && census.len != census.end - census.first)
+    }
+    if (!census.wrong && census.len != census.end - census.first) {
         census.wrong = "a record in the middle is missing";
+    }
     if (err || census.wrong) {
         fprintf(stderr, "numbered_range: error %d, %s; %llu records from %llu to %llu\n", err,
                 census.wrong ? census.wrong : "", (unsigned long long)census.len,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No room: on the disk (a small tmpfs in a mount namespace of this test's own) and in the map. What is stored stays readable,
- * what is lost is counted, and the store goes on when there is room. */
+/* No room: on the disk (a small tmpfs in a mount namespace of this test's own) and in the map. What
+ * is stored stays readable, what is lost is counted, and the store goes on when there is room. */
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -20,7 +20,8 @@
 
 #define COMMIT 5000u
 
-/* Commits until the store says that it is full; what was lost is given again under the same numbers. */
+/* Commits until the store says that it is full; what was lost is given again under the same
+ * numbers. */
 static uint64_t fill(struct pd_tib *tib, uint64_t next)
 {
     for (unsigned i = 0; i < 500; i++) {
@@ -59,8 +60,9 @@ static void disk_make(char *at, size_t size_bytes)
         mount("tmpfs", at, "tmpfs", 0, "size=5m")) {
         int err = errno;
         rmdir(at);
-        if (err != EPERM)
+        if (err != EPERM) {
             fail_msg("mount: %s", strerror(err));
+        }
         print_message("NOT TESTED: mounting needs root\n");
         skip();
     }
@@ -107,8 +109,9 @@ static void test_disk_retention(void **state)
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL), 0);
     uint64_t next = fill(tib, 0);
     pd_tib_retain(tib, 1 << 20, 0);
-    for (unsigned i = 0; i < 10; i++)
+    for (unsigned i = 0; i < 10; i++) {
         assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    }
     for (unsigned i = 0; i < 60; i++) {
         assert_int_equal(numbered_append(tib, next, next + COMMIT), 0);
         assert_int_equal(pd_tib_commit(tib), 0);
@@ -147,7 +150,8 @@ static void test_map(void **state)
     numbered_wipe(place);
 }
 
-/* A full map with retention that is tighter than before: removal works without room, then records go in again. */
+/* A full map with retention that is tighter than before: removal works without room, then records
+ * go in again. */
 static void test_full_map_shrinks(void **state)
 {
     (void)state;
@@ -160,9 +164,11 @@ static void test_full_map_shrinks(void **state)
     numbered_make(place, sizeof place);
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &config, &tib, NULL), 0);
     uint64_t next = fill(tib, 0);
-    for (uint64_t small = 2000; small; small /= 2) /* to the last page that the store takes */
-        while (!numbered_append(tib, next, next + small) && !pd_tib_commit(tib))
+    for (uint64_t small = 2000; small; small /= 2) { /* to the last page that the store takes */
+        while (!numbered_append(tib, next, next + small) && !pd_tib_commit(tib)) {
             next += small;
+        }
+    }
     pd_tib_close(tib);
     config.max_bytes = 3 << 20;
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &config, &tib, NULL), 0);

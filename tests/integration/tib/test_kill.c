@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writers killed at any moment: what was acknowledged is there, in order and whole, and nothing else than its continuation.
+/* Writers killed at any moment: what was acknowledged is there, in order and whole, and nothing
+ * else than its continuation.
  *
  * Usage: test_tib_kill [--rounds N]      30 if not told */
 #include <setjmp.h>
@@ -38,9 +39,9 @@ static const char *const phase_names[] = {
 };
 static volatile int *phase; /* what the writer is at: shared with it */
 
-/* The child: appends from `next` on, tells each commit that returned 0, until it is killed. Now and then a clock that runs
- * ahead by an hour makes it seal the tail and pack what has become cold; retention runs where there is a limit; sometimes the
- * whole store is compacted. */
+/* The child: appends from `next` on, tells each commit that returned 0, until it is killed. Now and
+ * then a clock that runs ahead by an hour makes it seal the tail and pack what has become cold;
+ * retention runs where there is a limit; sometimes the whole store is compacted. */
 static void write_until_killed(const char *place, uint64_t next, uint64_t seed,
                                const struct pd_tib_config *config, int acknowledge_fd)
 {
@@ -56,22 +57,28 @@ static void write_until_killed(const char *place, uint64_t next, uint64_t seed,
         uint64_t kind = pd_splitmix64(&seed);
         uint64_t len = kind & 1 ? 1 + pd_splitmix64(&seed) % 20 : 1 + pd_splitmix64(&seed) % 25000;
         *phase = PHASE_append;
-        if (numbered_append(tib, next, next + len))
+        if (numbered_append(tib, next, next + len)) {
             _exit(2);
+        }
         *phase = PHASE_commit;
-        if (pd_tib_commit(tib))
+        if (pd_tib_commit(tib)) {
             _exit(2);
+        }
         next += len;
-        if (write(acknowledge_fd, &next, sizeof next) != sizeof next)
+        if (write(acknowledge_fd, &next, sizeof next) != sizeof next) {
             _exit(3);
-        if (kind >> 1 & 1)
+        }
+        if (kind >> 1 & 1) {
             clock_us += HOUR_US;
+        }
         *phase = PHASE_upkeep;
-        if (pd_tib_maintain(tib, clock_us))
+        if (pd_tib_maintain(tib, clock_us)) {
             _exit(4);
+        }
         *phase = PHASE_compaction;
-        if ((kind >> 2 & 7) == 0 && pd_tib_compact(tib, NULL, NULL))
+        if ((kind >> 2 & 7) == 0 && pd_tib_compact(tib, NULL, NULL)) {
             _exit(5);
+        }
     }
 }
 
@@ -94,8 +101,9 @@ static uint64_t run_and_kill(const char *place, uint64_t next, uint64_t *seed,
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status)); /* it did not give up by itself */
-    while (read(ends[0], &told, sizeof told) == sizeof told)
+    while (read(ends[0], &told, sizeof told) == sizeof told) {
         acknowledged = told;
+    }
     close(ends[0]);
     return acknowledged;
 }
@@ -117,8 +125,9 @@ static void examine(const char *place, uint64_t *ret_first, uint64_t *ret_end)
         *ret_first = *ret_end = 0;
         return;
     }
-    if (err)
+    if (err) {
         fail_msg("%s", error.text);
+    }
     assert_int_equal(numbered_range(tib, ret_first, ret_end), 0);
     assert_int_equal(pd_tib_check(tib, fail_on_finding, NULL), 0);
     pd_tib_close(tib);
@@ -156,8 +165,9 @@ static void test_kill(void **state)
     }
     print_message("%u writers killed; at most %llu records were durable and not yet acknowledged\n",
                   rounds, (unsigned long long)lost_most);
-    for (unsigned i = 0; i < PHASE_COUNT; i++)
+    for (unsigned i = 0; i < PHASE_COUNT; i++) {
         print_message("    %u in %s\n", killed_in[i], phase_names[i]);
+    }
     munmap((void *)phase, sizeof *phase);
     assert_true(killed_at > 0);
     numbered_wipe(place);
@@ -166,7 +176,8 @@ static void test_kill(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kill)};
-    if (argc == 3 && !strcmp(argv[1], "--rounds"))
+    if (argc == 3 && !strcmp(argv[1], "--rounds")) {
         rounds = (unsigned)strtoul(argv[2], NULL, 10);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One writer and readers in other processes: what they see, what a killed one leaves behind, who may read, who is refused. */
+/* One writer and readers in other processes: what they see, what a killed one leaves behind, who
+ * may read, who is refused. */
 #include <errno.h>
 #include <grp.h>
 #include <setjmp.h>
@@ -61,16 +62,19 @@ static struct pd_tib *open_or_exit(const char *place, enum pd_tib_mode mode)
     return tib;
 }
 
-/* A reader: for a second, each snapshot holds a prefix of what is written, and no less than the one before. */
+/* A reader: for a second, each snapshot holds a prefix of what is written, and no less than the one
+ * before. */
 static void read_for_a_second(const void *context)
 {
     uint64_t until_ns = pd_clock_monotonic_ns() + PD_NS_PER_S, first, end, before = 0;
     struct pd_tib *tib = open_or_exit(context, PD_TIB_READ);
     while (pd_clock_monotonic_ns() < until_ns) {
-        if (numbered_range(tib, &first, &end))
+        if (numbered_range(tib, &first, &end)) {
             _exit(11);
-        if (first != 0 || end < before)
+        }
+        if (first != 0 || end < before) {
             _exit(12);
+        }
         before = end;
     }
     pd_tib_close(tib);
@@ -87,8 +91,9 @@ static void test_readers_beside_writer(void **state)
     numbered_make(place, sizeof place);
     pd_tib_close(open_or_exit(place, PD_TIB_WRITE));
     for (unsigned i = 0; i < 3;
-         i++) /* before this process has the store open: it must not be forked then */
+         i++) { /* before this process has the store open: it must not be forked then */
         readers[i] = start(read_for_a_second, place);
+    }
     tib = open_or_exit(place, PD_TIB_WRITE);
     uint64_t until_ns = pd_clock_monotonic_ns() + PD_NS_PER_S * 5 / 4;
     while (pd_clock_monotonic_ns() < until_ns && next < 1000000) {
@@ -96,8 +101,9 @@ static void test_readers_beside_writer(void **state)
         assert_int_equal(pd_tib_commit(tib), 0);
         next += COMMIT;
     }
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 3; i++) {
         assert_succeeds(readers[i]);
+    }
     pd_tib_close(tib);
     numbered_wipe(place);
 }
@@ -107,8 +113,9 @@ static void write_until_killed(const void *context)
     struct pd_tib *tib = open_or_exit(context, PD_TIB_WRITE);
     numbered_append(tib, 0, 10);
     pd_tib_commit(tib);
-    for (;;)
+    for (;;) {
         pause();
+    }
 }
 
 static void wait_for_records(const char *place)
@@ -117,8 +124,9 @@ static void wait_for_records(const char *place)
     for (unsigned i = 0; i < 500 && !end; i++) {
         struct pd_tib *tib;
         usleep(10000);
-        if (pd_tib_open(place, PD_TIB_READ, NULL, &tib, NULL))
+        if (pd_tib_open(place, PD_TIB_READ, NULL, &tib, NULL)) {
             continue;
+        }
         assert_int_equal(numbered_range(tib, &first, &end), 0);
         pd_tib_close(tib);
     }
@@ -148,10 +156,12 @@ static void hold_snapshot(const void *context)
 {
     struct pd_tib_snapshot *snapshot;
     struct pd_tib *tib = open_or_exit(context, PD_TIB_READ);
-    if (pd_tib_snapshot(tib, &snapshot))
+    if (pd_tib_snapshot(tib, &snapshot)) {
         _exit(14);
-    for (;;)
+    }
+    for (;;) {
         pause();
+    }
 }
 
 static uint64_t write_some(struct pd_tib *tib, uint64_t *next, unsigned commits)
@@ -221,18 +231,21 @@ static void read_as(const void *context)
     struct pd_tib *tib;
     struct pd_error error = {0};
     uint64_t first, end;
-    if (setgroups(0, NULL) || setgid(person->group) || setuid(person->user))
+    if (setgroups(0, NULL) || setgid(person->group) || setuid(person->user)) {
         _exit(15);
+    }
     int err = pd_tib_open(person->place, PD_TIB_READ, NULL, &tib, &error);
     if (err != person->wanted) {
         fprintf(stderr, "user %u group %u: error %d, expected %d: %s\n", person->user,
                 person->group, err, person->wanted, error.text);
         _exit(16);
     }
-    if (!err && (numbered_range(tib, &first, &end) || end != 10))
+    if (!err && (numbered_range(tib, &first, &end) || end != 10)) {
         _exit(17);
-    if (!err)
+    }
+    if (!err) {
         pd_tib_close(tib);
+    }
 }
 
 static void give_away(const char *place)
@@ -246,7 +259,8 @@ static void give_away(const char *place)
     assert_int_equal(chmod(place, 0750), 0);
 }
 
-/* The group reads while the daemon writes; others do not; who cannot register as a reader reads while nobody writes. */
+/* The group reads while the daemon writes; others do not; who cannot register as a reader reads
+ * while nobody writes. */
 static void test_other_users(void **state)
 {
     (void)state;

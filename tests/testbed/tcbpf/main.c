@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* testbed_switches: all switches of a test bed as BPF programs. Loads them, takes commands, writes down what they punt. */
+/* testbed_switches: all switches of a test bed as BPF programs. Loads them, takes commands, writes
+ * down what they punt. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -17,10 +18,12 @@
 #include "switches.h"
 #include "tables.h"
 
-/* testbed_switches --topology FILE --control SOCKET --punts FILE [--no-tags] --site NETNS=ID,ID,… [--site …]
+/* testbed_switches --topology FILE --control SOCKET --punts FILE [--no-tags] --site NETNS=ID,ID,…
+ * [--site …]
  *
- * Prints "ready" when all of them forward. A client of the socket sends commands (control.c), one a line, ends its half of the connection and
- * gets the answers, or "error: …" at the first one that fails; those before it are done. A punted packet is a line of JSON in the punts' file. */
+ * Prints "ready" when all of them forward. A client of the socket sends commands (control.c), one a
+ * line, ends its half of the connection and gets the answers, or "error: …" at the first one that
+ * fails; those before it are done. A punted packet is a line of JSON in the punts' file. */
 
 #define SWITCHES_MAX 256
 #define INPUT_BYTES  (4 << 20)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A switch of the test bed: tc ingress of each of its ports. Tags by the codec's rules, forwards by its
- * tables, and hands over what it cannot parse. */
+/* A switch of the test bed: tc ingress of each of its ports. Tags by the codec's rules, forwards by
+ * its tables, and hands over what it cannot parse. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,8 +16,9 @@
 
 #include "tables.h"
 
-/* Like a switch of hardware it understands at most two VLAN tags (paper 000, section 3.1): a third one
- * is pushed as any other, and the next switch, which finds no IP header, sends the packet to the controller. */
+/* Like a switch of hardware it understands at most two VLAN tags (paper 000, section 3.1): a third
+ * one is pushed as any other, and the next switch, which finds no IP header, sends the packet to
+ * the controller. */
 
 #define TYPE_OFFSET   12
 #define TAG_BYTES     4
@@ -245,7 +246,8 @@ static __always_inline __u32 choose(const struct packet *packet, const struct ro
     return route->slots[slot & (SLOTS_MAX - 1)];
 }
 
-/* Everything behind the MAC addresses, from `to` on. Returns the number of bytes, 0 when that failed. */
+/* Everything behind the MAC addresses, from `to` on. Returns the number of bytes, 0 when that
+ * failed. */
 static __always_inline __u32 copy_rest(struct __sk_buff *skb, __u8 *to)
 {
     __u32 bytes = skb->len - TYPE_OFFSET;
@@ -348,7 +350,8 @@ int switch_ingress(struct __sk_buff *skb)
         !(type == bpf_htons(ETH_P_IPV6) && read_ipv6(skb, &packet))) {
         return drop(COUNT_NOT_IP);
     }
-    /* A sender's own time of departure goes no farther than its wire, so that the receiver's kernel stamps the packet. */
+    /* A sender's own time of departure goes no farther than its wire, so that the receiver's kernel
+     * stamps the packet. */
     bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
     src = bpf_map_lookup_elem(&places, &packet.src);
     dst = bpf_map_lookup_elem(&places, &packet.dst);

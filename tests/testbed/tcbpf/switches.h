@@ -11,8 +11,9 @@
 #include "codec/codec.h"
 #include "topology/topology.h"
 
-/* A switch is a BPF object of its own, so that nothing but packets gets from one to another. Its programs stay on the
- * interfaces for as long as these live, also when this process has ended; its tables can then not be changed any more.
+/* A switch is a BPF object of its own, so that nothing but packets gets from one to another. Its
+ * programs stay on the interfaces for as long as these live, also when this process has ended; its
+ * tables can then not be changed any more.
  *
  * One thread. */
 
@@ -24,12 +25,14 @@ struct tc_switch {
     struct bpf_object *object;
 };
 
-/* Loads the switch from the object file and puts it on its ports, which are interfaces of this thread's network namespace and are named
- * s<switch>-<neighbour>. `codec` NULL: it does not tag. 0 or a negative error in words. */
+/* Loads the switch from the object file and puts it on its ports, which are interfaces of this
+ * thread's network namespace and are named s<switch>-<neighbour>. `codec` NULL: it does not tag. 0
+ * or a negative error in words. */
 int tc_switch_open(const struct pd_topology *topology, const struct pd_codec *codec, uint32_t id,
                    const char *object_file, struct tc_switch *ret_sw, struct pd_error *error);
 
-/* Executes one line (control.c lists them). What it has to say goes to `answer`. 0 or a negative error in words. */
+/* Executes one line (control.c lists them). What it has to say goes to `answer`. 0 or a negative
+ * error in words. */
 int tc_command(struct tc_switch *switches, size_t switches_len, const char *line, FILE *answer,
                struct pd_error *error);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of a switch in the kernel, as its BPF program and the process that fills them both see them. */
+/* The tables of a switch in the kernel, as its BPF program and the process that fills them both see
+ * them. */
 #ifndef TESTBED_TCBPF_TABLES_H
 #define TESTBED_TCBPF_TABLES_H
 

@@ -157,8 +157,9 @@ static int remove_one(const char *path, const struct stat *stat, int kind, struc
 
 void fixture_done(struct fixture *fixture)
 {
-    if (fixture->agent.pipeline)
+    if (fixture->agent.pipeline) {
         pd_pipeline_stop(fixture->agent.pipeline);
+    }
     pd_pipeline_free(fixture->agent.pipeline);
     pd_tib_close(fixture->agent.tib);
     pd_alarms_free(fixture->agent.alarms);

@@ -26,8 +26,9 @@ struct our_host host;
 static int enter(struct pd_error *error)
 {
     assert_int_equal(atomic_fetch_add(&host.at_once, 1), 0);
-    if (host.run_ms)
+    if (host.run_ms) {
         poll(NULL, 0, (int)host.run_ms);
+    }
     atomic_fetch_sub(&host.at_once, 1);
     return host.fail_with ? pd_fail(error, host.fail_with, "it went wrong") : 0;
 }
@@ -67,8 +68,9 @@ static int program(void *context, const char *source, json_t *args, uint64_t dea
         *ret_alarms = 1;
         tell_installed("ECHO");
     }
-    if (!e)
+    if (!e) {
         *ret_result = json_integer(7);
+    }
     return e;
 }
 
@@ -204,8 +206,9 @@ uint64_t add(const char *body)
     struct pd_error error = {0};
     uint64_t id = 0;
 
-    if (try_add(body, &id, &error))
+    if (try_add(body, &id, &error)) {
         fail_msg("%s: %s", body, error.text);
+    }
     return id;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers given again: only to the same question in the same form, and never once the store has changed. */
+/* Answers given again: only to the same question in the same form, and never once the store has
+ * changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +30,9 @@ static void keep(struct pd_again *again, const char *k, uint64_t version, size_t
     struct pd_answer answer;
 
     pd_answer_init(&answer);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         assert_int_equal(pd_answer_write(&answer, &k[0], 1), 0);
+    }
     assert_int_equal(pd_answer_finish(&answer), 0);
     pd_again_keep(again, &query, PD_FORM_JSON, version, &answer);
     pd_answer_done(&answer);
@@ -96,16 +98,18 @@ static char *body_of(struct pd_agent *agent, const char *target, size_t *ret_len
     size_t len = answer.fd >= 0 ? answer.file_bytes : answer.len;
     char *body = malloc(len + 1);
     assert_non_null(body);
-    if (answer.fd >= 0)
+    if (answer.fd >= 0) {
         assert_int_equal(pread(answer.fd, body, len, 0), len);
-    else
+    } else {
         memcpy(body, answer.bytes, len);
+    }
     pd_answer_done(&answer);
     *ret_len = len;
     return body;
 }
 
-/* Asks twice: the second time nothing is made anew, and a store that knows nothing of it says the same. */
+/* Asks twice: the second time nothing is made anew, and a store that knows nothing of it says the
+ * same. */
 static void ask_twice(struct pd_agent *agent, uint64_t again_before)
 {
     static const char target[] = "/v1/topFlows?k=30000&live=false";
@@ -124,8 +128,9 @@ static void ask_twice(struct pd_agent *agent, uint64_t again_before)
         assert_int_equal(len[i], len[0]);
         assert_memory_equal(body[i], body[0], len[0]);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         free(body[i]);
+    }
 }
 
 static void test_agent(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alarms on their way to a controller: at once, in order, once; one that is away, lies, refuses, or hangs. */
+/* Alarms on their way to a controller: at once, in order, once; one that is away, lies, refuses, or
+ * hangs. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,9 +63,12 @@ static void take_one(const json_t *alarm)
 
 static bool has_odd(const json_t *alarms)
 {
-    for (size_t i = 0; i < json_array_size(alarms); i++)
-        if (!strcmp(json_string_value(json_object_get(json_array_get(alarms, i), "reason")), "ODD"))
+    for (size_t i = 0; i < json_array_size(alarms); i++) {
+        if (!strcmp(json_string_value(json_object_get(json_array_get(alarms, i), "reason")),
+                    "ODD")) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -84,8 +88,9 @@ static void answer(void *context, const struct pd_http_request *request, struct 
 
     (void)context;
     atomic_fetch_add(&fixture.requests, 1);
-    while (mood == HANGS && !atomic_load(&fixture.release))
+    while (mood == HANGS && !atomic_load(&fixture.release)) {
         usleep(1000);
+    }
     assert_int_equal(pd_body_json(request->body, request->body_bytes, &body, NULL), 0);
     alarms = json_object_get(body, "alarms");
     if (mood == FAILS) {
@@ -95,8 +100,9 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     } else if (mood == REFUSES_ODD && has_odd(alarms)) {
         refuse(answer, -PD_E_VALUE);
     } else {
-        for (size_t i = 0; i < json_array_size(alarms); i++)
+        for (size_t i = 0; i < json_array_size(alarms); i++) {
             take_one(json_array_get(alarms, i));
+        }
         pthread_mutex_lock(&fixture.lock);
         pd_answer_json(answer, 200, "application/json",
                        json_pack("{s:I}", "last", (json_int_t)fixture.last_seq));
@@ -162,8 +168,9 @@ static int tear_down(void **state)
     pd_alarm_sender_stop(fixture.sender);
     pd_alarm_sender_free(fixture.sender);
     fixture.sender = NULL;
-    if (fixture.http)
+    if (fixture.http) {
         stop_controller();
+    }
     pd_alarms_free(fixture.alarms);
     pd_fanout_free(fixture.fanout);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -275,8 +282,9 @@ static void test_moods(void **state)
     for (enum mood mood = LIES; mood <= FAILS; mood++) {
         uint64_t retries = stat_of().retries;
 
-        if (mood == REFUSES_ODD)
+        if (mood == REFUSES_ODD) {
             continue;
+        }
         atomic_store(&fixture.mood, mood);
         raise_some("A", 100 * mood, 10);
         WAIT_FOR(stat_of().retries > retries);
@@ -305,7 +313,8 @@ static void test_refused(void **state)
     assert_int_equal(stat_of().spool.sent, 60);
 }
 
-/* A controller that hangs holds nobody up: neither who raises, nor the spool, nor the end; and the next process goes on. */
+/* A controller that hangs holds nobody up: neither who raises, nor the spool, nor the end; and the
+ * next process goes on. */
 static void test_hangs(void **state)
 {
     uint64_t began_ns;

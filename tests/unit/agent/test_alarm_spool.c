@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spool of alarms: order and identity, what a new process finds, every cut and every flipped byte, its bounds, a file that fails. */
+/* The spool of alarms: order and identity, what a new process finds, every cut and every flipped
+ * byte, its bounds, a file that fails. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -80,7 +81,8 @@ static struct pd_alarm_spool_stat stat_of(struct pd_alarm_spool *spool)
     return stat;
 }
 
-/* Takes all there is, and checks that each body is what the controller reads; their times, in order. */
+/* Takes all there is, and checks that each body is what the controller reads; their times, in
+ * order. */
 static size_t take_all(struct pd_alarm_spool *spool, uint64_t *times, size_t most)
 {
     struct pd_alarm_batch batch;
@@ -102,8 +104,9 @@ static size_t take_all(struct pd_alarm_spool *spool, uint64_t *times, size_t mos
             assert_int_equal(
                 pd_alarm_message_read(json_array_get(alarms, i), "seq", &message, &seq, NULL), 0);
             assert_in_range(seq, i + 1, batch.last);
-            if (len < most)
+            if (len < most) {
                 times[len] = message.time_us;
+            }
             len++;
         }
         pd_alarm_spool_end(spool, batch.spool, batch.last, false);
@@ -119,11 +122,13 @@ static void test_in_order(void **state)
     uint64_t times[1000];
 
     (void)state;
-    for (unsigned i = 0; i < 600; i++)
+    for (unsigned i = 0; i < 600; i++) {
         assert_int_equal(add(spool, "A", i), 0);
+    }
     assert_int_equal(take_all(spool, times, 1000), 600);
-    for (unsigned i = 0; i < 600; i++)
+    for (unsigned i = 0; i < 600; i++) {
         assert_int_equal(times[i], i);
+    }
     assert_int_equal(stat_of(spool).sent, 600);
     assert_int_equal(stat_of(spool).waiting, 0);
     assert_int_equal(stat_of(spool).waiting_bytes, 0);
@@ -142,8 +147,9 @@ static void test_processes(void **state)
 
     (void)state;
     spool = open_spool();
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 3; i++) {
         add(spool, "A", i);
+    }
     assert_int_equal(pd_alarm_spool_take(spool, 1, &batch), 0);
     assert_int_equal(batch.len, 1);
     first = batch.spool;
@@ -216,8 +222,9 @@ static size_t make_file(char *bytes, size_t size, unsigned alarms)
 {
     struct pd_alarm_spool *spool = open_spool();
 
-    for (unsigned i = 0; i < alarms; i++)
+    for (unsigned i = 0; i < alarms; i++) {
         add(spool, "A", i);
+    }
     pd_alarm_spool_close(spool);
     return read_file(bytes, size);
 }
@@ -243,14 +250,16 @@ static void test_cut(void **state)
         n = take_all(spool, times, ALARMS);
         assert_in_range(n, before, before + 1);
         before = n;
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             assert_int_equal(times[i], i);
+        }
         pd_alarm_spool_close(spool);
     }
     assert_int_equal(before, ALARMS);
 }
 
-/* One byte wrong: at most that alarm is missing, and it is counted; one in the header sets the file aside. */
+/* One byte wrong: at most that alarm is missing, and it is counted; one in the header sets the file
+ * aside. */
 static void test_flipped(void **state)
 {
     enum { ALARMS = 4 };
@@ -278,13 +287,15 @@ static void test_flipped(void **state)
             assert_in_range(n, ALARMS - 1, ALARMS); /* padding may be wrong */
             assert_int_equal(stat.damaged, n < ALARMS);
         }
-        for (size_t i = 1; i < n; i++)
+        for (size_t i = 1; i < n; i++) {
             assert_true(times[i] > times[i - 1]);
+        }
         pd_alarm_spool_close(spool);
     }
 }
 
-/* A child adds and acknowledges until it is killed: nothing that it was told is spooled is missing, nothing is there twice. */
+/* A child adds and acknowledges until it is killed: nothing that it was told is spooled is missing,
+ * nothing is there twice. */
 static void test_killed(void **state)
 {
     (void)state;
@@ -305,8 +316,9 @@ static void test_killed(void **state)
                 struct pd_alarm_batch batch;
 
                 add(spool, "A", i);
-                if (write(pipes[1], &i, sizeof i) != sizeof i)
+                if (write(pipes[1], &i, sizeof i) != sizeof i) {
                     _exit(1);
+                }
                 if (i % 50 == 0 && !pd_alarm_spool_take(spool, 30, &batch)) {
                     pd_alarm_spool_end(spool, batch.spool, batch.last, false);
                     free(batch.body);
@@ -314,13 +326,15 @@ static void test_killed(void **state)
             }
         }
         close(pipes[1]);
-        for (unsigned i = 0; i < 100 + 97 * round; i++)
+        for (unsigned i = 0; i < 100 + 97 * round; i++) {
             assert_int_equal(read(pipes[0], &number, sizeof number), sizeof number);
+        }
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         told = number;
-        while (read(pipes[0], &number, sizeof number) == sizeof number)
+        while (read(pipes[0], &number, sizeof number) == sizeof number) {
             told = number;
+        }
         close(pipes[0]);
         spool = open_spool();
         assert_in_range(stat_of(spool).damaged, 0, 1); /* the last write, cut at a page's end */
@@ -328,8 +342,9 @@ static void test_killed(void **state)
         ended = (unsigned)times[0] - 1;
         assert_in_range(ended + n, told, told + 1);
         assert_in_range(ended, told / 50 * 30 - 30, told / 50 * 30 + 30);
-        for (size_t i = 1; i < n; i++)
+        for (size_t i = 1; i < n; i++) {
             assert_int_equal(times[i], times[i - 1] + 1);
+        }
         pd_alarm_spool_close(spool);
     }
 }
@@ -346,12 +361,14 @@ static void test_full(void **state)
     json_t *body;
 
     (void)state;
-    while (lost < 100)
+    while (lost < 100) {
         *(add(spool, "STORM", added + lost) ? &lost : &added) += 1;
+    }
     stat = stat_of(spool);
     assert_in_range(stat.waiting_bytes, SMALL / 4 - 200, SMALL / 4);
-    for (unsigned i = 0; i < 10; i++)
+    for (unsigned i = 0; i < 10; i++) {
         assert_int_equal(add(spool, "RARE", i), 0); /* a reason does not take another one's room */
+    }
     for (unsigned i = 0; i < 1000; i++) {
         char reason[PD_ALARM_REASON_BYTES];
 
@@ -385,7 +402,8 @@ static void test_full(void **state)
     pd_alarm_spool_close(spool);
 }
 
-/* However much goes through it, the file stays short; and without a folder to write in, all goes on in memory. */
+/* However much goes through it, the file stays short; and without a folder to write in, all goes on
+ * in memory. */
 static void test_file(void **state)
 {
     struct pd_alarm_spool *spool = open_spool();
@@ -395,8 +413,9 @@ static void test_file(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 100; i++) {
-        for (unsigned k = 0; k < 200; k++)
+        for (unsigned k = 0; k < 200; k++) {
             assert_int_equal(add(spool, "A", k), 0);
+        }
         assert_int_equal(take_all(spool, times, 300), 200);
         pd_alarm_spool_sync(spool);
         assert_int_equal(stat(file, &stat_buffer), 0);

@@ -30,9 +30,11 @@ static json_int_t number(const json_t *object, const char *name)
 static const struct pd_alarm_reason_counts *counts_of(const struct pd_alarm_counts *counts,
                                                       const char *reason)
 {
-    for (unsigned i = 0; i < counts->reasons_len; i++)
-        if (!strcmp(counts->reasons[i].reason, reason))
+    for (unsigned i = 0; i < counts->reasons_len; i++) {
+        if (!strcmp(counts->reasons[i].reason, reason)) {
             return &counts->reasons[i];
+        }
+    }
     fail_msg("no counts of %s", reason);
     return NULL;
 }
@@ -42,8 +44,9 @@ static void wait_for_second(void)
 {
     uint64_t second = pd_clock_monotonic_ns() / PD_NS_PER_S;
 
-    while (pd_clock_monotonic_ns() / PD_NS_PER_S == second)
+    while (pd_clock_monotonic_ns() / PD_NS_PER_S == second) {
         usleep(1000);
+    }
 }
 
 static void raise_tag(struct pd_alarms *alarms, const char *reason, unsigned tag)
@@ -96,8 +99,9 @@ static void test_paths(void **state)
     json_t *document, *alarm;
 
     (void)state;
-    for (unsigned i = 0; i < PD_ALARM_PATHS_MAX + 3; i++)
+    for (unsigned i = 0; i < PD_ALARM_PATHS_MAX + 3; i++) {
         paths[i] = (struct pd_path){.len = 2, .switches = {1, 9 + i}};
+    }
     assert_int_equal(pd_alarms_new(&alarms), 0);
     raise.paths_len = 2;
     assert_int_equal(pd_alarms_raise(alarms, &raise), 0);
@@ -124,9 +128,10 @@ static void test_reasons(void **state)
 
     (void)state;
     assert_int_equal(pd_alarms_new(&alarms), 0);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(pd_alarms_raise(alarms, &(struct pd_alarm_raise){.reason = wrong[i]}),
                          -PD_E_VALUE);
+    }
     assert_int_equal(pd_alarms_raise(alarms, &(struct pd_alarm_raise){0}), -PD_E_VALUE);
     raise_tag(alarms, "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345", 1);
     for (unsigned i = 0; i < 3 * PD_ALARM_REASONS_MAX; i++) {
@@ -160,7 +165,8 @@ static void hear(void *context, const struct pd_alarm *alarm)
     memcpy(heard->last, alarm->reason, sizeof heard->last);
 }
 
-/* A storm leaves other reasons their budget, and becomes a count that the next alarm tells, or else settling. */
+/* A storm leaves other reasons their budget, and becomes a count that the next alarm tells, or else
+ * settling. */
 static void test_storm(void **state)
 {
     enum { EACH = PD_ALARMS_PER_S + 20 };
@@ -173,8 +179,9 @@ static void test_storm(void **state)
     assert_int_equal(pd_alarms_new(&alarms), 0);
     pd_alarms_listen(alarms, hear, &heard);
     wait_for_second();
-    for (unsigned i = 0; i < EACH; i++)
+    for (unsigned i = 0; i < EACH; i++) {
         raise_tag(alarms, PD_ALARM_INFEASIBLE_PATH, i);
+    }
     raise_tag(alarms, "POOR_PERF", 1);
     pd_alarms_counts(alarms, &counts);
     assert_int_equal(counts_of(&counts, "INFEASIBLE_PATH")->raised, EACH);
@@ -192,8 +199,9 @@ static void test_storm(void **state)
     raise_tag(alarms, PD_ALARM_INFEASIBLE_PATH, EACH);
     assert_int_equal(heard.suppressed, 20);
     assert_int_equal(pd_alarms_settle(alarms), 0); /* told already */
-    for (unsigned i = 0; i < EACH; i++)
+    for (unsigned i = 0; i < EACH; i++) {
         raise_tag(alarms, PD_ALARM_INFEASIBLE_PATH, 1000 + i);
+    }
     wait_for_second();
     assert_int_equal(pd_alarms_settle(alarms), 1);
     assert_int_equal(heard.suppressed, 20 + 21);
@@ -249,8 +257,9 @@ static void test_pushed_out(void **state)
     assert_int_equal(counts.overwritten, 51);
     assert_int_equal(counts.suppressed, 0);
     assert_int_equal(counts_of(&counts, "RARE")->kept, 1);
-    for (unsigned i = 0; i < 32; i++)
+    for (unsigned i = 0; i < 32; i++) {
         assert_in_range(counts.reasons[PD_ALARM_KNOWN_COUNT + 1 + i].kept, 31, 33);
+    }
     document = pd_alarms_json(alarms);
     assert_string_equal(json_string_value(json_object_get(nth(document, 0), "reason")), "RARE");
     assert_int_equal(json_array_size(json_object_get(document, "alarms")), PD_ALARMS_MAX);
@@ -262,13 +271,15 @@ static void *raise_many(void *context)
 {
     for (unsigned i = 0; i < 500; i++) {
         raise_tag(context, PD_ALARM_INFEASIBLE_PATH, i);
-        if (i % 50 == 0)
+        if (i % 50 == 0) {
             json_decref(pd_alarms_json(context));
+        }
     }
     return NULL;
 }
 
-/* Everything that was raised is kept, pushed out, the same as another one, or suppressed: the counts add up. */
+/* Everything that was raised is kept, pushed out, the same as another one, or suppressed: the
+ * counts add up. */
 static void test_threads(void **state)
 {
     const struct pd_alarm_reason_counts *reason;
@@ -278,10 +289,12 @@ static void test_threads(void **state)
 
     (void)state;
     assert_int_equal(pd_alarms_new(&alarms), 0);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, raise_many, alarms), 0);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
+    }
     pd_alarms_counts(alarms, &counts);
     reason = counts_of(&counts, "INFEASIBLE_PATH");
     assert_int_equal(reason->raised, 2000);

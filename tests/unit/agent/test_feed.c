@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feed: in order, nothing twice, what does not fit is counted, and nobody sleeps over what is there. */
+/* The feed: in order, nothing twice, what does not fit is counted, and nobody sleeps over what is
+ * there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,15 +55,17 @@ static void a_full_feed_drops_and_counts(void **state)
     size_t n;
 
     (void)state;
-    for (uint64_t i = 0; i < PD_FEED_LEN + 10; i++)
+    for (uint64_t i = 0; i < PD_FEED_LEN + 10; i++) {
         give(i);
+    }
     pd_feed_flush(&feed);
     assert_int_equal(feed.given, PD_FEED_LEN);
     assert_int_equal(feed.dropped, 10);
     n = pd_feed_take(&feed, items, PD_FEED_LEN, 0);
     assert_int_equal(n, PD_FEED_LEN);
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; i < n; i++) {
         assert_int_equal(items[i].record.pkts, i);
+    }
     give(7);
     pd_feed_flush(&feed);
     assert_int_equal(pd_feed_take(&feed, items, PD_FEED_LEN, 0), 1);
@@ -76,10 +79,12 @@ static void *write_many(void *context)
     (void)context;
     for (uint64_t i = 0; i < MANY; i++) {
         give(i);
-        if (i % 7 == 0)
+        if (i % 7 == 0) {
             pd_feed_flush(&feed);
-        if (i % 1000 == 0)
+        }
+        if (i % 1000 == 0) {
             sched_yield();
+        }
     }
     pd_feed_flush(&feed);
     return NULL;
@@ -103,12 +108,14 @@ static void nobody_sleeps_over_what_is_there(void **state)
             next = items[i].record.pkts + 1;
         }
         taken += n;
-        if (taken + atomic_load(&feed.dropped) == MANY)
+        if (taken + atomic_load(&feed.dropped) == MANY) {
             break;
+        }
     }
     pthread_join(writer, NULL);
-    while (taken + feed.dropped < MANY)
+    while (taken + feed.dropped < MANY) {
         taken += pd_feed_take(&feed, items, 256, 0);
+    }
     assert_int_equal(taken, feed.given);
     assert_int_equal(taken + feed.dropped, MANY);
 }

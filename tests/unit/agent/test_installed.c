@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of installed queries: what is taken, and what survives a restart, damage and a full disk. */
+/* The list of installed queries: what is taken, and what survives a restart, damage and a full
+ * disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,8 +70,9 @@ static void test_bodies(void **state)
         struct pd_error error = {0};
         uint64_t id = 0;
 
-        if (!try_add(bad[i].body, &id, &error) || !strstr(error.text, bad[i].words))
+        if (!try_add(bad[i].body, &id, &error) || !strstr(error.text, bad[i].words)) {
             fail_msg("%s: %d \"%s\"", bad[i].body, error.code, error.text);
+        }
     }
     assert_int_equal(list_len(), 0);
 }
@@ -81,8 +83,9 @@ static void test_limit(void **state)
     uint64_t id, first = add("{" COUNT ",\"period_ms\":3600000}");
 
     (void)state;
-    for (unsigned i = 1; i < PD_INSTALLATIONS_MAX; i++)
+    for (unsigned i = 1; i < PD_INSTALLATIONS_MAX; i++) {
         add("{" COUNT ",\"period_ms\":3600000}");
+    }
     assert_int_equal(try_add("{" COUNT ",\"period_ms\":3600000}", &id, &error), -PD_E_FULL);
     assert_int_equal(list_len(), PD_INSTALLATIONS_MAX);
     assert_int_equal(pd_installed_remove(installed, first, &error), 0);

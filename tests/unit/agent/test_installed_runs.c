@@ -76,7 +76,8 @@ static void test_failures(void **state)
     json_decref(got);
 }
 
-/* The same violation again and again: one alarm; and each search begins where the last one ended. */
+/* The same violation again and again: one alarm; and each search begins where the last one ended.
+ */
 static void test_periodic_conformance(void **state)
 {
     uint64_t id = add("{\"query\":\"conformance\",\"args\":{\"avoid\":[9]},\"period_ms\":10}");
@@ -113,8 +114,9 @@ static void feed(enum pd_trigger trigger, unsigned src_port)
         .last_ns = 1000,
     };
 
-    if (pd_feed_wanted(pd_installed_feed(installed), trigger))
+    if (pd_feed_wanted(pd_installed_feed(installed), trigger)) {
         pd_feed_give(pd_installed_feed(installed), trigger, &record);
+    }
     pd_feed_flush(pd_installed_feed(installed));
 }
 
@@ -129,8 +131,9 @@ static void test_new_flow(void **state)
     assert_int_equal(pd_installed_start(installed), 0);
     feed(PD_TRIGGER_NEW_FLOW, 1);
     wait_for(&host.alarms, 1);
-    for (unsigned i = 0; i < 300; i++)
+    for (unsigned i = 0; i < 300; i++) {
         feed(PD_TRIGGER_NEW_FLOW, 1);
+    }
     feed(PD_TRIGGER_EVICTED, 3); /* nobody wants these */
     feed(PD_TRIGGER_NEW_FLOW, 2);
     wait_for(&host.alarms, 2);
@@ -141,8 +144,9 @@ static void test_new_flow(void **state)
     assert_int_equal(host.path.len, 1);
     assert_int_equal(host.path.switches[0], 1);
     pthread_mutex_unlock(&host.lock);
-    while (number_of(id, "runs") < 302)
+    while (number_of(id, "runs") < 302) {
         poll(NULL, 0, 1);
+    }
     got = get(id);
     assert_int_equal(json_integer_value(json_object_get(got, "alarms")), 2);
     first = json_array_get(json_object_get(json_object_get(got, "answer"), "violations"), 0);
@@ -181,8 +185,9 @@ static void test_event_storm(void **state)
     (void)state;
     host.run_ms = 2;
     assert_int_equal(pd_installed_start(installed), 0);
-    for (unsigned i = 0; i < many; i++)
+    for (unsigned i = 0; i < many; i++) {
         feed(PD_TRIGGER_NEW_FLOW, i);
+    }
     while (number_of(id, "runs") + number_of(id, "skipped") < many) {
         assert_true(pd_clock_monotonic_ns() < until_ns);
         poll(NULL, 0, 1);
@@ -243,12 +248,15 @@ static void test_threads(void **state)
 
     (void)state;
     assert_int_equal(pd_installed_start(installed), 0);
-    for (size_t i = 0; i < LEN; i++)
+    for (size_t i = 0; i < LEN; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, change, bodies[i]), 0);
-    for (unsigned i = 0; i < 20000; i++)
+    }
+    for (unsigned i = 0; i < 20000; i++) {
         feed(PD_TRIGGER_NEW_FLOW, i);
-    for (size_t i = 0; i < LEN; i++)
+    }
+    for (size_t i = 0; i < LEN; i++) {
         pthread_join(threads[i], NULL);
+    }
     assert_int_equal(list_len(), 0);
 }
 

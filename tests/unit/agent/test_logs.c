@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packet logs: files that libpcap reads, the right packets in them with the right paths, and every packet accounted for. */
+/* Packet logs: files that libpcap reads, the right packets in them with the right paths, and every
+ * packet accounted for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,10 +53,12 @@ static void offer(const struct pd_packet *packet, size_t bytes)
     const struct pd_intake_tap *tap = pd_packet_logs_tap(fixture.logs);
     uint8_t frame[2000];
 
-    for (size_t i = 0; i < bytes; i++)
+    for (size_t i = 0; i < bytes; i++) {
         frame[i] = (uint8_t)i;
-    if (atomic_load(tap->wanted))
+    }
+    if (atomic_load(tap->wanted)) {
         tap->frame(tap->context, packet, frame, bytes, bytes, TIME_NS);
+    }
 }
 
 /* ---- logs ---- */
@@ -69,10 +72,12 @@ static int try_add(const char *body, uint64_t *ret_id)
 
     assert_non_null(document);
     json_decref(document);
-    if (!e)
+    if (!e) {
         e = pd_packet_logs_add(fixture.logs, &wish, ret_id, &error);
-    if (e)
+    }
+    if (e) {
         assert_true(error.text[0]);
+    }
     return e;
 }
 
@@ -144,8 +149,9 @@ static void save(uint64_t id)
         ssize_t n;
 
         assert_int_equal(pd_answer_finish(&answer), 0);
-        for (off_t at = 0; (n = pread(answer.fd, buffer, sizeof buffer, at)) > 0; at += n)
+        for (off_t at = 0; (n = pread(answer.fd, buffer, sizeof buffer, at)) > 0; at += n) {
             assert_int_equal(fwrite(buffer, 1, (size_t)n, out), n);
+        }
     }
     assert_int_equal(fclose(out), 0);
     pd_answer_done(&answer);
@@ -180,8 +186,9 @@ static size_t read_back(uint32_t wire, uint32_t snap)
         assert_int_equal(header->caplen, wire < snap ? wire : snap);
         assert_int_equal(header->ts.tv_sec, TIME_NS / PD_NS_PER_S);
         assert_int_equal(header->ts.tv_usec, TIME_NS % PD_NS_PER_S);
-        for (uint32_t i = 0; i < header->caplen; i++)
+        for (uint32_t i = 0; i < header->caplen; i++) {
             assert_int_equal(data[i], (uint8_t)i);
+        }
     }
     assert_int_equal(r, PCAP_ERROR_BREAK);
     pcap_close(pcap);
@@ -196,10 +203,12 @@ static void test_file(void **state)
     uint64_t id = add("{\"max_packets\":5,\"snap_bytes\":64}");
 
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         offer(&one, 101);
-    for (int i = 0; i < 4; i++)
+    }
+    for (int i = 0; i < 4; i++) {
         offer(&other, 101);
+    }
     wait_finished(id);
     assert_int_equal(number(id, "packets"), 5);
     save(id);
@@ -232,8 +241,9 @@ static void test_filters(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t id = add(cases[i].body);
 
-        for (size_t j = 0; j < 3; j++)
+        for (size_t j = 0; j < 3; j++) {
             offer(&packets[j], 60);
+        }
         assert_int_equal(number(id, "offered"), cases[i].offered);
         wait_until(id, "packets", cases[i].packets);
         wait_until(id, "other_path", cases[i].offered - cases[i].packets);
@@ -313,9 +323,11 @@ static void test_bad_wishes(void **state)
     uint64_t id;
 
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        if (!try_add(bad[i], &id))
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (!try_add(bad[i], &id)) {
             fail_msg("taken: %s", bad[i]);
+        }
+    }
 }
 
 static void test_list_is_bounded(void **state)
@@ -327,16 +339,18 @@ static void test_list_is_bounded(void **state)
     assert_int_equal(try_add("{\"id\":77}", &ids[0]), 0);
     assert_int_equal(ids[0], 77);
     assert_int_equal(try_add("{\"id\":77}", &id), -PD_E_VALUE);
-    for (int i = 1; i < PD_PACKET_LOGS_MAX; i++)
+    for (int i = 1; i < PD_PACKET_LOGS_MAX; i++) {
         ids[i] = add(i == 1 ? "{\"max_packets\":1}" : "{}");
+    }
     assert_int_equal(try_add("{}", &id), -PD_E_BUSY);
     offer(&packet, 60);
     wait_finished(ids[1]);
     id = add("{}"); /* takes the place of the one that has finished */
     assert_int_equal(pd_packet_logs_remove(fixture.logs, ids[1]), -PD_E_NOT_FOUND);
     ids[1] = id;
-    for (int i = 0; i < PD_PACKET_LOGS_MAX; i++)
+    for (int i = 0; i < PD_PACKET_LOGS_MAX; i++) {
         assert_int_equal(pd_packet_logs_remove(fixture.logs, ids[i]), 0);
+    }
 }
 
 /* One thread offers, as the intake does, while logs come and go; none loses count. */
@@ -346,8 +360,9 @@ static void *offer_many(void *context)
 {
     const struct pd_packet *packets = context;
 
-    for (unsigned i = 0; !atomic_load(&over); i++)
+    for (unsigned i = 0; !atomic_load(&over); i++) {
         offer(&packets[i % 2], 200);
+    }
     return NULL;
 }
 
@@ -363,10 +378,11 @@ static void test_while_packets_come(void **state)
         uint64_t id =
             add(i % 2 ? "{\"max_packets\":300}" : "{\"link\":\"9-18\",\"max_packets\":50}");
 
-        if (i % 4 == 3)
+        if (i % 4 == 3) {
             wait_until(id, "packets", 1); /* removed while it runs */
-        else
+        } else {
             wait_until(id, "packets", i % 2 ? 300 : 50);
+        }
         save(id);
         read_back(200, 256);
         assert_int_equal(pd_packet_logs_remove(fixture.logs, id), 0);
@@ -391,16 +407,19 @@ static int set_up(void **state)
 
     (void)state;
     snprintf(fixture.folder, sizeof fixture.folder, "%s", "/tmp/pathdump-logs-XXXXXX");
-    if (!mkdtemp(fixture.folder) || pd_topology_fat_tree(4, &topology, &error))
+    if (!mkdtemp(fixture.folder) || pd_topology_fat_tree(4, &topology, &error)) {
         return -1;
+    }
     snprintf(fixture.file, sizeof fixture.file, "%s/topology.json", fixture.folder);
     out = fopen(fixture.file, "w");
-    if (!out || pd_topology_write(topology, out) || fclose(out))
+    if (!out || pd_topology_write(topology, out) || fclose(out)) {
         return -1;
+    }
     pd_topology_free(topology);
     if (pd_model_load(fixture.file, &fixture.model, &error) ||
-        pd_packet_logs_new(fixture.folder, &fixture.logs))
+        pd_packet_logs_new(fixture.folder, &fixture.logs)) {
         return -1;
+    }
     pd_packet_logs_model(fixture.logs, fixture.model);
     unlink(fixture.file);
     snprintf(fixture.file, sizeof fixture.file, "%s/log.pcapng", fixture.folder);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipeline: everything that came in is stored, and every live picture has each packet exactly once. */
+/* The pipeline: everything that came in is stored, and every live picture has each packet exactly
+ * once. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,8 +47,8 @@ static uint64_t count(struct pd_agent *agent, const char *target)
 }
 
 /*
- * A picture that missed records on their way, or saw some twice, would sooner or later count more than a later one.
- * Returns how often it had to ask again.
+ * A picture that missed records on their way, or saw some twice, would sooner or later count more
+ * than a later one. Returns how often it had to ask again.
  */
 static void *ask(void *context)
 {
@@ -59,9 +60,10 @@ static void *ask(void *context)
             refused++;
             continue;
         }
-        if (now < before || now > PKTS)
+        if (now < before || now > PKTS) {
             fail_msg("a live query counted %llu packets after one of %llu", (unsigned long long)now,
                      (unsigned long long)before);
+        }
         before = now;
     }
     return (void *)refused;
@@ -77,8 +79,9 @@ static void test_pictures(void **state)
     (void)state;
     fixture_init(&fixture, PKTS, FLOWS, 0);
     fixture_start(&fixture);
-    for (int i = 0; i < ASKERS; i++)
+    for (int i = 0; i < ASKERS; i++) {
         assert_int_equal(pthread_create(&askers[i], NULL, ask, &fixture.agent), 0);
+    }
     for (int i = 0; i < ASKERS; i++) {
         pthread_join(askers[i], &result);
         refused += (uintptr_t)result;

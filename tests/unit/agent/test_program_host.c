@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs in an agent: each call against what the agent's own queries answer, arguments that are refused, alarms. */
+/* Programs in an agent: each call against what the agent's own queries answer, arguments that are
+ * refused, alarms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,8 +52,9 @@ static int run(const char *source, uint64_t ms, json_t **ret_result)
 static void expect(const char *source, const char *wanted)
 {
     json_t *result = NULL;
-    if (run(source, 60000, &result))
+    if (run(source, 60000, &result)) {
         fail_msg("%s: %s", source, error.text);
+    }
     char *text = json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
     assert_string_equal(text, wanted);
     free(text);
@@ -63,11 +65,13 @@ static void expect_failure(const char *source, int wanted, const char *words)
 {
     json_t *result = NULL;
     int e = run(source, 60000, &result);
-    if (e != wanted || !strstr(error.text, words))
+    if (e != wanted || !strstr(error.text, words)) {
         fail_msg("%s: %d (%s) instead of %d (%s)", source, e, error.text, wanted, words);
+    }
 }
 
-/* Every ODDth flow has a tag that fits no path: 100 packets over 10 flows, all inside of one rack. */
+/* Every ODDth flow has a tag that fits no path: 100 packets over 10 flows, all inside of one rack.
+ */
 static void rows_are_those_of_the_queries(void **state)
 {
     (void)state;

@@ -46,8 +46,9 @@ static void test_order(void **state)
             pd_queue_pop(queue, items, 1 + next % 50, pd_clock_monotonic_ns() + 10 * PD_NS_PER_S);
 
         assert_true(n > 0);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             assert_int_equal(items[i].record.pkts, next++);
+        }
     }
     pthread_join(thread, NULL);
     assert_int_equal(pd_queue_len(queue), 0);

@@ -48,8 +48,9 @@ static void test_routes(void **state)
 
         assert_int_equal(parse(i % 2 ? "GET" : "HEAD", cases[i].target, &request, &problem), 0);
         assert_int_equal(request.route, cases[i].route);
-        if (request.route == PD_ROUTE_NAMED_QUERY)
+        if (request.route == PD_ROUTE_NAMED_QUERY) {
             assert_int_equal(request.query.name, cases[i].name);
+        }
     }
 }
 
@@ -124,9 +125,10 @@ static void test_problems(void **state)
         int e = parse(cases[i].method, cases[i].target, &request, &problem);
 
         if (e != cases[i].e || problem.error.code != e ||
-            strcmp(problem.parameter, cases[i].parameter))
+            strcmp(problem.parameter, cases[i].parameter)) {
             fail_msg("%s %s: %d, \"%s\", \"%s\"", cases[i].method, cases[i].target, e,
                      problem.parameter, problem.error.text);
+        }
         assert_true(problem.error.text[0]);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings: table, checks, what a reload can change, listen addresses; and the man page's options are the table's. */
+/* Settings: table, checks, what a reload can change, listen addresses; and the man page's options
+ * are the table's. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,8 +27,9 @@ static int load(struct pd_settings *settings, bool *usage, struct pd_error *erro
 
     va_start(args, n);
     words[0] = (char *)(uintptr_t) "pathdumpd";
-    for (int i = 1; i <= n; i++)
+    for (int i = 1; i <= n; i++) {
         words[i] = va_arg(args, char *);
+    }
     va_end(args);
     return pd_settings_load(n + 1, words, settings, usage, error);
 }
@@ -105,10 +107,12 @@ static void test_check(void **state)
         int e = load(&settings, &usage, &error, 9, "--topology", "t", "--tib", "d", "--intake",
                      cases[i].intake, "--listen", cases[i].listen,
                      cases[i].strip ? "--strip" : "--strip=false");
-        if (!e)
+        if (!e) {
             e = pd_settings_check(&settings, &error);
-        if ((e == 0) != !cases[i].text || (cases[i].text && !strstr(error.text, cases[i].text)))
+        }
+        if ((e == 0) != !cases[i].text || (cases[i].text && !strstr(error.text, cases[i].text))) {
             fail_msg("%s %s: \"%s\"", cases[i].intake, cases[i].listen, error.text);
+        }
     }
     settings = good;
     settings.tib = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openapi.json, /v1/status and /metrics are what the tables of routes, parameters and counters say. */
+/* openapi.json, /v1/status and /metrics are what the tables of routes, parameters and counters say.
+ */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,8 +59,9 @@ static json_t *post_json(const char *body, const char *accept, int http_status)
                                              .body = body,
                                              .body_bytes = strlen(body)},
                    &answer);
-    if (answer.http_status != http_status)
+    if (answer.http_status != http_status) {
         fail_msg("%s: %d", body, answer.http_status);
+    }
     document = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(document);
     pd_answer_done(&answer);
@@ -84,11 +86,13 @@ static const json_t *operation(const json_t *openapi, const char *method, const 
     char key[10] = "";
     const json_t *found;
 
-    for (size_t i = 0; method[i]; i++)
+    for (size_t i = 0; method[i]; i++) {
         key[i] = (char)tolower((unsigned char)method[i]);
+    }
     found = json_object_get(json_object_get(json_object_get(openapi, "paths"), path), key);
-    if (!found)
+    if (!found) {
         fail_msg("%s %s is not in openapi.json", method, path);
+    }
     return found;
 }
 
@@ -107,7 +111,8 @@ static size_t count_operations(const json_t *openapi)
     return n;
 }
 
-/* A route of the table takes no parameters but the number in its path (getPoorTCPFlows: threshold and from), and a body exactly when it is a POST. */
+/* A route of the table takes no parameters but the number in its path (getPoorTCPFlows: threshold
+ * and from), and a body exactly when it is a POST. */
 static void check_operation(const json_t *openapi, const char *method, const char *path,
                             const char *help)
 {
@@ -156,8 +161,9 @@ static void test_parameters(void **state)
         snprintf(path, sizeof path, "/v1/%s", pd_query_name_text((enum pd_query_name)name));
         list = json_object_get(route(openapi, path), "parameters");
         for (size_t i = 0; pd_query_params[i].name; i++) {
-            if (!(pd_query_params[i].takers >> name & 1))
+            if (!(pd_query_params[i].takers >> name & 1)) {
                 continue;
+            }
             snprintf(ref, sizeof ref, "#/components/parameters/%s", pd_query_params[i].name);
             assert_string_equal(
                 json_string_value(json_object_get(json_array_get(list, len++), "$ref")), ref);
@@ -178,15 +184,18 @@ static void same_members(const char *where, const json_t *schema, const json_t *
 
     json_object_foreach(((json_t *)(uintptr_t)properties), name, value)
     {
-        if (!json_object_get(document, name))
+        if (!json_object_get(document, name)) {
             fail_msg("%s.%s is in openapi.json but not in the answer", where, name);
-        if (json_object_get(value, "properties"))
+        }
+        if (json_object_get(value, "properties")) {
             same_members(name, value, json_object_get(document, name));
+        }
     }
     json_object_foreach(((json_t *)(uintptr_t)document), name, value)
     {
-        if (!json_object_get(properties, name))
+        if (!json_object_get(properties, name)) {
             fail_msg("%s.%s is in the answer but not in openapi.json", where, name);
+        }
     }
 }
 
@@ -235,8 +244,9 @@ static void has_metric(const char *text, const char *name, const char *type)
     char line[200];
 
     snprintf(line, sizeof line, "# TYPE pathdump_%s %s\npathdump_%s", name, type, name);
-    if (!strstr(text, line))
+    if (!strstr(text, line)) {
         fail_msg("no metric %s", name);
+    }
     snprintf(line, sizeof line, "# HELP pathdump_%s ", name);
     assert_non_null(strstr(text, line));
 }

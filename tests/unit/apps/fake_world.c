@@ -21,17 +21,21 @@
 
 static bool holds(const json_t *list, json_int_t id)
 {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_integer_value(json_array_get(list, i)) == id)
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (json_integer_value(json_array_get(list, i)) == id) {
             return true;
+        }
+    }
     return false;
 }
 
 static bool is_missing(const struct fake_world *world, uint32_t host)
 {
-    for (size_t i = 0; i < world->missing_len; i++)
-        if (world->missing[i].host == host)
+    for (size_t i = 0; i < world->missing_len; i++) {
+        if (world->missing[i].host == host) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -45,11 +49,13 @@ static json_t *hosts_json(const struct fake_world *world, const json_t *hosts)
     size_t asked = json_is_array(hosts) ? json_array_size(hosts) : world->topology->hosts_len;
     json_t *missing = json_array();
 
-    for (size_t i = 0; i < world->missing_len; i++)
-        if (!json_is_array(hosts) || holds(hosts, world->missing[i].host))
+    for (size_t i = 0; i < world->missing_len; i++) {
+        if (!json_is_array(hosts) || holds(hosts, world->missing[i].host)) {
             json_array_append_new(missing,
                                   json_pack("{s:I, s:s}", "id", (json_int_t)world->missing[i].host,
                                             "reason", world->missing[i].reason));
+        }
+    }
     return json_pack("{s:I, s:I, s:o}", "asked", (json_int_t)asked, "answered",
                      (json_int_t)(asked - json_array_size(missing)), "missing", missing);
 }
@@ -68,8 +74,9 @@ static size_t gather(const struct fake_world *world, const json_t *hosts,
     for (size_t i = 0; i < world->records_len; i++) {
         const struct pd_tib_record *record = &world->records[i];
         uint32_t host = pd_app_host_of(world->topology, &record->flow.dst, record->flow.ip_version);
-        if (answers(world, hosts, host))
+        if (answers(world, hosts, host)) {
             ret_records[len++] = *record;
+        }
     }
     return len;
 }
@@ -100,8 +107,9 @@ static json_t *poor_flows(const struct fake_world *world, const json_t *hosts)
 
     json_array_foreach(world->poor, i, row)
     {
-        if (answers(world, hosts, (uint32_t)json_integer_value(json_object_get(row, "host"))))
+        if (answers(world, hosts, (uint32_t)json_integer_value(json_object_get(row, "host")))) {
             json_array_append(flows, row);
+        }
     }
     return json_pack("{s:o, s:b, s:s, s:i, s:i}", "flows", flows, "complete", 1, "source", "bpf",
                      "since_us", 0, "forgotten", 0);
@@ -109,9 +117,11 @@ static json_t *poor_flows(const struct fake_world *world, const json_t *hosts)
 
 static json_t *canned(const struct fake_world *world, const char *query)
 {
-    for (size_t i = 0; i < world->canned_len; i++)
-        if (!strcmp(world->canned[i].query, query))
+    for (size_t i = 0; i < world->canned_len; i++) {
+        if (!strcmp(world->canned[i].query, query)) {
             return json_deep_copy(world->canned[i].answer);
+        }
+    }
     return NULL;
 }
 
@@ -123,10 +133,12 @@ static json_t *live_answer(const struct fake_world *world, json_t *document, con
     struct pd_error error = {0};
     json_t *answer;
 
-    if (!strcmp(query, "getPoorTCPFlows"))
+    if (!strcmp(query, "getPoorTCPFlows")) {
         return poor_flows(world, hosts);
-    if (pd_document_parse(document, others, &parsed, &error))
+    }
+    if (pd_document_parse(document, others, &parsed, &error)) {
         fail_msg("%s: %s", query, error.text);
+    }
     answer = run_query(world, &parsed, hosts);
     pd_document_done(&parsed);
     return answer;
@@ -146,8 +158,9 @@ static int ask(void *context, json_t *document, json_t **ret_answer, struct pd_e
     if (!answer) {
         answer = live_answer(world, document, hosts, query);
         json_object_set_new(answer, "hosts", hosts_json(world, hosts));
-        if (world->missing_len)
+        if (world->missing_len) {
             json_object_set_new(answer, "complete", json_false());
+        }
     }
     *ret_answer = answer;
     return 0;
@@ -166,11 +179,13 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
         const char *given = json_string_value(json_object_get(alarm, "reason"));
         uint64_t time_us = (uint64_t)json_integer_value(json_object_get(alarm, "time_us"));
         if ((!reason || (given && !strcmp(given, reason))) && time_us >= from_us &&
-            time_us <= to_us)
+            time_us <= to_us) {
             json_array_append(list, alarm);
+        }
     }
-    while (json_array_size(list) > most)
+    while (json_array_size(list) > most) {
         json_array_remove(list, 0);
+    }
     *ret_alarms = list;
     return 0;
 }
@@ -212,8 +227,9 @@ struct fake_world *fake_world_new(uint32_t k)
 
 void fake_world_free(struct fake_world *world)
 {
-    for (size_t i = 0; i < world->canned_len; i++)
+    for (size_t i = 0; i < world->canned_len; i++) {
         json_decref(world->canned[i].answer);
+    }
     json_decref(world->alarms);
     json_decref(world->poor);
     pd_topology_free(world->topology);
@@ -239,8 +255,9 @@ struct pd_tib_record *fake_world_record(struct fake_world *world, const char *sr
     record->flow.protocol = 6;
     assert_int_equal(pd_addr_parse(src, &record->flow.src, &record->flow.ip_version), 0);
     assert_int_equal(pd_addr_parse(dst, &record->flow.dst, &record->flow.ip_version), 0);
-    if (*path)
+    if (*path) {
         assert_int_equal(pd_path_parse(path, of), 0);
+    }
     return record;
 }
 
@@ -281,13 +298,15 @@ void fake_world_canned(struct fake_world *world, const char *query, const char *
     size_t at = 0;
 
     assert_non_null(answer);
-    while (at < world->canned_len && strcmp(world->canned[at].query, query) != 0)
+    while (at < world->canned_len && strcmp(world->canned[at].query, query) != 0) {
         at++;
+    }
     assert_true(at < FAKE_CANNED_MAX);
-    if (at < world->canned_len)
+    if (at < world->canned_len) {
         json_decref(world->canned[at].answer);
-    else
+    } else {
         world->canned_len++;
+    }
     world->canned[at].query = query;
     world->canned[at].answer = answer;
 }
@@ -308,15 +327,17 @@ static int run(struct fake_world *world, const char *name, const char *given, js
     assert_true(!given || read);
     e = pd_app_args_read(app, world->topology, read, &args, error);
     json_decref(read);
-    if (e)
+    if (e) {
         return e;
+    }
     call.args = args;
     pd_report_init(&report);
     e = app->open ? app->open(&call, &state, error) : 0;
     if (!e) {
         e = app->run(state, &call, &report, error);
-        if (app->close)
+        if (app->close) {
             app->close(state);
+        }
     }
     *ret_report = e ? NULL : pd_report_json(&report, app->name);
     pd_report_done(&report);
@@ -329,8 +350,9 @@ json_t *fake_world_run(struct fake_world *world, const char *app, const char *ar
     struct pd_error error = {0};
     json_t *report = NULL;
 
-    if (run(world, app, args, &report, &error))
+    if (run(world, app, args, &report, &error)) {
         fail_msg("%s: %s", app, error.text);
+    }
     assert_non_null(report);
     return report;
 }
@@ -363,9 +385,11 @@ bool report_has(const json_t *report, const char *list, const char *words)
 {
     const json_t *texts = json_object_get(report, list);
 
-    for (size_t i = 0; i < json_array_size(texts); i++)
-        if (strstr(json_string_value(json_array_get(texts, i)), words))
+    for (size_t i = 0; i < json_array_size(texts); i++) {
+        if (strstr(json_string_value(json_array_get(texts, i)), words)) {
             return true;
+        }
+    }
     return false;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A world for tests of applications: records given by hand that the real queries run over, and answers as bad as a test likes. */
+/* A world for tests of applications: records given by hand that the real queries run over, and
+ * answers as bad as a test likes. */
 #ifndef PD_TESTS_APPS_FAKE_WORLD_H
 #define PD_TESTS_APPS_FAKE_WORLD_H
 
@@ -8,7 +9,8 @@
 #include "apps/apps.h"
 #include "tib/tib.h"
 
-/* A record lies at the host of its destination address. Failures of set-up fail the test. One thread. */
+/* A record lies at the host of its destination address. Failures of set-up fail the test. One
+ * thread. */
 
 enum { FAKE_RECORDS_MAX = 20000, FAKE_MISSING_MAX = 16, FAKE_CANNED_MAX = 8 };
 
@@ -61,7 +63,8 @@ void fake_world_missing(struct fake_world *world, uint32_t host, const char *rea
 /* What every question of this query is answered with; {"a": 1}-like text. */
 void fake_world_canned(struct fake_world *world, const char *query, const char *json);
 
-/* Opens, runs once and closes an application; `args` as JSON text, NULL: none. The report's JSON, the caller's. */
+/* Opens, runs once and closes an application; `args` as JSON text, NULL: none. The report's JSON,
+ * the caller's. */
 json_t *fake_world_run(struct fake_world *world, const char *app, const char *args);
 /* The same where it has to fail: its error. */
 int fake_world_fails(struct fake_world *world, const char *app, const char *args);

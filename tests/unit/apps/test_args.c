@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments: each kind from JSON and from text, defaults, what is refused and in which words; their table as JSON. */
+/* Arguments: each kind from JSON and from text, defaults, what is refused and in which words; their
+ * table as JSON. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +38,9 @@ static json_t *read(const char *given)
     struct pd_error error = {0};
 
     assert_non_null(json);
-    if (pd_app_args_read(&app, topology, json, &args, &error))
+    if (pd_app_args_read(&app, topology, json, &args, &error)) {
         fail_msg("%s: %s", given, error.text);
+    }
     json_decref(json);
     return args;
 }
@@ -66,10 +68,12 @@ static void refused(const char *given, int code, const char *word)
     assert_non_null(json);
     assert_int_equal(pd_app_args_read(&app, topology, json, &args, &error), code);
     assert_null(args);
-    if (strncmp(error.text, word, strlen(word)) != 0)
+    if (strncmp(error.text, word, strlen(word)) != 0) {
         fail_msg("%s: \"%s\" does not begin with %s", given, error.text, word);
-    for (const char *at = error.text; *at; at++)
+    }
+    for (const char *at = error.text; *at; at++) {
         assert_true((unsigned char)*at >= ' ');
+    }
     json_decref(json);
 }
 
@@ -187,10 +191,12 @@ static void tables(void **state)
             json_t *args = NULL;
 
             assert_true(p->kind < PD_APP_KIND_COUNT && p->value && p->help);
-            if (p->required)
+            if (p->required) {
                 continue;
-            if (pd_app_args_read(&one, NULL, NULL, &args, &error))
+            }
+            if (pd_app_args_read(&one, NULL, NULL, &args, &error)) {
                 fail_msg("%s: %s", pd_apps[i]->name, error.text);
+            }
             json_decref(args);
         }
     }
@@ -207,8 +213,9 @@ int main(void)
     };
     struct pd_error error;
 
-    if (pd_topology_fat_tree(4, &topology, &error))
+    if (pd_topology_fat_tree(4, &topology, &error)) {
         return 1;
+    }
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     pd_topology_free(topology);
     return failed;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blackhole: the paper's two cases and what more flows tell; nothing without a fault; no certainty that is not carried. */
+/* blackhole: the paper's two cases and what more flows tell; nothing without a fault; no certainty
+ * that is not carried. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,22 +31,25 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A flow of 100 KB over these paths but for those that cross `link`; it raised an alarm `ago` microseconds ago. */
+/* A flow of 100 KB over these paths but for those that cross `link`; it raised an alarm `ago`
+ * microseconds ago. */
 static struct pd_flow_id spray(struct fake_world *world, uint16_t port, const char *dst,
                                const char *const *paths, const char *link, uint64_t ago)
 {
     struct pd_link_match lost = {0};
     struct pd_tib_record *record = NULL;
 
-    if (link)
+    if (link) {
         assert_int_equal(pd_link_parse(link, &lost), 0);
+    }
     for (int i = 0; i < 4; i++) {
         struct pd_path path;
 
         assert_int_equal(pd_path_parse(paths[i], &path), 0);
-        if (!link || !pd_path_crosses(&path, lost))
+        if (!link || !pd_path_crosses(&path, lost)) {
             record = fake_world_record(world, "10.1.1.2", port, dst, 80, paths[i], ago + S / 2, ago,
                                        26000, 18);
+        }
     }
     assert_non_null(record);
     fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
@@ -61,9 +65,11 @@ static bool has_switch(const json_t *report, json_int_t id)
 {
     const json_t *list = json_object_get(report, "switches");
 
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_integer_value(json_array_get(list, i)) == id)
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (json_integer_value(json_array_get(list, i)) == id) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -98,15 +104,17 @@ static void noise_does_not_matter(void **state)
     struct fake_world *world = *state;
 
     struct pd_flow_id flow = spray(world, 1000, "10.2.1.2", to_rack_3, "9-17", 0);
-    for (uint16_t port = 2000; port < 2100; port++)
+    for (uint16_t port = 2000; port < 2100; port++) {
         spray(world, port, "10.3.1.2", to_rack_5, NULL, 0);
+    }
     fake_world_alarm(world, 21, "POOR_PERF", &flow); /* it goes on: looked at before the others */
     json_t *report = fake_world_run(world, "blackhole", NULL);
     assert_int_equal(len_of(report, "switches"), 3);
     json_decref(report);
 }
 
-/* A second flow has only the faulty link in common; when the links beside it carry packets and it does not, that is certain. */
+/* A second flow has only the faulty link in common; when the links beside it carry packets and it
+ * does not, that is certain. */
 static void more_flows_find_the_link(void **state)
 {
     struct fake_world *world = *state;
@@ -162,9 +170,10 @@ static void few_packets_prove_nothing(void **state)
     struct fake_world *world = *state;
     struct pd_tib_record *record = NULL;
 
-    for (int i = 1; i < 4; i++)
+    for (int i = 1; i < 4; i++) {
         record =
             fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[i], 10, 0, 9000, 6);
+    }
     fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
     json_t *report = fake_world_run(world, "blackhole", NULL);
     assert_int_equal(len_of(report, "switches"), 0);
@@ -172,17 +181,18 @@ static void few_packets_prove_nothing(void **state)
     json_decref(report);
 }
 
-/* Both paths by one link carry nothing: beside the two that do, each would have been taken by every third packet. One of them had a packet before, and
- * is no witness for the link that they share. */
+/* Both paths by one link carry nothing: beside the two that do, each would have been taken by every
+ * third packet. One of them had a packet before, and is no witness for the link that they share. */
 static void two_paths_that_fell_silent_share_a_link(void **state)
 {
     struct fake_world *world = *state;
     struct pd_tib_record *record =
         fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[1], 2 * S, 2 * S, 60, 1);
 
-    for (int i = 2; i < 4; i++)
+    for (int i = 2; i < 4; i++) {
         record =
             fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[i], S, 0, 9000, 12);
+    }
     fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
     json_t *report = fake_world_run(world, "blackhole", NULL);
     assert_int_equal(len_of(report, "switches"), 4);
@@ -192,15 +202,17 @@ static void two_paths_that_fell_silent_share_a_link(void **state)
     json_decref(report);
 }
 
-/* A flow whose packets came by two of its four paths, and what its sender's TCP says of it: of what was sent, so many are not acknowledged. */
+/* A flow whose packets came by two of its four paths, and what its sender's TCP says of it: of what
+ * was sent, so many are not acknowledged. */
 static void by_two_paths(struct fake_world *world, unsigned pkts, uint64_t opened_us,
                          unsigned again)
 {
     struct pd_tib_record *record = NULL;
 
-    for (int i = 2; i < 4; i++)
+    for (int i = 2; i < 4; i++) {
         record = fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, to_rack_3[i], S, 0,
                                    pkts / 2 * 1500, pkts / 2);
+    }
     fake_world_alarm(world, 21, "POOR_PERF", &record->flow);
     fake_world_poor(world, 21, &record->flow, again, 1000000);
     json_t *row = json_array_get(world->poor, 0);
@@ -223,7 +235,8 @@ static size_t suspects(struct fake_world *world, const char *evidence)
     return len;
 }
 
-/* Paths of one link that are silent together need fewer packets than each alone, but their packets have to be lost, too. */
+/* Paths of one link that are silent together need fewer packets than each alone, but their packets
+ * have to be lost, too. */
 static void a_short_flow_is_enough_when_its_packets_got_lost(void **state)
 {
     struct fake_world *world = *state;
@@ -284,7 +297,8 @@ static void a_sender_may_say_anything(void **state)
     assert_int_equal(suspects(world, "too few packets"), 0);
 }
 
-/* A path that carried packets until a while ago, by the receiver's clock, which is three seconds ahead. */
+/* A path that carried packets until a while ago, by the receiver's clock, which is three seconds
+ * ahead. */
 static void a_path_that_went_silent_is_missing(void **state)
 {
     struct fake_world *world = *state;
@@ -301,7 +315,8 @@ static void a_path_that_went_silent_is_missing(void **state)
     json_decref(report);
 }
 
-/* One path a flow: which one is not known while nothing arrives. Others clear paths; nothing is ever certain. */
+/* One path a flow: which one is not known while nothing arrives. Others clear paths; nothing is
+ * ever certain. */
 static void a_flow_on_one_path_leaves_candidates(void **state)
 {
     struct fake_world *world = *state;

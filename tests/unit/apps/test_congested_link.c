@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* congested-link: full links and their relief, room that is taken once, links with room, long records, bad answers. */
+/* congested-link: full links and their relief, room that is taken once, links with room, long
+ * records, bad answers. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>

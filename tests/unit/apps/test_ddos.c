@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ddos: many sources and few, found by itself and asked for, by path and by where they come in, bad answers. */
+/* ddos: many sources and few, found by itself and asked for, by path and by where they come in, bad
+ * answers. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,9 +29,10 @@ static void attack(struct fake_world *world, unsigned sources)
 
 static void background(struct fake_world *world)
 {
-    for (unsigned i = 0; i < 300; i++)
+    for (unsigned i = 0; i < 300; i++) {
         fake_world_record(world, "10.2.2.2", (uint16_t)i, "10.4.1.2", 80, "4,11,17,15,7", 5000000,
                           0, 900000, 700);
+    }
 }
 
 static void many_sources_are_found(void **state)

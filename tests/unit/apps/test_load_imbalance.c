@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load-imbalance: flows hashed at random and by size, packets sprayed evenly and not, few flows, bad answers. */
+/* load-imbalance: flows hashed at random and by size, packets sprayed evenly and not, few flows,
+ * bad answers. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,8 @@
 #include "fake_world.h"
 #include "tests/shared/random.h"
 
-/* Flows from pod 1 up through switch 9, which chooses core 17 or 18; a few large ones among many small ones. */
+/* Flows from pod 1 up through switch 9, which chooses core 17 or 18; a few large ones among many
+ * small ones. */
 static void add_flows(struct fake_world *world, struct random *random, unsigned flows_len,
                       uint64_t split_bytes)
 {
@@ -52,16 +54,18 @@ static void a_hash_by_size_is_found(void **state)
     fake_world_free(world);
 }
 
-/* Flows of one size, most of them on one link: no split by size, but a load that chance does not make. */
+/* Flows of one size, most of them on one link: no split by size, but a load that chance does not
+ * make. */
 static void an_uneven_load_is_found(void **state)
 {
     struct fake_world *world = fake_world_new(4);
     (void)state;
 
-    for (unsigned i = 0; i < 400; i++)
+    for (unsigned i = 0; i < 400; i++) {
         fake_world_record(world, "10.1.1.2", (uint16_t)(1000 + i), "10.2.1.2", 80,
                           i % 5 ? "1,9,17,11,3" : "1,9,18,11,3", 30000000, 500000, 100000 + i % 7,
                           100);
+    }
     json_t *report = fake_world_run(world, "load-imbalance", "{\"switch\":9}");
     assert_non_null(strstr(report_verdict(report), "uneven: 9-17"));
     assert_non_null(strstr(report_verdict(report), "60 %"));
@@ -115,9 +119,10 @@ static void spray(struct fake_world *world, uint64_t third_pkts, uint64_t other_
 
     for (unsigned i = 0; i < 4; i++) {
         uint64_t pkts = i == 2 ? third_pkts : other_pkts;
-        if (pkts)
+        if (pkts) {
             fake_world_record(world, "10.1.1.2", 1000, "10.2.1.2", 80, paths[i], 9000000, 100,
                               pkts * 1500, pkts);
+        }
     }
 }
 
@@ -145,8 +150,9 @@ static void spraying_is_judged_by_its_packets(void **state)
 
         spray(world, cases[i].third_pkts, cases[i].other_pkts);
         report = fake_world_run(world, "load-imbalance", SPRAY_ARGS);
-        if (!strstr(report_verdict(report), cases[i].words))
+        if (!strstr(report_verdict(report), cases[i].words)) {
             fail_msg("%s: %s", cases[i].words, report_verdict(report));
+        }
         assert_int_equal(report_certain(report), cases[i].certain);
         assert_int_equal(json_array_size(json_object_get(report, "links")), cases[i].certain);
         assert_int_equal(json_array_size(report_rows(report, "paths")),
@@ -195,8 +201,9 @@ static void wrong_arguments_are_refused(void **state)
     struct fake_world *world = fake_world_new(4);
     (void)state;
 
-    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(fake_world_fails(world, "load-imbalance", wrong[i]), -PD_E_VALUE);
+    }
     fake_world_free(world);
 }
 

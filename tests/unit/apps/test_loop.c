@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop: a packet goes round in a fabric of made-up forwarding; the switches tag and send it here as their rules say. */
+/* loop: a packet goes round in a fabric of made-up forwarding; the switches tag and send it here as
+ * their rules say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ extern const struct pd_app_ops pd_app_loop;
 #define FRAME_MAX 256
 #define HOPS_MAX  4096
 
-/* A network with one packet in it. It follows `way`, whose end goes back to `again`; -1: the end is where it leaves the network. */
+/* A network with one packet in it. It follows `way`, whose end goes back to `again`; -1: the end is
+ * where it leaves the network. */
 struct network {
     struct pd_topology *topology;
     struct pd_codec *codec;
@@ -50,8 +52,9 @@ static int packet_out(void *context, uint32_t switch_id, uint32_t in_port, const
     struct network *n = context;
 
     n->outs++;
-    if (n->mute)
+    if (n->mute) {
         return -PD_E_NOT_FOUND;
+    }
     assert_int_equal(switch_id, n->way[n->at]);
     assert_true(in_port > 0 && bytes <= FRAME_MAX);
     memcpy(n->frame, data, bytes);
@@ -68,10 +71,12 @@ static uint16_t header_sum(const uint8_t *ip)
 {
     uint32_t sum = 0;
 
-    for (unsigned i = 0; i < 20; i += 2)
+    for (unsigned i = 0; i < 20; i += 2) {
         sum += (uint32_t)ip[i] << 8 | ip[i + 1];
-    while (sum >> 16)
+    }
+    while (sum >> 16) {
         sum = (sum & 0xffff) + (sum >> 16);
+    }
     return (uint16_t)sum;
 }
 
@@ -141,7 +146,8 @@ static bool send_here(struct network *n, uint32_t from, uint32_t at)
     return found;
 }
 
-/* Takes the packet over a link and tags it there; with no room for the tag it comes here. Returns true when a loop was proven. */
+/* Takes the packet over a link and tags it there; with no room for the tag it comes here. Returns
+ * true when a loop was proven. */
 static bool cross(struct network *n, uint32_t from, uint32_t at)
 {
     struct pd_tagging t =
@@ -151,20 +157,25 @@ static bool cross(struct network *n, uint32_t from, uint32_t at)
     while (t.action == PD_TAG_PUSH_VLAN) {
         if (tags_of(n) < 2 || (n->pushes_three && tags_of(n) == 2)) {
             push(n, t.value);
-            if (tags_of(n) < 3)
+            if (tags_of(n) < 3) {
                 return false;
+            }
         }
-        if (send_here(n, from, at))
+        if (send_here(n, from, at)) {
             return true;
-        if (!n->sent_on)
+        }
+        if (!n->sent_on) {
             return false;
-        if (tags_of(n) != 0)
+        }
+        if (tags_of(n) != 0) {
             fail_msg("the packet still has tags");
+        }
     }
     return false;
 }
 
-/* The packet runs along its way. True: a loop was proven. False: it left the network, or was kept here. */
+/* The packet runs along its way. True: a loop was proven. False: it left the network, or was kept
+ * here. */
 static bool run_packet(struct network *n)
 {
     uint32_t from;
@@ -173,13 +184,16 @@ static bool run_packet(struct network *n)
     for (unsigned hops = 0; hops < HOPS_MAX; hops++) {
         from = index_of(n, n->way[n->at]);
         n->at = n->at + 1 < n->way_len ? n->at + 1 : n->again;
-        if (n->at < 0)
+        if (n->at < 0) {
             return false;
+        }
         n->now_ns += 10 * PD_NS_PER_US;
-        if (cross(n, from, index_of(n, n->way[n->at])))
+        if (cross(n, from, index_of(n, n->way[n->at]))) {
             return true;
-        if (!n->sent_on)
+        }
+        if (!n->sent_on) {
             return false;
+        }
     }
     fail_msg("the packet goes round for ever");
     return false;
@@ -263,7 +277,8 @@ static void check_nothing(struct network *n, bool long_paths)
 
 /* ---- loops */
 
-/* Figure 9 of the paper: the agg sends back up what came down. The first visit already holds one link twice. */
+/* Figure 9 of the paper: the agg sends back up what came down. The first visit already holds one
+ * link twice. */
 static void four_hops_are_proven_at_the_first_visit(void **unused)
 {
     struct network n;
@@ -344,7 +359,8 @@ static void loops_of_any_size(void **unused)
     }
 }
 
-/* A loop that is repaired and comes again is new; while it is known, packets of its flow end here. */
+/* A loop that is repaired and comes again is new; while it is known, packets of its flow end here.
+ */
 static void known_loops(void **unused)
 {
     struct network n;
@@ -365,7 +381,8 @@ static void known_loops(void **unused)
 
 /* ---- no loops */
 
-/* Six hops within a pod (k >= 8): sent on, and it arrives. Many such packets, also twins that differ in nothing, are no loop. */
+/* Six hops within a pod (k >= 8): sent on, and it arrives. Many such packets, also twins that
+ * differ in nothing, are no loop. */
 static void long_paths_are_no_loops(void **unused)
 {
     struct network n;
@@ -437,9 +454,11 @@ static void hostile_packets(void **unused)
     packet = (struct pd_app_packet){
         .switch_id = 17, .in_port = 1, .data = n.frame, .bytes = n.bytes, .received_ns = n.now_ns};
     for (int tags = 0; tags <= 6; tags++) {
-        for (packet.in_port = 0; packet.in_port < 9; packet.in_port++)
-            for (packet.bytes = 0; packet.bytes <= n.bytes; packet.bytes++)
+        for (packet.in_port = 0; packet.in_port < 9; packet.in_port++) {
+            for (packet.bytes = 0; packet.bytes <= n.bytes; packet.bytes++) {
                 assert_false(pd_app_loop.packet_in(n.state, &n.world, &packet));
+            }
+        }
         push(&n, (uint16_t)(4095 - tags));
         packet.bytes = n.bytes;
     }

@@ -51,7 +51,8 @@ static void what_comes_back_is_suspected(void **unused)
     }
 }
 
-/* Answers are larger than what they answer; a few packets; plain traffic on other ports; traffic at another time. */
+/* Answers are larger than what they answer; a few packets; plain traffic on other ports; traffic at
+ * another time. */
 static void other_traffic_is_no_loop(void **unused)
 {
     struct fake_world *w = fake_world_new(4);
@@ -114,8 +115,9 @@ static void arguments(void **unused)
 
     (void)unused;
     assert_true(fake_world_fails(w, "overlay-loop", many) < 0);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(fake_world_fails(w, "overlay-loop", bad[i]) < 0);
+    }
     json_t *json = fake_world_run(w, "overlay-loop", NULL);
     assert_true(report_has(json, "lacks", "balancers"));
     assert_false(report_certain(json));

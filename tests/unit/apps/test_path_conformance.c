@@ -11,7 +11,8 @@
 
 #define S 1000000
 
-/* 10.1.1.0/24 is the rack of switch 1, 10.2.1.0/24 that of 3; pod 2 has the ToRs 3, 4 and the aggs 11, 12. */
+/* 10.1.1.0/24 is the rack of switch 1, 10.2.1.0/24 that of 3; pod 2 has the ToRs 3, 4 and the aggs
+ * 11, 12. */
 static struct fake_world *new_world(void)
 {
     struct fake_world *w = fake_world_new(4);

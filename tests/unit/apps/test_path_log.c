@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path-log: what agents logged, in order of time; agents that cannot, and agents that say anything. */
+/* path-log: what agents logged, in order of time; agents that cannot, and agents that say anything.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,8 +37,9 @@ static json_t *log_list(void)
 {
     json_t *id = json_object_get(agents.wish, "id");
 
-    if (agents.looks)
+    if (agents.looks) {
         agents.looks--;
+    }
     return json_pack("{s:[{s:O, s:s}]}", "logs", "id", id, "state",
                      agents.looks ? "running" : "finished");
 }
@@ -59,14 +61,16 @@ static int request(void *context, const char *method, const char *route, const j
         json_t *answer = NULL;
 
         if (hosts && json_integer_value(json_array_get(hosts, 0)) != (json_int_t)host &&
-            json_integer_value(json_array_get(hosts, 1)) != (json_int_t)host)
+            json_integer_value(json_array_get(hosts, 1)) != (json_int_t)host) {
             continue;
-        if (!strcmp(method, "POST"))
+        }
+        if (!strcmp(method, "POST")) {
             answer = host == 25 && agents.refused ? NULL : json_pack("{s:i}", "id", 1);
-        else if (!strcmp(route, "/v1/logs"))
+        } else if (!strcmp(route, "/v1/logs")) {
             answer = log_list();
-        else if (agents.logged[i])
+        } else if (agents.logged[i]) {
             answer = json_loads(agents.logged[i], 0, NULL);
+        }
         json_array_append_new(answers, reply(host, answer, agents.refused ? agents.refused : "no"));
     }
     *ret_answers = answers;
@@ -157,8 +161,9 @@ static void what_is_missing_is_said(void **unused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *report = run(NULL, LOGGED(1, "", ROW(5, 1, "1,9,17,11,3")), cases[i].logged);
 
-        if (report_certain(report) || !report_has(report, "lacks", cases[i].words))
+        if (report_certain(report) || !report_has(report, "lacks", cases[i].words)) {
             fail_msg("case %zu: %s", i, json_dumps(report, 0));
+        }
         assert_int_equal(json_array_size(report_rows(report, "packets")), 1);
         end(report);
     }

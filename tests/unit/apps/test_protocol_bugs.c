@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol-bugs: flows of one host that suffer over clean links are told; a lossy link, a full one, and a healthy network are not blamed on hosts. */
+/* protocol-bugs: flows of one host that suffer over clean links are told; a lossy link, a full one,
+ * and a healthy network are not blamed on hosts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -40,14 +41,16 @@ static int observe(struct fake_world *world, uint64_t from_us, uint64_t to_us,
             record->flow.src_port = (uint16_t)flows->len;
             record->flow.dst_port = (uint16_t)(80 + flows->len % 7);
             record->flow.protocol = 6;
-            if (!memcmp(&record->flow.src, &scene.bad_host, sizeof scene.bad_host))
+            if (!memcmp(&record->flow.src, &scene.bad_host, sizeof scene.bad_host)) {
                 flow->retransmissions += 9;
+            }
             if (scene.all_into_one) {
                 record->flow.dst = host_addr(15);
                 flow->retransmissions += 9;
             }
-            if (scene.hostile)
+            if (scene.hostile) {
                 flow->retransmissions = UINT64_MAX;
+            }
         }
         e = visit(visitor, flows->observations, flows->len);
     }

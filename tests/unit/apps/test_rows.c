@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of answers: read when they are in order, counted when not; what an answer lacks; alarms; hosts by address; shortest paths; reports and their bounds. */
+/* Rows of answers: read when they are in order, counted when not; what an answer lacks; alarms;
+ * hosts by address; shortest paths; reports and their bounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -19,8 +20,9 @@ static json_t *json(const char *text)
 {
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
 
-    if (!value)
+    if (!value) {
         fail_msg("%s", text);
+    }
     return value;
 }
 
@@ -88,9 +90,11 @@ static void hostile_rows(void **state)
     struct pd_app_row row;
 
     (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (reads(wrong[i], &row))
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (reads(wrong[i], &row)) {
             fail_msg("%s was read", wrong[i]);
+        }
+    }
 }
 
 static int count(void *context, const struct pd_app_row *row, const json_t *object)
@@ -145,11 +149,13 @@ static void hosts(void **state)
     uint8_t version;
 
     (void)state;
-    for (uint32_t i = 0; i < topology->hosts_len; i++)
-        for (uint32_t k = 0; k < topology->hosts[i].addrs_len; k++)
+    for (uint32_t i = 0; i < topology->hosts_len; i++) {
+        for (uint32_t k = 0; k < topology->hosts[i].addrs_len; k++) {
             assert_int_equal(pd_app_host_of(topology, &topology->hosts[i].addrs[k],
                                             topology->hosts[i].ip_versions[k]),
                              topology->hosts[i].id);
+        }
+    }
     assert_int_equal(pd_addr_parse("10.1.1.99", &addr, &version), 0);
     assert_int_equal(pd_app_host_of(topology, &addr, version), 0);
     assert_int_equal(pd_addr_parse("192.0.2.1", &addr, &version), 0);
@@ -184,8 +190,9 @@ static void bounds(void **state)
 
     (void)state;
     pd_report_init(&report);
-    for (int i = 0; i < PD_REPORT_FLOWS_MAX + 5; i++)
+    for (int i = 0; i < PD_REPORT_FLOWS_MAX + 5; i++) {
         pd_report_flow(&report, json_pack("{s:i}", "n", i));
+    }
     pd_report_link(&report, 9, 17);
     pd_report_link(&report, 9, 17);
     report.certain = true;
@@ -209,8 +216,9 @@ static void long_words(void **state)
     json_t *object;
 
     (void)state;
-    while (strlen(words) < PD_REPORT_TEXT_BYTES + 2)
+    while (strlen(words) < PD_REPORT_TEXT_BYTES + 2) {
         strcat(words, "λ");
+    }
     pd_report_init(&report);
     pd_report_say(&report, "%s", words);
     pd_report_evidence(&report, "%s", words);
@@ -230,8 +238,9 @@ int main(void)
     };
     struct pd_error error;
 
-    if (pd_topology_fat_tree(4, &topology, &error))
+    if (pd_topology_fat_tree(4, &topology, &error)) {
         return 1;
+    }
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     pd_topology_free(topology);
     return failed;

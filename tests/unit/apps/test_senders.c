@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outcast and incast: the paper's case of 15 senders, fair shares, few senders, links with room, alarms that say little. */
+/* outcast and incast: the paper's case of 15 senders, fair shares, few senders, links with room,
+ * alarms that say little. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 
 #define RECEIVER "10.1.1.2"
 
-/* Where from, and how. Two by ToR 1's port from 10 would be the paper's f1: here host 10.1.1.3 in the receiver's rack. */
+/* Where from, and how. Two by ToR 1's port from 10 would be the paper's f1: here host 10.1.1.3 in
+ * the receiver's rack. */
 struct sending {
     double fair_mbps, near_mbps; /* of each by an agg; of the host in the rack */
     unsigned far_len;
@@ -37,10 +39,12 @@ static void send(struct fake_world *world, const char *src, uint16_t port, const
     struct pd_tib_record *record = fake_world_record(world, src, port, RECEIVER, 5001, path,
                                                      2000000, 0, bytes, bytes / 1400 + 1);
 
-    if (!suffers)
+    if (!suffers) {
         return;
-    for (unsigned i = 0; i < 3; i++)
+    }
+    for (unsigned i = 0; i < 3; i++) {
         fake_world_alarm(world, 30, "POOR_PERF", &record->flow);
+    }
     fake_world_poor(world, 30, &record->flow, 9, (uint64_t)(mbps * 1e6));
 }
 
@@ -55,14 +59,16 @@ static struct fake_world *add_senders(const struct sending *sending)
         unsigned pod = 2 + i % 3, rack = 1 + i / 3 % 2, agg = 7 + 2 * pod;
 
         snprintf(src, sizeof src, "10.%u.%u.%u", pod, rack, 2 + i / 6);
-        if (sending->path || i % 2)
+        if (sending->path || i % 2) {
             snprintf(path, sizeof path, "%u,%u,17,9,1", 2 * (pod - 1) + rack, agg);
-        else
+        } else {
             snprintf(path, sizeof path, "%u,%u,19,10,1", 2 * (pod - 1) + rack, agg + 1);
+        }
         send(world, src, (uint16_t)(1000 + i), path, sending->fair_mbps, sending->suffers);
     }
-    if (sending->near)
+    if (sending->near) {
         send(world, "10.1.1.3", 999, "1", sending->near_mbps, sending->near_suffers);
+    }
     return world;
 }
 
@@ -192,7 +198,8 @@ static void many_at_once_are_an_incast(void **state)
     json_decref(report);
 }
 
-/* All of them come by one link between switches: it may be that one. Nobody suffers: nothing. One after the other: no incast. */
+/* All of them come by one link between switches: it may be that one. Nobody suffers: nothing. One
+ * after the other: no incast. */
 static void other_causes_are_no_incast(void **state)
 {
     struct sending sending = {
@@ -221,7 +228,8 @@ static void other_causes_are_no_incast(void **state)
     fake_world_free(world);
 }
 
-/* On a busy network each sender loses something to each receiver, in a few of its flows: neither profile, and no name. */
+/* On a busy network each sender loses something to each receiver, in a few of its flows: neither
+ * profile, and no name. */
 static void few_flows_of_many_are_neither(void **state)
 {
     const struct sending sending = {.fair_mbps = 0.65,
@@ -233,25 +241,29 @@ static void few_flows_of_many_are_neither(void **state)
     static const char *const apps[] = {"outcast", "incast"};
     (void)state;
 
-    for (unsigned well = 0; well <= 2; well++)
+    for (unsigned well = 0; well <= 2; well++) {
         for (unsigned i = 0; i < 2; i++) {
             struct fake_world *world = add_senders(&sending);
             json_t *report;
 
-            for (unsigned flow = 0; flow < 40; flow++) /* too short to tell anything */
+            for (unsigned flow = 0; flow < 40; flow++) { /* too short to tell anything */
                 send(world, "10.3.1.2", (uint16_t)(1500 + flow), "5,13,17,9,1", 0.01, false);
-            for (unsigned flow = 0; flow < 16 * well; flow++)
+            }
+            for (unsigned flow = 0; flow < 16 * well; flow++) {
                 send(world, "10.3.1.2", (uint16_t)(2000 + flow), "5,13,17,9,1", 0.2, false);
+            }
             report = fake_world_run(world, apps[i], NULL);
             assert_int_equal(json_array_size(json_object_get(report, "links")), !well);
             assert_int_equal(report_certain(report), !well);
-            if (well)
+            if (well) {
                 assert_non_null(
                     strstr(report_verdict(report), well == 1 ? "only 15 of 31 flows to " RECEIVER
                                                              : "only 15 of 47 flows to " RECEIVER));
+            }
             json_decref(report);
             fake_world_free(world);
         }
+    }
 }
 
 /* Agents repeat an alarm once a minute only: what goes on is seen in the senders' TCP. */

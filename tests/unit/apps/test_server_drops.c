@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server-drops: what arrives twice the server had dropped, what arrives once the network had; nothing is said without evidence. */
+/* server-drops: what arrives twice the server had dropped, what arrives once the network had;
+ * nothing is said without evidence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static json_t *last_poor(struct fake_world *world)
     return json_array_get(world->poor, json_array_size(world->poor) - 1);
 }
 
-/* A connection of 1000 segments to host 25; of those sent again, `twice` had arrived before. Its records are two slices. */
+/* A connection of 1000 segments to host 25; of those sent again, `twice` had arrived before. Its
+ * records are two slices. */
 static void add_flow(struct fake_world *world, const char *src, uint32_t host, uint16_t port,
                      const char *path, uint64_t resent, uint64_t twice)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* silent-drops: names what loses, nothing where nothing does, and is never certain of what it could not see. */
+/* silent-drops: names what loses, nothing where nothing does, and is never certain of what it could
+ * not see. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,15 +38,18 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us,
 {
     struct scene *scene = context;
 
-    if (scene->failure)
+    if (scene->failure) {
         return pd_fail(error, scene->failure, "made to fail");
+    }
     assert_true(from_us <= to_us);
     assert_int_equal(to_us, scene->now_us);
     scene->from_us = from_us;
-    for (scene->flows.len = 0; scene->flows.len < 150;)
+    for (scene->flows.len = 0; scene->flows.len < 150;) {
         add_flow(&scene->flows, &scene->random, scene->from, scene->to, scene->loss, 300);
-    if (scene->host_missing)
+    }
+    if (scene->host_missing) {
         pd_report_lacks(report, "host 21 did not answer: timeout");
+    }
     return visit(visitor, scene->flows.observations, scene->flows.len);
 }
 
@@ -55,8 +59,9 @@ static int set_up(void **state)
 {
     struct scene *scene = calloc(1, sizeof *scene);
 
-    if (!scene || pd_topology_fat_tree(4, &scene->topology, NULL))
+    if (!scene || pd_topology_fat_tree(4, &scene->topology, NULL)) {
         return -1;
+    }
     scene->random.state = test_seed();
     scene->now_us = UINT64_C(1000000000);
     scene->world = (struct pd_app_world){
@@ -86,12 +91,14 @@ static json_t *watch(struct scene *scene)
 
     assert_int_equal(pd_app_args_read(app, scene->topology, NULL, &args, &error), 0);
     call.args = args;
-    if (!scene->state)
+    if (!scene->state) {
         assert_int_equal(app->open(&call, &scene->state, &error), 0);
+    }
     scene->now_us += 200000;
     pd_report_init(&report);
-    if (!app->run(scene->state, &call, &report, &error))
+    if (!app->run(scene->state, &call, &report, &error)) {
         json = pd_report_json(&report, app->name);
+    }
     pd_report_done(&report);
     json_decref(args);
     return json;
@@ -136,7 +143,8 @@ static void without_a_fault_nothing_is_named(void **state)
     }
 }
 
-/* The same evidence, but a host is missing, or nobody knows what links carry: named, never certain. */
+/* The same evidence, but a host is missing, or nobody knows what links carry: named, never certain.
+ */
 static void what_is_missing_forbids_certainty(void **state)
 {
     struct scene *scene = *state;

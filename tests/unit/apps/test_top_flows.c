@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top-flows: order, heavy hitters and none, one link, what is cut off, wrong rows, hosts that are missing. */
+/* top-flows: order, heavy hitters and none, one link, what is cut off, wrong rows, hosts that are
+ * missing. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,12 +14,14 @@
 
 static void add_flows(struct fake_world *world, unsigned mice, uint64_t elephant)
 {
-    for (unsigned i = 0; i < mice; i++)
+    for (unsigned i = 0; i < mice; i++) {
         fake_world_record(world, "10.1.1.2", (uint16_t)(1000 + i), "10.2.1.2", 80, "1,9,17,11,3",
                           2000000, 1000000, 10000 + i, 10);
-    if (elephant)
+    }
+    if (elephant) {
         fake_world_record(world, "10.3.1.2", 7, "10.2.1.2", 80, "5,13,17,11,3", 2000000, 1000000,
                           elephant, 1000);
+    }
 }
 
 static void a_heavy_hitter_is_named(void **state)
@@ -88,8 +91,9 @@ static void what_is_wrong_or_missing_is_said(void **state)
     assert_true(report_has(report, "lacks", "2 rows"));
     assert_false(report_certain(report));
     json_decref(report);
-    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(fake_world_fails(world, "top-flows", wrong[i]), -PD_E_VALUE);
+    }
     fake_world_free(world);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrong-modification: a switch that changes ports, one that writes wrong tags, and everything that looks like it and is not. */
+/* wrong-modification: a switch that changes ports, one that writes wrong tags, and everything that
+ * looks like it and is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -81,8 +82,9 @@ static void a_switch_that_changes_ports(void **unused)
     json_t *json;
 
     (void)unused;
-    for (uint16_t port = 2000; port < 2004; port++)
+    for (uint16_t port = 2000; port < 2004; port++) {
         changed(w, port % 2 ? "10.1.1.2" : "10.1.1.3", port, "10.2.1.2", "1,9,17,11,3");
+    }
     json = fake_world_run(w, APP, NULL);
     assert_int_equal(len_of(json, "flows"), 4);
     assert_int_equal(len_of(json, "switches"), 1);
@@ -99,15 +101,17 @@ static void a_switch_that_changes_ports(void **unused)
     fake_world_free(w);
 }
 
-/* A program with a raw socket, or a virtual machine: nobody's kernel knows it, and no flow is missing for it. */
+/* A program with a raw socket, or a virtual machine: nobody's kernel knows it, and no flow is
+ * missing for it. */
 static void flows_of_strangers_are_not_certain(void **unused)
 {
     struct fake_world *w = new_world();
     json_t *json;
 
     (void)unused;
-    for (uint16_t port = 2000; port < 2005; port++)
+    for (uint16_t port = 2000; port < 2005; port++) {
         fake_world_record(w, "10.1.1.2", port, "10.2.1.2", 80, "1,9,17,11,3", 9 * S, 8 * S, 500, 5);
+    }
     json = fake_world_run(w, APP, NULL);
     assert_int_equal(len_of(json, "flows"), 5);
     assert_false(report_certain(json));
@@ -115,7 +119,8 @@ static void flows_of_strangers_are_not_certain(void **unused)
     fake_world_free(w);
 }
 
-/* The sender's host does not answer; the flow is older than what monitors keep; a reset of a closed port; UDP. */
+/* The sender's host does not answer; the flow is older than what monitors keep; a reset of a closed
+ * port; UDP. */
 static void what_cannot_be_judged(void **unused)
 {
     struct fake_world *w = new_world();

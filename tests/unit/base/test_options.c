@@ -26,8 +26,9 @@ static int set_level(void *target, const char *name, const char *value, struct p
 {
     struct settings *settings = target;
 
-    if (strcmp(value, "low") && strcmp(value, "high"))
+    if (strcmp(value, "low") && strcmp(value, "high")) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects low or high, not \"%s\"", name, value);
+    }
     snprintf(settings->level, sizeof settings->level, "%s", value);
     return 0;
 }
@@ -50,11 +51,13 @@ static int flags(struct settings *settings, int argc, const char *const *words, 
     char *argv[16];
     int e;
 
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc; i++) {
         argv[i] = (char *)(uintptr_t)words[i];
+    }
     e = pd_options_flags(table, settings, argc, argv, ret_words, given, error);
-    for (int i = 0; ret_rest && i < argc; i++)
+    for (int i = 0; ret_rest && i < argc; i++) {
         ret_rest[i] = argv[i];
+    }
     return e;
 }
 
@@ -136,9 +139,10 @@ static void test_bad_flags(void **state)
         assert_int_equal(
             flags(&settings, cases[i].words[1] ? 3 : 2, words, &len, NULL, &error, NULL),
             cases[i].e);
-        if (!strstr(error.text, cases[i].text))
+        if (!strstr(error.text, cases[i].text)) {
             fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].words[0], error.text,
                      cases[i].text);
+        }
         assert_int_equal(error.code, cases[i].e);
         assert_int_equal(len, -1);
         assert_int_equal(flags(&settings, cases[i].words[1] ? 3 : 2, words, &len, NULL, NULL, NULL),
@@ -213,8 +217,9 @@ static void test_bad_files(void **state)
 
         assert_int_equal(read_text(cases[i].text, bytes, &settings, NULL, &memory, &error),
                          cases[i].e);
-        if (!strstr(error.text, cases[i].wanted))
+        if (!strstr(error.text, cases[i].wanted)) {
             fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].wanted);
+        }
         pd_options_memory_free(memory);
     }
 }

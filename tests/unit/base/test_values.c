@@ -113,8 +113,9 @@ static void matches_compare_only_given_fields(void **state)
             flow("10.1.1.3", "10.2.1.2", 1000, 80, 6), flow("10.1.1.2", "10.2.1.3", 1000, 80, 6),
             flow("10.1.1.2", "10.2.1.2", 1001, 80, 6), flow("10.1.1.2", "10.2.1.2", 1000, 81, 6),
             flow("10.1.1.2", "10.2.1.2", 1000, 80, 17)};
-        for (unsigned i = 0; i < 5; i++)
+        for (unsigned i = 0; i < 5; i++) {
             assert_int_equal(pd_flow_matches(&match, &others[i]), !(fields >> i & 1));
+        }
     }
     struct pd_flow_match ports = {.id = id, .fields = PD_FLOW_DST_PORT};
     struct pd_flow_id v6 = flow("fd00::1", "fd00::2", 5, 80, 6);
@@ -148,14 +149,17 @@ static void paths_are_parsed_and_crossed(void **state)
                         "4294967295-4294967295");
     static const char *const bad_links[] = {
         "", "9", "9-", "-9", "nine-17", "9-17-", "0-1", "9--17", "4294967296-1", "**-1", " 9-1"};
-    for (size_t i = 0; i < sizeof bad_links / sizeof *bad_links; i++)
+    for (size_t i = 0; i < sizeof bad_links / sizeof *bad_links; i++) {
         assert_int_equal(pd_link_parse(bad_links[i], &link), -PD_E_VALUE);
+    }
     static const char *const bad_paths[] = {"", "1,", ",1", "1,x", "0", "1 ,2", "4294967296"};
-    for (size_t i = 0; i < sizeof bad_paths / sizeof *bad_paths; i++)
+    for (size_t i = 0; i < sizeof bad_paths / sizeof *bad_paths; i++) {
         assert_int_equal(pd_path_parse(bad_paths[i], &path), -PD_E_VALUE);
+    }
     char longest[4 * PD_PATH_MAX + 1] = "1";
-    for (int i = 1; i < PD_PATH_MAX; i++)
+    for (int i = 1; i < PD_PATH_MAX; i++) {
         strcat(longest, ",1");
+    }
     assert_int_equal(pd_path_parse(longest, &path), 0);
     assert_int_equal(pd_path_parse(strcat(longest, ",1"), &path), -PD_E_VALUE);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an answer that is passed on ends is read off it, whichever way it is cut; lists and hosts of answers as text. */
+/* How an answer that is passed on ends is read off it, whichever way it is cut; lists and hosts of
+ * answers as text. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +20,9 @@ static int pass(const char *text, size_t step, struct pd_cli_stream *stream)
     size_t len = strlen(text);
     pd_cli_stream_begin(stream);
     const struct pd_query_sink sink = pd_cli_stream_sink(stream);
-    for (size_t at = 0; at < len; at += step)
+    for (size_t at = 0; at < len; at += step) {
         assert_int_equal(sink.write(sink.context, text + at, len - at < step ? len - at : step), 0);
+    }
     return pd_cli_stream_end(stream);
 }
 
@@ -80,8 +82,9 @@ static void memory_has_a_limit(void **state)
     int code = 0;
     size_t pieces = 0;
     (void)state;
-    while (!code && pieces++ < 200)
+    while (!code && pieces++ < 200) {
         code = sink.write(sink.context, piece, sizeof piece);
+    }
     assert_int_equal(code, -PD_E_TOO_LARGE);
     assert_int_equal(memory.len, PD_CLI_MEMORY_MAX_BYTES);
     free(memory.bytes);
@@ -120,8 +123,9 @@ static void hosts_are_all_a_rack_or_a_list(void **state)
         free(text);
         json_decref(hosts);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(pd_cli_hosts_json(bad[i], &hosts, &error), -PD_E_VALUE);
+    }
 }
 
 static void missing_hosts_are_named_up_to_a_number(void **state)
@@ -131,15 +135,17 @@ static void missing_hosts_are_named_up_to_a_number(void **state)
     char *text = NULL;
     size_t bytes, lines = 0;
     (void)state;
-    for (int i = 0; i < 30; i++)
+    for (int i = 0; i < 30; i++) {
         json_array_append_new(missing,
                               json_pack("{s:i, s:s}", "id", i, "reason", "gone\n\x1b[31m"));
+    }
     answer = json_pack("{s:s, s:{s:o}}", "mode", "direct", "hosts", "missing", missing);
     FILE *out = open_memstream(&text, &bytes);
     pd_cli_outcome_view(answer, &outcome, out);
     fclose(out);
-    for (const char *at = text; *at; at++)
+    for (const char *at = text; *at; at++) {
         lines += *at == '\n';
+    }
     assert_int_equal(lines, 1 + 20 + 1);
     assert_null(strchr(text, '\x1b'));
     assert_non_null(strstr(text, "70 of 100 hosts answered; asked directly\n"));
@@ -190,7 +196,8 @@ int main(void)
         cmocka_unit_test(lists_show_whatever_there_is),
     };
     if (!freopen("/dev/null", "w",
-                 stdout)) /* where what is passed on goes; cmocka speaks on stderr */
+                 stdout)) { /* where what is passed on goes; cmocka speaks on stderr */
         return 1;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands agrees with itself, with the queries' parameters and with the files made from it. */
+/* The table of commands agrees with itself, with the queries' parameters and with the files made
+ * from it. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +20,9 @@ static char *read_file(const char *name)
     char *text = NULL;
     size_t bytes = 0;
     FILE *in = fopen(name, "re");
-    if (!in)
+    if (!in) {
         fail_msg("%s: cannot be opened", name);
+    }
     assert_true(getdelim(&text, &bytes, '\0', in) > 0);
     fclose(in);
     return text;
@@ -40,8 +42,9 @@ static char *printed(void (*print)(FILE *out))
 static void expect_file(const char *name, void (*print)(FILE *out), const char *how)
 {
     char *made = printed(print), *there = read_file(name);
-    if (strcmp(made, there) != 0)
+    if (strcmp(made, there) != 0) {
         fail_msg("%s is not what the tables say; make it again: %s", name, how);
+    }
     free(made);
     free(there);
 }
@@ -63,8 +66,9 @@ static const struct pd_option *find_option(const struct pd_cli_command *command,
                                            size_t len)
 {
     for (const struct pd_option *option = command->options; option->name; option++) {
-        if (strlen(option->name) == len && !strncmp(option->name, name, len))
+        if (strlen(option->name) == len && !strncmp(option->name, name, len)) {
             return option;
+        }
     }
     return NULL;
 }
@@ -75,10 +79,11 @@ static void check_synopsis(const struct pd_cli_command *command)
     for (const char *at = command->synopsis; (at = strstr(at, "--")) != NULL;) {
         size_t len = strcspn(at += 2, " ]");
         const struct pd_option *option = find_option(command, at, len);
-        if (!option)
+        if (!option) {
             fail_msg("%s: --%.*s is no option", command->name, (int)len, at);
-        else if (option->type != PD_OPTION_FLAG)
+        } else if (option->type != PD_OPTION_FLAG) {
             assert_memory_equal(at + len + 1, option->value, strlen(option->value));
+        }
     }
 }
 
@@ -103,8 +108,9 @@ static void check_options(const struct pd_cli_command *command)
         assert_in_range(help, 3, 60);
         assert_true(option->help[help - 1] != '.');
         assert_ptr_equal(find_option(command, option->name, strlen(option->name)), option);
-        if (option->type != PD_OPTION_CALLBACK)
+        if (option->type != PD_OPTION_CALLBACK) {
             assert_true(option->offset < command->settings_bytes);
+        }
     }
     assert_in_range(len, 0, 48);
 }
@@ -127,8 +133,9 @@ static void each_command_is_whole(void **state)
 static void each_parameter_is_a_flag(void **state)
 {
     (void)state;
-    for (const struct pd_query_param *param = pd_query_params; param->name; param++)
+    for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
         assert_non_null(find_option(&pd_cli_query, param->flag, strlen(param->flag)));
+    }
     for (int i = 0; i < PD_QUERY_COUNT; i++) {
         const char *name = pd_query_name_text((enum pd_query_name)i);
         assert_non_null(strstr(pd_cli_query.words, name));

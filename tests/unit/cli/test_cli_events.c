@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events: the same whichever way the stream is cut, bounded, and with IDs that can go back in a header. */
+/* Server-sent events: the same whichever way the stream is cut, bounded, and with IDs that can go
+ * back in a header. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,8 +35,9 @@ static int feed(const char *stream, size_t len, size_t step, struct taken *taken
     pd_cli_events_begin(&events, take, taken);
     const struct pd_query_sink sink = pd_cli_events_sink(&events);
     int code = 0;
-    for (size_t at = 0; at < len && !code; at += step)
+    for (size_t at = 0; at < len && !code; at += step) {
         code = sink.write(sink.context, stream + at, len - at < step ? len - at : step);
+    }
     strcat(taken->text, "#");
     strcat(taken->text, events.id);
     pd_cli_events_done(&events);
@@ -85,8 +87,9 @@ static void nothing_grows_without_end(void **state)
     (void)state;
     memset(line, 'x', PD_CLI_EVENT_MAX_BYTES + 100);
     assert_int_equal(feed(line, PD_CLI_EVENT_MAX_BYTES + 100, 4096, &taken), -PD_E_TOO_LARGE);
-    for (size_t at = 0; at + 100 <= PD_CLI_EVENT_MAX_BYTES + 100; at += 100)
+    for (size_t at = 0; at + 100 <= PD_CLI_EVENT_MAX_BYTES + 100; at += 100) {
         memcpy(line + at, "\ndata:", 6);
+    }
     assert_int_equal(feed(line, PD_CLI_EVENT_MAX_BYTES + 100, 4096, &taken), 0);
     struct pd_cli_events events;
     pd_cli_events_begin(&events, take, &taken);
@@ -97,7 +100,8 @@ static void nothing_grows_without_end(void **state)
     free(line);
 }
 
-/* What was begun before a connection broke is forgotten; the ID is what the next one goes on from. */
+/* What was begun before a connection broke is forgotten; the ID is what the next one goes on from.
+ */
 static void a_new_connection_begins_anew(void **state)
 {
     struct taken taken = {"", 0};

@@ -132,9 +132,10 @@ static void a_wrong_line_is_named(void **state)
         char text[2000];
         snprintf(text, sizeof text, GOOD "\n" GOOD "\n%s\n" GOOD "\n", bad[i].line);
         assert_int_equal(read_text(text, strlen(text), &taken, &error), -PD_E_SYNTAX);
-        if (!strstr(error.text, "line 3: ") || !strstr(error.text, bad[i].place))
+        if (!strstr(error.text, "line 3: ") || !strstr(error.text, bad[i].place)) {
             fail_msg("%s: \"%s\" does not name line 3 and %s", bad[i].line, error.text,
                      bad[i].place);
+        }
         assert_int_equal(taken.len, 2);
     }
 }

@@ -41,8 +41,9 @@ static void numbers_read_well(void **state)
 {
     char text[PD_CLI_NUMBER_BYTES];
     (void)state;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         assert_string_equal(numbers[i].format(numbers[i].number, text), numbers[i].text);
+    }
 }
 
 static void paths_read_well(void **state)
@@ -57,8 +58,9 @@ static void paths_read_well(void **state)
     assert_string_equal(pd_cli_path(&wrong, &utf8, text), "tags 9,14");
     assert_string_equal(pd_cli_path(&odd, &utf8, text), "no tags dscp 3");
     path.len = PD_PATH_MAX; /* the longest text there is */
-    for (unsigned i = 0; i < PD_PATH_MAX; i++)
+    for (unsigned i = 0; i < PD_PATH_MAX; i++) {
         path.switches[i] = UINT32_MAX;
+    }
     assert_int_equal(strlen(pd_cli_path(&path, &utf8, text)), PD_PATH_MAX * 13 - 3);
 }
 
@@ -79,8 +81,9 @@ static void tables_are_aligned(void **state)
     static const char *const cells[] = {"a", "1,000", "1\u21922\u21923", "longer", "7", "1"};
     struct pd_table *table = pd_table_new(columns, 3);
     (void)state;
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 6; i++) {
         pd_table_cell(table, cells[i]);
+    }
     char *text = print(table, &(struct pd_style){.utf8 = true});
     assert_string_equal(text, "NAME        N  PATH\n"
                               "a       1,000  1\u21922\u21923\n"

@@ -110,8 +110,9 @@ static void answers_become_tables(void **state)
         struct pd_error error = {0};
         char *text = NULL;
         struct pd_cli_outcome outcome = {0};
-        if (view(good[i].name, good[i].json, &text, &outcome, &error))
+        if (view(good[i].name, good[i].json, &text, &outcome, &error)) {
             fail_msg("%s: %s", good[i].json, error.text);
+        }
         assert_string_equal(text, good[i].text);
         assert_true(outcome.complete);
         free(text);
@@ -172,8 +173,9 @@ static void nonsense_is_refused(void **state)
         char *text = NULL;
         struct pd_cli_outcome outcome;
         assert_int_equal(view(bad[i].name, bad[i].json, &text, &outcome, &error), -PD_E_SYNTAX);
-        if (!strstr(error.text, bad[i].place))
+        if (!strstr(error.text, bad[i].place)) {
             fail_msg("%s: \"%s\" does not name %s", bad[i].json, error.text, bad[i].place);
+        }
         assert_string_equal(text, "");
         free(text);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses and executes flows as ovs-ofctl writes them, just the fields and actions that tagging rules use. */
+/* Parses and executes flows as ovs-ofctl writes them, just the fields and actions that tagging
+ * rules use. */
 #include "flows.h"
 
 #include <setjmp.h>
@@ -41,26 +42,27 @@ static void parse_field(struct flow *flow, char *field)
         *equals = 0;
         value = equals + 1;
     }
-    if (!strcmp(field, "table"))
+    if (!strcmp(field, "table")) {
         assert_string_equal(value, "0");
-    else if (!strcmp(field, "priority"))
+    } else if (!strcmp(field, "priority")) {
         flow->priority = (uint32_t)atoi(value);
-    else if (!strcmp(field, "in_port"))
+    } else if (!strcmp(field, "in_port")) {
         flow->in_port = (uint32_t)atoi(value);
-    else if (!strcmp(field, "ip") || !strcmp(field, "ipv6"))
+    } else if (!strcmp(field, "ip") || !strcmp(field, "ipv6")) {
         flow->ip_version = strcmp(field, "ip") ? 6 : 4;
-    else if (!strcmp(field, "nw_src") || !strcmp(field, "ipv6_src"))
+    } else if (!strcmp(field, "nw_src") || !strcmp(field, "ipv6_src")) {
         parse_prefix(value, &flow->src);
-    else if (!strcmp(field, "nw_dst") || !strcmp(field, "ipv6_dst"))
+    } else if (!strcmp(field, "nw_dst") || !strcmp(field, "ipv6_dst")) {
         parse_prefix(value, &flow->dst);
-    else if (!strcmp(field, "ip_dscp"))
+    } else if (!strcmp(field, "ip_dscp")) {
         flow->dscp = (uint32_t)atoi(value);
-    else if (!strcmp(field, "dl_vlan_pcp"))
+    } else if (!strcmp(field, "dl_vlan_pcp")) {
         flow->pcp = (uint32_t)atoi(value);
-    else if (!strcmp(field, "vlan_tci"))
+    } else if (!strcmp(field, "vlan_tci")) {
         flow->untagged = !strcmp(value, "0x0000/0x1000");
-    else
+    } else {
         fail_msg("unknown field `%s`", field);
+    }
 }
 
 static void parse_line(char *line, struct flow *ret_flow)
@@ -70,8 +72,9 @@ static void parse_line(char *line, struct flow *ret_flow)
     assert_non_null(actions);
     snprintf(flow.actions, sizeof flow.actions, "%s", actions + strlen(",actions="));
     *actions = 0;
-    for (char *field = strtok_r(line, ",", &save); field; field = strtok_r(NULL, ",", &save))
+    for (char *field = strtok_r(line, ",", &save); field; field = strtok_r(NULL, ",", &save)) {
         parse_field(&flow, field);
+    }
     *ret_flow = flow;
 }
 
@@ -103,9 +106,11 @@ unsigned flow_table_len(const struct flow_table *table)
 
 static bool inside(const struct pd_prefix *prefix, const struct pd_addr *addr)
 {
-    for (unsigned bit = 0; prefix->ip_version && bit < prefix->bits; bit++)
-        if ((prefix->addr.bytes[bit / 8] ^ addr->bytes[bit / 8]) >> (7 - bit % 8) & 1)
+    for (unsigned bit = 0; prefix->ip_version && bit < prefix->bits; bit++) {
+        if ((prefix->addr.bytes[bit / 8] ^ addr->bytes[bit / 8]) >> (7 - bit % 8) & 1) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -128,20 +133,22 @@ static enum flow_verdict act(const struct flow *flow, struct flow_packet *packet
          action = strtok_r(NULL, ",", &save)) {
         unsigned value = 0;
         char field[16];
-        if (!strcmp(action, "CONTROLLER:65535"))
+        if (!strcmp(action, "CONTROLLER:65535")) {
             return FLOW_CONTROLLER;
+        }
         if (!strcmp(action, "goto_table:1")) {
             goes_on = true;
         } else if (!strcmp(action, "push_vlan:0x8100")) {
             assert_true(packet->vlans_len < FLOW_VLANS_MAX);
             packet->vlans_len++;
         } else if (sscanf(action, "set_field:%u->%15s", &value, field) == 2) {
-            if (!strcmp(field, "ip_dscp"))
+            if (!strcmp(field, "ip_dscp")) {
                 packet->dscp = (uint8_t)value;
-            else if (!strcmp(field, "vlan_pcp"))
+            } else if (!strcmp(field, "vlan_pcp")) {
                 packet->vlans[packet->vlans_len - 1].pcp = (uint8_t)value;
-            else
+            } else {
                 packet->vlans[packet->vlans_len - 1].vid = value & 4095;
+            }
         } else {
             fail_msg("unknown action `%s`", action);
         }
@@ -156,12 +163,15 @@ enum flow_verdict flow_table_run(const struct flow_table *table, uint32_t in_por
     const struct flow *best = NULL;
     for (unsigned i = 0; i < table->len; i++) {
         const struct flow *flow = &table->flows[i];
-        if (!matches(flow, in_port, packet))
+        if (!matches(flow, in_port, packet)) {
             continue;
-        if (best && best->priority == flow->priority)
+        }
+        if (best && best->priority == flow->priority) {
             fail_msg("two flows of priority %u match", flow->priority);
-        if (!best || flow->priority > best->priority)
+        }
+        if (!best || flow->priority > best->priority) {
             best = flow;
+        }
     }
     assert_non_null(best);
     return act(best, packet);

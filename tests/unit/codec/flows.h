@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small OpenFlow switch for the tests: reads the text that a codec writes and runs packets through it. */
+/* A small OpenFlow switch for the tests: reads the text that a codec writes and runs packets
+ * through it. */
 #ifndef PD_TESTS_CODEC_FLOWS_H
 #define PD_TESTS_CODEC_FLOWS_H
 

@@ -20,17 +20,20 @@ static struct place place_of(const struct naive *n, uint32_t id)
 {
     uint32_t at = (n->ids ? n->ids[id] : id) - 1, h = n->k / 2;
     if (n->kind == NAIVE_FAT_TREE) {
-        if (at < n->k * h)
+        if (at < n->k * h) {
             return (struct place){0, at / h, at % h};
+        }
         at -= n->k * h;
-        if (at < n->k * h)
+        if (at < n->k * h) {
             return (struct place){1, at / h, at % h};
+        }
         at -= n->k * h;
         return (struct place){2, at / h, at % h};
     }
     if (n->kind == NAIVE_VL2) {
-        if (at < h * h)
+        if (at < h * h) {
             return (struct place){0, at / h, at % h};
+        }
         at -= h * h;
         return at < n->k ? (struct place){1, at / 2, at % 2} : (struct place){2, 0, at - n->k};
     }
@@ -43,31 +46,38 @@ static unsigned fat_tree_tag(const struct naive *n, struct place from, struct pl
                              uint32_t src_pod, uint32_t dst_pod)
 {
     uint32_t k = n->k, h = k / 2;
-    if (to.layer == 2)
+    if (to.layer == 2) {
         return h * h + k + 1 + ((from.group + from.position) * h + to.position) % (k * h);
-    if (from.layer == 0 && to.group == dst_pod)
+    }
+    if (from.layer == 0 && to.group == dst_pod) {
         return from.position * h + to.position + 1;
-    if (from.layer == 1 && to.layer == 0 && to.group == src_pod && src_pod != dst_pod)
+    }
+    if (from.layer == 1 && to.layer == 0 && to.group == src_pod && src_pod != dst_pod) {
         return to.position * h + from.position + 1;
+    }
     return 0;
 }
 
 static unsigned vl2_tag(const struct naive *n, struct place from, struct place to)
 {
-    if (to.layer != 1)
+    if (to.layer != 1) {
         return 0;
-    if (from.layer == 0)
+    }
+    if (from.layer == 0) {
         return 2 * from.position + to.position + 1;
+    }
     return n->k + (2 * to.group + to.position) * (n->k / 2) + from.position + 1;
 }
 
 static unsigned tag_of(const struct naive *n, struct place from, struct place to, struct place src,
                        struct place dst)
 {
-    if (n->kind == NAIVE_FAT_TREE)
+    if (n->kind == NAIVE_FAT_TREE) {
         return fat_tree_tag(n, from, to, src.group, dst.group);
-    if (n->kind == NAIVE_VL2)
+    }
+    if (n->kind == NAIVE_VL2) {
         return vl2_tag(n, from, to);
+    }
     return to.layer == 1 ? from.position * n->k + to.position + 1 : 0;
 }
 
@@ -82,10 +92,11 @@ unsigned naive_tags(const struct naive *naive, const struct pd_path *path,
         struct place from = place_of(naive, path->switches[i - 1]);
         struct place to = place_of(naive, path->switches[i]);
         unsigned tag = tag_of(naive, from, to, src, dst);
-        if (tag && naive->kind == NAIVE_VL2 && !*ret_dscp)
+        if (tag && naive->kind == NAIVE_VL2 && !*ret_dscp) {
             *ret_dscp = (uint8_t)tag;
-        else if (tag)
+        } else if (tag) {
             ret_vids[len++] = (uint16_t)tag;
+        }
     }
     return len;
 }
@@ -103,9 +114,11 @@ struct walk {
 
 static bool on_path(const struct pd_path *path, uint32_t id)
 {
-    for (unsigned i = 0; i < path->len; i++)
-        if (path->switches[i] == id)
+    for (unsigned i = 0; i < path->len; i++) {
+        if (path->switches[i] == id) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -116,13 +129,15 @@ static void extend(struct walk *w)
         w->visit(w->context, &w->path);
         return;
     }
-    if (w->path.len > w->max_hops)
+    if (w->path.len > w->max_hops) {
         return;
+    }
     const struct pd_switch *sw = &w->topology->switches[pd_topology_switch(w->topology, at)];
     for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
         uint32_t next = w->topology->switches[sw->neighbours[i].node].id;
-        if (on_path(&w->path, next))
+        if (on_path(&w->path, next)) {
             continue;
+        }
         w->path.switches[w->path.len++] = next;
         extend(w);
         w->path.switches[--w->path.len] = 0;
@@ -182,19 +197,23 @@ void naive_verification(const struct pd_topology *topology, const struct naive *
                         struct pd_verification *ret_verification)
 {
     struct census c = {.naive = naive, .max_vlans = max_vlans};
-    for (uint32_t s = 0; s < topology->switches_len; s++)
+    for (uint32_t s = 0; s < topology->switches_len; s++) {
         for (uint32_t d = 0; d < topology->switches_len; d++) {
             if (s == d || !pd_role_is_tor(topology->switches[s].role) ||
-                !pd_role_is_tor(topology->switches[d].role))
+                !pd_role_is_tor(topology->switches[d].role)) {
                 continue;
+            }
             c.seen_len = 0;
             naive_paths(topology, topology->switches[s].id, topology->switches[d].id, max_hops,
                         count, &c);
-            if (c.seen_len)
+            if (c.seen_len) {
                 qsort(c.seen, c.seen_len, sizeof *c.seen, compare_seen);
-            for (size_t i = 1; i < c.seen_len; i++)
+            }
+            for (size_t i = 1; i < c.seen_len; i++) {
                 c.sum.ambiguous += !compare_seen(&c.seen[i - 1], &c.seen[i]);
+            }
         }
+    }
     free(c.seen);
     *ret_verification = c.sum;
 }
@@ -208,7 +227,8 @@ struct pd_codec *naive_codec(const struct naive *naive, struct pd_topology **ret
                  : naive->kind == NAIVE_VL2
                      ? pd_topology_vl2(naive->k, ret_topology, &error)
                      : pd_topology_leaf_spine(naive->leaves, naive->k, 2, ret_topology, &error);
-    if (failed || pd_codec_new(*ret_topology, &codec, &error))
+    if (failed || pd_codec_new(*ret_topology, &codec, &error)) {
         fail_msg("%s", error.text);
+    }
     return codec;
 }

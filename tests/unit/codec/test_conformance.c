@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every codec keeps to: rules give the tags of the formula, decoding gives the path back or refuses. */
+/* What every codec keeps to: rules give the tags of the formula, decoding gives the path back or
+ * refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include "naive.h"
 #include "tests/shared/random.h"
 
-/* Every codec is held to this on generated networks and on copies with other IDs, in another order. */
+/* Every codec is held to this on generated networks and on copies with other IDs, in another order.
+ */
 static const struct {
     struct naive naive;
     unsigned exact_hops; /* all paths up to here have tags of their own */
@@ -30,13 +32,15 @@ static const struct {
 
 #define IDS_MAX 8192
 
-/* New IDs leave gaps and turn the layers around. Ranks within a layer stay, which positions are made of; but
- * a fat-tree's aggs are shuffled in their pod, since their position comes from their cores. */
+/* New IDs leave gaps and turn the layers around. Ranks within a layer stay, which positions are
+ * made of; but a fat-tree's aggs are shuffled in their pod, since their position comes from their
+ * cores. */
 static uint32_t rename_id(const struct pd_topology *t, const struct naive *naive, uint32_t id)
 {
     uint32_t sw = pd_topology_switch(t, id), h = naive->k / 2, base = 0;
-    if (sw == PD_NONE)
+    if (sw == PD_NONE) {
         return 100000 - id; /* a host */
+    }
     enum pd_switch_role role = t->switches[sw].role;
     base = role == PD_ROLE_TOR || role == PD_ROLE_LEAF ? 6001 : role == PD_ROLE_AGG ? 4001 : 2;
     if (naive->kind == NAIVE_FAT_TREE && role == PD_ROLE_AGG) {
@@ -62,8 +66,9 @@ static void rename_key(const struct pd_topology *t, const struct naive *naive, j
 {
     uint32_t id = (uint32_t)json_integer_value(json_object_get(object, key));
     uint32_t new_id = rename_id(t, naive, id);
-    if (new_id < IDS_MAX)
+    if (new_id < IDS_MAX) {
         ids[new_id] = id;
+    }
     json_object_set_new(object, key, json_integer(new_id));
 }
 
@@ -91,8 +96,9 @@ static struct pd_topology *renamed(const struct pd_topology *t, const struct nai
     json_decref(root);
     struct pd_topology *other = NULL;
     struct pd_error error = {0};
-    if (pd_topology_parse(text, strlen(text), "renamed", &other, &error))
+    if (pd_topology_parse(text, strlen(text), "renamed", &other, &error)) {
         fail_msg("%s", error.text);
+    }
     free(text);
     return other;
 }
@@ -142,8 +148,9 @@ static void check_path(void *context, const struct pd_path *path)
     assert_int_equal(encoding.tags.len, len > max ? max : len);
     assert_memory_equal(encoding.tags.vids, vids, encoding.tags.len * sizeof *vids);
     assert_int_equal(encoding.tags.dscp, dscp);
-    if (encoding.punted || path->len - 1U > pair->exact_hops)
+    if (encoding.punted || path->len - 1U > pair->exact_hops) {
         return;
+    }
     uint32_t src = pd_topology_switch(codec->topology, path->switches[0]);
     uint32_t dst = pd_topology_switch(codec->topology, path->switches[path->len - 1]);
     assert_int_equal(pd_codec_decode(codec, src, dst, &encoding.tags, &decoded, NULL), 0);
@@ -155,10 +162,13 @@ static void check_all_paths(const struct pd_codec *codec, const struct naive *na
 {
     const struct pd_topology *t = codec->topology;
     struct pair pair = {codec, naive, exact_hops};
-    for (uint32_t s = 0; s < t->switches_len; s++)
-        for (uint32_t d = 0; d < t->switches_len; d++)
-            if (pd_role_is_tor(t->switches[s].role) && pd_role_is_tor(t->switches[d].role))
+    for (uint32_t s = 0; s < t->switches_len; s++) {
+        for (uint32_t d = 0; d < t->switches_len; d++) {
+            if (pd_role_is_tor(t->switches[s].role) && pd_role_is_tor(t->switches[d].role)) {
                 naive_paths(t, t->switches[s].id, t->switches[d].id, max_hops, check_path, &pair);
+            }
+        }
+    }
 }
 
 static void every_path_comes_back(void **state)
@@ -186,15 +196,18 @@ static void check_tags(const struct pd_codec *codec, uint32_t src, uint32_t dst,
     decoded_len++;
     assert_int_equal(path.switches[0], t->switches[src].id);
     assert_int_equal(path.switches[path.len - 1], t->switches[dst].id);
-    for (unsigned i = 0; i < PD_PATH_MAX; i++)
-        for (unsigned j = 0; j < i && i < path.len; j++)
+    for (unsigned i = 0; i < PD_PATH_MAX; i++) {
+        for (unsigned j = 0; j < i && i < path.len; j++) {
             assert_int_not_equal(path.switches[i], path.switches[j]);
+        }
+    }
     assert_int_equal(pd_codec_encode(codec, &path, &encoding, NULL), 0);
     assert_false(encoding.punted);
     assert_int_equal(encoding.tags.len, tags->len);
     assert_memory_equal(encoding.tags.vids, tags->vids, tags->len * sizeof *tags->vids);
-    if (codec->ops->uses_dscp)
+    if (codec->ops->uses_dscp) {
         assert_int_equal(encoding.tags.dscp, tags->dscp);
+    }
 }
 
 static uint16_t random_vid(void)
@@ -207,15 +220,18 @@ static void check_garbage(const struct pd_codec *codec, const struct naive *naiv
 {
     uint32_t tors[256], len = 0;
     (void)naive, (void)exact_hops, (void)max_hops;
-    for (uint32_t i = 0; i < codec->topology->switches_len; i++)
-        if (pd_role_is_tor(codec->topology->switches[i].role))
+    for (uint32_t i = 0; i < codec->topology->switches_len; i++) {
+        if (pd_role_is_tor(codec->topology->switches[i].role)) {
             tors[len++] = i;
+        }
+    }
     unsigned before = decoded_len;
     for (int i = 0; i < 100000; i++) {
         struct pd_tags tags = {.len = (uint8_t)(rand() % 8 ? rand() % 3 : rand() % 256),
                                .dscp = (uint8_t)(rand() % 4 ? rand() % 8 : rand() % 256)};
-        for (unsigned v = 0; v < PD_CODEC_TAGS_MAX; v++)
+        for (unsigned v = 0; v < PD_CODEC_TAGS_MAX; v++) {
             tags.vids[v] = random_vid();
+        }
         check_tags(codec, tors[(uint32_t)rand() % len], tors[(uint32_t)rand() % len], &tags);
     }
     assert_true(decoded_len > before + 100);
@@ -257,10 +273,11 @@ static void check_verification(const struct pd_codec *codec, const struct naive 
         assert_int_equal(got.paths, wanted.paths);
         assert_int_equal(got.ambiguous, wanted.ambiguous);
         assert_int_equal(got.punted, wanted.punted);
-        if (hops <= exact_hops)
+        if (hops <= exact_hops) {
             assert_int_equal(got.undecodable + got.ambiguous, 0);
-        else
+        } else {
             assert_true(got.undecodable >= got.ambiguous);
+        }
     }
 }
 
@@ -276,8 +293,9 @@ static struct pd_topology *parse(const char *text)
 {
     struct pd_topology *t = NULL;
     struct pd_error error = {0};
-    if (pd_topology_parse(text, strlen(text), "file", &t, &error))
+    if (pd_topology_parse(text, strlen(text), "file", &t, &error)) {
         fail_msg("%s", error.text);
+    }
     return t;
 }
 
@@ -313,10 +331,11 @@ static void link_tags_of_the_file_are_assertions(void **state)
         snprintf(text, sizeof text, format, tag);
         struct pd_topology *t = parse(text);
         assert_int_equal(pd_codec_new(t, &codec, &error), tag == 2 ? 0 : -PD_E_TOPOLOGY);
-        if (tag == 3)
+        if (tag == 3) {
             assert_string_equal(
                 error.text,
                 "the link between 2 and 3 has the tag 3 in the topology, the codec needs 2");
+        }
         pd_codec_free(codec);
         pd_topology_free(t);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoder with cache: the same answers as decoding each time, however small the cache; its counters. */
+/* Decoder with cache: the same answers as decoding each time, however small the cache; its
+ * counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -23,8 +24,9 @@ static struct pd_flow_id flow_between(const struct pd_topology *t, uint32_t src_
 static struct pd_tags random_tags(void)
 {
     struct pd_tags tags = {.len = (uint8_t)(rand() % 3), .dscp = (uint8_t)(rand() % 9)};
-    for (unsigned i = 0; i < tags.len; i++)
+    for (unsigned i = 0; i < tags.len; i++) {
         tags.vids[i] = (uint16_t)(rand() % 24);
+    }
     return tags;
 }
 
@@ -69,9 +71,11 @@ static void answers_do_not_depend_on_the_cache(void **state)
                                             {.kind = NAIVE_LEAF_SPINE, .k = 3, .leaves = 4}};
     static const size_t entries[] = {0, 1, 5, 64, 100000};
     (void)state;
-    for (unsigned n = 0; n < 3; n++)
-        for (unsigned e = 0; e < 5; e++)
+    for (unsigned n = 0; n < 3; n++) {
+        for (unsigned e = 0; e < 5; e++) {
             check_answers(&networks[n], entries[e], 50000);
+        }
+    }
 }
 
 /* What was asked is there the next time; a DSCP that the codec does not use makes no difference. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fat-tree codec: worked examples, every kind of detour by hand, tags as the formula says, IDs of the operator's. */
+/* Fat-tree codec: worked examples, every kind of detour by hand, tags as the formula says, IDs of
+ * the operator's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,8 +19,9 @@ struct fixture {
 static struct pd_tags parse_tags(const char *text)
 {
     struct pd_tags tags = {.len = 0};
-    for (const char *at = text; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+    for (const char *at = text; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
         tags.vids[tags.len++] = (uint16_t)atoi(at);
+    }
     return tags;
 }
 
@@ -60,12 +62,14 @@ static void worked_examples(void **state)
         struct pd_error error = {0};
         assert_int_equal(pd_path_parse(examples[i].path, &path), 0);
         assert_int_equal(pd_codec_encode(f->codec, &path, &encoding, &error), 0);
-        if (memcmp(&encoding.tags, &tags, sizeof tags) != 0 || encoding.punted)
+        if (memcmp(&encoding.tags, &tags, sizeof tags) != 0 || encoding.punted) {
             fail_msg("%s: tags %u: %u,%u", examples[i].what, encoding.tags.len,
                      encoding.tags.vids[0], encoding.tags.vids[1]);
+        }
         if (pd_codec_decode(f->codec, tor_of(f->topology, examples[i].src),
-                            tor_of(f->topology, examples[i].dst), &tags, &decoded, &error))
+                            tor_of(f->topology, examples[i].dst), &tags, &decoded, &error)) {
             fail_msg("%s: %s", examples[i].what, error.text);
+        }
         assert_true(pd_path_equal(&path, &decoded));
     }
 }
@@ -103,9 +107,10 @@ static void infeasible_tags_are_never_a_guess(void **state)
         untouched = path;
         int code = pd_codec_decode(f->codec, tor_of(f->topology, "10.1.1.2"),
                                    tor_of(f->topology, infeasible[i].dst), &tags, &path, &error);
-        if (code != -PD_E_INFEASIBLE || strcmp(error.text, infeasible[i].reason) != 0)
+        if (code != -PD_E_INFEASIBLE || strcmp(error.text, infeasible[i].reason) != 0) {
             print_message("tags %s: %d, `%s` instead of `%s`\n", infeasible[i].tags, code,
                           error.text, infeasible[i].reason);
+        }
         assert_int_equal(code, -PD_E_INFEASIBLE);
         assert_string_equal(error.text, infeasible[i].reason);
         assert_memory_equal(&path, &untouched, sizeof path);
@@ -201,8 +206,9 @@ static void check_path(const struct pd_codec *codec, const struct pd_path *path)
     unsigned len = naive_tags(&naive, path, vids, &dscp);
     assert_int_equal(pd_codec_encode(codec, path, &encoding, NULL), 0);
     assert_int_equal(encoding.punted, len > 2);
-    if (encoding.punted)
+    if (encoding.punted) {
         return;
+    }
     assert_int_equal(encoding.tags.len, len);
     assert_memory_equal(encoding.tags.vids, vids, len * sizeof *vids);
     uint32_t src = pd_topology_switch(codec->topology, path->switches[0]);
@@ -218,12 +224,15 @@ static bool random_walk(const struct pd_topology *t, struct pd_path *ret_path)
     while (path.len <= 6) {
         uint32_t at = pd_topology_switch(t, path.switches[path.len - 1]);
         const struct pd_switch *sw = &t->switches[at];
-        if (path.len > 1 && sw->role == PD_ROLE_TOR && rand() % 2)
+        if (path.len > 1 && sw->role == PD_ROLE_TOR && rand() % 2) {
             break;
+        }
         at = sw->neighbours[(uint32_t)rand() % sw->switch_neighbours].node;
-        for (unsigned i = 0; i < path.len; i++)
-            if (path.switches[i] == t->switches[at].id)
+        for (unsigned i = 0; i < path.len; i++) {
+            if (path.switches[i] == t->switches[at].id) {
                 return false;
+            }
+        }
         path.switches[path.len++] = t->switches[at].id;
     }
     *ret_path = path;
@@ -239,8 +248,9 @@ static void the_largest_fat_tree(void **state)
     (void)state;
     for (int i = 0; i < 50000; i++) {
         struct pd_path path;
-        if (!random_walk(topology, &path))
+        if (!random_walk(topology, &path)) {
             continue;
+        }
         check_path(codec, &path);
         by_hops[path.len - 1]++;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenFlow text: executed along every path it tags as the formula says; ovs-ofctl accepts it; it grows linearly. */
+/* OpenFlow text: executed along every path it tags as the formula says; ovs-ofctl accepts it; it
+ * grows linearly. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <spawn.h>
@@ -46,8 +47,9 @@ static void fabric_init(struct fabric *f, const struct pd_codec *codec, const st
 
 static void fabric_done(struct fabric *f)
 {
-    for (uint32_t sw = 0; sw < f->codec->topology->switches_len; sw++)
+    for (uint32_t sw = 0; sw < f->codec->topology->switches_len; sw++) {
         flow_table_free(f->tables[sw]);
+    }
     free(f->tables);
 }
 
@@ -55,9 +57,11 @@ static void fabric_done(struct fabric *f)
 
 static uint32_t any_host(const struct pd_topology *t, uint32_t tor)
 {
-    for (uint32_t i = 0; i < t->hosts_len; i++)
-        if (t->hosts[i].tor == tor)
+    for (uint32_t i = 0; i < t->hosts_len; i++) {
+        if (t->hosts[i].tor == tor) {
             return i;
+        }
+    }
     fail_msg("no host at switch %u", t->switches[tor].id);
     return 0;
 }
@@ -71,9 +75,11 @@ static void run_path(const struct fabric *f, const struct pd_path *path, unsigne
     struct flow_packet packet = {.src = t->hosts[src].addrs[family],
                                  .dst = t->hosts[dst].addrs[family],
                                  .ip_version = family ? 6 : 4};
-    for (uint32_t i = 0; i < t->switches[at].neighbours_len; i++)
-        if (t->switches[at].neighbours[i].is_host && t->switches[at].neighbours[i].node == src)
+    for (uint32_t i = 0; i < t->switches[at].neighbours_len; i++) {
+        if (t->switches[at].neighbours[i].is_host && t->switches[at].neighbours[i].node == src) {
             in_port = t->switches[at].neighbours[i].port;
+        }
+    }
     assert_int_not_equal(in_port, 0);
     enum flow_verdict verdict = flow_table_run(f->tables[at], in_port, &packet);
     for (unsigned i = 1; i < path->len && verdict == FLOW_FORWARD; i++) {
@@ -108,11 +114,14 @@ static void run_all_paths(const struct pd_codec *codec, const struct naive *naiv
     for (enum pd_depth depth = PD_DEPTH_PCP; depth <= PD_DEPTH_PLAIN; depth++) {
         struct fabric f;
         fabric_init(&f, codec, naive, depth);
-        for (uint32_t s = 0; s < t->switches_len; s++)
-            for (uint32_t d = 0; d < t->switches_len; d++)
-                if (pd_role_is_tor(t->switches[s].role) && pd_role_is_tor(t->switches[d].role))
+        for (uint32_t s = 0; s < t->switches_len; s++) {
+            for (uint32_t d = 0; d < t->switches_len; d++) {
+                if (pd_role_is_tor(t->switches[s].role) && pd_role_is_tor(t->switches[d].role)) {
                     naive_paths(t, t->switches[s].id, t->switches[d].id, max_hops,
                                 run_both_families, &f);
+                }
+            }
+        }
         fabric_done(&f);
     }
 }
@@ -138,8 +147,9 @@ static void replace_all(char *text, const char *from, const char *to)
 {
     char *at;
     assert_int_equal(strlen(from), strlen(to));
-    while ((at = strstr(text, from)))
+    while ((at = strstr(text, from))) {
         memcpy(at, to, strlen(to));
+    }
 }
 
 static void move_rack(char *text, unsigned pod, unsigned tor, unsigned rack)
@@ -169,11 +179,13 @@ static void interleaved_pods_are_told_apart(void **state)
     fclose(out);
     pd_codec_free(codec);
     pd_topology_free(t);
-    for (unsigned rack = 0; rack < 8; rack++)
+    for (unsigned rack = 0; rack < 8; rack++) {
         move_rack(text, rack / 2 + 1, rack % 2 + 1, racks[rack]);
+    }
     if (pd_topology_parse(text, bytes, "interleaved", &other, &error) ||
-        pd_codec_new(other, &codec, &error))
+        pd_codec_new(other, &codec, &error)) {
         fail_msg("%s", error.text);
+    }
     run_all_paths(codec, &naive, 6);
     char *rules = openflow_text(codec, 8, PD_DEPTH_PLAIN); /* an agg of pod 1, racks 0 and 3 */
     assert_non_null(strstr(rules, ",nw_dst=10.9.0.0/24,"));
@@ -203,8 +215,9 @@ static int parse_flows(const char *file, const char *output)
     int failed =
         posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (failed)
+    if (failed) {
         return 127;
+    }
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
@@ -215,8 +228,9 @@ static unsigned count_flow_mods(const char *file)
     unsigned len = 0;
     FILE *in = fopen(file, "r");
     assert_non_null(in);
-    while (fgets(line, sizeof line, in))
+    while (fgets(line, sizeof line, in)) {
         len += !strncmp(line, "OFPT_FLOW_MOD (OF1.3)", 21);
+    }
     fclose(in);
     return len;
 }
@@ -263,14 +277,17 @@ static void ovs_ofctl_accepts_the_text(void **state)
                                             {.kind = NAIVE_VL2, .k = 6},
                                             {.kind = NAIVE_LEAF_SPINE, .k = 3, .leaves = 4}};
     (void)state;
-    for (unsigned i = 0; i < 3; i++)
-        for (enum pd_depth depth = PD_DEPTH_PCP; depth <= PD_DEPTH_PLAIN; depth++)
+    for (unsigned i = 0; i < 3; i++) {
+        for (enum pd_depth depth = PD_DEPTH_PCP; depth <= PD_DEPTH_PLAIN; depth++) {
             check_ovs_ofctl(&networks[i], depth);
+        }
+    }
 }
 
 /* ---- size */
 
-/* Flows of a core, for both families: one per port in the plain form, three with the depth; and the miss. */
+/* Flows of a core, for both families: one per port in the plain form, three with the depth; and the
+ * miss. */
 static void flows_grow_linearly_with_ports(void **state)
 {
     (void)state;
@@ -280,7 +297,7 @@ static void flows_grow_linearly_with_ports(void **state)
         struct pd_codec *codec = naive_codec(&naive, &t);
         uint32_t at[] = {0, k * k / 2, k * k};
         unsigned rules[] = {k / 2, k / 2, k}, more[] = {2, 0, 0};
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             for (unsigned states = 1; states <= 3; states += 2) {
                 char *text =
                     openflow_text(codec, at[i], states == 1 ? PD_DEPTH_PLAIN : PD_DEPTH_PCP);
@@ -289,6 +306,7 @@ static void flows_grow_linearly_with_ports(void **state)
                 flow_table_free(table);
                 free(text);
             }
+        }
         pd_codec_free(codec);
         pd_topology_free(t);
     }

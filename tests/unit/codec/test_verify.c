@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification on larger networks against closed formulas, its progress, its arguments; also run under TSan. */
+/* Verification on larger networks against closed formulas, its progress, its arguments; also run
+ * under TSan. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +11,9 @@
 #include "codec/steps.h"
 #include "naive.h"
 
-/* Simple paths of a fat-tree between two ToRs of different pods and of one pod. Shortest ones, then detours in the
- * source's and destination's pod (both times: over another ToR) and at the core (over another pod's agg). */
+/* Simple paths of a fat-tree between two ToRs of different pods and of one pod. Shortest ones, then
+ * detours in the source's and destination's pod (both times: over another ToR) and at the core
+ * (over another pod's agg). */
 static void fat_tree_counts(uint64_t k, struct pd_verification *ret_counts)
 {
     struct pd_verification v = {0};
@@ -129,8 +131,9 @@ static void verify_spoiled(unsigned max_vlans,
     struct pd_codec *codec = naive_codec(&naive, &t);
     struct pd_codec_ops ops = *codec->ops;
     ops.max_vlans = max_vlans;
-    if (rules)
+    if (rules) {
         ops.rules = rules;
+    }
     codec->ops = &ops;
     pd_steps_free(codec->steps);
     assert_int_equal(pd_steps_new(codec, &codec->steps, NULL), 0);

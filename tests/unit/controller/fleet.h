@@ -30,8 +30,9 @@ static inline int parse_hosts(struct pd_topology *topology, const char *json,
     struct pd_error error = {0};
     int e = pd_inventory_parse(topology, json, strlen(json), "hosts.json", ret_inventory, &error);
 
-    if (words && !strstr(error.text, words))
+    if (words && !strstr(error.text, words)) {
         fail_msg("%s: \"%s\" instead of \"%s\"", json, error.text, words);
+    }
     return e;
 }
 
@@ -44,9 +45,10 @@ static inline struct pd_inventory *everybody(struct pd_topology *topology)
     FILE *out = open_memstream(&json, &bytes);
 
     fputc('[', out);
-    for (uint32_t i = topology->hosts_len; i-- > 0;)
+    for (uint32_t i = topology->hosts_len; i-- > 0;) {
         fprintf(out, "{\"id\":%u,\"url\":\"http://10.0.0.1:%u\"}%s", topology->hosts[i].id, i + 1,
                 i ? "," : "");
+    }
     fputc(']', out);
     fclose(out);
     assert_int_equal(parse_hosts(topology, json, &inventory, NULL), 0);

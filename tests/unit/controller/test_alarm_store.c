@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's alarms: each once, numbers, restarts, kills, retention, readers, listeners, many at once. */
+/* The controller's alarms: each once, numbers, restarts, kills, retention, readers, listeners, many
+ * at once. */
 #include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -51,8 +52,9 @@ static struct pd_alarm_store *open_with(uint64_t max_alarms, uint64_t max_age_s)
     struct pd_alarm_store *store = NULL;
     struct pd_error error = {0};
 
-    if (pd_alarm_store_open(&config, &store, &error))
+    if (pd_alarm_store_open(&config, &store, &error)) {
         fail_msg("%s", error.text);
+    }
     return store;
 }
 
@@ -98,16 +100,18 @@ static int see(void *context, uint64_t id, const char *json, size_t len)
     char text[20000] = "{";
     json_t *object;
 
-    if (seen->len == seen->most)
+    if (seen->len == seen->most) {
         return 1;
+    }
     memcpy(text + 1, json, len);
     object = json_loadb(text, len + 1, JSON_REJECT_DUPLICATES, NULL);
     assert_int_equal(json_object_size(object), 6);
     assert_true(id > seen->last_id);
     seen->first_id = seen->len ? seen->first_id : id;
     seen->last_id = id;
-    if (seen->len < 2000)
+    if (seen->len < 2000) {
         seen->times[seen->len] = (uint64_t)json_integer_value(json_object_get(object, "time_us"));
+    }
     seen->len++;
     json_decref(object);
     return 0;
@@ -123,8 +127,9 @@ static struct seen read_all(struct pd_alarm_store *store, uint64_t since, const 
     seen = (struct seen){.most = SIZE_MAX};
     assert_int_equal(pd_alarm_store_read(store, since, reason, most, see, &seen, &next, &more), 0);
     assert_int_equal(next, seen.len ? seen.last_id : since);
-    if (seen.len < most)
+    if (seen.len < most) {
         assert_false(more);
+    }
     return seen;
 }
 
@@ -136,7 +141,8 @@ static struct pd_alarm_store_stat stat_of(struct pd_alarm_store *store)
     return stat;
 }
 
-/* What was sent again is passed over; gaps are counted; spools do not know of each other; all of it after a restart, too. */
+/* What was sent again is passed over; gaps are counted; spools do not know of each other; all of it
+ * after a restart, too. */
 static void test_once(void **state)
 {
     struct pd_alarm_store *store = open_store();
@@ -198,8 +204,9 @@ static void test_steps(void **state)
     bool more;
 
     (void)state;
-    for (unsigned i = 0; i < 10; i++)
+    for (unsigned i = 0; i < 10; i++) {
         assert_int_equal(add(store, 1, 1 + 200 * i, 200, i % 2 ? "A" : "B", &last), 0);
+    }
     assert_int_equal(read_all(store, 0, NULL, SIZE_MAX).len, 2000);
     assert_int_equal(read_all(store, 0, "A", SIZE_MAX).len, 1000);
     assert_int_equal(pd_alarm_store_read(store, 0, NULL, SIZE_MAX, see, &seen, &next, &more), 0);
@@ -219,8 +226,9 @@ static void test_retention(void **state)
     uint64_t last;
 
     (void)state;
-    for (unsigned i = 0; i < 20; i++)
+    for (unsigned i = 0; i < 20; i++) {
         assert_int_equal(add(store, 1, 1 + 100 * i, 100, i % 2 ? "A" : "B", &last), 0);
+    }
     seen = read_all(store, 0, NULL, SIZE_MAX);
     assert_int_equal(seen.len, 1000);
     assert_int_equal(seen.first_id, 1001);
@@ -251,8 +259,9 @@ static void test_map_full(void **state)
 
     (void)state;
     assert_int_equal(pd_alarm_store_open(&config, &store, NULL), 0);
-    for (unsigned i = 0; i < 300; i++)
+    for (unsigned i = 0; i < 300; i++) {
         assert_int_equal(add(store, 1, 1 + 100 * i, 100, "A", &last), 0);
+    }
     assert_int_equal(stat_of(store).last_id, 30000);
     assert_int_equal(stat_of(store).kept + stat_of(store).removed, 30000);
     assert_in_range(stat_of(store).kept, 5000, 29000);
@@ -265,8 +274,9 @@ static void test_spools_forgotten(void **state)
     uint64_t last;
 
     (void)state;
-    for (uint64_t spool = 1; spool <= PD_ALARM_SPOOLS_MAX + 10; spool++)
+    for (uint64_t spool = 1; spool <= PD_ALARM_SPOOLS_MAX + 10; spool++) {
         assert_int_equal(add(store, spool, 1, 1, "A", &last), 0);
+    }
     assert_int_equal(stat_of(store).forgotten, 10);
     assert_int_equal(add(store, PD_ALARM_SPOOLS_MAX, 1, 1, "A", &last), 0);
     assert_int_equal(stat_of(store).repeated, 1);
@@ -275,7 +285,8 @@ static void test_spools_forgotten(void **state)
 
 /* ---- kills ---- */
 
-/* A child that stores until it is killed, and tells what was durable: all of that is there, once, and in order. */
+/* A child that stores until it is killed, and tells what was durable: all of that is there, once,
+ * and in order. */
 static void test_killed(void **state)
 {
     (void)state;
@@ -292,25 +303,29 @@ static void test_killed(void **state)
             store = open_with(1500, 0);
             for (uint64_t i = 1;; i += 7) {
                 if (add(store, round, i, 7, "A", &last) ||
-                    write(pipes[1], &last, sizeof last) != sizeof last)
+                    write(pipes[1], &last, sizeof last) != sizeof last) {
                     _exit(1);
+                }
             }
         }
         close(pipes[1]);
-        for (unsigned i = 0; i < 20 * round; i++)
+        for (unsigned i = 0; i < 20 * round; i++) {
             assert_int_equal(read(pipes[0], &told, sizeof told), sizeof told);
+        }
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
-        while (read(pipes[0], &last, sizeof last) == sizeof last)
+        while (read(pipes[0], &last, sizeof last) == sizeof last) {
             told = last;
+        }
         close(pipes[0]);
         store = open_with(1500, 0);
         assert_int_equal(add(store, round, told, 1, "A", &last), 0); /* sent again */
         assert_true(last == told || last == told + 7);
         seen = read_all(store, 0, NULL, SIZE_MAX);
         assert_int_equal(seen.times[seen.len - 1], last);
-        for (size_t i = seen.len - 1; i > 0 && seen.times[i] > 1; i--)
+        for (size_t i = seen.len - 1; i > 0 && seen.times[i] > 1; i--) {
             assert_int_equal(seen.times[i - 1], seen.times[i] - 1);
+        }
         assert_int_equal(seen.last_id - seen.first_id + 1, seen.len);
         pd_alarm_store_close(store);
     }
@@ -376,8 +391,9 @@ static void *follow(void *context)
     bool more;
 
     seen->most = SIZE_MAX;
-    while (pd_alarm_store_wait(store, since, pd_clock_monotonic_ns() + PD_NS_PER_S))
+    while (pd_alarm_store_wait(store, since, pd_clock_monotonic_ns() + PD_NS_PER_S)) {
         assert_int_equal(pd_alarm_store_read(store, since, NULL, 50, see, seen, &since, &more), 0);
+    }
     assert_int_equal(pd_alarm_store_read(store, since, NULL, 5000, see, seen, &since, &more), 0);
     assert_int_equal(seen->len, POSTERS * POSTS * EACH + 20);
     assert_int_equal(seen->last_id, seen->len);
@@ -395,27 +411,32 @@ static void test_threads(void **state)
 
     (void)state;
     pd_alarm_store_listen(store, hear, &heard);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&followers[i], NULL, follow, store), 0);
+    }
     for (unsigned i = 0; i < POSTERS; i++) {
         posters[i] = (struct poster){store, i};
         assert_int_equal(pthread_create(&threads[i], NULL, post, &posters[i]), 0);
     }
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         pd_alarm_store_raise(store, &own);
-    for (int i = 0; i < POSTERS; i++)
+    }
+    for (int i = 0; i < POSTERS; i++) {
         pthread_join(threads[i], NULL);
+    }
     wait_heard(&heard, POSTERS * POSTS * EACH + 20);
     assert_int_equal(heard.of_controller, 20);
     assert_int_equal(stat_of(store).accepted, POSTERS * POSTS * EACH + 20);
     assert_in_range(stat_of(store).commits, 1, POSTERS * POSTS + 20);
     pd_alarm_store_stop(store);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         pthread_join(followers[i], NULL);
+    }
     pd_alarm_store_close(store);
 }
 
-/* By time: before all of them, between two deliveries, after all of them. Whoever was taken off the list of listeners hears nothing more. */
+/* By time: before all of them, between two deliveries, after all of them. Whoever was taken off the
+ * list of listeners hears nothing more. */
 static void test_find(void **state)
 {
     struct heard heard = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost model: few hosts and small answers directly, large ones that shrink along a tree; words with the numbers. */
+/* The cost model: few hosts and small answers directly, large ones that shrink along a tree; words
+ * with the numbers. */
 #include "fleet.h"
 
 #include "controller/cost.h"
@@ -13,10 +14,12 @@ static bool tree_wins(const struct pd_inventory *inventory, const char *document
     json_t *json = json_loads(document, 0, NULL);
     struct pd_trees tree, direct;
 
-    for (size_t i = 0; i < hosts; i++)
+    for (size_t i = 0; i < hosts; i++) {
         selection.hosts[i] = (uint32_t)i;
-    if (pd_document_parse(json, NULL, &parsed, &error))
+    }
+    if (pd_document_parse(json, NULL, &parsed, &error)) {
         fail_msg("%s: %s", document, error.text);
+    }
     assert_int_equal(pd_trees_new(inventory, &selection, 0, &tree), 0);
     assert_int_equal(pd_trees_direct(inventory, &selection, &direct), 0);
 
@@ -55,8 +58,9 @@ static void test_choice(void **state)
     (void)state;
     assert_int_equal(inventory->hosts_len, 128);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        if (tree_wins(inventory, cases[i].document, cases[i].hosts, words) != cases[i].tree)
+        if (tree_wins(inventory, cases[i].document, cases[i].hosts, words) != cases[i].tree) {
             fail_msg("%s, %zu hosts: %s", cases[i].document, cases[i].hosts, words);
+        }
     }
     pd_inventory_free(inventory);
 }
@@ -70,8 +74,9 @@ static void test_monotonic(void **state)
     uint32_t hosts[128];
 
     (void)state;
-    for (uint32_t i = 0; i < 128; i++)
+    for (uint32_t i = 0; i < 128; i++) {
         hosts[i] = i;
+    }
     for (size_t len = 1; len <= 128; len++) {
         struct pd_trees trees[2];
         struct pd_selection selection = {hosts, len};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts file: what is read, each thing that is refused with its place, states of hosts over a reload. */
+/* The hosts file: what is read, each thing that is refused with its place, states of hosts over a
+ * reload. */
 #include "fleet.h"
 
 #include <jansson.h>
@@ -94,8 +95,9 @@ static void test_refused(void **state)
     struct pd_inventory *inventory;
 
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_true(parse_hosts(fat_tree(4), cases[i].json, &inventory, cases[i].words) < 0);
+    }
 }
 
 /* Every prefix of a good file is refused, nothing is lost (as the sanitizers see). */
@@ -106,8 +108,9 @@ static void test_cut(void **state)
     struct pd_error error = {0};
 
     (void)state;
-    for (size_t bytes = 0; bytes < strlen(json); bytes++)
+    for (size_t bytes = 0; bytes < strlen(json); bytes++) {
         assert_true(pd_inventory_parse(fat_tree(4), json, bytes, "x", &inventory, &error) < 0);
+    }
     assert_int_equal(
         pd_inventory_read("/nonexistent/topology", "/nonexistent/hosts", &inventory, &error), -2);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observations of the controller: slices summed, clocks that differ, flows that only acknowledge, hosts that do not answer. */
+/* Observations of the controller: slices summed, clocks that differ, flows that only acknowledge,
+ * hosts that do not answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,8 +26,9 @@ static int set_up(void **state)
 {
     struct scene *scene = calloc(1, sizeof *scene);
 
-    if (!scene)
+    if (!scene) {
         return -1;
+    }
     scene->fake = fake_world_new(4);
     scene->world.world = scene->fake->world;
     pd_report_init(&scene->report);
@@ -72,7 +74,8 @@ static void observe(struct scene *scene, uint64_t from_us, uint64_t to_us)
         pd_apps_observe(&scene->world, from_us, to_us, visit, scene, &scene->report, &error), 0);
 }
 
-/* Windows that follow each other see all packets, each once, also of a receiver whose clock is ahead. */
+/* Windows that follow each other see all packets, each once, also of a receiver whose clock is
+ * ahead. */
 static void windows_sum_up(void **state)
 {
     struct scene *scene = *state;
@@ -129,9 +132,10 @@ static void slices_and_paths_of_a_flow_are_one_observation(void **state)
 {
     struct scene *scene = *state;
 
-    for (int slice = 0; slice < 3; slice++)
+    for (int slice = 0; slice < 3; slice++) {
         fake_world_record(scene->fake, "10.1.1.2", 1, "10.2.1.2", 80, "1,9,17,11,3", S, S / 2, 9000,
                           6);
+    }
     fake_world_record(scene->fake, "10.1.1.2", 1, "10.2.1.2", 80, "1,10,19,12,3", S, S / 2, 9000,
                       6);
     observe(scene, FAKE_NOW_US - 2 * S, FAKE_NOW_US);
@@ -140,7 +144,8 @@ static void slices_and_paths_of_a_flow_are_one_observation(void **state)
     assert_int_equal(scene->pkts, 24);
 }
 
-/* Losses of acknowledgements and of other protocols are seen by nobody: their packets clear no link. Large packets stand for many segments. */
+/* Losses of acknowledgements and of other protocols are seen by nobody: their packets clear no
+ * link. Large packets stand for many segments. */
 static void only_what_would_be_seen_counts(void **state)
 {
     struct scene *scene = *state;

@@ -17,11 +17,13 @@ static const char *chosen(const char *json)
 
     assert_true(!json || hosts);
     text[0] = '\0';
-    if (pd_select(inventory, hosts, &selection, &error))
+    if (pd_select(inventory, hosts, &selection, &error)) {
         snprintf(text, sizeof text, "!%s", error.text);
-    for (size_t i = 0; i < selection.len; i++)
+    }
+    for (size_t i = 0; i < selection.len; i++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%u", i ? " " : "",
                                inventory->hosts[selection.hosts[i]].id);
+    }
     pd_selection_done(&selection);
     json_decref(hosts);
     return text;
@@ -65,8 +67,9 @@ static void test_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *text = chosen(cases[i].json);
 
-        if (text[0] != '!' || !strstr(text, cases[i].words))
+        if (text[0] != '!' || !strstr(text, cases[i].words)) {
             fail_msg("%s: %s", cases[i].json, text);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings: what is needed, what is refused, what a reload can change; manual page and example are the table's. */
+/* Settings: what is needed, what is refused, what a reload can change; manual page and example are
+ * the table's. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,8 +17,9 @@ static int load(struct pd_controller_settings *settings, struct pd_error *error,
 
     va_start(args, n);
     words[0] = (char *)(uintptr_t) "pathdump-controller";
-    for (int i = 1; i <= n; i++)
+    for (int i = 1; i <= n; i++) {
         words[i] = va_arg(args, char *);
+    }
     va_end(args);
     return pd_controller_settings_load(n + 1, words, settings, &usage, error);
 }

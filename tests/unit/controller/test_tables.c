@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/api/controller.json describes the routes of the table, each with its method, help and role, and no others. */
+/* docs/api/controller.json describes the routes of the table, each with its method, help and role,
+ * and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +18,9 @@ static json_t *openapi;
 
 static void lower(const char *text, char *lowered)
 {
-    do
+    do {
         *lowered++ = (char)(*text >= 'A' && *text <= 'Z' ? *text + ('a' - 'A') : *text);
-    while (*text++);
+    } while (*text++);
 }
 
 static void test_routes(void **state)
@@ -36,8 +37,9 @@ static void test_routes(void **state)
 
         lower(route->method, method);
         described = json_object_get(json_object_get(paths, route->path), method);
-        if (!described)
+        if (!described) {
             fail_msg("%s %s is not in controller.json", route->method, route->path);
+        }
         assert_string_equal(json_string_value(json_object_get(described, "summary")), route->help);
         assert_string_equal(json_string_value(json_object_get(described, "x-role")),
                             pd_role_id(route->role));
@@ -64,8 +66,9 @@ static void check_refs(const json_t *at)
             assert_memory_equal(json_string_value(value), prefix, strlen(prefix));
             assert_int_equal(sscanf(rest, "%63[^/]/%63s", folder, name), 2);
             if (!json_object_get(json_object_get(json_object_get(openapi, "components"), folder),
-                                 name))
+                                 name)) {
                 fail_msg("%s leads nowhere", json_string_value(value));
+            }
         }
         check_refs(value);
     }
@@ -108,8 +111,9 @@ int main(void)
     int failed;
 
     openapi = json_loads(pd_controller_openapi, JSON_REJECT_DUPLICATES, NULL);
-    if (!openapi)
+    if (!openapi) {
         return 1;
+    }
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     json_decref(openapi);
     return failed;

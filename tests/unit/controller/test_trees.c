@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees: each host once, depth and fan-out bounded, racks and pods kept together, the same again for the same question. */
+/* Trees: each host once, depth and fan-out bounded, racks and pods kept together, the same again
+ * for the same question. */
 #include "fleet.h"
 
 #include "../../shared/random.h"
@@ -10,8 +11,9 @@ static struct pd_selection everyone(const struct pd_inventory *inventory)
     struct pd_selection selection = {.hosts = calloc(inventory->hosts_len, sizeof(uint32_t)),
                                      .len = inventory->hosts_len};
 
-    for (size_t i = 0; i < selection.len; i++)
+    for (size_t i = 0; i < selection.len; i++) {
         selection.hosts[i] = (uint32_t)i;
+    }
     return selection;
 }
 
@@ -23,8 +25,9 @@ static struct pd_selection some(const struct pd_inventory *inventory, struct ran
     size_t len = 0;
 
     for (size_t i = 0; i < selection.len; i++) {
-        if (random_below(random, of) == 0)
+        if (random_below(random, of) == 0) {
             selection.hosts[len++] = (uint32_t)i;
+        }
     }
     selection.len = len ? len : 1;
     return selection;
@@ -50,8 +53,9 @@ static void walk(struct seen *seen, const struct pd_tree *trees, size_t len, uin
         assert_ptr_equal(trees[i].url, seen->inventory->hosts[at].url);
         seen->times[at]++;
         seen->hosts++;
-        if (trees[i].children_len)
+        if (trees[i].children_len) {
             walk(seen, trees[i].children, trees[i].children_len, depth + 1);
+        }
     }
 }
 
@@ -63,8 +67,9 @@ static void check(const struct pd_inventory *inventory, const struct pd_selectio
     walk(&seen, trees->tops, trees->tops_len, 1);
     assert_int_equal(seen.hosts, selection->len);
     assert_int_equal(trees->hosts, selection->len);
-    for (size_t i = 0; i < selection->len; i++)
+    for (size_t i = 0; i < selection->len; i++) {
         assert_int_equal(seen.times[selection->hosts[i]], 1);
+    }
     assert_int_equal(seen.depth, trees->depth);
     assert_int_equal(seen.fanout, trees->fanout);
     free(seen.times);
@@ -72,12 +77,14 @@ static void check(const struct pd_inventory *inventory, const struct pd_selectio
 
 static bool same(const struct pd_tree *a, size_t a_len, const struct pd_tree *b, size_t b_len)
 {
-    if (a_len != b_len)
+    if (a_len != b_len) {
         return false;
+    }
     for (size_t i = 0; i < a_len; i++) {
         if (a[i].host != b[i].host ||
-            !same(a[i].children, a[i].children_len, b[i].children, b[i].children_len))
+            !same(a[i].children, a[i].children_len, b[i].children, b[i].children_len)) {
             return false;
+        }
     }
     return true;
 }
@@ -199,8 +206,9 @@ static uint32_t most_racks_of_a_top(const struct pd_inventory *inventory, uint32
     for (size_t i = 0; i < trees.tops_len; i++) {
         uint32_t heads = 1;
 
-        for (size_t j = 0; j < trees.tops[i].children_len; j++)
+        for (size_t j = 0; j < trees.tops[i].children_len; j++) {
             heads += trees.tops[i].children[j].children_len > 0;
+        }
         most = heads > most ? heads : most;
     }
     pd_trees_done(&trees);

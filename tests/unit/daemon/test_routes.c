@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The router: every route is found, HEAD is GET, what stands for {id}, 404 and 405 with what is allowed. */
+/* The router: every route is found, HEAD is GET, what stands for {id}, 404 and 405 with what is
+ * allowed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fair queue: never more at work than may be, no client in another one's way, limits and deadlines of those who wait. */
+/* The fair queue: never more at work than may be, no client in another one's way, limits and
+ * deadlines of those who wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,8 +58,9 @@ static void begin(struct asker *asker, struct pd_turns *turns, const char *clien
     unsigned before = waiting(turns);
     *asker = (struct asker){.turns = turns, .client = client, .place = place};
     assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
-    while (waiting(turns) == before)
+    while (waiting(turns) == before) {
         sched_yield();
+    }
 }
 
 static void clients_take_turns(void **state)
@@ -72,13 +74,16 @@ static void clients_take_turns(void **state)
     atomic_int place = 0;
     (void)state;
     assert_int_equal(pd_turns_take(turns, "a", 0), 0);
-    for (int i = 0; i < LEN; i++)
+    for (int i = 0; i < LEN; i++) {
         begin(&askers[i], turns, clients[i], &place);
+    }
     pd_turns_give(turns, "a");
-    for (int i = 0; i < LEN; i++)
+    for (int i = 0; i < LEN; i++) {
         pthread_join(askers[i].thread, NULL);
-    for (int i = 0; i < LEN; i++)
+    }
+    for (int i = 0; i < LEN; i++) {
         assert_int_equal(askers[i].got, wanted[i]);
+    }
     pd_turns_counters(turns, &counters);
     assert_int_equal(counters.taken, LEN + 1);
     assert_int_equal(counters.waited, LEN);
@@ -126,8 +131,9 @@ static void *work(void *context)
     snprintf(name, sizeof name, "client %d with a name that is longer than what counts of it %s",
              own % 5, "......................................");
     for (int i = 0; i < ROUNDS; i++) {
-        if (pd_turns_take(turns, name, i % 7 ? FOREVER : pd_clock_monotonic_ns() + 20000))
+        if (pd_turns_take(turns, name, i % 7 ? FOREVER : pd_clock_monotonic_ns() + 20000)) {
             continue;
+        }
         int now = atomic_fetch_add(&at_work, 1) + 1, before = atomic_load(&most);
         while (now > before && !atomic_compare_exchange_weak(&most, &before, now))
             ;
@@ -144,10 +150,12 @@ static void never_too_many(void **state)
     struct pd_turns_counters counters;
     pthread_t threads[THREADS];
     (void)state;
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, work, turns), 0);
-    for (int i = 0; i < THREADS; i++)
+    }
+    for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
+    }
     assert_in_range(atomic_load(&most), 1, WORKING);
     pd_turns_counters(turns, &counters);
     assert_int_equal(counters.taken + counters.late, THREADS * ROUNDS);

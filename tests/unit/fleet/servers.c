@@ -92,8 +92,9 @@ static void lie(struct pd_answer *answer, uint64_t asked, uint64_t answered, boo
     struct pd_partial_writer *writer;
 
     assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
-    if (missing)
+    if (missing) {
         pd_partial_put_missing(writer, 4711, "it is not there");
+    }
     pd_partial_finish(writer, &end);
     pd_partial_writer_free(writer);
 }
@@ -102,15 +103,17 @@ static void pour(struct pd_answer *answer)
 {
     static const char block[65536];
 
-    for (int i = 0; i < 100 && !atomic_load(&stopping); i++)
+    for (int i = 0; i < 100 && !atomic_load(&stopping); i++) {
         pd_answer_write(answer, block, sizeof block);
+    }
     pd_answer_finish(answer);
 }
 
 static void wait_long(void)
 {
-    for (int i = 0; i < SERVER_LATE_MS / 10 && !atomic_load(&stopping); i++)
+    for (int i = 0; i < SERVER_LATE_MS / 10 && !atomic_load(&stopping); i++) {
         poll(NULL, 0, 10);
+    }
 }
 
 static void behave(struct host *host, enum manner manner, json_t *body, struct pd_answer *answer,
@@ -125,22 +128,26 @@ static void behave(struct host *host, enum manner manner, json_t *body, struct p
     case REFUSING: e = pd_fail(&problem->error, -PD_E_PROGRAM, "no such thing"); break;
     default: break;
     }
-    if (manner == OTHER)
+    if (manner == OTHER) {
         json_object_set_new(body, "args", json_pack("{s:s, s:i}", "link", "*-*", "bin_bytes", 10));
-    if (manner == GARBAGE)
+    }
+    if (manner == GARBAGE) {
         pd_answer_write(answer, "{\"top\":[]}", 10);
-    else if (manner == HUGE)
+    } else if (manner == HUGE) {
         pour(answer);
-    else if (manner == LIAR)
+    } else if (manner == LIAR) {
         lie(answer, 2, 1, true);
-    else if (manner == GREEDY)
+    } else if (manner == GREEDY) {
         lie(answer, 7, 7, false);
-    else if (!e)
+    } else if (!e) {
         e = answer_document(host, body, manner == MUTE, answer, &problem->error);
-    if (manner == TRUNCATED)
+    }
+    if (manner == TRUNCATED) {
         answer->len /= 2;
-    if (e)
+    }
+    if (e) {
         pd_answer_problem(answer, problem);
+    }
 }
 
 static void answer(void *context, const struct pd_http_request *request, struct pd_answer *answer)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts for tests of executions: each a server of its own on loopback, with records of its own and a way to misbehave. */
+/* Hosts for tests of executions: each a server of its own on loopback, with records of its own and
+ * a way to misbehave. */
 #ifndef PD_TESTS_SERVERS_H
 #define PD_TESTS_SERVERS_H
 

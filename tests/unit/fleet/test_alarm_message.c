@@ -141,8 +141,9 @@ static void test_refused(void **state)
         struct pd_error error = {0};
 
         assert_non_null(object);
-        if (pd_alarm_message_read(object, NULL, &message, NULL, &error) != -PD_E_VALUE)
+        if (pd_alarm_message_read(object, NULL, &message, NULL, &error) != -PD_E_VALUE) {
             fail_msg("taken: %s", refused[i]);
+        }
         assert_true(error.text[0]);
         json_decref(object);
     }

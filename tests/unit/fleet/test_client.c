@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where credentials may go: hosts of URLs, and clear text that is refused before anything is sent. */
+/* Where credentials may go: hosts of URLs, and clear text that is refused before anything is sent.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,8 +53,9 @@ static void test_clear_text(void **state)
 
         set.token_out = cases[i].secret ? (char *)(uintptr_t) "0123456789abcdef" : NULL;
         int e = pd_client_set_up(curl, cases[i].base, cases[i].base, &set, &error);
-        if (e != (cases[i].fine ? 0 : -PD_E_FORBIDDEN) || strstr(error.text, "0123"))
+        if (e != (cases[i].fine ? 0 : -PD_E_FORBIDDEN) || strstr(error.text, "0123")) {
             fail_msg("%s: %d %s", cases[i].base, e, error.text);
+        }
         curl_easy_cleanup(curl);
     }
 }

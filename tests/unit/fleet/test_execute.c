@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions over hosts that misbehave in every way: each costs itself only, is named with its reason, and nothing is counted twice. */
+/* Executions over hosts that misbehave in every way: each costs itself only, is named with its
+ * reason, and nothing is counted twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,8 +83,9 @@ static void check_count(const json_t *json, unsigned asked, unsigned missing)
     uint64_t bytes = 0, named = 0, answered = 0;
 
     for (unsigned host = 1; host <= SERVERS; host++) {
-        if (!(asked >> host & 1))
+        if (!(asked >> host & 1)) {
             continue;
+        }
         if (missing >> host & 1) {
             assert_int_equal(json_integer_value(json_object_get(json_array_get(list, named), "id")),
                              host);
@@ -128,8 +130,9 @@ static void all_well(void **state)
     struct grove grove;
     int code;
     (void)state;
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < SERVERS; i++) {
         flat[i] = server(i + 1, NULL, 0);
+    }
     json_t *json = execute(count_text, flat, SERVERS, LONG_MS, &code);
     check_count(json, EVERY, 0);
     json_decref(json);
@@ -162,8 +165,9 @@ static void each_manner(void **state)
             servers_behave(places[p], manners[m]);
             plant(&grove);
             json_t *json = execute(count_text, grove.tops, 3, LONG_MS, &code);
-            if (code)
+            if (code) {
                 fail_msg("manner %zu at %u: %d", m, places[p], code);
+            }
             check_count(json, EVERY, 1u << places[p]);
             json_decref(json);
             servers_behave(places[p], HONEST);
@@ -209,14 +213,16 @@ static void several_dead(void **state)
     check_count(json, EVERY, 1u << 1 | 1u << 2 | 1u << 6);
     json_decref(json);
     assert_int_equal(servers_asked(3), before + 1);
-    for (unsigned host = 1; host <= SERVERS; host++)
+    for (unsigned host = 1; host <= SERVERS; host++) {
         servers_behave(host, DEAD);
+    }
     plant(&grove);
     json = execute(count_text, grove.tops, 3, LONG_MS, &code);
     check_count(json, EVERY, EVERY); /* nobody is left: still an answer that says so */
     json_decref(json);
-    for (unsigned host = 1; host <= SERVERS; host++)
+    for (unsigned host = 1; host <= SERVERS; host++) {
         servers_behave(host, HONEST);
+    }
 }
 
 static void all_refuse(void **state)
@@ -224,13 +230,15 @@ static void all_refuse(void **state)
     struct grove grove;
     int code;
     (void)state;
-    for (unsigned host = 1; host <= SERVERS; host++)
+    for (unsigned host = 1; host <= SERVERS; host++) {
         servers_behave(host, REFUSING);
+    }
     plant(&grove);
     assert_null(execute(count_text, grove.tops, 3, LONG_MS, &code));
     assert_int_equal(code, -PD_E_PROGRAM);
-    for (unsigned host = 1; host <= SERVERS; host++)
+    for (unsigned host = 1; host <= SERVERS; host++) {
         servers_behave(host, HONEST);
+    }
     assert_null(execute("{\"query\":\"getFlows\",\"args\":{\"since\":\"x\"}}", grove.tops, 3,
                         LONG_MS, &code));
     assert_int_equal(code, -PD_E_VALUE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fan-out to servers that are good, slow, dead, talkative or rude: each costs its own answer only. */
+/* Fan-out to servers that are good, slow, dead, talkative or rude: each costs its own answer only.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,16 +34,18 @@ static void answer(void *context, const struct pd_http_request *request, struct 
 {
     struct pd_problem problem = {0};
     (void)context;
-    if (strstr(request->body, "slow"))
+    if (strstr(request->body, "slow")) {
         poll(NULL, 0, SLOW_MS);
+    }
     if (strstr(request->body, "refuse")) {
         pd_fail(&problem.error, -PD_E_NOT_FOUND, "no such \x01 query");
         pd_answer_problem(answer, &problem);
     } else if (strstr(request->body, "huge")) {
         static char block[4096];
         memset(block, 'x', sizeof block);
-        for (int i = 0; i < 2 * MAX_BYTES / (int)sizeof block; i++)
+        for (int i = 0; i < 2 * MAX_BYTES / (int)sizeof block; i++) {
             pd_answer_write(answer, block, sizeof block);
+        }
         pd_answer_finish(answer);
     } else if (!request->body_bytes) {
         pd_answer_write(answer, request->method, strlen(request->method));
@@ -92,8 +95,9 @@ struct got {
 static int take(void *context, size_t i, const char *bytes, size_t len)
 {
     struct got *got = (struct got *)context + i;
-    for (size_t n = 0; n < len && got->len + n + 1 < sizeof got->text; n++)
+    for (size_t n = 0; n < len && got->len + n + 1 < sizeof got->text; n++) {
         got->text[got->len + n] = bytes[n];
+    }
     got->len += len;
     return got->stop_with;
 }
@@ -118,8 +122,9 @@ static void ask(const struct pd_fanout_peer *peers, size_t len, struct got *got,
     };
     struct pd_fanout_sink sink = {got, take, end};
     assert_int_equal(pd_fanout_ask(fanout, &request, peers, len, &sink), 0);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
         assert_int_equal(got[i].ends, 1);
+    }
 }
 
 static const char *url(void)
@@ -157,8 +162,9 @@ static void *be_rude(void *context)
     int fd = accept(*(int *)context, NULL, NULL);
     char request[2048];
     static const char half[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
-    if (fd >= 0 && recv(fd, request, sizeof request, 0) > 0)
+    if (fd >= 0 && recv(fd, request, sizeof request, 0) > 0) {
         (void)!write(fd, half, sizeof half - 1);
+    }
     close(fd);
     return NULL;
 }
@@ -212,10 +218,12 @@ static void each_failure_is_its_own(void **state)
     uint64_t begun_ns = pd_clock_monotonic_ns();
     ask(peers, LEN, got, 0);
     assert_true(pd_clock_monotonic_ns() - begun_ns < (DEADLINE_S + 8) * PD_NS_PER_S);
-    for (size_t i = 0; i < LEN; i++)
-        if (got[i].error.code != wanted[i])
+    for (size_t i = 0; i < LEN; i++) {
+        if (got[i].error.code != wanted[i]) {
             fail_msg("%zu: %d (%s) instead of %d", i, got[i].error.code, got[i].error.text,
                      wanted[i]);
+        }
+    }
     assert_string_equal(got[2].error.text, "no such ? query (status 404)");
     assert_string_equal(got[10].text, "<good too>");
     pthread_join(thread, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees as documents carry them: read, written, and each way to get one wrong named by its place. */
+/* Trees as documents carry them: read, written, and each way to get one wrong named by its place.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,8 +95,9 @@ static void each_mistake_by_its_place(void **state)
         struct pd_forest forest = {.hosts = 99};
         struct pd_error error = {0};
         int e = parse(cases[i].text, &forest, &error);
-        if (e != cases[i].code || strncmp(error.text, cases[i].words, strlen(cases[i].words)))
+        if (e != cases[i].code || strncmp(error.text, cases[i].words, strlen(cases[i].words))) {
             fail_msg("%s: %d, %s", cases[i].text, e, error.text);
+        }
         assert_int_equal(forest.hosts, 99);
     }
 }
@@ -106,8 +108,9 @@ static json_t *chain(unsigned depth)
     json_t *list = NULL;
     for (unsigned i = 0; i < depth; i++) {
         json_t *host = json_pack("{s:i, s:s}", "id", (int)i, "url", "http://a");
-        if (list)
+        if (list) {
             json_object_set_new(host, "children", list);
+        }
         list = json_pack("[o]", host);
     }
     return list;
@@ -125,8 +128,9 @@ static void limits(void **state)
     assert_int_equal(pd_forest_parse(list, &forest, NULL), -PD_E_TOO_LARGE);
     json_decref(list);
     list = json_array();
-    for (unsigned i = 0; i < PD_TREE_HOSTS_MAX; i++)
+    for (unsigned i = 0; i < PD_TREE_HOSTS_MAX; i++) {
         json_array_append_new(list, json_pack("{s:i, s:s}", "id", (int)i, "url", "http://a"));
+    }
     assert_int_equal(pd_forest_parse(list, &forest, NULL), 0);
     assert_int_equal(forest.hosts, PD_TREE_HOSTS_MAX);
     pd_forest_done(&forest);

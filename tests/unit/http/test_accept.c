@@ -50,8 +50,9 @@ static void test_choices(void **state)
         int e = pd_accept_choose(cases[i].accept, types, 3, &index, &error);
 
         if (cases[i].wanted < 0 ? e != -PD_E_NOT_ACCEPTABLE || !error.text[0]
-                                : e || (int)index != cases[i].wanted)
+                                : e || (int)index != cases[i].wanted) {
             fail_msg("%s: %d, %zu", cases[i].accept, e, index);
+        }
     }
 }
 

@@ -18,8 +18,9 @@ static void test_memory(void **state)
 
     (void)state;
     pd_answer_init(&answer);
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
         assert_int_equal(pd_answer_write(&answer, "0123456789", 10), 0);
+    }
     assert_int_equal(pd_answer_finish(&answer), 0);
     assert_int_equal(answer.fd, -1);
     assert_int_equal(answer.len, 10000);

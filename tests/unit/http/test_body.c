@@ -17,8 +17,9 @@ static void check_body(const char *text, size_t len, int wanted)
     json_t *document = NULL;
     struct pd_error error = {0};
 
-    if (pd_body_json(text, len, &document, &error) != wanted || error.code != wanted)
+    if (pd_body_json(text, len, &document, &error) != wanted || error.code != wanted) {
         fail_msg("%.40s: %d, %s", text, error.code, error.text);
+    }
     assert_int_equal(document != NULL, !wanted);
     json_decref(document);
 }
@@ -44,8 +45,9 @@ static void test_bodies(void **state)
     char *deep = malloc(DEEP);
 
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         check_body(bad[i], strlen(bad[i]), -PD_E_SYNTAX);
+    }
     check_body("{\"a\":\"[[\\\"[[\"}", 14, 0);
     check_body("{\"a\0\":1}", 8, -PD_E_SYNTAX);
     memset(deep, '[', DEEP);

@@ -25,9 +25,11 @@ static void test_may(void **state)
                                           PD_ROLE_AGENT, PD_ROLE_ANY};
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        for (size_t n = 0; n < 5; n++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t n = 0; n < 5; n++) {
             assert_int_equal(pd_role_may(rows[i].have, needed[n]), rows[i].may[n]);
+        }
+    }
     assert_false(pd_role_may(PD_ROLE_ANY, PD_ROLE_READ)); /* nobody has it */
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that are made while they are sent: whole, cut off, too many, not taken, and the end of the server. */
+/* Answers that are made while they are sent: whole, cut off, too many, not taken, and the end of
+ * the server. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,7 +23,8 @@
 
 enum { STREAMS_MAX = 2, TAKE_S = 1, WAIT_MS = 20000 };
 
-/* "/words": three words and the end; "/cut": one and an error; "/quiet": nothing; "/flood": more than anybody takes. */
+/* "/words": three words and the end; "/cut": one and an error; "/quiet": nothing; "/flood": more
+ * than anybody takes. */
 struct source {
     struct fixture *fixture;
     char what;
@@ -45,15 +47,18 @@ static ssize_t read_source(void *context, char *buffer, size_t size)
     case 'q': usleep(5000); return 0;
     case 'f': memset(buffer, 'x', size); return (ssize_t)size;
     case 'c':
-        if (source->read)
+        if (source->read) {
             return -EIO;
+        }
         break;
     default:
-        if (source->read == 6)
+        if (source->read == 6) {
             return -PD_E_EOF;
+        }
     }
-    if (source->read++ % 2)
+    if (source->read++ % 2) {
         return 0; /* each word after a while */
+    }
     memcpy(buffer, "word", 4);
     return 4;
 }
@@ -152,8 +157,9 @@ static void wait_open(struct fixture *fixture, unsigned wanted)
 {
     uint64_t until_ns = pd_clock_monotonic_ns() + WAIT_MS * PD_NS_PER_MS;
 
-    while (atomic_load(&fixture->open) != wanted && pd_clock_monotonic_ns() < until_ns)
+    while (atomic_load(&fixture->open) != wanted && pd_clock_monotonic_ns() < until_ns) {
         usleep(1000);
+    }
     assert_int_equal(atomic_load(&fixture->open), wanted);
 }
 
@@ -190,16 +196,18 @@ static void test_too_many(void **state)
     char text[4096];
     int quiet[STREAMS_MAX], fd;
 
-    for (int i = 0; i < STREAMS_MAX; i++)
+    for (int i = 0; i < STREAMS_MAX; i++) {
         quiet[i] = ask(fixture, "/quiet");
+    }
     wait_open(fixture, STREAMS_MAX);
     fd = ask(fixture, "/words");
     take(fd, "\r\n\r\n", text, sizeof text);
     assert_non_null(strstr(text, "HTTP/1.1 503"));
     assert_int_equal(atomic_load(&fixture->refused), 1);
     close(fd);
-    for (int i = 0; i < STREAMS_MAX; i++)
+    for (int i = 0; i < STREAMS_MAX; i++) {
         close(quiet[i]);
+    }
 } /* and the server stops while both are waiting */
 
 static void test_not_taken(void **state)

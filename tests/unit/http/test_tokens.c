@@ -85,8 +85,9 @@ static void test_bad_lines(void **state)
         struct pd_error error = {0};
 
         assert_true(parse(cases[i].text, &tokens, &error) < 0);
-        if (!strstr(error.text, cases[i].says) || strstr(error.text, "SECRET"))
+        if (!strstr(error.text, cases[i].says) || strstr(error.text, "SECRET")) {
             fail_msg("case %zu: \"%s\"", i, error.text);
+        }
         assert_null(tokens.items);
     }
 }
@@ -99,10 +100,12 @@ static void test_equal(void **state)
 
     (void)state;
     for (int round = 0; round < 2000; round++) {
-        for (size_t i = 0; i < sizeof a; i++)
+        for (size_t i = 0; i < sizeof a; i++) {
             a[i] = b[i] = (uint8_t)random_next(&random);
-        if (round & 1)
+        }
+        if (round & 1) {
             b[random_below(&random, 32)] ^= (uint8_t)(1u << random_below(&random, 8));
+        }
         assert_int_equal(pd_tokens_equal(a, b, sizeof a), !memcmp(a, b, sizeof a));
     }
 }
@@ -139,8 +142,9 @@ static void test_modes(void **state)
             .tokens = make_file(path, "read a 0123456789abcdef\n", cases[i].mode)};
         int e = pd_credentials_new(&files, &credentials, &error);
 
-        if ((e == 0) != cases[i].good)
+        if ((e == 0) != cases[i].good) {
             fail_msg("mode %o: %d %s", (unsigned)cases[i].mode, e, error.text);
+        }
         pd_credentials_free(credentials);
         unlink(path);
     }
@@ -237,8 +241,9 @@ static void test_listen(void **state)
         struct pd_error error = {0};
         int e = pd_credentials_check_listen(&cases[i].files, cases[i].listen, &error);
 
-        if ((e == 0) != !cases[i].says || (e && !strstr(error.text, cases[i].says)))
+        if ((e == 0) != !cases[i].says || (e && !strstr(error.text, cases[i].says))) {
             fail_msg("%s: %d %s", cases[i].listen, e, error.text);
+        }
     }
 }
 

@@ -10,11 +10,11 @@
 /* How traffic reaches an intake of this kind. */
 struct feeder {
     const char *name;
-    bool keeps_times; /* records have the times of the traffic; else those of now
-                     */
+    /* records have the times of the traffic; else those of now */
+    bool keeps_times;
     void *context;
     /* Opens the intake before or after the traffic is put where it reads. Fails
-   * the test when it cannot. */
+     * the test when it cannot. */
     struct pd_intake *(*open)(void *context, const struct traffic *traffic,
                               const struct pd_intake_config *config,
                               const struct pd_trajectory_sink *sink);

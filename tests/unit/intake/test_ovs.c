@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The intake ovs: against a switch that is this test, which speaks the socket's protocol and counts into a region. */
+/* The intake ovs: against a switch that is this test, which speaks the socket's protocol and counts
+ * into a region. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

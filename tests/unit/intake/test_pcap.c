@@ -84,8 +84,8 @@ static void write_bytes(const void *bytes, size_t n)
 {
     FILE *out;
 
-    unlink(path); /* file systems write a file to disk at once that is cut to
-                   nothing and written anew */
+    /* file systems write a file to disk at once that is cut to nothing and written anew */
+    unlink(path);
     out = fopen(path, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(bytes, 1, n, out), n);

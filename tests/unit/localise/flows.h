@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observations that tests of localisers make by hand: flows between racks of a 4-ary fat-tree, losses drawn at random. */
+/* Observations that tests of localisers make by hand: flows between racks of a 4-ary fat-tree,
+ * losses drawn at random. */
 #ifndef PD_TESTS_LOCALISE_FLOWS_H
 #define PD_TESTS_LOCALISE_FLOWS_H
 
@@ -31,8 +32,9 @@ static inline void random_path(struct random *random, uint32_t src, uint32_t dst
     uint32_t position = (uint32_t)random_below(random, 2), core = (uint32_t)random_below(random, 2);
     memset(ret_path, 0, sizeof *ret_path);
     ret_path->switches[ret_path->len++] = from;
-    if (from == to)
+    if (from == to) {
         return;
+    }
     ret_path->switches[ret_path->len++] = 9 + 2 * pod + position;
     if (pod != other) {
         ret_path->switches[ret_path->len++] = 17 + 2 * position + core;
@@ -41,7 +43,8 @@ static inline void random_path(struct random *random, uint32_t src, uint32_t dst
     ret_path->switches[ret_path->len++] = to;
 }
 
-/* One more flow of `pkts` packets between random hosts; a packet is lost at link from-to with probability `loss`. */
+/* One more flow of `pkts` packets between random hosts; a packet is lost at link from-to with
+ * probability `loss`. */
 static inline struct pd_observation *add_flow(struct flows *flows, struct random *random,
                                               uint32_t from, uint32_t to, double loss,
                                               uint64_t pkts)
@@ -51,9 +54,11 @@ static inline struct pd_observation *add_flow(struct flows *flows, struct random
              dst = (src + 1 + (uint32_t)random_below(random, 15)) % 16;
     uint64_t lost = 0;
     random_path(random, src, dst, &flows->paths[i]);
-    if (pd_path_crosses(&flows->paths[i], (struct pd_link_match){from, to}))
-        for (uint64_t p = 0; p < pkts; p++)
+    if (pd_path_crosses(&flows->paths[i], (struct pd_link_match){from, to})) {
+        for (uint64_t p = 0; p < pkts; p++) {
             lost += (double)random_below(random, 1000000) < loss * 1e6;
+        }
+    }
     flows->records[i] = (struct pd_tib_record){.path = &flows->paths[i],
                                                .pkts = pkts - lost,
                                                .bytes = (pkts - lost) * 1500,
@@ -67,9 +72,11 @@ static inline struct pd_observation *add_flow(struct flows *flows, struct random
 
 static inline bool names(const struct pd_verdict *verdict, uint32_t from, uint32_t to)
 {
-    for (size_t i = 0; i < verdict->links_len; i++)
-        if (verdict->links[i].from == from && verdict->links[i].to == to)
+    for (size_t i = 0; i < verdict->links_len; i++) {
+        if (verdict->links[i].from == from && verdict->links[i].to == to) {
             return true;
+        }
+    }
     return false;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every localiser promises: names only links of signatures, nothing without them, bounded answers, the same twice. */
+/* What every localiser promises: names only links of signatures, nothing without them, bounded
+ * answers, the same twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -39,15 +40,19 @@ static void check_form(const struct pd_verdict *verdict)
 /* Every link named lies on a path of a flow that had retransmissions. */
 static void check_crossed(const struct pd_verdict *verdict, const bool crossed[32][32])
 {
-    for (size_t i = 0; i < verdict->links_len; i++)
+    for (size_t i = 0; i < verdict->links_len; i++) {
         assert_true(crossed[verdict->links[i].from][verdict->links[i].to]);
+    }
 }
 
 static void mark(const struct flows *flows, bool crossed[32][32])
 {
-    for (size_t f = 0; f < flows->len; f++)
-        for (unsigned i = 1; flows->observations[f].retransmissions && i < flows->paths[f].len; i++)
+    for (size_t f = 0; f < flows->len; f++) {
+        for (unsigned i = 1; flows->observations[f].retransmissions && i < flows->paths[f].len;
+             i++) {
             crossed[flows->paths[f].switches[i - 1]][flows->paths[f].switches[i]] = true;
+        }
+    }
 }
 
 static void run_random(const struct pd_localiser_ops *ops, struct random *random)
@@ -60,10 +65,12 @@ static void run_random(const struct pd_localiser_ops *ops, struct random *random
     double loss = (double)random_below(random, 100) / 1000;
     for (int period = 0; period < 20; period++) {
         flows->len = 0;
-        for (size_t n = random_below(random, 40); n; n--)
+        for (size_t n = random_below(random, 40); n; n--) {
             add_flow(flows, random, 9, 17, loss, 1 + random_below(random, 2000));
-        if (flows->len) /* noise: one flow lost some anywhere */
+        }
+        if (flows->len) { /* noise: one flow lost some anywhere */
             flows->observations[0].retransmissions += random_below(random, 4);
+        }
         mark(flows, crossed);
         assert_int_equal(pd_localiser_observe(localiser, flows->observations, flows->len), 0);
         assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
@@ -81,9 +88,11 @@ static void only_links_of_signatures_are_named(void **state)
 {
     struct random random = {test_seed()};
     (void)state;
-    for (size_t i = 0; pd_localisers[i]; i++)
-        for (int round = 0; round < 40; round++)
+    for (size_t i = 0; pd_localisers[i]; i++) {
+        for (int round = 0; round < 40; round++) {
             run_random(pd_localisers[i], &random);
+        }
+    }
 }
 
 static void nothing_is_named_without_losses(void **state)
@@ -98,8 +107,9 @@ static void nothing_is_named_without_losses(void **state)
         assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
         assert_int_equal(verdict.links_len, 0);
         for (int period = 0; period < 10; period++) {
-            for (flows->len = 0; flows->len < 100;)
+            for (flows->len = 0; flows->len < 100;) {
                 add_flow(flows, &random, 9, 17, 0, 500);
+            }
             assert_int_equal(pd_localiser_observe(localiser, flows->observations, flows->len), 0);
             assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
             assert_int_equal(verdict.links_len, 0);
@@ -113,7 +123,8 @@ static void nothing_is_named_without_losses(void **state)
     pd_topology_free(topology);
 }
 
-/* Alarms of unknown flows, paths that do not exist, no records, absurd counts: counted, never named. */
+/* Alarms of unknown flows, paths that do not exist, no records, absurd counts: counted, never
+ * named. */
 static void hostile_observations_are_left_aside(void **state)
 {
     struct pd_topology *topology = fat_tree();

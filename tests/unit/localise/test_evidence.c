@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence`: finds what loses, says certain only when it may, forgets what was repaired, is not taken in by queues. */
+/* The localiser `evidence`: finds what loses, says certain only when it may, forgets what was
+ * repaired, is not taken in by queues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,19 +38,21 @@ static void rig_free(struct rig *rig)
 /* A period of 150 flows with 300 packets each: 0.15 Gb/s on a link. */
 static void run_period(struct rig *rig, uint32_t from, uint32_t to, double loss)
 {
-    for (rig->flows.len = 0; rig->flows.len < 150;)
+    for (rig->flows.len = 0; rig->flows.len < 150;) {
         add_flow(&rig->flows, &rig->random, from, to, loss, 300);
+    }
     assert_int_equal(pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len),
                      0);
     assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
 }
 
-/* Any single link of the network, both directions: found, for certain, and never another one for certain. */
+/* Any single link of the network, both directions: found, for certain, and never another one for
+ * certain. */
 static void each_link_is_found(void **state)
 {
     struct rig *probe = rig_new(test_seed());
     (void)state;
-    for (uint32_t i = 0; i < probe->topology->switches_len; i++)
+    for (uint32_t i = 0; i < probe->topology->switches_len; i++) {
         for (uint32_t n = 0; n < probe->topology->switches[i].switch_neighbours; n++) {
             struct rig *rig = rig_new(random_next(&probe->random));
             uint32_t from = probe->topology->switches[i].id;
@@ -65,6 +68,7 @@ static void each_link_is_found(void **state)
             assert_true(rig->verdict.links[0].loss > 0.01 && rig->verdict.links[0].loss < 0.03);
             rig_free(rig);
         }
+    }
     rig_free(probe);
 }
 
@@ -73,17 +77,20 @@ static void what_changes_is_followed(void **state)
 {
     struct rig *rig = rig_new(test_seed());
     (void)state;
-    for (int period = 0; period < 40; period++)
+    for (int period = 0; period < 40; period++) {
         run_period(rig, 9, 17, 0.03);
+    }
     assert_true(rig->verdict.certain && names(&rig->verdict, 9, 17));
-    for (int period = 0; period < 1000; period++)
+    for (int period = 0; period < 1000; period++) {
         run_period(rig, 18, 13, 0.03);
+    }
     assert_true(names(&rig->verdict, 18, 13));
     assert_false(names(&rig->verdict, 9, 17));
     rig_free(rig);
 }
 
-/* Losses of one host's flows, wherever they go, are its own link's: no link between switches is named. */
+/* Losses of one host's flows, wherever they go, are its own link's: no link between switches is
+ * named. */
 static void a_slow_host_is_no_faulty_link(void **state)
 {
     struct rig *rig = rig_new(test_seed());
@@ -92,8 +99,9 @@ static void a_slow_host_is_no_faulty_link(void **state)
     for (int period = 0; period < 40; period++) {
         for (rig->flows.len = 0; rig->flows.len < 150;) {
             struct pd_observation *flow = add_flow(&rig->flows, &rig->random, 0, 0, 0, 300);
-            if (!memcmp(&flow->records->flow.dst, &host, sizeof host))
+            if (!memcmp(&flow->records->flow.dst, &host, sizeof host)) {
                 flow->retransmissions = random_below(&rig->random, 20);
+            }
         }
         assert_int_equal(
             pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
@@ -110,8 +118,9 @@ static void a_full_queue_is_no_faulty_link(void **state)
     struct rig *rig = rig_new(test_seed());
     (void)state;
     for (int period = 0; period < 30; period++) {
-        for (rig->flows.len = 0; rig->flows.len < 150;)
+        for (rig->flows.len = 0; rig->flows.len < 150;) {
             add_flow(&rig->flows, &rig->random, 9, 17, 0.05, 2500);
+        }
         assert_int_equal(
             pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
         assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
@@ -135,14 +144,16 @@ static void spray(struct flows *flows)
     flows->len = len;
 }
 
-/* Which of its paths lost what a sprayed flow retransmits is not told: whatever is named, it is not certain. */
+/* Which of its paths lost what a sprayed flow retransmits is not told: whatever is named, it is not
+ * certain. */
 static void sprayed_flows_keep_doubt(void **state)
 {
     struct rig *rig = rig_new(test_seed());
     (void)state;
     for (int period = 0; period < 60; period++) {
-        for (rig->flows.len = 0; rig->flows.len < 150;)
+        for (rig->flows.len = 0; rig->flows.len < 150;) {
             add_flow(&rig->flows, &rig->random, 5, 14, 0.08, 300);
+        }
         spray(&rig->flows);
         assert_int_equal(
             pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len), 0);
@@ -173,7 +184,8 @@ static void an_unseen_link_keeps_doubt(void **state)
     rig_free(rig);
 }
 
-/* A flow from host and rack i+1 over 500 to `rack` and a host that is below all of them; it loses some of its 2000 packets. */
+/* A flow from host and rack i+1 over 500 to `rack` and a host that is below all of them; it loses
+ * some of its 2000 packets. */
 static void add_star_flow(struct flows *flows, uint32_t rack, uint64_t lost)
 {
     size_t i = flows->len++;
@@ -185,7 +197,8 @@ static void add_star_flow(struct flows *flows, uint32_t rack, uint64_t lost)
     flows->observations[i] = (struct pd_observation){&flows->records[i], 1, lost};
 }
 
-/* Many links that only the model can clear, all numbered before the faulty one: their tests do not keep it from being named. */
+/* Many links that only the model can clear, all numbered before the faulty one: their tests do not
+ * keep it from being named. */
 static void many_open_links_do_not_hide_a_fault(void **state)
 {
     struct pd_localiser_config config = {.period_us = 200000};
@@ -195,8 +208,9 @@ static void many_open_links_do_not_hide_a_fault(void **state)
     (void)state;
     assert_int_equal(pd_localiser_new(&pd_localiser_evidence, &config, &localiser), 0);
     for (uint32_t rack = 502; rack > 500; rack--) {
-        for (flows->len = 0; flows->len < 200;)
+        for (flows->len = 0; flows->len < 200;) {
             add_star_flow(flows, rack, rack == 501 ? 40 : 0);
+        }
         assert_int_equal(pd_localiser_observe(localiser, flows->observations, flows->len), 0);
     }
     assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
@@ -206,14 +220,16 @@ static void many_open_links_do_not_hide_a_fault(void **state)
     free(flows);
 }
 
-/* A minute without losses does not clear a link that loses packets now: but for moments, nothing is certain until it is named. */
+/* A minute without losses does not clear a link that loses packets now: but for moments, nothing is
+ * certain until it is named. */
 static void a_link_that_breaks_late_is_not_cleared(void **state)
 {
     struct rig *rig = rig_new(test_seed());
     unsigned wrong = 0;
     (void)state;
-    for (int period = 0; period < 300; period++)
+    for (int period = 0; period < 300; period++) {
         run_period(rig, 9, 17, 0.03);
+    }
     assert_true(rig->verdict.certain);
     for (int period = 0; period < 20; period++) {
         for (rig->flows.len = 0; rig->flows.len < 150;) {
@@ -236,20 +252,24 @@ static void flows_without_a_path_keep_doubt(void **state)
 {
     struct rig *rig = rig_new(test_seed());
     (void)state;
-    for (int period = 0; period < 30; period++)
+    for (int period = 0; period < 30; period++) {
         run_period(rig, 9, 17, 0.03);
+    }
     assert_true(rig->verdict.certain);
-    for (rig->flows.len = 0; rig->flows.len < 150;)
+    for (rig->flows.len = 0; rig->flows.len < 150;) {
         add_flow(&rig->flows, &rig->random, 9, 17, 0.03, 300);
-    for (int i = 0; i < 5; i++)
+    }
+    for (int i = 0; i < 5; i++) {
         rig->flows.observations[rig->flows.len++] = (struct pd_observation){.retransmissions = 1};
+    }
     assert_int_equal(pd_localiser_observe(rig->localiser, rig->flows.observations, rig->flows.len),
                      0);
     assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
     assert_true(names(&rig->verdict, 9, 17));
     assert_false(rig->verdict.certain);
-    for (int period = 0; period < 150; period++)
+    for (int period = 0; period < 150; period++) {
         run_period(rig, 9, 17, 0.03);
+    }
     assert_true(rig->verdict.certain);
     rig_free(rig);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loss model: its fit against a search over a grid, steps that never get worse, fading that keeps the proportions. */
+/* The loss model: its fit against a search over a grid, steps that never get worse, fading that
+ * keeps the proportions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,18 +22,20 @@ static void fill(struct pd_losses *losses, struct random *random)
         double sent = 1000 + (double)random_below(random, 9000);
         double lost = (double)random_below(random, 60);
         losses->flows++;
-        for (size_t i = 0; i < lens[key]; i++)
+        for (size_t i = 0; i < lens[key]; i++) {
             losses->sent[sets[key][i].link] += sent;
-        if (lost > 0)
+        }
+        if (lost > 0) {
             assert_int_equal(pd_losses_add(losses, key, sets[key], lens[key], sent, lost), 0);
+        }
     }
 }
 
 static double best_on_grid(const struct pd_losses *losses)
 {
     double best = -INFINITY, rate[3];
-    for (int a = 0; a <= 60; a++)
-        for (int b = 0; b <= 60; b++)
+    for (int a = 0; a <= 60; a++) {
+        for (int b = 0; b <= 60; b++) {
             for (int c = 0; c <= 60; c++) {
                 rate[0] = 1e-7 + a * 5e-4;
                 rate[1] = 1e-7 + b * 5e-4;
@@ -40,6 +43,8 @@ static double best_on_grid(const struct pd_losses *losses)
                 double found = pd_losses_likelihood(losses, rate);
                 best = found > best ? found : best;
             }
+        }
+    }
     return best;
 }
 
@@ -84,10 +89,12 @@ static void what_fades_keeps_its_rates(void **state)
     double rate[3] = {losses.rate[0], losses.rate[1], losses.rate[2]};
     pd_losses_fade(&losses, 0.5);
     pd_losses_fit(&losses, losses.rate, 400, UINT32_MAX);
-    for (int l = 0; l < 3; l++)
+    for (int l = 0; l < 3; l++) {
         assert_true(fabs(losses.rate[l] - rate[l]) < 2e-4);
-    for (int i = 0; i < 40; i++)
+    }
+    for (int i = 0; i < 40; i++) {
         pd_losses_fade(&losses, 0.5);
+    }
     assert_int_equal(losses.groups_len, 0);
     assert_int_equal(losses.members_len, 0);
     pd_losses_done(&losses);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MAX-COVERAGE against a greedy cover written down as the paper describes it, on random signatures. */
+/* MAX-COVERAGE against a greedy cover written down as the paper describes it, on random signatures.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,23 +18,28 @@ static size_t naive_cover(const struct flows *flows, bool named[SIDE][SIDE])
     size_t named_len = 0;
     for (;;) {
         unsigned counts[SIDE][SIDE] = {{0}}, most = 0;
-        for (size_t f = 0; f < flows->len; f++)
+        for (size_t f = 0; f < flows->len; f++) {
             for (unsigned i = 1; !explained[f] && i < flows->paths[f].len; i++) {
                 unsigned *count =
                     &counts[flows->paths[f].switches[i - 1]][flows->paths[f].switches[i]];
                 most = ++*count > most ? *count : most;
             }
-        if (!most)
+        }
+        if (!most) {
             return named_len;
-        for (uint32_t a = 0; a < SIDE; a++)
+        }
+        for (uint32_t a = 0; a < SIDE; a++) {
             for (uint32_t b = 0; b < SIDE; b++) {
-                if (counts[a][b] != most)
+                if (counts[a][b] != most) {
                     continue;
+                }
                 named[a][b] = true;
                 named_len++;
-                for (size_t f = 0; f < flows->len; f++)
+                for (size_t f = 0; f < flows->len; f++) {
                     explained[f] |= pd_path_crosses(&flows->paths[f], (struct pd_link_match){a, b});
+                }
             }
+        }
     }
 }
 
@@ -48,14 +54,16 @@ static void the_cover_is_that_of_the_paper(void **state)
         struct pd_verdict verdict;
         bool named[SIDE][SIDE] = {{false}};
         size_t wanted = 1 + random_below(&random, 60);
-        for (flows->len = 0; flows->len < wanted;)
+        for (flows->len = 0; flows->len < wanted;) {
             add_flow(flows, &random, 0, 0, 0, 10)->retransmissions = 2;
+        }
         assert_int_equal(pd_localiser_new(&pd_localiser_max_coverage, &config, &localiser), 0);
         assert_int_equal(pd_localiser_observe(localiser, flows->observations, flows->len), 0);
         assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
         assert_int_equal(verdict.links_len, naive_cover(flows, named));
-        for (size_t i = 0; i < verdict.links_len; i++)
+        for (size_t i = 0; i < verdict.links_len; i++) {
             assert_true(named[verdict.links[i].from][verdict.links[i].to]);
+        }
         assert_false(verdict.certain);
         pd_localiser_free(localiser);
     }

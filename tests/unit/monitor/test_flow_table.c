@@ -187,14 +187,17 @@ static void a_dump_closes_what_is_gone(void **state)
     uint32_t at = 0, open = 0;
 
     (void)state;
-    for (unsigned port = 1; port <= 200; port++)
+    for (unsigned port = 1; port <= 200; port++) {
         take(table, make(port, PD_MONITOR_RETRANSMISSION, port, 1, 0), 1);
+    }
     pd_flow_table_dump_begin(table);
-    for (unsigned port = 1; port <= 200; port += 2)
+    for (unsigned port = 1; port <= 200; port += 2) {
         take(table, make(port, PD_MONITOR_SAMPLE, 1000, 1, 0), 0);
+    }
     pd_flow_table_dump_end(table, 1000);
-    while ((entry = pd_flow_table_next(table, &at)))
+    while ((entry = pd_flow_table_next(table, &at))) {
         open += !entry->last.closed;
+    }
     assert_int_equal(open, 100);
     pd_flow_table_free(table);
 }
@@ -214,8 +217,9 @@ static void check(struct pd_flow_table *table, const struct known known[PORTS])
     uint32_t at = 0, len = 0;
     struct pd_flow_entry *entry;
 
-    for (unsigned port = 0; port < PORTS; port++)
+    for (unsigned port = 0; port < PORTS; port++) {
         len += known[port].there;
+    }
     assert_int_equal(pd_flow_table_len(table), len);
     while ((entry = pd_flow_table_next(table, &at))) {
         const struct known *same = &known[entry->last.flow.src_port];
@@ -246,10 +250,12 @@ static void as_the_oracle(void **state)
 
         reading.closed = reading.kind == PD_MONITOR_CHANGE && random_below(&random, 2);
         assert_int_equal(take(table, reading, fresh) != NULL, kept);
-        if (kept)
+        if (kept) {
             *one = (struct known){true, reading.closed, reading.retransmissions, one->seen + fresh};
-        if (now % 500 == 0)
+        }
+        if (now % 500 == 0) {
             check(table, known);
+        }
     }
     check(table, known);
     pd_flow_table_free(table);

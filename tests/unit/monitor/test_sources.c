@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes from the kernel, made by hand and made wrong: netlink messages, pieces of the ring, /proc/net/snmp; and the JSON of answers. */
+/* What comes from the kernel, made by hand and made wrong: netlink messages, pieces of the ring,
+ * /proc/net/snmp; and the JSON of answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,8 +76,9 @@ static struct taken read_bytes(const void *bytes, size_t len, uint64_t *ret_refu
 
     assert_non_null(diag);
     (void)pd_diag_read(diag, bytes, len, 1, keep, &taken);
-    if (ret_refused)
+    if (ret_refused) {
         *ret_refused = pd_diag_counters(diag).refused;
+    }
     pd_diag_close(diag);
     return taken;
 }
@@ -119,7 +121,8 @@ static void mapped_addresses_are_ipv4(void **state)
     assert_int_equal(taken.last.flow.src.bytes[0], 10);
 }
 
-/* A kernel that says less, or more, than the headers know; a half-open connection has no figures. */
+/* A kernel that says less, or more, than the headers know; a half-open connection has no figures.
+ */
 static void lengths_may_differ(void **state)
 {
     struct message message = make_message();
@@ -158,8 +161,9 @@ static void hostile_messages(void **state)
 
         assert_non_null(bytes);
         memcpy(bytes, &message, len);
-        for (uint64_t n = 1 + random_below(&random, 4); n; n--)
+        for (uint64_t n = 1 + random_below(&random, 4); n; n--) {
             bytes[random_below(&random, i % 2 ? len : 100)] = (uint8_t)random_next(&random);
+        }
         len -= random_below(&random, 2) * random_below(&random, len);
         (void)read_bytes(bytes, len, NULL);
         free(bytes);
@@ -259,8 +263,9 @@ static void the_counter_is_found(void **state)
     assert_int_equal(
         read_snmp("Ip: A B\nIp: 1 2\nTcp: MaxConn RetransSegs InErrs\nTcp: -1 42 7\n", &value), 0);
     assert_int_equal(value, 42);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(read_snmp(wrong[i], &value), -PD_E_SYNTAX);
+    }
     assert_int_equal(value, 42);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The programs of examples/programs in the real worker, asked about records that are known: what they answer, ask, alarm and merge. */
+/* The programs of examples/programs in the real worker, asked about records that are known: what
+ * they answer, ask, alarm and merge. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,15 +42,16 @@ static int answer(void *context, const char *name, const json_t *args, FILE *lin
     (void)ret_error;
     fprintf(asked, "%s %s\n", name, text);
     free(text);
-    if (!strcmp(name, "get_flows"))
+    if (!strcmp(name, "get_flows")) {
         fputs(flows, lines);
-    else if (!strcmp(name, "get_paths"))
+    } else if (!strcmp(name, "get_paths")) {
         fputs(paths, lines);
-    else if (!strcmp(name, "get_poor_tcp_flows"))
+    } else if (!strcmp(name, "get_poor_tcp_flows")) {
         fputs(ID(1) "\n" ID(2) "\n", lines);
-    else if (!strcmp(name, "get_count"))
+    } else if (!strcmp(name, "get_count")) {
         fprintf(lines, "[%d,1]\n",
                 json_array_size(json_object_get(args, "path")) == 7 ? 30000 : 400);
+    }
     return 0;
 }
 
@@ -94,8 +96,9 @@ static json_t *run(const char *name, const char *args, const char **ret_asked)
     asked = open_memstream(&asked_text, &asked_len);
     int code = pd_programs_run(programs, source, given, &limit, &host, &result, &error);
     fclose(asked);
-    if (code)
+    if (code) {
         fail_msg("%s: %s", name, error.text);
+    }
     json_decref(given);
     free(source);
     *ret_asked = asked_text;
@@ -107,8 +110,9 @@ static void expect_merge(const char *name, json_t *a, json_t *b, const char *wan
     struct pd_program_limits limit = limits();
     char *source = source_of(name);
     json_t *result = NULL;
-    if (pd_programs_merge(programs, source, a, b, &limit, &result, &error))
+    if (pd_programs_merge(programs, source, a, b, &limit, &result, &error)) {
         fail_msg("%s: %s", name, error.text);
+    }
     expect_json(result, wanted);
     json_decref(result);
     free(source);

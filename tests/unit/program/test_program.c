@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs in the real worker: what they can do, what they cannot, and that each limit ends them with words. */
+/* Programs in the real worker: what they can do, what they cannot, and that each limit ends them
+ * with words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,21 +21,25 @@
 static struct pd_programs *programs;
 static struct pd_error error;
 
-/* A host whose get_flows gives FLOWS rows {"n":1} …, get_count [7,8], get_paths one path, and refuses the rest. */
+/* A host whose get_flows gives FLOWS rows {"n":1} …, get_count [7,8], get_paths one path, and
+ * refuses the rest. */
 static int answer(void *context, const char *name, const json_t *args, FILE *lines,
                   struct pd_error *ret_error)
 {
     (void)args;
     ++*(unsigned *)context;
     if (!strcmp(name, "get_flows")) {
-        for (int i = 1; i <= FLOWS; i++)
+        for (int i = 1; i <= FLOWS; i++) {
             fprintf(lines, "{\"n\":%d,\"flow_id\":{\"src_ip\":\"10.1.1.%d\"}}\n", i, i % 256);
+        }
         return 0;
     }
-    if (!strcmp(name, "get_count"))
+    if (!strcmp(name, "get_count")) {
         return fputs("[7,8]\n", lines) < 0;
-    if (!strcmp(name, "get_paths"))
+    }
+    if (!strcmp(name, "get_paths")) {
         return fputs("[1,9,17]\n", lines) < 0;
+    }
     return pd_fail(ret_error, -PD_E_VALUE, "link: expected two switch IDs, as in 9-17");
 }
 
@@ -64,8 +69,9 @@ static void expect(const char *source, const char *args, const char *wanted)
 {
     char *text;
     int code = run(source, args, DEADLINE_MS, &text);
-    if (code)
+    if (code) {
         fail_msg("%s: %s", source, error.text);
+    }
     assert_string_equal(text, wanted);
     free(text);
 }
@@ -74,8 +80,9 @@ static void expect_failure(const char *source, int wanted, const char *words)
 {
     char *text;
     int code = run(source, "{}", DEADLINE_MS, &text);
-    if (code != wanted || !strstr(error.text, words))
+    if (code != wanted || !strstr(error.text, words)) {
         fail_msg("%.100s: %d (%s) instead of %d (%s)", source, code, error.text, wanted, words);
+    }
 }
 
 static void results_are_json(void **state)
@@ -175,7 +182,8 @@ static void limits_hold(void **state)
     expect_failure("function run() return (\"x\"):rep(1 << 30) end", -PD_E_LIMIT, "memory");
 }
 
-/* Where Lua by itself counts no instructions: in a handler or a __close that an error of the count has run, and at the start of each coroutine. */
+/* Where Lua by itself counts no instructions: in a handler or a __close that an error of the count
+ * has run, and at the start of each coroutine. */
 static void instructions_count_everywhere(void **state)
 {
     (void)state;
@@ -265,8 +273,9 @@ static void *many(void *context)
             "function run(a) for f in get_flows{} do if f.n == 9 then return a.i end end end", args,
             &limit, &own, &result, NULL);
         json_decref(args);
-        if (code || json_integer_value(result) != i || own_calls != 1)
+        if (code || json_integer_value(result) != i || own_calls != 1) {
             return wrong;
+        }
         json_decref(result);
     }
     return NULL;
@@ -277,8 +286,9 @@ static void threads_run_at_once(void **state)
     pthread_t threads[6];
     void *wrong;
     (void)state;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, many, NULL), 0);
+    }
     for (int i = 0; i < 6; i++) {
         pthread_join(threads[i], &wrong);
         assert_null(wrong);
@@ -315,8 +325,9 @@ static void the_worker_is_walled_in(void **state)
     snprintf(path, sizeof path, "/proc/%d/status", pid);
     file = fopen(path, "r");
     assert_non_null(file);
-    while (fgets(line, sizeof line, file))
+    while (fgets(line, sizeof line, file)) {
         sscanf(line, "Seccomp: %d", &mode);
+    }
     fclose(file);
     assert_int_equal(mode, PD_SANITIZED ? 0 : 2); /* 2: a filter */
 }

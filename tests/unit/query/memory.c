@@ -20,8 +20,9 @@ static int scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *fi
     struct store *store = (struct store *)snapshot;
     int code = filter->since && strcmp(filter->since, "t-1") != 0 ? -PD_E_VALUE : 0;
     for (size_t i = 0; i < store->len && !code; i++) {
-        if (pd_tib_filter_matches(filter, &store->records[i]))
+        if (pd_tib_filter_matches(filter, &store->records[i])) {
             code = visit(context, &store->records[i], 1);
+        }
     }
     return code ? code : store->code;
 }
@@ -81,8 +82,9 @@ static ssize_t read_piece(void *context, void *buffer, size_t size)
     size_t len = reading->bytes->len - reading->at;
     len = len < reading->piece ? len : reading->piece;
     len = len < size ? len : size;
-    if (len)
+    if (len) {
         memcpy(buffer, reading->bytes->at + reading->at, len);
+    }
     reading->at += len;
     return (ssize_t)len;
 }

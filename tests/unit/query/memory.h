@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store in memory, and texts and partial results as bytes: what tests of queries ask, and what they get. */
+/* A store in memory, and texts and partial results as bytes: what tests of queries ask, and what
+ * they get. */
 #ifndef PD_TESTS_QUERY_MEMORY_H
 #define PD_TESTS_QUERY_MEMORY_H
 

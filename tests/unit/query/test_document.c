@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query documents: every form of a value is that of its text, every mistake is named, and what is written back is read as the same. */
+/* Query documents: every form of a value is that of its text, every mistake is named, and what is
+ * written back is read as the same. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,8 +76,9 @@ static void values_have_several_forms(void **state)
         assert_int_equal(pd_query_name_parse(values[i].query, &name), 0);
         pd_query_init(&wanted, name);
         assert_int_equal(pd_query_set(&wanted, values[i].name, values[i].value, NULL), 0);
-        if (parse(text, &document, &error))
+        if (parse(text, &document, &error)) {
             fail_msg("%s: %s", text, error.text);
+        }
         assert_true(!document.is_program && same_query(&document.query, &wanted));
         pd_document_done(&document);
     }
@@ -139,8 +141,9 @@ static void mistakes_are_named(void **state)
         struct pd_document document;
         struct pd_error error = {0};
         int code = parse(wrong[i].text, &document, &error);
-        if (code != wrong[i].code || strncmp(error.text, wrong[i].words, strlen(wrong[i].words)))
+        if (code != wrong[i].code || strncmp(error.text, wrong[i].words, strlen(wrong[i].words))) {
             fail_msg("%s: %d, %s", wrong[i].text, code, error.text);
+        }
         assert_int_equal(error.code, code);
     }
 }
@@ -210,12 +213,14 @@ static void what_is_too_large_is_refused(void **state)
     expect_too_large(json_pack("{s:s}", "program", long_text), "program: longer than 1048576");
     expect_too_large(json_pack("{s:s,s:{s:s}}", "program", "x", "args", "a", long_text),
                      "args: larger than 1048576");
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < 40; i++) {
         deep = json_pack("[o]", deep);
+    }
     expect_too_large(json_pack("{s:s,s:{s:o}}", "program", "x", "args", "a", deep),
                      "args: lists and objects");
-    for (int i = 0; i < 300; i++)
+    for (int i = 0; i < 300; i++) {
         json_array_append_new(list, json_integer(1));
+    }
     json_t *json = json_pack("{s:s,s:{s:o}}", "query", "conformance", "args", "avoid", list);
     assert_int_equal(pd_document_parse(json, NULL, &document, &error), -PD_E_VALUE);
     assert_memory_equal(error.text, "args.avoid: expected a list", 27);

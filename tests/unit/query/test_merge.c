@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merges: whatever the tree, the merged answer of several hosts is that of one store with all records, to the byte. */
+/* Merges: whatever the tree, the merged answer of several hosts is that of one store with all
+ * records, to the byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,8 +47,9 @@ static void fleet_init(struct fleet *fleet, struct random *random)
 static void fleet_done(struct fleet *fleet)
 {
     list_clear(&fleet->all);
-    for (unsigned i = 0; i < fleet->len; i++)
+    for (unsigned i = 0; i < fleet->len; i++) {
         list_clear(&fleet->hosts[i]);
+    }
 }
 
 /* A host's records, some of them live. */
@@ -85,16 +87,18 @@ static void merge_child(struct fleet *fleet, const struct pd_query *query,
     struct pd_partial_end verified, end;
     size_t piece = 1 + random_below(fleet->random, 3000);
     struct pd_partial_source source = reading_begin(&reading, bytes, piece);
-    if (pd_partial_verify(query, &source, &verified, &error))
+    if (pd_partial_verify(query, &source, &verified, &error)) {
         fail_msg("%s: %s", pd_query_name_text(query->name), error.text);
+    }
     source = reading_begin(&reading, bytes, piece);
     assert_int_equal(pd_query_merge_partial(merge, &source, &end, NULL), 0);
     assert_int_equal(end.answered, verified.answered);
     sum->asked += end.asked;
     sum->answered += end.answered;
     sum->bytes += end.bytes + bytes->len;
-    if (end.critical_us > sum->critical_us)
+    if (end.critical_us > sum->critical_us) {
         sum->critical_us = end.critical_us;
+    }
 }
 
 static struct pd_query_merge *merge_range(struct fleet *fleet, const struct pd_query *query,
@@ -152,14 +156,18 @@ __attribute__((format(printf, 3, 4))) static void set(struct pd_query *query, co
 static void set_rules(struct pd_query *query, struct random *random)
 {
     unsigned rules = (unsigned)random_below(random, 16);
-    if (rules & 1)
+    if (rules & 1) {
         set(query, "max_hops", "%" PRIu64, random_below(random, 8));
-    if (rules & 2)
+    }
+    if (rules & 2) {
         set(query, "avoid", "%" PRIu64 ",3", 1 + random_below(random, 40));
-    if (rules & 4)
+    }
+    if (rules & 4) {
         set(query, "must_pass", "%" PRIu64, 1 + random_below(random, 40));
-    if (rules & 8 || !rules)
+    }
+    if (rules & 8 || !rules) {
         set(query, "allow", "10.0.0.0/%" PRIu64 ">0.0.0.0/0", 8 + random_below(random, 3));
+    }
 }
 
 static struct pd_query random_query(const struct pool *pool, struct random *random)
@@ -176,14 +184,17 @@ static struct pd_query random_query(const struct pool *pool, struct random *rand
         assert_int_equal(
             pd_query_set(&query, "by", random_below(random, 2) ? "bytes" : "pkts", NULL), 0);
     }
-    if (name == PD_QUERY_FLOW_SIZES)
+    if (name == PD_QUERY_FLOW_SIZES) {
         set(&query, "bin_bytes", "%" PRIu64,
             1 + (random_next(random) >> (12 + random_below(random, 50))));
-    if (name == PD_QUERY_DISTINCT)
+    }
+    if (name == PD_QUERY_DISTINCT) {
         assert_int_equal(
             pd_query_set(&query, "of", random_below(random, 2) ? "flows" : "sources", NULL), 0);
-    if (name == PD_QUERY_CONFORMANCE)
+    }
+    if (name == PD_QUERY_CONFORMANCE) {
         set_rules(&query, random);
+    }
     return query;
 }
 
@@ -214,8 +225,9 @@ static void merged_answers_are_those_of_one_store(void **state)
             one_store(&fleet, &query, form, &wanted);
             struct pd_query_merge *merge = merge_range(&fleet, &query, 0, fleet.len, &sum);
             assert_int_equal(pd_query_merge_json(merge, form, NULL, &sink, &complete, NULL), 0);
-            if (strcmp(found.at, wanted.at) != 0)
+            if (strcmp(found.at, wanted.at) != 0) {
                 fail_msg("%u hosts:\n%s\ninstead of\n%s", fleet.len, found.at, wanted.at);
+            }
             assert_true(sum.asked == fleet.len && sum.answered == fleet.len);
             assert_int_equal(complete, strstr(found.at, "\"complete\":true") != NULL);
             pd_query_merge_free(merge);
@@ -313,7 +325,8 @@ static void tokens_are_refused(void **state)
                      -PD_E_VALUE);
 }
 
-/* Memory is bounded, and the words say what to do; the sink's own errors come back without words. */
+/* Memory is bounded, and the words say what to do; the sink's own errors come back without words.
+ */
 static void failures_are_told(void **state)
 {
     struct pd_query query = make_query("getFlows", "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partial results: what is written is read, in pieces of any size; what is cut or changed is found or harmless. */
+/* Partial results: what is written is read, in pieces of any size; what is cut or changed is found
+ * or harmless. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,9 @@ struct got {
 static int on_group(void *context, const struct pd_tib_record *group)
 {
     struct got *got = context;
-    if (got->groups_len < GROUPS_MAX)
+    if (got->groups_len < GROUPS_MAX) {
         got->groups[got->groups_len] = *group;
+    }
     got->groups_len++;
     return 0;
 }
@@ -37,8 +39,9 @@ static int on_group(void *context, const struct pd_tib_record *group)
 static int on_sums(void *context, const struct pd_query_sums *sums)
 {
     struct got *got = context;
-    if (got->sums_len < GROUPS_MAX)
+    if (got->sums_len < GROUPS_MAX) {
         got->sums[got->sums_len] = *sums;
+    }
     got->sums_len++;
     return 0;
 }
@@ -84,18 +87,22 @@ static void assert_same_group(const struct pd_tib_record *a, const struct pd_tib
 static struct pd_tib_record random_group(const struct pool *pool, struct random *random)
 {
     struct pd_tib_record group = pool_record(pool, random);
-    if (random_below(random, 4) == 0)
+    if (random_below(random, 4) == 0) {
         group.path = NULL;
-    if (random_below(random, 8) == 0)
+    }
+    if (random_below(random, 8) == 0) {
         group.flow = (struct pd_flow_id){0};
-    if (random_below(random, 8) == 0)
+    }
+    if (random_below(random, 8) == 0) {
         group.bytes = group.pkts = PD_TIB_SUM_MAX;
+    }
     group.stime_us &= PD_TIB_SUM_MAX;
     group.etime_us &= PD_TIB_SUM_MAX;
     group.bytes &= PD_TIB_SUM_MAX;
     group.pkts &= PD_TIB_SUM_MAX;
-    if (group.etime_us < group.stime_us)
+    if (group.etime_us < group.stime_us) {
         group.etime_us = group.stime_us;
+    }
     return group;
 }
 
@@ -130,8 +137,9 @@ static void what_is_written_is_read(void **state)
         struct got got = {.groups_len = 0};
         struct pd_partial_end end;
         unsigned len = (unsigned)random_below(&random, GROUPS_MAX + 1);
-        for (unsigned i = 0; i < len; i++)
+        for (unsigned i = 0; i < len; i++) {
             groups[i] = random_group(&pool, &random);
+        }
         write_all(groups, len, &bytes);
         struct pd_partial_reader *reader = reader_for(&got, &budget);
         assert_int_equal(feed_in_pieces(reader, &bytes, &random, round % 2 ? 3 : 700), 0);
@@ -188,8 +196,9 @@ static void cut_anywhere_is_truncated(void **state)
     struct bytes bytes = {NULL, 0};
     (void)state;
     pool_init(&pool, &random);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         groups[i] = random_group(&pool, &random);
+    }
     write_all(groups, 8, &bytes);
     for (size_t len = 0; len < bytes.len; len++) {
         struct pd_tib_budget budget = {MEMORY};
@@ -213,8 +222,9 @@ static void changed_bytes_do_no_harm(void **state)
     unsigned refused = 0;
     (void)state;
     pool_init(&pool, &random);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         groups[i] = random_group(&pool, &random);
+    }
     write_all(groups, 8, &bytes);
     for (int round = 0; round < 5000; round++) {
         struct pd_tib_budget budget = {MEMORY};

@@ -136,10 +136,12 @@ static void texts_are_accepted_or_named(void **state)
         pd_query_init(&query, PD_QUERY_GET_FLOWS);
         before = query;
         int code = pd_query_set(&query, texts[i].name, texts[i].value, &error);
-        if (code != texts[i].code)
+        if (code != texts[i].code) {
             fail_msg("%s=%s: %d instead of %d", texts[i].name, texts[i].value, code, texts[i].code);
-        if (!code)
+        }
+        if (!code) {
             continue;
+        }
         assert_int_equal(error.code, code);
         assert_memory_equal(error.text, texts[i].name, strlen(texts[i].name));
         assert_true(same(&query, &before));
@@ -187,8 +189,9 @@ static void wildcards_set_nothing(void **state)
     struct pd_query query;
     (void)state;
     pd_query_init(&query, PD_QUERY_GET_FLOWS);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         set(&query, names[i], "*");
+    }
     assert_int_equal(query.filter.flow.fields, 0);
     assert_int_equal(query.filter.link.from + query.filter.link.to, 0);
 }
@@ -203,8 +206,9 @@ static void a_parameter_twice_is_an_error(void **state)
         struct pd_error error = {0};
         size_t i = 0;
         pd_query_init(&query, PD_QUERY_GET_FLOWS);
-        while (pd_query_set(&query, param->name, values[i], NULL))
+        while (pd_query_set(&query, param->name, values[i], NULL)) {
             assert_true(++i < sizeof values / sizeof *values);
+        }
         assert_int_equal(pd_query_set(&query, param->name, values[i], &error), -PD_E_VALUE);
         assert_non_null(strstr(error.text, param->name));
     }
@@ -271,11 +275,13 @@ static void parameters_belong_to_queries(void **state)
         struct pd_query query;
         struct pd_error error = {0};
         pd_query_init(&query, cases[i].name);
-        if (cases[i].given)
+        if (cases[i].given) {
             set(&query, cases[i].given, cases[i].value);
+        }
         assert_int_equal(pd_query_finish(&query, &error), cases[i].code);
-        if (cases[i].words)
+        if (cases[i].words) {
             assert_memory_equal(error.text, cases[i].words, strlen(cases[i].words));
+        }
     }
 }
 
@@ -290,8 +296,9 @@ static void names_and_params_are_tables(void **state)
     assert_int_equal(pd_query_name_parse("getflows", &name), -PD_E_NOT_FOUND);
     for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
         assert_int_equal(strlen(param->name), strlen(param->flag));
-        for (size_t i = 0; param->name[i]; i++)
+        for (size_t i = 0; param->name[i]; i++) {
             assert_int_equal(param->name[i] == '_' ? '-' : param->name[i], param->flag[i]);
+        }
     }
 }
 
@@ -303,8 +310,9 @@ static void protocols_have_names(void **state)
     assert_string_equal(pd_protocol_name(58), "icmpv6");
     assert_null(pd_protocol_name(254));
     for (unsigned i = 0; i < 256; i++) {
-        if (!pd_protocol_name(i))
+        if (!pd_protocol_name(i)) {
             continue;
+        }
         assert_int_equal(pd_protocol_number(pd_protocol_name(i), &number), 0);
         assert_int_equal(number, i);
     }

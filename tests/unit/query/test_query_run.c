@@ -55,8 +55,9 @@ static int keep(void *context, const char *bytes, size_t len)
 {
     struct text *text = context;
     text->pieces++;
-    if (text->code)
+    if (text->code) {
         return text->code;
+    }
     assert_true(len && len < sizeof text->bytes - text->len);
     memcpy(text->bytes + text->len, bytes, len);
     text->len += len;
@@ -71,8 +72,9 @@ static void take_token(char *text, bool wanted)
 {
     char *at = strstr(text, TOKEN ",\"complete\"");
     assert_int_equal(at != NULL, wanted);
-    if (at)
+    if (at) {
         memmove(at, at + strlen(TOKEN), strlen(at + strlen(TOKEN)) + 1);
+    }
 }
 
 static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, const char *params,
@@ -84,8 +86,9 @@ static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, co
     bool complete = false;
     assert_int_equal(pd_query_run(&query, snapshot, NULL, 0, &sink, &complete, NULL), 0);
     take_token(text->bytes, true);
-    if (strcmp(text->bytes, expected) != 0)
+    if (strcmp(text->bytes, expected) != 0) {
         fail_msg("%s %s:\n%s\ninstead of\n%s", name, params, text->bytes, expected);
+    }
     json_t *json = json_loads(text->bytes, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
     assert_int_equal(json_is_true(json_object_get(json, "complete")), complete);
@@ -209,9 +212,10 @@ static void answers_are_those_of_the_contract(void **state)
 {
     struct store store;
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect_answer(open_store(&store, records, RECORDS), cases[i].name, cases[i].params,
                       cases[i].answer);
+    }
 }
 
 /* The order of the records does not show in the answer. */
@@ -220,14 +224,17 @@ static void equal_stores_give_equal_bytes(void **state)
     struct pd_tib_record reversed[RECORDS];
     struct store store;
     (void)state;
-    for (size_t i = 0; i < RECORDS; i++)
+    for (size_t i = 0; i < RECORDS; i++) {
         reversed[i] = records[RECORDS - 1 - i];
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect_answer(open_store(&store, reversed, RECORDS), cases[i].name, cases[i].params,
                       cases[i].answer);
+    }
 }
 
-/* Half of the records in the store, half live: the same answers, and those that do not match are left out. */
+/* Half of the records in the store, half live: the same answers, and those that do not match are
+ * left out. */
 static void live_records_count_like_stored_ones(void **state)
 {
     (void)state;

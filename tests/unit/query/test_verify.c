@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification: a child's answer is taken when it is whole and of this query, whatever else comes is refused with its reason. */
+/* Verification: a child's answer is taken when it is whole and of this query, whatever else comes
+ * is refused with its reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,13 +86,15 @@ static void an_answer_fits_its_own_query(void **state)
             struct pd_error error = {0};
             int code = verify(&other, &bytes, 100, &error);
             assert_true(i == j ? !code : !code || code == -PD_E_VALUE);
-            if (code && !strstr(error.text, "this query does not have"))
+            if (code && !strstr(error.text, "this query does not have")) {
                 assert_non_null(strstr(error.text, "more rows than were asked for"));
+            }
             taken += !code;
         }
         bytes_free(&bytes);
     }
-    /* Some are of one shape: topLinks and trafficMatrix, topRecords and getFlows, getPaths and pathBytes … */
+    /* Some are of one shape: topLinks and trafficMatrix, topRecords and getFlows, getPaths and
+     * pathBytes … */
     assert_in_range(taken, QUESTIONS, QUESTIONS + 7);
 }
 
@@ -108,8 +111,9 @@ static void what_is_cut_is_refused(void **state)
         struct bytes bytes = {NULL, 0}, cut;
         answer(&query, records, &bytes);
         cut = bytes;
-        for (cut.len = 0; cut.len < bytes.len; cut.len++)
+        for (cut.len = 0; cut.len < bytes.len; cut.len++) {
             assert_int_equal(verify(&query, &cut, 64, NULL), -PD_E_TRUNCATED);
+        }
         bytes_free(&bytes);
     }
 }
@@ -128,8 +132,9 @@ static void what_is_changed_is_refused_or_merges(void **state)
         struct pd_query query = question(random_below(&random, QUESTIONS));
         struct bytes bytes = {NULL, 0};
         answer(&query, records, &bytes);
-        for (size_t flips = 1 + random_below(&random, 3); flips; flips--)
+        for (size_t flips = 1 + random_below(&random, 3); flips; flips--) {
             bytes.at[random_below(&random, bytes.len)] ^= (char)(1 << random_below(&random, 8));
+        }
         int code = verify(&query, &bytes, 64, NULL);
         struct pd_query_merge *merge;
         struct reading reading;
@@ -175,14 +180,16 @@ static void expect(const char *name, const char *params, const struct pd_tib_rec
     assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
     assert_int_equal(pd_partial_put_groups(writer, groups, groups_len), 0);
     assert_int_equal(pd_partial_put_sums(writer, sums, sums != NULL), 0);
-    for (unsigned i = 0; i < missing; i++)
+    for (unsigned i = 0; i < missing; i++) {
         assert_int_equal(pd_partial_put_missing(writer, i + 1, "away"), 0);
+    }
     assert_int_equal(pd_partial_finish(writer, &end), 0);
     pd_partial_writer_free(writer);
     int code = verify(&query, &bytes, 1000, &error);
     assert_int_equal(code, words ? -PD_E_VALUE : 0);
-    if (words && !strstr(error.text, words))
+    if (words && !strstr(error.text, words)) {
         fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+    }
     bytes_free(&bytes);
 }
 

@@ -13,8 +13,9 @@ static struct pd_scenario read_scenario(const char *json)
 {
     struct pd_scenario scenario;
     struct pd_error error = {0};
-    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error))
+    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
         fail_msg("%s", error.text);
+    }
     return scenario;
 }
 
@@ -43,12 +44,14 @@ static int count_paths(void *context, const struct pd_sim_period *period)
         assert_int_equal(period->senders[i].retransmissions, flow->retransmissions);
         for (size_t r = 0; r < flow->records_len; r++) {
             int p = 0;
-            while (p < PATHS && !pd_path_equal(&four[p], flow->records[r].path))
+            while (p < PATHS && !pd_path_equal(&four[p], flow->records[r].path)) {
                 p++;
-            if (p < PATHS)
+            }
+            if (p < PATHS) {
                 seen->pkts[p] += flow->records[r].pkts;
-            else
+            } else {
                 seen->others++;
+            }
         }
     }
     return 0;
@@ -92,7 +95,8 @@ static void spraying_is_even_or_as_weighed(void **state)
     }
 }
 
-/* Section 4.4: the records of a sprayed flow lack exactly the paths with the blackhole, and its sender complains. */
+/* Section 4.4: the records of a sprayed flow lack exactly the paths with the blackhole, and its
+ * sender complains. */
 static void a_blackhole_takes_away_exactly_its_paths(void **state)
 {
     static const char *const levels[] = {"flow", "packet"};
@@ -113,24 +117,28 @@ struct split {
     uint64_t large_right, large_wrong, small_right, small_wrong, before;
 };
 
-/* Flows end within a second here, so that what one period tells of a flow is enough to know which it is. */
+/* Flows end within a second here, so that what one period tells of a flow is enough to know which
+ * it is. */
 static int judge_split(void *context, const struct pd_sim_period *period)
 {
     struct split *split = context;
     for (size_t i = 0; i < period->flows_len; i++) {
-        if (!period->flows[i].records_len)
+        if (!period->flows[i].records_len) {
             continue;
+        }
         const struct pd_path *path = period->flows[i].records[0].path;
         bool first = pd_path_crosses(path, (struct pd_link_match){9, 17});
         bool other = pd_path_crosses(path, (struct pd_link_match){9, 18});
-        if (!first && !other)
+        if (!first && !other) {
             continue;
-        if (period->senders[i].opened_us < 1000000)
+        }
+        if (period->senders[i].opened_us < 1000000) {
             split->before++;
-        else if (!period->senders[i].live && period->senders[i].acked_pkts > 70)
+        } else if (!period->senders[i].live && period->senders[i].acked_pkts > 70) {
             *(first ? &split->large_right : &split->large_wrong) += 1;
-        else if (!period->senders[i].live && period->senders[i].acked_pkts <= 69)
+        } else if (!period->senders[i].live && period->senders[i].acked_pkts <= 69) {
             *(other ? &split->small_right : &split->small_wrong) += 1;
+        }
     }
     return 0;
 }
@@ -155,13 +163,14 @@ static void a_hash_by_size_parts_flows(void **state)
 static int check_records(void *context, const struct pd_sim_period *period)
 {
     uint64_t *pkts = context;
-    for (size_t i = 0; i < period->flows_len; i++)
+    for (size_t i = 0; i < period->flows_len; i++) {
         for (size_t r = 0; r < period->flows[i].records_len; r++) {
             const struct pd_tib_record *record = &period->flows[i].records[r];
             assert_in_range(record->path->len, 1, 5);
             assert_true(record->stime_us <= record->etime_us);
             *pkts += record->pkts;
         }
+    }
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random draws: means and spreads as they should be (fixed seeds), routes that are shortest and spread evenly. */
+/* Random draws: means and spreads as they should be (fixed seeds), routes that are shortest and
+ * spread evenly. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,8 +47,9 @@ static void sizes_have_their_mean(void **state)
         struct pd_sizes sizes;
         double sum = 0;
         assert_int_equal(pd_sizes_read(names[i], &sizes, NULL), 0);
-        for (int d = 0; d < DRAWS; d++)
+        for (int d = 0; d < DRAWS; d++) {
             sum += pd_sizes_draw(&sizes, &random);
+        }
         assert_true(fabs(sum / DRAWS / sizes.mean_bytes - 1) < 0.03);
         pd_sizes_done(&sizes);
     }
@@ -87,8 +89,9 @@ static void routes_are_shortest_and_even(void **state)
         assert_int_equal(route.path.len, 5);
         by_core[route.path.switches[2] - 17]++;
     }
-    for (int c = 0; c < 4; c++)
+    for (int c = 0; c < 4; c++) {
         assert_in_range(by_core[c], DRAWS / 4 - 200, DRAWS / 4 + 200);
+    }
     pd_net_done(&net);
     pd_topology_free(topology);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole runs: the same twice, loads and losses as asked for, faults found at both levels, nothing named without one. */
+/* Whole runs: the same twice, loads and losses as asked for, faults found at both levels, nothing
+ * named without one. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +16,9 @@ static struct pd_scenario read_scenario(const char *json)
 {
     struct pd_scenario scenario;
     struct pd_error error = {0};
-    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error))
+    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
         fail_msg("%s", error.text);
+    }
     return scenario;
 }
 
@@ -39,8 +41,9 @@ static int add_up(void *context, const struct pd_sim_period *period)
             const struct pd_tib_record *record = &flows[i].records[r];
             assert_true(record->stime_us <= record->etime_us);
             sums->pkts += record->pkts;
-            if (pd_path_crosses(record->path, (struct pd_link_match){9, 17}))
+            if (pd_path_crosses(record->path, (struct pd_link_match){9, 17})) {
                 sums->pkts_9_17 += record->pkts;
+            }
             sums->bytes += record->bytes;
             sums->hash = sums->hash * 31 + pd_flow_id_hash(&record->flow);
             sums->hash = sums->hash * 31 + pd_path_hash(record->path) + record->pkts;
@@ -83,7 +86,8 @@ static void the_same_seed_gives_the_same_run(void **state)
     }
 }
 
-/* Sizes without a long tail, so that some seconds have their mean: up to 200 kB, each as likely as the others. */
+/* Sizes without a long tail, so that some seconds have their mean: up to 200 kB, each as likely as
+ * the others. */
 static struct pd_scenario read_even_scenario(const char *json)
 {
     static const char sizes[] = "0,0\n200000,1\n";
@@ -93,8 +97,9 @@ static struct pd_scenario read_even_scenario(const char *json)
     return scenario;
 }
 
-/* Hosts send what the load says, and the link drops what it should of the packets that it was given. The bounds are five
- * standard deviations of some 4000 flows and 20000 packets, and a little for what is on its way at the end. */
+/* Hosts send what the load says, and the link drops what it should of the packets that it was
+ * given. The bounds are five standard deviations of some 4000 flows and 20000 packets, and a little
+ * for what is on its way at the end. */
 static void load_and_loss_are_as_asked(void **state)
 {
     static const char *const levels[] = {"flow", "packet"};
@@ -123,8 +128,8 @@ static void load_and_loss_are_as_asked(void **state)
 struct found {
     uint32_t from, to; /* wanted; 0: nothing */
     bool certain;      /* once at least: it may be withdrawn while queues add noise */
-    unsigned
-        wrong; /* verdicts that name anything although nothing is faulty, or another link for certain */
+    /* verdicts that name anything although nothing is faulty, or another link for certain */
+    unsigned wrong;
 };
 
 static int judge(void *context, double now_s, const json_t *report)
@@ -147,8 +152,9 @@ static struct found hunt(const char *members, uint32_t from, uint32_t to, double
     char json[400], faults[100] = "";
     struct pd_watch_end end;
     struct found found = {.from = from, .to = to};
-    if (from)
+    if (from) {
         snprintf(faults, sizeof faults, "{\"link\":\"%u-%u\",\"loss\":%g}", from, to, loss);
+    }
     snprintf(json, sizeof json, "{%s,\"faults\":[%s]}", members, faults);
     struct pd_scenario scenario = read_scenario(json);
     const struct pd_watch watch = {.scenario = &scenario,
@@ -188,7 +194,8 @@ static void nothing_is_named_without_a_fault(void **state)
         hunt("\"topology\":{\"vl2\":4},\"duration_s\":1,\"link_mbps\":100", 0, 0, 0).wrong, 0);
 }
 
-/* Nothing passes a blackhole, so that no path over it is in any TIB: the verdict has nothing to name, and does not guess. */
+/* Nothing passes a blackhole, so that no path over it is in any TIB: the verdict has nothing to
+ * name, and does not guess. */
 static void a_blackhole_is_not_guessed_at(void **state)
 {
     struct found found;

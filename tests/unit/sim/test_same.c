@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One seed, one run: what compilers, their settings and sanitizers must not change. The figures were written down once; the test runs in all builds. */
+/* One seed, one run: what compilers, their settings and sanitizers must not change. The figures
+ * were written down once; the test runs in all builds. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -52,8 +53,9 @@ static int add_up(void *context, const struct pd_sim_period *period)
             const struct pd_tib_record *record = &period->flows[i].records[r];
             mix(hash, record->flow.src_port);
             mix(hash, record->pkts);
-            for (unsigned s = 0; s < record->path->len; s++)
+            for (unsigned s = 0; s < record->path->len; s++) {
                 mix(hash, record->path->switches[s]);
+            }
         }
     }
     return 0;
@@ -68,12 +70,15 @@ static void every_build_gives_the_same_run(void **state)
         struct pd_sim_totals totals;
         struct pd_error error = {0};
         uint64_t hash = UINT64_C(0xcbf29ce484222325);
-        if (pd_scenario_parse(runs[i].json, strlen(runs[i].json), "test", false, &scenario, &error))
+        if (pd_scenario_parse(runs[i].json, strlen(runs[i].json), "test", false, &scenario,
+                              &error)) {
             fail_msg("%s", error.text);
+        }
         assert_int_equal(pd_sim_run(&scenario, 2016, add_up, &hash, &totals, NULL), 0);
         pd_scenario_done(&scenario);
-        if (hash != runs[i].hash)
+        if (hash != runs[i].hash) {
             print_error("run %zu gives %" PRIu64 "\n", i, hash);
+        }
         wrong += hash != runs[i].hash;
     }
     assert_int_equal(wrong, 0);

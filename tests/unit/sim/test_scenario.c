@@ -146,8 +146,9 @@ static void each_error_names_its_member(void **state)
         struct pd_scenario s;
         struct pd_error error = {0};
         assert_true(parse(cases[i][0], &s, &error) < 0);
-        if (strncmp(error.text, cases[i][1], strlen(cases[i][1])) != 0)
+        if (strncmp(error.text, cases[i][1], strlen(cases[i][1])) != 0) {
             fail_msg("%s\n gives \"%s\", not \"%s…\"", cases[i][0], error.text, cases[i][1]);
+        }
         assert_null(strchr(error.text, '\n'));
     }
 }
@@ -171,8 +172,9 @@ static void sizes_are_checked_by_line(void **state)
         struct pd_sizes sizes;
         struct pd_error error = {0};
         assert_true(pd_sizes_parse(cases[i][0], strlen(cases[i][0]), "x.csv", &sizes, &error) < 0);
-        if (strncmp(error.text, cases[i][1], strlen(cases[i][1])) != 0)
+        if (strncmp(error.text, cases[i][1], strlen(cases[i][1])) != 0) {
             fail_msg("%s\n gives \"%s\", not \"%s…\"", cases[i][0], error.text, cases[i][1]);
+        }
     }
 }
 

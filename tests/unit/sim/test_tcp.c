@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The packet level's TCP: every packet arrives in the end, what was lost is counted, windows and timers do as they should. */
+/* The packet level's TCP: every packet arrives in the end, what was lost is counted, windows and
+ * timers do as they should. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Rounds of a window each; each packet is lost with the probability, the others are acknowledged in their order. */
+/* Rounds of a window each; each packet is lost with the probability, the others are acknowledged in
+ * their order. */
 static void a_transfer_ends_with_each_loss_counted(void **state)
 {
     struct random random = {test_seed()};
@@ -23,8 +25,9 @@ static void a_transfer_ends_with_each_loss_counted(void **state)
         pd_tcp_init(&tcp, pkts, false, now);
         for (int turn = 0; !pd_tcp_is_done(&tcp) && turn < 100000; turn++) {
             uint32_t orders[PD_TCP_WINDOW_MAX], len = 0;
-            while (pd_tcp_may_send(&tcp, now, &orders[len]))
+            while (pd_tcp_may_send(&tcp, now, &orders[len])) {
                 len++;
+            }
             assert_true(len <= PD_TCP_WINDOW_MAX && tcp.in_flight <= PD_TCP_WINDOW_MAX);
             now += MS;
             for (uint32_t i = 0; i < len; i++) {
@@ -35,8 +38,9 @@ static void a_transfer_ends_with_each_loss_counted(void **state)
                 arrived++;
                 retransmitted += pd_tcp_acked(&tcp, orders[i], now, 1000);
             }
-            if (!len)
+            if (!len) {
                 now += 100 * MS;
+            }
             retransmitted += pd_tcp_timer(&tcp, now);
         }
         assert_true(pd_tcp_is_done(&tcp));
@@ -72,8 +76,9 @@ static void a_loss_halves_the_window_once(void **state)
         ;
     assert_int_equal(order, 9); /* ten at first */
     uint32_t lost = 0;
-    for (uint32_t o = 2; o < 10; o++) /* 0 and 1 are lost */
+    for (uint32_t o = 2; o < 10; o++) { /* 0 and 1 are lost */
         lost += pd_tcp_acked(&tcp, o, MS, 1000);
+    }
     assert_int_equal(lost, 2);
     assert_true(tcp.window > 5 && tcp.window < 10);
     assert_int_equal(pd_tcp_acked(&tcp, 0, MS, 1000), 0);   /* it was late, not lost */

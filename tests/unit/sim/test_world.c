@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The world of applications: answers that add up to what receivers saw, senders' counters, alarms, observations; and when a watch runs. */
+/* The world of applications: answers that add up to what receivers saw, senders' counters, alarms,
+ * observations; and when a watch runs. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +18,9 @@ static struct pd_scenario read_scenario(const char *json)
 {
     struct pd_scenario scenario;
     struct pd_error error = {0};
-    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error))
+    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
         fail_msg("%s", error.text);
+    }
     return scenario;
 }
 
@@ -49,8 +51,9 @@ static int take(void *context, const struct pd_sim_period *period)
             const struct pd_tib_record *record = &period->flows[i].records[r];
             run->pkts += record->pkts;
             if (!memcmp(&record->flow.dst, &topology->hosts[host].addrs[0],
-                        sizeof record->flow.dst))
+                        sizeof record->flow.dst)) {
                 run->to_21_pkts += record->pkts;
+            }
         }
     }
     if (period->totals->now_s >= run->world.scenario->duration_s) {
@@ -89,8 +92,9 @@ static json_t *asked(struct run *run, const char *document, json_int_t hosts)
 {
     struct pd_error error = {0};
     json_t *answer = ask(run, document, &error);
-    if (!answer)
+    if (!answer) {
         fail_msg("%s: %s", document, error.text);
+    }
     const json_t *census = json_object_get(answer, "hosts");
     assert_int_equal(json_integer_value(json_object_get(census, "asked")), hosts);
     assert_int_equal(json_integer_value(json_object_get(census, "answered")), hosts);
@@ -232,11 +236,12 @@ static int count_flows(void *context, const struct pd_observation *flows, size_t
 {
     struct counting *counting = context;
     counting->visits++;
-    for (size_t i = 0; i < flows_len; i++)
+    for (size_t i = 0; i < flows_len; i++) {
         for (size_t r = 0; r < flows[i].records_len; r++) {
             assert_in_range(flows[i].records[r].path->len, 1, 5);
             counting->seen += flows[i].records[r].pkts;
         }
+    }
     return 0;
 }
 
@@ -246,16 +251,21 @@ static int take_some(void *context, const struct pd_sim_period *period)
     struct counting *counting = context;
     struct pd_report report;
     assert_int_equal(pd_world_take(&counting->world, period, NULL), 0);
-    for (size_t i = 0; i < period->flows_len; i++)
-        for (size_t r = 0; r < period->flows[i].records_len; r++)
+    for (size_t i = 0; i < period->flows_len; i++) {
+        for (size_t r = 0; r < period->flows[i].records_len; r++) {
             counting->given += period->flows[i].records[r].pkts;
-    if (period->to_us / 200000 % 2)
+        }
+    }
+    if (period->to_us / 200000 % 2) {
         return 0;
+    }
     if (counting->from_us == 0) {
         counting->given = 0; /* the first look is one too late for the period before */
-        for (size_t i = 0; i < period->flows_len; i++)
-            for (size_t r = 0; r < period->flows[i].records_len; r++)
+        for (size_t i = 0; i < period->flows_len; i++) {
+            for (size_t r = 0; r < period->flows[i].records_len; r++) {
                 counting->given += period->flows[i].records[r].pkts;
+            }
+        }
     }
     pd_report_init(&report);
     assert_int_equal(counting->world.app.ops->observe(counting->world.app.context,

@@ -12,8 +12,9 @@
 static uint64_t get(const uint8_t *at, unsigned bytes)
 {
     uint64_t number = 0;
-    for (unsigned i = 0; i < bytes; i++)
+    for (unsigned i = 0; i < bytes; i++) {
         number = number << 8 | at[i];
+    }
     return number;
 }
 
@@ -39,8 +40,9 @@ static struct fake_flow *find(struct fake *fake, const struct fake_flow *like)
         struct fake_flow *flow = &fake->flows[i];
         if (flow->table == like->table && flow->priority == like->priority &&
             flow->match_bytes == like->match_bytes &&
-            !memcmp(flow->match, like->match, like->match_bytes))
+            !memcmp(flow->match, like->match, like->match_bytes)) {
             return flow;
+        }
     }
     return NULL;
 }
@@ -60,8 +62,9 @@ static void delete_flow(struct fake *fake, const struct fake_flow *like, uint64_
                         uint64_t mask)
 {
     struct fake_flow *flow = find(fake, like);
-    if (flow && !((flow->cookie ^ cookie) & mask))
+    if (flow && !((flow->cookie ^ cookie) & mask)) {
         *flow = fake->flows[--fake->flows_len];
+    }
 }
 
 static void hear_flow_mod(struct fake *fake, const uint8_t *m, size_t bytes)
@@ -74,8 +77,10 @@ static void hear_flow_mod(struct fake *fake, const uint8_t *m, size_t bytes)
     flow.instructions_bytes = (uint16_t)(bytes - 48 - padded);
     assert_int_equal(get(m + 48, 2), 1);
     assert_true(match >= 4 && 48 + padded <= bytes);
-    if (flow.match_bytes > sizeof flow.match || flow.instructions_bytes > sizeof flow.instructions)
+    if (flow.match_bytes > sizeof flow.match ||
+        flow.instructions_bytes > sizeof flow.instructions) {
         return; /* the deletion of a flow that damage on the way made up */
+    }
     memcpy(flow.match, m + 52, flow.match_bytes);
     memcpy(flow.instructions, m + 48 + padded, flow.instructions_bytes);
     fake->additions += m[25] == 0;
@@ -99,8 +104,9 @@ static void hear_flow_mod(struct fake *fake, const uint8_t *m, size_t bytes)
 static uint16_t mix_match(const struct fake_flow *flow, uint8_t mixed[1024])
 {
     size_t ends[32] = {0}, len = 0, bytes = 0;
-    for (size_t at = 0; at < flow->match_bytes; at += 4U + flow->match[at + 3])
+    for (size_t at = 0; at < flow->match_bytes; at += 4U + flow->match[at + 3]) {
         ends[len++] = at;
+    }
     while (len-- > 0) {
         const uint8_t *field = flow->match + ends[len];
         size_t body = field[3];
@@ -120,8 +126,9 @@ static uint16_t mix_match(const struct fake_flow *flow, uint8_t mixed[1024])
 static void write_instructions(struct of_buffer *out, const struct fake_flow *flow, bool mixes)
 {
     size_t first = flow->instructions_bytes ? get(flow->instructions + 2, 2) : 0;
-    if (mixes)
+    if (mixes) {
         of_write_bytes(out, flow->instructions + first, flow->instructions_bytes - first);
+    }
     of_write_bytes(out, flow->instructions, mixes ? first : flow->instructions_bytes);
 }
 
@@ -156,9 +163,11 @@ static void answer_flows(struct fake *fake, uint32_t xid, uint8_t table)
         size_t start = of_begin(&fake->out, OF_MULTIPART_REPLY, xid), flags = fake->out.bytes + 2;
         of_write_number(&fake->out, 1, 2);
         of_write(&fake->out, 6);
-        for (unsigned n = 0; n < per_part && i < fake->flows_len; n++, i++)
-            if (fake->flows[i].table == table)
+        for (unsigned n = 0; n < per_part && i < fake->flows_len; n++, i++) {
+            if (fake->flows[i].table == table) {
                 write_flow(fake, &fake->flows[i]);
+            }
+        }
         fake->out.data[flags + 1] = i < fake->flows_len || fake->never_ends;
         of_end(&fake->out, start);
     } while (i < fake->flows_len);
@@ -192,8 +201,9 @@ static void hear_message(struct fake *fake, const uint8_t *m, size_t bytes)
     case OF_FLOW_MOD: hear_flow_mod(fake, m, bytes); break;
     case OF_MULTIPART_REQUEST:
         assert_int_equal(bytes, 56);
-        if (!fake->mute)
+        if (!fake->mute) {
             answer_flows(fake, xid, m[16]);
+        }
         break;
     case OF_BARRIER_REQUEST:
         start = of_begin(&fake->out, OF_BARRIER_REPLY, xid);
@@ -219,8 +229,9 @@ void fake_hear(struct fake *fake, const uint8_t *data, size_t bytes)
         at += message;
     }
     fake->in.bytes -= at;
-    if (at)
+    if (at) {
         memmove(fake->in.data, fake->in.data + at, fake->in.bytes);
+    }
 }
 
 void fake_packet_in(struct fake *fake, uint32_t in_port, const uint8_t *frame, size_t bytes)

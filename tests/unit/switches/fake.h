@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scripted switch: answers as OpenFlow 1.3 says, keeps a flow table, and misbehaves where a test wants it to. */
+/* A scripted switch: answers as OpenFlow 1.3 says, keeps a flow table, and misbehaves where a test
+ * wants it to. */
 #ifndef PD_TESTS_UNIT_SWITCHES_FAKE_H
 #define PD_TESTS_UNIT_SWITCHES_FAKE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The endpoint with its thread and real sockets: a whole fabric at once, idle connections, switches that come twice. */
+/* The endpoint with its thread and real sockets: a whole fabric at once, idle connections, switches
+ * that come twice. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,8 +61,9 @@ static void peer_init(struct peer *peer, const struct world *world, uint64_t dat
 static void peer_done(struct peer *peer)
 {
     fake_done(&peer->fake);
-    if (peer->fd >= 0)
+    if (peer->fd >= 0) {
         close(peer->fd);
+    }
 }
 
 /* Sends what it has to say and hears what there is; false when the other end has hung up. */
@@ -69,12 +71,14 @@ static bool peer_step(struct peer *peer)
 {
     uint8_t data[4096];
     struct of_buffer *out = &peer->fake.out;
-    if (out->bytes && send(peer->fd, out->data, out->bytes, MSG_NOSIGNAL) != (ssize_t)out->bytes)
+    if (out->bytes && send(peer->fd, out->data, out->bytes, MSG_NOSIGNAL) != (ssize_t)out->bytes) {
         return false;
+    }
     out->bytes = 0;
     ssize_t got = recv(peer->fd, data, sizeof data, MSG_DONTWAIT);
-    if (got > 0)
+    if (got > 0) {
         fake_hear(&peer->fake, data, (size_t)got);
+    }
     return got > 0 || (got < 0 && errno == EAGAIN);
 }
 
@@ -86,8 +90,9 @@ static struct pd_switches *open_endpoint(const struct world *world,
     char listen[80];
     snprintf(listen, sizeof listen, "unix:%s", world->path);
     settings.listen = listen;
-    if (pd_switches_open(world->codec, &settings, &switches, &error))
+    if (pd_switches_open(world->codec, &settings, &switches, &error)) {
         fail_msg("%s", error.text);
+    }
     return switches;
 }
 
@@ -108,8 +113,9 @@ static void run_until(struct pd_switches *switches, const struct world *world, s
 {
     for (long ms = 0; in_state(switches, world, state) < len; ms++) {
         assert_true(ms < PATIENCE_MS);
-        for (unsigned i = 0; i < len; i++)
+        for (unsigned i = 0; i < len; i++) {
             assert_true(peer_step(&peers[i]));
+        }
         pause_ms(1);
     }
 }
@@ -125,7 +131,8 @@ static void wait_for(struct pd_switches *switches, enum pd_switches_counter coun
 
 /* ---- tests */
 
-/* All switches connect at once, few are checked at a time; then all of them come back, and nothing has to be done. */
+/* All switches connect at once, few are checked at a time; then all of them come back, and nothing
+ * has to be done. */
 static void test_whole_fabric(void **state)
 {
     struct world *world = *state;
@@ -137,8 +144,9 @@ static void test_whole_fabric(void **state)
     for (unsigned round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < len; i++) {
             struct fake old = peers[i].fake;
-            if (round)
+            if (round) {
                 close(peers[i].fd);
+            }
             peer_init(&peers[i], world, world->topology->switches[i].id);
             peers[i].fake.flows = old.flows;
             peers[i].fake.flows_len = old.flows_len;
@@ -147,14 +155,16 @@ static void test_whole_fabric(void **state)
         }
         wait_for(switches, PD_SWITCHES_ACCEPTED, (round + 1) * len);
         run_until(switches, world, peers, len, PD_SWITCH_INSTALLED);
-        for (uint32_t i = 0; i < len; i++)
+        for (uint32_t i = 0; i < len; i++) {
             assert_int_equal(peers[i].fake.additions > 0, round == 0);
+        }
     }
     wait_for(switches, PD_SWITCHES_CONNECTED, 2 * len);
     assert_int_equal(pd_switches_counter(switches, PD_SWITCHES_REPAIRS), len);
     pd_switches_close(switches); /* with all of them connected */
-    for (uint32_t i = 0; i < len; i++)
+    for (uint32_t i = 0; i < len; i++) {
         peer_done(&peers[i]);
+    }
     free(peers);
 }
 
@@ -166,25 +176,28 @@ static void test_idle_connections(void **state)
     int idle[IDLE_LEN];
     struct pd_switches *switches = open_endpoint(
         world, (struct pd_switches_settings){.strangers_max = ROOM_LEN, .handshake_ms = 60000});
-    for (unsigned i = 0; i < IDLE_LEN / 2; i++)
+    for (unsigned i = 0; i < IDLE_LEN / 2; i++) {
         idle[i] = connect_to(world);
+    }
     peer_init(&peer, world, world->topology->switches[0].id);
     run_until(switches, world, &peer, 1, PD_SWITCH_INSTALLED);
-    for (unsigned i = IDLE_LEN / 2; i < IDLE_LEN; i++)
+    for (unsigned i = IDLE_LEN / 2; i < IDLE_LEN; i++) {
         idle[i] = connect_to(world);
+    }
     wait_for(switches, PD_SWITCHES_ACCEPTED, IDLE_LEN + 1);
     assert_int_equal(pd_switches_counter(switches, PD_SWITCHES_CROWDED), IDLE_LEN - ROOM_LEN);
     assert_int_equal(in_state(switches, world, PD_SWITCH_INSTALLED), 1);
-    for (unsigned i = 0; i < IDLE_LEN; i++)
+    for (unsigned i = 0; i < IDLE_LEN; i++) {
         close(idle[i]);
+    }
     peer_done(&peer);
     wait_for(switches, PD_SWITCHES_PEER_ENDED, ROOM_LEN + 1);
     assert_int_equal(in_state(switches, world, PD_SWITCH_AWAY), world->topology->switches_len);
     pd_switches_close(switches);
 }
 
-/* A process of its own that opens connections when it is told to, and keeps them until the other end of the pipe is
- * closed. */
+/* A process of its own that opens connections when it is told to, and keeps them until the other
+ * end of the pipe is closed. */
 static pid_t start_crowd(const struct world *world, int *ret_go)
 {
     static int crowd[CROWD_LEN];
@@ -195,11 +208,14 @@ static pid_t start_crowd(const struct world *world, int *ret_go)
     assert_true(pid >= 0);
     if (!pid) {
         close(pipe_ends[1]);
-        if (read(pipe_ends[0], &word, 1) != 1)
+        if (read(pipe_ends[0], &word, 1) != 1) {
             _exit(1);
-        for (unsigned i = 0; i < CROWD_LEN; i++)
-            if ((crowd[i] = connect_to(world)) < 0)
+        }
+        for (unsigned i = 0; i < CROWD_LEN; i++) {
+            if ((crowd[i] = connect_to(world)) < 0) {
                 _exit(1);
+            }
+        }
         _exit((int)read(pipe_ends[0], &word, 1)); /* ends with its parent at the latest */
     }
     close(pipe_ends[0]);
@@ -330,8 +346,9 @@ static void test_unknown_is_said_once(void **state)
     for (unsigned i = 0; i < 5; i++) {
         struct peer peer;
         peer_init(&peer, world, UINT64_C(1) << 32 | 1);
-        while (peer_step(&peer))
+        while (peer_step(&peer)) {
             pause_ms(1);
+        }
         assert_int_equal(peer.fake.requests, 2); /* hello, features */
         peer_done(&peer);
     }
@@ -368,8 +385,9 @@ int main(void)
 {
     struct world world = {0};
     if (pd_topology_fat_tree(8, &world.topology, NULL) ||
-        pd_codec_new(world.topology, &world.codec, NULL))
+        pd_codec_new(world.topology, &world.codec, NULL)) {
         return 1;
+    }
     snprintf(world.path, sizeof world.path, "/tmp/pd-switches-%d.sock", getpid());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_whole_fabric, &world),

@@ -115,8 +115,9 @@ static void test_dry_run_alone(void **state)
     char *text = dry_run(*state, "tcp:127.0.0.1:0", &failed);
     unsigned lines = 0;
     assert_int_equal(failed, 0);
-    for (const char *at = text; (at = strstr(at, "): did not connect\n")); at++)
+    for (const char *at = text; (at = strstr(at, "): did not connect\n")); at++) {
         lines++;
+    }
     assert_int_equal(lines, SWITCHES);
     assert_non_null(strstr(text, "0 flows would change on 0 of 20 switches; 20 did not connect"));
     free(text);
@@ -135,7 +136,8 @@ static size_t switches_of(struct pd_switch_service *service, bool listens)
     return len;
 }
 
-/* The same topology read anew changes nothing; another one takes its place, with the endpoint or without one. */
+/* The same topology read anew changes nothing; another one takes its place, with the endpoint or
+ * without one. */
 static void check_reload(const char *listen)
 {
     struct pd_switch_service_settings settings = {.listen = listen};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection against a scripted switch: installing, repairing, leaving alone; and peers that are broken or hostile. */
+/* One connection against a scripted switch: installing, repairing, leaving alone; and peers that
+ * are broken or hostile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -48,8 +49,9 @@ static void packet_in(struct pd_of_session *session, const struct pd_switches_pa
     struct link *l = link_of(session);
     l->packets++;
     l->in_port = packet->in_port;
-    if (packet->bytes <= sizeof l->frame && packet->bytes)
+    if (packet->bytes <= sizeof l->frame && packet->bytes) {
         memcpy(l->frame, packet->data, packet->bytes);
+    }
 }
 
 static void checked(struct pd_of_session *session, uint32_t changes)
@@ -96,15 +98,17 @@ static void link_done(struct link *l)
 /* Bytes for the session, in pieces of the given size. */
 static void say(struct link *l, const uint8_t *data, size_t bytes, size_t piece)
 {
-    for (size_t at = 0; at < bytes && !l->over; at += piece)
+    for (size_t at = 0; at < bytes && !l->over; at += piece) {
         l->over = pd_of_session_input(&l->session, data + at,
                                       bytes - at < piece ? bytes - at : piece, l->now_ns) != 0;
+    }
 }
 
 static void damage_bytes(struct random *random, const struct of_buffer *buffer)
 {
-    for (uint64_t n = random_below(random, 4); n > 0 && buffer->bytes; n--)
+    for (uint64_t n = random_below(random, 4); n > 0 && buffer->bytes; n--) {
         buffer->data[random_below(random, buffer->bytes)] = (uint8_t)random_next(random);
+    }
 }
 
 /* Lets both talk until neither has anything to say. */
@@ -113,8 +117,9 @@ static void talk(struct link *l, size_t piece)
     while (!l->over && (l->fake.out.bytes || l->session.out.bytes)) {
         struct of_buffer to = l->fake.out;
         l->fake.out = (struct of_buffer){0};
-        if (l->damage)
+        if (l->damage) {
             damage_bytes(l->damage, &to);
+        }
         say(l, to.data, to.bytes, piece);
         of_buffer_done(&to);
         fake_hear(&l->fake, l->session.out.data, l->session.out.bytes);
@@ -171,8 +176,9 @@ static void test_installs(void **state)
     assert_int_equal(l.fake.additions, rules_len(&l));
     assert_int_equal(l.changes, 0);
     assert_string_equal(l.text, "");
-    for (size_t i = 0; i < l.fake.flows_len; i++)
+    for (size_t i = 0; i < l.fake.flows_len; i++) {
         assert_true(l.fake.flows[i].cookie == PD_SWITCHES_COOKIE && !l.fake.flows[i].table);
+    }
     link_done(&l);
 }
 
@@ -191,13 +197,15 @@ static void test_reconnect_changes_nothing(void **state)
     link_done(&l);
 }
 
-/* One damage of a random kind to a flow that has none yet; returns whether a repair has to change something. */
+/* One damage of a random kind to a flow that has none yet; returns whether a repair has to change
+ * something. */
 static bool damage(struct random *random, struct fake *fake)
 {
     struct fake_flow *flow = &fake->flows[random_below(random, fake->flows_len)];
     if (flow->cookie == FOREIGN || flow->idle_timeout || !flow->instructions_bytes ||
-        flow->priority >= 1000)
+        flow->priority >= 1000) {
         return false;
+    }
     switch (random_below(random, 5)) {
     case 0: *flow = fake->flows[--fake->flows_len]; return true;
     case 1: flow->instructions_bytes = 0; return true;
@@ -215,8 +223,9 @@ static void test_repairs_random_damage(void **state)
         bool needed = false;
         link_init(&l, *state);
         connect_and_check(&l);
-        for (uint64_t n = random_below(&random, 4); n > 0; n--)
+        for (uint64_t n = random_below(&random, 4); n > 0; n--) {
             needed |= damage(&random, &l.fake);
+        }
         reconnect(&l);
         assert_int_equal(l.changes, 0);
         assert_int_equal(l.session.differences.blocked, 0);
@@ -257,8 +266,9 @@ static void test_dry_run(void **state)
     assert_int_equal(l.fake.additions + l.fake.deletions, 0);
     assert_int_equal(l.changes, rules_len(&l));
     unsigned lines = 0;
-    for (const char *at = l.text; *at; at = strchr(at, '\n') + 1, lines++)
+    for (const char *at = l.text; *at; at = strchr(at, '\n') + 1, lines++) {
         assert_int_equal(strncmp(at, "add table=0,priority=", 21), 0);
+    }
     assert_int_equal(lines, rules_len(&l));
     link_done(&l);
 }
@@ -308,8 +318,9 @@ static void test_packet_storm(void **state)
     link_init(&l, *state);
     connect_and_check(&l);
     for (unsigned second = 0; second < 3; second++) {
-        for (unsigned i = 0; i < 100; i++)
+        for (unsigned i = 0; i < 100; i++) {
             fake_packet_in(&l.fake, 3, (const uint8_t *)"x", 1);
+        }
         talk(&l, 65536);
         l.now_ns += PD_NS_PER_S;
     }
@@ -323,8 +334,9 @@ static void test_packet_storm(void **state)
 
 static void expect_end(struct link *l, enum pd_switches_counter why)
 {
-    if (!l->over)
+    if (!l->over) {
         l->over = pd_of_session_tick(&l->session, l->now_ns) != 0;
+    }
     assert_true(l->over);
     assert_string_equal(pd_switches_counter_name(l->session.end), pd_switches_counter_name(why));
 }
@@ -351,9 +363,10 @@ static void test_versions(void **state)
         link_init(&l, *state);
         say(&l, hellos[i].bytes, hellos[i].len, 3);
         assert_int_equal(l.over, !hellos[i].fits);
-        if (l.over)
+        if (l.over) {
             expect_end(&l,
                        hellos[i].malformed ? PD_SWITCHES_BAD_MESSAGES : PD_SWITCHES_WRONG_VERSION);
+        }
         link_done(&l);
     }
 }
@@ -389,8 +402,9 @@ static void test_half_messages(void **state)
         bytewise.now_ns += PD_NS_PER_S;
         bytewise.over = pd_of_session_tick(&bytewise.session, bytewise.now_ns) != 0;
         say(&bytewise, half + i, 1, 1);
-        if (bytewise.over)
+        if (bytewise.over) {
             break;
+        }
     }
     expect_end(&bytewise, PD_SWITCHES_ECHO_TIMEOUTS);
     link_done(&bytewise);
@@ -451,8 +465,9 @@ static void test_slow_reader(void **state)
     struct link l;
     link_init(&l, *state);
     connect_and_check(&l);
-    for (unsigned i = 0; i < 1000 && !l.over; i++)
+    for (unsigned i = 0; i < 1000 && !l.over; i++) {
         say(&l, echo, sizeof echo, sizeof echo);
+    }
     expect_end(&l, PD_SWITCHES_SLOW_READERS);
     assert_true(l.session.out.bytes < 4 * PD_OF_PENDING_MAX);
     link_done(&l);
@@ -482,10 +497,12 @@ static void test_garbage(void **state)
         struct link l;
         uint8_t garbage[300];
         link_init(&l, *state);
-        if (random_below(&random, 2))
+        if (random_below(&random, 2)) {
             talk(&l, 65536);
-        for (size_t i = 0; i < sizeof garbage; i++)
+        }
+        for (size_t i = 0; i < sizeof garbage; i++) {
             garbage[i] = (uint8_t)random_next(&random);
+        }
         garbage[0] = random_below(&random, 4) ? OF_VERSION : garbage[0];
         garbage[1] %= OF_TYPE_LAST + 2;
         garbage[2] = 0;
@@ -498,8 +515,9 @@ int main(void)
 {
     struct pd_topology *topology;
     struct pd_codec *codec;
-    if (pd_topology_fat_tree(4, &topology, NULL) || pd_codec_new(topology, &codec, NULL))
+    if (pd_topology_fat_tree(4, &topology, NULL) || pd_codec_new(topology, &codec, NULL)) {
         return 1;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_installs, codec),
         cmocka_unit_test_prestate(test_reconnect_changes_nothing, codec),

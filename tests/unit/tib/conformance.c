@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite that every TIB backend passes. The backends it runs on are the rows of `locations`; with PD_TIB_SERVER=mongodb://HOST:PORT
- * in the environment, those on a server. */
+/* The suite that every TIB backend passes. The backends it runs on are the rows of `locations`;
+ * with PD_TIB_SERVER=mongodb://HOST:PORT in the environment, those on a server. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +19,8 @@ struct location {
     void (*make)(char *ret_location, size_t size_bytes);
     void (*wipe)(const char *location);
     bool server;
-    size_t
-        most_records; /* of one append: a server without indexes takes its time over each question */
+    /* of one append: a server without indexes takes its time over each question */
+    size_t most_records;
     unsigned most_questions;
 };
 
@@ -39,8 +39,9 @@ static void server_wipe(const char *location)
 {
     static const char *const files[] = {"spool.mdb", "spool.mdb-lock", "spool.lock"};
     (void)location;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         unlink(store_file(spool, files[i]));
+    }
     assert_int_equal(rmdir(spool), 0);
 }
 
@@ -90,8 +91,9 @@ struct pd_tib *open_tib(enum pd_tib_mode mode, const struct pd_tib_config *confi
     struct pd_tib_config shared = config ? *config : (struct pd_tib_config){0};
     shared.host_id = 7;
     shared.spool = spool;
-    if (pd_tib_open(place, mode, backend->server ? &shared : config, &tib, &error))
+    if (pd_tib_open(place, mode, backend->server ? &shared : config, &tib, &error)) {
         fail_msg("%s", error.text);
+    }
     return tib;
 }
 
@@ -202,8 +204,9 @@ static void test_segments(void **state)
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, NULL);
     for (unsigned round = 0; round < 10; round++) {
         append(tib, &oracle, few(15000 + random_below(&rnd, 3000)));
-        if (round % 3)
+        if (round % 3) {
             assert_int_equal(pd_tib_commit(tib), 0);
+        }
     }
     assert_int_equal(pd_tib_commit(tib), 0);
     assert_answers(tib, &oracle, 60);
@@ -221,7 +224,8 @@ static void test_segments(void **state)
     list_clear(&oracle);
 }
 
-/* Segments that have become cold answer as before, also to readers that have them open and to those that ask since a token. */
+/* Segments that have become cold answer as before, also to readers that have them open and to those
+ * that ask since a token. */
 static void test_cold(void **state)
 {
     (void)state;
@@ -237,10 +241,12 @@ static void test_cold(void **state)
         assert_int_equal(pd_tib_maintain(tib, now_us += UINT64_C(3600000000)), 0);
     }
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
-    for (size_t i = 0; i < oracle.len; i++)
+    for (size_t i = 0; i < oracle.len; i++) {
         list_add(&before, &oracle.records[i]);
-    for (unsigned i = 0; i < 6; i++)
+    }
+    for (unsigned i = 0; i < 6; i++) {
         assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    }
     append(tib, &oracle, 30);
     assert_int_equal(pd_tib_commit(tib), 0);
     assert_answer(snapshot, &before, &all);
@@ -263,7 +269,8 @@ static void assert_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
     assert_int_equal(found, value);
 }
 
-/* A cursor is durable with the records that it goes with, and not before; of very many the latest are kept. */
+/* A cursor is durable with the records that it goes with, and not before; of very many the latest
+ * are kept. */
 static void test_cursors(void **state)
 {
     (void)state;
@@ -279,33 +286,38 @@ static void test_cursors(void **state)
     pd_tib_close(tib);
     tib = open_tib(PD_TIB_WRITE, NULL);
     assert_cursor(tib, 7, 10);
-    for (uint64_t key = 100; key < 100 + 2 * PD_TIB_CURSORS; key++)
+    for (uint64_t key = 100; key < 100 + 2 * PD_TIB_CURSORS; key++) {
         assert_int_equal(pd_tib_set_cursor(tib, key, UINT64_MAX - key), 0);
+    }
     append(tib, &oracle, 1);
     assert_int_equal(pd_tib_commit(tib), 0);
     pd_tib_close(tib);
     tib = open_tib(PD_TIB_WRITE, NULL);
     assert_int_equal(pd_tib_cursor(tib, 7, &value), -PD_E_NOT_FOUND);
-    for (uint64_t key = 100 + PD_TIB_CURSORS; key < 100 + 2 * PD_TIB_CURSORS; key++)
+    for (uint64_t key = 100 + PD_TIB_CURSORS; key < 100 + 2 * PD_TIB_CURSORS; key++) {
         assert_cursor(tib, key, UINT64_MAX - key);
+    }
     assert_answers(tib, &oracle, 5);
     assert_check(tib);
     pd_tib_close(tib);
     list_clear(&oracle);
 }
 
-/* The records of `oracle` from `first` on, and those of a later snapshot since an earlier one's token. */
+/* The records of `oracle` from `first` on, and those of a later snapshot since an earlier one's
+ * token. */
 static void assert_since(struct pd_tib_snapshot *snapshot, const struct list *oracle, size_t first,
                          const char *token)
 {
     struct list since = {0};
     struct pd_path path;
-    for (size_t i = first; i < oracle->len; i++)
+    for (size_t i = first; i < oracle->len; i++) {
         list_add(&since, &oracle->records[i]);
+    }
     for (unsigned i = 0; i < 2; i++) {
         struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
-        if (i)
+        if (i) {
             filter = pool_filter(&pool, &rnd, &path);
+        }
         filter.since = token;
         assert_answer(snapshot, &since, &filter);
     }
@@ -333,7 +345,8 @@ static void tokens_take(struct pd_tib *tib, const struct list *oracle, struct to
     pd_tib_release(snapshot);
 }
 
-/* Small commits and large ones, seals by size and by age, the store opened anew: with every token, each record comes once. */
+/* Small commits and large ones, seals by size and by age, the store opened anew: with every token,
+ * each record comes once. */
 static void test_since(void **state)
 {
     (void)state;
@@ -349,16 +362,18 @@ static void test_since(void **state)
             append(tib, &oracle, few(random_below(&rnd, round % 6 == 1 ? 12000 : 300)));
             assert_int_equal(pd_tib_commit(tib), 0);
         }
-        if (round % 5 == 2)
+        if (round % 5 == 2) {
             now_us += UINT64_C(3600000000);
+        }
         assert_int_equal(pd_tib_maintain(tib, now_us), 0);
         if (round % 7 == 3) {
             pd_tib_close(tib);
             tib = open_tib(PD_TIB_WRITE, &config);
         }
     }
-    for (unsigned i = 0; i < tokens.len; i++)
+    for (unsigned i = 0; i < tokens.len; i++) {
         free(tokens.text[i]);
+    }
     pd_tib_close(tib);
     list_clear(&oracle);
 }
@@ -426,11 +441,13 @@ static void test_since_retention(void **state)
         record.stime_us = record.etime_us - 5;
         assert_int_equal(pd_tib_append(tib, &record, 1), 0);
         assert_int_equal(pd_tib_commit(tib), 0);
-        if (i >= 3)
+        if (i >= 3) {
             list_add(&kept, &record);
+        }
     }
-    for (unsigned i = 0; i < 8; i++) /* some work each time */
+    for (unsigned i = 0; i < 8; i++) { /* some work each time */
         assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    }
     char *after = token_of(tib);
     record = pool_record(&pool, &rnd);
     record.stime_us = record.etime_us = now_us;
@@ -464,12 +481,14 @@ static void test_snapshot_isolation(void **state)
         lens[i] = oracle.len - 5;
     }
     for (unsigned i = 0; i < 5; i++) {
-        for (size_t j = before.len; j < lens[i]; j++)
+        for (size_t j = before.len; j < lens[i]; j++) {
             list_add(&before, &oracle.records[j]);
+        }
         assert_answer(snapshots[i], &before, &all);
     }
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 5; i++) {
         pd_tib_release(snapshots[i]);
+    }
     pd_tib_close(tib); /* commits */
     tib = open_tib(PD_TIB_READ, NULL);
     assert_answers(tib, &oracle, 3);
@@ -489,12 +508,14 @@ int stop_at_once(void *context, const struct pd_tib_record *records, size_t n)
 static int same_pointers(void *context, const struct pd_tib_record *records, size_t n)
 {
     const struct pd_path **seen = context;
-    for (size_t i = 0; i < n; i++)
-        for (unsigned j = 0; j < POOL_PATHS; j++)
+    for (size_t i = 0; i < n; i++) {
+        for (unsigned j = 0; j < POOL_PATHS; j++) {
             if (pd_path_equal(records[i].path, &pool.paths[j])) {
                 assert_true(!seen[j] || seen[j] == records[i].path);
                 seen[j] = records[i].path;
             }
+        }
+    }
     return 0;
 }
 
@@ -541,8 +562,9 @@ int main(void)
     int failed = 0;
     for (size_t i = 0; i < sizeof locations / sizeof *locations; i++) {
         backend = &locations[i];
-        if (backend->server != (getenv("PD_TIB_SERVER") != NULL))
+        if (backend->server != (getenv("PD_TIB_SERVER") != NULL)) {
             continue;
+        }
         failed += cmocka_run_group_tests_name(backend->backend, tests, NULL, NULL);
     }
     return failed;

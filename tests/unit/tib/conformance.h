@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite that every TIB backend passes: what its files share. Each test begins with an empty place for a store. */
+/* The suite that every TIB backend passes: what its files share. Each test begins with an empty
+ * place for a store. */
 #ifndef PD_TESTS_TIB_CONFORMANCE_H
 #define PD_TESTS_TIB_CONFORMANCE_H
 

@@ -9,7 +9,8 @@
 #include "conformance.h"
 #include "groups.h"
 
-/* Live records: some of flows and paths that are stored as well, at other addresses; none of them stored. */
+/* Live records: some of flows and paths that are stored as well, at other addresses; none of them
+ * stored. */
 static void make_live(struct list *live, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -18,7 +19,8 @@ static void make_live(struct list *live, size_t n)
     }
 }
 
-/* Random groupings of random selections, with live records and without, all of the store or what came since a token. */
+/* Random groupings of random selections, with live records and without, all of the store or what
+ * came since a token. */
 static void assert_groups(struct pd_tib *tib, const struct list *oracle, size_t since_first,
                           const char *since, unsigned n)
 {
@@ -32,8 +34,9 @@ static void assert_groups(struct pd_tib *tib, const struct list *oracle, size_t 
         struct list live = {0};
         make_live(&live, random_below(&rnd, 2) ? random_below(&rnd, 300) : 0);
         struct pd_tib_grouping grouping = random_grouping(&rnd, &live);
-        if (random_below(&rnd, 4))
+        if (random_below(&rnd, 4)) {
             filter = pool_filter(&pool, &rnd, &path);
+        }
         filter.since = random_below(&rnd, 3) ? NULL : since;
         groups_assert(random_below(&rnd, 16) ? snapshot : NULL, filter.since ? &later : oracle,
                       &filter, &grouping);
@@ -77,7 +80,8 @@ static int never(void *context, const struct pd_tib_record *groups, size_t n)
     return 0;
 }
 
-/* Memory that does for the answer's groups is enough where the others need not be kept; else the limit is told before any group. */
+/* Memory that does for the answer's groups is enough where the others need not be kept; else the
+ * limit is told before any group. */
 void test_group_limits(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What grouping has to answer, worked out by sorting, and the comparison with what a store answers. */
+/* What grouping has to answer, worked out by sorting, and the comparison with what a store answers.
+ */
 #include "groups.h"
 
 #include <setjmp.h>
@@ -35,14 +36,16 @@ static bool has_path(enum pd_tib_by by)
 static struct pd_tib_record reduce(enum pd_tib_by by, const struct pd_tib_record *record)
 {
     struct pd_tib_record key = *record;
-    if (by == PD_TIB_BY_SOURCE || by == PD_TIB_BY_PATH)
+    if (by == PD_TIB_BY_SOURCE || by == PD_TIB_BY_PATH) {
         memset(&key.flow, 0, sizeof key.flow);
+    }
     if (by == PD_TIB_BY_SOURCE) {
         key.flow.src = record->flow.src;
         key.flow.ip_version = record->flow.ip_version;
     }
-    if (!has_path(by))
+    if (!has_path(by)) {
         key.path = &no_path;
+    }
     key.bytes = key.bytes > PD_TIB_SUM_MAX ? PD_TIB_SUM_MAX : key.bytes;
     key.pkts = key.pkts > PD_TIB_SUM_MAX ? PD_TIB_SUM_MAX : key.pkts;
     return key;
@@ -55,12 +58,16 @@ static int numbers(uint64_t a, uint64_t b)
 
 static int compare_paths(const struct pd_path *a, const struct pd_path *b)
 {
-    for (int i = 0; i < PD_PATH_MAX; i++)
-        if (a->switches[i] != b->switches[i])
+    for (int i = 0; i < PD_PATH_MAX; i++) {
+        if (a->switches[i] != b->switches[i]) {
             return numbers(a->switches[i], b->switches[i]);
-    for (int i = 0; i < PD_RAW_TAGS_MAX; i++)
-        if (a->tags[i] != b->tags[i])
+        }
+    }
+    for (int i = 0; i < PD_RAW_TAGS_MAX; i++) {
+        if (a->tags[i] != b->tags[i]) {
             return numbers(a->tags[i], b->tags[i]);
+        }
+    }
     return a->tags_len != b->tags_len ? numbers(a->tags_len, b->tags_len)
                                       : numbers(a->dscp, b->dscp);
 }
@@ -72,9 +79,11 @@ static int compare_groups(const struct pd_tib_record *a, const struct pd_tib_rec
                    memcmp(&f->dst, &g->dst, sizeof f->dst), numbers(f->src_port, g->src_port),
                    numbers(f->dst_port, g->dst_port),       numbers(f->protocol, g->protocol),
                    compare_paths(a->path, b->path)};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (order[i])
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (order[i]) {
             return order[i];
+        }
+    }
     return 0;
 }
 
@@ -84,9 +93,11 @@ static int compare_by_key(const void *left, const void *right)
     int order[] = {compare_groups(a, b), numbers(a->stime_us, b->stime_us),
                    numbers(a->etime_us, b->etime_us), numbers(a->bytes, b->bytes),
                    numbers(a->pkts, b->pkts)};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (order[i])
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (order[i]) {
             return order[i];
+        }
+    }
     return 0;
 }
 
@@ -150,11 +161,13 @@ static struct pd_tib_record *make_groups(struct list *kept, const struct pd_tib_
     size_t len = kept->len;
     struct pd_tib_record *groups = calloc(len + 1, sizeof *groups);
     assert_non_null(groups);
-    if (len)
+    if (len) {
         memcpy(groups, kept->records, len * sizeof *groups);
+    }
     qsort(groups, len, sizeof *groups, compare_by_key);
-    if (grouping->by != PD_TIB_BY_RECORD)
+    if (grouping->by != PD_TIB_BY_RECORD) {
         len = merge_neighbours(groups, len);
+    }
     qsort(groups, len, sizeof *groups, compare[grouping->order]);
     *ret_len = len;
     return groups;
@@ -184,11 +197,13 @@ static int collect(void *context, const struct pd_tib_record *groups, size_t n)
 static void assert_among(struct list *found, const struct pd_tib_record *wanted, size_t len)
 {
     size_t j = 0;
-    if (found->len)
+    if (found->len) {
         qsort(found->records, found->len, sizeof *found->records, compare_by_key);
+    }
     for (size_t i = 0; i < found->len; i++, j++) {
-        while (j < len && compare_by_key(&wanted[j], &found->records[i]) < 0)
+        while (j < len && compare_by_key(&wanted[j], &found->records[i]) < 0) {
             j++;
+        }
         assert_true(j < len);
         assert_int_equal(compare_by_key(&wanted[j], &found->records[i]), 0);
     }
@@ -202,18 +217,21 @@ void groups_assert(struct pd_tib_snapshot *snapshot, const struct list *stored,
     struct collected found = {.by = grouping->by};
     struct list kept = {0};
     size_t len, most;
-    if (snapshot)
+    if (snapshot) {
         select_reduced(stored, filter, grouping->by, &kept);
+    }
     select_reduced(&live, filter, grouping->by, &kept);
     struct pd_tib_record *wanted = make_groups(&kept, grouping, &len);
     assert_int_equal(pd_tib_group(snapshot, filter, grouping, collect, &found), 0);
     most = grouping->top_len && grouping->top_len < len ? (size_t)grouping->top_len : len;
     assert_int_equal(found.groups.len, most);
-    if (grouping->order == PD_TIB_ORDER_NONE)
+    if (grouping->order == PD_TIB_ORDER_NONE) {
         assert_among(&found.groups, wanted, len);
-    else
-        for (size_t i = 0; i < most; i++)
+    } else {
+        for (size_t i = 0; i < most; i++) {
             assert_int_equal(compare_by_key(&found.groups.records[i], &wanted[i]), 0);
+        }
+    }
     free(wanted);
     list_clear(&kept);
     list_clear(&found.groups);

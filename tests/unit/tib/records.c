@@ -19,8 +19,9 @@ static struct pd_path random_path(struct random *random)
     case 0:
         path.tags_len = (uint8_t)random_below(random, PD_RAW_TAGS_MAX + 1);
         path.dscp = (uint8_t)random_below(random, 64);
-        for (unsigned i = 0; i < path.tags_len; i++)
+        for (unsigned i = 0; i < path.tags_len; i++) {
             path.tags[i] = (uint16_t)random_below(random, 4096);
+        }
         break;
     case 1:
         path.len = 1;
@@ -28,13 +29,15 @@ static struct pd_path random_path(struct random *random)
         break;
     case 2:
         path.len = (uint16_t)(2 + random_below(random, PD_PATH_MAX - 1));
-        for (unsigned i = 0; i < path.len; i++)
+        for (unsigned i = 0; i < path.len; i++) {
             path.switches[i] = (uint32_t)random_next(random) | 1;
+        }
         break;
     default:
         path.len = (uint16_t)(3 + 2 * random_below(random, 3));
-        for (unsigned i = 0; i < path.len; i++)
+        for (unsigned i = 0; i < path.len; i++) {
             path.switches[i] = (uint32_t)(random_below(random, 4) + 4 * i + 1);
+        }
     }
     return path;
 }
@@ -61,10 +64,12 @@ static struct pd_flow_id random_flow(struct random *random)
 
 void pool_init(struct pool *pool, struct random *random)
 {
-    for (unsigned i = 0; i < POOL_PATHS; i++)
+    for (unsigned i = 0; i < POOL_PATHS; i++) {
         pool->paths[i] = random_path(random);
-    for (unsigned i = 0; i < POOL_FLOWS; i++)
+    }
+    for (unsigned i = 0; i < POOL_FLOWS; i++) {
         pool->flows[i] = random_flow(random);
+    }
 }
 
 struct pd_tib_record pool_record(const struct pool *pool, struct random *random)
@@ -104,10 +109,12 @@ struct pd_tib_filter pool_filter(const struct pool *pool, struct random *random,
         path->dscp = random_below(random, 8) ? path->dscp : 63;
         filter.path = path;
     }
-    if (kinds & 32)
+    if (kinds & 32) {
         filter.from_us = START_US + random_below(random, 1100) * 1000;
-    if (kinds & 64)
+    }
+    if (kinds & 64) {
         filter.to_us = START_US + random_below(random, 1100) * 1000;
+    }
     return filter;
 }
 
@@ -127,16 +134,18 @@ void list_add(struct list *list, const struct pd_tib_record *record)
 
 void list_clear(struct list *list)
 {
-    for (size_t i = 0; i < list->len; i++)
+    for (size_t i = 0; i < list->len; i++) {
         free((void *)list->records[i].path);
+    }
     free(list->records);
     *list = (struct list){0};
 }
 
 static int collect(void *context, const struct pd_tib_record *records, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         list_add(context, &records[i]);
+    }
     return 0;
 }
 
@@ -159,24 +168,28 @@ static int compare_records(const void *a, const void *b)
 void list_assert_equal(struct list *found, struct list *wanted)
 {
     assert_int_equal(found->len, wanted->len);
-    if (!wanted->len)
+    if (!wanted->len) {
         return;
+    }
     qsort(found->records, found->len, sizeof *found->records, compare_records);
     qsort(wanted->records, wanted->len, sizeof *wanted->records, compare_records);
-    for (size_t i = 0; i < wanted->len; i++)
+    for (size_t i = 0; i < wanted->len; i++) {
         assert_int_equal(compare_records(&found->records[i], &wanted->records[i]), 0);
+    }
 }
 
 void list_assert_within(struct list *found, struct list *stored)
 {
-    if (!found->len)
+    if (!found->len) {
         return;
+    }
     qsort(found->records, found->len, sizeof *found->records, compare_records);
     qsort(stored->records, stored->len, sizeof *stored->records, compare_records);
     size_t j = 0;
     for (size_t i = 0; i < found->len; i++, j++) {
-        while (j < stored->len && compare_records(&stored->records[j], &found->records[i]) < 0)
+        while (j < stored->len && compare_records(&stored->records[j], &found->records[i]) < 0) {
             j++;
+        }
         assert_true(j < stored->len);
         assert_int_equal(compare_records(&stored->records[j], &found->records[i]), 0);
     }
@@ -185,9 +198,10 @@ void list_assert_within(struct list *found, struct list *stored)
 static bool crosses(const struct pd_path *path, struct pd_link_match link)
 {
     bool any = !link.from && !link.to;
-    for (unsigned i = 0; i + 1 < path->len; i++)
+    for (unsigned i = 0; i + 1 < path->len; i++) {
         any |= (link.from == 0 || link.from == path->switches[i]) &&
                (link.to == 0 || link.to == path->switches[i + 1]);
+    }
     return any;
 }
 
@@ -195,10 +209,12 @@ static bool flow_matches(const struct pd_flow_match *match, const struct pd_flow
 {
     unsigned f = match->fields;
     bool same_family = match->id.ip_version == id->ip_version;
-    if ((f & PD_FLOW_SRC_IP) && (!same_family || memcmp(&match->id.src, &id->src, 16) != 0))
+    if ((f & PD_FLOW_SRC_IP) && (!same_family || memcmp(&match->id.src, &id->src, 16) != 0)) {
         return false;
-    if ((f & PD_FLOW_DST_IP) && (!same_family || memcmp(&match->id.dst, &id->dst, 16) != 0))
+    }
+    if ((f & PD_FLOW_DST_IP) && (!same_family || memcmp(&match->id.dst, &id->dst, 16) != 0)) {
         return false;
+    }
     return (!(f & PD_FLOW_SRC_PORT) || match->id.src_port == id->src_port) &&
            (!(f & PD_FLOW_DST_PORT) || match->id.dst_port == id->dst_port) &&
            (!(f & PD_FLOW_PROTOCOL) || match->id.protocol == id->protocol);
@@ -213,7 +229,8 @@ void list_select(const struct list *stored, const struct pd_tib_filter *filter,
                       flow_matches(&filter->flow, &r->flow) && crosses(r->path, filter->link) &&
                       (!filter->path || !memcmp(filter->path, r->path, sizeof *r->path));
         assert_int_equal(wanted, pd_tib_filter_matches(filter, r));
-        if (wanted)
+        if (wanted) {
             list_add(ret_wanted, r);
+        }
     }
 }

@@ -31,7 +31,8 @@ void store_wipe(const char *location)
 {
     static const char *const files[] = {"data.mdb", "lock.mdb", "writer.lock", "new.mdb",
                                         "compact.mdb"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         unlink(store_file(location, files[i]));
+    }
     assert_int_equal(rmdir(location), 0);
 }

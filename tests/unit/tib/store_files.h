@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories with stores of the LMDB backend, for tests that spoil files, kill writers or fill disks. */
+/* Directories with stores of the LMDB backend, for tests that spoil files, kill writers or fill
+ * disks. */
 #ifndef PD_TESTS_TIB_STORE_FILES_H
 #define PD_TESTS_TIB_STORE_FILES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bits flipped and files cut off: whatever is damaged is found or left out, never returned wrong, and nothing crashes.
+/* Bits flipped and files cut off: whatever is damaged is found or left out, never returned wrong,
+ * and nothing crashes.
  *
  * Usage: test_tib_damage [TRIALS]      of each kind; 150 if not told */
 #include <errno.h>
@@ -37,7 +38,8 @@ static void append(struct pd_tib *tib, size_t n)
     assert_int_equal(pd_tib_commit(tib), 0);
 }
 
-/* Three segments, made by the hour, the first one packed, and a tail; small, so that pages of LMDB's own are hit often. */
+/* Three segments, made by the hour, the first one packed, and a tail; small, so that pages of
+ * LMDB's own are hit often. */
 static void good_build(void)
 {
     char place[256];
@@ -47,15 +49,18 @@ static void good_build(void)
     struct pd_tib_config config = {.cold_after_s = 60};
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &config, &tib, NULL), 0);
     for (unsigned hour = 0; hour < 3; hour++) {
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < 4; i++) {
             append(tib, 1 + random_below(&rnd, 400));
+        }
         assert_int_equal(pd_tib_maintain(tib, hour * 2 * HOUR_US), 0);
         assert_int_equal(pd_tib_maintain(tib, (hour * 2 + 1) * HOUR_US), 0);
-        if (!hour)
+        if (!hour) {
             assert_int_equal(pd_tib_maintain(tib, FAR_FUTURE_US), 0);
+        }
     }
-    for (unsigned i = 0; i < 6; i++)
+    for (unsigned i = 0; i < 6; i++) {
         append(tib, 1 + random_below(&rnd, 100));
+    }
     pd_tib_close(tib);
     int fd = open(store_file(place, "data.mdb"), O_RDONLY);
     assert_int_equal(fstat(fd, &stat_of), 0);
@@ -79,7 +84,8 @@ static void count_finding(void *context, const char *finding)
     ++*(unsigned *)context;
 }
 
-/* Everything that this store returns was stored; when it does not say so, nothing is missing. True if it said so. */
+/* Everything that this store returns was stored; when it does not say so, nothing is missing. True
+ * if it said so. */
 static bool assert_no_lies(struct pd_tib *tib, struct list *stored)
 {
     struct pd_tib_filter all = PD_TIB_FILTER_ALL;
@@ -87,13 +93,15 @@ static bool assert_no_lies(struct pd_tib *tib, struct list *stored)
     struct list found = {0};
     struct pd_path path;
     unsigned findings = 0;
-    if (pd_tib_snapshot(tib, &snapshot))
+    if (pd_tib_snapshot(tib, &snapshot)) {
         return true;
+    }
     int err = list_scan(snapshot, &all, &found);
     bool damaged = err || pd_tib_snapshot_damaged(snapshot);
     list_assert_within(&found, stored);
-    if (!damaged)
+    if (!damaged) {
         assert_int_equal(found.len, stored->len);
+    }
     list_clear(&found);
     for (unsigned i = 0; i < 5; i++) {
         struct list wanted = {0};
@@ -101,16 +109,18 @@ static bool assert_no_lies(struct pd_tib *tib, struct list *stored)
         list_select(stored, &filter, &wanted);
         damaged |= list_scan(snapshot, &filter, &found) != 0;
         list_assert_within(&found, &wanted);
-        if (!damaged)
+        if (!damaged) {
             assert_int_equal(found.len, wanted.len);
+        }
         list_clear(&found);
         list_clear(&wanted);
     }
     pd_tib_release(snapshot);
     err = pd_tib_check(tib, count_finding, &findings);
     assert_int_equal(err != 0, damaged);
-    if (err == -PD_E_CORRUPT)
+    if (err == -PD_E_CORRUPT) {
         assert_true(findings > 0);
+    }
     return damaged;
 }
 
@@ -128,20 +138,24 @@ static bool trial_read(const char *place)
     return damaged;
 }
 
-/* A writer goes on with it, or refuses; what it adds is there afterwards, what was there is not made worse. */
+/* A writer goes on with it, or refuses; what it adds is there afterwards, what was there is not
+ * made worse. */
 static void trial_write(const char *place)
 {
     struct pd_tib *tib;
     size_t stored = oracle.len, before = 0, after = 0;
     struct pd_tib_stat stat;
-    if (pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL))
+    if (pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL)) {
         return;
-    if (!pd_tib_stat(tib, &stat))
+    }
+    if (!pd_tib_stat(tib, &stat)) {
         before = stat.records;
+    }
     struct pd_tib_record record = pool_record(&pool, &rnd);
     struct list more = {0};
-    for (size_t i = 0; i < stored; i++)
+    for (size_t i = 0; i < stored; i++) {
         list_add(&more, &oracle.records[i]);
+    }
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(pd_tib_append(tib, &record, 1), 0);
         assert_int_equal(pd_tib_commit(tib), 0);
@@ -153,8 +167,9 @@ static void trial_write(const char *place)
     pd_tib_close(tib);
     assert_int_equal(pd_tib_open(place, PD_TIB_READ, NULL, &tib, NULL), 0);
     assert_no_lies(tib, &more);
-    if (!pd_tib_stat(tib, &stat))
+    if (!pd_tib_stat(tib, &stat)) {
         after = stat.records;
+    }
     assert_int_equal(after, before + 3);
     pd_tib_close(tib);
     list_clear(&more);
@@ -169,8 +184,9 @@ static void test_flips(void **state)
     store_make(place, sizeof place);
     for (unsigned i = 0; i < trials; i++) {
         size_t bit = random_below(&rnd, good_bytes * 8);
-        if (i % 4 == 0) /* the meta pages, which decide on everything */
+        if (i % 4 == 0) { /* the meta pages, which decide on everything */
             bit = random_below(&rnd, 2) * 4096 * 8 + random_below(&rnd, 160 * 8);
+        }
         memcpy(spoiled, good, good_bytes);
         spoiled[bit / 8] ^= (uint8_t)(1 << bit % 8);
         copy_write(place, spoiled, good_bytes);
@@ -191,18 +207,20 @@ static void test_commit_numbers(void **state)
     char place[256];
     uint8_t *spoiled = malloc(good_bytes);
     store_make(place, sizeof place);
-    for (size_t page = 0; page < 2; page++)
+    for (size_t page = 0; page < 2; page++) {
         for (size_t bit = 144 * 8; bit < 152 * 8; bit++) {
             memcpy(spoiled, good, good_bytes);
             spoiled[page * 4096 + bit / 8] ^= (uint8_t)(1 << bit % 8);
             copy_write(place, spoiled, good_bytes);
             assert_true(trial_read(place));
         }
+    }
     store_wipe(place);
     free(spoiled);
 }
 
-/* Where the trees begin, as of the meta pages. A root of some commits ago is whole, and may lead to records of today. */
+/* Where the trees begin, as of the meta pages. A root of some commits ago is whole, and may lead to
+ * records of today. */
 static void test_roots(void **state)
 {
     (void)state;
@@ -248,8 +266,9 @@ static void test_damaged_segment(void **state)
     size_t at = good_bytes - 4096;
     uint8_t *spoiled = malloc(good_bytes);
     memcpy(spoiled, good, good_bytes);
-    while (memcmp(spoiled + at + 16, magic, sizeof magic) != 0)
+    while (memcmp(spoiled + at + 16, magic, sizeof magic) != 0) {
         at -= 4096;
+    }
     spoiled[at + 16 + 600] ^= 1;
     store_make(place, sizeof place);
     copy_write(place, spoiled, good_bytes);
@@ -277,8 +296,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_commit_numbers),  cmocka_unit_test(test_roots),
         cmocka_unit_test(test_truncations),
     };
-    if (argc > 1)
+    if (argc > 1) {
         trials = (unsigned)strtoul(argv[1], NULL, 10);
+    }
     rnd.state = test_seed();
     pool_init(&pool, &rnd);
     good_build();

@@ -54,8 +54,9 @@ static struct pd_tib *open_tib(enum pd_tib_mode mode, const struct pd_tib_config
 {
     struct pd_tib *tib = NULL;
     struct pd_error error = {0};
-    if (pd_tib_open(place, mode, config, &tib, &error))
+    if (pd_tib_open(place, mode, config, &tib, &error)) {
         fail_msg("%s", error.text);
+    }
     return tib;
 }
 
@@ -123,11 +124,13 @@ static void assert_disk(struct pd_tib *tib)
 
 static void maintain(struct pd_tib *tib, uint64_t now_us, unsigned times)
 {
-    for (unsigned i = 0; i < times; i++)
+    for (unsigned i = 0; i < times; i++) {
         assert_int_equal(pd_tib_maintain(tib, now_us), 0);
+    }
 }
 
-/* What retention removes goes back to the file system, but not under a reader; what is written there later is read again. */
+/* What retention removes goes back to the file system, but not under a reader; what is written
+ * there later is read again. */
 static void test_bytes_back(void **state)
 {
     (void)state;
@@ -136,12 +139,14 @@ static void test_bytes_back(void **state)
     struct list before = {0};
     uint64_t now_us = pd_clock_wall_us(), old_us = now_us - 2 * DAY_S * 1000000;
     struct pd_tib *tib = open_tib(PD_TIB_WRITE, &config);
-    for (unsigned i = 0; i < 20; i++)
+    for (unsigned i = 0; i < 20; i++) {
         append(tib, 10000, old_us);
+    }
     uint64_t full = disk_bytes();
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
-    for (size_t i = 0; i < oracle.len; i++)
+    for (size_t i = 0; i < oracle.len; i++) {
         list_add(&before, &oracle.records[i]);
+    }
     list_clear(&oracle);
     for (unsigned i = 0; i < 4; i++) {
         append(tib, 100, now_us);
@@ -189,15 +194,17 @@ static void assert_since(struct pd_tib *tib, const char *token, size_t first)
 {
     struct pd_tib_snapshot *snapshot;
     struct list since = {0};
-    for (size_t i = first; i < oracle.len; i++)
+    for (size_t i = first; i < oracle.len; i++) {
         list_add(&since, &oracle.records[i]);
+    }
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
     assert_all(snapshot, &since, token);
     pd_tib_release(snapshot);
     list_clear(&since);
 }
 
-/* A store that is compacted has what it had, gives the same answers to old tokens, and goes on. At commits with odd and even numbers. */
+/* A store that is compacted has what it had, gives the same answers to old tokens, and goes on. At
+ * commits with odd and even numbers. */
 static void test_compact(void **state)
 {
     (void)state;
@@ -211,8 +218,9 @@ static void test_compact(void **state)
         append(tib, 26000, now_us - 2 * DAY_S * 1000000);
         size_t first = oracle.len;
         char *token = token_of(tib);
-        for (unsigned i = 0; i <= round; i++)
+        for (unsigned i = 0; i <= round; i++) {
             append(tib, 100, now_us);
+        }
         assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
         assert_int_equal(pd_tib_compact(tib, NULL, NULL), -PD_E_BUSY);
         pd_tib_release(snapshot);
@@ -231,7 +239,8 @@ static void test_compact(void **state)
     }
 }
 
-/* A reader of another process goes on with the old file as long as it reads, and then takes the new one. */
+/* A reader of another process goes on with the old file as long as it reads, and then takes the new
+ * one. */
 static void test_compact_reader(void **state)
 {
     (void)state;
@@ -246,11 +255,13 @@ static void test_compact_reader(void **state)
     if (!child) {
         tib = open_tib(PD_TIB_WRITE, NULL);
         for (unsigned i = 0; i < 3; i++) {
-            if (read(down[0], &byte, 1) != 1 || pd_tib_compact(tib, NULL, NULL))
+            if (read(down[0], &byte, 1) != 1 || pd_tib_compact(tib, NULL, NULL)) {
                 _exit(1);
+            }
             struct pd_tib_record record = oracle.records[i];
-            if (pd_tib_append(tib, &record, 1) || pd_tib_commit(tib) || write(up[1], "c", 1) != 1)
+            if (pd_tib_append(tib, &record, 1) || pd_tib_commit(tib) || write(up[1], "c", 1) != 1) {
                 _exit(1);
+            }
         }
         pd_tib_close(tib);
         _exit(0);
@@ -278,7 +289,8 @@ static void test_compact_reader(void **state)
     close(up[1]);
 }
 
-/* A meta page that cannot be written loses that commit, counted; the next one is stored, without a restart. */
+/* A meta page that cannot be written loses that commit, counted; the next one is stored, without a
+ * restart. */
 static void test_meta_fails(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order, the first k, and the table of groups with its limit of memory; what groups are is tested in conformance.c. */
+/* Order, the first k, and the table of groups with its limit of memory; what groups are is tested
+ * in conformance.c. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,8 +47,9 @@ static void sorting_is_that_of_the_comparison(void **state)
         order_at_hand = (enum pd_tib_order)order;
         qsort(wanted, RECORDS, sizeof *wanted, compare);
         assert_int_equal(pd_tib_sort(records, RECORDS, order_at_hand, &budget), 0);
-        for (unsigned i = 0; i < RECORDS; i++)
+        for (unsigned i = 0; i < RECORDS; i++) {
             assert_int_equal(compare(&records[i], &wanted[i]), 0);
+        }
         assert_int_equal(budget.left_bytes, 1 << 20);
         free(records);
         free(wanted);
@@ -64,14 +66,16 @@ static void the_first_k_need_memory_for_k(void **state)
         struct pd_tib_record *records = make_records();
         struct pd_tib_top top;
         pd_tib_top_init(&top, PD_TIB_ORDER_PKTS, mosts[i], &budget);
-        for (unsigned j = 0; j < RECORDS; j++)
+        for (unsigned j = 0; j < RECORDS; j++) {
             assert_int_equal(pd_tib_top_offer(&top, &records[j]), 0);
+        }
         assert_int_equal(pd_tib_top_sort(&top), 0);
         order_at_hand = PD_TIB_ORDER_PKTS;
         qsort(records, RECORDS, sizeof *records, compare);
         assert_int_equal(top.len, mosts[i] < RECORDS ? mosts[i] : RECORDS);
-        for (unsigned j = 0; j < top.len; j++)
+        for (unsigned j = 0; j < top.len; j++) {
             assert_int_equal(compare(&top.records[j], &records[j]), 0);
+        }
         pd_tib_top_done(&top);
         free(records);
     }
@@ -123,8 +127,9 @@ static void selecting_keeps_the_first_where_they_lie(void **state)
         size_t most = 1 + random_below(&rnd, RECORDS - 1), from = 0;
         assert_non_null(sorted);
         order_at_hand = orders[round % 2];
-        if (round % 3 == 0) /* as answers of children come */
+        if (round % 3 == 0) { /* as answers of children come */
             qsort(records, RECORDS, sizeof *records, compare);
+        }
         memcpy(sorted, records, RECORDS * sizeof *records);
         qsort(sorted, RECORDS, sizeof *sorted, compare);
         struct pd_tib_record *before = calloc(RECORDS, sizeof *before);
@@ -134,8 +139,9 @@ static void selecting_keeps_the_first_where_they_lie(void **state)
         assert_int_equal(compare(&last, &sorted[most - 1]), 0);
         for (size_t i = 0; i < most; i++) {
             assert_true(compare(&records[i], &last) <= 0);
-            while (from < RECORDS && compare(&before[from], &records[i]) != 0)
+            while (from < RECORDS && compare(&before[from], &records[i]) != 0) {
                 from++;
+            }
             assert_true(from++ < RECORDS);
         }
         free(before);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grouping inside the LMDB backend on a store of several segments: the same groups in the same order as the generic way. */
+/* Grouping inside the LMDB backend on a store of several segments: the same groups in the same
+ * order as the generic way. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,15 +86,17 @@ static int make_store(void **state)
     struct pd_tib_snapshot *snapshot;
     struct pd_error error;
     (void)state;
-    for (uint32_t i = 0; i < PATHS + 3; i++)
+    for (uint32_t i = 0; i < PATHS + 3; i++) {
         make_path(&paths[i], i);
+    }
     store_make(location, sizeof location);
     assert_int_equal(pd_tib_open(location, PD_TIB_WRITE, NULL, &tib, &error), 0);
     for (unsigned i = 0; i < RECORDS; i++) {
         struct pd_tib_record record = make_record(i);
         assert_int_equal(pd_tib_append(tib, &record, 1), 0);
-        if (i != RECORDS / 2)
+        if (i != RECORDS / 2) {
             continue;
+        }
         assert_int_equal(pd_tib_commit(tib), 0);
         assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
         assert_int_equal(pd_tib_token(snapshot, &token), 0);
@@ -102,8 +105,9 @@ static int make_store(void **state)
     assert_int_equal(pd_tib_commit(tib), 0);
     for (unsigned i = 0; i < LIVE; i++) {
         live[i] = make_record(RECORDS + i);
-        if (i % 9 == 0)
+        if (i % 9 == 0) {
             live[i].path = &paths[PATHS + i % 3];
+        }
     }
     return 0;
 }
@@ -151,14 +155,16 @@ static void assert_equal(struct groups *found, struct groups *wanted,
         qsort(found->records, found->len, sizeof *found->records, by_key);
         qsort(wanted->records, wanted->len, sizeof *wanted->records, by_key);
     }
-    for (size_t i = 0; i < found->len; i++)
+    for (size_t i = 0; i < found->len; i++) {
         assert_int_equal(by_key(&found->records[i], &wanted->records[i]), 0);
+    }
 }
 
 static void without_times(struct groups *groups)
 {
-    for (size_t i = 0; i < groups->len; i++)
+    for (size_t i = 0; i < groups->len; i++) {
         groups->records[i].stime_us = groups->records[i].etime_us = 0;
+    }
 }
 
 /* Returns what the native grouping returned. */
@@ -192,18 +198,22 @@ static int compare_both(const struct pd_tib_filter *filter, const struct pd_tib_
 static struct pd_tib_filter filter_at(unsigned i)
 {
     struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
-    if (i == 1)
+    if (i == 1) {
         filter.link = (struct pd_link_match){.to = 201};
+    }
     if (i == 2) {
         filter.from_us = UINT64_C(1790000000000000) + 60000000;
         filter.to_us = UINT64_C(1790000000000000) + 150000000;
     }
-    if (i == 3)
+    if (i == 3) {
         filter.since = token;
-    if (i == 4)
+    }
+    if (i == 4) {
         filter.flow = (struct pd_flow_match){flow_at(30), PD_FLOW_ALL};
-    if (i == 5)
+    }
+    if (i == 5) {
         filter.flow = (struct pd_flow_match){flow_at(25), PD_FLOW_SRC_IP};
+    }
     return filter;
 }
 
@@ -211,8 +221,8 @@ static void all_groupings(void **state)
 {
     static const uint64_t tops[] = {0, 1, 7, 1000, 30000};
     (void)state;
-    for (unsigned f = 0; f < 6; f++)
-        for (unsigned by = PD_TIB_BY_RECORD; by <= PD_TIB_BY_PATH; by++)
+    for (unsigned f = 0; f < 6; f++) {
+        for (unsigned by = PD_TIB_BY_RECORD; by <= PD_TIB_BY_PATH; by++) {
             for (unsigned order = PD_TIB_ORDER_KEY; order <= PD_TIB_ORDER_PKTS; order++) {
                 struct pd_tib_filter filter = filter_at(f);
                 unsigned roll = (unsigned)random_next(&rnd);
@@ -229,12 +239,14 @@ static void all_groupings(void **state)
                 grouping.without_times &= grouping.top_len == 0;
                 assert_int_equal(compare_both(&filter, &grouping), 0);
             }
+        }
+    }
 }
 
 static void unordered(void **state)
 {
     (void)state;
-    for (unsigned f = 0; f < 6; f++)
+    for (unsigned f = 0; f < 6; f++) {
         for (unsigned by = PD_TIB_BY_RECORD; by <= PD_TIB_BY_PATH; by++) {
             struct pd_tib_filter filter = filter_at(f);
             struct pd_tib_grouping grouping = {.by = (enum pd_tib_by)by,
@@ -244,9 +256,11 @@ static void unordered(void **state)
                                                .without_times = by % 2};
             assert_int_equal(compare_both(&filter, &grouping), 0);
         }
+    }
 }
 
-/* Where all groups do not fit beside each other they come part by part; where that cannot be, the limit is named. */
+/* Where all groups do not fit beside each other they come part by part; where that cannot be, the
+ * limit is named. */
 static void little_memory(void **state)
 {
     struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
@@ -277,7 +291,7 @@ static void crews(void **state)
     static const unsigned tops[] = {1, 1000, 30000};
     uint64_t usual = pd_crew_rows;
     pd_crew_rows = 1000;
-    for (unsigned f = 0; f < 6; f++)
+    for (unsigned f = 0; f < 6; f++) {
         for (unsigned i = 0; i < 3; i++) {
             struct pd_tib_filter filter = filter_at(f);
             struct pd_tib_grouping grouping = {.by = PD_TIB_BY_RECORD,
@@ -302,6 +316,7 @@ static void crews(void **state)
             free(alone.records);
             free(together.records);
         }
+    }
     little_memory(state);
     pd_crew_rows = usual;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the MongoDB backend that need no server: documents, what a spool keeps, locations without passwords. */
+/* Parts of the MongoDB backend that need no server: documents, what a spool keeps, locations
+ * without passwords. */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,25 +80,27 @@ static void test_wrong_fields(void **state)
     struct pd_tib_record record = pool_record(&pool, &rnd);
     struct pd_mongo_row row;
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (unsigned kind = 0; kind < 6; kind++) {
             bson_t document = BSON_INITIALIZER, wrong = BSON_INITIALIZER;
             pd_mongo_document(&record, (struct pd_mongo_id){7, 1, 1}, 0, &document);
             bson_copy_to_excluding_noinit(&document, &wrong, names[i], NULL);
-            if (kind == 1)
+            if (kind == 1) {
                 bson_append_utf8(&wrong, names[i], -1, "zz", -1);
-            else if (kind == 2)
+            } else if (kind == 2) {
                 bson_append_int64(&wrong, names[i], -1, -5);
-            else if (kind == 3)
+            } else if (kind == 3) {
                 bson_append_null(&wrong, names[i], -1);
-            else if (kind == 4)
+            } else if (kind == 4) {
                 bson_append_double(&wrong, names[i], -1, -1e300);
-            else if (kind == 5)
+            } else if (kind == 5) {
                 bson_append_utf8(&wrong, names[i], -1, "", -1);
+            }
             assert_int_equal(pd_mongo_row(&wrong, &row), -PD_E_CORRUPT);
             bson_destroy(&wrong);
             bson_destroy(&document);
         }
+    }
 }
 
 /* ---- spool ---- */
@@ -115,8 +118,9 @@ static int teardown(void **state)
 {
     static const char *const files[] = {"spool.mdb", "spool.mdb-lock", "spool.lock"};
     (void)state;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         unlink(store_file(place, files[i]));
+    }
     assert_int_equal(rmdir(place), 0);
     return 0;
 }
@@ -125,8 +129,9 @@ static struct pd_spool *open_spool(uint32_t host_id, uint64_t max_bytes)
 {
     struct pd_spool *spool = NULL;
     struct pd_error error = {0};
-    if (pd_spool_open(place, host_id, max_bytes, &spool, &error))
+    if (pd_spool_open(place, host_id, max_bytes, &spool, &error)) {
         fail_msg("%s", error.text);
+    }
     return spool;
 }
 
@@ -147,8 +152,9 @@ static size_t take(struct pd_spool *spool, const struct list *oracle, size_t don
     assert_int_equal(pd_spool_batch_init(&batch, 2000), 0);
     while (batches--) {
         assert_int_equal(pd_spool_take(spool, &batch), 0);
-        if (batch.end_seq < batch.first_seq)
+        if (batch.end_seq < batch.first_seq) {
             break;
+        }
         assert_int_equal(batch.first_seq, done + 1);
         assert_int_equal(batch.end_seq, done + batch.len);
         for (uint32_t i = 0; i < batch.len; i++, done++) {
@@ -162,7 +168,8 @@ static size_t take(struct pd_spool *spool, const struct list *oracle, size_t don
     return done;
 }
 
-/* What goes in comes out, in order, whole, with its number; also when the spool is opened anew in between. */
+/* What goes in comes out, in order, whole, with its number; also when the spool is opened anew in
+ * between. */
 static void test_spool(void **state)
 {
     struct list oracle = {0};
@@ -188,7 +195,8 @@ static void test_spool(void **state)
     list_clear(&oracle);
 }
 
-/* A full spool refuses the commit as a whole, keeps what it has, and takes records again when it was emptied; always. */
+/* A full spool refuses the commit as a whole, keeps what it has, and takes records again when it
+ * was emptied; always. */
 static void test_spool_full(void **state)
 {
     struct list oracle = {0};
@@ -205,8 +213,9 @@ static void test_spool_full(void **state)
         int error = pd_spool_commit(spool);
         if (error) {
             assert_int_equal(error, -PD_E_FULL);
-            for (unsigned i = 0; i < 900; i++)
+            for (unsigned i = 0; i < 900; i++) {
                 free((void *)oracle.records[--oracle.len].path);
+            }
             refused++;
             done = take(spool, &oracle, done, 1 + (unsigned)random_below(&rnd, 6));
         }
@@ -228,8 +237,9 @@ static void test_spool_damage(void **state)
     MDB_val name = {sizeof key, &key}, value;
     (void)state;
     struct pd_spool *spool = open_spool(7, 64 << 20);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 3; i++) {
         add(spool, &oracle, 10);
+    }
     key = htobe64(11);
     assert_int_equal(mdb_txn_begin(spool->env, NULL, 0, &txn), 0);
     assert_int_equal(mdb_get(txn, spool->queue_db, &name, &value), 0);
@@ -295,8 +305,9 @@ static void test_shown(void **state)
     };
     char text[PD_TIB_SHOWN_BYTES];
     (void)state;
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         assert_string_equal(pd_tib_shown(pairs[i][0], text), pairs[i][1]);
+    }
 }
 
 int main(void)

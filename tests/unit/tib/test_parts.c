@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LMDB backend's parts by themselves: chunks, blocks of paths, links, limits, retention and its clock. */
+/* The LMDB backend's parts by themselves: chunks, blocks of paths, links, limits, retention and its
+ * clock. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +78,8 @@ static int compare_rows(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct pd_row));
 }
 
-/* What is encoded is what is decoded, whatever the values; paths are in order; the Bloom filter knows every flow. */
+/* What is encoded is what is decoded, whatever the values; paths are in order; the Bloom filter
+ * knows every flow. */
 static void test_chunk_round_trip(void **state)
 {
     (void)state;
@@ -88,8 +90,9 @@ static void test_chunk_round_trip(void **state)
         struct pd_chunk chunk;
         uint64_t *commits;
         void *bytes;
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++) {
             rows[i] = round % 4 == 3 && i ? rows[0] : random_row(paths);
+        }
         struct pd_chunk_input input = chunk_input(rows, len, round, &commits);
         input.with_bloom = round & 1;
         assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
@@ -131,7 +134,8 @@ static void assert_rows(struct pd_chunk *chunk, const struct pd_row *wanted, uin
     }
 }
 
-/* A packed chunk has the rows of the plain one, in any part of it; one that was tampered with is refused in the end. */
+/* A packed chunk has the rows of the plain one, in any part of it; one that was tampered with is
+ * refused in the end. */
 static void test_packed(void **state)
 {
     (void)state;
@@ -145,8 +149,9 @@ static void test_packed(void **state)
         struct pd_chunk plain, packed;
         uint64_t *commits;
         void *bytes, *small_bytes;
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++) {
             rows[i] = round % 4 == 3 && i ? rows[0] : random_row(paths);
+        }
         struct pd_chunk_input input = chunk_input(rows, len, round, &commits);
         input.with_bloom = round & 1;
         assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size), 0);
@@ -164,9 +169,10 @@ static void test_packed(void **state)
                          0);
         pd_chunk_rows(&packed, found);
         assert_memory_equal(found, wanted, len * sizeof *found);
-        for (size_t i = 0; i < plain.header.len[PD_AXIS_RUNS]; i++)
+        for (size_t i = 0; i < plain.header.len[PD_AXIS_RUNS]; i++) {
             assert_int_equal(pd_column_get(&packed.columns[PD_COLUMN_RUN_BYTES], i),
                              pd_column_get(&plain.columns[PD_COLUMN_RUN_BYTES], i));
+        }
         ((uint8_t *)small_bytes)[random_below(&rnd, small)] ^= 1;
         assert_true(pd_chunk_open(small_bytes, small, round, &packed) ||
                     pd_chunk_verify(&packed, pd_paths_len(paths)));
@@ -216,7 +222,8 @@ static void test_run_sums(void **state)
     pd_paths_free(paths);
 }
 
-/* Few flows that are not there pass the Bloom filter: the format's promise is 0.2 % when it is full. */
+/* Few flows that are not there pass the Bloom filter: the format's promise is 0.2 % when it is
+ * full. */
 static void test_bloom(void **state)
 {
     (void)state;
@@ -236,8 +243,9 @@ static void test_bloom(void **state)
     assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
     assert_int_equal(pd_chunk_open(bytes, size_bytes, 0, &chunk), 0);
     assert_int_equal(chunk.columns[PD_COLUMN_BLOOM].len * 64, 16 * len);
-    for (size_t i = 0; i < asked; i++)
+    for (size_t i = 0; i < asked; i++) {
         passed += pd_chunk_may_have(&chunk, random_next(&rnd));
+    }
     print_message("%.3f %% of unknown flows pass\n", 100.0 * (double)passed / (double)asked);
     assert_true(passed < asked / 500);
     free(bytes);
@@ -245,7 +253,8 @@ static void test_bloom(void **state)
     pd_paths_free(paths);
 }
 
-/* Blocks carry all kinds of paths from one table to another; none of their prefixes is taken for a block. */
+/* Blocks carry all kinds of paths from one table to another; none of their prefixes is taken for a
+ * block. */
 static void test_path_blocks(void **state)
 {
     (void)state;
@@ -253,15 +262,18 @@ static void test_path_blocks(void **state)
     uint32_t first = 0, id;
     for (unsigned round = 0; round < 8; round++) {
         bool dropped;
-        for (unsigned i = 0; i < 8; i++)
+        for (unsigned i = 0; i < 8; i++) {
             assert_int_equal(pd_paths_intern(paths, &pool.paths[round * 8 + i], &id, &dropped), 0);
-        if (pd_paths_len(paths) == first)
+        }
+        if (pd_paths_len(paths) == first) {
             continue;
+        }
         void *bytes;
         size_t size_bytes;
         assert_int_equal(pd_paths_block_encode(paths, first, &bytes, &size_bytes), 0);
-        for (size_t cut = 0; cut < size_bytes; cut++)
+        for (size_t cut = 0; cut < size_bytes; cut++) {
             assert_int_equal(pd_paths_block_load(copy, first, bytes, cut), -PD_E_CORRUPT);
+        }
         ((uint8_t *)bytes)[random_below(&rnd, size_bytes)] ^= 1;
         assert_int_equal(pd_paths_block_load(copy, first, bytes, size_bytes), -PD_E_CORRUPT);
         free(bytes);
@@ -271,8 +283,9 @@ static void test_path_blocks(void **state)
         first = pd_paths_len(paths);
         assert_int_equal(pd_paths_len(copy), first);
     }
-    for (id = 0; id < first; id++)
+    for (id = 0; id < first; id++) {
         assert_true(pd_path_equal(pd_paths_get(paths, id), pd_paths_get(copy, id)));
+    }
     assert_null(pd_paths_get(copy, first));
     pd_paths_free(paths);
     pd_paths_free(copy);
@@ -292,15 +305,17 @@ static void test_links(void **state)
         assert_int_equal(pd_paths_intern(paths, &pool.paths[round], &id, &dropped), 0);
         uint32_t len = pd_paths_len(paths) - (round & 1);
         assert_int_equal(pd_paths_select(paths, link, len, bits), 0);
-        for (id = 0; id < len; id++)
+        for (id = 0; id < len; id++) {
             assert_int_equal(bits[id / 64] >> id % 64 & 1,
                              pd_path_crosses(pd_paths_get(paths, id), link));
+        }
         assert_int_equal(bits[len / 64] >> len % 64, 0);
     }
     pd_paths_free(paths);
 }
 
-/* Raw tags are what a hostile sender chooses: beyond the limit they are dropped, the record is not. */
+/* Raw tags are what a hostile sender chooses: beyond the limit they are dropped, the record is not.
+ */
 static void test_path_limits(void **state)
 {
     (void)state;
@@ -391,8 +406,9 @@ static void test_seal_by_age(void **state)
     assert_int_equal(pd_tib_maintain(tib, 10 * HOUR_US), 0);
     assert_int_equal(stat_of(tib).segments, 1);
     assert_int_equal(stat_of(tib).records, 20);
-    for (unsigned i = 20; i < 30; i++) /* nothing to seal */
+    for (unsigned i = 20; i < 30; i++) { /* nothing to seal */
         assert_int_equal(pd_tib_maintain(tib, i * HOUR_US), 0);
+    }
     assert_int_equal(stat_of(tib).segments, 1);
     pd_tib_close(tib);
 }
@@ -434,8 +450,8 @@ static void test_retention_clock_jump(void **state)
     pd_tib_close(tib);
 }
 
-/* A clock that jumps an hour ahead or back: nothing expires that is younger by the daemon's own time, nothing is lost, and
- * records carry the times that they were given. */
+/* A clock that jumps an hour ahead or back: nothing expires that is younger by the daemon's own
+ * time, nothing is lost, and records carry the times that they were given. */
 static void test_clock_hour(void **state)
 {
     (void)state;
@@ -455,8 +471,9 @@ static void test_clock_hour(void **state)
         struct pd_tib_filter filter = PD_TIB_FILTER_ALL;
         struct list found = {0};
         size_t wanted = 0;
-        for (unsigned i = 0; i < sizeof hours / sizeof *hours; i++)
+        for (unsigned i = 0; i < sizeof hours / sizeof *hours; i++) {
             wanted += hours[i] == hour ? 10 : 0;
+        }
         filter.from_us = now_us + (uint64_t)(hour * (int64_t)HOUR_US) - 100;
         filter.to_us = filter.from_us + 200;
         assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);

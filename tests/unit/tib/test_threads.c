@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One writer thread and reader threads, each with a crew of its own, on one open store: each snapshot is a prefix of the commits, whole. */
+/* One writer thread and reader threads, each with a crew of its own, on one open store: each
+ * snapshot is a prefix of the commits, whole. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,23 +80,31 @@ static const char *read_once(uint64_t at_least)
     struct pd_tib_snapshot *snapshot;
     struct sum sum = {0}, linked = {0};
     struct pd_tib_stat stat;
-    if (pd_tib_snapshot(tib, &snapshot))
+    if (pd_tib_snapshot(tib, &snapshot)) {
         return "no snapshot";
-    if (pd_tib_scan(snapshot, &all, add_up, &sum) || pd_tib_scan(snapshot, &link, add_up, &linked))
+    }
+    if (pd_tib_scan(snapshot, &all, add_up, &sum) ||
+        pd_tib_scan(snapshot, &link, add_up, &linked)) {
         return "no scan";
+    }
     bool found = finds_first(snapshot, sum.len);
     uint64_t damaged = pd_tib_snapshot_damaged(snapshot);
     pd_tib_release(snapshot);
-    if (!found)
+    if (!found) {
         return "not the first records";
-    if (damaged || sum.wrong || linked.wrong)
+    }
+    if (damaged || sum.wrong || linked.wrong) {
         return "a record is wrong";
-    if (sum.len < at_least || sum.len % COMMIT_ROWS || sum.numbers != sum.len * (sum.len - 1) / 2)
+    }
+    if (sum.len < at_least || sum.len % COMMIT_ROWS || sum.numbers != sum.len * (sum.len - 1) / 2) {
         return "not a prefix of the commits";
-    if (sum.len >= 400 && linked.len < 50)
+    }
+    if (sum.len >= 400 && linked.len < 50) {
         return "records of a link are missing";
-    if (pd_tib_stat(tib, &stat) || stat.records < sum.len)
+    }
+    if (pd_tib_stat(tib, &stat) || stat.records < sum.len) {
         return "stat is behind";
+    }
     return NULL;
 }
 
@@ -103,8 +112,9 @@ static void *read_on(void *context)
 {
     (void)context;
     const char *wrong = NULL;
-    while (!wrong && !atomic_load_explicit(&over, memory_order_acquire))
+    while (!wrong && !atomic_load_explicit(&over, memory_order_acquire)) {
         wrong = read_once(atomic_load_explicit(&committed, memory_order_acquire));
+    }
     return (void *)wrong;
 }
 
@@ -119,8 +129,9 @@ static void test_threads(void **state)
     pd_crew_rows = 10000;
     store_make(place, sizeof place);
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL), 0);
-    for (unsigned i = 0; i < READERS; i++)
+    for (unsigned i = 0; i < READERS; i++) {
         assert_int_equal(pthread_create(&readers[i], NULL, read_on, NULL), 0);
+    }
     for (unsigned i = 0; i < COMMITS; i++) {
         for (unsigned j = 0; j < COMMIT_ROWS; j++) {
             make_record(next++, &path, &record);
@@ -134,8 +145,9 @@ static void test_threads(void **state)
     for (unsigned i = 0; i < READERS; i++) {
         void *wrong;
         assert_int_equal(pthread_join(readers[i], &wrong), 0);
-        if (wrong)
+        if (wrong) {
             fail_msg("%s", (const char *)wrong);
+        }
     }
     assert_null(read_once(next));
     pd_tib_close(tib);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who verifies a chunk that this process wrote: the writer, where somebody asks; a reader that comes before takes it by its checksum. */
+/* Who verifies a chunk that this process wrote: the writer, where somebody asks; a reader that
+ * comes before takes it by its checksum. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

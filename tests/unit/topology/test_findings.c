@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checker: each way to spoil a good file gives its finding, with the exact place in the file. */
+/* The checker: each way to spoil a good file gives its finding, with the exact place in the file.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 #include "topology/topology.h"
 
-/* One change of a JSON document: the value at a path ("nodes/3/id"; "-" at the end of a list) becomes
- * `value`, or goes away where that is NULL. */
+/* One change of a JSON document: the value at a path ("nodes/3/id"; "-" at the end of a list)
+ * becomes `value`, or goes away where that is NULL. */
 struct edit {
     const char *path;
     const char *value;
@@ -25,8 +26,9 @@ struct bad_file {
     const char *finding; /* without the file's name */
 };
 
-/* Places in the files: fat-tree(4) has ToRs nodes[0..7], aggs [8..15], cores [16..19], hosts [20..35], and links
- * of ToR i (0-based) at 4i: two aggs, two hosts; of agg i at 32 + 2i. IDs are places + 1. */
+/* Places in the files: fat-tree(4) has ToRs nodes[0..7], aggs [8..15], cores [16..19], hosts
+ * [20..35], and links of ToR i (0-based) at 4i: two aggs, two hosts; of agg i at 32 + 2i. IDs are
+ * places + 1. */
 static const struct bad_file bad_files[] = {
     {"ID of another node",
      FAT_TREE_4,
@@ -334,14 +336,15 @@ static void apply(json_t *root, const struct edit *edit)
         assert_non_null(at);
     }
     int failed;
-    if (json_is_object(at))
+    if (json_is_object(at)) {
         failed = value ? json_object_set_new(at, step, value) : json_object_del(at, step);
-    else if (!strcmp(step, "-"))
+    } else if (!strcmp(step, "-")) {
         failed = json_array_append_new(at, value);
-    else if (value)
+    } else if (value) {
         failed = json_array_set_new(at, strtoul(step, NULL, 10), value);
-    else
+    } else {
         failed = json_array_remove(at, strtoul(step, NULL, 10));
+    }
     assert_int_equal(failed, 0);
 }
 
@@ -376,15 +379,17 @@ static void check_bad_file(const struct bad_file *bad)
     struct pd_error error = {0}, read_error = {0};
     struct pd_topology *t = NULL;
     json_t *root = base_document(bad->base);
-    for (const struct edit *edit = bad->edits; edit->path; edit++)
+    for (const struct edit *edit = bad->edits; edit->path; edit++) {
         apply(root, edit);
+    }
     char *text = json_dumps(root, 0);
     write_file(text);
     snprintf(expected.finding, sizeof expected.finding, "%s: %s", file_name, bad->finding);
     int code = pd_topology_check(file_name, compare, &expected, &error);
-    if (code != -PD_E_TOPOLOGY || !expected.found)
+    if (code != -PD_E_TOPOLOGY || !expected.found) {
         fail_msg("%s: code %d, expected `%s`, first of %u is `%s`", bad->what, code,
                  expected.finding, expected.len, error.text);
+    }
     assert_int_equal(pd_topology_read(file_name, &t, &read_error), -PD_E_TOPOLOGY);
     assert_string_equal(read_error.text, error.text);
     assert_null(t);
@@ -395,8 +400,9 @@ static void check_bad_file(const struct bad_file *bad)
 static void each_spoiled_file_is_found_out(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof bad_files / sizeof *bad_files; i++)
+    for (size_t i = 0; i < sizeof bad_files / sizeof *bad_files; i++) {
         check_bad_file(&bad_files[i]);
+    }
 }
 
 static void all_findings_are_reported_up_to_the_limit(void **state)
@@ -408,8 +414,9 @@ static void all_findings_are_reported_up_to_the_limit(void **state)
     FILE *out = open_memstream(&text, &bytes);
     (void)state;
     fputs("{\"nodes\":[{\"id\":1,\"role\":\"tor\"}", out);
-    for (int i = 0; i < 249; i++)
+    for (int i = 0; i < 249; i++) {
         fputs(",{\"id\":1,\"role\":\"tor\"}", out);
+    }
     fputs("],\"links\":[]}", out);
     fclose(out);
     write_file(text);

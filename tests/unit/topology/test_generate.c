@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generators: numbers, IDs, addresses and wiring as docs/formats/topology.md promises them; limits; round trips. */
+/* Generators: numbers, IDs, addresses and wiring as docs/formats/topology.md promises them; limits;
+ * round trips. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -43,12 +44,14 @@ static void check_fat_tree(uint32_t k)
         links += sw->switch_neighbours;
     }
     assert_int_equal(links / 2, k * h * h * 2);
-    for (uint32_t pod = 0; pod < k; pod++)
-        for (uint32_t a = 0; a < h; a++)
+    for (uint32_t pod = 0; pod < k; pod++) {
+        for (uint32_t a = 0; a < h; a++) {
             for (uint32_t b = 0; b < h; b++) {
                 assert_true(linked(t, pod * h + a + 1, k * h + pod * h + b + 1));
                 assert_true(linked(t, k * h + pod * h + a + 1, k * k + a * h + b + 1));
             }
+        }
+    }
     for (uint32_t host = 0; host < t->hosts_len; host++) {
         uint32_t pod = host / (h * h) + 1, tor = host / h % h + 1, n = host % h + 2;
         assert_int_equal(t->hosts[host].id, t->switches_len + host + 1);
@@ -84,9 +87,11 @@ static void check_vl2(uint32_t k)
         assert_true(linked(t, tor + 1, tors + 2 * pair + 1));
         assert_true(linked(t, tor + 1, tors + 2 * pair + 2));
     }
-    for (uint32_t agg = 0; agg < k; agg++)
-        for (uint32_t i = 0; i < k / 2; i++)
+    for (uint32_t agg = 0; agg < k; agg++) {
+        for (uint32_t i = 0; i < k / 2; i++) {
             assert_true(linked(t, tors + agg + 1, tors + k + i + 1));
+        }
+    }
     expect_addr(t, 0, 0, "10.1.1.2");
     expect_addr(t, 19, 1, "fd00:0:1:1::15");
     pd_topology_free(t);
@@ -107,9 +112,11 @@ static void leaf_spines_are_regular(void **state)
     assert_int_equal(pd_topology_leaf_spine(300, 3, 2, &t, NULL), 0);
     assert_int_equal(t->switches_len, 303);
     assert_int_equal(t->hosts_len, 600);
-    for (uint32_t leaf = 1; leaf <= 300; leaf++)
-        for (uint32_t spine = 301; spine <= 303; spine++)
+    for (uint32_t leaf = 1; leaf <= 300; leaf++) {
+        for (uint32_t spine = 301; spine <= 303; spine++) {
             assert_true(linked(t, leaf, spine));
+        }
+    }
     expect_addr(t, 0, 0, "10.0.1.2");
     expect_addr(t, 599, 0, "10.1.44.3");
     expect_addr(t, 599, 1, "fd00:0:1:2c::3");
@@ -127,10 +134,12 @@ static void limits_are_named(void **state)
     struct pd_topology *t = NULL;
     struct pd_error error;
     (void)state;
-    for (unsigned i = 0; i < sizeof fat_trees / sizeof *fat_trees; i++)
+    for (unsigned i = 0; i < sizeof fat_trees / sizeof *fat_trees; i++) {
         assert_int_equal(pd_topology_fat_tree(fat_trees[i], &t, &error), -PD_E_VALUE);
-    for (unsigned i = 0; i < sizeof vl2s / sizeof *vl2s; i++)
+    }
+    for (unsigned i = 0; i < sizeof vl2s / sizeof *vl2s; i++) {
         assert_int_equal(pd_topology_vl2(vl2s[i], &t, &error), -PD_E_VALUE);
+    }
     assert_string_equal(error.text, "vl2: k = 64, expected an even number from 4 to 62");
     assert_int_equal(pd_topology_leaf_spine(1, 1, 1, &t, &error), -PD_E_VALUE);
     assert_int_equal(pd_topology_leaf_spine(2, 0, 1, &t, &error), -PD_E_VALUE);
@@ -152,8 +161,9 @@ static void check_round_trip(struct pd_topology *t)
         fclose(out);
         pd_topology_free(t);
         t = NULL;
-        if (pd_topology_parse(texts[i], bytes[i], "written", &t, &error))
+        if (pd_topology_parse(texts[i], bytes[i], "written", &t, &error)) {
             fail_msg("%s", error.text);
+        }
     }
     pd_topology_free(t);
     assert_int_equal(bytes[0], bytes[1]);

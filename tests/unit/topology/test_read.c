@@ -10,7 +10,8 @@
 
 #include "topology/topology.h"
 
-/* A small network in no order, with gaps in the IDs, keys of NetworkX and D3, names and no codec. */
+/* A small network in no order, with gaps in the IDs, keys of NetworkX and D3, names and no codec.
+ */
 static const char operator_file[] =
     "{\"directed\":false,\"multigraph\":false,\"graph\":{\"by\":[\"hand\"]},\"nodes\":["
     "{\"id\":900,\"role\":\"host\",\"addrs\":[\"192.0.2.9\"],\"x\":1.5,\"y\":-2,\"name\":\"db "
@@ -27,8 +28,9 @@ static struct pd_topology *parse(const char *text)
 {
     struct pd_topology *t = NULL;
     struct pd_error error = {0};
-    if (pd_topology_parse(text, strlen(text), "file", &t, &error))
+    if (pd_topology_parse(text, strlen(text), "file", &t, &error)) {
         fail_msg("%s", error.text);
+    }
     return t;
 }
 
@@ -102,8 +104,9 @@ static void expect_error(const char *text, size_t bytes, int code, const char *w
     struct pd_topology *t = NULL;
     struct pd_error error = {0};
     assert_int_equal(pd_topology_parse(text, bytes, "x.json", &t, &error), code);
-    if (!strstr(error.text, words))
+    if (!strstr(error.text, words)) {
         fail_msg("`%s` is not in `%s`", words, error.text);
+    }
     assert_null(t);
 }
 
@@ -119,8 +122,9 @@ static void what_is_no_json_is_named_with_its_line(void **state)
         {"\xff\xfe{}", "x.json: line 1"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         expect_error(bad[i].text, strlen(bad[i].text), -PD_E_SYNTAX, bad[i].words);
+    }
     expect_error("{\"name\":\"a\\u0000b\"}", 18, -PD_E_SYNTAX, "x.json: line 1");
     expect_error("[]", 2, -PD_E_TOPOLOGY,
                  "x.json: expected an object with \"nodes\" and \"links\"");
@@ -163,11 +167,13 @@ static void a_switch_has_at_most_4096_links(void **state)
     FILE *out = open_memstream(&text, &bytes);
     (void)state;
     fputs("{\"nodes\":[{\"id\":1,\"role\":\"spine\"}", out);
-    for (int i = 2; i < 4099; i++)
+    for (int i = 2; i < 4099; i++) {
         fprintf(out, ",{\"id\":%d,\"role\":\"leaf\"}", i);
+    }
     fputs("],\"links\":[{\"source\":1,\"target\":2}", out);
-    for (int i = 3; i < 4099; i++)
+    for (int i = 3; i < 4099; i++) {
         fprintf(out, ",{\"source\":1,\"target\":%d}", i);
+    }
     fputs("]}", out);
     fclose(out);
     expect_error(text, bytes, -PD_E_TOPOLOGY,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Region: what a reader sees while the owner counts, the ring between them, and readers and indexes that lie. */
+/* Region: what a reader sees while the owner counts, the ring between them, and readers and indexes
+ * that lie. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,7 +122,8 @@ static void a_full_ring_refuses_and_nothing_is_lost(void **state)
     owner_done(&owner);
 }
 
-/* Whatever stands in the index, the owner goes on, and its ring never holds more than it has room for. */
+/* Whatever stands in the index, the owner goes on, and its ring never holds more than it has room
+ * for. */
 static void an_index_that_lies(void **state)
 {
     (void)state;
