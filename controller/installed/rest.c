@@ -100,7 +100,10 @@ int pd_install_answer(struct pd_controller *controller, struct pd_call *call,
     if (json_object_get(call->body, "id")) {
         return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
     }
-    e = pd_install_parse(call->body, &install, &problem->error);
+    e = pd_programs_check_document(controller->programs, call->body, &problem->error);
+    if (!e) {
+        e = pd_install_parse(call->body, &install, &problem->error);
+    }
     if (e) {
         return e;
     }

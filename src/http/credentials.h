@@ -15,8 +15,9 @@
  *
  *   cert, key   PEM; the chain, leaf first. With them a server speaks TLS.
  *   ca          PEM; one or more. Without it a server asks for no certificates, and a client trusts
- * what the system trusts. tokens      who may come with a bearer token (http/tokens.h). token_out
- * a file with the one token that is shown to others.
+ *               what the system trusts.
+ *   tokens      who may come with a bearer token (http/tokens.h).
+ *   token_out   a file with the one token that is shown to others.
  *
  * Secrets come from files alone, never from arguments, and no function here puts one into an error.
  * The key and the files of tokens must not be accessible to others (mode 0640 at most). What is

@@ -11,17 +11,18 @@
 
 /* People and controllers have read < install < admin. An agent is beside that order: it tells the
  * controller about its own host, and asks the agents below it in a tree. Each route names the role
- * that it needs; the daemons check it in the one place where they call handlers:
+ * that it needs; the daemons check it in the one place where they call handlers, before anything of
+ * the request is looked at:
  *
- *     e = pd_role_check(request, route->role, &problem);     401 or 403, before anything of the
- * request is looked at
+ *     e = pd_role_check(request, route->role, &problem);     401 or 403
  *
  *   a route needs    who may
  *   PD_ROLE_READ     read, install, admin
  *   PD_ROLE_INSTALL  install, admin
  *   PD_ROLE_ADMIN    admin
  *   PD_ROLE_AGENT    agent, admin: what agents tell; the handler asks pd_role_speaks_for() for
- * which host PD_ROLE_ANY      all of these: queries to agents
+ *                    which host
+ *   PD_ROLE_ANY      all of these: queries to agents
  *
  * Thread safety: pure. */
 

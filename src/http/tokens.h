@@ -11,9 +11,9 @@
 
 /* The file, a token on each line, # begins a comment line:
  *
- *     ROLE NAME TOKEN             read dashboard 6f1c…           the token itself, 16 to 256
- * visible characters ROLE NAME sha256:HEX        agent 21 sha256:9a0b…          its SHA-256, so
- * that the file gives no token away ROLE TOKEN                  the name is then the role's
+ *     ROLE NAME TOKEN        read dashboard 6f1c…   the token itself, 16 to 256 visible characters
+ *     ROLE NAME sha256:HEX   agent 21 sha256:9a0b…  its SHA-256: the file gives no token away
+ *     ROLE TOKEN             the name is then the role's
  *
  * An agent's name is its host's ID. Only digests are kept, and a token is compared with all of them
  * in a time that does not depend on how much of it is right.

@@ -11,14 +11,14 @@
  *
  *   {"flows":[FLOW…],"complete":bool,"source":"bpf"|"inet_diag"|"none","since_us":N,"forgotten":N}
  *
- * and a FLOW is
+ * and a FLOW, whose source is the host that answers, is
  *
- *   {"flow_id":{"src_ip","dst_ip","src_port","dst_port","protocol":6},       source: the host that
- * answers "state":"established"|"syn_sent"|"syn_recv"|"fin_wait1"|…|"closed", "retransmissions":N,
- * "consecutive":N, "recent":N,                       "recent": only with "from" "timeouts":N,
- * "backoff":N, "srtt_us":N, "rto_us":N, "throughput_bps":N, "bytes_acked":N, "cwnd_pkts":N,
- * "mss_bytes":N, "pkts_out":N, "first_us":N, "last_retransmission_us":N|null, "opened_us":N|null,
- * "closed_us":N|null}
+ *   {"flow_id":{"src_ip","dst_ip","src_port","dst_port","protocol":6},
+ *    "state":"established"|"syn_sent"|"syn_recv"|"fin_wait1"|…|"closed",
+ *    "retransmissions":N, "consecutive":N, "recent":N,           "recent": only with "from"
+ *    "timeouts":N, "backoff":N, "srtt_us":N, "rto_us":N, "throughput_bps":N, "bytes_acked":N,
+ *    "cwnd_pkts":N, "mss_bytes":N, "pkts_out":N, "first_us":N, "last_retransmission_us":N|null,
+ *    "opened_us":N|null, "closed_us":N|null}
  *
  * A flow that is closed and was never established has "opened_us":null, "bytes_acked":0.
  * "throughput_bps": bits a second.

@@ -16,6 +16,8 @@
 #include "program/wire.h"
 #include "program/workers.h"
 
+#define CHECK_NS (5 * PD_NS_PER_S) /* for a check of the syntax; it takes a millisecond */
+
 struct pd_programs {
     struct pd_workers *workers;
     pthread_mutex_t lock; /* of the counters */
@@ -297,6 +299,33 @@ int pd_programs_can_merge(struct pd_programs *programs, const char *source,
     }
     json_decref(result);
     return err;
+}
+
+int pd_programs_check(struct pd_programs *programs, const char *source, struct pd_error *error)
+{
+    const struct pd_program_limits limits = {PD_PROGRAM_INSTRUCTIONS_DEFAULT,
+                                             PD_PROGRAM_MEMORY_DEFAULT_BYTES,
+                                             pd_clock_monotonic_ns() + CHECK_NS};
+    struct talk talk = {.limits = &limits, .error = error};
+    json_t *result = NULL;
+    int err = run(programs, request(source, "check", json_true(), &limits), &talk, &result);
+    json_decref(result);
+    if (err == -PD_E_PROGRAM) {
+        const struct pd_error words = *error;
+        err = pd_fail(error, -PD_E_VALUE, "%s", words.text);
+    }
+    return err;
+}
+
+int pd_programs_check_document(struct pd_programs *programs, const json_t *document,
+                               struct pd_error *error)
+{
+    const char *source = json_string_value(json_object_get(document, "program"));
+    if (!programs || !source || strlen(source) > PD_PROGRAM_SOURCE_MAX_BYTES) {
+        return 0;
+    }
+    int err = pd_programs_check(programs, source, error);
+    return err == -PD_E_UNSUPPORTED ? 0 : err;
 }
 
 int pd_programs_merge(struct pd_programs *programs, const char *source, json_t *a, json_t *b,

@@ -75,6 +75,15 @@ int pd_programs_can_merge(struct pd_programs *programs, const char *source,
                           const struct pd_program_limits *limits, bool *ret_can_merge,
                           struct pd_error *error);
 
+/* Whether the source is a program at all; none of it is run. -PD_E_VALUE with Lua's words, which
+ * name the line; other errors as of a run. */
+int pd_programs_check(struct pd_programs *programs, const char *source, struct pd_error *error);
+
+/* The same for the "program" of a document, if it has one that can be looked at here: whatever else
+ * is wrong with the document is found by who reads it. `programs` may be NULL. */
+int pd_programs_check_document(struct pd_programs *programs, const json_t *document,
+                               struct pd_error *error);
+
 void pd_programs_counters(struct pd_programs *programs, struct pd_program_counters *ret_counters);
 
 #endif

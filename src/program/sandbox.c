@@ -169,6 +169,10 @@ static void load_program(lua_State *lua, struct job *job)
     if (luaL_loadbufferx(lua, text, json_string_length(source), "=program", "t")) {
         lua_error(lua);
     }
+}
+
+static void define_program(lua_State *lua, struct job *job)
+{
     job->stage = PD_PROGRAM_ERROR;
     lua_call(lua, 0, 0);
 }
@@ -221,7 +225,12 @@ static int protected(lua_State *lua)
     open_libraries(lua);
     pd_calls_open(lua, job->fd);
     load_program(lua, job);
-    call_program(lua, job);
+    if (json_object_get(job->request, "check")) {
+        lua_pushboolean(lua, true);
+    } else {
+        define_program(lua, job);
+        call_program(lua, job);
+    }
     take_result(lua, job);
     return 0;
 }

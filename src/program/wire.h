@@ -10,14 +10,17 @@
  * Both ends are of one version: they are installed together. The agent takes nothing that the other
  * end says for granted, since a program may have got hold of it.
  *
- * RUN      agent → worker   JSON {"program","args","limits":{"instructions","memory_bytes"}} or,
- * instead of "args", "merge":[a,b] or "has":NAME (is there such a function?) CALL     worker →
- * agent   JSON {"name","args"}; the answer is LINES with the first lines MORE     worker → agent
- * number of a call (4 bytes): further lines, please CLOSE    worker → agent   number of a call (4
- * bytes): no more of them; has no answer LINES    agent → worker   number of the call (4 bytes),
- * then whole lines of JSON, each with its newline; none: that was all REFUSED  agent → worker
- * words: the call failed RESULT   worker → agent   JSON value FAILED   worker → agent   one of enum
- * pd_program_failure (1 byte), then words
+ * RUN      agent → worker   JSON {"program","args","limits":{"instructions","memory_bytes"}}; or,
+ *                           instead of "args", "merge":[a,b], "has":NAME (is there such a
+ *                           function?) or "check":true (is it a program? nothing of it is run)
+ * CALL     worker → agent   JSON {"name","args"}; the answer is LINES with the first lines
+ * MORE     worker → agent   number of a call (4 bytes): further lines, please
+ * CLOSE    worker → agent   number of a call (4 bytes): no more of them; has no answer
+ * LINES    agent → worker   number of the call (4 bytes), then whole lines of JSON, each with its
+ *                           newline; none: that was all
+ * REFUSED  agent → worker   words: the call failed
+ * RESULT   worker → agent   JSON value
+ * FAILED   worker → agent   one of enum pd_program_failure (1 byte), then words
  *
  * Thread safety: functions work on the caller's memory only. */
 

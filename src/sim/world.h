@@ -11,10 +11,12 @@
 
 /* now_us    simulated time, from 0 on
  * ask       queries are run over a TIB with the records of all receivers, or of those asked;
- * getPoorTCPFlows is answered from the senders' counters. All hosts answer. Programs:
- * -PD_E_UNSUPPORTED alarms    POOR_PERF, from the host of the sender, as in GET /v1/alarms observe
- * the observations of the last period as they are, without records being stored; earlier periods
- * from the first time on that somebody asks for them packet_out: none. One thread. */
+ *           getPoorTCPFlows is answered from the senders' counters. All hosts answer.
+ *           Programs: -PD_E_UNSUPPORTED
+ * alarms    POOR_PERF, from the host of the sender, as in GET /v1/alarms
+ * observe   the observations of the last period as they are, without records being stored; earlier
+ *           periods from the first time on that somebody asks for them
+ * packet_out: none. One thread. */
 
 struct pd_world {
     const struct pd_scenario *scenario;

@@ -56,7 +56,7 @@ static void changed(struct pd_installed *installed)
     pd_feed_want(&installed->feed, wanted);
     atomic_store_explicit(&installed->hearing, hearing, memory_order_relaxed);
     atomic_fetch_add_explicit(&installed->generation, 1, memory_order_release);
-    pthread_cond_signal(&installed->ready);
+    pthread_cond_broadcast(&installed->ready);
 }
 
 void pd_installed_insert(struct pd_installed *installed, struct pd_installed_query *query)
@@ -278,10 +278,15 @@ bool pd_installed_hears(struct pd_installed *installed)
  * is not heard. */
 static bool own_echo(const struct pd_installed *installed)
 {
-    const struct pd_installed_query *running = installed->running;
+    for (size_t i = 0; i < PD_INSTALLED_WORKERS; i++) {
+        const struct pd_installed_query *query = installed->workers[i].query;
 
-    return running && !running->what.period_ms && running->what.on == PD_TRIGGER_ALARM &&
-           pthread_equal(pthread_self(), installed->running_in);
+        if (query && !query->what.period_ms && query->what.on == PD_TRIGGER_ALARM &&
+            pthread_equal(pthread_self(), installed->workers[i].thread)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void pd_installed_alarmed(struct pd_installed *installed, const struct pd_flow_id *flow,
@@ -354,24 +359,52 @@ int pd_installed_new(const char *file, const struct pd_installed_host *host, str
     return 0;
 }
 
+/* Wakes and waits for the first so many workers. */
+static void join_workers(struct pd_installed *installed, size_t len)
+{
+    pthread_mutex_lock(&installed->lock);
+    atomic_store_explicit(&installed->stopping, true, memory_order_relaxed);
+    pthread_cond_broadcast(&installed->ready);
+    pthread_mutex_unlock(&installed->lock);
+    for (size_t i = 0; i < len; i++) {
+        pthread_join(installed->workers[i].thread, NULL);
+    }
+}
+
+/* With the lock held: a worker looks at its `thread` only after that. */
+static int start_worker(struct pd_installed *installed, size_t i)
+{
+    struct pd_installed_worker *worker = &installed->workers[i];
+    int e;
+
+    *worker = (struct pd_installed_worker){.installed = installed, .takes_long = i == 0};
+    e = pthread_create(&worker->thread, NULL, pd_installed_run, worker);
+    if (!e) {
+        pthread_setname_np(worker->thread, "pd-installed");
+    }
+    return -e;
+}
+
 int pd_installed_start(struct pd_installed *installed)
 {
-    int e = pthread_create(&installed->runner, NULL, pd_installed_run, installed);
+    size_t started = 0;
+    int e = 0;
 
-    if (e) {
-        return -e;
+    pthread_mutex_lock(&installed->lock);
+    while (!e && started < PD_INSTALLED_WORKERS) {
+        e = start_worker(installed, started);
+        started += !e;
     }
-    e = pthread_create(&installed->watcher, NULL, pd_installed_watch, installed);
-    installed->started = true;
-    if (e) {
-        atomic_store_explicit(&installed->stopping, true, memory_order_relaxed);
-        pthread_cond_signal(&installed->ready);
-        pthread_join(installed->runner, NULL);
-        installed->started = false;
-        return -e;
+    pthread_mutex_unlock(&installed->lock);
+    if (!e) {
+        e = -pthread_create(&installed->watcher, NULL, pd_installed_watch, installed);
     }
-    pthread_setname_np(installed->runner, "pd-installed");
+    if (e) {
+        join_workers(installed, started);
+        return e;
+    }
     pthread_setname_np(installed->watcher, "pd-watch");
+    installed->started = true;
     return 0;
 }
 
@@ -380,12 +413,8 @@ void pd_installed_stop(struct pd_installed *installed)
     if (!installed || !installed->started) {
         return;
     }
-    pthread_mutex_lock(&installed->lock);
-    atomic_store_explicit(&installed->stopping, true, memory_order_relaxed);
-    pthread_cond_signal(&installed->ready);
-    pthread_mutex_unlock(&installed->lock);
+    join_workers(installed, PD_INSTALLED_WORKERS);
     pd_feed_wake(&installed->feed);
-    pthread_join(installed->runner, NULL);
     pthread_join(installed->watcher, NULL);
     installed->started = false;
 }

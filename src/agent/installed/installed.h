@@ -20,14 +20,16 @@
  *
  *     intake thread -> feed -> pd-watch: conformance of one record -> PC_FAIL
  *                                  '---> at most PENDING_MAX records wait for each other query
- *     alarms ---------------------------------------------'--> pd-installed: one run after another
- * <- periods
+ *     alarms ---------------------------------------------'--> pd-installed: runs, by turns
+ *                                                                      <- periods
  *
  * Conformance on events looks at one record, in a thread of its own that touches neither the TIB
  * nor a lock that a query holds: from the first bad packet to the alarm it is a matter of the
- * intake's wake-up. Everything else runs in one thread, so it takes one core at most and none of
- * the places of those who ask. Queries that are ready take turns, the one that ran longest ago
- * first. What falls due before its turn is skipped and counted.
+ * intake's wake-up. Everything else runs in PD_INSTALLED_WORKERS threads and takes none of the
+ * places of those who ask. Queries that are ready take turns, the one that has used the least time
+ * first; only one of the workers takes queries whose last run was long, so that programs which run
+ * for seconds never keep short queries from their turns. What falls due before its turn is skipped
+ * and counted.
  *
  * A query that fails PD_INSTALLED_FAILURES_MAX times in a row is stopped, with an alarm, and stays
  * so over a restart. An alarm that is raised in a run on an alarm starts no run.
@@ -39,6 +41,7 @@
 
 #define PD_INSTALLED_FAILURES_MAX 5
 #define PD_INSTALLED_PENDING_MAX  64
+#define PD_INSTALLED_WORKERS      2
 #define PD_INSTALLED_ANSWER_BYTES ((size_t)256 << 10) /* of a last answer that is kept */
 
 /* Numbers of each query, and, added up over all that there ever were, of the agent. */

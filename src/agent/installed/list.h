@@ -33,8 +33,10 @@ struct pd_installed_query {
     bool stopped;
     unsigned failures_in_row;
     struct pd_schedule schedule;
-    uint64_t served_ns; /* monotonic: end of the last run */
-    uint64_t last_us;   /* wall clock: end of the last run; 0: none yet */
+    bool running;     /* in one of the workers: a query never runs twice at once */
+    uint64_t used_ns; /* its clock of turns, see pick() */
+    uint64_t took_ns; /* its last run */
+    uint64_t last_us; /* wall clock: end of the last run; 0: none yet */
     /* a circle of PD_INSTALLED_PENDING_MAX; NULL: none wait here */
     struct pd_installed_event *pending;
     unsigned pending_first;
@@ -46,6 +48,14 @@ struct pd_installed_query {
     /* The thread's that runs it. */
     struct pd_raised *raised; /* of conformance */
     char *token;              /* up to where periodic conformance has looked; NULL: nothing yet */
+};
+
+/* A thread of runs, and what it works on. */
+struct pd_installed_worker {
+    struct pd_installed *installed;
+    bool takes_long; /* also queries whose last run was a long one */
+    pthread_t thread;
+    const struct pd_installed_query *query; /* the list's lock; NULL: nothing */
 };
 
 struct pd_installed {
@@ -61,15 +71,15 @@ struct pd_installed {
     size_t bytes; /* of all documents */
     uint64_t next_id;
     struct pd_model *model;
-    const struct pd_installed_query *running; /* what the thread of runs works on */
-    pthread_t running_in;                     /* that thread; once there is a `running` */
-    struct pd_installed_sums before;          /* of queries that are gone */
+    struct pd_installed_worker workers[PD_INSTALLED_WORKERS];
+    uint64_t turns_ns; /* the clock of turns of whoever began last: nobody is behind it */
+    struct pd_installed_sums before; /* of queries that are gone */
 
     atomic_uint generation; /* of list and model; release, pairs with the watcher's acquire */
     atomic_bool stopping;   /* relaxed */
     atomic_uint hearing;    /* queries on "alarm"; relaxed */
     bool started;
-    pthread_t runner, watcher;
+    pthread_t watcher;
 };
 
 /* ---- installed.c; "locked": with the list's lock held ---- */
@@ -137,7 +147,7 @@ int pd_installed_save(struct pd_installed *installed, struct pd_error *error); /
 
 /* ---- the threads: run.c, watch.c ---- */
 
-void *pd_installed_run(void *installed);
+void *pd_installed_run(void *worker); /* a struct pd_installed_worker */
 void *pd_installed_watch(void *installed);
 
 #endif

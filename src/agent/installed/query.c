@@ -41,7 +41,7 @@ void pd_installed_pend(struct pd_installed *installed, struct pd_installed_query
     }
     query->pending[(query->pending_first + len) % PD_INSTALLED_PENDING_MAX] = *event;
     atomic_store_explicit(&query->pending_len, len + 1, memory_order_relaxed);
-    pthread_cond_signal(&installed->ready);
+    pthread_cond_broadcast(&installed->ready);
 }
 
 int pd_installed_copy_members(json_t *object, const struct pd_installed_query *query)

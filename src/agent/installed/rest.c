@@ -6,6 +6,7 @@
 
 #include "agent/installed/installed.h"
 #include "agent/rest.h"
+#include "program/program.h"
 
 static int no_such(const struct pd_request *request, struct pd_problem *problem)
 {
@@ -32,7 +33,11 @@ int pd_rest_install(struct pd_agent *agent, const struct pd_request *request,
                     struct pd_answer *answer, struct pd_problem *problem)
 {
     uint64_t id;
-    int e = pd_installed_add(agent->installed, request->body, &id, &problem->error);
+    int e = pd_programs_check_document(agent->programs, request->body, &problem->error);
+
+    if (!e) {
+        e = pd_installed_add(agent->installed, request->body, &id, &problem->error);
+    }
 
     if (!e) {
         answer_id(answer, id);

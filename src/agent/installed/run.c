@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of runs: whose turn it is, the run itself, and what comes of it. */
+/* The threads of runs: whose turn it is, the run itself, and what comes of it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,10 @@
 #include "http/text.h"
 
 #define SLEEP_NS (3600 * PD_NS_PER_S) /* when nothing is due */
+
+/* A run as long as this may hold up another query for several of its periods:
+ * PD_INSTALLATION_PERIOD_MIN_MS is the shortest. Such queries share one worker. */
+#define LONG_NS (10 * PD_INSTALLATION_PERIOD_MIN_MS * PD_NS_PER_MS)
 
 /* One run. */
 struct turn {
@@ -232,7 +236,8 @@ static void note_failure(struct pd_installed_query *query,
 /* That the store or the worker is busy is not the query's fault. */
 bool pd_installed_note(struct pd_installed_query *query, const struct pd_installed_outcome *outcome)
 {
-    query->served_ns = pd_clock_monotonic_ns();
+    query->took_ns = outcome->busy_ns;
+    query->used_ns += outcome->busy_ns;
     query->last_us = pd_clock_wall_us();
     pd_count(&query->counters.alarms, outcome->alarms);
     pd_count(&query->counters.busy_us, outcome->busy_ns / PD_NS_PER_US);
@@ -259,31 +264,52 @@ bool pd_installed_note(struct pd_installed_query *query, const struct pd_install
 
 static bool is_ready(const struct pd_installed_query *query, uint64_t now_ns)
 {
+    if (query->stopped || query->running) {
+        return false;
+    }
     return query->what.period_ms
                ? pd_schedule_due(&query->schedule, now_ns)
                : atomic_load_explicit(&query->pending_len, memory_order_relaxed) > 0;
 }
 
-/* Of those that are ready the one that ran longest ago; when there is none, *ret_next_ns is when to
- * look again. */
-static struct pd_installed_query *pick(const struct pd_installed *installed, uint64_t now_ns,
-                                       uint64_t *ret_next_ns)
+/* When to look again, if nothing happens before; queries that run wake the workers at their end. */
+static uint64_t next_due_ns(const struct pd_installed *installed, uint64_t now_ns)
+{
+    uint64_t next_ns = now_ns + SLEEP_NS;
+
+    for (size_t i = 0; i < installed->queries_len; i++) {
+        const struct pd_installed_query *query = installed->queries[i];
+
+        if (!query->stopped && !query->running && query->what.period_ms &&
+            query->schedule.due_ns > now_ns && query->schedule.due_ns < next_ns) {
+            next_ns = query->schedule.due_ns;
+        }
+    }
+    return next_ns;
+}
+
+/* Of those that are ready the one that has used the least time. Who did nothing for a while does
+ * not come back with all the time that it left to others: its clock is set to the others' first. */
+static struct pd_installed_query *pick(struct pd_installed *installed,
+                                       const struct pd_installed_worker *worker, uint64_t now_ns)
 {
     struct pd_installed_query *picked = NULL;
 
-    *ret_next_ns = now_ns + SLEEP_NS;
     for (size_t i = 0; i < installed->queries_len; i++) {
         struct pd_installed_query *query = installed->queries[i];
 
-        if (query->stopped) {
+        if (!is_ready(query, now_ns) || (query->took_ns >= LONG_NS && !worker->takes_long)) {
             continue;
         }
-        if (is_ready(query, now_ns) && (!picked || query->served_ns < picked->served_ns)) {
+        if (query->used_ns < installed->turns_ns) {
+            query->used_ns = installed->turns_ns;
+        }
+        if (!picked || query->used_ns < picked->used_ns) {
             picked = query;
         }
-        if (query->what.period_ms && query->schedule.due_ns < *ret_next_ns) {
-            *ret_next_ns = query->schedule.due_ns;
-        }
+    }
+    if (picked) {
+        installed->turns_ns = picked->used_ns;
     }
     return picked;
 }
@@ -298,29 +324,44 @@ static void take_event(struct pd_installed_query *query, struct pd_installed_eve
     atomic_store_explicit(&query->pending_len, len - 1, memory_order_relaxed);
 }
 
-/* Lets go of the lock while the query runs. */
-static void serve(struct pd_installed *installed, struct pd_installed_query *query)
+static void begin(struct pd_installed_worker *worker, struct turn *turn)
 {
-    struct turn turn = {.installed = installed, .query = pd_installed_hold(query)};
-    bool ran, failed = false;
+    if (!turn->query->what.period_ms) {
+        take_event(turn->query, &turn->event);
+    }
+    turn->query->running = true;
+    worker->query = turn->query;
+}
 
-    if (!query->what.period_ms) {
-        take_event(query, &turn.event);
-    }
-    installed->running = query;
-    pthread_mutex_unlock(&installed->lock);
-    ran = run(&turn);
-    json_decref(turn.event.alarm);
-    pthread_mutex_lock(&installed->lock);
-    installed->running = NULL;
-    if (ran) {
-        failed = pd_installed_note(query, &turn.outcome);
-    }
+/* Whether it has now failed too often. */
+static bool end(struct pd_installed_worker *worker, const struct turn *turn, bool ran)
+{
+    struct pd_installed_query *query = turn->query;
+    bool failed = ran && pd_installed_note(query, &turn->outcome);
+
+    worker->query = NULL;
+    query->running = false;
     if (query->what.period_ms) {
         pd_count(&query->counters.skipped,
                  pd_schedule_end(&query->schedule, pd_clock_monotonic_ns()));
     }
-    failed = failed && !atomic_load_explicit(&query->gone, memory_order_relaxed);
+    pthread_cond_broadcast(&worker->installed->ready); /* it may be ready again, for the other */
+    return failed && !atomic_load_explicit(&query->gone, memory_order_relaxed);
+}
+
+/* Lets go of the lock while the query runs. */
+static void serve(struct pd_installed_worker *worker, struct pd_installed_query *query)
+{
+    struct pd_installed *installed = worker->installed;
+    struct turn turn = {.installed = installed, .query = pd_installed_hold(query)};
+    bool ran, failed;
+
+    begin(worker, &turn);
+    pthread_mutex_unlock(&installed->lock);
+    ran = run(&turn);
+    json_decref(turn.event.alarm);
+    pthread_mutex_lock(&installed->lock);
+    failed = end(worker, &turn, ran);
     pthread_mutex_unlock(&installed->lock);
     if (failed) {
         pd_installed_give_up(installed, query);
@@ -331,18 +372,20 @@ static void serve(struct pd_installed *installed, struct pd_installed_query *que
 
 void *pd_installed_run(void *context)
 {
-    struct pd_installed *installed = context;
+    struct pd_installed_worker *worker = context;
+    struct pd_installed *installed = worker->installed;
 
     pthread_mutex_lock(&installed->lock);
-    installed->running_in = pthread_self();
     while (!atomic_load_explicit(&installed->stopping, memory_order_relaxed)) {
-        uint64_t next_ns;
-        struct pd_installed_query *query = pick(installed, pd_clock_monotonic_ns(), &next_ns);
-        struct timespec next = {(time_t)(next_ns / PD_NS_PER_S), (long)(next_ns % PD_NS_PER_S)};
+        uint64_t now_ns = pd_clock_monotonic_ns();
+        struct pd_installed_query *query = pick(installed, worker, now_ns);
 
         if (query) {
-            serve(installed, query);
+            serve(worker, query);
         } else {
+            uint64_t next_ns = next_due_ns(installed, now_ns);
+            struct timespec next = {(time_t)(next_ns / PD_NS_PER_S), (long)(next_ns % PD_NS_PER_S)};
+
             pthread_cond_timedwait(&installed->ready, &installed->lock, &next);
         }
     }

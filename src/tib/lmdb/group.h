@@ -11,10 +11,13 @@
  * definition; the way there depends on what is asked for:
  *
  *   group_records.c  the first k records: one pass over one column, with the k-th largest so far as
- * a threshold group_paths.c    sums by path: the sums of runs that segments carry, or an array
- * indexed by path group_flows.c    the first k flows of many: a sketch in one pass tells which
- * flows can be among them, those are grouped in another group_table.c    all else: a hash table of
- * groups, filled a block of rows at a time; by parts of the hash where it would not fit
+ *                    a threshold
+ *   group_paths.c    sums by path: the sums of runs that segments carry, or an array indexed by
+ *                    path
+ *   group_flows.c    the first k flows of many: a sketch in one pass tells which flows can be among
+ *                    them, those are grouped in another
+ *   group_table.c    all else: a hash table of groups, filled a block of rows at a time; by parts
+ *                    of the hash where it would not fit
  *   group_give.c     order and output
  *
  * One call of `group` is one struct pd_group, and one thread; the first k records are looked for by

@@ -2,12 +2,17 @@
 /* A writer and a reader of numbered records in a shared store, for tests that cut, stall and kill
  * what lies between them and the server.
  *
- * numbered_store write LOCATION SPOOL HOST FIRST END BATCH MS   commits BATCH records at a time, MS
- * apart; "committed N" for each commit; "spooled N" at last, when the store was closed
- * numbered_store read LOCATION                                  "FIRST END" when each record is
- * there once and whole numbered_store count LOCATION                                 number of
- * records, over all hosts numbered_store speed LOCATION SPOOL HOST N                    seconds
- * until the server has N records Exit 0; 1: the words on stderr say why. */
+ * numbered_store write LOCATION SPOOL HOST FIRST END BATCH MS
+ *     commits BATCH records at a time, MS apart; "committed N" for each commit; "spooled N" at
+ *     last, when the store was closed
+ * numbered_store read LOCATION
+ *     "FIRST END" when each record is there once and whole
+ * numbered_store count LOCATION
+ *     number of records, over all hosts
+ * numbered_store speed LOCATION SPOOL HOST N
+ *     seconds until the server has N records
+ *
+ * Exit 0; 1: the words on stderr say why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,9 +12,9 @@
 
 /*     place SWITCH ADDRESS/BITS = TARGET inside|outside     where an address belongs
  *     route SWITCH IN_PORT TARGET = hash|spray|strip|keep PORT[*WEIGHT],… [large TCP_PORT PORT]
- *     tag SWITCH IN_PORT = VID                              is written in place of every tag for
- * that port gone place|route|tag KEY counters SWITCH                                       answers
- * with a line of JSON */
+ *     tag SWITCH IN_PORT = VID       is written in place of every tag for that port
+ *     gone place|route|tag KEY
+ *     counters SWITCH                answers with a line of JSON */
 
 struct command {
     struct tc_switch *sw;

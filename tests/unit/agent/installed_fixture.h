@@ -23,10 +23,11 @@ extern struct pd_installed *installed;
 struct our_host {
     pthread_mutex_t lock;
     unsigned queries, programs, searches, alarms, stops;
-    atomic_int fail_with; /* what runs return */
-    atomic_uint run_ms;   /* how long they take */
-    atomic_bool echo;     /* programs raise an alarm */
-    bool all_flow;        /* the last query was restricted to one flow */
+    atomic_int fail_with;   /* what runs return */
+    atomic_uint run_ms;     /* how long they take */
+    atomic_uint program_ms; /* how much longer programs take */
+    atomic_bool echo;       /* programs raise an alarm */
+    bool all_flow;          /* the last query was restricted to one flow */
     char rule[32], since[64];
     json_t *event; /* of the last program */
     struct pd_flow_id flow;

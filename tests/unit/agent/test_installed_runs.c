@@ -48,6 +48,27 @@ static void test_turns(void **state)
     assert_true(number_of(slow, "runs") >= 9);
 }
 
+/* Programs that run for long share one worker, however many they are: a short query keeps its
+ * turns. */
+static void test_long_ones(void **state)
+{
+    uint64_t slow[3], quick;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        slow[i] = add("{" PROGRAM ",\"period_ms\":10}");
+    }
+    host.program_ms = 120;
+    assert_int_equal(pd_installed_start(installed), 0);
+    wait_for(&host.programs, 3); /* the first runs tell that they are long */
+    quick = add("{" COUNT ",\"period_ms\":10}");
+    wait_for(&host.programs, 12);
+    assert_true(number_of(quick, "runs") >= 9 * 12 / 2);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(number_of(slow[i], "runs") >= 3); /* and turns among themselves */
+    }
+}
+
 static void test_failures(void **state)
 {
     uint64_t id = add("{" PROGRAM ",\"period_ms\":10}");
@@ -265,10 +286,15 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_period),      TEST(test_turns),
-        TEST(test_failures),    TEST(test_periodic_conformance),
-        TEST(test_new_flow),    TEST(test_event_program),
-        TEST(test_event_storm), TEST(test_alarms),
+        TEST(test_period),
+        TEST(test_turns),
+        TEST(test_long_ones),
+        TEST(test_failures),
+        TEST(test_periodic_conformance),
+        TEST(test_new_flow),
+        TEST(test_event_program),
+        TEST(test_event_storm),
+        TEST(test_alarms),
         TEST(test_threads),
     };
     return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

@@ -97,6 +97,19 @@ static void results_are_json(void **state)
     expect("function run() return (\"a,b\"):gsub(\",\", \";\") end", "{}", "\"a;b\"");
 }
 
+/* A check looks at the source and runs none of it. */
+static void syntax_is_checked(void **state)
+{
+    (void)state;
+    assert_int_equal(pd_programs_check(programs, "function run() while true do end end", &error),
+                     0);
+    assert_int_equal(pd_programs_check(programs, "while true do end", &error), 0);
+    assert_int_equal(pd_programs_check(programs, "function run()\n\nlocal x = = 1\nend", &error),
+                     -PD_E_VALUE);
+    assert_non_null(strstr(error.text, "program:3:"));
+    assert_int_equal(pd_programs_check(programs, "\x1bLua", &error), -PD_E_VALUE);
+}
+
 static void records_come_as_iterators(void **state)
 {
     (void)state;
@@ -349,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_json),
+        cmocka_unit_test(syntax_is_checked),
         cmocka_unit_test(records_come_as_iterators),
         cmocka_unit_test(errors_of_the_host_are_told),
         cmocka_unit_test(wrong_programs_are_refused),
