@@ -29,6 +29,7 @@ struct pd_controller {
     struct pd_fanout *fanout;                      /* connections to agents */
     struct pd_turns *turns;                        /* of queries */
     struct pd_programs *programs;                  /* for merge() of programs */
+    struct pd_events *events;                      /* never NULL while requests are answered */
     struct pd_alarm_store *alarms;                 /* never NULL while requests are answered */
     struct pd_switch_service *switches;            /* never NULL while requests are answered */
     /* by whose topology they are programmed; main thread */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "controller/events/hub.h"
 #include "controller/routes.h"
 #include "http/text.h"
 
@@ -25,7 +26,8 @@ struct host {
 struct pd_hosts {
     pthread_mutex_t mutex; /* over all below */
     struct pd_inventory *inventory;
-    struct host *states; /* by index in the inventory */
+    struct host *states;      /* by index in the inventory */
+    struct pd_events *events; /* NULL: nobody is told */
 };
 
 int pd_hosts_new(struct pd_inventory *inventory, struct pd_hosts **ret_hosts)
@@ -99,22 +101,9 @@ int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
     return 0;
 }
 
-void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason)
+void pd_hosts_publish(struct pd_hosts *hosts, struct pd_events *events)
 {
-    uint64_t now_us = pd_clock_wall_us();
-    size_t i;
-
-    pthread_mutex_lock(&hosts->mutex);
-    i = pd_inventory_find(hosts->inventory, id);
-    if (i != SIZE_MAX && reason && *reason) {
-        hosts->states[i].state = MISSING;
-        hosts->states[i].error_us = now_us;
-        snprintf(hosts->states[i].error, sizeof hosts->states[i].error, "%s", reason);
-    } else if (i != SIZE_MAX) {
-        hosts->states[i].state = UP;
-        hosts->states[i].seen_us = now_us;
-    }
-    pthread_mutex_unlock(&hosts->mutex);
+    hosts->events = events;
 }
 
 /* ---- what people see ---- */
@@ -147,6 +136,38 @@ json_t *pd_hosts_json(struct pd_hosts *hosts)
     }
     pthread_mutex_unlock(&hosts->mutex);
     return json_pack("{s:o}", "hosts", list);
+}
+
+/* True when its state is another one than before. */
+static bool note(struct host *host, const char *reason)
+{
+    enum state before = host->state;
+    uint64_t now_us = pd_clock_wall_us();
+
+    if (reason && *reason) {
+        host->state = MISSING;
+        host->error_us = now_us;
+        snprintf(host->error, sizeof host->error, "%s", reason);
+    } else {
+        host->state = UP;
+        host->seen_us = now_us;
+    }
+    return host->state != before;
+}
+
+void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason)
+{
+    size_t i;
+
+    pthread_mutex_lock(&hosts->mutex);
+    i = pd_inventory_find(hosts->inventory, id);
+    if (i != SIZE_MAX && note(&hosts->states[i], reason) &&
+        pd_events_wanted(hosts->events, &pd_event_host)) {
+        pd_events_publish(
+            hosts->events, &pd_event_host, id,
+            host_json(hosts->inventory, &hosts->inventory->hosts[i], &hosts->states[i]));
+    }
+    pthread_mutex_unlock(&hosts->mutex);
 }
 
 struct pd_hosts_numbers pd_hosts_count(struct pd_hosts *hosts)

@@ -11,7 +11,7 @@
  * What is known survives a reload for hosts that stay.
  *
  * Thread safety: everything may be called from any thread; one mutex inside, under which nothing
- * else is taken. */
+ * but that of the event hub is taken. */
 
 struct pd_hosts;
 
@@ -25,6 +25,11 @@ struct pd_inventory *pd_hosts_inventory(struct pd_hosts *hosts);
 /* Puts another one into force; takes it over. 0; or -ENOMEM, then all stays as it was and the new
  * one is the caller's. */
 int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory);
+
+/* From now on each change of a host's state is published (controller/events): what pd_hosts_json
+ * says of it. Before other threads know of the hosts. */
+struct pd_events;
+void pd_hosts_publish(struct pd_hosts *hosts, struct pd_events *events);
 
 /* How a question to a host ended: `reason` NULL or "" for an answer. IDs that the inventory does
  * not know (any more) are passed over. */

@@ -11,6 +11,7 @@
 #include "controller/alarms/rest.h"
 #include "controller/apps/apps.h"
 #include "controller/controller.h"
+#include "controller/events/events.h"
 #include "controller/execute.h"
 #include "controller/installed/installed.h"
 #include "controller/openflow.h"
@@ -40,7 +41,8 @@ struct daemon {
 
 /* Opened in this order, closed in the opposite one. */
 static const struct pd_controller_part *const parts[] = {
-    &pd_alarms_part, /* first: the others may raise some */
+    &pd_events_part, /* first: the others publish */
+    &pd_alarms_part, /* then: the others may raise some */
     &pd_execute_part, &pd_apps_part, &pd_openflow_part, &pd_installed_part, NULL,
 };
 
@@ -179,6 +181,7 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
             parts[i]->reload(&daemon->controller);
         }
     }
+    pd_events_reloaded(&daemon->controller);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "controller/apps/apps.h"
+#include "controller/events/hub.h"
 #include "controller/routes.h"
 
 #define MODULE "switches"
@@ -26,6 +27,17 @@ static void raise_unknown(void *context, uint64_t datapath_id, const char *peer)
     pd_alarm_store_raise(controller->alarms, &alarm);
 }
 
+static void publish(void *context, const struct pd_topology *topology,
+                    const struct pd_switch_status *status)
+{
+    const struct pd_controller *controller = context;
+
+    if (pd_events_wanted(controller->events, &pd_event_switch)) {
+        pd_events_publish(controller->events, &pd_event_switch, status->id,
+                          pd_switch_status_json(topology, status));
+    }
+}
+
 static void hand_on(void *context, const struct pd_switches_packet_in *packet)
 {
     pd_apps_packet(context, packet);
@@ -39,6 +51,7 @@ static int open_switches(struct pd_controller *controller, struct pd_error *erro
         .depth = settings->openflow_depth,
         .context = controller,
         .unknown = raise_unknown,
+        .changed = publish,
         .packet_in = hand_on,
     };
 

@@ -22,6 +22,7 @@
     X(ALARMS_TAKE, POST, "/v1/alarms", AGENT, false, pd_alarms_take, "takes alarms of a host, each of them once")                        \
     X(ALARMS, GET, "/v1/alarms", READ, true, pd_alarms_list, "alarms of all hosts, by their IDs")                                        \
     X(ALARMS_STREAM, GET, "/v1/alarms/stream", READ, true, pd_alarms_stream, "alarms as they come, as server-sent events")               \
+    X(EVENTS, GET, "/v1/events", READ, true, pd_events_answer, "what is new, as server-sent events")                                     \
     X(HOSTS, GET, "/v1/hosts", READ, false, pd_hosts_answer, "hosts of the inventory and how they answered")                             \
     X(INSTALL, POST, "/v1/install", INSTALL, false, pd_install_answer, "installs a query on hosts, where it runs by itself")              \
     X(INSTALLED, GET, "/v1/installed", READ, false, pd_installed_answer, "installed queries, their counters and hosts")                  \

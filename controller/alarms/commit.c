@@ -356,6 +356,9 @@ int pd_alarm_store_commit(struct pd_alarm_store *store, struct commit *first)
         store->next_id = next_id;
     }
     count(store, &tally, next_id, e);
+    if (!e && store->config.grown) {
+        store->config.grown(store->config.context);
+    }
     return e;
 }
 

@@ -11,12 +11,18 @@
 #include "base/clock.h"
 #include "controller/alarms/parameters.h"
 #include "controller/alarms/store.h"
+#include "controller/events/hub.h"
 #include "controller/routes.h"
 #include "http/role.h"
 
 #define SPOOL_DIGITS 16u
 
 /* ---- the part ---- */
+
+static void wake_events(void *context)
+{
+    pd_events_wake(((struct pd_controller *)context)->events);
+}
 
 static int open_alarms(struct pd_controller *controller, struct pd_error *error)
 {
@@ -25,6 +31,8 @@ static int open_alarms(struct pd_controller *controller, struct pd_error *error)
         .directory = directory,
         .max_alarms = controller->settings->alarms_kept,
         .max_age_s = controller->settings->alarms_age_s,
+        .grown = wake_events,
+        .context = controller,
     };
 
     if (snprintf(directory, sizeof directory, "%s/alarms", controller->state.path) >=

@@ -56,6 +56,9 @@ struct pd_alarm_store_config {
     uint64_t max_alarms;
     uint64_t max_age_s; /* 0: any */
     uint64_t map_bytes; /* 0: by max_alarms */
+    /* New alarms are durable: called by whoever committed them, without a lock; NULL: nobody. */
+    void (*grown)(void *context);
+    void *context;
 };
 
 struct pd_alarm_store;

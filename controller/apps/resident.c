@@ -6,6 +6,7 @@
 #include "apps/args.h"
 #include "base/log.h"
 #include "controller/apps/private.h"
+#include "controller/events/hub.h"
 
 #define MODULE "apps"
 
@@ -127,6 +128,18 @@ int pd_apps_resident_run(struct pd_apps_residents *list, const struct pd_app_ops
     return e;
 }
 
+/* Beside watches, which have IDs from 1 on. */
+static void publish(struct pd_controller *controller, const struct pd_apps_resident *resident,
+                    json_t *report)
+{
+    uint64_t key = UINT64_MAX - (uint64_t)(resident - controller->apps->residents->items);
+
+    if (pd_events_wanted(controller->events, &pd_event_verdict)) {
+        pd_events_publish(controller->events, &pd_event_verdict, key,
+                          json_pack("{s:s, s:O}", "app", resident->ops->name, "report", report));
+    }
+}
+
 static void run_for_packet(struct pd_controller *controller, struct pd_apps_resident *resident)
 {
     struct pd_app_call call = {.world = &resident->world->world, .args = resident->args};
@@ -141,6 +154,7 @@ static void run_for_packet(struct pd_controller *controller, struct pd_apps_resi
         return;
     }
     pd_apps_remember(controller, resident->ops, &resident->memory, report);
+    publish(controller, resident, report);
     json_decref(report);
 }
 

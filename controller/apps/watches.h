@@ -63,6 +63,8 @@ int pd_watch_parse(const json_t *json, const struct pd_topology *topology,
                    struct pd_watch **ret_watch, struct pd_error *error);
 void pd_watch_free(struct pd_watch *watch);          /* with its state; NULL is fine */
 json_t *pd_watch_json(const struct pd_watch *watch); /* what is parsed above; NULL without memory */
+/* With how it went: as GET /v1/watches has it. With the lock held; NULL without memory. */
+json_t *pd_watch_status_json(const struct pd_watch *watch);
 size_t pd_watches_find(const struct pd_watches *watches, uint64_t id); /* or SIZE_MAX */
 int pd_watches_insert(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error);
 struct pd_watch *pd_watches_take_out(struct pd_watches *watches, size_t at);

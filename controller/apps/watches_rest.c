@@ -79,7 +79,7 @@ int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
 /* ---- GET ---- */
 
 /* With the lock held: a copy, since the thread goes on with the report. */
-static json_t *watch_json(const struct pd_watch *watch)
+json_t *pd_watch_status_json(const struct pd_watch *watch)
 {
     json_t *json = pd_watch_json(watch);
     json_t *report = watch->report ? json_deep_copy(watch->report) : json_null();
@@ -107,7 +107,7 @@ int pd_watches_answer(struct pd_controller *controller, struct pd_call *call,
     (void)call;
     pthread_mutex_lock(&watches->lock);
     for (size_t i = 0; i < watches->len && !failed; i++) {
-        failed = json_array_append_new(list, watch_json(watches->items[i]));
+        failed = json_array_append_new(list, pd_watch_status_json(watches->items[i]));
     }
     pthread_mutex_unlock(&watches->lock);
     if (failed) {

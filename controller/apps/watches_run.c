@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "controller/apps/watches.h"
+#include "controller/events/hub.h"
 
 #define MODULE "watches"
 
@@ -164,6 +165,10 @@ static void run_one(struct pd_watches *watches, struct pd_watch *watch)
                (unsigned long long)watch->id, error.text);
     }
     note(watch, begun_ns, e, report, &error);
+    if (pd_events_wanted(controller->events, &pd_event_verdict)) {
+        pd_events_publish(controller->events, &pd_event_verdict, watch->id,
+                          pd_watch_status_json(watch));
+    }
     watch->running = false;
     if (watch->removed) {
         pd_watch_free(watch);

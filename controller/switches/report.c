@@ -35,6 +35,14 @@ static json_t *switch_json(const struct pd_switch *sw, const struct pd_switch_st
                      "last_error", s->last_error);
 }
 
+json_t *pd_switch_status_json(const struct pd_topology *topology,
+                              const struct pd_switch_status *status)
+{
+    uint32_t i = pd_topology_switch(topology, status->id);
+
+    return i == PD_NONE ? NULL : switch_json(&topology->switches[i], status);
+}
+
 static json_t *counters_json(const struct pd_switches *switches)
 {
     json_t *counters = json_object();

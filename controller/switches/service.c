@@ -67,6 +67,9 @@ static void tell_state(void *context, const struct pd_switch_status *status)
 {
     struct pd_switch_service *service = context;
     const char *why = status->last_error[0] ? status->last_error : "its connection ended";
+    if (service->settings.changed) {
+        service->settings.changed(service->settings.context, service->topology, status);
+    }
     if (status->state == PD_SWITCH_AWAY) {
         pd_log_limited(&service->away_limit, PD_LOG_WARN, MODULE, "switch %u is away: %s",
                        status->id, why);

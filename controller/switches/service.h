@@ -24,6 +24,10 @@ struct pd_switch_service_settings {
     /* A switch that the topology does not know, at most once a minute for each; NULL: it is logged
      * only. In the endpoint's thread: returns soon. */
     void (*unknown)(void *context, uint64_t datapath_id, const char *peer);
+    /* The state of a switch is another one; NULL: nobody is told. In the endpoint's thread: returns
+     * soon, and calls nothing of the service. */
+    void (*changed)(void *context, const struct pd_topology *topology,
+                    const struct pd_switch_status *status);
     /* A packet that a switch sent here; NULL: it is only counted. In the endpoint's thread: returns
      * soon, and calls nothing of the service. */
     void (*packet_in)(void *context, const struct pd_switches_packet_in *packet);

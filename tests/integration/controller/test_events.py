@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One stream of what is new: types, states of hosts, verdicts, reloads, alarms that resume by ID."""
+import http.client
+import json
+import signal
+import socket
+
+from fleet import FleetTest, main, post
+from programs import Controller
+
+WAIT_S = 60
+FIRST, SECOND = 21, 22
+ALL = "alarm,host,switch,verdict,reload"
+
+
+class Events:
+    """a reader of one stream"""
+
+    def __init__(self, controller, target, last=None):
+        self.socket = socket.create_connection(("127.0.0.1", controller.port), timeout=WAIT_S)
+        header = f"Last-Event-ID: {last}\r\n" if last is not None else ""
+        request = f"GET {target} HTTP/1.1\r\nHost: x\r\n{header}\r\n"
+        self.socket.sendall(request.encode())
+        self.answer = http.client.HTTPResponse(self.socket)
+        self.answer.begin()
+        self.answer.readline()
+
+    def next(self):
+        """(type, ID or None, data)"""
+        event = {}
+        while True:
+            line = self.answer.readline().decode()
+            name, _, value = line.rstrip("\n").partition(": ")
+            if line == "\n" and "data" in event:
+                number = event.get("id")
+                return event["event"], number and int(number), json.loads(event["data"])
+            if not line:
+                raise AssertionError("the stream has ended")
+            event[name] = value
+
+    def close(self):
+        self.answer.close()
+        self.socket.close()
+
+
+class EventsTest(FleetTest):
+    def setUp(self):
+        super().setUp()
+        urls = {FIRST: "http://127.0.0.1:1", SECOND: "http://127.0.0.1:2"}
+        self.controller = Controller(self.folder, self.topology, urls)
+        self.addCleanup(self.controller.__exit__)
+        self.controller.wait(self.controller.status)
+
+    def follow(self, types=ALL, **more):
+        events = Events(self.controller, f"/v1/events?types={types}" if types else "/v1/events",
+                        **more)
+        self.addCleanup(events.close)
+        return events
+
+    def send_alarms(self, seqs):
+        flow = {"src_ip": "10.0.0.1", "dst_ip": "10.0.0.2", "src_port": 1, "dst_port": 80,
+                "protocol": 6}
+        alarms = [{"seq": n, "time_us": n, "reason": "PC_FAIL", "flow_id": flow, "paths": [],
+                   "detail": f"n{n}"} for n in seqs]
+        body = {"host": FIRST, "spool": "0" * 15 + "1", "alarms": alarms}
+        self.assertEqual(post(self.controller, "/v1/alarms", body)[0], 200)
+
+    def ask(self):
+        body = {"hosts": "all", "query": "getCount", "args": {}, "deadline_ms": 5000}
+        post(self.controller, "/v1/execute", body)
+
+    def test_types(self):
+        everything, hosts, without = self.follow(), self.follow("host"), self.follow(None)
+        self.write("hosts.json", [{"id": host, "url": f"http://127.0.0.1:{host}"}
+                                  for host in (FIRST, SECOND)])
+        self.controller.process.send_signal(signal.SIGHUP)
+        self.ask()
+        for events in (hosts, everything, without):
+            got = [events.next() for _ in range(2 if events is hosts else 3)]
+            if events is not hosts:
+                reload = next(event for event in got if event[0] == "reload")
+                self.assertEqual((reload[1], reload[2]["hosts"]), (None, 2))
+                got.remove(reload)
+            self.assertEqual({(kind, number) for kind, number, _ in got}, {("host", None)})
+            self.assertEqual({data["id"] for *_, data in got}, {FIRST, SECOND})
+            self.assertEqual({data["state"] for *_, data in got}, {"missing"})
+        listed = {host["id"]: host for host in self.controller.get("/v1/hosts")["hosts"]}
+        self.assertEqual(set(listed[FIRST]), set(got[0][2]))
+        self.ask()  # nothing has changed
+        self.send_alarms([1])
+        kind, number, alarm = everything.next()
+        self.assertEqual((kind, number, alarm["id"], alarm["host"]), ("alarm", 1, 1, FIRST))
+        self.assertEqual(alarm, self.controller.get("/v1/alarms")["alarms"][0])
+        self.assertEqual(without.next()[0], "alarm")
+        self.assertEqual(self.controller.end(), 0)
+
+    def test_verdicts(self):
+        events = self.follow("verdict")
+        status, answer = post(self.controller, "/v1/watches", {"app": "top-flows", "period_s": 0.2})
+        self.assertEqual(status, 200, answer)
+        kind, number, data = events.next()
+        self.assertEqual((kind, number), ("verdict", None))
+        self.assertEqual((data["app"], data["id"]), ("top-flows", answer["id"]))
+        listed = self.controller.get("/v1/watches")["watches"][0]
+        self.assertEqual(set(listed), set(data))
+
+    def test_resume(self):
+        self.send_alarms(range(1, 201))
+        new, resumed = self.follow("alarm,host"), self.follow("alarm", last=40)
+        self.assertEqual([resumed.next()[1] for _ in range(160)], list(range(41, 201)))
+        self.send_alarms([201])
+        self.assertEqual((new.next()[1], resumed.next()[1]), (201, 201))
+
+    def test_refused(self):
+        for target, parameter in (("?types=alarm,colour", "types"), ("?types=", "types"),
+                                  ("?types=host&types=host", "types"), ("?since=1", "since")):
+            status, _, text = self.controller.raw("/v1/events" + target)
+            self.assertEqual(status, 400, target)
+            self.assertEqual(json.loads(text)["parameter"], parameter)
+
+
+if __name__ == "__main__":
+    main()
