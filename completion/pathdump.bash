@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
+        _pathdump_words 'topology codec pint query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -37,6 +37,13 @@ _pathdump()
     if [[ $command == codec ]]; then
         if ((COMP_CWORD == 2)); then
             _pathdump_words 'verify encode decode rules --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == pint ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'encode tables --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -105,6 +112,21 @@ _pathdump()
         --topology) rest=FILE ;;
         --switch) rest=- ;;
         --depth) rest='pcp plain' ;;
+        esac
+        ;;
+    'pint encode')
+        flags='--topology --plan --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --plan) rest=FILE ;;
+        esac
+        ;;
+    'pint tables')
+        flags='--topology --plan --switch --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --plan) rest=FILE ;;
+        --switch) rest=- ;;
         esac
         ;;
     'query')
@@ -351,7 +373,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
+        [[ $cur == -* ]] || rest='topology codec pint query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
         ;;
     esac
     case $rest in

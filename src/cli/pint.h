@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands `pathdump pint …` share. */
+#ifndef PD_CLI_PINT_H
+#define PD_CLI_PINT_H
+
+#include "codec/pint/plan.h"
+#include "topology/topology.h"
+
+/* One thread. */
+
+struct pd_cli_pint {
+    struct pd_topology *topology;
+    struct pd_pint_plan *plan;
+};
+
+/* Reads both files; done works on what a failure leaves, too. */
+int pd_cli_pint_open(const char *topology, const char *plan, struct pd_cli_pint *ret_pint,
+                     struct pd_error *error);
+void pd_cli_pint_close(struct pd_cli_pint *pint);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a plan: every member is checked for its type and range, with its place in the words. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/pint/plan.h"
+
+#define FILE_BYTES_MAX (1u << 20)
+
+/* Where in the file the reader is: "queries[1]", "" at the top. */
+struct place {
+    struct pd_error *error;
+    const char *file;
+    char text[40];
+};
+
+static int bad(const struct place *place, int code, const char *key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static int bad(const struct place *place, int code, const char *key, const char *format, ...)
+{
+    char words[300];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    pd_printable(words);
+    return pd_fail(place->error, code, "%s: %s%s%s%s%s", place->file, place->text,
+                   *place->text && *key ? "." : "", key, *place->text || *key ? ": " : "", words);
+}
+
+/* ---- members */
+
+/* An integer; `fallback` where the key is missing, unless that is negative. */
+static int read_integer(const struct place *place, const json_t *object, const char *key,
+                        json_int_t min, json_int_t max, json_int_t fallback, json_int_t *ret_value)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (!value && fallback >= 0) {
+        *ret_value = fallback;
+        return 0;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < min ||
+        json_integer_value(value) > max) {
+        return bad(place, -PD_E_VALUE, key, "%s, expected an integer from %lld to %lld",
+                   value ? "wrong" : "missing", (long long)min, (long long)max);
+    }
+    *ret_value = json_integer_value(value);
+    return 0;
+}
+
+/* One of a list of words. A negative fallback: the key must be there. */
+static int read_word(const struct place *place, const json_t *object, const char *key,
+                     const char *const *names, int fallback, unsigned *ret_index)
+{
+    const json_t *value = json_object_get(object, key);
+    const char *text = json_string_value(value);
+    char list[160] = "";
+    size_t used = 0;
+
+    if (!value && fallback >= 0) {
+        *ret_index = (unsigned)fallback;
+        return 0;
+    }
+    for (unsigned i = 0; names[i]; i++) {
+        if (text && !strcmp(text, names[i])) {
+            *ret_index = i;
+            return 0;
+        }
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    return bad(place, -PD_E_VALUE, key, "%s, expected one of %s", value ? "wrong" : "missing",
+               list);
+}
+
+/* A list of integers into `values`; at least `least` and at most `most` of them. */
+static int read_list(const struct place *place, const json_t *object, const char *key, size_t least,
+                     size_t most, uint64_t max, uint64_t *values, size_t *ret_len)
+{
+    const json_t *list = json_object_get(object, key);
+    const size_t len = json_array_size(list);
+
+    if (!json_is_array(list) || len < least || len > most) {
+        return bad(place, -PD_E_VALUE, key, "%s, expected a list of %zu to %zu integers",
+                   list ? "wrong" : "missing", least, most);
+    }
+    for (size_t i = 0; i < len; i++) {
+        const json_t *value = json_array_get(list, i);
+        if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+            (uint64_t)json_integer_value(value) > max) {
+            return bad(place, -PD_E_VALUE, key, "[%zu]: wrong, expected an integer from 0 to %llu",
+                       i, (unsigned long long)max);
+        }
+        values[i] = (uint64_t)json_integer_value(value);
+    }
+    *ret_len = len;
+    return 0;
+}
+
+static int read_name(const struct place *place, const json_t *object,
+                     char name[PD_PINT_NAME_MAX + 1])
+{
+    const json_t *value = json_object_get(object, "name");
+    const size_t len = json_string_length(value);
+
+    if (!json_is_string(value) || len == 0 || len > PD_PINT_NAME_MAX ||
+        strlen(json_string_value(value)) != len) {
+        return bad(place, -PD_E_VALUE, "name", "%s, expected a string of 1 to %d bytes",
+                   value ? "wrong" : "missing", PD_PINT_NAME_MAX);
+    }
+    memcpy(name, json_string_value(value), len + 1);
+    return 0;
+}
+
+/* Keys that nobody asked for. `known` is a list of words, each with a blank behind it. */
+static int check_keys(const struct place *place, json_t *object, const char *known)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object)) {
+        return bad(place, -PD_E_SYNTAX, "", "wrong, expected an object");
+    }
+    json_object_foreach(object, key, value)
+    {
+        const size_t len = strlen(key);
+        const char *at = known;
+        while (*at && (strncmp(at, key, len) != 0 || at[len] != ' ')) {
+            at += strcspn(at, " ") + 1;
+        }
+        if (!*at) {
+            return bad(place, -PD_E_UNKNOWN_KEY, "", "\"%.60s\": unknown key", key);
+        }
+    }
+    return 0;
+}
+
+/* ---- queries */
+
+static int read_static(const struct place *place, const json_t *object, struct pd_pint_query *query)
+{
+    uint64_t layers[PD_PINT_LAYERS_MAX];
+    size_t len = 0;
+    unsigned coding = 0;
+    json_int_t tau = 0, instances = 1, value_bits = 1;
+    int err = read_word(place, object, "coding", pd_pint_coding_names, PD_PINT_HASH, &coding);
+
+    if (!err) {
+        err = read_integer(place, object, "instances", 1, PD_PINT_INSTANCES_MAX, 1, &instances);
+    }
+    if (!err) {
+        err = read_integer(place, object, "tau", 0, PD_PINT_ONE, -1, &tau);
+    }
+    if (!err) {
+        err = read_list(place, object, "xor", tau < PD_PINT_ONE, PD_PINT_LAYERS_MAX, PD_PINT_ONE,
+                        layers, &len);
+    }
+    if (!err) {
+        err = read_integer(place, object, "value_bits", 1, 32, pd_pint_value_bits(query->value),
+                           &value_bits);
+    }
+    if (err) {
+        return err;
+    }
+    if (coding == PD_PINT_HASH && query->value != PD_PINT_SWITCH_ID) {
+        return bad(place, -PD_E_VALUE, "coding", "hash is for switch-id, expected fragment");
+    }
+    query->coding = coding;
+    query->instances = (uint8_t)instances;
+    query->tau = (uint32_t)tau;
+    query->xor_len = (uint8_t)len;
+    for (size_t i = 0; i < len; i++) {
+        query->xor_layers[i] = (uint32_t)layers[i];
+    }
+    query->value_bits = (uint8_t)value_bits;
+    query->fragments = (uint8_t)((value_bits + query->bits - 1) / query->bits);
+    return 0;
+}
+
+static int check_rising(const struct place *place, const char *key, const uint64_t *values,
+                        size_t len)
+{
+    for (size_t i = 1; i < len; i++) {
+        if (values[i] < values[i - 1]) {
+            return bad(place, -PD_E_VALUE, key, "[%zu]: less than the one before", i);
+        }
+    }
+    return 0;
+}
+
+static int read_codes(const struct place *place, const json_t *object, struct pd_pint_query *query)
+{
+    size_t len = 0, bounds_len = 0;
+    unsigned rounding = 0;
+    int err;
+
+    if (query->bits > 8) {
+        return bad(place, -PD_E_VALUE, "bits", "a code has at most 8 bits");
+    }
+    err = read_word(place, object, "rounding", pd_pint_rounding_names, PD_PINT_NEAREST, &rounding);
+    if (!err) {
+        err = read_list(place, object, "values", 1, (size_t)1 << query->bits, PD_PINT_VALUE_MAX,
+                        query->values, &len);
+    }
+    if (!err) {
+        err = check_rising(place, "values", query->values, len);
+    }
+    if (!err && (rounding == PD_PINT_NEAREST || json_object_get(object, "bounds"))) {
+        err = read_list(place, object, "bounds", len, len, PD_PINT_VALUE_MAX, query->bounds,
+                        &bounds_len);
+    }
+    if (!err && bounds_len) {
+        err = check_rising(place, "bounds", query->bounds, len);
+    }
+    query->rounding = err ? 0 : rounding;
+    query->codes = (uint16_t)len;
+    return err;
+}
+
+static int read_packet(const struct place *place, const json_t *object, struct pd_pint_query *query)
+{
+    unsigned function = 0;
+    int err = read_word(place, object, "function", pd_pint_function_names, -1, &function);
+
+    if (err) {
+        return err;
+    }
+    query->function = function;
+    return read_codes(place, object, query);
+}
+
+static int read_loop(const struct place *place, const json_t *object, struct pd_pint_query *query)
+{
+    json_int_t threshold = 0;
+    int err = read_integer(place, object, "threshold", 1, 255, -1, &threshold);
+
+    if (err) {
+        return err;
+    }
+    query->threshold = (uint8_t)threshold;
+    while (threshold) { /* ⌈log₂(T+1)⌉: the bits that T takes */
+        query->counter_bits++;
+        threshold >>= 1;
+    }
+    return 0;
+}
+
+static int read_common(const struct place *place, json_t *object, struct pd_pint_query *query)
+{
+    static const char known[] =
+        "name aggregation value coding bits value_bits instances tau xor function rounding values "
+        "bounds threshold space_bytes flow frequency min max scale ";
+    unsigned aggregation = 0, value = 0, flow = 0;
+    json_int_t bits = 0, space_bytes = 0;
+    int err = check_keys(place, object, known);
+
+    if (!err) {
+        err = read_name(place, object, query->name);
+    }
+    if (!err) {
+        err = read_word(place, object, "aggregation", pd_pint_aggregation_names, -1, &aggregation);
+    }
+    if (!err) {
+        err = read_word(place, object, "value", pd_pint_value_names,
+                        aggregation == PD_PINT_LOOP ? PD_PINT_SWITCH_ID : -1, &value);
+    }
+    if (!err) {
+        err = read_word(place, object, "flow", pd_pint_flow_names, PD_PINT_FLOW_5_TUPLE, &flow);
+    }
+    if (!err) {
+        err = read_integer(place, object, "bits", 1, PD_PINT_BITS_MAX, -1, &bits);
+    }
+    if (!err) {
+        err = read_integer(place, object, "space_bytes", 0, 1 << 30, 0, &space_bytes);
+    }
+    query->aggregation = aggregation;
+    query->value = value;
+    query->flow = flow;
+    query->bits = (uint8_t)bits;
+    query->space_bytes = (uint64_t)space_bytes;
+    query->instances = 1;
+    return err;
+}
+
+static int read_query(struct place *place, json_t *object, struct pd_pint_query *query)
+{
+    int err = read_common(place, object, query);
+
+    if (err) {
+        return err;
+    }
+    switch (query->aggregation) {
+    case PD_PINT_STATIC: return read_static(place, object, query);
+    case PD_PINT_DYNAMIC: return read_codes(place, object, query);
+    case PD_PINT_PACKET: return read_packet(place, object, query);
+    case PD_PINT_LOOP: return read_loop(place, object, query);
+    }
+    return 0;
+}
+
+static int find_query(const struct pd_pint_plan *plan, const char *name)
+{
+    for (unsigned i = 0; name && i < plan->queries_len; i++) {
+        if (!strcmp(plan->queries[i].name, name)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static int read_queries(struct place *place, const json_t *root, struct pd_pint_plan *plan)
+{
+    json_t *list = json_object_get(root, "queries");
+    const size_t len = json_array_size(list);
+
+    if (!json_is_array(list) || len == 0 || len > PD_PINT_QUERIES_MAX) {
+        return bad(place, -PD_E_VALUE, "queries", "%s, expected a list of 1 to %d queries",
+                   list ? "wrong" : "missing", PD_PINT_QUERIES_MAX);
+    }
+    for (size_t i = 0; i < len; i++) {
+        snprintf(place->text, sizeof place->text, "queries[%zu]", i);
+        int err = read_query(place, json_array_get(list, i), &plan->queries[i]);
+        if (!err && find_query(plan, plan->queries[i].name) >= 0) {
+            err = bad(place, -PD_E_VALUE, "name", "another query has it, too");
+        }
+        if (err) {
+            return err;
+        }
+        plan->queries_len++;
+    }
+    *place->text = 0;
+    return 0;
+}
+
+/* ---- sets */
+
+static int read_set(struct place *place, json_t *object, struct pd_pint_plan *plan,
+                    struct pd_pint_set *set)
+{
+    json_t *names = json_object_get(object, "queries");
+    const size_t len = json_array_size(names);
+    json_int_t weight = 0;
+    int err = check_keys(place, object, "weight queries ");
+
+    if (!err) {
+        err = read_integer(place, object, "weight", 0, PD_PINT_ONE, -1, &weight);
+    }
+    if (err) {
+        return err;
+    }
+    if (!json_is_array(names) || len > PD_PINT_BITS_MAX) {
+        return bad(place, -PD_E_VALUE, "queries", "%s, expected a list of at most %d names",
+                   names ? "wrong" : "missing", PD_PINT_BITS_MAX);
+    }
+    for (size_t i = 0; i < len; i++) {
+        const int query = find_query(plan, json_string_value(json_array_get(names, i)));
+        if (query < 0) {
+            return bad(place, -PD_E_VALUE, "queries", "[%zu]: no query has this name", i);
+        }
+        if (memchr(set->queries, query, set->queries_len)) {
+            return bad(place, -PD_E_VALUE, "queries", "[%zu]: named twice", i);
+        }
+        set->queries[set->queries_len++] = (uint8_t)query;
+    }
+    set->weight = (uint32_t)weight;
+    return 0;
+}
+
+static int read_sets(struct place *place, const json_t *root, struct pd_pint_plan *plan)
+{
+    json_t *list = json_object_get(root, "sets");
+    const size_t len = json_array_size(list);
+
+    if (!json_is_array(list) || len == 0 || len > PD_PINT_SETS_MAX) {
+        return bad(place, -PD_E_VALUE, "sets", "%s, expected a list of 1 to %d sets",
+                   list ? "wrong" : "missing", PD_PINT_SETS_MAX);
+    }
+    for (size_t i = 0; i < len; i++) {
+        snprintf(place->text, sizeof place->text, "sets[%zu]", i);
+        int err = read_set(place, json_array_get(list, i), plan, &plan->sets[i]);
+        if (err) {
+            return err;
+        }
+        plan->sets_len++;
+    }
+    *place->text = 0;
+    return 0;
+}
+
+/* ---- the file */
+
+static int read_head(struct place *place, json_t *root, struct pd_pint_plan *plan)
+{
+    json_int_t version, seed = 0, bits = 0, settle_ms = 0;
+    unsigned carrier = 0;
+    int err = check_keys(place, root, "version seed carrier bits settle_ms queries sets ");
+
+    if (!err) {
+        err = read_integer(place, root, "version", 1, 1, -1, &version);
+    }
+    if (!err) {
+        err = read_integer(place, root, "seed", 0, UINT32_MAX, -1, &seed);
+    }
+    if (!err) {
+        err = read_word(place, root, "carrier", pd_pint_carrier_names, -1, &carrier);
+    }
+    if (!err) {
+        err = read_integer(place, root, "bits", 1, carrier == PD_PINT_DSCP ? 6 : PD_PINT_BITS_MAX,
+                           -1, &bits);
+    }
+    if (!err) {
+        err = read_integer(place, root, "settle_ms", 0, 3600000, 1000, &settle_ms);
+    }
+    plan->seed = (uint32_t)seed;
+    plan->carrier = carrier;
+    plan->bits = (uint8_t)bits;
+    plan->settle_ms = (uint32_t)settle_ms;
+    return err;
+}
+
+static int read_root(struct place *place, json_t *root, struct pd_pint_plan *plan)
+{
+    int err = read_head(place, root, plan);
+
+    if (!err) {
+        err = read_queries(place, root, plan);
+    }
+    if (!err) {
+        err = read_sets(place, root, plan);
+    }
+    if (err) {
+        return err;
+    }
+    err = pd_pint_plan_lay_out(plan, place->error);
+    if (err) {
+        pd_fail_within(place->error, place->file);
+    }
+    return err;
+}
+
+int pd_pint_plan_parse(const char *json, size_t bytes, const char *name,
+                       struct pd_pint_plan **ret_plan, struct pd_error *error)
+{
+    struct place place = {.error = error, .file = name};
+    struct pd_pint_plan *plan = NULL;
+    json_error_t words;
+    json_t *root = NULL;
+    int err = -ENOMEM;
+
+    if (bytes > FILE_BYTES_MAX) {
+        return bad(&place, -PD_E_TOO_LARGE, "", "more than %u bytes", FILE_BYTES_MAX);
+    }
+    root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &words);
+    if (!root) {
+        err = bad(&place, -PD_E_SYNTAX, "", "line %d: %s", words.line, words.text);
+        goto out;
+    }
+    plan = calloc(1, sizeof *plan);
+    if (!plan) {
+        pd_fail(error, err, "%s: %s", name, pd_error_text(err));
+        goto out;
+    }
+    err = read_root(&place, root, plan);
+out:
+    json_decref(root);
+    if (err) {
+        pd_pint_plan_free(plan);
+        return err;
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+int pd_pint_plan_read(const char *file, struct pd_pint_plan **ret_plan, struct pd_error *error)
+{
+    FILE *in = fopen(file, "re");
+    char *text = NULL;
+    size_t bytes;
+    int err;
+
+    if (!in) {
+        return pd_fail(error, -errno, "%s: %s", file, strerror(errno));
+    }
+    text = malloc(FILE_BYTES_MAX + 1);
+    if (!text) {
+        err = pd_fail(error, -ENOMEM, "%s: %s", file, pd_error_text(-ENOMEM));
+        goto out;
+    }
+    bytes = fread(text, 1, FILE_BYTES_MAX + 1, in);
+    err = ferror(in) ? pd_fail(error, -EIO, "%s: %s", file, strerror(EIO))
+                     : pd_pint_plan_parse(text, bytes, file, ret_plan, error);
+out:
+    free(text);
+    fclose(in);
+    return err;
+}
