@@ -149,7 +149,7 @@ static int fail_status(struct transfer *transfer, long status, struct pd_error *
 
 static int fail_transfer(struct transfer *transfer, CURLcode result, struct pd_error *error)
 {
-    const char *words = *transfer->words ? transfer->words : curl_easy_strerror(result);
+    const char *words = pd_client_reason(result, transfer->words);
     int code = result == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
     if (result == CURLE_OPERATION_TIMEDOUT) {
         words = "does not answer in time";

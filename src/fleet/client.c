@@ -98,3 +98,22 @@ int pd_client_url(const char *base, const char *route, char *ret_url, size_t siz
                 : snprintf(ret_url, size, "%.*s%s", (int)len, base, route);
     return (size_t)bytes < size ? 0 : -PD_E_URI_TOO_LONG;
 }
+
+const char *pd_client_reason(CURLcode result, char *words)
+{
+    static const char after[] = " after ", unit[] = " ms";
+    char *at = words;
+
+    while ((at = strstr(at, after))) {
+        const char *end = at + strlen(after);
+
+        end += strspn(end, "0123456789");
+        if (end[-1] != ' ' && begins_with(end, unit)) {
+            end += strlen(unit);
+            memmove(at, end, strlen(end) + 1);
+        } else {
+            at++;
+        }
+    }
+    return *words ? words : curl_easy_strerror(result);
+}

@@ -25,4 +25,8 @@ int pd_client_set_up(CURL *curl, const char *base, const char *url,
 /* base + route, "http://localhost" standing for a unix socket. 0 or -PD_E_URI_TOO_LONG. */
 int pd_client_url(const char *base, const char *route, char *ret_url, size_t size);
 
+/* Why a transfer failed: the words of its CURLOPT_ERRORBUFFER, which change, without the time that
+ * it took, so that one failure has one reason; those of the code where there are none. */
+const char *pd_client_reason(CURLcode result, char *words);
+
 #endif

@@ -251,7 +251,7 @@ static void fail_status(const struct transfer *transfer, long status, struct pd_
     pd_printable(error->text);
 }
 
-static void judge(const struct transfer *transfer, CURLcode result, struct pd_error *error)
+static void judge(struct transfer *transfer, CURLcode result, struct pd_error *error)
 {
     long status = 0;
     curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -264,8 +264,7 @@ static void judge(const struct transfer *transfer, CURLcode result, struct pd_er
     } else if (status && status != 200) {
         fail_status(transfer, status, error);
     } else if (result) {
-        pd_fail(error, -PD_E_UNREACHABLE, "%.200s",
-                *transfer->words ? transfer->words : curl_easy_strerror(result));
+        pd_fail(error, -PD_E_UNREACHABLE, "%.200s", pd_client_reason(result, transfer->words));
     }
 }
 

@@ -136,7 +136,7 @@ class Bed:
     def claim(self):
         """makes the state folder, locked from the first moment on; two beds of one name: the second one fails"""
         new = os.path.join(STATE, f".{self.name}.{os.getpid()}")
-        os.makedirs(new)
+        make_folder(new)
         lock = os.open(os.path.join(new, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
@@ -408,6 +408,13 @@ class Bed:
     def flow_counts(self, *ids):
         """the flow tables of these switches with their counters, as ovs-ofctl prints them"""
         return run_all([(self.site[i].control("-O", "OpenFlow13", "dump-flows", switches.bridge(i)), self.site[i].env, None) for i in ids])
+
+
+def make_folder(path):
+    """also when the last bed goes down meanwhile and takes the folder of all beds with it"""
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            return os.makedirs(path)
 
 
 def fabric_class(kind):

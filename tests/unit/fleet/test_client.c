@@ -74,12 +74,32 @@ static void test_urls(void **state)
         -PD_E_URI_TOO_LONG);
 }
 
+static void test_reasons(void **state)
+{
+    static const char *const cases[][2] = {
+        {"Failed to connect to h port 1 after 12 ms: Couldn't connect to server",
+         "Failed to connect to h port 1: Couldn't connect to server"},
+        {"after 3 ms after 4 ms", "after 3 ms"},
+        {"not after  ms, nor after 5 s", "not after  ms, nor after 5 s"},
+        {"", "Couldn't connect to server"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[CURL_ERROR_SIZE];
+
+        snprintf(words, sizeof words, "%s", cases[i][0]);
+        assert_string_equal(pd_client_reason(CURLE_COULDNT_CONNECT, words), cases[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_clear_text),
         cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
