@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flow of a switch in one form, whether it comes from the codec's text or from the switch. */
+/* A flow of a switch in one form, whether it comes from the codec or from the switch. */
 #ifndef PD_CONTROLLER_SWITCHES_FLOW_H
 #define PD_CONTROLLER_SWITCHES_FLOW_H
 
 #include <stdio.h>
 
 #include "base/error.h"
+#include "codec/rows.h"
 #include "controller/switches/wire.h"
 
 /* The form is that of the wire, simplified until two flows that do the same are equal byte by byte:
@@ -14,8 +15,8 @@
  * another order or with other masks than it was told, and fields that we have no name for are still
  * compared.
  *
- *     pd_of_flow_parse("table=0,priority=100,ip,in_port=3,actions=goto_table:1", room, &flow,
- * &error); pd_of_flow_write(&flow, OF_ADD, xid, &buffer);
+ *     pd_of_flow_of_row(&rows, &rows.rows[i], room, &flow, &error);
+ *     pd_of_flow_write(&flow, OF_ADD, xid, &buffer);
  *
  * Internal to controller/switches/. Thread safety: on the caller's memory only. */
 
@@ -30,12 +31,12 @@ struct pd_of_flow {
     uint8_t *instructions;
 };
 
-#define PD_OF_FLOW_ROOM 256 /* for match and instructions of any line that the codec writes */
+#define PD_OF_FLOW_ROOM 256 /* for match and instructions of any row of a codec */
 
-/* Reads one line of the OpenFlow text of docs/formats/tagging-rules.md: what the codec writes, not
- * all that ovs-ofctl knows. Cookie 0. -PD_E_UNSUPPORTED with the word that is not known. */
-int pd_of_flow_parse(const char *line, uint8_t room[PD_OF_FLOW_ROOM], struct pd_of_flow *ret_flow,
-                     struct pd_error *error);
+/* A row of a codec, in the room. Cookie 0. -PD_E_UNSUPPORTED when OpenFlow has no such action. */
+int pd_of_flow_of_row(const struct pd_codec_rows *rows, const struct pd_codec_row *row,
+                      uint8_t room[PD_OF_FLOW_ROOM], struct pd_of_flow *ret_flow,
+                      struct pd_error *error);
 
 /* Takes the next entry of a flow statistics reply and simplifies it in place. -PD_E_CORRUPT. */
 int pd_of_flow_next(struct of_reader *reader, struct pd_of_flow *ret_flow);

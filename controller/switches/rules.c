@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/openflow.h"
 #include "controller/switches/switches.h"
 
 enum verdict { MISSING, SAME, DIFFERING, BLOCKED, VERDICTS };
@@ -12,15 +13,13 @@ enum verdict { MISSING, SAME, DIFFERING, BLOCKED, VERDICTS };
 struct rule {
     struct pd_of_flow flow; /* into `room` */
     uint8_t room[PD_OF_FLOW_ROOM];
-    const char *text; /* into `text` of the rules */
     enum verdict verdict;
 };
 
 struct pd_of_rules {
-    char *text;          /* the codec's lines, each ended by 0 */
-    struct rule *rules;  /* in the order of the text */
+    struct pd_codec_rows rows;
+    struct rule *rules;  /* of each row */
     struct rule **order; /* the same by pd_of_flow_compare */
-    size_t len;
     uint32_t surplus;
     uint64_t foreign;
     struct of_buffer deletions; /* of surplus flows, xid 0 */
@@ -28,21 +27,17 @@ struct pd_of_rules {
 
 /* ---- what it should have */
 
-static int read_lines(struct pd_of_rules *rules, struct pd_error *error)
+static int read_rows(struct pd_of_rules *rules, struct pd_error *error)
 {
-    char *line = rules->text;
-    for (size_t i = 0; i < rules->len; i++) {
+    for (size_t i = 0; i < rules->rows.len; i++) {
         struct rule *rule = &rules->rules[i];
-        char *end = strchr(line, '\n');
-        *end = '\0';
-        int failed = pd_of_flow_parse(line, rule->room, &rule->flow, error);
-        if (failed) {
-            return failed;
+        int err =
+            pd_of_flow_of_row(&rules->rows, &rules->rows.rows[i], rule->room, &rule->flow, error);
+        if (err) {
+            return err;
         }
         rule->flow.cookie = PD_SWITCHES_COOKIE;
-        rule->text = line;
         rules->order[i] = rule;
-        line = end + 1;
     }
     return 0;
 }
@@ -53,50 +48,27 @@ static int compare(const void *a, const void *b)
     return pd_of_flow_compare(&(*x)->flow, &(*y)->flow);
 }
 
-static int write_text(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
-                      char **ret_text)
-{
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out) {
-        return -ENOMEM;
-    }
-    int failed = pd_codec_openflow(codec, sw, depth, out);
-    if (fclose(out) && !failed) {
-        failed = -ENOMEM;
-    }
-    if (failed) {
-        free(text);
-    } else {
-        *ret_text = text;
-    }
-    return failed;
-}
-
 int pd_of_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
                     struct pd_of_rules **ret_rules, struct pd_error *error)
 {
     struct pd_of_rules *rules = calloc(1, sizeof *rules);
-    int failed = rules ? write_text(codec, sw, depth, &rules->text) : -ENOMEM;
-    if (failed) {
+    int err = rules ? pd_codec_rows_make(codec, sw, depth, &rules->rows) : -ENOMEM;
+    if (err) {
         goto out;
     }
-    for (const char *at = rules->text; (at = strchr(at, '\n')); at++) {
-        rules->len++;
-    }
-    rules->rules = calloc(rules->len + 1, sizeof *rules->rules);
-    rules->order = calloc(rules->len + 1, sizeof(struct rule *));
-    failed = rules->rules && rules->order ? read_lines(rules, error) : -ENOMEM;
-    if (failed) {
+    size_t len = rules->rows.len;
+    rules->rules = calloc(len + 1, sizeof *rules->rules);
+    rules->order = calloc(len + 1, sizeof(struct rule *));
+    err = rules->rules && rules->order ? read_rows(rules, error) : -ENOMEM;
+    if (err) {
         goto out;
     }
-    qsort(rules->order, rules->len, sizeof(struct rule *), compare);
+    qsort(rules->order, len, sizeof(struct rule *), compare);
     *ret_rules = rules;
     return 0;
 out:
     pd_of_rules_free(rules);
-    return failed;
+    return err;
 }
 
 void pd_of_rules_free(struct pd_of_rules *rules)
@@ -107,7 +79,7 @@ void pd_of_rules_free(struct pd_of_rules *rules)
     of_buffer_done(&rules->deletions);
     free(rules->order);
     free(rules->rules);
-    free(rules->text);
+    pd_codec_rows_done(&rules->rows);
     free(rules);
 }
 
@@ -115,7 +87,7 @@ void pd_of_rules_free(struct pd_of_rules *rules)
 
 void pd_of_rules_begin(struct pd_of_rules *rules)
 {
-    for (size_t i = 0; i < rules->len; i++) {
+    for (size_t i = 0; i < rules->rows.len; i++) {
         rules->rules[i].verdict = MISSING;
     }
     rules->surplus = 0;
@@ -128,7 +100,7 @@ static struct rule *find(const struct pd_of_rules *rules, const struct pd_of_flo
     struct rule key = {.flow = *flow};
     const struct rule *pointer = &key;
     struct rule **found =
-        bsearch(&pointer, rules->order, rules->len, sizeof(struct rule *), compare);
+        bsearch(&pointer, rules->order, rules->rows.len, sizeof(struct rule *), compare);
     return found ? *found : NULL;
 }
 
@@ -159,11 +131,11 @@ uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
                            struct pd_of_differences *ret_differences)
 {
     uint32_t verdicts[VERDICTS] = {0};
-    for (size_t i = 0; i < rules->len; i++) {
+    for (size_t i = 0; i < rules->rows.len; i++) {
         verdicts[rules->rules[i].verdict]++;
     }
     *ret_differences = (struct pd_of_differences){
-        .rules = (uint32_t)rules->len,
+        .rules = (uint32_t)rules->rows.len,
         .missing = verdicts[MISSING],
         .differing = verdicts[DIFFERING],
         .surplus = rules->surplus,
@@ -175,7 +147,7 @@ uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
 
 void pd_of_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer)
 {
-    for (size_t i = 0; i < rules->len; i++) {
+    for (size_t i = 0; i < rules->rows.len; i++) {
         if (rules->rules[i].verdict == MISSING || rules->rules[i].verdict == DIFFERING) {
             pd_of_flow_write(&rules->rules[i].flow, OF_ADD, xid, buffer);
         }
@@ -211,9 +183,11 @@ int pd_of_rules_changes(const struct pd_of_rules *rules, char **ret_text)
     if (!out) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < rules->len; i++) {
+    for (size_t i = 0; i < rules->rows.len; i++) {
         if (words[rules->rules[i].verdict]) {
-            fprintf(out, "%s %s\n", words[rules->rules[i].verdict], rules->rules[i].text);
+            fprintf(out, "%s ", words[rules->rules[i].verdict]);
+            pd_openflow_row(&rules->rows, &rules->rows.rows[i], out);
+            fputc('\n', out);
         }
     }
     print_deletions(&rules->deletions, out);

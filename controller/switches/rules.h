@@ -43,7 +43,7 @@ int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow);
 /* Returns how many flows a repair would change. */
 uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
                            struct pd_of_differences *ret_differences);
-/* Adds the messages that repair, additions first, in the order of the text: while they arrive, a
+/* Adds the messages that repair, additions first, in the order of the rows: while they arrive, a
  * packet meets either its rule or a rule of lower priority that is not there yet. */
 void pd_of_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer);
 /* The same for people: "add FLOW", "replace FLOW", "delete FLOW", "blocked FLOW", a line each; the

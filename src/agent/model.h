@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "codec/codec.h"
+#include "codec/decoder.h"
 #include "topology/topology.h"
 
 /* Topology and codec do not change: whoever holds the model may read them, from any thread. */

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "codec/tagging/tags.h"
 
-_Static_assert(PD_RAW_TAGS_MAX >= PD_PACKET_TAGS_MAX && PD_CODEC_TAGS_MAX >= PD_PACKET_TAGS_MAX,
+_Static_assert(PD_RAW_TAGS_MAX >= PD_PACKET_TAGS_MAX && PD_TAGS_MAX >= PD_PACKET_TAGS_MAX,
                "all tags are kept");
 
 struct pd_picture *pd_picture_new(const struct pd_query *query)
@@ -56,7 +57,7 @@ int pd_picture_path(struct pd_decoder *decoder, const struct pd_trajectory_recor
     int e;
 
     memcpy(tags.vids, record->tags, sizeof record->tags);
-    e = pd_decoder_path(decoder, &record->flow, &tags, &path);
+    e = pd_decoder_path(decoder, &record->flow, pd_tags_pack(&tags), &path);
     if (!e) {
         *ret_path = *path;
         return 0;

@@ -455,7 +455,7 @@ int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, stru
 {
     struct pd_item item = {.kind = PD_ITEM_MODEL, .model = model};
 
-    if (model->codec->ops->uses_dscp != pipeline->use_dscp) {
+    if (!(model->codec->ops->carriers & PD_CARRIER_DSCP) == pipeline->use_dscp) {
         pd_fail(error, -PD_E_UNSUPPORTED,
                 "codec %s cannot replace the one in force without a restart",
                 model->codec->ops->name);
@@ -495,7 +495,7 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     if (e) {
         return pd_fail(error, e, "no memory for the queue");
     }
-    pipeline->use_dscp = config->model->codec->ops->uses_dscp;
+    pipeline->use_dscp = config->model->codec->ops->carriers & PD_CARRIER_DSCP;
     intake_config.use_dscp = pipeline->use_dscp;
     intake_config.wake_fd = pipeline->wake_fd;
     intake_config.stored = stored;

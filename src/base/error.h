@@ -27,6 +27,7 @@
     X(PD_E_URI_TOO_LONG, 414, "request target too long")                    \
     X(PD_E_TOPOLOGY, 422, "topology is not consistent")                     \
     X(PD_E_INFEASIBLE, 422, "infeasible trajectory")                        \
+    X(PD_E_AMBIGUOUS, 422, "several paths leave this mark")                 \
     X(PD_E_UNKNOWN_HOST, 422, "address belongs to no rack of the topology") \
     X(PD_E_PROGRAM, 422, "the program failed")                              \
     X(PD_E_LIMIT, 422, "a limit of the program was reached")                \

@@ -9,7 +9,9 @@
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/text.h"
-#include "codec/codec.h"
+#include "codec/openflow.h"
+#include "codec/tagging/tags.h"
+#include "codec/verify.h"
 
 struct end {
     struct pd_addr addr;
@@ -60,7 +62,7 @@ static bool take_tag(const char **at, struct pd_tags *tags)
 {
     char *end;
     unsigned long tag = strtoul(*at, &end, 10);
-    if (**at < '0' || **at > '9' || tag > 4095 || tags->len == PD_CODEC_TAGS_MAX) {
+    if (**at < '0' || **at > '9' || tag > 4095 || tags->len == PD_TAGS_MAX) {
         return false;
     }
     if (*end && (*end != ',' || !end[1])) {
@@ -80,7 +82,7 @@ static int set_tags(void *target, const char *name, const char *value, struct pd
         if (!take_tag(&at, &tags)) {
             return pd_fail(error, -PD_E_VALUE,
                            "%s: expects at most %d tags from 0 to 4095, as in 9,14, not \"%.100s\"",
-                           name, PD_CODEC_TAGS_MAX, value);
+                           name, PD_TAGS_MAX, value);
         }
     }
     set->tags = tags;
@@ -229,7 +231,8 @@ static int verify(const struct settings *set, const struct pd_codec *codec, stru
     struct pd_progress progress;
     struct pd_verification found;
     pd_progress_begin(&progress, "verify");
-    int code = pd_codec_verify(codec, (unsigned)set->max_hops, show_progress, &progress, &found);
+    int code = pd_codec_verify(codec, PD_VERIFY_ALL, (unsigned)set->max_hops, show_progress,
+                               &progress, &found);
     pd_progress_end(&progress);
     if (code) {
         return pd_fail(error, code, "%.300s: %s", set->topology, pd_error_text(code));
@@ -310,11 +313,12 @@ static int check_ends(const struct settings *set, const struct pd_topology *topo
 
 static void print_encoding(const struct settings *set, const struct pd_encoding *encoding)
 {
+    const struct pd_tags tags = pd_tags_unpack(encoding->mark);
     printf("tags    ");
-    for (unsigned i = 0; i < encoding->tags.len; i++) {
-        printf("%s%u", i ? "," : "", encoding->tags.vids[i]);
+    for (unsigned i = 0; i < tags.len; i++) {
+        printf("%s%u", i ? "," : "", tags.vids[i]);
     }
-    printf("%s\ndscp    %u\n", encoding->tags.len ? "" : "none", encoding->tags.dscp);
+    printf("%s\ndscp    %u\n", tags.len ? "" : "none", tags.dscp);
     if (encoding->punted) {
         printf("punted  by switch %u: no room for another tag\n",
                set->path.switches[encoding->punted_at]);
@@ -332,8 +336,9 @@ static int encode(const struct settings *set, const struct pd_codec *codec, stru
         return code;
     }
     if (set->json) {
-        return pd_json_print(json_pack("{s:o,s:i,s:b}", "tags", json_tags(&encoding.tags), "dscp",
-                                       encoding.tags.dscp, "punted", encoding.punted),
+        const struct pd_tags tags = pd_tags_unpack(encoding.mark);
+        return pd_json_print(json_pack("{s:o,s:i,s:b}", "tags", json_tags(&tags), "dscp", tags.dscp,
+                                       "punted", encoding.punted),
                              error);
     }
     print_encoding(set, &encoding);
@@ -394,7 +399,7 @@ static int decode(const struct settings *set, const struct pd_codec *codec, stru
         code = find_tor(set, codec->topology, "dst", &set->dst, &dst_tor, error);
     }
     if (!code) {
-        code = pd_codec_decode(codec, src_tor, dst_tor, &tags, &path, error);
+        code = pd_codec_decode(codec, src_tor, dst_tor, pd_tags_pack(&tags), &path, error);
     }
     if (code) {
         return code;
@@ -453,7 +458,7 @@ static int rules(const struct settings *set, const struct pd_codec *codec, struc
         return pd_fail(error, -PD_E_NOT_FOUND, "--switch: %" PRIu64 " is no switch of %.300s",
                        set->sw, set->topology);
     }
-    int code = pd_codec_openflow(codec, sw, set->depth, stdout);
+    int code = pd_openflow_write(codec, sw, set->depth, stdout);
     return code ? pd_fail(error, code, "switch %" PRIu64 ": %s", set->sw, pd_error_text(code)) : 0;
 }
 

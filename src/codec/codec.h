@@ -1,86 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A codec: a way to put paths on packets (which switch writes what) and to read them back. */
+/* A codec: a scheme that puts paths on packets (which switch writes what) and reads them back, set
+ * up for one topology. */
 #ifndef PD_CODEC_CODEC_H
 #define PD_CODEC_CODEC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/error.h"
-#include "base/flow_id.h"
 #include "base/path.h"
+#include "codec/rows.h"
 #include "topology/topology.h"
 
-/* From a topology a codec makes one table of abstract tagging rules per switch. That table is
- * written out as OpenFlow, loaded into test fabrics, executed by the reference encoder and verified
- * exhaustively; nothing else knows what a switch writes. Each codec lives in a folder of its own
- * and is listed in src/codec/registry.c.
+/* From a topology a scheme makes one table of entries per switch (rows.h). Writers print these
+ * entries as OpenFlow or load them into switches; the reference encoder and verification execute
+ * the same rules: nothing else knows what a switch writes. What is left on a packet is its *mark*,
+ * a number of at most 64 bits that only the scheme understands. Schemes live in folders of their
+ * own and are listed in registry.c.
  *
- *     struct pd_codec *codec;
- *     struct pd_path path;
  *     pd_codec_new(topology, &codec, &error);
- *     pd_codec_decode(codec, src_tor, dst_tor, &tags, &path, &error);
+ *     pd_codec_encode(codec, &path, &packet, &error);
+ *     pd_codec_decode(codec, src_tor, dst_tor, packet.mark, &path, &error);
  *     pd_codec_free(codec);
  *
- * Thread safety: a codec is immutable after pd_codec_new; a decoder (with its cache) belongs to one
- * thread. */
-
-#define PD_CODEC_TAGS_MAX 4 /* VLAN tags that a rule-abiding or broken network may deliver */
-
-/* What a packet carries: the decoder's input. */
-struct pd_tags {
-    uint16_t vids[PD_CODEC_TAGS_MAX]; /* in the order pushed (innermost first); unused ones 0 */
-    uint8_t len;
-    uint8_t dscp; /* 0 unless the codec uses it */
-};
-
-enum pd_tag_action { PD_TAG_NONE, PD_TAG_PUSH_VLAN, PD_TAG_SET_DSCP };
-
-/* One abstract tagging rule: all its conditions must hold. A switch's table is ordered; the first
- * match acts, and where nothing matches the packet is left as it is. "Inside" means that the
- * address belongs to a rack of this switch's own pod. */
-struct pd_rule {
-    uint32_t ingress; /* index of the neighbouring switch it comes from, or PD_NONE: any port */
-    bool src_inside;
-    bool dst_inside;
-    bool dscp_zero;
-    enum pd_tag_action action;
-    uint16_t value; /* VLAN ID or DSCP to write */
-};
+ * Thread safety: a codec is immutable after pd_codec_new. */
 
 struct pd_codec;
-struct pd_steps; /* the rules of all switches, resolved for each link (steps.h) */
-struct pd_walk;  /* a path as switch indexes (steps.h) */
+struct pd_walk;
 
-/* What a codec implements. Every slot but `new` is called with a codec made by its own `new`. */
-struct pd_codec_ops {
-    const char *name;   /* as in the topology file */
-    const char *paper;  /* where the scheme is described */
-    bool uses_dscp;     /* the DSCP belongs to the codec and is cleared when tags are stripped */
-    unsigned max_vlans; /* a packet that would need one more is punted to the controller */
-    /* Checks that the topology is one that the codec can serve. On failure nothing is left. */
-    int (*new)(const struct pd_topology *topology, struct pd_codec **ret_codec,
-               struct pd_error *error);
-    void (*free)(struct pd_codec *codec);
-    /* Writes the rule table of a switch, at most PD_RULES_MAX of its neighbours; returns its
-     * length. */
-    size_t (*rules)(const struct pd_codec *codec, uint32_t sw, struct pd_rule *ret_rules);
-    /* Rebuilds the walk from one ToR to a different one. `tags` is well-formed and within
-     * max_vlans. Need not prove anything: what it returns counts only if the rules put exactly
-     * these tags on it. -PD_E_INFEASIBLE with the reason otherwise. */
-    int (*rebuild)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
-                   const struct pd_tags *tags, struct pd_walk *ret_walk, struct pd_error *error);
+/* What becomes of a packet's mark where it is received. */
+enum pd_codec_kind {
+    PD_CODEC_KEY,   /* part of a trajectory record's key: one mark tells the path */
+    PD_CODEC_SAMPLE /* an observation of one packet: only many of them tell the path */
 };
 
-#define PD_RULES_MAX(switch_neighbours) (2 * (size_t)(switch_neighbours) + 2)
+/* Where schemes write; two of them on one topology must not share one. */
+enum pd_carrier {
+    PD_CARRIER_VLAN = 1,  /* VLAN tags that are pushed */
+    PD_CARRIER_DSCP = 2,  /* the DSCP, which is cleared when marks are stripped */
+    PD_CARRIER_VXLAN = 4, /* reserved fields of the VXLAN header */
+    PD_CARRIER_HEADER = 8 /* a header or trailer of the scheme's own */
+};
+
+/* A path as switch indexes of the topology. */
+struct pd_walk {
+    uint32_t len;
+    uint32_t switches[PD_PATH_MAX];
+};
+
+/* What is known of a packet's way. */
+enum pd_decoding_state {
+    PD_DECODING_EXACT,     /* the walk was taken */
+    PD_DECODING_PARTIAL,   /* the walk has gaps, PD_NONE each */
+    PD_DECODING_UNDECIDED, /* so far one of several */
+    PD_DECODING_AMBIGUOUS  /* several walks leave this mark; the walk is one of them */
+};
+struct pd_decoding {
+    enum pd_decoding_state state;
+    uint32_t candidates; /* where undecided or ambiguous; 0: not known */
+    struct pd_walk walk;
+};
+
+/* A packet on its way, as it is taken along by encoder, proof and verification. */
+struct pd_codec_packet {
+    uint64_t mark;      /* the scheme's own form: equal numbers are equal marks */
+    uint32_t packet_id; /* of samples: decides who writes; else 0 */
+    uint16_t hops;      /* links behind it */
+    bool punted;        /* a switch sent it to the controller instead of writing once more */
+};
+
+/* One sample: what a packet of a flow carried. */
+struct pd_codec_sample {
+    uint64_t mark;
+    uint64_t time_ns;
+    uint32_t packet_id;
+    uint16_t hops;
+};
+
+/* What a scheme implements. Every slot but `new` is called with a codec made by its own `new`;
+ * slots that may be NULL say so. */
+struct pd_codec_ops {
+    const char *name;  /* as in the topology file */
+    const char *paper; /* where the scheme is described */
+    enum pd_codec_kind kind;
+    unsigned carriers; /* enum pd_carrier */
+
+    /* Checks that the topology is one that the scheme can serve and sets a codec up; `options` is
+     * the scheme's member of "codec_options" as JSON text, or NULL. -PD_E_TOPOLOGY, -PD_E_VALUE
+     * or -ENOMEM with the reason; nothing is left then. */
+    int (*new)(const struct pd_codec_ops *ops, const struct pd_topology *topology,
+               const char *options, struct pd_codec **ret_codec, struct pd_error *error);
+    void (*free)(struct pd_codec *codec);
+
+    /* Adds the entries of a switch, in the order of their priority; `depth` says how switches know
+     * how much room is left on a packet. NULL: switches need none. 0 or -ENOMEM. */
+    int (*rows)(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
+                struct pd_codec_rows *rows);
+
+    /* Execution. `enter` is what the first switch writes on a packet from its host (NULL: nothing),
+     * `take` what the switch behind neighbour number `rank` of `from` writes. */
+    void (*enter)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+                  struct pd_codec_packet *packet);
+    void (*take)(const struct pd_codec *codec, uint32_t from, uint32_t rank, uint32_t src_tor,
+                 uint32_t dst_tor, struct pd_codec_packet *packet);
+
+    /* Keys: what a mark says between two racks, both in the topology. It is exact only if these
+     * rules, executed along the walk, put exactly this mark on the packet (pd_codec_prove). 0;
+     * -PD_E_INFEASIBLE with the reason. `error` may be NULL: no words are made then. *ret_decoding
+     * is scratch on failure. */
+    int (*decode)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor, uint64_t mark,
+                  struct pd_decoding *ret_decoding, struct pd_error *error);
+
+    /* Keys, for verification: whether the mark, which `walk` is known to leave, is read as this
+     * walk. NULL: it is, unless another path leaves it as well. */
+    bool (*reads)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor, uint64_t mark,
+                  const struct pd_walk *walk);
+
+    /* Samples: folds one more into a state of `state_bytes` bytes, zeroed before the first, and
+     * says what is known by now; returns as `decode` does. */
+    size_t state_bytes;
+    void (*fold)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+                 const struct pd_codec_sample *sample, void *state);
+    int (*decide)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+                  const void *state, struct pd_decoding *ret_decoding, struct pd_error *error);
+};
 
 /* Common head of every codec's own struct. */
 struct pd_codec {
     const struct pd_codec_ops *ops;
     const struct pd_topology *topology; /* outlives the codec */
-    struct pd_steps *steps;             /* made by pd_codec_new */
+    uint64_t mark_bits;                 /* of a received mark that are the scheme's */
 };
 
 /* Codec by the topology's "codec" name. -PD_E_UNSUPPORTED when none has it (or the topology names
@@ -90,27 +140,16 @@ int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec
 void pd_codec_free(struct pd_codec *codec);          /* NULL is fine */
 extern const struct pd_codec_ops *const pd_codecs[]; /* NULL-terminated */
 
-/* The rule table of a switch, in order; the caller frees *ret_rules. 0 or -ENOMEM. */
-int pd_codec_rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule **ret_rules,
-                   size_t *ret_len);
+/* The entries of a switch; the caller frees them with pd_codec_rows_done. 0 or -ENOMEM. */
+int pd_codec_rows_make(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
+                       struct pd_codec_rows *ret_rows);
 
-/* What the rules of the far end do to a packet between two racks (PD_NONE: addresses of no rack)
- * that comes over the link from switch `from` to its neighbour number `rank`, both switches.
- * `dscp_set`: it carries a DSCP that is not 0. */
-struct pd_tagging {
-    enum pd_tag_action action;
-    uint16_t value;
-};
-struct pd_tagging pd_codec_tagging(const struct pd_codec *codec, uint32_t from, uint32_t rank,
-                                   uint32_t src_tor, uint32_t dst_tor, bool dscp_set);
-
-/* ---- reference encoder (encode.c): executes the rule tables along a path, as the switches would
- */
+/* ---- reference encoder (encode.c): executes the rules along a path, as the switches would */
 
 struct pd_encoding {
-    struct pd_tags tags; /* as they arrive; of a punted packet, as it went to the controller */
-    bool punted;         /* a rule wanted to push beyond max_vlans */
-    uint32_t punted_at;  /* index in the path where it did */
+    uint64_t mark;      /* as it arrives; of a punted packet, as it went to the controller */
+    bool punted;        /* a rule wanted to write more than there is room for */
+    uint32_t punted_at; /* index in the path where it did */
 };
 
 /* `path` holds switch IDs; it must start and end at ToRs and follow links of the topology
@@ -121,60 +160,25 @@ int pd_codec_encode(const struct pd_codec *codec, const struct pd_path *path,
 /* ---- decode (decode.c) */
 
 /* Rebuilds the path, as switch IDs, from source ToR to destination ToR (indexes of the topology).
- * Never guesses: the path is simple and the rules put exactly these tags on it, or the answer is
- * -PD_E_INFEASIBLE with the reason. The DSCP is looked at only if the codec uses it. `error` may be
- * NULL; without it no words are made (fast). */
-int pd_codec_decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
-                    const struct pd_tags *tags, struct pd_path *ret_path, struct pd_error *error);
+ * Never guesses: the path is simple and the rules put exactly this mark on it, or the answer is
+ * -PD_E_INFEASIBLE with the reason; -PD_E_AMBIGUOUS when several paths do. `error` may be NULL;
+ * without it no words are made (fast). */
+int pd_codec_decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor, uint64_t mark,
+                    struct pd_path *ret_path, struct pd_error *error);
 
-/* ---- decoder with trajectory cache (decoder.c): paper, section 3.2 */
+/* Takes a packet along the walk: it must be a simple path of links and come out with this mark. For
+ * schemes. 0 or -PD_E_INFEASIBLE. */
+int pd_codec_prove(const struct pd_codec *codec, const struct pd_walk *walk, uint64_t mark,
+                   struct pd_error *error);
 
-struct pd_decoder;
-
-/* The cache is keyed by (source ToR, destination ToR, tags) and bounded: `cache_entries` (rounded
- * up to a power of 2, at least 4). 0 or -ENOMEM. */
-int pd_decoder_new(const struct pd_codec *codec, size_t cache_entries,
-                   struct pd_decoder **ret_decoder);
-void pd_decoder_free(struct pd_decoder *decoder); /* NULL is fine */
-
-/* Path of a flow's packets. On success *ret_path points into the decoder, valid until its next
- * call. An infeasible trajectory (cached as well): -PD_E_INFEASIBLE; an address of no rack:
- * -PD_E_UNKNOWN_HOST. */
-int pd_decoder_path(struct pd_decoder *decoder, const struct pd_flow_id *flow,
-                    const struct pd_tags *tags, const struct pd_path **ret_path);
-
-struct pd_decoder_counters {
-    uint64_t hits;
-    uint64_t misses;
-    uint64_t infeasible;    /* answers, cached or not */
-    uint64_t unknown_hosts; /* likewise */
-};
-const struct pd_decoder_counters *pd_decoder_counters(const struct pd_decoder *decoder);
-
-/* ---- exhaustive verification (verify.c) */
-
-struct pd_verification {
-    /* simple paths between two different ToRs, punted ones too; a hop is a link */
-    uint64_t by_hops[PD_PATH_MAX];
-    uint64_t paths;       /* their sum */
-    uint64_t ambiguous;   /* not punted, same ends and tags as an earlier path */
-    uint64_t undecodable; /* not punted, decode fails or gives another path */
-    uint64_t punted;
-};
-
-/* Walks every simple path of at most `max_hops` (1 to PD_PATH_MAX - 1) links between every two
- * different ToRs, on all cores. `progress` (may be NULL) is called from the calling thread with the
- * share done, 0..1. 0, -ENOMEM, -PD_E_VALUE. */
-int pd_codec_verify(const struct pd_codec *codec, unsigned max_hops,
-                    void (*progress)(void *context, double share), void *context,
-                    struct pd_verification *ret_verification);
-
-/* ---- OpenFlow 1.3 text for ovs-ofctl (openflow.c) */
-
-enum pd_depth { PD_DEPTH_PCP, PD_DEPTH_PLAIN }; /* tag depth kept in the outer PCP, or not */
-
-/* Prints one flow a line for table 0, ending in goto_table:1 (docs/formats/tagging-rules.md). 0,
- * -ENOMEM or -errno of the write. */
-int pd_codec_openflow(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth, FILE *out);
+/* For rebuilding: adds a switch at the end; -PD_E_INFEASIBLE when the walk is full. */
+static inline int pd_walk_add(struct pd_walk *walk, uint32_t sw)
+{
+    if (walk->len == PD_PATH_MAX) {
+        return -PD_E_INFEASIBLE;
+    }
+    walk->switches[walk->len++] = sw;
+    return 0;
+}
 
 #endif

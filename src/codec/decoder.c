@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoder with trajectory cache: most packets of a data centre carry few different trajectories. */
+#include "codec/decoder.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "codec/codec.h"
 
 /* Open addressing with a bounded window: an answer lies in one of the WINDOW slots from its hash
  * on, a slot is one cache line with key and path together, so that a hit mostly costs one line. A
@@ -16,9 +17,10 @@
 #define WINDOW        8
 #define SLOT_SWITCHES 11 /* longer paths are decoded each time */
 
+/* A rack is never PD_NONE here, so that 0 is not the complement of any pair of racks. */
 struct key {
-    uint64_t tors; /* source << 32 | destination */
-    uint64_t tags; /* pack_tags; 0: free slot */
+    uint64_t tors; /* complement of source << 32 | destination; 0: free slot */
+    uint64_t mark;
 };
 
 struct slot {
@@ -38,25 +40,6 @@ struct pd_decoder {
     unsigned next;       /* to replace */
     struct pd_path path; /* the answer of the last call; zero behind its switches */
 };
-
-/* Sets a bit, so that no tags at all are not a free slot. False when a value is wider than on the
- * wire. */
-static bool pack_tags(const struct pd_codec *codec, const struct pd_tags *tags,
-                      uint64_t *ret_packed)
-{
-    uint64_t dscp = codec->ops->uses_dscp ? tags->dscp : 0, packed = 1;
-    if (tags->len > PD_CODEC_TAGS_MAX || dscp > 63) {
-        return false;
-    }
-    for (unsigned i = 0; i < tags->len; i++) {
-        if (tags->vids[i] > 4095) {
-            return false;
-        }
-        packed = packed << 12 | tags->vids[i];
-    }
-    *ret_packed = packed << 6 | dscp;
-    return true;
-}
 
 /* The first cache line that begins in `memory` or behind it. */
 static struct slot *align(void *memory)
@@ -113,12 +96,11 @@ static void unpack(struct pd_decoder *decoder, const struct slot *slot)
 
 /* Decodes, and keeps the answer in `slot`. An answer that is cut short would be wrong: it is not
  * kept. */
-static int decode_into(struct pd_decoder *decoder, struct slot *slot, struct key key,
-                       const struct pd_tags *tags)
+static int decode_into(struct pd_decoder *decoder, struct slot *slot, struct key key)
 {
     struct pd_path path;
-    int result = pd_codec_decode(decoder->codec, (uint32_t)(key.tors >> 32), (uint32_t)key.tors,
-                                 tags, &path, NULL);
+    int result = pd_codec_decode(decoder->codec, (uint32_t)(~key.tors >> 32), (uint32_t)~key.tors,
+                                 key.mark, &path, NULL);
     if (!result) {
         decoder->path = path;
     }
@@ -133,13 +115,13 @@ static int decode_into(struct pd_decoder *decoder, struct slot *slot, struct key
 }
 
 /* The answer for a key is in decoder->path when this returns 0. */
-static int look_up(struct pd_decoder *decoder, struct key key, const struct pd_tags *tags)
+static int look_up(struct pd_decoder *decoder, struct key key)
 {
-    uint64_t hash = pd_hash_mix(key.tors ^ key.tags * UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t hash = pd_hash_mix(key.tors ^ key.mark * UINT64_C(0x9e3779b97f4a7c15));
     struct slot *window = &decoder->slots[hash & decoder->mask];
     unsigned at = 0;
-    for (; at < WINDOW && window[at].key.tags; at++) {
-        if (window[at].key.tors != key.tors || window[at].key.tags != key.tags) {
+    for (; at < WINDOW && window[at].key.tors; at++) {
+        if (window[at].key.tors != key.tors || window[at].key.mark != key.mark) {
             continue;
         }
         decoder->counters.hits++;
@@ -149,24 +131,22 @@ static int look_up(struct pd_decoder *decoder, struct key key, const struct pd_t
         return window[at].result;
     }
     decoder->counters.misses++;
-    return decode_into(decoder, &window[at < WINDOW ? at : decoder->next++ % WINDOW], key, tags);
+    return decode_into(decoder, &window[at < WINDOW ? at : decoder->next++ % WINDOW], key);
 }
 
-int pd_decoder_path(struct pd_decoder *decoder, const struct pd_flow_id *flow,
-                    const struct pd_tags *tags, const struct pd_path **ret_path)
+int pd_decoder_path(struct pd_decoder *decoder, const struct pd_flow_id *flow, uint64_t mark,
+                    const struct pd_path **ret_path)
 {
     const struct pd_topology *topology = decoder->codec->topology;
     uint32_t src_tor = pd_topology_tor_of(topology, &flow->src, flow->ip_version);
     uint32_t dst_tor = pd_topology_tor_of(topology, &flow->dst, flow->ip_version);
-    struct key key = {.tors = (uint64_t)src_tor << 32 | dst_tor};
     if (src_tor == PD_NONE || dst_tor == PD_NONE) {
         decoder->counters.unknown_hosts++;
         return -PD_E_UNKNOWN_HOST;
     }
-    int result = -PD_E_INFEASIBLE;
-    if (pack_tags(decoder->codec, tags, &key.tags)) {
-        result = look_up(decoder, key, tags);
-    }
+    struct key key = {.tors = ~((uint64_t)src_tor << 32 | dst_tor),
+                      .mark = mark & decoder->codec->mark_bits};
+    int result = look_up(decoder, key);
     if (!result) {
         *ret_path = &decoder->path;
     }

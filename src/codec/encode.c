@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference encoder: takes a packet along a path and executes each switch's rules, as the switches
  * would. */
-#include "codec/steps.h"
+#include "codec/codec.h"
 
 /* The path as indexes; checks that it starts and ends at ToRs. */
 static int to_walk(const struct pd_topology *topology, const struct pd_path *path,
@@ -33,13 +33,16 @@ int pd_codec_encode(const struct pd_codec *codec, const struct pd_path *path,
                     struct pd_encoding *ret_encoding, struct pd_error *error)
 {
     struct pd_walk walk = {0};
-    struct pd_packet_state packet = {0};
+    struct pd_codec_packet packet = {0};
     uint32_t at = 0;
-    int failed = to_walk(codec->topology, path, &walk, error);
-    if (failed) {
-        return failed;
+    int err = to_walk(codec->topology, path, &walk, error);
+    if (err) {
+        return err;
     }
     uint32_t src_tor = walk.switches[0], dst_tor = walk.switches[walk.len - 1];
+    if (codec->ops->enter) {
+        codec->ops->enter(codec, src_tor, dst_tor, &packet);
+    }
     for (uint32_t i = 1; i < walk.len; i++) {
         uint32_t from = walk.switches[i - 1], to = walk.switches[i];
         const struct pd_neighbour *link = pd_topology_link(codec->topology, from, to);
@@ -50,10 +53,11 @@ int pd_codec_encode(const struct pd_codec *codec, const struct pd_path *path,
         if (packet.punted) {
             continue;
         }
-        pd_steps_take(codec, from, (uint32_t)(link - codec->topology->switches[from].neighbours),
-                      pd_steps_inside(codec->steps, to, src_tor, dst_tor), &packet);
+        uint32_t rank = (uint32_t)(link - codec->topology->switches[from].neighbours);
+        packet.hops = (uint16_t)i;
+        codec->ops->take(codec, from, rank, src_tor, dst_tor, &packet);
         at = i;
     }
-    *ret_encoding = (struct pd_encoding){packet.tags, packet.punted, packet.punted ? at : 0};
+    *ret_encoding = (struct pd_encoding){packet.mark, packet.punted, packet.punted ? at : 0};
     return 0;
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The codecs there are, and what is the same for all of them: choice by name, life, rule tables. */
-#include <errno.h>
-#include <stdlib.h>
+/* The schemes there are, and what is the same for all of them: choice by name, life, tables. */
 #include <string.h>
 
 #include "codec/codec.h"
-#include "codec/fat_tree/fat_tree.h"
-#include "codec/leaf_spine/leaf_spine.h"
-#include "codec/steps.h"
-#include "codec/vl2/vl2.h"
+#include "codec/tagging/fat_tree/fat_tree.h"
+#include "codec/tagging/leaf_spine/leaf_spine.h"
+#include "codec/tagging/vl2/vl2.h"
 
 const struct pd_codec_ops *const pd_codecs[] = {
-    &pd_fat_tree_codec,
-    &pd_vl2_codec,
-    &pd_leaf_spine_codec,
+    &pd_fat_tree_codec.codec,
+    &pd_vl2_codec.codec,
+    &pd_leaf_spine_codec.codec,
     NULL,
 };
 
@@ -35,38 +32,30 @@ int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec
     if (!*ops) {
         return unsupported(topology->codec, error);
     }
-    struct pd_codec *codec = NULL;
-    int failed = (*ops)->new (topology, &codec, error);
-    if (failed) {
-        return failed;
-    }
-    failed = pd_steps_new(codec, &codec->steps, error);
-    if (failed) {
-        pd_codec_free(codec);
-    } else {
-        *ret_codec = codec;
-    }
-    return failed;
+    return (*ops)->new (*ops, topology, NULL, ret_codec, error);
 }
 
 void pd_codec_free(struct pd_codec *codec)
 {
-    if (!codec) {
-        return;
+    if (codec) {
+        codec->ops->free(codec);
     }
-    pd_steps_free(codec->steps);
-    codec->ops->free(codec);
 }
 
-int pd_codec_rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule **ret_rules,
-                   size_t *ret_len)
+int pd_codec_rows_make(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
+                       struct pd_codec_rows *ret_rows)
 {
-    size_t max = PD_RULES_MAX(codec->topology->switches[sw].switch_neighbours);
-    struct pd_rule *rules = calloc(max, sizeof *rules);
-    if (!rules) {
-        return -ENOMEM;
+    const struct pd_codec_row pass = {
+        .dscp = PD_ROW_ANY, .depth = PD_ROW_ANY, .action = PD_ROW_PASS};
+    struct pd_codec_rows rows = {.tpid = 0x8100};
+    int err = codec->ops->rows ? codec->ops->rows(codec, sw, depth, &rows) : 0;
+    if (!err) {
+        err = pd_codec_rows_add(&rows, &pass);
     }
-    *ret_len = codec->ops->rules(codec, sw, rules);
-    *ret_rules = rules;
-    return 0;
+    if (err) {
+        pd_codec_rows_done(&rows);
+    } else {
+        *ret_rows = rows;
+    }
+    return err;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exhaustive verification: every simple path between every two ToRs is encoded, compared and
  * decoded. */
+#include "codec/verify.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,10 +12,9 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "codec/steps.h"
 
 /* A unit of work is a destination. For each source, a depth-first search extends one path switch by
- * switch and takes a packet along (the tags of a path are those of its beginning plus one step). It
+ * switch and takes a packet along (the mark of a path is that of its beginning plus one step). It
  * leaves a branch only when the destination is too far for the hops that are left, so that it comes
  * to every simple path and to little else.
  *
@@ -23,9 +24,14 @@
 #define WORKERS_MAX 256
 #define FAR         255
 
-/* Tags seen between two ToRs: open addressing, at most half full. */
-struct tag_set {
-    uint64_t *slots; /* 0: empty */
+/* Marks seen between two ToRs: open addressing, at most half full. */
+struct seen {
+    uint64_t mark;
+    uint32_t shortest, detours; /* paths that leave it; both 0: free slot */
+};
+
+struct mark_set {
+    struct seen *slots;
     size_t room, len;
 };
 
@@ -33,6 +39,7 @@ struct shared {
     const struct pd_codec *codec;
     const uint32_t *tors;
     uint32_t tors_len;
+    enum pd_verify_scope scope;
     unsigned max_hops;
     atomic_uint next_unit;
     atomic_ullong pairs_done;
@@ -46,41 +53,34 @@ struct search {
     uint8_t *hops_left; /* by switch: hops to the destination, at least; FAR on the path */
     uint32_t *queue;
     struct pd_walk walk;
-    struct tag_set seen;
+    unsigned shortest_hops; /* between the two racks */
+    unsigned max_hops;      /* between them, in this scope */
+    struct mark_set seen;
     struct pd_verification sum;
     int error;
 };
 
-/* ---- tags seen */
+/* ---- marks seen */
 
-static uint64_t pack(const struct pd_tags *tags)
+static struct seen *find(struct seen *slots, size_t mask, uint64_t mark)
 {
-    uint64_t packed = 1;
-    for (unsigned i = 0; i < tags->len; i++) {
-        packed = packed << 12 | tags->vids[i];
-    }
-    return packed << 6 | tags->dscp;
-}
-
-static void put(uint64_t *slots, size_t mask, uint64_t key)
-{
-    size_t at = pd_hash_mix(key) & mask;
-    while (slots[at]) {
+    size_t at = pd_hash_mix(mark) & mask;
+    while ((slots[at].shortest || slots[at].detours) && slots[at].mark != mark) {
         at = (at + 1) & mask;
     }
-    slots[at] = key;
+    return &slots[at];
 }
 
-static int grow(struct tag_set *set)
+static int grow(struct mark_set *set)
 {
     size_t room = set->room ? 2 * set->room : 1024;
-    uint64_t *slots = calloc(room, sizeof *slots);
+    struct seen *slots = calloc(room, sizeof *slots);
     if (!slots) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < set->room; i++) {
-        if (set->slots[i]) {
-            put(slots, room - 1, set->slots[i]);
+        if (set->slots[i].shortest || set->slots[i].detours) {
+            *find(slots, room - 1, set->slots[i].mark) = set->slots[i];
         }
     }
     free(set->slots);
@@ -89,26 +89,16 @@ static int grow(struct tag_set *set)
     return 0;
 }
 
-/* 1 when the tags were there already, 0 when they are new, -ENOMEM. */
-static int add_tags(struct tag_set *set, const struct pd_tags *tags)
+/* Adds up what the marks of this pair are shared by, and forgets them. */
+static void count_seen(struct mark_set *set, struct pd_verification *sum)
 {
-    uint64_t key = pack(tags);
-    if (2 * (set->len + 1) > set->room && grow(set)) {
-        return -ENOMEM;
-    }
-    size_t at = pd_hash_mix(key) & (set->room - 1);
-    for (; set->slots[at]; at = (at + 1) & (set->room - 1)) {
-        if (set->slots[at] == key) {
-            return 1;
+    for (size_t i = 0; set->len && i < set->room; i++) {
+        const struct seen *seen = &set->slots[i];
+        if (seen->shortest) {
+            sum->misread += seen->detours;
+            sum->shortest.ambiguous += seen->shortest - 1;
         }
     }
-    set->slots[at] = key;
-    set->len++;
-    return 0;
-}
-
-static void clear_tags(struct tag_set *set)
-{
     if (set->len) {
         memset(set->slots, 0, set->room * sizeof *set->slots);
     }
@@ -117,35 +107,42 @@ static void clear_tags(struct tag_set *set)
 
 /* ---- search */
 
-/* The walk has come to the destination. Decoding rebuilds a walk from the tags and proves it by
- * taking a packet along: the search has just done that with the walk at hand, so what is left to
- * find out is whether these tags lead to it. */
-static void check_path(struct search *s, const struct pd_packet_state *packet)
+/* The walk has come to the destination with this packet: what is left to find out is whether its
+ * mark leads back to it. */
+static void check_path(struct search *s, const struct pd_codec_packet *packet)
 {
     const struct pd_codec *codec = s->shared->codec;
-    struct pd_walk decoded;
+    bool shortest = s->walk.len - 1 == s->shortest_hops;
     s->sum.by_hops[s->walk.len - 1]++;
+    s->sum.shortest.paths += shortest;
     if (packet->punted) {
         s->sum.punted++;
         return;
     }
-    int known = add_tags(&s->seen, &packet->tags);
-    if (known < 0) {
-        s->error = known;
+    if (2 * (s->seen.len + 1) > s->seen.room && grow(&s->seen)) {
+        s->error = -ENOMEM;
+        return;
     }
-    s->sum.ambiguous += known == 1;
-    s->sum.undecodable +=
-        pd_rebuild_walk(codec, s->src_tor, s->dst_tor, &packet->tags, &decoded, NULL) ||
-        decoded.len != s->walk.len ||
-        memcmp(decoded.switches, s->walk.switches, decoded.len * sizeof *decoded.switches) != 0;
+    struct seen *seen = find(s->seen.slots, s->seen.room - 1, packet->mark);
+    bool known = seen->shortest || seen->detours;
+    s->seen.len += !known;
+    seen->mark = packet->mark;
+    seen->shortest += shortest;
+    seen->detours += !shortest;
+    s->sum.ambiguous += known;
+    s->sum.undecodable += codec->ops->reads ? !codec->ops->reads(codec, s->src_tor, s->dst_tor,
+                                                                 packet->mark, &s->walk)
+                                            : known;
 }
 
 /* `at` is not the destination, and near enough to it for the hops that are left. */
-static void extend(struct search *s, uint32_t at, const struct pd_packet_state *packet)
+static void extend(struct search *s, uint32_t at, const struct pd_codec_packet *packet)
 {
     const struct pd_codec *codec = s->shared->codec;
     const struct pd_switch *entry = &codec->topology->switches[at];
-    unsigned left = s->shared->max_hops - (s->walk.len - 1);
+    unsigned left = s->max_hops - (s->walk.len - 1);
+    void (*const take)(const struct pd_codec *codec, uint32_t from, uint32_t rank, uint32_t src_tor,
+                       uint32_t dst_tor, struct pd_codec_packet *packet) = codec->ops->take;
     uint32_t rank = 0, end = entry->switch_neighbours;
     if (left == 1) { /* only the destination is near enough, and it is a neighbour */
         rank = (uint32_t)(pd_topology_link(codec->topology, at, s->dst_tor) - entry->neighbours);
@@ -157,10 +154,10 @@ static void extend(struct search *s, uint32_t at, const struct pd_packet_state *
         if (hops_left >= left) {
             continue;
         }
-        struct pd_packet_state next = *packet;
+        struct pd_codec_packet next = *packet;
         if (!next.punted) {
-            pd_steps_take(codec, at, rank,
-                          pd_steps_inside(codec->steps, to, s->src_tor, s->dst_tor), &next);
+            next.hops++;
+            take(codec, at, rank, s->src_tor, s->dst_tor, &next);
         }
         s->walk.switches[s->walk.len++] = to;
         s->hops_left[to] = FAR;
@@ -196,17 +193,24 @@ static void measure_hops(struct search *s)
 
 static void search_pair(struct search *s, uint32_t src_tor)
 {
-    struct pd_packet_state packet = {0};
+    const struct shared *shared = s->shared;
+    struct pd_codec_packet packet = {0};
     s->src_tor = src_tor;
-    clear_tags(&s->seen);
-    s->walk = (struct pd_walk){.len = 1, .switches = {src_tor}};
+    s->walk.len = 1;
+    s->walk.switches[0] = src_tor;
     uint8_t hops_left = s->hops_left[src_tor];
-    if (hops_left > s->shared->max_hops) {
+    if (hops_left > shared->max_hops) {
         return;
+    }
+    s->shortest_hops = hops_left;
+    s->max_hops = shared->scope == PD_VERIFY_SHORTEST ? hops_left : shared->max_hops;
+    if (shared->codec->ops->enter) {
+        shared->codec->ops->enter(shared->codec, src_tor, s->dst_tor, &packet);
     }
     s->hops_left[src_tor] = FAR;
     extend(s, src_tor, &packet);
     s->hops_left[src_tor] = hops_left;
+    count_seen(&s->seen, &s->sum);
 }
 
 /* ---- workers */
@@ -274,6 +278,9 @@ static void add_up(struct pd_verification *sum, const struct pd_verification *pa
     sum->ambiguous += part->ambiguous;
     sum->undecodable += part->undecodable;
     sum->punted += part->punted;
+    sum->shortest.paths += part->shortest.paths;
+    sum->shortest.ambiguous += part->shortest.ambiguous;
+    sum->misread += part->misread;
 }
 
 /* Search 0 is the calling thread's. Where a thread cannot be had, the others do its work. */
@@ -309,13 +316,16 @@ static int run(struct shared *shared, struct search *searches, unsigned len,
     return error;
 }
 
-int pd_codec_verify(const struct pd_codec *codec, unsigned max_hops,
+int pd_codec_verify(const struct pd_codec *codec, enum pd_verify_scope scope, unsigned max_hops,
                     void (*progress)(void *context, double share), void *context,
                     struct pd_verification *ret_verification)
 {
     const struct pd_topology *topology = codec->topology;
     if (max_hops < 1 || max_hops >= PD_PATH_MAX) {
         return -PD_E_VALUE;
+    }
+    if (codec->ops->kind != PD_CODEC_KEY) {
+        return -PD_E_UNSUPPORTED;
     }
     unsigned workers = count_cores();
     uint32_t *tors = malloc(topology->switches_len * sizeof *tors);
@@ -324,6 +334,7 @@ int pd_codec_verify(const struct pd_codec *codec, unsigned max_hops,
     if (tors && searches) {
         struct shared shared = {.codec = codec,
                                 .tors = tors,
+                                .scope = scope,
                                 .max_hops = max_hops,
                                 .progress = progress,
                                 .context = context};

@@ -124,7 +124,7 @@ static void find_path(struct pd_packet_log *log, const struct pd_packet *packet,
 {
     struct pd_trajectory_record record = {.flow = packet->flow, .tags_len = packet->tags_len};
 
-    record.dscp = log->model->codec->ops->uses_dscp ? packet->dscp : 0;
+    record.dscp = log->model->codec->ops->carriers & PD_CARRIER_DSCP ? packet->dscp : 0;
     memcpy(record.tags, packet->tags, sizeof record.tags);
     (void)pd_picture_path(log->decoder, &record,
                           ret_path); /* an error: the path is empty, and has the tags */

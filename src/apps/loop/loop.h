@@ -87,7 +87,7 @@ struct loop_long {
     struct pd_flow_id flow;
     uint64_t packets, last_us;
     uint32_t tags_len;
-    uint16_t tags[PD_CODEC_TAGS_MAX];
+    uint16_t tags[PD_TAGS_MAX];
     struct loop_link last; /* by which it came in; from 0: not known */
     bool undecided;        /* it came again and again, and no link was proven to repeat */
 };

@@ -73,21 +73,21 @@ static bool read_packet(struct loop_state *state, const struct pd_app_packet *pa
         state->counters.unreadable++;
         return false;
     }
-    if (parsed->tags_len < codec->ops->max_vlans) {
+    if (parsed->tags_len < pd_tagging(codec)->ops->max_vlans) {
         state->counters.others++;
         return false;
     }
     taken->set =
         (struct loop_set){.at = at, .from = neighbour_at(state->topology, at, packet->in_port)};
     taken->set.tags.len = parsed->tags_len;
-    taken->set.tags.dscp = codec->ops->uses_dscp ? parsed->dscp : 0;
+    taken->set.tags.dscp = pd_tagging(codec)->ops->uses_dscp ? parsed->dscp : 0;
     memcpy(taken->set.tags.vids, parsed->tags, sizeof taken->set.tags.vids);
     taken->content = hash_content(packet, parsed);
     taken->ttl = packet->data[ttl_offset(parsed)];
     return true;
 }
 
-_Static_assert(PD_CODEC_TAGS_MAX == PD_PACKET_TAGS_MAX, "tags are copied as they are");
+_Static_assert(PD_TAGS_MAX == PD_PACKET_TAGS_MAX, "tags are copied as they are");
 
 /* ---- packets under way */
 
@@ -219,7 +219,7 @@ static bool send_stripped(const struct loop_state *state, const struct pd_app_wo
     }
     memcpy(frame, packet->data, packet->bytes);
     lower_ttl(frame, &taken->parsed);
-    stripped = pd_packet_strip(frame, &taken->parsed, state->codec->ops->uses_dscp);
+    stripped = pd_packet_strip(frame, &taken->parsed, pd_tagging(state->codec)->ops->uses_dscp);
     return !world->ops->packet_out(world->context, packet->switch_id, packet->in_port,
                                    frame + stripped, packet->bytes - stripped);
 }

@@ -8,7 +8,7 @@
 #include "apps/rows.h"
 #include "base/clock.h"
 
-#define TAGS_BYTES   (PD_CODEC_TAGS_MAX * 6 + 1)
+#define TAGS_BYTES   (PD_TAGS_MAX * 6 + 1)
 #define WAY_BYTES    (LOOP_STEPS_MAX * 11 + 1)
 #define PROOFS_SHOWN 8 /* loops whose packets stand in the evidence */
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTS     (PD_CODEC_TAGS_MAX + 1)
-#define MARKS_MAX  (PD_CODEC_TAGS_MAX + 1) /* the last one is the DSCP */
-#define DSCP_MARK  PD_CODEC_TAGS_MAX
+#define COUNTS     (PD_TAGS_MAX + 1)
+#define MARKS_MAX  (PD_TAGS_MAX + 1) /* the last one is the DSCP */
+#define DSCP_MARK  PD_TAGS_MAX
 #define NO_MARK    MARKS_MAX
 #define UNREACHED  UINT32_MAX
 #define START      (UINT32_MAX - 1) /* parent of states that a walk begins with */
@@ -56,7 +56,8 @@ static uint32_t go(const struct search *s, uint32_t state, uint32_t rank, unsign
     uint32_t sw = switch_of(state);
     unsigned n = count_of(state), d = state & 1;
     uint32_t to = s->codec->topology->switches[sw].neighbours[rank].node;
-    struct pd_tagging t = pd_codec_tagging(s->codec, sw, rank, s->src_tor, s->dst_tor, d);
+    struct pd_tag_step t =
+        pd_tagging_step(pd_tagging(s->codec), sw, rank, s->src_tor, s->dst_tor, d);
 
     *ret_mark = NO_MARK;
     if (t.action == PD_TAG_NONE) {
@@ -79,15 +80,16 @@ static uint32_t go(const struct search *s, uint32_t state, uint32_t rank, unsign
 static bool is_last(const struct search *s, uint32_t state, uint32_t rank)
 {
     uint32_t sw = switch_of(state);
-    unsigned n = count_of(state), len = s->set->tags.len, most = s->codec->ops->max_vlans;
+    unsigned n = count_of(state), len = s->set->tags.len,
+             most = pd_tagging(s->codec)->ops->max_vlans;
     const struct pd_neighbour *to = &s->codec->topology->switches[sw].neighbours[rank];
-    struct pd_tagging t;
+    struct pd_tag_step t;
 
     if (to->node != s->set->at || (s->set->from != PD_NONE && s->set->from != sw) ||
         (state & 1) != s->dscp_wanted) {
         return false;
     }
-    t = pd_codec_tagging(s->codec, sw, rank, s->src_tor, s->dst_tor, s->dscp_wanted);
+    t = pd_tagging_step(pd_tagging(s->codec), sw, rank, s->src_tor, s->dst_tor, s->dscp_wanted);
     if (len <= most) {
         return n == len && t.action == PD_TAG_PUSH_VLAN;
     }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "codec/codec.h"
+#include "codec/tagging/tagging.h"
 
 /* Several links share a tag, and most links put none on a packet. So the rules of all switches are
  * walked, breadth first, from where the packet started: the links that may have put a tag there are

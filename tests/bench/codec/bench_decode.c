@@ -14,13 +14,13 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "codec/codec.h"
+#include "codec/decoder.h"
 
 enum { BATCH = 1 << 18, ROUNDS_MAX = 99 };
 
 struct record {
     struct pd_flow_id flow;
-    struct pd_tags tags;
+    uint64_t mark;
 };
 
 struct bench {
@@ -87,7 +87,7 @@ static void make_records(struct bench *b, uint32_t k)
                                   .dst = b->topology->hosts[dst + random_below(h)].addrs[0],
                                   .protocol = 6,
                                   .ip_version = 4};
-        b->records[i] = (struct record){flow, encoding.tags};
+        b->records[i] = (struct record){flow, encoding.mark};
     }
     for (uint32_t i = 0; i < BATCH; i++) {
         b->order[i] = random_below(b->records_len);
@@ -107,7 +107,7 @@ static double run_cached(struct bench *b, struct pd_decoder *decoder)
     for (uint32_t i = 0; i < BATCH; i++) {
         const struct record *record = &b->records[b->order[i]];
         const struct pd_path *path;
-        if (pd_decoder_path(decoder, &record->flow, &record->tags, &path)) {
+        if (pd_decoder_path(decoder, &record->flow, record->mark, &path)) {
             exit(1);
         }
         b->switches += path->len;
@@ -123,7 +123,7 @@ static double run_uncached(struct bench *b)
         struct pd_path path;
         uint32_t src = pd_topology_tor_of(b->topology, &record->flow.src, 4);
         uint32_t dst = pd_topology_tor_of(b->topology, &record->flow.dst, 4);
-        if (pd_codec_decode(b->codec, src, dst, &record->tags, &path, NULL)) {
+        if (pd_codec_decode(b->codec, src, dst, record->mark, &path, NULL)) {
             exit(1);
         }
         b->switches += path.len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads a switch into the kernel: its ports, and the rules that the codec wants of it. */
+/* Loads a switch into the kernel: its ports, and the rows that the codec wants of it. */
 #include "switches.h"
 
 #include <errno.h>
@@ -65,64 +65,77 @@ static int open_port(const struct tc_switch *sw, uint32_t peer, uint32_t port,
     return r < 0 ? pd_fail(error, r, "switch %u: %s: %s", sw->id, name, strerror(-r)) : 0;
 }
 
-/* ---- rules ---------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
-static bool applies(const struct pd_rule *rule, uint32_t ingress, bool src_inside, bool dst_inside,
+/* A row with a prefix is for addresses inside: the switch's table of places says which are. */
+static bool applies(const struct pd_codec_row *row, uint32_t port, bool src_inside, bool dst_inside,
                     bool dscp_zero)
 {
-    return (rule->ingress == PD_NONE || rule->ingress == ingress) &&
-           (!rule->src_inside || src_inside) && (!rule->dst_inside || dst_inside) &&
-           (!rule->dscp_zero || dscp_zero);
+    return (!row->in_port || row->in_port == port) && (!row->src.ip_version || src_inside) &&
+           (!row->dst.ip_version || dst_inside) && (row->dscp == PD_ROW_ANY || dscp_zero);
 }
 
-/* The first rule that applies acts. */
-static struct action act(const struct pd_rule *rules, size_t len, uint32_t ingress, bool src_inside,
+/* The first row that applies acts. */
+static struct action act(const struct pd_codec_rows *rows, uint32_t port, bool src_inside,
                          bool dst_inside, bool dscp_zero)
 {
     static const uint16_t actions[] = {
-        [PD_TAG_NONE] = RULE_NONE, [PD_TAG_PUSH_VLAN] = RULE_PUSH, [PD_TAG_SET_DSCP] = RULE_DSCP};
+        [PD_ROW_PASS] = RULE_NONE, [PD_ROW_PUSH] = RULE_PUSH, [PD_ROW_DSCP] = RULE_DSCP};
 
-    for (size_t i = 0; i < len; i++) {
-        if (applies(&rules[i], ingress, src_inside, dst_inside, dscp_zero)) {
-            return (struct action){actions[rules[i].action], rules[i].value};
+    for (size_t i = 0; i < rows->len; i++) {
+        const struct pd_codec_row *row = &rows->rows[i];
+
+        if (applies(row, port, src_inside, dst_inside, dscp_zero)) {
+            return (struct action){actions[row->action], (uint16_t)row->value};
         }
     }
     return (struct action){RULE_NONE, 0};
 }
 
 /* A table with an entry for each case, worked out once. */
-static int put_rules(const struct tc_switch *sw, const struct pd_rule *rules, size_t len,
-                     const struct pd_neighbour *from)
+static int put_rows(const struct tc_switch *sw, const struct pd_codec_rows *rows, uint32_t port)
 {
-    const uint32_t ingress = from->is_host ? PD_NONE - 1 : from->node;
     int r = 0;
 
     for (unsigned which = 0; which < 4 && r == 0; which++) {
         const bool src_inside = which & 2, dst_inside = which & 1;
-        const uint32_t key = RULE_KEY(from->port, src_inside, dst_inside);
-        const struct rule rule = {act(rules, len, ingress, src_inside, dst_inside, true),
-                                  act(rules, len, ingress, src_inside, dst_inside, false)};
+        const uint32_t key = RULE_KEY(port, src_inside, dst_inside);
+        const struct rule rule = {act(rows, port, src_inside, dst_inside, true),
+                                  act(rows, port, src_inside, dst_inside, false)};
 
         r = bpf_map_update_elem(tc_table(sw, "rules"), &key, &rule, BPF_ANY);
     }
     return r;
 }
 
-static int open_rules(const struct tc_switch *sw, const struct pd_codec *codec,
-                      struct pd_error *error)
+static bool executes(const struct pd_codec_rows *rows)
+{
+    for (size_t i = 0; i < rows->len; i++) {
+        if (rows->rows[i].action > PD_ROW_DSCP) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int open_rows(const struct tc_switch *sw, const struct pd_codec *codec,
+                     struct pd_error *error)
 {
     const struct pd_switch *entry = &codec->topology->switches[sw->index];
-    struct pd_rule *rules;
-    size_t len;
-    int r = pd_codec_rules(codec, sw->index, &rules, &len);
+    struct pd_codec_rows rows;
+    int r = pd_codec_rows_make(codec, sw->index, PD_DEPTH_PLAIN, &rows);
 
     if (r < 0) {
         return pd_fail(error, r, "switch %u: no memory", sw->id);
     }
-    for (uint32_t i = 0; i < entry->neighbours_len && r == 0; i++) {
-        r = put_rules(sw, rules, len, &entry->neighbours[i]);
+    if (!executes(&rows)) {
+        pd_codec_rows_done(&rows);
+        return pd_fail(error, -PD_E_UNSUPPORTED, "switch %u: codec %s", sw->id, codec->ops->name);
     }
-    free(rules);
+    for (uint32_t i = 0; i < entry->neighbours_len && r == 0; i++) {
+        r = put_rows(sw, &rows, entry->neighbours[i].port);
+    }
+    pd_codec_rows_done(&rows);
     return r < 0 ? pd_fail(error, r, "switch %u: rules: %s", sw->id, strerror(-r)) : 0;
 }
 
@@ -160,7 +173,7 @@ int tc_switch_open(const struct pd_topology *topology, const struct pd_codec *co
     *ret_sw = (struct tc_switch){.index = index, .id = id};
     r = load(ret_sw, object_file, error);
     if (r == 0 && codec) {
-        r = open_rules(ret_sw, codec, error);
+        r = open_rows(ret_sw, codec, error);
     }
     for (uint32_t i = 0; i < entry->neighbours_len && r == 0; i++) {
         const struct pd_neighbour *neighbour = &entry->neighbours[i];

@@ -19,6 +19,7 @@
 
 #include "agent/logs/logs.h"
 #include "base/clock.h"
+#include "codec/tagging/tags.h"
 
 #define TIME_NS (UINT64_C(1700000000) * PD_NS_PER_S + 123456789)
 
@@ -43,8 +44,10 @@ static struct pd_packet packet_by(uint32_t core, uint16_t src_port)
     packet.flow.src_port = src_port;
     packet.flow.dst_port = 80;
     packet.flow.protocol = 17;
-    packet.tags_len = encoding.tags.len;
-    memcpy(packet.tags, encoding.tags.vids, sizeof packet.tags);
+    const struct pd_tags tags = pd_tags_unpack(encoding.mark);
+
+    packet.tags_len = tags.len;
+    memcpy(packet.tags, tags.vids, sizeof packet.tags);
     return packet;
 }
 

@@ -10,7 +10,7 @@
 
 #include "apps/args.h"
 #include "base/clock.h"
-#include "codec/codec.h"
+#include "codec/tagging/tagging.h"
 #include "packet/packet.h"
 
 extern const struct pd_app_ops pd_app_loop;
@@ -150,8 +150,8 @@ static bool send_here(struct network *n, uint32_t from, uint32_t at)
  * true when a loop was proven. */
 static bool cross(struct network *n, uint32_t from, uint32_t at)
 {
-    struct pd_tagging t =
-        pd_codec_tagging(n->codec, from, rank_of(n, from, at), n->src_tor, n->dst_tor, false);
+    struct pd_tag_step t = pd_tagging_step(pd_tagging(n->codec), from, rank_of(n, from, at),
+                                           n->src_tor, n->dst_tor, false);
 
     n->sent_on = true;
     while (t.action == PD_TAG_PUSH_VLAN) {

@@ -4,7 +4,8 @@
 #ifndef PD_TESTS_CODEC_NAIVE_H
 #define PD_TESTS_CODEC_NAIVE_H
 
-#include "codec/codec.h"
+#include "codec/tagging/tagging.h"
+#include "codec/verify.h"
 
 /* Positions come from arithmetic on the generators' IDs; nothing here calls topology/shape.h or
  * src/codec. `ids` renames switches: the formulas see ids[ID] where that is given (NULL: the IDs

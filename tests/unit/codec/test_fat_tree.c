@@ -62,12 +62,13 @@ static void worked_examples(void **state)
         struct pd_error error = {0};
         assert_int_equal(pd_path_parse(examples[i].path, &path), 0);
         assert_int_equal(pd_codec_encode(f->codec, &path, &encoding, &error), 0);
-        if (memcmp(&encoding.tags, &tags, sizeof tags) != 0 || encoding.punted) {
-            fail_msg("%s: tags %u: %u,%u", examples[i].what, encoding.tags.len,
-                     encoding.tags.vids[0], encoding.tags.vids[1]);
+        if (encoding.mark != pd_tags_pack(&tags) || encoding.punted) {
+            fail_msg("%s: tags %u: %u,%u", examples[i].what, pd_tags_len(encoding.mark),
+                     pd_tags_vid(encoding.mark, 0), pd_tags_vid(encoding.mark, 1));
         }
         if (pd_codec_decode(f->codec, tor_of(f->topology, examples[i].src),
-                            tor_of(f->topology, examples[i].dst), &tags, &decoded, &error)) {
+                            tor_of(f->topology, examples[i].dst), pd_tags_pack(&tags), &decoded,
+                            &error)) {
             fail_msg("%s: %s", examples[i].what, error.text);
         }
         assert_true(pd_path_equal(&path, &decoded));
@@ -106,7 +107,8 @@ static void infeasible_tags_are_never_a_guess(void **state)
         memset(&path, 0x5a, sizeof path);
         untouched = path;
         int code = pd_codec_decode(f->codec, tor_of(f->topology, "10.1.1.2"),
-                                   tor_of(f->topology, infeasible[i].dst), &tags, &path, &error);
+                                   tor_of(f->topology, infeasible[i].dst), pd_tags_pack(&tags),
+                                   &path, &error);
         if (code != -PD_E_INFEASIBLE || strcmp(error.text, infeasible[i].reason) != 0) {
             print_message("tags %s: %d, `%s` instead of `%s`\n", infeasible[i].tags, code,
                           error.text, infeasible[i].reason);
@@ -115,8 +117,8 @@ static void infeasible_tags_are_never_a_guess(void **state)
         assert_string_equal(error.text, infeasible[i].reason);
         assert_memory_equal(&path, &untouched, sizeof path);
         assert_int_equal(pd_codec_decode(f->codec, tor_of(f->topology, "10.1.1.2"),
-                                         tor_of(f->topology, infeasible[i].dst), &tags, &path,
-                                         NULL),
+                                         tor_of(f->topology, infeasible[i].dst),
+                                         pd_tags_pack(&tags), &path, NULL),
                          -PD_E_INFEASIBLE);
     }
 }
@@ -157,9 +159,9 @@ static void loops_are_punted(void **state)
     assert_int_equal(pd_codec_encode(f->codec, &path, &encoding, NULL), 0);
     assert_true(encoding.punted);
     assert_int_equal(encoding.punted_at, 6);
-    assert_int_equal(encoding.tags.len, 2);
-    assert_int_equal(encoding.tags.vids[0], 9);
-    assert_int_equal(encoding.tags.vids[1], 13);
+    assert_int_equal(pd_tags_len(encoding.mark), 2);
+    assert_int_equal(pd_tags_vid(encoding.mark, 0), 9);
+    assert_int_equal(pd_tags_vid(encoding.mark, 1), 13);
 }
 
 /* ---- numbers of tags and rules */
@@ -177,7 +179,7 @@ static void rules_grow_with_ports(void **state)
             size_t len;
             bool used[4096] = {false};
             enum pd_switch_role role = topology->switches[sw].role;
-            assert_int_equal(pd_codec_rules(codec, sw, &rules, &len), 0);
+            assert_int_equal(pd_tagging_rules(pd_tagging(codec), sw, &rules, &len), 0);
             assert_int_equal(len, role == PD_ROLE_TOR   ? k / 2 + 1
                                   : role == PD_ROLE_AGG ? k / 2
                                                         : k);
@@ -209,11 +211,12 @@ static void check_path(const struct pd_codec *codec, const struct pd_path *path)
     if (encoding.punted) {
         return;
     }
-    assert_int_equal(encoding.tags.len, len);
-    assert_memory_equal(encoding.tags.vids, vids, len * sizeof *vids);
+    const struct pd_tags tags = pd_tags_unpack(encoding.mark);
+    assert_int_equal(tags.len, len);
+    assert_memory_equal(tags.vids, vids, len * sizeof *vids);
     uint32_t src = pd_topology_switch(codec->topology, path->switches[0]);
     uint32_t dst = pd_topology_switch(codec->topology, path->switches[path->len - 1]);
-    assert_int_equal(pd_codec_decode(codec, src, dst, &encoding.tags, &decoded, NULL), 0);
+    assert_int_equal(pd_codec_decode(codec, src, dst, encoding.mark, &decoded, NULL), 0);
     assert_true(pd_path_equal(path, &decoded));
 }
 

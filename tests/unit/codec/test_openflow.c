@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "codec/openflow.h"
 #include "flows.h"
 #include "naive.h"
 
@@ -27,7 +28,7 @@ static char *openflow_text(const struct pd_codec *codec, uint32_t sw, enum pd_de
     char *text;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(pd_codec_openflow(codec, sw, depth, out), 0);
+    assert_int_equal(pd_openflow_write(codec, sw, depth, out), 0);
     fclose(out);
     return text;
 }
@@ -91,9 +92,9 @@ static void run_path(const struct fabric *f, const struct pd_path *path, unsigne
     uint16_t vids[PD_PATH_MAX];
     uint8_t dscp;
     unsigned len = naive_tags(f->naive, path, vids, &dscp);
-    bool punts = f->depth == PD_DEPTH_PCP && len > f->codec->ops->max_vlans;
+    bool punts = f->depth == PD_DEPTH_PCP && len > pd_tagging(f->codec)->ops->max_vlans;
     assert_int_equal(verdict, punts ? FLOW_CONTROLLER : FLOW_FORWARD);
-    assert_int_equal(packet.vlans_len, punts ? f->codec->ops->max_vlans : len);
+    assert_int_equal(packet.vlans_len, punts ? pd_tagging(f->codec)->ops->max_vlans : len);
     for (unsigned i = 0; i < packet.vlans_len; i++) {
         assert_int_equal(packet.vlans[i].vid, vids[i]);
         assert_int_equal(packet.vlans[i].pcp, f->depth == PD_DEPTH_PCP ? i + 1 : 0);
@@ -320,7 +321,7 @@ static void a_full_device_is_an_error(void **state)
     FILE *full = fopen("/dev/full", "w");
     (void)state;
     assert_non_null(full);
-    assert_true(pd_codec_openflow(codec, 0, PD_DEPTH_PCP, full) < 0);
+    assert_true(pd_openflow_write(codec, 0, PD_DEPTH_PCP, full) < 0);
     fclose(full);
     pd_codec_free(codec);
     pd_topology_free(t);

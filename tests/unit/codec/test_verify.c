@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/steps.h"
+#include "codec/tagging/steps.h"
 #include "naive.h"
 
 /* Simple paths of a fat-tree between two ToRs of different pods and of one pod. Shortest ones, then
@@ -44,7 +44,7 @@ static void fat_trees_have_no_ambiguous_path(void **state)
         struct naive naive = {.kind = NAIVE_FAT_TREE, .k = k};
         struct pd_codec *codec = naive_codec(&naive, &t);
         fat_tree_counts(k, &wanted);
-        assert_int_equal(pd_codec_verify(codec, 6, NULL, NULL, &got), 0);
+        assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, 6, NULL, NULL, &got), 0);
         check_equal(&got, &wanted);
         pd_codec_free(codec);
         pd_topology_free(t);
@@ -61,7 +61,7 @@ static void vl2_has_no_ambiguous_path(void **state)
     naive_verification(t, &naive, 2, 6, &wanted);
     assert_true(wanted.by_hops[6] > 0);
     assert_int_equal(wanted.ambiguous, 0);
-    assert_int_equal(pd_codec_verify(codec, 6, NULL, NULL, &got), 0);
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, 6, NULL, NULL, &got), 0);
     check_equal(&got, &wanted);
     pd_codec_free(codec);
     pd_topology_free(t);
@@ -90,7 +90,7 @@ static void progress_comes_from_the_caller(void **state)
     struct naive naive = {.kind = NAIVE_FAT_TREE, .k = 8};
     struct pd_codec *codec = naive_codec(&naive, &t);
     (void)state;
-    assert_int_equal(pd_codec_verify(codec, 6, note_progress, &progress, &v), 0);
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, 6, note_progress, &progress, &v), 0);
     assert_true(progress.calls >= 1);
     pd_codec_free(codec);
     pd_topology_free(t);
@@ -103,9 +103,10 @@ static void hops_have_bounds(void **state)
     struct naive naive = {.kind = NAIVE_LEAF_SPINE, .k = 2, .leaves = 3};
     struct pd_codec *codec = naive_codec(&naive, &t);
     (void)state;
-    assert_int_equal(pd_codec_verify(codec, 0, NULL, NULL, &v), -PD_E_VALUE);
-    assert_int_equal(pd_codec_verify(codec, PD_PATH_MAX, NULL, NULL, &v), -PD_E_VALUE);
-    assert_int_equal(pd_codec_verify(codec, PD_PATH_MAX - 1, NULL, NULL, &v), 0);
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, 0, NULL, NULL, &v), -PD_E_VALUE);
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, PD_PATH_MAX, NULL, NULL, &v),
+                     -PD_E_VALUE);
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, PD_PATH_MAX - 1, NULL, NULL, &v), 0);
     /* 3 leaves, 2 spines: 2 hops over either spine, 4 over the third leaf and both */
     assert_int_equal(v.by_hops[2], 6 * 2);
     assert_int_equal(v.by_hops[4], 6 * 2);
@@ -116,28 +117,30 @@ static void hops_have_bounds(void **state)
 
 /* ---- what verification is for: schemes that do not tell paths apart */
 
-static size_t no_rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *ret_rules)
+static size_t no_rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rule *ret_rules)
 {
-    (void)codec, (void)sw, (void)ret_rules;
+    (void)tagging, (void)sw, (void)ret_rules;
     return 0;
 }
 
 static void verify_spoiled(unsigned max_vlans,
-                           size_t (*rules)(const struct pd_codec *, uint32_t, struct pd_rule *),
+                           size_t (*rules)(const struct pd_tagging *, uint32_t, struct pd_rule *),
                            unsigned max_hops, struct pd_verification *ret_verification)
 {
     struct pd_topology *t;
     struct naive naive = {.kind = NAIVE_FAT_TREE, .k = 4};
     struct pd_codec *codec = naive_codec(&naive, &t);
-    struct pd_codec_ops ops = *codec->ops;
+    struct pd_tagging *tagging = (struct pd_tagging *)codec;
+    struct pd_tagging_ops ops = *tagging->ops;
     ops.max_vlans = max_vlans;
     if (rules) {
         ops.rules = rules;
     }
-    codec->ops = &ops;
-    pd_steps_free(codec->steps);
-    assert_int_equal(pd_steps_new(codec, &codec->steps, NULL), 0);
-    assert_int_equal(pd_codec_verify(codec, max_hops, NULL, NULL, ret_verification), 0);
+    tagging->ops = &ops;
+    pd_steps_free(tagging->steps);
+    assert_int_equal(pd_steps_new(tagging, &tagging->steps, NULL), 0);
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, max_hops, NULL, NULL, ret_verification),
+                     0);
     pd_codec_free(codec);
     pd_topology_free(t);
 }
@@ -160,6 +163,29 @@ static void schemes_that_fail_are_found_out(void **state)
     assert_true(v.undecodable >= v.ambiguous);
 }
 
+/* Shortest paths have a count of their own, and are all that is walked in their scope. */
+static void shortest_paths_are_a_scope(void **state)
+{
+    struct pd_topology *t;
+    struct pd_verification all, shortest;
+    struct naive naive = {.kind = NAIVE_FAT_TREE, .k = 4};
+    struct pd_codec *codec = naive_codec(&naive, &t);
+    (void)state;
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, 6, NULL, NULL, &all), 0);
+    assert_int_equal(pd_codec_verify(codec, PD_VERIFY_SHORTEST, 6, NULL, NULL, &shortest), 0);
+    assert_int_equal(shortest.paths, 8 * 2 + 8 * 6 * 4); /* two aggs in the pod, else four cores */
+    assert_int_equal(shortest.shortest.paths, shortest.paths);
+    assert_int_equal(all.shortest.paths, shortest.paths);
+    assert_true(all.paths > shortest.paths);
+    assert_int_equal(all.shortest.ambiguous + all.misread + shortest.ambiguous, 0);
+    pd_codec_free(codec);
+    pd_topology_free(t);
+    verify_spoiled(2, no_rules, 6,
+                   &all); /* no tag at all: every detour looks like a shortest path */
+    assert_int_equal(all.shortest.ambiguous, shortest.paths - 56);
+    assert_int_equal(all.misread, 976 - shortest.paths);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +194,7 @@ int main(void)
         cmocka_unit_test(progress_comes_from_the_caller),
         cmocka_unit_test(hops_have_bounds),
         cmocka_unit_test(schemes_that_fail_are_found_out),
+        cmocka_unit_test(shortest_paths_are_a_scope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps: what the rule tables do to a packet on each link, resolved once so that a step costs one
  * look-up. */
-#ifndef PD_CODEC_STEPS_H
-#define PD_CODEC_STEPS_H
+#ifndef PD_CODEC_TAGGING_STEPS_H
+#define PD_CODEC_TAGGING_STEPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "codec/codec.h"
+#include "codec/tagging/tagging.h"
 
 /* Encoder, decoder and verification all execute rules through here. For each direction of each link
  * between two switches there is the outcome on ingress at its far end, for the eight cases that the
  * conditions of struct pd_rule can tell apart.
  *
- * Internal to src/codec/. Immutable once made. */
-
-/* A path as switch indexes of the topology. */
-struct pd_walk {
-    uint32_t len;
-    uint32_t switches[PD_PATH_MAX];
-};
+ * Internal to src/codec/tagging/. Immutable once made. */
 
 /* Cases: any of these bits together. */
 enum { PD_STEP_SRC_INSIDE = 1, PD_STEP_DST_INSIDE = 2, PD_STEP_DSCP_SET = 4, PD_STEP_CASES = 8 };
@@ -34,16 +28,11 @@ struct pd_steps {
     uint16_t *pods;        /* by switch, 0: none */
 };
 
-/* Executes all rule tables of the codec. Where the topology file gives a link tag, a rule must push
- * the same: -PD_E_TOPOLOGY if not. */
-int pd_steps_new(const struct pd_codec *codec, struct pd_steps **ret_steps, struct pd_error *error);
+/* Executes all rule tables of the scheme. Where the topology file gives a link tag, a rule must
+ * push the same: -PD_E_TOPOLOGY if not. */
+int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
+                 struct pd_error *error);
 void pd_steps_free(struct pd_steps *steps); /* NULL is fine */
-
-/* A packet on its way. */
-struct pd_packet_state {
-    struct pd_tags tags;
-    bool punted;
-};
 
 static inline unsigned pd_steps_inside(const struct pd_steps *steps, uint32_t sw, uint32_t src_tor,
                                        uint32_t dst_tor)
@@ -57,39 +46,24 @@ static inline unsigned pd_steps_inside(const struct pd_steps *steps, uint32_t sw
 }
 
 /* The packet enters the switch behind neighbour `rank` of `from`; `inside` is that switch's. */
-static inline void pd_steps_take(const struct pd_codec *codec, uint32_t from, uint32_t rank,
-                                 unsigned inside, struct pd_packet_state *packet)
+static inline void pd_steps_take(const struct pd_tagging *tagging, uint32_t from, uint32_t rank,
+                                 unsigned inside, struct pd_codec_packet *packet)
 {
-    const struct pd_steps *steps = codec->steps;
-    unsigned which = inside | (packet->tags.dscp ? PD_STEP_DSCP_SET : 0);
+    const struct pd_steps *steps = tagging->steps;
+    unsigned which = inside | (packet->mark & PD_TAGS_DSCP_MASK ? PD_STEP_DSCP_SET : 0);
     uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
     uint16_t value = outcome & 0xfff;
     switch (outcome >> 12) {
     case PD_TAG_PUSH_VLAN:
-        if (packet->tags.len < codec->ops->max_vlans) {
-            packet->tags.vids[packet->tags.len++] = value;
+        if (pd_tags_len(packet->mark) < tagging->ops->max_vlans) {
+            packet->mark = pd_tags_push(packet->mark, value);
         } else {
             packet->punted = true;
         }
         break;
-    case PD_TAG_SET_DSCP: packet->tags.dscp = (uint8_t)value; break;
+    case PD_TAG_SET_DSCP: packet->mark = pd_tags_set_dscp(packet->mark, (uint8_t)value); break;
     default: break;
     }
-}
-
-/* Rebuilds a walk and proves nothing yet; *ret_walk is scratch on failure, and only its `len`
- * switches are written: decode.c. The DSCP is 0 unless the codec uses it. */
-int pd_rebuild_walk(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
-                    const struct pd_tags *tags, struct pd_walk *ret_walk, struct pd_error *error);
-
-/* For rebuilding: adds a switch at the end; -PD_E_INFEASIBLE when the walk is full. */
-static inline int pd_walk_add(struct pd_walk *walk, uint32_t sw)
-{
-    if (walk->len == PD_PATH_MAX) {
-        return -PD_E_INFEASIBLE;
-    }
-    walk->switches[walk->len++] = sw;
-    return 0;
 }
 
 #endif

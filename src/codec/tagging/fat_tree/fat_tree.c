@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CherryPick for fat-trees: link tags, rules, rebuilding (paper, section 3.1;
- * src/codec/fat_tree/README.md). */
-#include "codec/fat_tree/fat_tree.h"
+ * src/codec/tagging/fat_tree/README.md). */
+#include "codec/tagging/fat_tree/fat_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "codec/steps.h"
 #include "topology/shape.h"
 
 struct fat_tree {
-    struct pd_codec head;
+    struct pd_tagging head;
     struct pd_fat_tree *shape;
     uint32_t base; /* the first pod-core tag, B */
 };
 
-static const struct fat_tree *fat_tree(const struct pd_codec *codec)
+static const struct fat_tree *fat_tree(const struct pd_tagging *tagging)
 {
-    return (const struct fat_tree *)codec;
+    return (const struct fat_tree *)tagging;
 }
 
 /* ---- link tags; all positions are 0-based */
@@ -39,17 +38,17 @@ static uint16_t core_tag(const struct fat_tree *ft, uint32_t pod, uint32_t group
 static uint16_t ingress_tag(const struct fat_tree *ft, uint32_t sw, uint32_t from)
 {
     const struct pd_place *at = &ft->shape->places[sw], *other = &ft->shape->places[from];
-    switch (ft->head.topology->switches[sw].role) {
+    switch (ft->head.head.topology->switches[sw].role) {
     case PD_ROLE_TOR: return intra_pod_tag(ft, at->position, other->position);
     case PD_ROLE_AGG: return intra_pod_tag(ft, other->position, at->position);
     default: return core_tag(ft, other->group, at->group, at->position);
     }
 }
 
-static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *ret_rules)
+static size_t rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rule *ret_rules)
 {
-    const struct fat_tree *ft = fat_tree(codec);
-    const struct pd_topology *topology = codec->topology;
+    const struct fat_tree *ft = fat_tree(tagging);
+    const struct pd_topology *topology = tagging->head.topology;
     const struct pd_switch *entry = &topology->switches[sw];
     size_t len = 0;
     if (entry->role == PD_ROLE_TOR) { /* traffic that stays in the pod is tagged by aggs alone */
@@ -74,7 +73,7 @@ static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *r
 
 static uint32_t hops(const struct fat_tree *ft, uint32_t a, uint32_t b)
 {
-    const struct pd_switch *switches = ft->head.topology->switches;
+    const struct pd_switch *switches = ft->head.head.topology->switches;
     if (a == b) {
         return 0;
     }
@@ -102,7 +101,7 @@ static uint32_t hops(const struct fat_tree *ft, uint32_t a, uint32_t b)
 static int extend(const struct fat_tree *ft, struct pd_walk *walk, uint32_t to,
                   struct pd_error *error)
 {
-    const struct pd_topology *topology = ft->head.topology;
+    const struct pd_topology *topology = ft->head.head.topology;
     uint32_t from = walk->switches[walk->len - 1], way = hops(ft, from, to);
     enum pd_switch_role role = topology->switches[from].role;
     bool tor_core = role != topology->switches[to].role && way == 2;
@@ -158,10 +157,10 @@ static int cross_intra_pod(const struct fat_tree *ft, struct pd_walk *walk, uint
                  shape->aggs[pod * shape->h + (tag - 1) % shape->h], error);
 }
 
-static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+static int rebuild(const struct pd_tagging *tagging, uint32_t src_tor, uint32_t dst_tor,
                    const struct pd_tags *tags, struct pd_walk *ret_walk, struct pd_error *error)
 {
-    const struct fat_tree *ft = fat_tree(codec);
+    const struct fat_tree *ft = fat_tree(tagging);
     const struct pd_fat_tree *shape = ft->shape;
     uint32_t group = PD_NONE, src_pod = shape->places[src_tor].group;
     uint32_t dst_pod = shape->places[dst_tor].group;
@@ -184,14 +183,14 @@ static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_
 
 /* ---- life */
 
-static void free_codec(struct pd_codec *codec)
+static void free_tagging(struct pd_tagging *tagging)
 {
-    pd_fat_tree_free(((struct fat_tree *)codec)->shape);
-    free(codec);
+    pd_fat_tree_free(((struct fat_tree *)tagging)->shape);
+    free(tagging);
 }
 
-static int new_codec(const struct pd_topology *topology, struct pd_codec **ret_codec,
-                     struct pd_error *error)
+static int new_tagging(const struct pd_topology *topology, struct pd_tagging **ret_tagging,
+                       struct pd_error *error)
 {
     struct pd_findings findings = {0};
     struct fat_tree *ft = calloc(1, sizeof *ft);
@@ -204,18 +203,22 @@ static int new_codec(const struct pd_topology *topology, struct pd_codec **ret_c
         free(ft);
         return failed;
     }
-    ft->head = (struct pd_codec){.ops = &pd_fat_tree_codec, .topology = topology};
     ft->base = ft->shape->h * ft->shape->h + ft->shape->k + 1;
-    *ret_codec = &ft->head;
+    *ret_tagging = &ft->head;
     return 0;
 }
 
-const struct pd_codec_ops pd_fat_tree_codec = {
-    .name = "cherrypick-fat-tree",
-    .paper = "PathDump, OSDI 2016, section 3.1 (CherryPick, SOSR 2015)",
+const struct pd_tagging_ops pd_fat_tree_codec = {
+    .codec =
+        {
+            .name = "cherrypick-fat-tree",
+            .paper = "PathDump, OSDI 2016, section 3.1 (CherryPick, SOSR 2015)",
+            .carriers = PD_CARRIER_VLAN,
+            PD_TAGGING_CODEC,
+        },
     .max_vlans = 2,
-    .new = new_codec,
-    .free = free_codec,
+    .new = new_tagging,
+    .free = free_tagging,
     .rules = rules,
     .rebuild = rebuild,
 };

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CherryPick for VL2: numbers of links, rules, rebuilding (paper, section 3.1;
- * src/codec/vl2/README.md). */
-#include "codec/vl2/vl2.h"
+ * src/codec/tagging/vl2/README.md). */
+#include "codec/tagging/vl2/vl2.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "codec/steps.h"
 #include "topology/shape.h"
 
 struct vl2 {
-    struct pd_codec head;
+    struct pd_tagging head;
     struct pd_vl2 *shape;
 };
 
-static const struct vl2 *vl2(const struct pd_codec *codec)
+static const struct vl2 *vl2(const struct pd_tagging *tagging)
 {
-    return (const struct vl2 *)codec;
+    return (const struct vl2 *)tagging;
 }
 
 /* 1 to k, the same numbers in every pair: as DSCP and as link tag. */
@@ -33,17 +32,17 @@ static uint16_t agg_intermediate_tag(const struct vl2 *v, uint32_t agg, uint32_t
                       v->shape->places[intermediate].position + 1);
 }
 
-static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *ret_rules)
+static size_t rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rule *ret_rules)
 {
-    const struct vl2 *v = vl2(codec);
-    const struct pd_switch *entry = &codec->topology->switches[sw];
+    const struct vl2 *v = vl2(tagging);
+    const struct pd_switch *entry = &tagging->head.topology->switches[sw];
     size_t len = 0;
     if (entry->role != PD_ROLE_AGG) {
         return 0;
     }
     for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
         uint32_t from = entry->neighbours[i].node;
-        bool tor = codec->topology->switches[from].role == PD_ROLE_TOR;
+        bool tor = tagging->head.topology->switches[from].role == PD_ROLE_TOR;
         if (tor) {
             ret_rules[len++] = (struct pd_rule){.ingress = from,
                                                 .dscp_zero = true,
@@ -75,10 +74,10 @@ static int take_intermediate_agg(const struct vl2 *v, struct pd_walk *walk, uint
     return failed ? failed : pd_walk_add(walk, v->shape->aggs[(number - 1) / h]);
 }
 
-static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+static int rebuild(const struct pd_tagging *tagging, uint32_t src_tor, uint32_t dst_tor,
                    const struct pd_tags *tags, struct pd_walk *ret_walk, struct pd_error *error)
 {
-    const struct vl2 *v = vl2(codec);
+    const struct vl2 *v = vl2(tagging);
     uint32_t k = v->shape->k, pair = v->shape->places[src_tor].group;
     ret_walk->len = 1;
     ret_walk->switches[0] = src_tor;
@@ -100,14 +99,14 @@ static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_
 
 /* ---- life */
 
-static void free_codec(struct pd_codec *codec)
+static void free_tagging(struct pd_tagging *tagging)
 {
-    pd_vl2_free(((struct vl2 *)codec)->shape);
-    free(codec);
+    pd_vl2_free(((struct vl2 *)tagging)->shape);
+    free(tagging);
 }
 
-static int new_codec(const struct pd_topology *topology, struct pd_codec **ret_codec,
-                     struct pd_error *error)
+static int new_tagging(const struct pd_topology *topology, struct pd_tagging **ret_tagging,
+                       struct pd_error *error)
 {
     struct pd_findings findings = {0};
     struct vl2 *v = calloc(1, sizeof *v);
@@ -120,18 +119,22 @@ static int new_codec(const struct pd_topology *topology, struct pd_codec **ret_c
         free(v);
         return failed;
     }
-    v->head = (struct pd_codec){.ops = &pd_vl2_codec, .topology = topology};
-    *ret_codec = &v->head;
+    *ret_tagging = &v->head;
     return 0;
 }
 
-const struct pd_codec_ops pd_vl2_codec = {
-    .name = "cherrypick-vl2",
-    .paper = "PathDump, OSDI 2016, section 3.1 (CherryPick, SOSR 2015)",
+const struct pd_tagging_ops pd_vl2_codec = {
+    .codec =
+        {
+            .name = "cherrypick-vl2",
+            .paper = "PathDump, OSDI 2016, section 3.1 (CherryPick, SOSR 2015)",
+            .carriers = PD_CARRIER_VLAN | PD_CARRIER_DSCP,
+            PD_TAGGING_CODEC,
+        },
     .uses_dscp = true,
     .max_vlans = 2,
-    .new = new_codec,
-    .free = free_codec,
+    .new = new_tagging,
+    .free = free_tagging,
     .rules = rules,
     .rebuild = rebuild,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resolves the rule tables of all switches into the outcome of each step. */
-#include "codec/steps.h"
+#include "codec/tagging/steps.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -51,10 +51,10 @@ static int check_link_tag(const struct pd_topology *topology, uint32_t sw,
 }
 
 /* The first match acts: so the last rule is written first, and those before it write over it. */
-static int resolve_switch(const struct pd_codec *codec, uint32_t sw, const struct pd_rule *rules,
-                          size_t len, struct pd_steps *steps, struct pd_error *error)
+static int resolve_switch(const struct pd_topology *topology, uint32_t sw,
+                          const struct pd_rule *rules, size_t len, struct pd_steps *steps,
+                          struct pd_error *error)
 {
-    const struct pd_topology *topology = codec->topology;
     const struct pd_switch *entry = &topology->switches[sw];
     for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
         const struct pd_neighbour *from = &entry->neighbours[i];
@@ -91,33 +91,35 @@ static int allocate(const struct pd_topology *topology, struct pd_steps *steps)
     return steps->steps ? 0 : -ENOMEM;
 }
 
-int pd_steps_new(const struct pd_codec *codec, struct pd_steps **ret_steps, struct pd_error *error)
+int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
+                 struct pd_error *error)
 {
+    const struct pd_topology *topology = tagging->head.topology;
     struct pd_steps *steps = calloc(1, sizeof *steps);
-    int failed = steps ? allocate(codec->topology, steps) : -ENOMEM;
-    for (uint32_t sw = 0; sw < codec->topology->switches_len && !failed; sw++) {
+    int err = steps ? allocate(topology, steps) : -ENOMEM;
+    for (uint32_t sw = 0; sw < topology->switches_len && !err; sw++) {
         struct pd_rule *rules;
         size_t len;
-        failed = pd_codec_rules(codec, sw, &rules, &len);
-        if (failed) {
+        err = pd_tagging_rules(tagging, sw, &rules, &len);
+        if (err) {
             break;
         }
-        failed = resolve_switch(codec, sw, rules, len, steps, error);
+        err = resolve_switch(topology, sw, rules, len, steps, error);
         free(rules);
     }
-    if (failed) {
+    if (err) {
         pd_steps_free(steps);
-        return failed == -ENOMEM ? pd_fail(error, failed, "codec: out of memory") : failed;
+        return err == -ENOMEM ? pd_fail(error, err, "codec: out of memory") : err;
     }
     *ret_steps = steps;
     return 0;
 }
 
-struct pd_tagging pd_codec_tagging(const struct pd_codec *codec, uint32_t from, uint32_t rank,
+struct pd_tag_step pd_tagging_step(const struct pd_tagging *tagging, uint32_t from, uint32_t rank,
                                    uint32_t src_tor, uint32_t dst_tor, bool dscp_set)
 {
-    const struct pd_steps *steps = codec->steps;
-    uint16_t pod = steps->pods[codec->topology->switches[from].neighbours[rank].node];
+    const struct pd_steps *steps = tagging->steps;
+    uint16_t pod = steps->pods[tagging->head.topology->switches[from].neighbours[rank].node];
     unsigned which = dscp_set ? PD_STEP_DSCP_SET : 0;
     if (pod && src_tor != PD_NONE && steps->pods[src_tor] == pod) {
         which |= PD_STEP_SRC_INSIDE;
@@ -126,5 +128,5 @@ struct pd_tagging pd_codec_tagging(const struct pd_codec *codec, uint32_t from, 
         which |= PD_STEP_DST_INSIDE;
     }
     uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
-    return (struct pd_tagging){(enum pd_tag_action)(outcome >> 12), outcome & 0xfff};
+    return (struct pd_tag_step){(enum pd_tag_action)(outcome >> 12), outcome & 0xfff};
 }

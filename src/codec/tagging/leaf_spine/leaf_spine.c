@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leaf-spine: a link tag for every link, pushed by spines on ingress
- * (src/codec/leaf_spine/README.md). */
-#include "codec/leaf_spine/leaf_spine.h"
+ * (src/codec/tagging/leaf_spine/README.md). */
+#include "codec/tagging/leaf_spine/leaf_spine.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "codec/steps.h"
 #include "topology/shape.h"
 
 struct leaf_spine {
-    struct pd_codec head;
+    struct pd_tagging head;
     struct pd_leaf_spine *shape;
 };
 
-static const struct leaf_spine *leaf_spine(const struct pd_codec *codec)
+static const struct leaf_spine *leaf_spine(const struct pd_tagging *tagging)
 {
-    return (const struct leaf_spine *)codec;
+    return (const struct leaf_spine *)tagging;
 }
 
-static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *ret_rules)
+static size_t rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rule *ret_rules)
 {
-    const struct pd_leaf_spine *shape = leaf_spine(codec)->shape;
-    const struct pd_switch *entry = &codec->topology->switches[sw];
+    const struct pd_leaf_spine *shape = leaf_spine(tagging)->shape;
+    const struct pd_switch *entry = &tagging->head.topology->switches[sw];
     size_t len = 0;
     if (entry->role != PD_ROLE_SPINE) {
         return 0;
@@ -38,10 +37,10 @@ static size_t rules(const struct pd_codec *codec, uint32_t sw, struct pd_rule *r
 }
 
 /* Each tag tells a leaf and the spine behind it. */
-static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+static int rebuild(const struct pd_tagging *tagging, uint32_t src_tor, uint32_t dst_tor,
                    const struct pd_tags *tags, struct pd_walk *ret_walk, struct pd_error *error)
 {
-    const struct pd_leaf_spine *shape = leaf_spine(codec)->shape;
+    const struct pd_leaf_spine *shape = leaf_spine(tagging)->shape;
     int failed = 0;
     ret_walk->len = 1;
     ret_walk->switches[0] = src_tor;
@@ -63,14 +62,14 @@ static int rebuild(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_
 
 /* ---- life */
 
-static void free_codec(struct pd_codec *codec)
+static void free_tagging(struct pd_tagging *tagging)
 {
-    pd_leaf_spine_free(((struct leaf_spine *)codec)->shape);
-    free(codec);
+    pd_leaf_spine_free(((struct leaf_spine *)tagging)->shape);
+    free(tagging);
 }
 
-static int new_codec(const struct pd_topology *topology, struct pd_codec **ret_codec,
-                     struct pd_error *error)
+static int new_tagging(const struct pd_topology *topology, struct pd_tagging **ret_tagging,
+                       struct pd_error *error)
 {
     struct pd_findings findings = {0};
     struct leaf_spine *ls = calloc(1, sizeof *ls);
@@ -83,17 +82,21 @@ static int new_codec(const struct pd_topology *topology, struct pd_codec **ret_c
         free(ls);
         return failed;
     }
-    ls->head = (struct pd_codec){.ops = &pd_leaf_spine_codec, .topology = topology};
-    *ret_codec = &ls->head;
+    *ret_tagging = &ls->head;
     return 0;
 }
 
-const struct pd_codec_ops pd_leaf_spine_codec = {
-    .name = "cherrypick-leaf-spine",
-    .paper = "an addition of this project, after PathDump, OSDI 2016, section 3.1",
+const struct pd_tagging_ops pd_leaf_spine_codec = {
+    .codec =
+        {
+            .name = "cherrypick-leaf-spine",
+            .paper = "an addition of this project, after PathDump, OSDI 2016, section 3.1",
+            .carriers = PD_CARRIER_VLAN,
+            PD_TAGGING_CODEC,
+        },
     .max_vlans = 2,
-    .new = new_codec,
-    .free = free_codec,
+    .new = new_tagging,
+    .free = free_tagging,
     .rules = rules,
     .rebuild = rebuild,
 };
