@@ -230,7 +230,7 @@ _pathdump()
         esac
         ;;
     'alarms')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --since --reason --limit --follow --json --help'
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --since --reason --limit --by --follow --json --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -241,6 +241,7 @@ _pathdump()
         --since) rest=- ;;
         --reason) rest=- ;;
         --limit) rest=- ;;
+        --by) rest='reason host link' ;;
         esac
         ;;
     'hosts')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in the alarm store a time begins: a search by halves, since IDs are in the order in which
- * alarms came. */
+/* Where in the alarm store a time begins, or the newest so many do. IDs are in the order in which
+ * alarms came, so a time is found by halves. */
 #include <endian.h>
 #include <string.h>
 
@@ -63,6 +63,52 @@ int pd_alarm_store_find(struct pd_alarm_store *store, uint64_t received_us, uint
     result = mdb_cursor_open(txn, store->alarms_db, &cursor);
     if (!result) {
         result = search(cursor, received_us, last, ret_since);
+        mdb_cursor_close(cursor);
+    }
+    mdb_txn_abort(txn);
+    return pd_lmdb_error(result);
+}
+
+/* From the last alarm back; with a reason, in the index of reasons, whose values are IDs. */
+static int step_back(MDB_cursor *cursor, const char *reason, size_t n, uint64_t *ret_since)
+{
+    MDB_val key = {reason ? strlen(reason) : 0, (char *)reason}, value = {0};
+    int result = reason ? mdb_cursor_get(cursor, &key, &value, MDB_SET) : 0;
+    MDB_cursor_op op = reason ? MDB_LAST_DUP : MDB_LAST;
+    uint64_t id_be = 0;
+
+    for (size_t i = 0; i < n && !result; i++) {
+        result = mdb_cursor_get(cursor, &key, &value, op);
+        if (!result) {
+            const MDB_val *id = reason ? &value : &key;
+
+            if (id->mv_size != sizeof id_be) {
+                return MDB_CORRUPTED;
+            }
+            memcpy(&id_be, id->mv_data, sizeof id_be);
+        }
+        op = reason ? MDB_PREV_DUP : MDB_PREV;
+    }
+    if (result && result != MDB_NOTFOUND) {
+        return result;
+    }
+    *ret_since = result || !id_be ? 0 : be64toh(id_be) - 1;
+    return 0;
+}
+
+int pd_alarm_store_newest(struct pd_alarm_store *store, const char *reason, size_t n,
+                          uint64_t *ret_since)
+{
+    MDB_cursor *cursor;
+    MDB_txn *txn;
+    int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
+
+    if (result) {
+        return pd_lmdb_error(result);
+    }
+    result = mdb_cursor_open(txn, reason ? store->reasons_db : store->alarms_db, &cursor);
+    if (!result) {
+        result = step_back(cursor, reason, n, ret_since);
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);

@@ -8,7 +8,7 @@
 
 #define DIGITS_MAX 15u /* below 2^53 */
 
-enum { SINCE = 1, REASON = 2, LIMIT = 4 };
+enum { SINCE = 1, REASON = 2, LIMIT = 4, NEWEST = 8 };
 
 int pd_alarm_id_parse(const char *text, uint64_t *ret_id)
 {
@@ -29,7 +29,23 @@ static unsigned name_bit(const char *name, bool takes_limit)
     if (!strcmp(name, "reason")) {
         return REASON;
     }
+    if (takes_limit && !strcmp(name, "newest")) {
+        return NEWEST;
+    }
     return takes_limit && !strcmp(name, "limit") ? LIMIT : 0;
+}
+
+static int take_number(const char *name, const char *value, uint64_t *ret_number,
+                       struct pd_error *error)
+{
+    uint64_t number;
+
+    if (pd_alarm_id_parse(value, &number) || !number || number > PD_ALARMS_LIMIT) {
+        return pd_fail(error, -PD_E_VALUE, "%s: expects a number from 1 to %u", name,
+                       PD_ALARMS_LIMIT);
+    }
+    *ret_number = number;
+    return 0;
 }
 
 static int take(struct pd_alarm_parameters *parameters, unsigned bit, const char *value,
@@ -41,13 +57,8 @@ static int take(struct pd_alarm_parameters *parameters, unsigned bit, const char
         return pd_alarm_id_parse(value, &parameters->since)
                    ? pd_fail(error, -PD_E_VALUE, "since: expects the ID of an alarm")
                    : 0;
-    case LIMIT:
-        if (pd_alarm_id_parse(value, &parameters->limit) || !parameters->limit ||
-            parameters->limit > PD_ALARMS_LIMIT) {
-            return pd_fail(error, -PD_E_VALUE, "limit: expects a number from 1 to %u",
-                           PD_ALARMS_LIMIT);
-        }
-        return 0;
+    case LIMIT: return take_number("limit", value, &parameters->limit, error);
+    case NEWEST: return take_number("newest", value, &parameters->newest, error);
     default:
         if (!pd_alarm_reason_holds(value)) {
             return pd_fail(error, -PD_E_VALUE, "reason: expects a reason as in PC_FAIL");
@@ -76,6 +87,10 @@ int pd_alarm_parameters_read(struct pd_call *call, bool takes_limit,
             return pd_fail(&problem->error, -PD_E_VALUE, "%s: given twice", problem->parameter);
         }
         seen |= bit;
+        if (seen & NEWEST && seen & (SINCE | LIMIT)) {
+            return pd_fail(&problem->error, -PD_E_VALUE,
+                           "newest: neither since nor limit can be given beside it");
+        }
         e = take(parameters, bit, value, &problem->error);
         if (e) {
             return e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which alarms a request wants: since, reason, limit. */
+/* Which alarms a request wants: since, reason, limit, newest. */
 #ifndef PD_CONTROLLER_ALARMS_PARAMETERS_H
 #define PD_CONTROLLER_ALARMS_PARAMETERS_H
 
@@ -13,6 +13,7 @@ struct pd_alarm_parameters {
     uint64_t since;
     char reason[PD_ALARM_REASON_BYTES]; /* "": any */
     uint64_t limit;
+    uint64_t newest; /* only so many, the newest; 0: all */
 };
 
 /* Each at most once. 0 or a negative error in words. What is not given stays as it was. */

@@ -228,13 +228,19 @@ int pd_alarms_list(struct pd_controller *controller, struct pd_call *call, struc
     bool more = false;
     char tail[80];
     int e = pd_alarm_parameters_read(call, true, &wanted, problem), len;
+    const char *reason = *wanted.reason ? wanted.reason : NULL;
 
     if (e) {
         return e;
     }
     write_text(&listing, "{\"alarms\":[", 11);
-    e = pd_alarm_store_read(controller->alarms, wanted.since, *wanted.reason ? wanted.reason : NULL,
-                            wanted.limit, list_alarm, &listing, &next, &more);
+    if (wanted.newest) {
+        e = pd_alarm_store_newest(controller->alarms, reason, wanted.newest, &wanted.since);
+    }
+    if (!e) {
+        e = pd_alarm_store_read(controller->alarms, wanted.since, reason, wanted.limit, list_alarm,
+                                &listing, &next, &more);
+    }
     if (e) {
         return pd_fail(&problem->error, e, "the alarms cannot be read: %s", pd_error_text(e));
     }

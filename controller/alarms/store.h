@@ -101,6 +101,11 @@ int pd_alarm_store_read(struct pd_alarm_store *store, uint64_t since, const char
                         size_t most, pd_alarm_visit *visit, void *context, uint64_t *ret_next,
                         bool *ret_more);
 
+/* The ID after which there are `n` alarms with this reason (NULL: any), or all where there are
+ * fewer. 0 or a negative error. */
+int pd_alarm_store_newest(struct pd_alarm_store *store, const char *reason, size_t n,
+                          uint64_t *ret_since);
+
 /* Until there is an alarm after `since`, somebody stops the store, or the time is over. False only
  * when it is stopped. */
 bool pd_alarm_store_wait(struct pd_alarm_store *store, uint64_t since, uint64_t until_ns);

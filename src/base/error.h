@@ -25,6 +25,7 @@
     X(PD_E_NOT_ACCEPTABLE, 406, "no form that would be accepted")           \
     X(PD_E_TOO_LARGE, 413, "too large")                                     \
     X(PD_E_URI_TOO_LONG, 414, "request target too long")                    \
+    X(PD_E_TOO_MANY, 429, "as many as there may be are there already")      \
     X(PD_E_TOPOLOGY, 422, "topology is not consistent")                     \
     X(PD_E_INFEASIBLE, 422, "infeasible trajectory")                        \
     X(PD_E_AMBIGUOUS, 422, "several paths leave this mark")                 \

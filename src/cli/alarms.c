@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/alarm_sums.h"
 #include "cli/cells.h"
 #include "cli/cli.h"
 #include "cli/events.h"
@@ -24,6 +25,7 @@ struct settings {
     struct pd_cli_server server;
     const char *since;
     const char *reason;
+    const char *by;
     uint64_t limit;
     bool follow;
     bool json;
@@ -52,6 +54,16 @@ static int check_reason(void *target, const char *name, const char *value, struc
     return 0;
 }
 
+static int check_by(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    enum pd_alarm_sums_by by;
+    (void)target;
+    return pd_alarm_sums_by(value, &by)
+               ? pd_fail(error, -PD_E_VALUE, "%s: expected reason, host or link, not \"%.100s\"",
+                         name, value)
+               : 0;
+}
+
 static const struct pd_option options[] = {
     PD_CLI_SERVER_OPTIONS(struct settings, server),
     {.name = "since",
@@ -73,6 +85,12 @@ static const struct pd_option options[] = {
      .max = 100000,
      .value = "N",
      .help = "at most so many, the oldest ones"},
+    {.name = "by",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, by),
+     .value = "reason|host|link",
+     .help = "sum up: how many of each, when the first and the last",
+     .set = check_by},
     {.name = "follow",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, follow),
@@ -87,6 +105,9 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     (void)words;
     if (set->limit && set->follow) {
         return pd_fail(error, -PD_E_VALUE, "--limit is for lists, not for --follow");
+    }
+    if (set->by && (set->follow || set->limit || set->json)) {
+        return pd_fail(error, -PD_E_VALUE, "--by goes with --since and --reason alone");
     }
     return pd_cli_server_check(&((struct settings *)settings)->server, error);
 }
@@ -215,15 +236,17 @@ static int print_table(const json_t *answer, struct pd_error *error)
     return code;
 }
 
-#define PARAMETERS 3
+#define PARAMETERS 4
+#define NEWEST     "50" /* as many as a screen takes, where nothing else is asked for */
 
-/* What is given of since, reason and limit. */
+/* What is given of since, reason and limit; else the newest. */
 static void add_parameters(const struct settings *set, char limit[24], const char **names,
                            const char **values)
 {
-    static const char *const all[PARAMETERS] = {"since", "reason", "limit"};
+    static const char *const all[PARAMETERS] = {"since", "reason", "limit", "newest"};
     snprintf(limit, 24, "%" PRIu64, set->limit);
-    const char *const given[PARAMETERS] = {set->since, set->reason, set->limit ? limit : NULL};
+    const char *const given[PARAMETERS] = {set->since, set->reason, set->limit ? limit : NULL,
+                                           set->since || set->limit || set->json ? NULL : NEWEST};
     for (size_t i = 0; i < PARAMETERS; i++) {
         if (given[i]) {
             *names++ = all[i];
@@ -266,6 +289,52 @@ static int show_list(const struct settings *set, struct pd_error *error)
     }
     json_decref(answer);
     free(text.bytes);
+    return code;
+}
+
+/* ---- summed up ---- */
+
+/* All that there are, page by page. */
+static int sum_up(const struct settings *set, struct pd_alarm_sums *sums, struct pd_error *error)
+{
+    char since[24];
+    bool more = true;
+    int code = 0;
+    snprintf(since, sizeof since, "%s", set->since ? set->since : "0");
+    while (more && !code) {
+        const char *names[] = {"since", set->reason ? "reason" : NULL, NULL},
+                   *values[] = {since, set->reason};
+        struct pd_cli_request request = {.route = "/v1/alarms", .names = names, .values = values};
+        struct pd_cli_memory text;
+        json_t *answer;
+        code = pd_cli_server_ask(&set->server, request, &text, &answer, error);
+        if (code) {
+            return code;
+        }
+        code = pd_alarm_sums_add(sums, answer, error);
+        more = json_is_true(json_object_get(answer, "more"));
+        snprintf(since, sizeof since, "%" JSON_INTEGER_FORMAT,
+                 json_integer_value(json_object_get(answer, "last")));
+        json_decref(answer);
+        free(text.bytes);
+    }
+    return code;
+}
+
+static int show_sums(const struct settings *set, struct pd_error *error)
+{
+    enum pd_alarm_sums_by by = PD_ALARM_SUMS_REASON;
+    struct pd_alarm_sums *sums;
+    pd_alarm_sums_by(set->by, &by);
+    int code = pd_alarm_sums_new(by, &sums);
+    if (code) {
+        return pd_fail(error, code, "no memory for the table");
+    }
+    code = sum_up(set, sums, error);
+    if (!code) {
+        code = pd_alarm_sums_print(sums, error);
+    }
+    pd_alarm_sums_free(sums);
     return code;
 }
 
@@ -390,14 +459,21 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 {
     const struct settings *set = settings;
     (void)words;
+    if (set->by) {
+        return show_sums(set, error);
+    }
     return set->follow ? follow(set, error) : show_list(set, error);
 }
 
 const struct pd_cli_command pd_cli_alarms = {
     .name = "alarms",
-    .synopsis = "--controller URL [--since ID] [--reason REASON] [--limit N] [--follow] [--json]",
+    .synopsis = "--controller URL [--since ID] [--reason REASON] [--limit N] [--by "
+                "reason|host|link] [--follow] [--json]",
     .help = "what servers complained about",
-    .details = "Lists the alarms that a controller has collected, oldest first. With --follow it "
+    .details = "Lists alarms that a controller has collected, the newest last: the newest 50 of "
+               "them, or those behind --since, or with --json or --limit all from the oldest on. "
+               "--by sums them up, "
+               "the most frequent first. With --follow it "
                "stays and "
                "shows each new one as it comes, and those behind --since ID before; when the "
                "connection breaks it is made again, and nothing is left out or shown twice. With "

@@ -117,7 +117,7 @@ static int find(const struct pd_packet_logs *logs, uint64_t id)
 /* A free place, if need be that of the oldest log that has finished. */
 static int make_room(struct pd_packet_logs *logs)
 {
-    int oldest = -PD_E_BUSY;
+    int oldest = -PD_E_TOO_MANY;
 
     for (int i = 0; i < PD_PACKET_LOGS_MAX; i++) {
         if (!logs->logs[i]) {

@@ -241,6 +241,12 @@ class Alarms(ScriptedTest):
         self.assertIn("1→9→17→13→18→11→3  max?_hops", lines[1])
         self.assertEqual(lines[2].split()[3:], ["21", "QUERY_STOPPED", "-", "-", "-", "-", "-"])
         self.assertEqual(lines[-1], "2 alarms")
+        self.assertEqual(self.server.asked[-1], "/v1/alarms?newest=50")
+        for by in ("reason", "host", "link"):
+            lines = self.ok("alarms", "--controller", url, "--by", by).splitlines()
+            self.assertEqual(lines[-1], "2 alarms")
+        self.fails(2, "--by", "alarms", "--controller", url, "--by", "switch")
+        self.fails(2, "--by", "alarms", "--controller", url, "--by", "host", "--follow")
         code, out, err = pathdump("alarms", "--controller", self.serve(self.good({**document, "last": 4, "more": True})), "--limit", "2")
         self.assertEqual((code, out.splitlines()[-1], err), (0, "2 alarms", "pathdump alarms: there are more: go on with --since 4\n"))
         self.assertEqual(self.server.asked, ["/v1/alarms?limit=2"])

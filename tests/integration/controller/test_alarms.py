@@ -99,6 +99,12 @@ class Alarms(FleetTest):
         self.assertEqual(agent.status()["alarms"]["delivery"]["sent"], FLOWS)
         self.assertIn(f"pathdump_controller_alarms_accepted_total {FLOWS}", controller.raw("/metrics")[2].decode())
         self.assertEqual([a["id"] for a in self.listed(controller, "/v1/alarms?since=7&reason=INFEASIBLE_PATH&limit=2")], [8, 9])
+        everything = [a["id"] for a in self.listed(controller, "/v1/alarms")]
+        self.assertEqual([a["id"] for a in self.listed(controller, "/v1/alarms?newest=3")], everything[-3:])
+        self.assertEqual([a["id"] for a in self.listed(controller, "/v1/alarms?newest=100000")], everything)
+        of_one = [a["id"] for a in self.listed(controller, "/v1/alarms?reason=INFEASIBLE_PATH")]
+        self.assertEqual([a["id"] for a in self.listed(controller, "/v1/alarms?newest=2&reason=INFEASIBLE_PATH")], of_one[-2:])
+        self.assertEqual(self.listed(controller, "/v1/alarms?newest=2&reason=NEVER_SEEN"), [])
         self.assertEqual(self.listed(controller, "/v1/alarms?reason=PC_FAIL"), [])
         self.assertEqual((agent.end(), controller.end()), (0, 0))
 
@@ -169,7 +175,7 @@ class Alarms(FleetTest):
             got, problem = post(controller, "/v1/alarms", wrong)
             self.assertEqual(got, status, (str(wrong)[:200], problem))
             self.assertTrue(problem["detail"])
-        for target in ("?since=x", "?since=-1", "?since=99999999999999999999", "?reason=pc", "?limit=0", "?x=1", "?since=1&since=2", "/stream?limit=1"):
+        for target in ("?since=x", "?since=-1", "?since=99999999999999999999", "?reason=pc", "?limit=0", "?newest=0", "?newest=1&since=1", "?limit=1&newest=1", "?x=1", "?since=1&since=2", "/stream?limit=1"):
             self.assertEqual(controller.raw("/v1/alarms" + target)[0], 400, target)
         self.assertEqual(self.listed(controller), [])
         self.assertEqual(post(controller, "/v1/alarms", good), (200, {"last": 1}))

@@ -345,7 +345,7 @@ static void test_list_is_bounded(void **state)
     for (int i = 1; i < PD_PACKET_LOGS_MAX; i++) {
         ids[i] = add(i == 1 ? "{\"max_packets\":1}" : "{}");
     }
-    assert_int_equal(try_add("{}", &id), -PD_E_BUSY);
+    assert_int_equal(try_add("{}", &id), -PD_E_TOO_MANY);
     offer(&packet, 60);
     wait_finished(ids[1]);
     id = add("{}"); /* takes the place of the one that has finished */
