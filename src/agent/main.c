@@ -53,7 +53,7 @@ static void print_help(void)
     puts("Usage: pathdumpd --topology FILE --intake KIND:WHAT --tib DIR [FLAG …]\n"
          "Keeps record of the paths that packets took to this host, and answers queries about "
          "them.\n");
-    pd_options_help(pd_settings_table, stdout);
+    pd_options_help(pd_settings_table(), stdout);
     puts("\nExit status: 0 done, 1 failed, 2 wrong usage. pathdumpd(8) says more.");
 }
 
@@ -62,8 +62,10 @@ static void print_help(void)
 static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct pd_error *error)
 {
     struct pd_pipeline_config config = {
-        .intake = daemon->settings.intake,
+        .intakes = daemon->settings.intakes,
         .intake_config = pd_settings_intake(&daemon->settings, false),
+        .intake_options = pd_settings_intake_options,
+        .intake_options_context = &daemon->settings,
         .model = model,
         .tib = daemon->agent.tib,
         .alarms = daemon->agent.alarms,
@@ -215,10 +217,15 @@ static int start_all(struct daemon *daemon, struct pd_error *error)
 static void announce(struct daemon *daemon)
 {
     const char *where = daemon->settings.listen ? daemon->listener.name : "nobody";
-    char state[400], tib[PD_TIB_SHOWN_BYTES];
+    char state[400], tib[PD_TIB_SHOWN_BYTES], intakes[400] = "";
+    size_t len = 0;
 
+    for (unsigned i = 0; i < daemon->settings.intakes.len && len < sizeof intakes; i++) {
+        len += (size_t)snprintf(intakes + len, sizeof intakes - len, "%s%s", i ? ", " : "",
+                                daemon->settings.intakes.items[i]);
+    }
     pd_log(PD_LOG_INFO, MODULE, NULL, "pathdumpd %s serves %s, intake %s, store %s", PD_VERSION,
-           where, daemon->settings.intake, pd_tib_shown(daemon->settings.tib, tib));
+           where, intakes, pd_tib_shown(daemon->settings.tib, tib));
     snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", where);
     pd_notify(state);
 }

@@ -27,15 +27,27 @@ static void put_info(struct pd_metrics *metrics, const struct pd_agent *agent,
                      status->queue_len);
 }
 
-static void put_intake(struct pd_metrics *metrics, const struct pd_intake_status *status)
+static uint64_t count_in(const struct pd_pipeline_status *all, enum pd_intake_state state)
 {
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < all->intakes_len; i++) {
+        n += all->intakes[i].status.state == state;
+    }
+    return n;
+}
+
+static void put_intake(struct pd_metrics *metrics, const struct pd_pipeline_status *all)
+{
+    const struct pd_intake_status *status = &all->intake;
+
     static const enum pd_intake_state states[] = {PD_INTAKE_WAITING, PD_INTAKE_RUNNING,
                                                   PD_INTAKE_FINISHED, PD_INTAKE_FAILED};
 
-    pd_metrics_head(metrics, "intake_state", "gauge", "1 for the state that the intake is in");
+    pd_metrics_head(metrics, "intake_state", "gauge", "how many intakes are in the state");
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         pd_metrics_labelled(metrics, "intake_state", "state", pd_intake_state_id(states[i]),
-                            status->state == states[i]);
+                            count_in(all, states[i]));
     }
     pd_metrics_head(metrics, "intake_verdicts_total", "counter", "frames by what became of them");
     for (int i = 0; i < PD_PACKET_VERDICT_COUNT; i++) {
@@ -184,7 +196,7 @@ int pd_metrics_write(struct pd_agent *agent, struct pd_answer *answer)
     pd_pipeline_status(agent->pipeline, &status);
     answer->type = PD_METRICS_TYPE;
     put_info(&metrics, agent, &status);
-    put_intake(&metrics, &status.intake);
+    put_intake(&metrics, &status);
     put_decoder(&metrics, &status.decoder);
     put_tib(&metrics, agent->tib);
     put_alarms(&metrics, agent->alarms);

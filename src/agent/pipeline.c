@@ -24,11 +24,10 @@
 #define QUEUE_LEN  16384
 #define OUTBOX_LEN 128 /* records that the intake thread gathers for one push */
 #define POP_LEN    256
-#define POLL_MS    100                /* longest sleep of the intake thread */
-#define PICTURE_NS (5 * PD_NS_PER_S)  /* longest wait of a live query */
-#define RETAIN_NS  (10 * PD_NS_PER_S) /* longest work of retention at an end */
-#define JOIN_MS    100                /* between two looks whether the intake thread has ended */
-#define JOIN_LOOKS 20                 /* until what it may be blocked in is interrupted */
+#define POLL_MS    100               /* longest sleep of the intake thread */
+#define PICTURE_NS (5 * PD_NS_PER_S) /* longest wait of a live query */
+#define JOIN_MS    100               /* between two looks whether the intake thread has ended */
+#define JOIN_LOOKS 20                /* until what it may be blocked in is interrupted */
 #define INTERRUPT  SIGUSR1
 
 struct mailbox {
@@ -40,8 +39,8 @@ struct mailbox {
 };
 
 struct pd_pipeline {
-    struct pd_intake *intake; /* the intake thread's */
-    struct pd_intake_log intake_log;
+    struct pd_intake_set intakes; /* the intake thread's */
+    struct pd_intake_log intake_logs[PD_INTAKES_MAX];
     struct pd_queue *queue;
     struct pd_recorder recorder; /* the store thread's */
     struct pd_alarms *alarms;
@@ -95,7 +94,7 @@ static void send_position(void *context, uint64_t key, uint64_t position)
 
 static void send_positions(struct pd_pipeline *pipeline)
 {
-    pd_intake_positions(pipeline->intake, send_position, pipeline);
+    pd_intake_set_positions(&pipeline->intakes, send_position, pipeline);
     pipeline->since_mark = 0;
 }
 
@@ -109,6 +108,7 @@ static bool evicted(void *context, const struct pd_trajectory_record *record)
     }
     item->kind = PD_ITEM_RECORD;
     item->record = *record;
+    item->kept = pd_intake_set_kept(&pipeline->intakes);
     if (pipeline->outbox_len == OUTBOX_LEN) {
         send_outbox(pipeline);
     }
@@ -128,22 +128,27 @@ static void new_flow(void *context, const struct pd_trajectory_record *record)
     }
 }
 
-/* Everybody reads the copy. That the intake has ended is for the store thread to tell, once all is
+/* Everybody reads the copy. That an intake has ended is for the store thread to tell, once all is
  * stored. */
-static void publish_intake(struct pd_pipeline *pipeline)
+static void publish_intake(struct pd_pipeline *pipeline, unsigned i)
 {
-    struct pd_intake_status status;
-    enum pd_intake_state before;
+    struct pd_intake_status status, *published = &pipeline->status.intakes[i].status;
 
-    pd_intake_status(pipeline->intake, &status);
-    pd_intake_log_look(&pipeline->intake_log, &status);
+    pd_intake_status(pipeline->intakes.members[i].intake, &status);
+    pd_intake_log_look(&pipeline->intake_logs[i], &status);
     pthread_mutex_lock(&pipeline->status_lock);
-    before = pipeline->status.intake.state;
     if (status.state == PD_INTAKE_FINISHED || status.state == PD_INTAKE_FAILED) {
-        status.state = before == PD_INTAKE_WAITING ? PD_INTAKE_RUNNING : before;
+        status.state = published->state == PD_INTAKE_WAITING ? PD_INTAKE_RUNNING : published->state;
     }
-    pipeline->status.intake = status;
+    *published = status;
     pthread_mutex_unlock(&pipeline->status_lock);
+}
+
+static void publish_intakes(struct pd_pipeline *pipeline)
+{
+    for (unsigned i = 0; i < pipeline->intakes.len; i++) {
+        publish_intake(pipeline, i);
+    }
 }
 
 static void visit_live(void *context, const struct pd_trajectory_record *record)
@@ -163,18 +168,21 @@ static void serve_mailbox(struct pd_pipeline *pipeline)
     if (!mark.picture) {
         return;
     }
-    pd_intake_walk(pipeline->intake, visit_live, mark.picture);
+    pd_intake_set_walk(&pipeline->intakes, visit_live, mark.picture);
     send_positions(pipeline);
     send_mark(pipeline, &mark);
 }
 
-static void tell_end(struct pd_pipeline *pipeline, int e)
+/* Behind everything that it gave. */
+static void tell_end(void *context, unsigned member, int e)
 {
-    struct pd_item mark = {.kind = PD_ITEM_ENDED};
+    struct pd_pipeline *pipeline = context;
+    struct pd_item mark = {.kind = PD_ITEM_ENDED, .end = {.member = member}};
     struct pd_intake_status status;
 
-    pd_intake_status(pipeline->intake, &status);
-    mark.end_state = e == -PD_E_EOF || e == -PD_E_TRUNCATED ? PD_INTAKE_FINISHED : PD_INTAKE_FAILED;
+    pd_intake_status(pipeline->intakes.members[member].intake, &status);
+    mark.end.state = e == -PD_E_EOF || e == -PD_E_TRUNCATED ? PD_INTAKE_FINISHED : PD_INTAKE_FAILED;
+    mark.end.last = !pd_intake_set_left(&pipeline->intakes);
     if (e == -PD_E_TRUNCATED) {
         pd_alarms_note(pipeline->alarms, PD_ALARM_INTAKE_TRUNCATED, status.detail);
         pd_log(PD_LOG_WARN, MODULE, NULL, "the capture is cut, what came before is kept: %s",
@@ -186,6 +194,9 @@ static void tell_end(struct pd_pipeline *pipeline, int e)
         pd_log(PD_LOG_ERROR, MODULE, NULL, "the intake failed, nothing more is counted: %s",
                detail);
     }
+    send_outbox(pipeline);
+    send_positions(pipeline);
+    publish_intake(pipeline, member);
     send_mark(pipeline, &mark);
 }
 
@@ -200,25 +211,17 @@ static void sleep_until_woken(const struct pd_pipeline *pipeline)
 static void *run_intake(void *context)
 {
     struct pd_pipeline *pipeline = context;
-    bool ended = false;
 
     while (!atomic_load_explicit(&pipeline->stopping, memory_order_acquire)) {
         uint64_t wakes;
-        int e = 0;
 
-        if (ended) {
+        if (!pd_intake_set_poll(&pipeline->intakes, POLL_MS, tell_end, pipeline)) {
             sleep_until_woken(pipeline);
-        } else {
-            e = pd_intake_poll(pipeline->intake, POLL_MS);
         }
         pd_feed_flush(pipeline->feed);
         send_outbox(pipeline);
         send_positions(pipeline);
-        publish_intake(pipeline);
-        if (e) {
-            tell_end(pipeline, e);
-        }
-        ended = ended || e;
+        publish_intakes(pipeline);
         if (read(pipeline->wake_fd, &wakes, sizeof wakes) > 0) {
             serve_mailbox(pipeline);
         }
@@ -226,10 +229,10 @@ static void *run_intake(void *context)
                               memory_order_relaxed);
     }
     serve_mailbox(pipeline);
-    pd_intake_flush(pipeline->intake);
+    pd_intake_set_flush(&pipeline->intakes);
     pd_feed_flush(pipeline->feed);
     send_positions(pipeline);
-    publish_intake(pipeline);
+    publish_intakes(pipeline);
     send_mark(pipeline, &(struct pd_item){.kind = PD_ITEM_STOP});
     return NULL;
 }
@@ -277,44 +280,16 @@ static void publish_model(struct pd_pipeline *pipeline, const struct pd_model *m
     pthread_mutex_unlock(&pipeline->status_lock);
 }
 
-/* What is kept after an end is within the limits: the TIB does a bounded piece of that work in each
- * call. */
-static void retain(struct pd_tib *tib)
+static void end_intake(struct pd_pipeline *pipeline, const struct pd_item_end *end)
 {
-    const uint64_t until_ns = pd_clock_monotonic_ns() + RETAIN_NS;
-    struct pd_tib_stat stat = {0};
-    uint64_t before;
-    int e = pd_tib_stat(tib, &stat);
-
-    do {
-        before = stat.expired;
-        if (!e) {
-            e = pd_tib_maintain(tib, pd_clock_wall_us());
-        }
-        if (!e) {
-            e = pd_tib_stat(tib, &stat);
-        }
-    } while (!e && stat.expired > before && pd_clock_monotonic_ns() < until_ns);
-    if (e) {
-        pd_log(PD_LOG_ERROR, MODULE, NULL, "retention was not applied at the end: %s",
-               pd_error_text(e));
-    }
-}
-
-static void commit_last(struct pd_recorder *recorder)
-{
-    pd_recorder_commit(recorder);
-    retain(recorder->tib);
-}
-
-static void end_intake(struct pd_pipeline *pipeline, enum pd_intake_state state)
-{
-    commit_last(&pipeline->recorder);
+    pd_recorder_end(&pipeline->recorder);
     publish_store(pipeline);
     pthread_mutex_lock(&pipeline->status_lock);
-    pipeline->status.intake.state = state;
+    pipeline->status.intakes[end->member].status.state = end->state;
     pthread_mutex_unlock(&pipeline->status_lock);
-    eventfd_write(pipeline->ended_fd, 1);
+    if (end->last) {
+        eventfd_write(pipeline->ended_fd, 1);
+    }
 }
 
 /* Returns whether it was the last item. */
@@ -323,7 +298,7 @@ static bool work_on(struct pd_pipeline *pipeline, const struct pd_item *item)
     struct pd_recorder *recorder = &pipeline->recorder;
 
     switch (item->kind) {
-    case PD_ITEM_RECORD: pd_recorder_take(recorder, &item->record); return false;
+    case PD_ITEM_RECORD: pd_recorder_take(recorder, &item->record, item->kept); return false;
     case PD_ITEM_POSITION:
         pd_recorder_position(recorder, item->position.key, item->position.position);
         return false;
@@ -335,8 +310,8 @@ static bool work_on(struct pd_pipeline *pipeline, const struct pd_item *item)
         publish_model(pipeline, item->model);
         pd_recorder_model(recorder, item->model);
         return false;
-    case PD_ITEM_ENDED: end_intake(pipeline, item->end_state); return false;
-    case PD_ITEM_STOP: commit_last(recorder); return true;
+    case PD_ITEM_ENDED: end_intake(pipeline, &item->end); return false;
+    case PD_ITEM_STOP: pd_recorder_end(recorder); return true;
     }
     return false;
 }
@@ -435,6 +410,9 @@ void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status 
     pthread_mutex_lock(&pipeline->status_lock);
     *ret_status = pipeline->status;
     pthread_mutex_unlock(&pipeline->status_lock);
+    for (unsigned i = 0; i < ret_status->intakes_len; i++) {
+        pd_intake_status_add(&ret_status->intake, &ret_status->intakes[i].status);
+    }
     ret_status->queue_len = pd_queue_len(pipeline->queue);
 }
 
@@ -473,9 +451,9 @@ static int stored(void *tib, uint64_t key, uint64_t *ret_position)
     return pd_tib_cursor(tib, key, ret_position);
 }
 
-static void committed(void *intake, uint64_t key, uint64_t position)
+static void committed(void *intakes, uint64_t key, uint64_t position)
 {
-    pd_intake_committed(intake, key, position);
+    pd_intake_set_committed(intakes, key, position);
 }
 
 static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_config *config,
@@ -500,7 +478,9 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     intake_config.wake_fd = pipeline->wake_fd;
     intake_config.stored = stored;
     intake_config.stored_context = config->tib;
-    return pd_intake_open(config->intake, &intake_config, &sink, &pipeline->intake, error);
+    return pd_intake_set_open(config->intakes.items, config->intakes.len, &intake_config,
+                              config->intake_options, config->intake_options_context, &sink,
+                              &pipeline->intakes, error);
 }
 
 static void init_locks(struct pd_pipeline *pipeline)
@@ -513,6 +493,15 @@ static void init_locks(struct pd_pipeline *pipeline)
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&pipeline->mailbox.lock, NULL);
     pthread_mutex_init(&pipeline->status_lock, NULL);
+}
+
+static void name_intakes(struct pd_pipeline *pipeline)
+{
+    pipeline->status.intakes_len = pipeline->intakes.len;
+    for (unsigned i = 0; i < pipeline->intakes.len; i++) {
+        pipeline->status.intakes[i].spec = pipeline->intakes.members[i].spec;
+        pd_intake_status(pipeline->intakes.members[i].intake, &pipeline->status.intakes[i].status);
+    }
 }
 
 int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline **ret_pipeline,
@@ -536,11 +525,11 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
     }
     pd_recorder_init(&pipeline->recorder, config->tib, config->model, config->alarms,
                      config->counters);
-    pipeline->recorder.marked = pd_intake_keeps(pipeline->intake);
+    pipeline->recorder.marked = pd_intake_set_keeps(&pipeline->intakes);
     pipeline->recorder.committed = committed;
-    pipeline->recorder.committed_context = pipeline->intake;
+    pipeline->recorder.committed_context = &pipeline->intakes;
     publish_model(pipeline, config->model);
-    pd_intake_status(pipeline->intake, &pipeline->status.intake);
+    name_intakes(pipeline);
     pipeline->intake_alive_ns = pipeline->store_alive_ns = pd_clock_monotonic_ns();
     *ret_pipeline = pipeline;
     return 0;
@@ -619,7 +608,7 @@ void pd_pipeline_free(struct pd_pipeline *pipeline)
     if (!pipeline) {
         return;
     }
-    pd_intake_close(pipeline->intake);
+    pd_intake_set_close(&pipeline->intakes);
     pd_recorder_done(&pipeline->recorder);
     pd_queue_free(pipeline->queue);
     if (pipeline->wake_fd >= 0) {

@@ -12,7 +12,7 @@
 #include "agent/feed.h"
 #include "agent/model.h"
 #include "agent/picture.h"
-#include "intake/intake.h"
+#include "intake/set.h"
 #include "tib/tib.h"
 
 /*     intake thread                     store thread
@@ -28,10 +28,13 @@
  * Usage: open, start, then status and picture from any thread; stop; free. */
 
 struct pd_pipeline_config {
-    const char *intake;                    /* "pcap:FILE" */
+    struct pd_option_list intakes;         /* "pcap:FILE", …, or "none" */
     struct pd_intake_config intake_config; /* use_dscp and wake_fd are set here */
-    struct pd_model *model;                /* the pipeline's once open has returned 0 */
-    struct pd_tib *tib;                    /* these three outlive the pipeline */
+    /* The options of a kind of intake; NULL: none are set. */
+    const void *(*intake_options)(void *context, const struct pd_intake_ops *ops);
+    void *intake_options_context;
+    struct pd_model *model; /* the pipeline's once open has returned 0 */
+    struct pd_tib *tib;     /* these three outlive the pipeline */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
     struct pd_feed *feed; /* of installed queries; NULL: none. It outlives the pipeline, too */
@@ -39,7 +42,12 @@ struct pd_pipeline_config {
 
 /* What the threads did so far; a copy. */
 struct pd_pipeline_status {
-    struct pd_intake_status intake; /* "finished" and "failed" only once all is stored */
+    unsigned intakes_len;
+    struct pd_intake_named {
+        const char *spec;               /* outlives the pipeline */
+        struct pd_intake_status status; /* "finished" and "failed" only once all is stored */
+    } intakes[PD_INTAKES_MAX];
+    struct pd_intake_status intake; /* all of them as one; `kind` NULL: there is none */
     struct pd_decoder_counters decoder;
     char topology[64];
     char codec[64];
@@ -49,14 +57,14 @@ struct pd_pipeline_status {
 
 struct pd_pipeline;
 
-/* Opens the intake. On failure nothing is left behind and `error` holds one line. */
+/* Opens the intakes. On failure nothing is left behind and `error` holds one line. */
 int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline **ret_pipeline,
                      struct pd_error *error);
 
 /* Starts both threads. 0 or -errno. */
 int pd_pipeline_start(struct pd_pipeline *pipeline);
 
-/* Becomes readable when the intake has ended and all of it is stored. */
+/* Becomes readable when the last intake has ended and all of it is stored. */
 int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline);
 
 void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status);

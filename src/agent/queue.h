@@ -31,13 +31,20 @@ enum pd_item_kind {
 struct pd_item {
     enum pd_item_kind kind;
     union {
-        struct pd_trajectory_record record;
+        struct {
+            struct pd_trajectory_record record;
+            bool kept; /* its source keeps it until it is stored */
+        };
         struct pd_item_position {
             uint64_t key, position;
         } position;
         struct pd_picture *picture;
-        struct pd_model *model;         /* the popper's from then on */
-        enum pd_intake_state end_state; /* of ENDED */
+        struct pd_model *model; /* the popper's from then on */
+        struct pd_item_end {
+            enum pd_intake_state state;
+            unsigned member; /* of the set of intakes */
+            bool last;       /* none is left */
+        } end;               /* of ENDED */
     };
 };
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define MODULE      "store"
+#define RETAIN_NS   (10 * PD_NS_PER_S) /* longest work of retention at an end */
 #define MAINTAIN_NS PD_NS_PER_S
 
 void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct pd_model *model,
@@ -87,7 +88,8 @@ static void tell_committed(struct pd_recorder *recorder)
     recorder->positions_len = 0;
 }
 
-void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record)
+void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
+                      bool kept)
 {
     struct pd_path *path = &recorder->paths[recorder->batch_len];
     int e = pd_picture_path(recorder->model->decoder, record, path);
@@ -97,10 +99,11 @@ void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_r
     }
     recorder->records[recorder->batch_len++] = pd_picture_row(record, path);
     pd_count(&recorder->counters->records, 1);
-    recorder->since_mark = true;
+    recorder->since_mark |= kept;
     if (recorder->batch_len == PD_RECORDER_BATCH) {
         append(recorder);
-        if (recorder->uncommitted >= PD_RECORDER_COMMIT_RECORDS && !recorder->marked) {
+        if (recorder->uncommitted >= PD_RECORDER_COMMIT_RECORDS &&
+            !(recorder->marked && recorder->since_mark)) {
             pd_recorder_commit(recorder);
         }
     }
@@ -166,6 +169,36 @@ uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns)
     return recorder->uncommitted && recorder->commit_by_ns < recorder->maintain_ns
                ? recorder->commit_by_ns
                : recorder->maintain_ns;
+}
+
+/* What is kept after an end is within the limits: the TIB does a bounded piece of that work in each
+ * call. */
+static void retain(struct pd_tib *tib)
+{
+    const uint64_t until_ns = pd_clock_monotonic_ns() + RETAIN_NS;
+    struct pd_tib_stat stat = {0};
+    uint64_t before;
+    int e = pd_tib_stat(tib, &stat);
+
+    do {
+        before = stat.expired;
+        if (!e) {
+            e = pd_tib_maintain(tib, pd_clock_wall_us());
+        }
+        if (!e) {
+            e = pd_tib_stat(tib, &stat);
+        }
+    } while (!e && stat.expired > before && pd_clock_monotonic_ns() < until_ns);
+    if (e) {
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "retention was not applied at the end: %s",
+               pd_error_text(e));
+    }
+}
+
+void pd_recorder_end(struct pd_recorder *recorder)
+{
+    pd_recorder_commit(recorder);
+    retain(recorder->tib);
 }
 
 void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *picture)

@@ -54,8 +54,10 @@ void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct p
                       struct pd_alarms *alarms, struct pd_agent_counters *counters);
 void pd_recorder_done(struct pd_recorder *recorder);
 
-/* Decodes one record and puts it into the batch. */
-void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record);
+/* Decodes one record and puts it into the batch. `kept`: its source keeps it until it is stored, so
+ * that it counts for the next position. */
+void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
+                      bool kept);
 
 /* The records of a source up to this position were taken. Once they are in the TIB, and with them
  * the position, `recorder->committed` is called. */
@@ -63,6 +65,9 @@ void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t p
 
 /* Everything taken so far is in the TIB, durably, or was counted as lost. */
 void pd_recorder_commit(struct pd_recorder *recorder);
+
+/* An intake has ended: the same, and what is kept is within the limits. */
+void pd_recorder_end(struct pd_recorder *recorder);
 
 /* Commits and maintains when it is time; returns when to call again at the latest (monotonic). */
 uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns);

@@ -5,35 +5,18 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "daemon/own.h"
 #include "fleet/url.h"
+#include "intake/set.h"
 
-/* "KIND:WHAT" with a kind that there is; what it names is looked at when it is opened. */
-static int check_intake(const char *spec, struct pd_error *error)
-{
-    const char *colon = strchr(spec, ':');
-    char kinds[200] = "";
-    size_t at = 0;
-
-    for (size_t i = 0; pd_intakes[i]; i++) {
-        const char *kind = pd_intakes[i]->kind;
-
-        if (colon && strlen(kind) == (size_t)(colon - spec) && !strncmp(spec, kind, strlen(kind)) &&
-            colon[1]) {
-            return 0;
-        }
-        if (at < sizeof kinds) {
-            at += (size_t)snprintf(kinds + at, sizeof kinds - at, "%s%s:%s", i ? " or " : "", kind,
-                                   pd_intakes[i]->argument);
-        }
-    }
-    return pd_fail(error, -PD_E_VALUE, "intake: expects %s, not \"%.100s\"", kinds, spec);
-}
-
+/* What it names is looked at when it is opened. */
 static int accept_intake(void *target, const char *name, const char *value, struct pd_error *error)
 {
+    const struct pd_intake_ops *ops;
+
     (void)target;
     (void)name;
-    return check_intake(value, error);
+    return strcmp(value, "none") != 0 ? pd_intake_find(value, &ops, NULL, error) : 0;
 }
 
 static int accept_controller(void *target, const char *name, const char *value,
@@ -58,7 +41,7 @@ static int accept_monitor(void *target, const char *name, const char *value, str
 #define GIB        (UINT64_C(1) << 30)
 #define LISTEN     "127.0.0.1:7411"
 
-const struct pd_option pd_settings_table[] = {
+static const struct pd_option first_rows[] = {
     PD_DAEMON_OPTIONS_FIRST("check the settings and the topology"),
     {"agent", "topology", PD_OPTION_STRING, AT(topology), 0, 0, "FILE", NULL,
      "topology of the network, JSON; it names the codec", NULL},
@@ -69,14 +52,14 @@ const struct pd_option pd_settings_table[] = {
      pd_daemon_accept_listen},
     {NULL, "exit-after-intake", PD_OPTION_FLAG, AT(exit_after_intake), 0, 0, NULL, NULL,
      "exit once the intake has ended and all is stored", NULL},
-    {"intake", "intake", PD_OPTION_STRING, AT(intake), 0, 0, "KIND:WHAT", NULL,
-     "where packets come from: pcap:FILE, live:IFACE or ovs:SOCKET", accept_intake},
-    {"intake", "strip", PD_OPTION_FLAG, AT(strip), 0, 0, NULL, NULL,
-     "live: take the tags off for the host's own stack", NULL},
-    {"intake", "promiscuous", PD_OPTION_FLAG, AT(promiscuous), 0, 0, NULL, NULL,
-     "live: receive frames for other hosts, too", NULL},
-    {"intake", "ring-bytes", PD_OPTION_BYTES, AT(ring_bytes), 0, 4 * GIB - 1, "BYTES", "0",
-     "live: size of the ring that is shared with the kernel; 0: as the intake likes it", NULL},
+    {"intake", "intake", PD_OPTION_LIST, AT(intakes), 0, 0, "KIND:WHAT", NULL,
+     "where packets come from: pcap:FILE, live:IFACE or ovs:SOCKET, once for each; none: from "
+     "nowhere",
+     accept_intake},
+    {0},
+};
+
+static const struct pd_option last_rows[] = {
     {"trajectory", "idle-ms", PD_OPTION_U64, AT(idle_ms), 1, 86400000, "MS", "5000",
      "a record is finished after so long without a packet", NULL},
     {"trajectory", "active-ms", PD_OPTION_U64, AT(active_ms), 1, 86400000, "MS", "60000",
@@ -133,15 +116,30 @@ const struct pd_option pd_settings_table[] = {
     PD_DAEMON_OPTIONS_LAST,
     {0},
 };
-_Static_assert(sizeof pd_settings_table / sizeof pd_settings_table[0] <= PD_DAEMON_OPTIONS_MAX,
-               "there is room for all");
+
+/* Options of kinds of intake stand behind the intake. */
+static struct pd_options_joined joined;
+
+const struct pd_option *pd_settings_table(void)
+{
+    if (joined.len) {
+        return joined.table;
+    }
+    joined.own_at = AT(own);
+    pd_options_rows(&joined, first_rows);
+    for (size_t i = 0; pd_intakes[i]; i++) {
+        pd_options_own(&joined, pd_intakes[i]->options, pd_intakes[i]->options_bytes);
+    }
+    pd_options_rows(&joined, last_rows);
+    return joined.table;
+}
 
 int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
                      struct pd_error *error)
 {
     struct pd_settings settings = {0};
-    int e =
-        pd_daemon_settings_load(pd_settings_table, &settings.common, argc, argv, ret_usage, error);
+    int e = pd_daemon_settings_load(pd_settings_table(), &settings.common, argc, argv, ret_usage,
+                                    error);
 
     if (e) {
         return e;
@@ -159,18 +157,65 @@ void pd_settings_done(struct pd_settings *settings)
     pd_daemon_settings_done(&settings->common);
 }
 
+static bool has_kind(const struct pd_settings *settings, const struct pd_intake_ops *wanted)
+{
+    const struct pd_intake_ops *ops;
+
+    for (unsigned i = 0; i < settings->intakes.len; i++) {
+        if (!pd_intake_find(settings->intakes.items[i], &ops, NULL, NULL) && ops == wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The option of this kind that is given although there is no such intake; NULL: none. Sizes do no
+ * harm, and stand in files that many hosts share. */
+static const char *idle_flag(const struct pd_settings *settings, const struct pd_intake_ops *ops)
+{
+    const char *own = pd_settings_intake_options((void *)(uintptr_t)settings, ops);
+
+    for (const struct pd_option *option = ops->options; option && option->name; option++) {
+        if (option->type == PD_OPTION_FLAG && own[option->offset]) {
+            return option->name;
+        }
+    }
+    return NULL;
+}
+
+static int check_intakes(const struct pd_settings *settings, struct pd_error *error)
+{
+    int e = pd_intake_set_check(settings->intakes.items, settings->intakes.len, error);
+
+    for (size_t i = 0; pd_intakes[i] && !e; i++) {
+        const char *name =
+            has_kind(settings, pd_intakes[i]) ? NULL : idle_flag(settings, pd_intakes[i]);
+
+        if (name) {
+            e = pd_fail(error, -PD_E_VALUE, "%s: only a %s intake can do that", name,
+                        pd_intakes[i]->kind);
+        }
+    }
+    if (!e && settings->exit_after_intake && !strcmp(settings->intakes.items[0], "none")) {
+        e = pd_fail(error, -PD_E_VALUE, "exit-after-intake: there is no intake");
+    }
+    return e;
+}
+
 int pd_settings_check(const struct pd_settings *settings, struct pd_error *error)
 {
     const struct pd_daemon_needed needed[] = {
-        {"topology", settings->topology}, {"intake", settings->intake}, {"tib", settings->tib}};
+        {"topology", settings->topology},
+        {"intake", settings->intakes.len ? settings->intakes.items[0] : NULL},
+        {"tib", settings->tib}};
     int e = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
 
     if (e) {
         return e;
     }
-    if (strncmp(settings->intake, "live:", 5) && (settings->strip || settings->promiscuous)) {
-        return pd_fail(error, -PD_E_VALUE, "%s: only a live intake can do that",
-                       settings->strip ? "strip" : "promiscuous");
+    e = check_intakes(settings, error);
+    if (e) {
+        return e;
     }
     if (settings->controller && !settings->host_id) {
         return pd_fail(error, -PD_E_VALUE,
@@ -198,7 +243,12 @@ static bool at_once(const struct pd_option *option)
 void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
                          void (*report)(const char *name))
 {
-    pd_daemon_settings_compare(pd_settings_table, now, wanted, at_once, report);
+    pd_daemon_settings_compare(pd_settings_table(), now, wanted, at_once, report);
+}
+
+const void *pd_settings_intake_options(void *settings, const struct pd_intake_ops *ops)
+{
+    return pd_options_own_of(&joined, settings, ops->options);
 }
 
 struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp)
@@ -209,9 +259,6 @@ struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, b
                        .fin_linger_ns = settings->fin_linger_ms * 1000000,
                        .max_records = (uint32_t)settings->max_records},
         .use_dscp = use_dscp,
-        .strip = settings->strip,
-        .promiscuous = settings->promiscuous,
-        .ring_bytes = (uint32_t)settings->ring_bytes,
         .wake_fd = -1,
     };
 }

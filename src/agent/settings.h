@@ -4,11 +4,12 @@
 #define PD_AGENT_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/options.h"
-#include "daemon/settings.h"
+#include "daemon/own.h"
 #include "intake/intake.h"
 #include "monitor/monitor.h"
 #include "tib/tib.h"
@@ -22,12 +23,9 @@ struct pd_settings {
     struct pd_daemon_settings common;
     const char *topology; /* file */
     const char *listen;   /* "127.0.0.1:7411", "unix:/run/pathdump/agent.sock"; NULL: nowhere */
-    const char *intake;   /* "pcap:FILE", "live:IFACE" */
-    const char *tib;      /* directory */
+    struct pd_option_list intakes; /* "pcap:FILE", "live:IFACE", or "none" */
+    const char *tib;               /* directory */
     bool exit_after_intake;
-    bool strip;
-    bool promiscuous;
-    uint64_t ring_bytes;
     uint64_t idle_ms;
     uint64_t active_ms;
     uint64_t fin_linger_ms;
@@ -47,9 +45,12 @@ struct pd_settings {
     const char *tcp_monitor; /* enum pd_monitor_source, as text */
     uint64_t tcp_period_ms;
     uint64_t tcp_alarm_retransmissions;
+    /* options that kinds of intake bring, each in a struct of its own (daemon/own.h) */
+    _Alignas(max_align_t) unsigned char own[PD_OPTIONS_OWN_BYTES];
 };
 
-extern const struct pd_option pd_settings_table[]; /* ends with a NULL name */
+/* Ends with a NULL name. The first call, from the main thread, makes it. */
+const struct pd_option *pd_settings_table(void);
 
 /* Defaults, then flags, then what the file says and the flags do not. `argv` must outlive the
  * settings. `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that
@@ -71,6 +72,8 @@ void pd_settings_compare(const struct pd_settings *now, const struct pd_settings
  * its spool. */
 const char *pd_settings_folder(const struct pd_settings *settings);
 
+/* The options of a kind of intake, for pd_intake_set_open; `settings` are not changed. */
+const void *pd_settings_intake_options(void *settings, const struct pd_intake_ops *ops);
 struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp);
 struct pd_tib_config pd_settings_tib(const struct pd_settings *settings);
 struct pd_monitor_config pd_settings_monitor(const struct pd_settings *settings);

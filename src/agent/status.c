@@ -27,6 +27,20 @@ static json_t *intake_json(const struct pd_intake_status *status)
     return intake;
 }
 
+/* Each with what it was given as. */
+static json_t *intakes_json(const struct pd_pipeline_status *status)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < status->intakes_len; i++) {
+        json_t *intake = intake_json(&status->intakes[i].status);
+
+        json_object_set_new(intake, "spec", pd_text_json(status->intakes[i].spec));
+        json_array_append_new(list, intake);
+    }
+    return list;
+}
+
 static json_t *trajectory_json(const struct pd_intake_status *status)
 {
     json_t *trajectory = json_object();
@@ -172,7 +186,10 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "host", pd_text_json(agent->host));
     SET(document, "uptime_s", (pd_clock_monotonic_ns() - agent->started_ns) / PD_NS_PER_S);
     json_object_set_new(document, "topology", topology_json(&status));
-    json_object_set_new(document, "intake", intake_json(&status.intake));
+    if (status.intakes_len == 1) {
+        json_object_set_new(document, "intake", intake_json(&status.intake));
+    }
+    json_object_set_new(document, "intakes", intakes_json(&status));
     json_object_set_new(document, "trajectory", trajectory_json(&status.intake));
     json_object_set_new(document, "decoder", decoder_json(&status.decoder));
     json_object_set_new(document, "tib", tib_json(agent->tib));

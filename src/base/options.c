@@ -151,6 +151,19 @@ static int set_bool(const struct pd_option *option, void *place, const char *val
     return 0;
 }
 
+static int add_item(const struct pd_option *option, void *place, const char *value,
+                    struct pd_error *error)
+{
+    struct pd_option_list *list = place;
+
+    if (list->len == PD_OPTION_LIST_MAX) {
+        return pd_fail(error, -PD_E_VALUE, "%s: given more than %u times", option->name,
+                       PD_OPTION_LIST_MAX);
+    }
+    list->items[list->len++] = value;
+    return 0;
+}
+
 /* Sets one option from its text. A string is kept as it is: `value` must outlive the target. */
 static int set_value(const struct pd_option *option, void *target, const char *value,
                      struct pd_error *error)
@@ -159,9 +172,13 @@ static int set_value(const struct pd_option *option, void *target, const char *v
 
     switch (option->type) {
     case PD_OPTION_FLAG: return set_bool(option, place, value, error);
-    case PD_OPTION_STRING: {
+    case PD_OPTION_STRING:
+    case PD_OPTION_LIST: {
         int e = option->set ? option->set(target, option->name, value, error) : 0;
 
+        if (!e && option->type == PD_OPTION_LIST) {
+            return add_item(option, place, value, error);
+        }
         if (!e) {
             memcpy(place, &value, sizeof value);
         }
@@ -183,6 +200,8 @@ static void set_nothing(const struct pd_option *option, void *target)
         memset(place, 0, sizeof(bool));
     } else if (option->type == PD_OPTION_STRING) {
         memset(place, 0, sizeof(const char *));
+    } else if (option->type == PD_OPTION_LIST) {
+        memset(place, 0, sizeof(struct pd_option_list));
     } else if (option->type != PD_OPTION_CALLBACK) {
         memset(place, 0, sizeof(uint64_t));
     }
@@ -383,7 +402,8 @@ static int check_value(const struct pd_option *option, const char *value, struct
     uint64_t nowhere;
 
     here.offset = 0;
-    return option->type == PD_OPTION_CALLBACK || option->type == PD_OPTION_STRING
+    return option->type == PD_OPTION_CALLBACK || option->type == PD_OPTION_STRING ||
+                   option->type == PD_OPTION_LIST
                ? 0
                : set_value(&here, &nowhere, value, error);
 }
@@ -407,7 +427,7 @@ static int read_key(struct file_reader *reader, char *text)
 
     size_t index = (size_t)(option - reader->table);
 
-    if (reader->lines[index]) {
+    if (reader->lines[index] && option->type != PD_OPTION_LIST) {
         return pd_fail(reader->error, -PD_E_VALUE, "%s: given in line %u already", option->name,
                        reader->lines[index]);
     }

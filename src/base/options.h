@@ -31,6 +31,16 @@ enum pd_option_type {
     PD_OPTION_BYTES,    /* uint64_t; suffixes K M G T (powers of 1024) */
     PD_OPTION_SECONDS,  /* uint64_t; suffixes s m h d, plain number: seconds */
     PD_OPTION_CALLBACK, /* handled by `set` */
+    /* struct pd_option_list: a string each time it is given; the file may name it again and again,
+     * too. `set` as with STRING */
+    PD_OPTION_LIST,
+};
+
+#define PD_OPTION_LIST_MAX 16u
+
+struct pd_option_list {
+    unsigned len;
+    const char *items[PD_OPTION_LIST_MAX];
 };
 
 struct pd_option {
@@ -44,7 +54,7 @@ struct pd_option {
     const char *fallback;
     const char *help; /* one line, no full stop */
     int (*set)(void *target, const char *name, const char *value,
-               struct pd_error *error); /* CALLBACK and STRING */
+               struct pd_error *error); /* CALLBACK, STRING and LIST */
 };
 
 struct pd_options_memory; /* strings read from files */

@@ -57,6 +57,16 @@ void pd_daemon_settings_done(struct pd_daemon_settings *settings)
     settings->memory = NULL;
 }
 
+static bool same_list(const struct pd_option_list *a, const struct pd_option_list *b)
+{
+    for (unsigned i = 0; i < a->len && i < b->len; i++) {
+        if (strcmp(a->items[i], b->items[i]) != 0) {
+            return false;
+        }
+    }
+    return a->len == b->len;
+}
+
 static bool same(const struct pd_option *option, const void *a, const void *b)
 {
     const char *x = (const char *)a + option->offset, *y = (const char *)b + option->offset;
@@ -68,6 +78,7 @@ static bool same(const struct pd_option *option, const void *a, const void *b)
         memcpy(&t, y, sizeof t);
         return s == t || (s && t && !strcmp(s, t));
     case PD_OPTION_FLAG: return !memcmp(x, y, sizeof(bool));
+    case PD_OPTION_LIST: return same_list((const void *)x, (const void *)y);
     case PD_OPTION_CALLBACK: return true; /* the log level: changes at once */
     default: return !memcmp(x, y, sizeof(uint64_t));
     }

@@ -47,7 +47,7 @@ struct pd_daemon_settings {
      "print this and exit", NULL}
 // clang-format on
 
-#define PD_DAEMON_OPTIONS_MAX 64 /* rows of a table */
+#define PD_DAEMON_OPTIONS_MAX 128 /* rows of a table */
 
 /* Defaults, then flags, then what the file says and the flags do not, into `settings` (zeroed by
  * the caller). `argv` must outlive them. `ret_usage` tells whether it was the command line (exit 2)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "packet/packet.h"
 #include "trajectory/record.h"
 #include "trajectory/trajectory.h"
@@ -35,9 +36,7 @@ struct pd_intake_tap {
 struct pd_intake_config {
     struct pd_trajectory_config trajectory;
     bool use_dscp;       /* the codec writes the DSCP: part of the key, cleared when stripping */
-    bool strip;          /* live: take the tags off for the host's own stack */
-    bool promiscuous;    /* live: frames for other hosts as well */
-    uint32_t ring_bytes; /* live: size of the kernel's ring, all of it resident; 0: 4 MiB */
+    const void *options; /* the kind's own (ops->options); NULL: all zero */
     /* How far a source's records are stored already, 0 or -PD_E_NOT_FOUND; asked when the source is
      * opened. NULL: never. */
     int (*stored)(void *context, uint64_t key, uint64_t *ret_position);
@@ -51,6 +50,9 @@ struct pd_intake_config {
  * file is corrupt or cannot be read any further. What was counted before has gone to the sink. */
 enum pd_intake_state { PD_INTAKE_WAITING, PD_INTAKE_RUNNING, PD_INTAKE_FINISHED, PD_INTAKE_FAILED };
 
+/* What a kind can do beside giving records. */
+#define PD_INTAKE_FRAMES 1u /* it sees frames: packets can be logged */
+
 #define PD_INTAKE_COUNTERS(X)                                                       \
     X(frames, "frames read")                                                        \
     X(frame_bytes, "bytes of these frames on the wire")                             \
@@ -62,6 +64,7 @@ enum pd_intake_state { PD_INTAKE_WAITING, PD_INTAKE_RUNNING, PD_INTAKE_FINISHED,
 
 struct pd_intake_status {
     const char *kind; /* "pcap", "live", "ovs" */
+    unsigned can;     /* PD_INTAKE_FRAMES … */
     enum pd_intake_state state;
     char detail[200]; /* "" or a sentence: what failed, where the file was cut */
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT]; /* frames by parse verdict */
@@ -78,6 +81,15 @@ struct pd_intake;
 struct pd_intake_ops {
     const char *kind;     /* the word before the colon: "pcap" */
     const char *argument; /* what stands behind it, for help: "FILE" */
+    const char *source;   /* what that is, in an error: "file" */
+    unsigned can;         /* PD_INTAKE_FRAMES … */
+    /* Options that only this kind has, and the size of the struct that their offsets are in: a
+     * pathdumpd has them all, whatever its intakes. NULL: none. */
+    const struct pd_option *options;
+    size_t options_bytes;
+    /* Whether two arguments name the same source, which cannot be opened twice. NULL: when they
+     * are the same words. */
+    bool (*same)(const char *a, const char *b);
     /* Opens what `argument` names. On failure nothing is left behind and `error` says what and why
      * in one line. */
     int (*open)(const char *argument, const struct pd_intake_config *config,
@@ -110,6 +122,11 @@ struct pd_intake_ops {
 struct pd_intake {
     const struct pd_intake_ops *ops;
 };
+
+/* The kind of "KIND:ARGUMENT", and what stands behind the colon (may be NULL). -PD_E_VALUE when
+ * there is no such kind (the error lists those that there are), or nothing behind it. */
+int pd_intake_find(const char *spec, const struct pd_intake_ops **ret_ops,
+                   const char **ret_argument, struct pd_error *error);
 
 /* Opens "KIND:ARGUMENT". -PD_E_VALUE when the kind is unknown (the error lists those that there
  * are), or why open failed. */

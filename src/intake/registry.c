@@ -16,35 +16,39 @@ static int unknown_kind(const char *spec, struct pd_error *error)
     char known[200] = "";
     size_t at = 0;
 
-    for (size_t i = 0; pd_intakes[i]; i++) {
-        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s:%s", i ? ", " : "",
+    for (size_t i = 0; pd_intakes[i] && at < sizeof known; i++) {
+        at += (size_t)snprintf(known + at, sizeof known - at, "%s%s:%s", i ? " or " : "",
                                pd_intakes[i]->kind, pd_intakes[i]->argument);
-        if (at >= sizeof(known)) {
-            break;
+    }
+    return pd_fail(error, -PD_E_VALUE, "intake: expects %s, not \"%.100s\"", known, spec);
+}
+
+int pd_intake_find(const char *spec, const struct pd_intake_ops **ret_ops,
+                   const char **ret_argument, struct pd_error *error)
+{
+    const size_t len = strcspn(spec, ":");
+
+    for (size_t i = 0; spec[len] && spec[len + 1] && pd_intakes[i]; i++) {
+        if (strlen(pd_intakes[i]->kind) == len && !strncmp(spec, pd_intakes[i]->kind, len)) {
+            *ret_ops = pd_intakes[i];
+            if (ret_argument) {
+                *ret_argument = spec + len + 1;
+            }
+            return 0;
         }
     }
-    return pd_fail(error, -PD_E_VALUE, "%s: no such kind of intake; there are %s", spec, known);
+    return unknown_kind(spec, error);
 }
 
 int pd_intake_open(const char *spec, const struct pd_intake_config *config,
                    const struct pd_trajectory_sink *sink, struct pd_intake **ret_intake,
                    struct pd_error *error)
 {
-    const size_t kind_len = strcspn(spec, ":");
+    const struct pd_intake_ops *ops;
+    const char *argument;
+    int err = pd_intake_find(spec, &ops, &argument, error);
 
-    for (size_t i = 0; pd_intakes[i]; i++) {
-        const struct pd_intake_ops *ops = pd_intakes[i];
-
-        if (strlen(ops->kind) != kind_len || strncmp(spec, ops->kind, kind_len) != 0) {
-            continue;
-        }
-        if (spec[kind_len] != ':' || !spec[kind_len + 1]) {
-            return pd_fail(error, -PD_E_VALUE, "%s: expected %s:%s", spec, ops->kind,
-                           ops->argument);
-        }
-        return ops->open(spec + kind_len + 1, config, sink, ret_intake, error);
-    }
-    return unknown_kind(spec, error);
+    return err ? err : ops->open(argument, config, sink, ret_intake, error);
 }
 
 int pd_intake_poll(struct pd_intake *intake, int timeout_ms)
@@ -67,6 +71,8 @@ void pd_intake_walk(struct pd_intake *intake,
 void pd_intake_status(const struct pd_intake *intake, struct pd_intake_status *ret_status)
 {
     intake->ops->status(intake, ret_status);
+    ret_status->kind = intake->ops->kind;
+    ret_status->can = intake->ops->can;
 }
 
 bool pd_intake_keeps(const struct pd_intake *intake)

@@ -28,10 +28,10 @@ static int sees_packets(struct pd_agent *agent, struct pd_error *error)
         return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: this agent logs no packets");
     }
     pd_pipeline_status(agent->pipeline, &status);
-    return !strcmp(status.intake.kind, "ovs")
-               ? pd_fail(error, -PD_E_UNSUPPORTED,
-                         "not supported here: the switch hands on records, not packets")
-               : 0;
+    return status.intake.can & PD_INTAKE_FRAMES
+               ? 0
+               : pd_fail(error, -PD_E_UNSUPPORTED,
+                         "not supported here: the switch hands on records, not packets");
 }
 
 int pd_rest_log(struct pd_agent *agent, const struct pd_request *request, struct pd_answer *answer,

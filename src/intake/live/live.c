@@ -31,6 +31,7 @@ struct live_intake {
     struct pd_ring ring;     /* closed while the interface is away */
     struct pd_strip *strip;
     struct pd_intake_config config;
+    struct pd_intake_live_options options;
     char name[IFNAMSIZ];
     uint64_t now_ns;  /* monotonic, as of this poll */
     uint64_t look_ns; /* when to look at the interface again, while waiting */
@@ -70,9 +71,9 @@ static void enter_link(struct live_intake *live)
 
 static int start(struct live_intake *live, struct pd_error *error)
 {
-    int r = pd_ring_open(&live->ring, live->name, &live->config, error);
+    int r = pd_ring_open(&live->ring, live->name, &live->options, error);
 
-    if (r == 0 && live->config.strip) {
+    if (r == 0 && live->options.strip) {
         r = pd_strip_open(live->ring.ifindex, PD_STRIP_ANY, live->config.use_dscp, &live->strip,
                           error);
         if (r < 0) {
@@ -154,6 +155,9 @@ static int live_open(const char *argument, const struct pd_intake_config *config
     }
     live->head.ops = &pd_intake_live;
     live->config = *config;
+    if (config->options) {
+        live->options = *(const struct pd_intake_live_options *)config->options;
+    }
     live->ring.fd = -1;
     memcpy(live->name, argument, strlen(argument));
     r = pd_frames_init(&live->frames, config, sink);
@@ -343,9 +347,34 @@ static void live_status(const struct pd_intake *intake, struct pd_intake_status 
     *ret_status = status;
 }
 
+#define AT(member) offsetof(struct pd_intake_live_options, member)
+
+static const struct pd_option rows[] = {
+    {"intake", "strip", PD_OPTION_FLAG, AT(strip), 0, 0, NULL, NULL,
+     "live: take the tags off for the host's own stack", NULL},
+    {"intake", "promiscuous", PD_OPTION_FLAG, AT(promiscuous), 0, 0, NULL, NULL,
+     "live: receive frames for other hosts, too", NULL},
+    {"intake", "ring-bytes", PD_OPTION_BYTES, AT(ring_bytes), 0, UINT32_MAX, "BYTES", "0",
+     "live: size of the ring that is shared with the kernel; 0: as the intake likes it", NULL},
+    {0},
+};
+
+/* Interfaces have several names. */
+static bool live_same(const char *a, const char *b)
+{
+    unsigned index = if_nametoindex(a);
+
+    return !strcmp(a, b) || (index && index == if_nametoindex(b));
+}
+
 const struct pd_intake_ops pd_intake_live = {
     .kind = "live",
     .argument = "IFACE",
+    .source = "interface",
+    .can = PD_INTAKE_FRAMES,
+    .options = rows,
+    .options_bytes = sizeof(struct pd_intake_live_options),
+    .same = live_same,
     .open = live_open,
     .close = live_close,
     .poll = live_poll,

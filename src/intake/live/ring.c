@@ -131,7 +131,7 @@ static int map_blocks(struct pd_ring *ring, uint32_t ring_bytes)
 
 /* The socket receives nothing before it is bound, so that every frame in the ring has passed the
  * filter. */
-static int set_up(struct pd_ring *ring, const struct pd_intake_config *config)
+static int set_up(struct pd_ring *ring, const struct pd_intake_live_options *options)
 {
     const struct packet_mreq everything = {.mr_ifindex = ring->ifindex,
                                            .mr_type = PACKET_MR_PROMISC};
@@ -151,9 +151,9 @@ static int set_up(struct pd_ring *ring, const struct pd_intake_config *config)
         r = set_filter(ring);
     }
     if (r == 0) {
-        r = map_blocks(ring, config->ring_bytes);
+        r = map_blocks(ring, (uint32_t)options->ring_bytes);
     }
-    if (r == 0 && config->promiscuous) {
+    if (r == 0 && options->promiscuous) {
         r = set(ring, PACKET_ADD_MEMBERSHIP, &everything, sizeof(everything));
     }
     if (r == 0 && bind(ring->fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
@@ -162,8 +162,8 @@ static int set_up(struct pd_ring *ring, const struct pd_intake_config *config)
     return r;
 }
 
-int pd_ring_open(struct pd_ring *ring, const char *name, const struct pd_intake_config *config,
-                 struct pd_error *error)
+int pd_ring_open(struct pd_ring *ring, const char *name,
+                 const struct pd_intake_live_options *options, struct pd_error *error)
 {
     int r;
 
@@ -178,7 +178,7 @@ int pd_ring_open(struct pd_ring *ring, const char *name, const struct pd_intake_
     if (r < 0) {
         goto out;
     }
-    r = set_up(ring, config);
+    r = set_up(ring, options);
     if (r < 0) {
         pd_fail(error, r, "%s: cannot receive frames: %s", name, strerror(-r));
     }

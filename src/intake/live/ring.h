@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "intake/intake.h"
+#include "intake/live/live.h"
 
 /* The kernel fills a block of frames and hands it over when it is full or PD_RING_RETIRE_MS old; it
  * is handed back as a whole. Only received frames are in it, and of long ones only the first bytes
@@ -46,8 +46,8 @@ struct pd_ring_frame {
 /* Receives from `name` from now on; an interface that is down is fine. On failure `error` says why
  * in one line: -ENODEV, -EPERM, -PD_E_UNSUPPORTED (frames there are not Ethernet) or what the
  * kernel said. */
-int pd_ring_open(struct pd_ring *ring, const char *name, const struct pd_intake_config *config,
-                 struct pd_error *error);
+int pd_ring_open(struct pd_ring *ring, const char *name,
+                 const struct pd_intake_live_options *options, struct pd_error *error);
 void pd_ring_close(struct pd_ring *ring); /* one that is not open is fine */
 
 /* Visits the frames of the next block that the kernel has handed over and gives it back; false:

@@ -474,6 +474,7 @@ static void ovs_status(const struct pd_intake *intake, struct pd_intake_status *
 const struct pd_intake_ops pd_intake_ovs = {
     .kind = "ovs",
     .argument = "SOCKET",
+    .source = "switch",
     .open = ovs_open,
     .close = ovs_close,
     .poll = ovs_poll,

@@ -318,6 +318,8 @@ static void pcap_intake_status(const struct pd_intake *intake, struct pd_intake_
 const struct pd_intake_ops pd_intake_pcap = {
     .kind = "pcap",
     .argument = "FILE",
+    .source = "file",
+    .can = PD_INTAKE_FRAMES,
     .open = pcap_intake_open,
     .close = pcap_intake_close,
     .poll = pcap_intake_poll,

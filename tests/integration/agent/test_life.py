@@ -26,6 +26,39 @@ class Life(DaemonTest):
         flows = self.stored("getFlows")["flows"]
         self.assertEqual([(f["path"], f["pkts"], f["bytes"]) for f in flows], [(list(PATH), 50, 5000)])
 
+    def test_several_intakes(self):
+        """two captures at once: both are stored; one that fails does not stop the other"""
+        flows, more = self.flow(300), self.flow(200, src_port=40001)
+        first, second = self.capture(flows, "a.pcap"), self.capture(more, "b.pcap")
+        with open(self.path("a.pcap"), "ab") as out:
+            out.write(b"\xff" * 400)
+        with self.start("--intake", second, intake=first) as daemon:
+            daemon.wait(lambda: [at["state"] for at in daemon.status()["intakes"]]
+                        == ["failed", "finished"])
+            status = daemon.status()
+            self.assertNotIn("intake", status)
+            self.assertEqual([at["spec"] for at in status["intakes"]], [first, second])
+            self.assertEqual([at["frames"] for at in status["intakes"]], [300, 200])
+            self.assertEqual(daemon.get("/v1/getCount?live=true")["pkts"], 500)
+            self.assertIn("pathdump_intake_frames_total 500",
+                          daemon.raw("/metrics")[2].decode())
+            self.assertEqual(daemon.end(), 0)
+        with self.start("--intake", second, "--exit-after-intake", intake=first) as daemon:
+            self.assertEqual(daemon.process.wait(60), 1)
+
+    def test_no_intake(self):
+        """nothing comes in, and all else works"""
+        with self.start(intake="none") as daemon:
+            daemon.wait(daemon.status)
+            self.assertEqual(daemon.status()["intakes"], [])
+            self.assertNotIn("intake", daemon.status())
+            self.assertEqual(daemon.get("/v1/getCount?live=true")["pkts"], 0)
+            self.assertEqual(daemon.end(), 0)
+        self.refused("--topology", self.topology, "--tib", self.path("tib"), "--intake", "none",
+                     "--exit-after-intake", says="there is no intake")
+        self.refused("--topology", self.topology, "--tib", self.path("tib"),
+                     *["--intake", "live:lo"] * 2, says="two intakes on one interface")
+
     def test_cut_capture(self):
         """a capture that is cut off: exit 0, what came before is stored, the cut is reported"""
         intake = self.capture(self.flow(10))

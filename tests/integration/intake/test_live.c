@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "conformance.h"
+#include "intake/live/live.h"
 #include "net.h"
 
 #define SKIPPED 77
@@ -116,7 +117,7 @@ static void count_tcp(bool use_ipv6, const struct push *push)
     struct pd_intake *intake;
     uint64_t pkts, bytes;
 
-    config.strip = true;
+    config.options = &(const struct pd_intake_live_options){.strip = true};
     intake = open_live(&config, &sink);
     net_push_tags(push);
     assert_true(net_tcp(use_ipv6, 1000000, 3000, &pkts, &bytes));
@@ -190,7 +191,7 @@ static void test_drops_are_counted(void **state)
     struct traffic traffic;
 
     (void)state;
-    config.ring_bytes = 1;
+    config.options = &(const struct pd_intake_live_options){.ring_bytes = 1};
     intake = open_live(&config, &sink);
     traffic_make(&traffic, 5, 20000, false);
     send_traffic(&traffic);
@@ -302,7 +303,7 @@ static void test_removed_and_back(void **state)
     uint64_t pkts, bytes;
 
     (void)state;
-    config.strip = true;
+    config.options = &(const struct pd_intake_live_options){.strip = true};
     intake = open_live(&config, &sink);
     expect_counting(intake, &collected);
     net_remove_link();
@@ -363,8 +364,8 @@ static int live_as_nobody(uint64_t capabilities, bool strip, const char *words)
         struct pd_error error = {0};
         int r;
 
-        config.strip = strip;
-        config.promiscuous = true;
+        config.options =
+            &(const struct pd_intake_live_options){.strip = strip, .promiscuous = true};
         net_become_nobody(capabilities);
         r = pd_intake_open("live:rx", &config, &sink, &intake, &error);
         if (r == 0) {

@@ -109,7 +109,7 @@ void fixture_start(struct fixture *fixture)
     char spec[120];
 
     snprintf(spec, sizeof spec, "pcap:%s", fixture->capture);
-    config.intake = spec;
+    config.intakes = (struct pd_option_list){1, {spec}};
     snprintf(agent->host, sizeof agent->host, "host");
     agent->started_ns = pd_clock_monotonic_ns();
     assert_int_equal(pd_alarms_new(&agent->alarms), 0);

@@ -18,6 +18,8 @@
 #include "../../shared/documented.h"
 #include "agent/settings.h"
 #include "http/listen.h"
+#include "intake/live/live.h"
+#include "intake/pcap/pcap.h"
 
 static char *words[16];
 
@@ -47,14 +49,17 @@ static void test_load(void **state)
     assert_string_equal(settings.listen, "127.0.0.1:7411");
     assert_int_equal(settings.idle_ms, 100);
     assert_int_equal(settings.active_ms, 60000);
-    assert_true(settings.strip);
+    const struct pd_intake_live_options *live =
+        pd_settings_intake_options(&settings, &pd_intake_live);
+    assert_true(live->strip && !live->promiscuous);
+    assert_null(pd_settings_intake_options(&settings, &pd_intake_pcap));
     assert_int_equal(settings.common.log_level, PD_LOG_INFO);
 
     struct pd_intake_config intake = pd_settings_intake(&settings, true);
 
     assert_int_equal(intake.trajectory.idle_ns, 100000000);
     assert_int_equal(intake.trajectory.max_records, 1048576);
-    assert_true(intake.use_dscp && intake.strip && !intake.promiscuous);
+    assert_true(intake.use_dscp);
     pd_settings_done(&settings);
     assert_int_equal(load(&settings, &usage, &error, 1, "--exit-after-intake"), 0);
     assert_null(settings.listen);
@@ -70,7 +75,7 @@ static void test_load(void **state)
 static void test_check(void **state)
 {
     static const struct pd_settings good = {
-        .topology = "t", .intake = "pcap:f", .tib = "d", .listen = "127.0.0.1:0"};
+        .topology = "t", .intakes = {1, {"pcap:f"}}, .tib = "d", .listen = "127.0.0.1:0"};
     static const struct {
         const char *intake, *listen, *text; /* text: of the error; NULL: none */
         bool strip;
@@ -83,6 +88,8 @@ static void test_check(void **state)
         {"pcap", "127.0.0.1:80", "intake: expects", false},
         {"pcap:", "127.0.0.1:80", "intake: expects", false},
         {"pcap:f", "127.0.0.1:80", "strip: only a live intake", true},
+        {"none", "127.0.0.1:80", NULL, false},
+        {"none", "127.0.0.1:80", "strip: only a live intake", true},
         {"pcap:f", "0.0.0.0:80", "not on loopback", false},
         {"pcap:f", "10.0.0.1:80", "not on loopback", false},
         {"pcap:f", "[::]:80", "not on loopback", false},
@@ -162,9 +169,42 @@ static void test_compare(void **state)
     assert_string_equal(told, "");
     b.idle_ms = 2;
     b.tib = NULL;
-    b.strip = true;
+    ((struct pd_intake_live_options *)(uintptr_t)pd_settings_intake_options(&b, &pd_intake_live))
+        ->strip = true;
     pd_settings_compare(&a, &b, tell);
     assert_string_equal(told, "strip idle-ms tib ");
+}
+
+/* Several intakes, or none; no source twice. */
+static void test_intakes(void **state)
+{
+    static const struct {
+        const char *a, *b, *text;
+    } cases[] = {
+        {"pcap:a", "live:lo", NULL},
+        {"pcap:a", "pcap:b", NULL},
+        {"live:lo", "live:lo", "two intakes on one interface: live:lo and live:lo"},
+        {"pcap:a", "pcap:a", "two intakes on one file"},
+        {"none", "live:lo", "none stands alone"},
+        {"live:lo", "none", "none stands alone"},
+    };
+    struct pd_settings settings;
+    bool usage;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pd_error error = {0};
+
+        assert_int_equal(load(&settings, &usage, &error, 8, "--topology", "t", "--tib", "d",
+                              "--intake", cases[i].a, "--intake", cases[i].b),
+                         0);
+        assert_int_equal(settings.intakes.len, 2);
+        assert_string_equal(settings.intakes.items[1], cases[i].b);
+        if (!pd_settings_check(&settings, &error) != !cases[i].text ||
+            (cases[i].text && !strstr(error.text, cases[i].text))) {
+            fail_msg("%s %s: \"%s\"", cases[i].a, cases[i].b, error.text);
+        }
+    }
 }
 
 static void test_listen(void **state)
@@ -207,22 +247,22 @@ static void test_listen(void **state)
 static void test_man_page(void **state)
 {
     (void)state;
-    documented_man_page(pd_settings_table, PD_SOURCE_DIR "/docs/man/pathdumpd.8");
+    documented_man_page(pd_settings_table(), PD_SOURCE_DIR "/docs/man/pathdumpd.8");
 }
 
 static void test_example(void **state)
 {
     (void)state;
-    documented_example(pd_settings_table, PD_SOURCE_DIR "/dist/pathdumpd.conf");
+    documented_example(pd_settings_table(), PD_SOURCE_DIR "/dist/pathdumpd.conf");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_load),    cmocka_unit_test(test_check),
-        cmocka_unit_test(test_folder),  cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_listen),  cmocka_unit_test(test_man_page),
-        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_load),     cmocka_unit_test(test_check),
+        cmocka_unit_test(test_folder),   cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_intakes),  cmocka_unit_test(test_listen),
+        cmocka_unit_test(test_man_page), cmocka_unit_test(test_example),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
