@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec pint query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
+        _pathdump_words 'topology codec pint probes query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -44,6 +44,13 @@ _pathdump()
     if [[ $command == pint ]]; then
         if ((COMP_CWORD == 2)); then
             _pathdump_words 'encode tables --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == probes ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'plan --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -127,6 +134,18 @@ _pathdump()
         --topology) rest=FILE ;;
         --plan) rest=FILE ;;
         --switch) rest=- ;;
+        esac
+        ;;
+    'probes plan')
+        flags='--topology --mode --algorithm --max-hops --hosts --without --keep --measure --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --mode) rest='directions links' ;;
+        --algorithm) rest='euler euler-unbalanced dfs' ;;
+        --max-hops) rest=- ;;
+        --hosts) rest=- ;;
+        --without) rest=- ;;
+        --keep) rest=FILE ;;
         esac
         ;;
     'query')
@@ -374,7 +393,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec pint query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
+        [[ $cur == -* ]] || rest='topology codec pint probes query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
         ;;
     esac
     case $rest in

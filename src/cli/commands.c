@@ -21,6 +21,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_codec_rules,
     &pd_cli_pint_encode,
     &pd_cli_pint_tables,
+    &pd_cli_probes_plan,
     &pd_cli_query,
     &pd_cli_install,
     &pd_cli_uninstall,
