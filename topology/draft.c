@@ -3,6 +3,7 @@
 #include "topology/draft.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,20 +57,34 @@ int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role,
              sizeof *draft->nodes)) {
         return -ENOMEM;
     }
-    draft->nodes[draft->nodes_len++] = (struct pd_draft_node){
-        .id = id, .pod = pod, .role = (uint8_t)role, .addrs = (uint32_t)draft->addrs_len};
+    draft->nodes[draft->nodes_len++] = (struct pd_draft_node){.id = id,
+                                                              .pod = pod,
+                                                              .role = (uint8_t)role,
+                                                              .addrs = (uint32_t)draft->addrs_len,
+                                                              .x = NAN,
+                                                              .y = NAN};
+    return 0;
+}
+
+static int add_addr(struct pd_draft *draft, const struct pd_prefix *prefix, uint8_t *len)
+{
+    if (draft->addrs_len >= UINT32_MAX || grow((void **)&draft->addrs, &draft->addrs_room,
+                                               draft->addrs_len, 1, sizeof *draft->addrs)) {
+        return -ENOMEM;
+    }
+    draft->addrs[draft->addrs_len++] = *prefix;
+    ++*len;
     return 0;
 }
 
 int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix)
 {
-    if (grow((void **)&draft->addrs, &draft->addrs_room, draft->addrs_len, 1,
-             sizeof *draft->addrs)) {
-        return -ENOMEM;
-    }
-    draft->addrs[draft->addrs_len++] = *prefix;
-    draft->nodes[draft->nodes_len - 1].addrs_len++;
-    return 0;
+    return add_addr(draft, prefix, &draft->nodes[draft->nodes_len - 1].addrs_len);
+}
+
+int pd_draft_interface(struct pd_draft *draft, const struct pd_prefix *prefix)
+{
+    return add_addr(draft, prefix, &draft->nodes[draft->nodes_len - 1].interfaces_len);
 }
 
 int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target)
@@ -78,6 +93,20 @@ int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target)
              sizeof *draft->links)) {
         return -ENOMEM;
     }
-    draft->links[draft->links_len++] = (struct pd_draft_link){.ids = {source, target}};
+    draft->links[draft->links_len++] =
+        (struct pd_draft_link){.ids = {source, target}, .addrs = (uint32_t)draft->addrs_len};
     return 0;
+}
+
+int pd_draft_link_addr(struct pd_draft *draft, int end, const struct pd_prefix *prefix)
+{
+    return add_addr(draft, prefix, &draft->links[draft->links_len - 1].addrs_len[end]);
+}
+
+int pd_draft_codec(struct pd_draft *draft, const char *name, const char *options)
+{
+    struct pd_draft_codec *codec = &draft->codecs[draft->codecs_len++];
+    *codec = (struct pd_draft_codec){.tpid = PD_TPID_DEFAULT};
+    int error = pd_draft_string(draft, name, strlen(name), &codec->name);
+    return error ? error : pd_draft_string(draft, options, strlen(options), &codec->options);
 }

@@ -19,24 +19,36 @@
 #define PD_NODES_MAX      2097152
 #define PD_LINKS_MAX      4194304
 #define PD_NAME_MAX       64   /* bytes of a node's, topology's or codec's name */
-#define PD_NODE_ADDRS_MAX 64   /* addresses of a host, prefixes of a ToR */
+#define PD_NODE_ADDRS_MAX 64   /* addresses of a node or of one end of a link, prefixes */
+#define PD_OPTIONS_MAX    4096 /* bytes of a codec's options */
 #define PD_NEIGHBOURS_MAX 4096 /* of one switch */
 
 struct pd_draft_node {
     uint32_t id;
-    uint32_t pod;   /* 0: none */
-    uint32_t name;  /* offset in `strings` */
-    uint32_t addrs; /* first of its prefixes or addresses in `addrs` */
+    uint32_t pod;      /* 0: none */
+    uint32_t position; /* 0: none */
+    uint32_t name;     /* offset in `strings` */
+    uint32_t addrs;    /* first of its prefixes or addresses in `addrs`; interfaces come behind */
     uint8_t addrs_len;
-    uint8_t role;   /* enum pd_switch_role */
-    uint32_t index; /* in the topology; set by pd_topology_build */
+    uint8_t interfaces_len; /* addresses of a switch */
+    uint8_t role;           /* enum pd_switch_role */
+    uint32_t index;         /* in the topology; set by pd_topology_build */
+    float x, y;             /* NAN: none */
 };
 
 struct pd_draft_link {
     uint32_t ids[2];   /* source, target */
     uint32_t nodes[2]; /* the same as indexes of `nodes`; set by pd_draft_check */
+    uint32_t addrs;    /* first of its interfaces' addresses in `addrs`: source's, then target's */
+    uint32_t mbps;     /* 0: none */
     uint16_t ports[2]; /* 0: the neighbour's rank */
     uint16_t tag;      /* 0: none */
+    uint8_t addrs_len[2];
+};
+
+struct pd_draft_codec {
+    uint32_t name, options; /* offsets in `strings` */
+    uint16_t tpid, max_hops;
 };
 
 struct pd_draft {
@@ -48,8 +60,9 @@ struct pd_draft {
     size_t addrs_len, addrs_room;
     char *strings; /* NUL-terminated, one after the other; offset 0 is "" */
     size_t strings_bytes, strings_room;
-    uint32_t name; /* offsets in `strings` */
-    uint32_t codec;
+    uint32_t name; /* offset in `strings` */
+    struct pd_draft_codec codecs[PD_CODECS_MAX];
+    uint32_t codecs_len;
     /* indexes of `nodes`: switches in ascending order of ID, then hosts; set by pd_topology_build
      */
     uint32_t *by_id;
@@ -59,11 +72,15 @@ struct pd_draft {
 int pd_draft_init(struct pd_draft *draft);
 void pd_draft_done(struct pd_draft *draft);
 
-/* Add one at the end. The node's addresses are those added by pd_draft_addr after it. 0 or -ENOMEM.
- */
+/* Add one at the end. The node's addresses are those added by pd_draft_addr after it, then those of
+ * a switch's interfaces; a link's are those of its source (end 0), then of its target (1). 0 or
+ * -ENOMEM. */
 int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role, uint32_t pod);
 int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix);
+int pd_draft_interface(struct pd_draft *draft, const struct pd_prefix *prefix);
 int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target);
+int pd_draft_link_addr(struct pd_draft *draft, int end, const struct pd_prefix *prefix);
+int pd_draft_codec(struct pd_draft *draft, const char *name, const char *options);
 /* Copies a string and gives its offset. */
 int pd_draft_string(struct pd_draft *draft, const char *text, size_t bytes, uint32_t *ret_offset);
 
@@ -71,6 +88,11 @@ int pd_draft_string(struct pd_draft *draft, const char *text, size_t bytes, uint
 
 /* IDs, ends of links, prefixes and addresses, as far as they show without the graph. */
 int pd_draft_check(struct pd_draft *draft, struct pd_findings *findings);
+
+/* Links in the order in which they are numbered, neighbours and ports (build_links.c). Needs the
+ * nodes of topology and storage. 0 or -ENOMEM. */
+int pd_topology_build_links(struct pd_draft *draft, struct pd_findings *findings,
+                            struct pd_topology *topology);
 
 /* All checks, then the topology. Returns 0 also when there are findings: then nothing is built.
  * -ENOMEM. */

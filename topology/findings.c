@@ -54,8 +54,12 @@ void pd_findings_switch(struct pd_findings *findings, uint32_t sw, const char *f
 static size_t find_link(const struct pd_draft *draft, uint32_t a, uint32_t b)
 {
     for (size_t i = 0; i < draft->links_len; i++) {
-        uint32_t source = draft->nodes[draft->links[i].nodes[0]].index;
-        uint32_t target = draft->nodes[draft->links[i].nodes[1]].index;
+        const struct pd_draft_node *ends[] = {&draft->nodes[draft->links[i].nodes[0]],
+                                              &draft->nodes[draft->links[i].nodes[1]]};
+        uint32_t source = ends[0]->index, target = ends[1]->index;
+        if (ends[0]->role == PD_ROLE_HOST || ends[1]->role == PD_ROLE_HOST) {
+            continue;
+        }
         if ((source == a && target == b) || (source == b && target == a)) {
             return i;
         }

@@ -63,7 +63,7 @@ static int add_hosts(struct pd_draft *draft, uint32_t tor_id, uint32_t a, uint32
 static int set_names(struct pd_draft *draft, const char *name, const char *codec)
 {
     int error = pd_draft_string(draft, name, strlen(name), &draft->name);
-    return error ? error : pd_draft_string(draft, codec, strlen(codec), &draft->codec);
+    return error ? error : pd_draft_codec(draft, codec, "");
 }
 
 /* Builds what `fill` has drafted. The checks are the reader's, so that a generator cannot differ.

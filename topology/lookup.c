@@ -11,10 +11,10 @@
 #include "topology/draft.h"
 
 static const char *const role_names[] = {
-    [PD_ROLE_TOR] = "tor",   [PD_ROLE_AGG] = "agg",
-    [PD_ROLE_CORE] = "core", [PD_ROLE_INTERMEDIATE] = "intermediate",
-    [PD_ROLE_LEAF] = "leaf", [PD_ROLE_SPINE] = "spine",
-    [PD_ROLE_HOST] = "host",
+    [PD_ROLE_TOR] = "tor",       [PD_ROLE_AGG] = "agg",
+    [PD_ROLE_CORE] = "core",     [PD_ROLE_INTERMEDIATE] = "intermediate",
+    [PD_ROLE_LEAF] = "leaf",     [PD_ROLE_SPINE] = "spine",
+    [PD_ROLE_SWITCH] = "switch", [PD_ROLE_HOST] = "host",
 };
 
 const char *pd_role_name(enum pd_switch_role role)
@@ -25,6 +25,22 @@ const char *pd_role_name(enum pd_switch_role role)
 bool pd_role_is_tor(enum pd_switch_role role)
 {
     return role == PD_ROLE_TOR || role == PD_ROLE_LEAF;
+}
+
+bool pd_switch_has_rack(const struct pd_switch *sw)
+{
+    return pd_role_is_tor(sw->role) || sw->prefixes_len ||
+           sw->neighbours_len > sw->switch_neighbours;
+}
+
+const struct pd_codec_choice *pd_topology_codec(const struct pd_topology *topology,
+                                                const char *name)
+{
+    uint32_t i = 0;
+    while (i < topology->codecs_len && strcmp(topology->codecs[i].name, name) != 0) {
+        i++;
+    }
+    return i < topology->codecs_len ? &topology->codecs[i] : NULL;
 }
 
 /* ---- by ID: IDs are ascending and mostly without gaps, so the first guess is mostly right */
@@ -210,9 +226,11 @@ static void add_prefix(struct pd_rack_table *racks, uint32_t tor, const struct p
     uint64_t high = load64(prefix->addr.bytes), low = load64(prefix->addr.bytes + 8);
     uint32_t addr = (uint32_t)(high >> 32), owner = tor << 8 | prefix->bits;
     if (prefix->ip_version == 6) {
-        *find_slot6(racks, high, low, prefix->bits) = (struct pd_rack_slot6){high, low, owner};
-    } else {
-        *find_slot4(racks, addr, prefix->bits) = (struct pd_rack_slot4){addr, owner};
+        struct pd_rack_slot6 *slot = find_slot6(racks, high, low, prefix->bits);
+        *slot = slot->owner == PD_NONE ? (struct pd_rack_slot6){high, low, owner} : *slot;
+    } else { /* the first of those that share it owns it */
+        struct pd_rack_slot4 *slot = find_slot4(racks, addr, prefix->bits);
+        *slot = slot->owner == PD_NONE ? (struct pd_rack_slot4){addr, owner} : *slot;
     }
     add_length(racks, prefix->ip_version == 6, prefix->bits);
 }
@@ -243,6 +261,12 @@ void pd_topology_free(struct pd_topology *topology)
         free(storage->addrs);
         free(storage->ip_versions);
         free(storage->strings);
+        free(storage->codecs);
+        free(storage->links);
+        free(storage->switch_addrs);
+        free(storage->link_addrs);
+        free(storage->homes);
+        pd_address_tables_done(storage);
         free(storage->racks.slots4);
         free(storage->racks.slots6);
         free(storage);

@@ -33,6 +33,28 @@ struct pd_rack_table {
     uint8_t lengths[2][129];
 };
 
+/* An address of a switch's interface; sorted by address. */
+struct pd_interface {
+    struct pd_addr addr;
+    uint32_t sw;
+    uint32_t link; /* directed, that it sends into; PD_NONE: of the whole switch */
+    uint8_t ip_version;
+};
+
+/* An address of a host that hangs at several switches; sorted by address. */
+struct pd_homed_addr {
+    struct pd_addr addr;
+    uint32_t host;
+    uint8_t ip_version;
+};
+
+/* One of the switches that share a prefix; sorted by prefix, then by switch. Others are not here.
+ */
+struct pd_shared_prefix {
+    struct pd_prefix prefix;
+    uint32_t sw;
+};
+
 struct pd_topology_storage {
     struct pd_switch *switches;
     struct pd_host *hosts;
@@ -41,10 +63,25 @@ struct pd_topology_storage {
     struct pd_addr *addrs;
     uint8_t *ip_versions;
     char *strings;
+    struct pd_codec_choice *codecs;
+    struct pd_link *links;
+    struct pd_prefix *switch_addrs;
+    struct pd_prefix *link_addrs;
+    uint32_t *homes; /* of all hosts */
     struct pd_rack_table racks;
+    struct pd_interface *interfaces;
+    size_t interfaces_len;
+    struct pd_homed_addr *homed;
+    size_t homed_len;
+    struct pd_shared_prefix *shared;
+    size_t shared_len;
 };
 
 /* Fills the table from the prefixes of all switches. 0 or -ENOMEM. */
 int pd_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *topology);
+/* Fills the tables of interfaces, of hosts at several switches and of prefixes that switches share,
+ * from the finished topology (addresses.c). 0 or -ENOMEM. */
+int pd_address_tables_init(struct pd_topology_storage *storage, const struct pd_topology *topology);
+void pd_address_tables_done(struct pd_topology_storage *storage);
 
 #endif

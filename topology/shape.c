@@ -82,21 +82,31 @@ void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
     }
 }
 
-int pd_shape_check(const struct pd_topology *topology, struct pd_findings *findings)
+static int check_codec(const struct pd_topology *topology, const char *codec,
+                       struct pd_findings *findings)
 {
     int error = 0;
-    if (!strcmp(topology->codec, "cherrypick-fat-tree")) {
+    if (!strcmp(codec, "cherrypick-fat-tree")) {
         struct pd_fat_tree *shape = NULL;
         error = pd_fat_tree_new(topology, findings, &shape);
         pd_fat_tree_free(shape);
-    } else if (!strcmp(topology->codec, "cherrypick-vl2")) {
+    } else if (!strcmp(codec, "cherrypick-vl2")) {
         struct pd_vl2 *shape = NULL;
         error = pd_vl2_new(topology, findings, &shape);
         pd_vl2_free(shape);
-    } else if (!strcmp(topology->codec, "cherrypick-leaf-spine")) {
+    } else if (!strcmp(codec, "cherrypick-leaf-spine")) {
         struct pd_leaf_spine *shape = NULL;
         error = pd_leaf_spine_new(topology, findings, &shape);
         pd_leaf_spine_free(shape);
+    }
+    return error;
+}
+
+int pd_shape_check(const struct pd_topology *topology, struct pd_findings *findings)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < topology->codecs_len && !error; i++) {
+        error = check_codec(topology, topology->codecs[i].name, findings);
     }
     return error;
 }

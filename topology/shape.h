@@ -77,7 +77,7 @@ void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
                            enum pd_switch_role role, uint32_t expected,
                            struct pd_findings *findings);
 
-/* Checks the shape that the topology's codec needs; a codec unknown here needs none. 0 or -ENOMEM.
+/* Checks the shapes that the topology's codecs need; a codec unknown here needs none. 0 or -ENOMEM.
  */
 int pd_shape_check(const struct pd_topology *topology, struct pd_findings *findings);
 

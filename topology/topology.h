@@ -12,13 +12,14 @@
 #include "base/error.h"
 #include "base/flow_id.h"
 
-/* Immutable once built, so any number of threads may read it. Switches and hosts are kept in
- * ascending order of ID and named inside the program by their index in that order; IDs are only for
- * people, files and paths.
+/* Any graph: a regular shape is asked for by codecs alone. Immutable once built, so any number of
+ * threads may read it. Switches and hosts are kept in ascending order of ID and named inside the
+ * program by their index in that order; IDs are only for people, files and paths. Links have
+ * numbers of their own (topology/links.h).
  *
  * A port number is the neighbour's rank, from 1: first the switch's neighbouring switches in
  * ascending order of ID, then its hosts. Rules (OpenFlow, P4, tc) use these numbers;
- * "source_port"/"target_port" in a link override them. */
+ * "source_port"/"target_port" in a link override them, and parallel links need them. */
 
 enum pd_switch_role {
     PD_ROLE_TOR,
@@ -27,50 +28,79 @@ enum pd_switch_role {
     PD_ROLE_INTERMEDIATE,
     PD_ROLE_LEAF,
     PD_ROLE_SPINE,
+    PD_ROLE_SWITCH, /* no place in a regular shape */
     PD_ROLE_HOST
 };
 
-#define PD_NONE UINT32_MAX /* "no such index" */
+#define PD_NONE         UINT32_MAX /* "no such index" */
+#define PD_HOMES_MAX    64         /* switches that a host may hang at */
+#define PD_TPID_DEFAULT 0x8100     /* of link tags */
+#define PD_TPID_SERVICE 0x88a8
+#define PD_CODECS_MAX   8   /* of one topology */
+#define PD_MAX_HOPS_MAX 127 /* links of a path of 128 switches */
 
+/* Parallel links are one neighbour, with the port of the first of them. */
 struct pd_neighbour {
     uint32_t node;     /* index of a switch, or of a host when is_host */
+    uint32_t link;     /* directed, from this switch; further parallel ones follow in steps of 2 */
     uint16_t port;     /* on this switch, towards the neighbour */
     uint16_t link_tag; /* "tag" of the link in the file, 0 when the codec assigns it */
+    uint16_t parallel; /* how many links, 1 mostly */
     bool is_host;
 };
 
 struct pd_switch {
     uint32_t id;
     enum pd_switch_role role;
-    uint32_t pod; /* from 1; 0 where the topology has none */
+    uint32_t pod;      /* from 1; 0 where the topology has none */
+    uint32_t position; /* in its layer of a regular shape, from 1; 0: its name tells, or its ID */
     const char *name;
     /* switches in ascending order of ID, then hosts likewise */
     const struct pd_neighbour *neighbours;
     uint32_t switch_neighbours; /* how many of them are switches */
     uint32_t neighbours_len;
-    const struct pd_prefix *prefixes; /* of the rack; only ToRs and leaves have some */
+    const struct pd_prefix *prefixes; /* of the rack */
     uint32_t prefixes_len;
+    const struct pd_prefix *addrs; /* of no single link, as loopbacks; prefixes of full length */
+    uint32_t addrs_len;
+    float x, y; /* where it is drawn; NAN: not given */
 };
 
 struct pd_host {
     uint32_t id;
     const char *name;
-    uint32_t tor; /* index of its switch */
+    uint32_t tor;         /* index of its switch, the first when it has several */
+    const uint32_t *tors; /* all of them, ascending */
+    uint32_t tors_len;    /* 1 to PD_HOMES_MAX */
     const struct pd_addr *addrs;
     const uint8_t *ip_versions; /* of each address */
     uint32_t addrs_len;
 };
 
+/* One of the file's codecs and what "codec_options" says of it. */
+struct pd_codec_choice {
+    const char *name;
+    const char *options; /* the JSON object as text, for the scheme to read; "": none */
+    uint16_t tpid;       /* of link tags, 0x8100 or 0x88a8 */
+    uint16_t max_hops;   /* paths with more links are suspicious; 0: the scheme's own limit */
+};
+
+struct pd_link; /* topology/links.h */
+
 struct pd_topology {
     const char *name;
-    /* "cherrypick-fat-tree", "cherrypick-vl2", "cherrypick-leaf-spine"; "" when the file has none
-     */
-    const char *codec;
+    const char *codec; /* name of the first; "" when the file has none */
+    const struct pd_codec_choice *codecs;
+    uint32_t codecs_len;
     const struct pd_switch *switches;
     uint32_t switches_len;
     const struct pd_host *hosts;
     uint32_t hosts_len;
-    void *storage; /* owns all of the above and the look-up tables */
+    const struct pd_link *links; /* those between switches, then those of hosts */
+    uint32_t links_len;
+    uint32_t fabric_links_len; /* between switches */
+    uint32_t components;       /* connected parts */
+    void *storage;             /* owns all of the above and the look-up tables */
 };
 
 /* Generators. Limits: fat-tree k even, 4..72; VL2 k even, 4..62; leaf-spine leaves >= 2, spines >=
@@ -95,13 +125,19 @@ int pd_topology_parse(const char *json, size_t bytes, const char *name,
 int pd_topology_check(const char *file, void (*report)(void *context, const char *finding),
                       void *context, struct pd_error *error);
 
-/* Writes the JSON form, one node or link a line. 0 or -errno. */
+/* Writes the JSON form, one node or link a line. 0, -ENOMEM or -errno. */
 int pd_topology_write(const struct pd_topology *topology, FILE *out);
 
 void pd_topology_free(struct pd_topology *topology); /* NULL is fine */
 
 const char *pd_role_name(enum pd_switch_role role);
 bool pd_role_is_tor(enum pd_switch_role role); /* ToR or leaf: a switch with a rack below */
+/* Traffic may begin and end here: a ToR or leaf, or any switch with hosts or prefixes. */
+bool pd_switch_has_rack(const struct pd_switch *sw);
+
+/* What the file says of this codec; NULL: it does not name it. */
+const struct pd_codec_choice *pd_topology_codec(const struct pd_topology *topology,
+                                                const char *name);
 
 /* Index of the switch or host with this ID, or PD_NONE. */
 uint32_t pd_topology_switch(const struct pd_topology *topology, uint32_t id);
@@ -112,9 +148,20 @@ uint32_t pd_topology_host(const struct pd_topology *topology, uint32_t id);
 const struct pd_neighbour *pd_topology_link(const struct pd_topology *topology, uint32_t from,
                                             uint32_t to);
 
-/* Index of the ToR whose prefixes hold the address (longest match), or PD_NONE. Fast: once per
- * decoded record. */
+/* Index of the switch whose prefixes hold the address, the first where several share them, or
+ * PD_NONE. Fast: once per decoded record. */
 uint32_t pd_topology_tor_of(const struct pd_topology *topology, const struct pd_addr *addr,
                             uint8_t ip_version);
+
+/* All switches that the address may lie behind, ascending: those of the host when it hangs at
+ * several, else those with its prefix. How many; 0: no rack has it. */
+uint32_t pd_topology_tors_of(const struct pd_topology *topology, const struct pd_addr *addr,
+                             uint8_t ip_version, uint32_t ret_tors[PD_HOMES_MAX]);
+
+/* Index of the switch with this interface address ("addrs" of a switch, "source_addrs" and
+ * "target_addrs" of its links), or PD_NONE. *ret_link (may be NULL): the directed link that the
+ * interface sends into, PD_NONE for an address of the whole switch. */
+uint32_t pd_topology_interface(const struct pd_topology *topology, const struct pd_addr *addr,
+                               uint8_t ip_version, uint32_t *ret_link);
 
 #endif

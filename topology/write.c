@@ -2,9 +2,11 @@
 /* Writes a topology as node-link JSON, one node or link a line; equal topologies give equal bytes.
  */
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "topology/topology.h"
+#include "topology/links.h"
 
 /* A JSON string. Names hold no control characters (the reader refuses them). */
 static void write_string(const char *text, FILE *out)
@@ -19,6 +21,20 @@ static void write_string(const char *text, FILE *out)
     putc('"', out);
 }
 
+/* A list of addresses, or nothing when it is empty. */
+static void write_addrs(const char *key, const struct pd_prefix *addrs, uint32_t len, FILE *out)
+{
+    char text[PD_ADDR_TEXT_BYTES];
+    for (uint32_t i = 0; i < len; i++) {
+        if (!i) {
+            fprintf(out, ",\"%s\":[", key);
+        }
+        fprintf(out, "%s\"%s\"", i ? "," : "",
+                pd_addr_format(&addrs[i].addr, addrs[i].ip_version, text));
+    }
+    fputs(len ? "]" : "", out);
+}
+
 static void write_switch(const struct pd_switch *sw, FILE *out)
 {
     char text[PD_ADDR_TEXT_BYTES];
@@ -28,12 +44,23 @@ static void write_switch(const struct pd_switch *sw, FILE *out)
     if (sw->pod) {
         fprintf(out, ",\"pod\":%u", sw->pod);
     }
+    if (sw->position) {
+        fprintf(out, ",\"position\":%u", sw->position);
+    }
     for (uint32_t i = 0; i < sw->prefixes_len; i++) {
         fprintf(out, "%s\"%s/%u\"", i ? "," : ",\"prefixes\":[",
                 pd_addr_format(&sw->prefixes[i].addr, sw->prefixes[i].ip_version, text),
                 sw->prefixes[i].bits);
     }
-    fputs(sw->prefixes_len ? "]}" : "}", out);
+    fputs(sw->prefixes_len ? "]" : "", out);
+    write_addrs("addrs", sw->addrs, sw->addrs_len, out);
+    if (!isnan(sw->x)) {
+        fprintf(out, ",\"x\":%.9g", (double)sw->x);
+    }
+    if (!isnan(sw->y)) {
+        fprintf(out, ",\"y\":%.9g", (double)sw->y);
+    }
+    putc('}', out);
 }
 
 static void write_host(const struct pd_host *host, FILE *out)
@@ -49,38 +76,97 @@ static void write_host(const struct pd_host *host, FILE *out)
     fputs(host->addrs_len ? "]}" : "}", out);
 }
 
-/* The neighbour's rank is its port unless the file said otherwise. */
-static void write_port(const struct pd_switch *sw, const struct pd_neighbour *neighbour,
-                       const char *key, FILE *out)
+/* Marks the links with a port that is not the neighbour's rank at that end: bit 0 at the first, bit
+ * 1 at the second. Parallel links get both. */
+static void mark_ports(const struct pd_topology *topology, uint8_t *marks)
 {
-    if (neighbour->port != neighbour - sw->neighbours + 1) {
-        fprintf(out, ",\"%s\":%u", key, neighbour->port);
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        const struct pd_switch *sw = &topology->switches[i];
+        for (uint32_t n = 0; n < sw->neighbours_len; n++) {
+            const struct pd_neighbour *neighbour = &sw->neighbours[n];
+            bool given = neighbour->parallel > 1 || neighbour->port != n + 1;
+            for (uint32_t nth = 0; given && nth < neighbour->parallel; nth++) {
+                marks[neighbour->link / 2 + nth] |= (uint8_t)(1 << (neighbour->link & 1));
+            }
+        }
     }
 }
 
-static void write_links_of(const struct pd_topology *topology, uint32_t from,
-                           const char **separator, FILE *out)
+static void write_link(const struct pd_topology *topology, uint32_t i, uint8_t marks, FILE *out)
 {
-    const struct pd_switch *sw = &topology->switches[from];
-    for (uint32_t i = 0; i < sw->neighbours_len; i++) {
-        const struct pd_neighbour *neighbour = &sw->neighbours[i];
-        if (!neighbour->is_host && neighbour->node < from) {
-            continue;
+    static const char *const ports[] = {"source_port", "target_port"};
+    static const char *const addrs[] = {"source_addrs", "target_addrs"};
+    const struct pd_link *link = &topology->links[i];
+    fprintf(out, "{\"source\":%u,\"target\":%u", pd_links_from_id(topology, 2 * i),
+            pd_links_to_id(topology, 2 * i));
+    for (int end = 0; end < 2; end++) {
+        if (marks & 1 << end || (end && link->is_host && link->ports[end])) {
+            fprintf(out, ",\"%s\":%u", ports[end], link->ports[end]);
         }
-        fprintf(out, "%s{\"source\":%u,\"target\":%u", *separator, sw->id,
-                neighbour->is_host ? topology->hosts[neighbour->node].id
-                                   : topology->switches[neighbour->node].id);
-        write_port(sw, neighbour, "source_port", out);
-        if (!neighbour->is_host) {
-            write_port(&topology->switches[neighbour->node],
-                       pd_topology_link(topology, neighbour->node, from), "target_port", out);
-        }
-        if (neighbour->link_tag) {
-            fprintf(out, ",\"tag\":%u", neighbour->link_tag);
-        }
-        putc('}', out);
-        *separator = ",\n";
     }
+    if (link->tag) {
+        fprintf(out, ",\"tag\":%u", link->tag);
+    }
+    if (link->mbps) {
+        fprintf(out, ",\"mbps\":%u", link->mbps);
+    }
+    for (int end = 0; end < 2; end++) {
+        uint32_t len;
+        const struct pd_prefix *list = pd_links_addrs(topology, i, end, &len);
+        write_addrs(addrs[end], list, len, out);
+    }
+    putc('}', out);
+}
+
+/* Those of a switch to larger switches, then to its hosts: as files of the first version have them.
+ */
+static int write_links(const struct pd_topology *topology, FILE *out)
+{
+    const char *separator = "\n";
+    uint32_t fabric = 0, down = topology->fabric_links_len;
+    uint8_t *marks = calloc((size_t)topology->links_len + 1, sizeof *marks);
+    if (!marks) {
+        return -ENOMEM;
+    }
+    mark_ports(topology, marks);
+    for (uint32_t sw = 0; sw < topology->switches_len; sw++) {
+        uint32_t *const at[] = {&fabric, &down};
+        const uint32_t ends[] = {topology->fabric_links_len, topology->links_len};
+        for (int part = 0; part < 2; part++) {
+            for (; *at[part] < ends[part] && topology->links[*at[part]].ends[0] == sw;
+                 separator = ",\n") {
+                fputs(separator, out);
+                write_link(topology, *at[part], marks[*at[part]], out);
+                ++*at[part];
+            }
+        }
+    }
+    free(marks);
+    return 0;
+}
+
+/* One codec and its options as they are, several by name. */
+static void write_codecs(const struct pd_topology *topology, FILE *out)
+{
+    bool several = topology->codecs_len > 1;
+    const char *separator = ",\"codec_options\":{";
+    for (uint32_t i = 0; i < topology->codecs_len; i++) {
+        fputs(i ? "," : several ? ",\"codec\":[" : ",\"codec\":", out);
+        write_string(topology->codecs[i].name, out);
+    }
+    fputs(several ? "]" : "", out);
+    if (topology->codecs_len == 1 && *topology->codecs[0].options) {
+        fprintf(out, ",\"codec_options\":%s", topology->codecs[0].options);
+    }
+    for (uint32_t i = 0; several && i < topology->codecs_len; i++) {
+        if (*topology->codecs[i].options) {
+            fputs(separator, out);
+            write_string(topology->codecs[i].name, out);
+            fprintf(out, ":%s", topology->codecs[i].options);
+            separator = ",";
+        }
+    }
+    fputs(several && *separator == ',' && !separator[1] ? "}" : "", out);
 }
 
 int pd_topology_write(const struct pd_topology *topology, FILE *out)
@@ -89,10 +175,7 @@ int pd_topology_write(const struct pd_topology *topology, FILE *out)
     errno = 0;
     fputs("{\"name\":", out);
     write_string(topology->name, out);
-    if (*topology->codec) {
-        fputs(",\"codec\":", out);
-        write_string(topology->codec, out);
-    }
+    write_codecs(topology, out);
     fputs(",\"nodes\":[", out);
     for (uint32_t i = 0; i < topology->switches_len; i++, separator = ",\n") {
         fputs(separator, out);
@@ -103,9 +186,8 @@ int pd_topology_write(const struct pd_topology *topology, FILE *out)
         write_host(&topology->hosts[i], out);
     }
     fputs("\n],\"links\":[", out);
-    separator = "\n";
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        write_links_of(topology, i, &separator, out);
+    if (write_links(topology, out)) {
+        return -ENOMEM;
     }
     fputs("\n]}\n", out);
     if (fflush(out) || ferror(out)) {

@@ -50,7 +50,8 @@ static int build(const char *file, struct pd_model *model, struct pd_error *erro
     if (e) {
         return e;
     }
-    e = pd_codec_new(model->topology, &model->codec, error);
+    e = *model->topology->codec ? pd_codec_new(model->topology, &model->codec, error)
+                                : pd_codec_none(model->topology, &model->codec);
     if (e) {
         pd_fail_within(error, file);
         return e;

@@ -19,8 +19,7 @@ struct pd_model {
     struct pd_decoder *decoder; /* used by one thread: that of the store */
 };
 
-/* Reads the file and sets up its codec. A topology without codec is an error: nothing could be
- * decoded. */
+/* Reads the file and sets up its codec. Without one, traffic between racks has no known path. */
 int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error);
 struct pd_model *pd_model_hold(struct pd_model *model); /* for one more owner; returns `model` */
 void pd_model_free(struct pd_model *model);             /* once for each owner; NULL is fine */

@@ -94,7 +94,7 @@ void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_r
     struct pd_path *path = &recorder->paths[recorder->batch_len];
     int e = pd_picture_path(recorder->model->decoder, record, path);
 
-    if (e) {
+    if (e && e != -PD_E_UNSUPPORTED) { /* where nothing is marked, that is nobody's fault */
         alarm_undecoded(recorder, record, path, e);
     }
     recorder->records[recorder->batch_len++] = pd_picture_row(record, path);

@@ -159,13 +159,17 @@ static void print_finding(void *context, const char *finding)
 
 static void print_summary(const char *file, const struct pd_topology *topology)
 {
-    uint32_t links = 0;
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        links += topology->switches[i].switch_neighbours;
+    printf("%s: ok: %s, %u switches, %u links between them, ", file,
+           *topology->name ? topology->name : "no name", topology->switches_len,
+           topology->fabric_links_len);
+    if (topology->components > 1) {
+        printf("%u connected parts, ", topology->components);
     }
-    printf("%s: ok: %s, %u switches, %u links between them, %u hosts, codec %s\n", file,
-           *topology->name ? topology->name : "no name", topology->switches_len, links / 2,
-           topology->hosts_len, *topology->codec ? topology->codec : "none");
+    printf("%u hosts, codec %s", topology->hosts_len, *topology->codec ? topology->codec : "none");
+    for (uint32_t i = 1; i < topology->codecs_len; i++) {
+        printf(", %s", topology->codecs[i].name);
+    }
+    putchar('\n');
 }
 
 /* A file whose codec cannot serve it, or whose link tags contradict the codec's, is of no use to

@@ -137,6 +137,9 @@ struct pd_codec {
  * none), -PD_E_TOPOLOGY when it cannot serve this one, -ENOMEM. */
 int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec,
                  struct pd_error *error);
+/* Stands in where a topology names no codec: traffic between racks has no known path (decoding
+ * returns -PD_E_UNSUPPORTED). 0 or -ENOMEM. */
+int pd_codec_none(const struct pd_topology *topology, struct pd_codec **ret_codec);
 void pd_codec_free(struct pd_codec *codec);          /* NULL is fine */
 extern const struct pd_codec_ops *const pd_codecs[]; /* NULL-terminated */
 

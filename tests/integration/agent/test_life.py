@@ -118,13 +118,21 @@ class Life(DaemonTest):
                      launcher=("setpriv", "--reuid=64321", "--regid=64321", "--clear-groups", "--"))
 
     def test_no_codec(self):
-        """a topology that names no codec cannot be decoded: said, not guessed"""
+        """where no switch marks, the agent runs, with and without an intake, and guesses no path"""
         with open(self.topology, encoding="utf-8") as source:
             document = json.load(source)
         document.pop("codec")
         with open(self.path("bare.json"), "w", encoding="utf-8") as out:
             json.dump(document, out)
-        self.refused(*self.words(topology=self.path("bare.json")), says="codec")
+        capture, self.topology = self.capture(self.flow(3)), self.path("bare.json")
+        for intake, state, kind in ((capture, "finished", "pcap"), ("none", "running", "none")):
+            with self.start(intake=intake) as daemon:
+                daemon.wait_state(state)
+                status = daemon.status()
+                self.assertEqual((status["topology"]["codec"], status["intake"]["kind"]), ("", kind))
+                self.assertEqual(daemon.get("/v1/alarms")["alarms"], [])
+                self.assertEqual(daemon.end(), 0)
+        self.assertEqual([(f["path"], f["pkts"]) for f in self.stored("getFlows")["flows"]], [([], 3)])
 
     def config(self, text, name="x.conf"):
         with open(self.path(name), "w", encoding="utf-8") as out:
