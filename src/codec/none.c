@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in where a topology names no codec: no switch writes anything, and only traffic inside
- * a rack has a known path. */
+/* What stands in where a topology names no codec: no switch writes anything, and only traffic
+ * inside a rack has a known path. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -32,8 +32,9 @@ int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec
     if (!*ops) {
         return unsupported(topology->codec, error);
     }
-    const char *options = topology->codecs[0].options;
-    return (*ops)->new (*ops, topology, *options ? options : NULL, ret_codec, error);
+    const struct pd_codec_choice *choice = pd_topology_codec(topology, (*ops)->name);
+    const char *options = choice && *choice->options ? choice->options : NULL;
+    return (*ops)->new (*ops, topology, options, ret_codec, error);
 }
 
 void pd_codec_free(struct pd_codec *codec)
@@ -48,8 +49,7 @@ int pd_codec_rows_make(const struct pd_codec *codec, uint32_t sw, enum pd_depth 
 {
     const struct pd_codec_row pass = {
         .dscp = PD_ROW_ANY, .depth = PD_ROW_ANY, .action = PD_ROW_PASS};
-    const struct pd_codec_choice *choice =
-        pd_topology_codec(codec->topology, codec->ops->name);
+    const struct pd_codec_choice *choice = pd_topology_codec(codec->topology, codec->ops->name);
     struct pd_codec_rows rows = {.tpid = choice ? choice->tpid : PD_TPID_DEFAULT};
     int err = codec->ops->rows ? codec->ops->rows(codec, sw, depth, &rows) : 0;
     if (!err) {
