@@ -12,6 +12,7 @@
 #include "controller/settings.h"
 #include "controller/state.h"
 #include "controller/switches/service.h"
+#include "daemon/part.h"
 #include "daemon/turns.h"
 #include "fleet/fanout.h"
 #include "http/credentials.h"
@@ -19,7 +20,7 @@
 
 /* main.c makes all parts before the first thread starts and unmakes them after the last one has
  * ended; in between the pointers do not change. What they point to says itself how it is shared. A
- * new part is a pointer here and a line in main.c's table of parts. */
+ * new part is a pointer here and a line in parts.c. */
 
 struct pd_controller {
     const struct pd_controller_settings *settings; /* for `open` of parts: as it was at start */
@@ -42,18 +43,7 @@ struct pd_controller {
     atomic_bool stopping; /* set once: answers are cut short; relaxed */
 };
 
-/* One part of a controller. Functions may be NULL. */
-struct pd_controller_part {
-    const char *name;
-    /* Before any request is answered. 0, or a negative error in words: then the controller does not
-     * start. */
-    int (*open)(struct pd_controller *controller, struct pd_error *error);
-    /* After the inventory was replaced at a reload; main thread, while requests are answered. */
-    void (*reload)(struct pd_controller *controller);
-    /* Requests that are being answered shall end soon. Only of a part that was opened. */
-    void (*stop)(struct pd_controller *controller);
-    /* After the last request; also for a part that was not opened or only half. */
-    void (*close)(struct pd_controller *controller);
-};
+/* The list of parts (parts.c), in the order in which they are opened. Ends with NULL. */
+extern const struct pd_part *const pd_controller_parts[];
 
 #endif

@@ -336,25 +336,28 @@ int pd_execute_within(struct pd_controller *controller, const char *client, cons
 
 /* ---- the part */
 
-static int open_part(struct pd_controller *controller, struct pd_error *error)
+static int open_part(void *daemon, const void *options, struct pd_error *error)
 {
+    struct pd_controller *controller = daemon;
     const struct pd_turns_limits limits = {
         .working = (unsigned)controller->settings->queries_at_once,
         .waiting = (unsigned)controller->settings->queries_waiting,
         .waiting_per_client = (unsigned)controller->settings->queries_waiting};
     int e = pd_turns_new(&limits, &controller->turns);
 
+    (void)options;
     if (!e) {
         e = pd_programs_new(NULL, &controller->programs);
     }
     return e ? pd_fail(error, e, "queries: %s", pd_error_text(e)) : 0;
 }
 
-static void close_part(struct pd_controller *controller)
+static void close_part(void *daemon)
 {
+    struct pd_controller *controller = daemon;
+
     pd_programs_free(controller->programs);
     pd_turns_free(controller->turns);
 }
 
-const struct pd_controller_part pd_execute_part = {
-    .name = "queries", .open = open_part, .close = close_part};
+const struct pd_part pd_execute_part = {.name = "queries", .open = open_part, .close = close_part};

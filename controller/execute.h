@@ -8,7 +8,7 @@
 #include "controller/controller.h"
 
 /* controller->turns, controller->programs; POST /v1/execute is their route. */
-extern const struct pd_controller_part pd_execute_part;
+extern const struct pd_part pd_execute_part;
 
 #define PD_EXECUTE_WITHIN_MAX_BYTES ((size_t)256 << 20) /* of an answer that goes into memory */
 

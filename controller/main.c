@@ -8,13 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "controller/alarms/rest.h"
-#include "controller/apps/apps.h"
 #include "controller/controller.h"
 #include "controller/events/events.h"
-#include "controller/execute.h"
-#include "controller/installed/installed.h"
-#include "controller/openflow.h"
 #include "controller/rest.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
@@ -35,15 +30,8 @@ struct daemon {
     struct pd_listener listener;
     struct pd_http *http;
     int signal_fd;
-    size_t parts_opened;
+    struct pd_parts parts;
     uint64_t watchdog_ns; /* 0: none */
-};
-
-/* Opened in this order, closed in the opposite one. */
-static const struct pd_controller_part *const parts[] = {
-    &pd_events_part, /* first: the others publish */
-    &pd_alarms_part, /* then: the others may raise some */
-    &pd_execute_part, &pd_apps_part, &pd_openflow_part, &pd_installed_part, NULL,
 };
 
 static int complain(const struct pd_error *error)
@@ -57,7 +45,7 @@ static void print_help(void)
 {
     puts("Usage: pathdump-controller --topology FILE --hosts FILE --state DIR [FLAG …]\n"
          "Asks the agents of all hosts as one: queries, installed queries, alarms, switches.\n");
-    pd_options_help(pd_controller_options, stdout);
+    pd_options_help(pd_controller_options(), stdout);
     puts("\nExit status: 0 done, 1 failed, 2 wrong usage. pathdump-controller(8) says more.");
 }
 
@@ -76,19 +64,6 @@ static int open_hosts(struct daemon *daemon, struct pd_error *error)
         pd_inventory_free(inventory);
     }
     return e;
-}
-
-static int open_parts(struct daemon *daemon, struct pd_error *error)
-{
-    for (size_t i = 0; parts[i]; i++) {
-        int e = parts[i]->open ? parts[i]->open(&daemon->controller, error) : 0;
-
-        if (e) {
-            return e;
-        }
-        daemon->parts_opened = i + 1;
-    }
-    return 0;
 }
 
 /* What may be refused comes before what leaves traces. */
@@ -121,7 +96,10 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
         pd_fanout_use(controller->fanout, controller->credentials);
         e = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
     }
-    return e ? e : open_parts(daemon, error);
+    if (!e) {
+        e = pd_parts_open(&daemon->parts, pd_controller_joined(), &daemon->settings, error);
+    }
+    return e ? e : pd_parts_start(&daemon->parts, error);
 }
 
 static int start_http(struct daemon *daemon, struct pd_error *error)
@@ -176,11 +154,7 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
         return e;
     }
     pd_credentials_put(daemon->controller.credentials, set);
-    for (size_t i = 0; parts[i]; i++) {
-        if (parts[i]->reload) {
-            parts[i]->reload(&daemon->controller);
-        }
-    }
+    pd_parts_reload(&daemon->parts);
     pd_events_reloaded(&daemon->controller);
     return 0;
 }
@@ -247,24 +221,12 @@ static void work(struct daemon *daemon)
 static void close_all(struct daemon *daemon)
 {
     struct pd_controller *controller = &daemon->controller;
-    size_t i = 0;
 
     atomic_store_explicit(&controller->stopping, true, memory_order_relaxed);
-    for (; i < daemon->parts_opened; i++) {
-        if (parts[i]->stop) {
-            parts[i]->stop(controller);
-        }
-    }
-    while (parts[i]) {
-        i++;
-    }
+    pd_parts_stop(&daemon->parts);
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
-    while (i--) {
-        if (parts[i]->close) {
-            parts[i]->close(controller);
-        }
-    }
+    pd_parts_close(&daemon->parts);
     if (controller->fanout) {
         pd_fanout_free(controller->fanout);
     }
@@ -343,11 +305,13 @@ int main(int argc, char **argv)
                             .argv = argv,
                             .listener = {.fd = -1},
                             .signal_fd = -1,
-                            .controller = {.state = {.fd = -1, .lock_fd = -1}}};
+                            .controller = {.state = {.fd = -1, .lock_fd = -1}},
+                            .parts = {.list = pd_controller_parts}};
     struct pd_error error = {0};
     bool usage = false;
     int status;
 
+    daemon.parts.daemon = &daemon.controller;
     if (pd_controller_settings_load(argc, argv, &daemon.settings, &usage, &error)) {
         complain(&error);
         return usage ? EXIT_USAGE : EXIT_FAILED;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "controller/rest.h"
 #include "controller/routes.h"
 #include "daemon/embed.h"
 
@@ -15,5 +16,11 @@ int pd_openapi_answer(struct pd_controller *controller, struct pd_call *call,
     (void)controller;
     (void)call;
     (void)problem;
+    json_t *document = pd_rest_described(pd_controller_rest(), pd_controller_openapi);
+
+    if (document) { /* parts have brought routes */
+        pd_answer_json(answer, 200, answer->type, document);
+        return 0;
+    }
     return pd_answer_write(answer, pd_controller_openapi, strlen(pd_controller_openapi));
 }

@@ -43,8 +43,9 @@ static void hand_on(void *context, const struct pd_switches_packet_in *packet)
     pd_apps_packet(context, packet);
 }
 
-static int open_switches(struct pd_controller *controller, struct pd_error *error)
+static int open_switches(void *daemon, const void *options, struct pd_error *error)
 {
+    struct pd_controller *controller = daemon;
     const struct pd_controller_settings *settings = controller->settings;
     struct pd_switch_service_settings wanted = {
         .listen = settings->openflow,
@@ -55,14 +56,16 @@ static int open_switches(struct pd_controller *controller, struct pd_error *erro
         .packet_in = hand_on,
     };
 
+    (void)options;
     controller->switches_inventory = pd_hosts_inventory(controller->hosts);
     return pd_switch_service_open(controller->switches_inventory->topology, &wanted,
                                   &controller->switches, error);
 }
 
 /* The endpoint works by the topology of an inventory that it holds as long as it needs it. */
-static void reload_switches(struct pd_controller *controller)
+static void reload_switches(void *daemon)
 {
+    struct pd_controller *controller = daemon;
     struct pd_inventory *wanted = pd_hosts_inventory(controller->hosts);
     struct pd_error error = {0};
     bool taken;
@@ -78,13 +81,15 @@ static void reload_switches(struct pd_controller *controller)
     }
 }
 
-static void close_switches(struct pd_controller *controller)
+static void close_switches(void *daemon)
 {
+    struct pd_controller *controller = daemon;
+
     pd_switch_service_close(controller->switches);
     pd_inventory_free(controller->switches_inventory);
 }
 
-const struct pd_controller_part pd_openflow_part = {
+const struct pd_part pd_openflow_part = {
     .name = "switches",
     .open = open_switches,
     .reload = reload_switches,

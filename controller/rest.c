@@ -2,12 +2,7 @@
 /* The way of every request: route, role, parameters, body, handler. */
 #include "controller/rest.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "controller/routes.h"
-#include "http/body.h"
-#include "http/role.h"
 
 #define IGNORED_BODY_BYTES ((size_t)65536)
 
@@ -18,90 +13,48 @@ const struct pd_route pd_controller_routes[PD_CONTROLLER_ROUTE_COUNT] = {
 #undef X
 };
 
-static const struct {
-    pd_controller_handler *handler;
-    bool parameters;
-} works[PD_CONTROLLER_ROUTE_COUNT] = {
+#define X(name, method, path, role, parameters, handler, help)                           \
+    static int call_##name(void *daemon, struct pd_call *call, struct pd_answer *answer, \
+                           struct pd_problem *problem)                                   \
+    {                                                                                    \
+        return handler(daemon, call, answer, problem);                                   \
+    }
+PD_CONTROLLER_ROUTES(X)
+#undef X
+
+static const struct pd_part_route own_routes[] = {
 #define X(name, method, path, role, parameters, handler, help) \
-    [PD_CONTROLLER_##name] = {handler, parameters},
+    {{#method, path, PD_ROLE_##role, help}, parameters, call_##name},
     PD_CONTROLLER_ROUTES(X)
 #undef X
 };
 
-static int find_route(const struct pd_http_request *http, struct pd_call *call, size_t *ret_route,
-                      struct pd_problem *problem)
+/* Made before the first request. */
+static struct pd_rest rest;
+
+const struct pd_rest *pd_controller_rest(void)
 {
-    char path[PD_ROUTE_PATH_BYTES];
-    int e = pd_target_path(&call->parameters, http->target, http->target_bytes, path, sizeof path);
-
-    if (e == -PD_E_URI_TOO_LONG) {
-        return pd_fail(&problem->error, e, "the request target is longer than %d bytes",
-                       PD_TARGET_MAX_BYTES);
+    if (!rest.len) {
+        for (size_t i = 0; i < PD_CONTROLLER_ROUTE_COUNT; i++) {
+            pd_rest_add(&rest, &own_routes[i]);
+        }
+        rest.own_len = rest.len;
+        pd_parts_routes(pd_controller_parts, &rest);
     }
-    return pd_route_find(pd_controller_routes, PD_CONTROLLER_ROUTE_COUNT, http->method,
-                         e ? "" : path, ret_route, call->id, problem);
-}
-
-static int refuse_parameters(struct pd_call *call, struct pd_problem *problem)
-{
-    char value[PD_TARGET_MAX_BYTES];
-    int more = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
-                              value, sizeof value, &problem->error);
-
-    return more > 0 ? pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
-                              "%s: unknown parameter, this route takes none", problem->parameter)
-                    : more;
-}
-
-static int answer_call(struct pd_controller *controller, struct pd_call *call,
-                       struct pd_answer *answer, struct pd_problem *problem)
-{
-    size_t route;
-    int e = find_route(call->http, call, &route, problem);
-
-    if (!e) {
-        e = pd_role_check(call->http, pd_controller_routes[route].role, problem);
-    }
-    if (!e && !works[route].parameters) {
-        e = refuse_parameters(call, problem);
-    }
-    if (!e && !strcmp(pd_controller_routes[route].method, "POST")) {
-        e = pd_body_json(call->http->body, call->http->body_bytes, &call->body, &problem->error);
-    }
-    return e ? e : works[route].handler(controller, call, answer, problem);
-}
-
-/* What is wrong with a body is told under the member that the words begin with: "hosts[3]: …". */
-static void name_parameter(struct pd_problem *problem)
-{
-    size_t len = strcspn(problem->error.text, ": ");
-    int code = problem->error.code;
-
-    if ((code == -PD_E_VALUE || code == -PD_E_UNKNOWN_KEY) && !problem->parameter[0] &&
-        problem->error.text[len] == ':') {
-        snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
-                 problem->error.text);
-    }
+    return &rest;
 }
 
 void pd_controller_answer(struct pd_controller *controller, const struct pd_http_request *request,
                           struct pd_answer *answer)
 {
     struct pd_problem problem = {0};
-    struct pd_call call = {.http = request};
-    int e = answer_call(controller, &call, answer, &problem);
+    int err = pd_rest_call(&rest, controller, request, answer, &problem);
 
-    json_decref(call.body);
     pd_count(&controller->counters.http_requests, 1);
-    if (!e) {
-        return;
+    if (err) {
+        pd_count(&controller->counters.http_problems, 1);
+        pd_answer_problem(answer, &problem);
     }
-    if (!problem.error.code) {
-        problem.error.code = e;
-    }
-    name_parameter(&problem);
-    pd_count(&controller->counters.http_problems, 1);
-    pd_answer_problem(answer, &problem);
 }
 
 /* ---- behind the HTTP server ---- */
@@ -135,20 +88,13 @@ static void count_event(void *context, enum pd_http_event event)
 /* Bodies are kept for routes that are posted to; what nobody wants is read and forgotten. */
 static size_t wanted_bytes(void *context, const char *method, const char *target)
 {
-    const struct pd_http_request http = {
-        .method = method, .target = target, .target_bytes = strlen(target)};
-    struct pd_problem problem = {0};
-    struct pd_call call;
-    size_t route;
-
     (void)context;
-    return strcmp(method, "POST") || find_route(&http, &call, &route, &problem)
-               ? 0
-               : PD_CONTROLLER_BODY_BYTES;
+    return pd_rest_wants_body(&rest, method, target) ? PD_CONTROLLER_BODY_BYTES : 0;
 }
 
 struct pd_http_service pd_controller_service(struct pd_controller *controller)
 {
+    pd_controller_rest();
     return (struct pd_http_service){.context = controller,
                                     .answer = answer_http,
                                     .count = count_event,

@@ -15,6 +15,10 @@
 #define PD_CONTROLLER_STREAMS_MAX     128
 #define PD_CONTROLLER_STREAM_TAKE_S   20
 
+/* All routes: those of the table, then those of parts. The first call, from the main thread, makes
+ * it. */
+const struct pd_rest *pd_controller_rest(void);
+
 /* Fills the answer (initialised by the caller), with a problem document when something is wrong.
  * From any thread. */
 void pd_controller_answer(struct pd_controller *controller, const struct pd_http_request *request,

@@ -4,13 +4,11 @@
 #define PD_CONTROLLER_ROUTES_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "controller/controller.h"
-#include "daemon/routes.h"
+#include "daemon/rest.h"
 #include "http/answer.h"
 #include "http/server.h"
-#include "http/target.h"
 
 /* A new route is a line here, its handler in a file of its topic, and its description in
  * docs/api/controller.json; a test compares the last with the first. */
@@ -46,16 +44,7 @@ enum pd_controller_route {
         PD_CONTROLLER_ROUTE_COUNT
 };
 
-/* A request that has found its route and may take it. */
-struct pd_call {
-    const struct pd_http_request *http;
-    char id[PD_ROUTE_ID_BYTES];  /* of a path with "{id}" */
-    struct pd_target parameters; /* for pd_target_next, of a route that takes some */
-    json_t *body;                /* of a POST: an object; else NULL */
-};
-
-/* Fills the answer (initialised by the caller) and returns 0; or fills the problem and returns its
- * negative error: what the answer holds by then is dropped. Called from any thread; may block. */
+/* A pd_call_handler of the controller. */
 typedef int pd_controller_handler(struct pd_controller *controller, struct pd_call *call,
                                   struct pd_answer *answer, struct pd_problem *problem);
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "controller/controller.h"
 #include "http/listen.h"
 
 #define AT(member) offsetof(struct pd_controller_settings, member)
@@ -36,7 +37,7 @@ static int set_depth(void *target, const char *name, const char *value, struct p
     return 0;
 }
 
-const struct pd_option pd_controller_options[] = {
+static const struct pd_option first_rows[] = {
     PD_DAEMON_OPTIONS_FIRST("check the settings, the topology and the hosts"),
     {"controller", "topology", PD_OPTION_STRING, AT(topology), 0, 0, "FILE", NULL,
      "topology of the network, JSON; it names the codec", NULL},
@@ -70,19 +71,37 @@ const struct pd_option pd_controller_options[] = {
      "print what would change on the switches that connect, change nothing, and exit", NULL},
     {NULL, "dry-run-wait", PD_OPTION_SECONDS, AT(dry_run_wait_s), 0, 3600, "TIME", "10s",
      "how long a dry run waits for switches", NULL},
+    {0},
+};
+
+static const struct pd_option last_rows[] = {
     PD_DAEMON_OPTIONS_LAST,
     {0},
 };
-_Static_assert(sizeof pd_controller_options / sizeof pd_controller_options[0] <=
-                   PD_DAEMON_OPTIONS_MAX,
-               "there is room for all");
+static struct pd_options_joined joined;
+
+const struct pd_option *pd_controller_options(void)
+{
+    if (!joined.len) {
+        joined.own_at = AT(own);
+        pd_options_rows(&joined, first_rows);
+        pd_parts_options(pd_controller_parts, &joined);
+        pd_options_rows(&joined, last_rows);
+    }
+    return joined.table;
+}
+
+const struct pd_options_joined *pd_controller_joined(void)
+{
+    return pd_controller_options() ? &joined : NULL;
+}
 
 int pd_controller_settings_load(int argc, char **argv, struct pd_controller_settings *ret_settings,
                                 bool *ret_usage, struct pd_error *error)
 {
     struct pd_controller_settings settings = {0};
-    int e = pd_daemon_settings_load(pd_controller_options, &settings.common, argc, argv, ret_usage,
-                                    error);
+    int e = pd_daemon_settings_load(pd_controller_options(), &settings.common, argc, argv,
+                                    ret_usage, error);
 
     if (!e) {
         *ret_settings = settings;
@@ -118,5 +137,5 @@ void pd_controller_settings_compare(const struct pd_controller_settings *now,
                                     const struct pd_controller_settings *wanted,
                                     void (*report)(const char *name))
 {
-    pd_daemon_settings_compare(pd_controller_options, now, wanted, at_once, report);
+    pd_daemon_settings_compare(pd_controller_options(), now, wanted, at_once, report);
 }

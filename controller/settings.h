@@ -4,11 +4,12 @@
 #define PD_CONTROLLER_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "codec/codec.h"
-#include "daemon/settings.h"
+#include "daemon/own.h"
 
 /* Plain data, filled once at start and once more at each SIGHUP; a copy is compared with the one in
  * force.
@@ -30,9 +31,13 @@ struct pd_controller_settings {
     uint64_t link_mbps;
     uint64_t alarms_kept;
     uint64_t alarms_age_s;
+    /* options that parts bring, each in a struct of its own (daemon/own.h) */
+    _Alignas(max_align_t) unsigned char own[PD_OPTIONS_OWN_BYTES];
 };
 
-extern const struct pd_option pd_controller_options[]; /* ends with a NULL name */
+/* Ends with a NULL name. The first call, from the main thread, makes it. */
+const struct pd_option *pd_controller_options(void);
+const struct pd_options_joined *pd_controller_joined(void);
 
 /* As pd_daemon_settings_load. */
 int pd_controller_settings_load(int argc, char **argv, struct pd_controller_settings *ret_settings,

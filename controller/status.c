@@ -88,6 +88,7 @@ int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
     json_object_set_new(document, "programs", programs_json(controller->programs));
     json_object_set_new(document, "alarms", alarms_json(controller->alarms));
     json_object_set_new(document, "controller", counters_json(&controller->counters));
+    pd_parts_status(pd_controller_parts, controller, document);
     pd_inventory_free(inventory);
     pd_answer_json(answer, 200, answer->type, document);
     return 0;
@@ -167,6 +168,7 @@ int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
     PD_CONTROLLER_COUNTERS(X)
 #undef X
     put_alarms(&metrics, controller->alarms);
+    pd_parts_metrics(pd_controller_parts, "controller_", &metrics);
     pd_switch_service_metrics(controller->switches, &metrics);
     return metrics.error;
 }

@@ -24,8 +24,9 @@ static void wake_events(void *context)
     pd_events_wake(((struct pd_controller *)context)->events);
 }
 
-static int open_alarms(struct pd_controller *controller, struct pd_error *error)
+static int open_alarms(void *daemon, const void *options, struct pd_error *error)
 {
+    struct pd_controller *controller = daemon;
     char directory[4096];
     struct pd_alarm_store_config config = {
         .directory = directory,
@@ -35,6 +36,7 @@ static int open_alarms(struct pd_controller *controller, struct pd_error *error)
         .context = controller,
     };
 
+    (void)options;
     if (snprintf(directory, sizeof directory, "%s/alarms", controller->state.path) >=
         (int)sizeof directory) {
         return pd_fail(error, -ENAMETOOLONG, "%s: too long a name", controller->state.path);
@@ -43,19 +45,23 @@ static int open_alarms(struct pd_controller *controller, struct pd_error *error)
 }
 
 /* Streams end, and with them their connections. */
-static void stop_alarms(struct pd_controller *controller)
+static void stop_alarms(void *daemon)
 {
+    struct pd_controller *controller = daemon;
+
     if (controller->alarms) {
         pd_alarm_store_stop(controller->alarms);
     }
 }
 
-static void close_alarms(struct pd_controller *controller)
+static void close_alarms(void *daemon)
 {
+    struct pd_controller *controller = daemon;
+
     pd_alarm_store_close(controller->alarms);
 }
 
-const struct pd_controller_part pd_alarms_part = {
+const struct pd_part pd_alarms_part = {
     .name = "alarms",
     .open = open_alarms,
     .stop = stop_alarms,

@@ -16,7 +16,7 @@
  * packets. When what a watch or a packet finds has changed, that is an alarm of the controller:
  * APP_NAME. */
 
-extern const struct pd_controller_part pd_apps_part;
+extern const struct pd_part pd_apps_part;
 
 /* From the switches' thread: returns soon. */
 void pd_apps_packet(struct pd_controller *controller, const struct pd_switches_packet_in *packet);

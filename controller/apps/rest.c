@@ -92,14 +92,16 @@ int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
 
 /* ---- the part ---- */
 
-static int open_apps(struct pd_controller *controller, struct pd_error *error)
+static int open_apps(void *daemon, const void *options, struct pd_error *error)
 {
+    struct pd_controller *controller = daemon;
     const struct pd_turns_limits limits = {.working = PD_APPS_AT_ONCE,
                                            .waiting = PD_APPS_WAITING,
                                            .waiting_per_client = PD_APPS_WAITING};
     struct pd_apps *apps = calloc(1, sizeof *apps);
     int e = apps ? 0 : -ENOMEM;
 
+    (void)options;
     controller->apps = apps;
     if (!e) {
         e = pd_turns_new(&limits, &apps->turns);
@@ -116,8 +118,9 @@ static int open_apps(struct pd_controller *controller, struct pd_error *error)
     return pd_watches_open(controller, &apps->watches, error);
 }
 
-static void stop_apps(struct pd_controller *controller)
+static void stop_apps(void *daemon)
 {
+    struct pd_controller *controller = daemon;
     struct pd_apps *apps = controller->apps;
 
     if (apps->watches) {
@@ -128,8 +131,9 @@ static void stop_apps(struct pd_controller *controller)
     }
 }
 
-static void close_apps(struct pd_controller *controller)
+static void close_apps(void *daemon)
 {
+    struct pd_controller *controller = daemon;
     struct pd_apps *apps = controller->apps;
 
     if (!apps) {
@@ -144,5 +148,5 @@ static void close_apps(struct pd_controller *controller)
     controller->apps = NULL;
 }
 
-const struct pd_controller_part pd_apps_part = {
+const struct pd_part pd_apps_part = {
     .name = "applications", .open = open_apps, .stop = stop_apps, .close = close_apps};

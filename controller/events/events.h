@@ -6,7 +6,7 @@
 #include "controller/controller.h"
 
 /* GET /v1/events. Opened first and closed last: the other parts publish. */
-extern const struct pd_controller_part pd_events_part;
+extern const struct pd_part pd_events_part;
 
 /* Tells of a reload, once all parts work by it. */
 void pd_events_reloaded(struct pd_controller *controller);

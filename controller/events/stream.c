@@ -235,8 +235,11 @@ int pd_events_answer(struct pd_controller *controller, struct pd_call *call,
 
 /* ---- the part ---- */
 
-static int open_events(struct pd_controller *controller, struct pd_error *error)
+static int open_events(void *daemon, const void *options, struct pd_error *error)
 {
+    struct pd_controller *controller = daemon;
+
+    (void)options;
     controller->events = pd_events_new();
     if (!controller->events) {
         return pd_fail(error, -ENOMEM, "events: %s", pd_error_text(-ENOMEM));
@@ -261,16 +264,20 @@ void pd_events_reloaded(struct pd_controller *controller)
     pd_inventory_free(inventory);
 }
 
-static void stop_events(struct pd_controller *controller)
+static void stop_events(void *daemon)
 {
+    const struct pd_controller *controller = daemon;
+
     pd_events_stop(controller->events);
 }
 
-static void close_events(struct pd_controller *controller)
+static void close_events(void *daemon)
 {
+    struct pd_controller *controller = daemon;
+
     pd_events_free(controller->events);
     controller->events = NULL;
 }
 
-const struct pd_controller_part pd_events_part = {
+const struct pd_part pd_events_part = {
     .name = "events", .open = open_events, .stop = stop_events, .close = close_events};

@@ -321,11 +321,13 @@ static void init_locks(struct pd_installs *installs)
     pthread_condattr_destroy(&attr);
 }
 
-static int open_installs(struct pd_controller *controller, struct pd_error *error)
+static int open_installs(void *daemon, const void *options, struct pd_error *error)
 {
+    struct pd_controller *controller = daemon;
     struct pd_installs *installs = calloc(1, sizeof *installs);
     int e;
 
+    (void)options;
     if (!installs) {
         return pd_fail(error, -ENOMEM, "no memory for installed queries");
     }
@@ -349,8 +351,9 @@ static int open_installs(struct pd_controller *controller, struct pd_error *erro
     return e ? pd_fail(error, e, "installed queries: %s", pd_error_text(e)) : 0;
 }
 
-static void reload_installs(struct pd_controller *controller)
+static void reload_installs(void *daemon)
 {
+    struct pd_controller *controller = daemon;
     struct pd_installs *installs = controller->installs;
     int e;
 
@@ -363,8 +366,9 @@ static void reload_installs(struct pd_controller *controller)
     }
 }
 
-static void stop_installs(struct pd_controller *controller)
+static void stop_installs(void *daemon)
 {
+    struct pd_controller *controller = daemon;
     struct pd_installs *installs = controller->installs;
 
     pthread_mutex_lock(&installs->lock);
@@ -373,8 +377,9 @@ static void stop_installs(struct pd_controller *controller)
     pthread_mutex_unlock(&installs->lock);
 }
 
-static void close_installs(struct pd_controller *controller)
+static void close_installs(void *daemon)
 {
+    struct pd_controller *controller = daemon;
     struct pd_installs *installs = controller->installs;
 
     if (!installs) {
@@ -397,7 +402,7 @@ static void close_installs(struct pd_controller *controller)
     controller->installs = NULL;
 }
 
-const struct pd_controller_part pd_installed_part = {
+const struct pd_part pd_installed_part = {
     .name = "installed queries",
     .open = open_installs,
     .reload = reload_installs,

@@ -14,6 +14,6 @@
  * A host that was away, a controller that lost its state, a crash between the file and the host:
  * all are the same difference. */
 
-extern const struct pd_controller_part pd_installed_part;
+extern const struct pd_part pd_installed_part;
 
 #endif

@@ -13,6 +13,7 @@
 #include "agent/installed/installed.h"
 #include "agent/logs/logs.h"
 #include "agent/pipeline.h"
+#include "daemon/part.h"
 #include "daemon/turns.h"
 #include "fleet/fanout.h"
 #include "http/credentials.h"
@@ -20,8 +21,8 @@
 #include "program/program.h"
 #include "tib/tib.h"
 
-/* Made by main.c before the first thread starts and unmade after the last one ended; in between the
- * pointers do not change. What they point to says itself how it is shared. */
+/* Made by the parts before the first thread starts and unmade after the last one ended; in between
+ * the pointers do not change. What they point to says itself how it is shared. */
 
 /* Questions at work at once, those that wait, and how many of these may be one client's; more get
  * 503. Programs have turns of their own: an endless one keeps its turn until its time is over. */
@@ -30,7 +31,11 @@
 #define PD_AGENT_WAITING_MAX      256
 #define PD_AGENT_CLIENT_WAITS_MAX 128
 
+struct pd_settings;
+
 struct pd_agent {
+    const struct pd_settings *settings; /* for `open` and `start` of parts: as it was at start */
+    struct pd_model *model;             /* likewise */
     struct pd_tib *tib;
     struct pd_pipeline *pipeline;
     struct pd_alarms *alarms;
@@ -52,5 +57,8 @@ struct pd_agent {
     uint64_t program_time_ns;                /* … but this long a run may take */
     atomic_bool stopping;                    /* set once: answers are cut short; relaxed */
 };
+
+/* The parts (parts.c), in the order in which they are opened. Ends with NULL. */
+extern const struct pd_part *const pd_agent_parts[];
 
 #endif

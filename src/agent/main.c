@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/installed/host.h"
 #include "agent/intake_log.h"
 #include "agent/model.h"
-#include "agent/poor.h"
 #include "agent/rest.h"
 #include "agent/settings.h"
 #include "base/clock.h"
@@ -38,6 +36,7 @@ struct daemon {
     struct pd_agent agent;
     struct pd_listener listener;
     struct pd_http *http;
+    struct pd_parts parts;
     int signal_fd;
     uint64_t watchdog_ns; /* 0: none */
 };
@@ -59,154 +58,36 @@ static void print_help(void)
 
 /* ---- start ---- */
 
-static int open_pipeline(struct daemon *daemon, struct pd_model *model, struct pd_error *error)
-{
-    struct pd_pipeline_config config = {
-        .intakes = daemon->settings.intakes,
-        .intake_config = pd_settings_intake(&daemon->settings, false),
-        .intake_options = pd_settings_intake_options,
-        .intake_options_context = &daemon->settings,
-        .model = model,
-        .tib = daemon->agent.tib,
-        .alarms = daemon->agent.alarms,
-        .counters = &daemon->agent.counters,
-        .feed = pd_installed_feed(daemon->agent.installed),
-    };
-    int e;
-
-    config.intake_config.tap = pd_packet_logs_tap(daemon->agent.logs);
-    e = pd_pipeline_open(&config, &daemon->agent.pipeline, error);
-
-    if (e) {
-        pd_model_free(model);
-    }
-    return e;
-}
-
-/* What questions take, beside the store. */
-static int open_questions(struct daemon *daemon, struct pd_error *error)
-{
-    static const struct pd_turns_limits queries = {PD_AGENT_QUERIES_MAX, PD_AGENT_WAITING_MAX,
-                                                   PD_AGENT_CLIENT_WAITS_MAX},
-                                        programs = {PD_AGENT_PROGRAMS_MAX, PD_AGENT_WAITING_MAX,
-                                                    PD_AGENT_CLIENT_WAITS_MAX};
-    struct pd_agent *agent = &daemon->agent;
-    int e = pd_turns_new(&queries, &agent->query_turns);
-
-    agent->again = pd_again_new(); /* without it each answer is made anew */
-
-    agent->host_id = (uint32_t)daemon->settings.host_id;
-    agent->program_limits = (struct pd_program_limits){daemon->settings.program_instructions,
-                                                       daemon->settings.program_memory_bytes, 0};
-    agent->program_time_ns = daemon->settings.program_time_s * PD_NS_PER_S;
-    if (!e) {
-        e = pd_turns_new(&programs, &agent->program_turns);
-    }
-    if (!e) {
-        e = pd_programs_new(NULL, &agent->programs);
-    }
-    if (!e && (daemon->settings.listen || daemon->settings.controller) &&
-        !(agent->fanout = pd_fanout_new())) {
-        e = -ENOMEM;
-    }
-    if (!e && agent->fanout) {
-        pd_fanout_use(agent->fanout, agent->credentials);
-    }
-    return e ? pd_fail(error, e, "questions: %s", pd_error_text(e)) : 0;
-}
-
-/* The spool of alarms lies with the records. */
-static int open_sender(struct daemon *daemon, struct pd_error *error)
-{
-    char file[4096];
-    struct pd_alarm_sender_config config = {
-        .spool = {file, (uint32_t)daemon->settings.host_id, daemon->settings.alarm_spool_bytes},
-        .controller = daemon->settings.controller,
-        .alarms = daemon->agent.alarms,
-        .fanout = daemon->agent.fanout,
-    };
-
-    if (!config.controller) {
-        return 0;
-    }
-    if (snprintf(file, sizeof file, "%s/alarms.spool", pd_settings_folder(&daemon->settings)) >=
-        (int)sizeof file) {
-        return pd_fail(error, -ENAMETOOLONG, "tib: too long a name");
-    }
-    return pd_alarm_sender_new(&config, &daemon->agent.sender, error);
-}
-
-/* What may be refused comes before what leaves traces: the store is made only when all else is well
- * but the intake. Signals come last, for opening an intake may block: a FIFO waits for its writer.
- */
+/* What may be refused comes before what leaves traces. Signals come last, for opening an intake may
+ * block: a FIFO waits for its writer. */
 static int open_all(struct daemon *daemon, struct pd_error *error)
 {
-    struct pd_tib_config tib_config = pd_settings_tib(&daemon->settings);
-    struct pd_model *model = NULL;
+    struct pd_agent *agent = &daemon->agent;
     int e;
 
     pd_signals_hold();
-    e = pd_credentials_new(&daemon->settings.common.credentials, &daemon->agent.credentials, error);
-    if (!e) {
-        e = pd_alarms_new(&daemon->agent.alarms);
+    agent->settings = &daemon->settings;
+    agent->started_ns = pd_clock_monotonic_ns();
+    if (gethostname(agent->host, sizeof agent->host - 1)) {
+        agent->host[0] = '\0';
     }
-    if (!e) {
-        e = open_questions(daemon, error);
-    }
-    if (!e) {
-        e = pd_model_load(daemon->settings.topology, &model, error);
-    }
+    e = pd_credentials_new(&daemon->settings.common.credentials, &agent->credentials, error);
     if (!e && daemon->settings.listen) {
         e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
                                   &daemon->listener, error);
     }
     if (!e) {
-        e = pd_tib_open(daemon->settings.tib, PD_TIB_WRITE, &tib_config, &daemon->agent.tib, error);
+        e = pd_parts_open(&daemon->parts, pd_settings_joined(), &daemon->settings, error);
     }
-    if (!e) {
-        e = open_sender(daemon, error);
-    }
-    if (!e) {
-        e = pd_installed_open(&daemon->agent, pd_settings_folder(&daemon->settings), model, error);
-    }
-    if (!e && pd_packet_logs_new(pd_settings_folder(&daemon->settings), &daemon->agent.logs)) {
-        e = pd_fail(error, -ENOMEM, "packet logs: %s", pd_error_text(-ENOMEM));
-    }
-    if (e) {
-        pd_model_free(model);
-        return e;
-    }
-    pd_packet_logs_model(daemon->agent.logs, model);
-    e = open_pipeline(daemon, model, error);
     return e ? e : pd_signals_open(&daemon->signal_fd, error);
 }
 
 static int start_all(struct daemon *daemon, struct pd_error *error)
 {
-    int e;
+    int e = pd_parts_start(&daemon->parts, error);
 
-    daemon->agent.started_ns = pd_clock_monotonic_ns();
-    if (gethostname(daemon->agent.host, sizeof daemon->agent.host - 1)) {
-        daemon->agent.host[0] = '\0';
-    }
-    struct pd_monitor_config monitor = pd_settings_monitor(&daemon->settings);
-    e = pd_agent_watch_tcp(&daemon->agent, &monitor, error);
-    if (e) {
+    if (e || !daemon->settings.listen) {
         return e;
-    }
-    e = daemon->agent.sender ? pd_alarm_sender_start(daemon->agent.sender) : 0;
-    if (!e) {
-        e = pd_pipeline_start(daemon->agent.pipeline);
-    }
-    if (e) {
-        return pd_fail(error, e, "threads: %s", pd_error_text(e));
-    }
-    e = pd_installed_start(daemon->agent.installed);
-    if (e) {
-        return pd_fail(error, e, "threads: %s", pd_error_text(e));
-    }
-    if (!daemon->settings.listen) {
-        return 0;
     }
     struct pd_http_service service = pd_rest_service(&daemon->agent);
     service.credentials = daemon->agent.credentials;
@@ -302,6 +183,7 @@ static void reload(struct daemon *daemon)
         pd_tib_retain(daemon->agent.tib, wanted.retention_bytes, wanted.retention_age_s);
         pd_settings_done(&daemon->settings);
         daemon->settings = wanted;
+        pd_parts_reload(&daemon->parts);
         pd_log(PD_LOG_INFO, MODULE, NULL, "configuration, topology and credentials reloaded");
         pd_count(&daemon->agent.counters.reloads, 1);
     }
@@ -398,28 +280,11 @@ static int verdict(struct daemon *daemon)
 
 static void close_all(struct daemon *daemon)
 {
-    if (daemon->agent.pipeline) {
-        pd_pipeline_stop(daemon->agent.pipeline);
-    }
+    pd_parts_stop(&daemon->parts);
     atomic_store_explicit(&daemon->agent.stopping, true, memory_order_relaxed);
     pd_http_stop(daemon->http);
     pd_listen_close(&daemon->listener);
-    pd_monitor_close(daemon->agent.monitor);
-    pd_installed_stop(daemon->agent.installed);
-    pd_alarm_sender_stop(daemon->agent.sender);
-    pd_pipeline_free(daemon->agent.pipeline);
-    pd_packet_logs_free(daemon->agent.logs);
-    pd_installed_free(daemon->agent.installed);
-    pd_tib_close(daemon->agent.tib);
-    pd_alarm_sender_free(daemon->agent.sender);
-    pd_alarms_free(daemon->agent.alarms);
-    if (daemon->agent.fanout) {
-        pd_fanout_free(daemon->agent.fanout);
-    }
-    pd_programs_free(daemon->agent.programs);
-    pd_turns_free(daemon->agent.program_turns);
-    pd_turns_free(daemon->agent.query_turns);
-    pd_again_free(daemon->agent.again);
+    pd_parts_close(&daemon->parts);
     pd_credentials_free(daemon->agent.credentials);
     if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
@@ -471,11 +336,16 @@ static int check_config(struct daemon *daemon)
 
 int main(int argc, char **argv)
 {
-    struct daemon daemon = {.argc = argc, .argv = argv, .listener = {.fd = -1}, .signal_fd = -1};
+    struct daemon daemon = {.argc = argc,
+                            .argv = argv,
+                            .listener = {.fd = -1},
+                            .signal_fd = -1,
+                            .parts = {.list = pd_agent_parts}};
     struct pd_error error = {0};
     bool usage = false;
     int status;
 
+    daemon.parts.daemon = &daemon.agent;
     mallopt(M_ARENA_MAX, 2); /* every further arena is memory that an idle daemon keeps */
     mallopt(M_MMAP_THRESHOLD,
             65536); /* large blocks are touched only as they are used, and go back whole */

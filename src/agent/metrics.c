@@ -204,5 +204,6 @@ int pd_metrics_write(struct pd_agent *agent, struct pd_answer *answer)
     put_installed(&metrics, agent->installed);
     put_tcp(&metrics, agent->monitor);
     put_turns(&metrics, agent);
+    pd_parts_metrics(pd_agent_parts, "", &metrics);
     return metrics.error;
 }

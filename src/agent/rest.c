@@ -13,6 +13,9 @@
 
 #define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* of bodies that nobody wants */
 
+/* Of parts; filled before the first request. */
+static struct pd_rest part_routes;
+
 int pd_rest_alarms(struct pd_agent *agent, const struct pd_request *request,
                    struct pd_answer *answer, struct pd_problem *problem)
 {
@@ -45,6 +48,12 @@ int pd_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
     (void)agent;
     (void)request;
     (void)problem;
+    json_t *document = pd_rest_described(&part_routes, pd_openapi);
+
+    if (document) { /* parts have brought routes */
+        pd_answer_json(answer, 200, answer->type, document);
+        return 0;
+    }
     return pd_answer_write(answer, pd_openapi, pd_openapi_bytes());
 }
 
@@ -64,6 +73,9 @@ void pd_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
     pd_count(&agent->counters.http_requests, 1);
     if (!e) {
         e = handlers[request.route](agent, &request, answer, &problem);
+    } else if (e == -PD_E_NOT_FOUND && part_routes.len) {
+        problem = (struct pd_problem){0};
+        e = pd_rest_call(&part_routes, agent, http, answer, &problem);
     }
     pd_request_done(&request);
     if (e) {
@@ -109,11 +121,17 @@ static void count_event(void *context, enum pd_http_event event)
 static size_t wanted_bytes(void *context, const char *method, const char *target)
 {
     (void)context;
+    if (pd_rest_wants_body(&part_routes, method, target)) {
+        return PD_REST_BODY_MAX_BYTES;
+    }
     return pd_request_body_bytes(method, target);
 }
 
 struct pd_http_service pd_rest_service(struct pd_agent *agent)
 {
+    if (!part_routes.len) {
+        pd_parts_routes(pd_agent_parts, &part_routes);
+    }
     return (struct pd_http_service){.context = agent,
                                     .answer = answer_http,
                                     .count = count_event,

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "daemon/own.h"
 #include "fleet/url.h"
 #include "intake/set.h"
@@ -130,8 +131,14 @@ const struct pd_option *pd_settings_table(void)
     for (size_t i = 0; pd_intakes[i]; i++) {
         pd_options_own(&joined, pd_intakes[i]->options, pd_intakes[i]->options_bytes);
     }
+    pd_parts_options(pd_agent_parts, &joined);
     pd_options_rows(&joined, last_rows);
     return joined.table;
+}
+
+const struct pd_options_joined *pd_settings_joined(void)
+{
+    return pd_settings_table() ? &joined : NULL;
 }
 
 int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,

@@ -51,6 +51,7 @@ struct pd_settings {
 
 /* Ends with a NULL name. The first call, from the main thread, makes it. */
 const struct pd_option *pd_settings_table(void);
+const struct pd_options_joined *pd_settings_joined(void);
 
 /* Defaults, then flags, then what the file says and the flags do not. `argv` must outlive the
  * settings. `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that

@@ -197,6 +197,7 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "installed", installed_json(agent->installed));
     json_object_set_new(document, "tcp", tcp_json(agent->monitor));
     json_object_set_new(document, "agent", agent_json(agent, &status));
+    pd_parts_status(pd_agent_parts, agent, document);
     json_object_set_new(document, "query_turns", pd_turns_json(agent->query_turns));
     json_object_set_new(document, "program_turns", pd_turns_json(agent->program_turns));
     return document;

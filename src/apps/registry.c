@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "apps/apps.h"
+#include "pd_extensions.h"
 
 /* A line for each folder, by name. */
 #define APPS(X)         \
@@ -27,11 +28,18 @@
 APPS(X)
 #undef X
 
+#define X(symbol) extern const struct pd_app_ops symbol;
+PD_EXTENSION_APPLICATION(X)
+#undef X
+
 const struct pd_app_ops *const pd_apps[] = {
 #define X(name) &pd_app_##name,
     APPS(X)
 #undef X
-        NULL};
+#define X(symbol) &(symbol),
+        PD_EXTENSION_APPLICATION(X)
+#undef X
+            NULL};
 
 const struct pd_app_ops *pd_app_find(const char *name)
 {

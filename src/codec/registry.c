@@ -6,12 +6,20 @@
 #include "codec/tagging/fat_tree/fat_tree.h"
 #include "codec/tagging/leaf_spine/leaf_spine.h"
 #include "codec/tagging/vl2/vl2.h"
+#include "pd_extensions.h"
+
+#define X(symbol) extern const struct pd_codec_ops symbol;
+PD_EXTENSION_CODEC(X)
+#undef X
 
 const struct pd_codec_ops *const pd_codecs[] = {
     &pd_fat_tree_codec.codec,
     &pd_vl2_codec.codec,
     &pd_leaf_spine_codec.codec,
-    NULL,
+#define X(symbol) &(symbol),
+    PD_EXTENSION_CODEC(X)
+#undef X
+        NULL,
 };
 
 static int unsupported(const char *name, struct pd_error *error)

@@ -7,9 +7,21 @@
 #include "intake/live/live.h"
 #include "intake/ovs/ovs.h"
 #include "intake/pcap/pcap.h"
+#include "pd_extensions.h"
 
-const struct pd_intake_ops *const pd_intakes[] = {&pd_intake_pcap, &pd_intake_live, &pd_intake_ovs,
-                                                  NULL};
+#define X(symbol) extern const struct pd_intake_ops symbol;
+PD_EXTENSION_INTAKE(X)
+#undef X
+
+const struct pd_intake_ops *const pd_intakes[] = {
+    &pd_intake_pcap,
+    &pd_intake_live,
+    &pd_intake_ovs,
+#define X(symbol) &(symbol),
+    PD_EXTENSION_INTAKE(X)
+#undef X
+        NULL,
+};
 
 static int unknown_kind(const char *spec, struct pd_error *error)
 {

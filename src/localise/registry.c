@@ -3,11 +3,19 @@
 #include <string.h>
 
 #include "localise/localise.h"
+#include "pd_extensions.h"
+
+#define X(symbol) extern const struct pd_localiser_ops symbol;
+PD_EXTENSION_LOCALISER(X)
+#undef X
 
 const struct pd_localiser_ops *const pd_localisers[] = {
     &pd_localiser_evidence,
     &pd_localiser_max_coverage,
-    NULL,
+#define X(symbol) &(symbol),
+    PD_EXTENSION_LOCALISER(X)
+#undef X
+        NULL,
 };
 
 const struct pd_localiser_ops *pd_localiser_find(const char *name)

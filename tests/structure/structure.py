@@ -15,7 +15,7 @@ LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into oth
 IN_SWITCH = ("packet", "trajectory")                # tools/ovs compiles them into the switch, with what it names of base
 FOLDER = {stage: stage if stage in ("topology", "controller") else f"src/{stage}" for stage in MAY_USE}
 
-GENERATED = {"pd_version.h", "sim_sizes.h"}
+GENERATED = {"pd_version.h", "pd_extensions.h", "sim_sizes.h"}
 LIBC = set("""aio alloca assert byteswap cpuid ctype dirent dlfcn elf endian errno err fcntl features fenv float fnmatch
 ftw getopt glob grp ifaddrs inttypes iso646 langinfo libgen limits link locale malloc math mqueue netdb paths poll pthread
 pty pwd regex resolv sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio

@@ -105,13 +105,13 @@ static void test_state(void **state)
 static void test_man_page(void **state)
 {
     (void)state;
-    documented_man_page(pd_controller_options, PD_SOURCE_DIR "/docs/man/pathdump-controller.8");
+    documented_man_page(pd_controller_options(), PD_SOURCE_DIR "/docs/man/pathdump-controller.8");
 }
 
 static void test_example(void **state)
 {
     (void)state;
-    documented_example(pd_controller_options, PD_SOURCE_DIR "/dist/pathdump-controller.conf");
+    documented_example(pd_controller_options(), PD_SOURCE_DIR "/dist/pathdump-controller.conf");
 }
 
 int main(void)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a request to its handler. */
+#include "daemon/rest.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "http/body.h"
+#include "http/role.h"
+
+void pd_rest_add(struct pd_rest *rest, const struct pd_part_route *row)
+{
+    assert(rest->len < PD_REST_ROUTES_MAX);
+    rest->routes[rest->len] = row->route;
+    rest->works[rest->len].handler = row->handler;
+    rest->works[rest->len++].parameters = row->parameters;
+}
+
+static int find_route(const struct pd_rest *rest, const struct pd_http_request *http,
+                      struct pd_call *call, size_t *ret_route, struct pd_problem *problem)
+{
+    char path[PD_ROUTE_PATH_BYTES];
+    int err =
+        pd_target_path(&call->parameters, http->target, http->target_bytes, path, sizeof path);
+
+    if (err == -PD_E_URI_TOO_LONG) {
+        return pd_fail(&problem->error, err, "the request target is longer than %d bytes",
+                       PD_TARGET_MAX_BYTES);
+    }
+    return pd_route_find(rest->routes, rest->len, http->method, err ? "" : path, ret_route,
+                         call->id, problem);
+}
+
+static int refuse_parameters(struct pd_call *call, struct pd_problem *problem)
+{
+    char value[PD_TARGET_MAX_BYTES];
+    int more = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
+                              value, sizeof value, &problem->error);
+
+    return more > 0 ? pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
+                              "%s: unknown parameter, this route takes none", problem->parameter)
+                    : more;
+}
+
+static int call_handler(const struct pd_rest *rest, void *daemon, struct pd_call *call,
+                        struct pd_answer *answer, struct pd_problem *problem)
+{
+    size_t route;
+    int err = find_route(rest, call->http, call, &route, problem);
+
+    if (!err) {
+        err = pd_role_check(call->http, rest->routes[route].role, problem);
+    }
+    if (!err && !rest->works[route].parameters) {
+        err = refuse_parameters(call, problem);
+    }
+    if (!err && !strcmp(rest->routes[route].method, "POST")) {
+        err = pd_body_json(call->http->body, call->http->body_bytes, &call->body, &problem->error);
+    }
+    return err ? err : rest->works[route].handler(daemon, call, answer, problem);
+}
+
+/* What is wrong with a body is told under the member that the words begin with: "hosts[3]: …". */
+static void name_parameter(struct pd_problem *problem)
+{
+    size_t len = strcspn(problem->error.text, ": ");
+    int code = problem->error.code;
+
+    if ((code == -PD_E_VALUE || code == -PD_E_UNKNOWN_KEY) && !problem->parameter[0] &&
+        problem->error.text[len] == ':') {
+        snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
+                 problem->error.text);
+    }
+}
+
+int pd_rest_call(const struct pd_rest *rest, void *daemon, const struct pd_http_request *http,
+                 struct pd_answer *answer, struct pd_problem *problem)
+{
+    struct pd_call call = {.http = http};
+    int err = call_handler(rest, daemon, &call, answer, problem);
+
+    json_decref(call.body);
+    if (err) {
+        if (!problem->error.code) {
+            problem->error.code = err;
+        }
+        name_parameter(problem);
+    }
+    return err;
+}
+
+bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target)
+{
+    const struct pd_http_request http = {
+        .method = method, .target = target, .target_bytes = strlen(target)};
+    struct pd_problem problem = {0};
+    struct pd_call call;
+    size_t route;
+
+    return !strcmp(method, "POST") && !find_route(rest, &http, &call, &route, &problem);
+}
+
+/* ---- /openapi.json ---- */
+
+static void lower(const char *text, char *ret_lowered, size_t bytes)
+{
+    size_t i = 0;
+
+    for (; text[i] && i + 1 < bytes; i++) {
+        ret_lowered[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i]);
+    }
+    ret_lowered[i] = '\0';
+}
+
+static int describe(json_t *paths, const struct pd_route *route)
+{
+    json_t *path = json_object_get(paths, route->path);
+    char method[16];
+
+    lower(route->method, method, sizeof method);
+    if (!path) {
+        path = json_object();
+        if (json_object_set_new(paths, route->path, path)) {
+            return -1;
+        }
+    }
+    return json_object_set_new(path, method,
+                               json_pack("{s:s, s:s, s:{s:{s:s}}}", "summary", route->help,
+                                         "x-role", pd_role_id(route->role), "responses", "200",
+                                         "description", route->help));
+}
+
+json_t *pd_rest_described(const struct pd_rest *rest, const char *openapi)
+{
+    json_t *document = rest->len > rest->own_len ? json_loads(openapi, 0, NULL) : NULL;
+    json_t *paths = json_object_get(document, "paths");
+    int failed = 0;
+
+    for (size_t i = rest->own_len; document && i < rest->len && !failed; i++) {
+        failed = describe(paths, &rest->routes[i]);
+    }
+    if (failed) {
+        json_decref(document);
+        document = NULL;
+    }
+    return document;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way of a request: route, role, parameters, body, handler. */
+#ifndef PD_DAEMON_REST_H
+#define PD_DAEMON_REST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "daemon/routes.h"
+#include "http/answer.h"
+#include "http/server.h"
+#include "http/target.h"
+
+/* A daemon adds its own rows, then those of its parts, before the first request; afterwards nothing
+ * changes. Thread safety: then pure. */
+
+/* A request that has found its route and may take it. */
+struct pd_call {
+    const struct pd_http_request *http;
+    char id[PD_ROUTE_ID_BYTES];  /* of a path with "{id}" */
+    struct pd_target parameters; /* for pd_target_next, of a route that takes some */
+    json_t *body;                /* of a POST: an object; else NULL */
+};
+
+/* Fills the answer (initialised by the caller) and returns 0; or fills the problem and returns its
+ * negative error: what the answer holds by then is dropped. Called from any thread; may block. */
+typedef int pd_call_handler(void *daemon, struct pd_call *call, struct pd_answer *answer,
+                            struct pd_problem *problem);
+
+struct pd_part_route {
+    struct pd_route route;
+    bool parameters; /* it takes some; else there must be none */
+    pd_call_handler *handler;
+};
+
+#define PD_REST_ROUTES_MAX 128u
+
+struct pd_rest {
+    struct pd_route routes[PD_REST_ROUTES_MAX];
+    struct {
+        pd_call_handler *handler;
+        bool parameters;
+    } works[PD_REST_ROUTES_MAX];
+    size_t len, own_len; /* own: of the daemon itself, which its openapi.json describes */
+};
+
+/* More than there is room for is a mistake in the program: it ends. */
+void pd_rest_add(struct pd_rest *rest, const struct pd_part_route *row);
+
+/* 0, or a negative error with the problem filled. */
+int pd_rest_call(const struct pd_rest *rest, void *daemon, const struct pd_http_request *http,
+                 struct pd_answer *answer, struct pd_problem *problem);
+
+/* Whether the body of such a request is read. */
+bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target);
+
+/* The description of an API with the routes that are not in there: those behind `own_len`. NULL:
+ * there are none, or no memory; the caller's. */
+json_t *pd_rest_described(const struct pd_rest *rest, const char *openapi);
+
+#endif
