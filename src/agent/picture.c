@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "codec/tagging/tags.h"
+#include "packet/tags.h"
 
 _Static_assert(PD_RAW_TAGS_MAX >= PD_PACKET_TAGS_MAX && PD_TAGS_MAX >= PD_PACKET_TAGS_MAX,
                "all tags are kept");
@@ -52,20 +52,19 @@ struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
 int pd_picture_path(struct pd_decoder *decoder, const struct pd_trajectory_record *record,
                     struct pd_path *ret_path)
 {
-    struct pd_tags tags = {.len = record->tags_len, .dscp = record->dscp};
+    const struct pd_tags tags = pd_tags_unpack(record->mark);
     const struct pd_path *path;
     int e;
 
-    memcpy(tags.vids, record->tags, sizeof record->tags);
-    e = pd_decoder_path(decoder, &record->flow, pd_tags_pack(&tags), &path);
+    e = pd_decoder_path(decoder, &record->flow, record->mark, &path);
     if (!e) {
         *ret_path = *path;
         return 0;
     }
     memset(ret_path, 0, sizeof *ret_path);
-    memcpy(ret_path->tags, record->tags, sizeof record->tags);
-    ret_path->tags_len = record->tags_len;
-    ret_path->dscp = record->dscp;
+    memcpy(ret_path->tags, tags.vids, sizeof tags.vids);
+    ret_path->tags_len = tags.len;
+    ret_path->dscp = tags.dscp;
     return e;
 }
 

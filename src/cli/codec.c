@@ -10,7 +10,7 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "codec/openflow.h"
-#include "codec/tagging/tags.h"
+#include "packet/tags.h"
 #include "codec/verify.h"
 
 struct end {

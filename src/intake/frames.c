@@ -51,7 +51,7 @@ int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *conf
 
     memset(frames, 0, sizeof(*frames));
     frames->sink = *sink;
-    frames->use_dscp = config->use_dscp;
+    frames->mark_bits = pd_tags_bits(config->use_dscp);
     frames->tap = config->tap;
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
 }
@@ -68,7 +68,7 @@ static void update(struct pd_frames *frames)
 {
     pd_trajectory_update(frames->trajectory, frames->packets,
                          frames->weighted ? frames->weights : NULL, frames->times_ns, frames->len,
-                         frames->use_dscp);
+                         frames->mark_bits);
     frames->len = 0;
     frames->weighted = false;
 }

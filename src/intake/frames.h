@@ -27,9 +27,9 @@ struct pd_frames {
     uint64_t frames, frame_bytes;   /* as in PD_INTAKE_COUNTERS */
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT];
     const struct pd_intake_tap *tap; /* NULL: nobody */
-    bool use_dscp;
-    bool weighted; /* some packet of the batch stands for more than itself */
-    uint32_t len;  /* packets in the batch */
+    uint64_t mark_bits;              /* of a packet's mark that are part of the key */
+    bool weighted;                   /* some packet of the batch stands for more than itself */
+    uint32_t len;                    /* packets in the batch */
     struct pd_packet packets[PD_FRAMES_BATCH];
     struct pd_packet_weight weights[PD_FRAMES_BATCH];
     uint64_t times_ns[PD_FRAMES_BATCH];

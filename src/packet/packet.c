@@ -299,11 +299,12 @@ static inline void fill(const struct headers *headers, struct pd_packet *ret_pac
     flow->dst_port = headers->dst_port;
     flow->protocol = headers->protocol;
     flow->ip_version = headers->ip_version;
-    for (unsigned i = 0; i < headers->tags_len; i++) {
-        ret_packet->tags[i] = headers->outermost_first[headers->tags_len - 1 - i];
+    uint64_t mark = pd_tags_set_dscp(0, headers->dscp);
+    for (unsigned i = headers->tags_len; i-- > 0;) {
+        mark = pd_tags_push(mark, headers->outermost_first[i]);
     }
+    ret_packet->mark = mark;
     ret_packet->tags_len = (uint8_t)headers->tags_len;
-    ret_packet->dscp = headers->dscp;
     ret_packet->tcp_flags = headers->tcp_flags;
     ret_packet->later_fragment = headers->later_fragment;
     ret_packet->ip_bytes = (uint32_t)headers->ip_bytes;
@@ -362,7 +363,7 @@ static void clear_dscp_of(uint8_t *ip)
 
 size_t pd_packet_strip(uint8_t *frame, const struct pd_packet *packet, bool clear_dscp)
 {
-    if (clear_dscp && packet->dscp) {
+    if (clear_dscp && pd_tags_dscp(packet->mark)) {
         clear_dscp_of(frame + packet->ip_offset);
     }
     size_t bytes = (size_t)packet->tags_len * TAG_BYTES;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of a frame -> flow ID, link tags and sizes; and the tags taken off again in place. */
+/* Bytes of a frame -> flow ID, mark and sizes; and the tags taken off again in place. */
 #ifndef PD_PACKET_PACKET_H
 #define PD_PACKET_PACKET_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/flow_id.h"
+#include "packet/tags.h"
 
 /* Ethernet with up to PD_PACKET_TAGS_MAX stacked VLAN tags (0x8100, 0x88a8, 0x9100), IPv4, IPv6
  * with up to PD_PACKET_EXTENSIONS_MAX extension headers, TCP, UDP, SCTP; other protocols count
@@ -23,13 +24,13 @@
  * Usage:
  *     struct pd_packet packet;
  *     if (pd_packet_parse(frame, captured, wire, &packet) == PD_PACKET_OK) {
- *         pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, false);
+ *         pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, pd_tags_bits(false));
  *         frame += pd_packet_strip(frame, &packet, false);
  *     }
  */
 
 #define PD_PACKET_EXTENSIONS_MAX 8
-#define PD_PACKET_TAGS_MAX       4
+#define PD_PACKET_TAGS_MAX       PD_TAGS_MAX
 
 /* Why a frame is not counted for any flow; one counter a reason. */
 #define PD_PACKET_VERDICTS(X)                                                          \
@@ -52,10 +53,8 @@ enum pd_packet_verdict {
 
 struct pd_packet {
     struct pd_flow_id flow;
-    /* VLAN IDs (12 bits), in the order pushed: innermost first; unused ones 0. */
-    uint16_t tags[PD_PACKET_TAGS_MAX];
-    uint8_t tags_len;
-    uint8_t dscp;      /* 6 bits */
+    uint64_t mark;     /* VLAN IDs and DSCP (tags.h) */
+    uint8_t tags_len;  /* VLAN tags in front of the IP header */
     uint8_t tcp_flags; /* 0 unless TCP */
     bool later_fragment;
     uint32_t ip_bytes;  /* bytes of the IP packet: without Ethernet header, tags, padding, FCS */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trajectory record: what the datapath counted for one flow ID and one list of link tags. */
+/* The trajectory record: what the datapath counted for one flow ID and one mark. */
 #ifndef PD_TRAJECTORY_RECORD_H
 #define PD_TRAJECTORY_RECORD_H
 
@@ -24,12 +24,10 @@ enum pd_eviction {
 
 struct pd_trajectory_record {
     struct pd_flow_id flow;
-    uint16_t tags[PD_PACKET_TAGS_MAX]; /* in the order pushed; unused ones 0 */
-    uint8_t tags_len;
-    uint8_t dscp;      /* 0 unless the codec uses it */
+    uint64_t mark;     /* what the packets carried, as one number; only its scheme reads it */
     uint8_t tcp_flags; /* of all packets, or-ed */
     uint8_t eviction;  /* enum pd_eviction */
-    uint32_t zero;
+    uint8_t zero[6];
     uint64_t pkts;
     uint64_t bytes;    /* of IP packets */
     uint64_t first_ns; /* on the clock of whoever called update, earliest packet */

@@ -27,7 +27,8 @@ static size_t place(size_t *end, size_t bytes)
     return at;
 }
 
-static size_t lay_out(struct pd_region *region, uint32_t max_records, uint32_t ring_slots)
+static size_t lay_out(struct pd_region *region, uint32_t max_records, uint32_t ring_slots,
+                      uint32_t samples_slots)
 {
     size_t end = PD_REGION_HEADER_BYTES;
     region->ring_slots = ring_slots;
@@ -40,23 +41,36 @@ static size_t lay_out(struct pd_region *region, uint32_t max_records, uint32_t r
         table->slots_at[bits & 1] = place(&end, pd_table_bytes(table->key_len, bits));
         table->slots_at[(bits - 1) & 1] = place(&end, pd_table_bytes(table->key_len, bits - 1));
     }
+    region->samples_slots = samples_slots;
+    region->samples_at = samples_slots ? place(&end, samples_slots * sizeof(struct pd_sample)) : 0;
     return place(&end, 0);
 }
 
-size_t pd_region_bytes(uint32_t max_records, uint32_t ring_slots)
+size_t pd_region_bytes(uint32_t max_records, uint32_t ring_slots, uint32_t samples_slots)
 {
     struct pd_region region = {0};
-    return lay_out(&region, max_records, ring_slots);
+    return lay_out(&region, max_records, ring_slots, samples_slots);
 }
 
-struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ring_slots)
+struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ring_slots,
+                                 uint32_t samples_slots)
 {
     struct pd_region *region = memory;
     region->magic = PD_REGION_MAGIC;
     region->version = PD_REGION_VERSION;
     region->header_bytes = PD_REGION_HEADER_BYTES;
-    region->bytes = lay_out(region, max_records, ring_slots);
+    region->bytes = lay_out(region, max_records, ring_slots, samples_slots);
     return region;
+}
+
+struct pd_samples pd_region_samples(struct pd_region *region, struct pd_index *index)
+{
+    return (struct pd_samples){
+        .slots = (struct pd_sample *)(void *)((uint8_t *)region + region->samples_at),
+        .slots_len = region->samples_slots,
+        .words = &region->samples,
+        .read = &index->samples_read,
+    };
 }
 
 void pd_region_advise(struct pd_region *region)
@@ -183,6 +197,17 @@ int pd_view_init(struct pd_view *view, const void *map, size_t bytes)
         return -EINVAL;
     }
     made.ring = (const struct pd_event *)(const void *)((const uint8_t *)region + ring_at);
+    uint64_t samples_at = region->samples_at;
+    made.samples_slots = region->samples_slots;
+    if (made.samples_slots &&
+        (made.samples_slots > PD_SAMPLES_SLOTS_MAX ||
+         (made.samples_slots & (made.samples_slots - 1)) ||
+         !inside(samples_at, made.samples_slots * sizeof(struct pd_sample), bytes))) {
+        return -EINVAL;
+    }
+    if (made.samples_slots) {
+        made.samples = (struct pd_sample *)(uintptr_t)((const uint8_t *)region + samples_at);
+    }
     for (unsigned i = 0; i < 2; i++) {
         int error = view_table(&made.tables[i], region, &region->tables[i], key_lens[i], bytes);
         if (error) {
@@ -191,6 +216,16 @@ int pd_view_init(struct pd_view *view, const void *map, size_t bytes)
     }
     *view = made;
     return 0;
+}
+
+struct pd_samples pd_view_samples(const struct pd_view *view, struct pd_index *index)
+{
+    return (struct pd_samples){
+        .slots = view->samples,
+        .slots_len = view->samples_slots,
+        .words = (struct pd_samples_words *)(uintptr_t)&view->region->samples,
+        .read = &index->samples_read,
+    };
 }
 
 uint64_t pd_view_written(const struct pd_view *view)
@@ -206,12 +241,9 @@ void pd_view_event(const struct pd_view *view, uint64_t at, struct pd_event *ret
 void pd_slot_record(const struct pd_slot *slot, unsigned key_len, enum pd_eviction eviction,
                     struct pd_trajectory_record *ret_record)
 {
-    uint64_t word = slot->key[0], tags = slot->key[1], end = htole64(word & PD_KEY_FLOW);
+    uint64_t word = slot->key[0], end = htole64(word & PD_KEY_FLOW);
     *ret_record = (struct pd_trajectory_record){
-        .tags = {(uint16_t)tags, (uint16_t)(tags >> 16), (uint16_t)(tags >> 32),
-                 (uint16_t)(tags >> 48)},
-        .tags_len = word >> PD_KEY_TAGS_LEN_AT & 0x07,
-        .dscp = word >> PD_KEY_DSCP_AT & 0x3f,
+        .mark = slot->key[1],
         .tcp_flags = (uint8_t)(word >> PD_KEY_TCP_FLAGS_AT),
         .eviction = (uint8_t)eviction,
         .pkts = slot->pkts,

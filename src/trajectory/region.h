@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "trajectory/record.h"
+#include "trajectory/samples.h"
 #include "trajectory/trajectory.h"
 
 /* A region holds a header page, an event ring and the hash tables (docs/formats/shared-memory.md,
@@ -27,7 +28,7 @@
  * pd_view_walk for what is live. */
 
 #define PD_REGION_MAGIC        UINT64_C(0x00314a4152544450) /* "PDTRAJ1" */
-#define PD_REGION_VERSION      1u
+#define PD_REGION_VERSION      2u
 #define PD_REGION_HEADER_BYTES 4096u
 #define PD_INDEX_BYTES         4096u
 #define PD_RING_SLOTS_MAX      (1u << 24)
@@ -55,7 +56,11 @@ struct pd_region {
     struct pd_region_table tables[2]; /* IPv4, IPv6 */
     uint64_t ring_write;              /* atomic: events ever written; a cache line of its own */
     uint64_t flushed;                 /* atomic: the last flush that was asked for and is done */
-    uint64_t unused[6];
+    struct pd_samples_words samples;  /* atomic */
+    uint64_t samples_at;
+    uint32_t samples_slots; /* a power of two; 0: no ring of samples */
+    uint32_t zero_too;
+    uint64_t unused[2];
     /* For people and metrics: each word atomic, no two of one moment. */
     uint64_t live_records;
     uint64_t ring_refused; /* evictions that found the ring full; the record stayed in the table */
@@ -66,6 +71,7 @@ struct pd_region {
 };
 _Static_assert(offsetof(struct pd_region, tables) == 64, "docs/formats/shared-memory.md");
 _Static_assert(offsetof(struct pd_region, ring_write) == 128, "docs/formats/shared-memory.md");
+_Static_assert(offsetof(struct pd_region, samples) == 144, "docs/formats/shared-memory.md");
 _Static_assert(offsetof(struct pd_region, live_records) == 192, "docs/formats/shared-memory.md");
 _Static_assert(offsetof(struct pd_region, counters) == 296, "docs/formats/shared-memory.md");
 _Static_assert(sizeof(struct pd_region) == 368, "docs/formats/shared-memory.md");
@@ -81,7 +87,10 @@ _Static_assert(sizeof(struct pd_event) == 96, "docs/formats/shared-memory.md");
 
 struct pd_index {
     uint64_t read; /* atomic: events that the reader has stored; they may be written over */
+    uint64_t unused[7];
+    uint64_t samples_read; /* atomic: samples that the reader has taken */
 };
+_Static_assert(offsetof(struct pd_index, samples_read) == 64, "docs/formats/shared-memory.md");
 
 /* What goes over the socket, one message a packet. The switch speaks first: HELLO, then a REGION
  * for each that there is. */
@@ -106,12 +115,16 @@ _Static_assert(sizeof(struct pd_message) == 32, "docs/formats/shared-memory.md")
 
 /* ---- owner ----------------------------------------------------------------------------------- */
 
-/* Bytes of a region for that many records. `ring_slots`: a power of two, or 0. */
-size_t pd_region_bytes(uint32_t max_records, uint32_t ring_slots);
+/* Bytes of a region for that many records. `ring_slots`, `samples_slots`: powers of two, or 0. */
+size_t pd_region_bytes(uint32_t max_records, uint32_t ring_slots, uint32_t samples_slots);
 
 /* Writes the header of a region into zeroed memory, page aligned; IDs and core are left for the
  * caller. */
-struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ring_slots);
+struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ring_slots,
+                                 uint32_t samples_slots);
+
+/* The owner's end of the ring of samples. */
+struct pd_samples pd_region_samples(struct pd_region *region, struct pd_index *index);
 
 /* Huge pages for all but the first 2 MB of each table: those may be all that a quiet host ever
  * touches. */
@@ -148,6 +161,8 @@ struct pd_view {
     const struct pd_region *region;
     const struct pd_event *ring;
     uint32_t ring_slots;
+    struct pd_sample *samples; /* NULL: no ring of samples */
+    uint32_t samples_slots;
     struct pd_view_table {
         const uint8_t *slots[2];
         uint32_t key_len, bits_max;
@@ -157,6 +172,9 @@ struct pd_view {
 /* Checks a mapping of `bytes` bytes. -EPROTO: not a region; -EPROTONOSUPPORT: of another version,
  * which is in `region->version`; -EINVAL: the header contradicts itself. */
 int pd_view_init(struct pd_view *view, const void *map, size_t bytes);
+
+/* The reader's end of the ring of samples. */
+struct pd_samples pd_view_samples(const struct pd_view *view, struct pd_index *index);
 
 uint64_t pd_view_written(const struct pd_view *view); /* events in the ring end here */
 

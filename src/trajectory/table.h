@@ -31,14 +31,12 @@
  * all that is plain moves. */
 
 /* The first word of a key is the end of struct pd_flow_id as it lies in memory (ports, protocol, IP
- * version, two zero bytes), read as little-endian, with the rest put where it has room: bits 43-45
- * number of tags, 48-53 DSCP. The slot's copy also holds what is no part of the key: 47 closing
- * (FIN or RST was seen), 56-63 TCP flags. It is never 0 in a slot that is taken, for the IP version
- * is in it. Second word: four link tags of 16 bits. Then the addresses: 1 word (IPv4) or 4. */
+ * version, two zero bytes), read as little-endian. The slot's copy also holds what is no part of
+ * the key: 47 closing (FIN or RST was seen), 56-63 TCP flags. It is never 0 in a slot that is
+ * taken, for the IP version is in it. Second word: the mark. Then the addresses: 1 word (IPv4)
+ * or 4. */
 #define PD_KEY_FLOW         UINT64_C(0x000007ffffffffff)
-#define PD_KEY_TAGS_LEN_AT  43
 #define PD_KEY_CLOSING      (UINT64_C(1) << 47)
-#define PD_KEY_DSCP_AT      48
 #define PD_KEY_TCP_FLAGS_AT 56
 #define PD_KEY_MASK         (~(UINT64_C(0xff) << PD_KEY_TCP_FLAGS_AT | PD_KEY_CLOSING))
 #define PD_KEY_LEN_IPV4     3

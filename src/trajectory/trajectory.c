@@ -105,13 +105,13 @@ int pd_trajectory_new(const struct pd_trajectory_config *config,
     if (error) {
         return error;
     }
-    size_t bytes = pd_region_bytes(checked.max_records, 0), map_bytes = bytes;
+    size_t bytes = pd_region_bytes(checked.max_records, 0, 0), map_bytes = bytes;
     void *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         return -ENOMEM;
     }
-    struct pd_region *region = pd_region_init(map, checked.max_records, 0);
+    struct pd_region *region = pd_region_init(map, checked.max_records, 0, 0);
     pd_region_advise(region);
     error = pd_trajectory_new_in(region, &checked, sink, ret_trajectory);
     if (error) {
@@ -135,17 +135,13 @@ void pd_trajectory_free(struct pd_trajectory *trajectory)
 
 /* ---- keys and records ------------------------------------------------------------------------ */
 
-static inline void key_of(const struct pd_packet *packet, unsigned dscp_mask, uint64_t *ret_key)
+static inline void key_of(const struct pd_packet *packet, uint64_t mark_bits, uint64_t *ret_key)
 {
     const uint8_t *flow = (const uint8_t *)&packet->flow;
-    const uint16_t *tags = packet->tags;
     uint64_t word;
     memcpy(&word, flow + PD_FLOW_END_AT, sizeof word);
-    ret_key[0] = (le64toh(word) & PD_KEY_FLOW) |
-                 (uint64_t)(packet->tags_len & 7) << PD_KEY_TAGS_LEN_AT |
-                 (uint64_t)(packet->dscp & dscp_mask) << PD_KEY_DSCP_AT;
-    ret_key[1] =
-        tags[0] | (uint64_t)tags[1] << 16 | (uint64_t)tags[2] << 32 | (uint64_t)tags[3] << 48;
+    ret_key[0] = le64toh(word) & PD_KEY_FLOW;
+    ret_key[1] = packet->mark & mark_bits;
     if (packet->flow.ip_version == 4) {
         uint32_t src, dst;
         memcpy(&src, packet->flow.src.bytes, 4);
@@ -379,12 +375,12 @@ static inline void step_aside(const struct pd_table *table, unsigned key_len, st
  * into the cache. Inlined once with weights and once without. */
 static inline __attribute__((always_inline)) void update_batch(
     struct pd_trajectory *trajectory, const struct pd_packet *packets,
-    const struct pd_packet_weight *weights, const uint64_t *now_ns, unsigned n, unsigned dscp_mask)
+    const struct pd_packet_weight *weights, const uint64_t *now_ns, unsigned n, uint64_t mark_bits)
 {
     struct lookup lookups[BATCH];
     uint64_t pkts = 0;
     for (unsigned i = 0; i < n; i++) {
-        key_of(&packets[i], dscp_mask, lookups[i].key);
+        key_of(&packets[i], mark_bits, lookups[i].key);
         if (packets[i].flow.ip_version == 4) {
             hash_key(&trajectory->ipv4, PD_KEY_LEN_IPV4, &lookups[i]);
         } else {
@@ -414,31 +410,30 @@ static inline __attribute__((always_inline)) void update_batch(
 static __attribute__((noinline)) void update_unweighted(struct pd_trajectory *trajectory,
                                                         const struct pd_packet *packets,
                                                         const uint64_t *now_ns, unsigned n,
-                                                        unsigned dscp_mask)
+                                                        uint64_t mark_bits)
 {
-    update_batch(trajectory, packets, NULL, now_ns, n, dscp_mask);
+    update_batch(trajectory, packets, NULL, now_ns, n, mark_bits);
 }
 
 static __attribute__((noinline)) void update_weighted(struct pd_trajectory *trajectory,
                                                       const struct pd_packet *packets,
                                                       const struct pd_packet_weight *weights,
                                                       const uint64_t *now_ns, unsigned n,
-                                                      unsigned dscp_mask)
+                                                      uint64_t mark_bits)
 {
-    update_batch(trajectory, packets, weights, now_ns, n, dscp_mask);
+    update_batch(trajectory, packets, weights, now_ns, n, mark_bits);
 }
 
 void pd_trajectory_update(struct pd_trajectory *trajectory, const struct pd_packet *packets,
                           const struct pd_packet_weight *weights, const uint64_t *now_ns, size_t n,
-                          bool use_dscp)
+                          uint64_t mark_bits)
 {
-    unsigned dscp_mask = use_dscp ? 0x3f : 0;
     for (size_t at = 0; at < n; at += BATCH) {
         unsigned len = n - at < BATCH ? (unsigned)(n - at) : BATCH;
         if (weights) {
-            update_weighted(trajectory, packets + at, weights + at, now_ns + at, len, dscp_mask);
+            update_weighted(trajectory, packets + at, weights + at, now_ns + at, len, mark_bits);
         } else {
-            update_unweighted(trajectory, packets + at, now_ns + at, len, dscp_mask);
+            update_unweighted(trajectory, packets + at, now_ns + at, len, mark_bits);
         }
     }
 }

@@ -10,7 +10,7 @@
 #include "packet/packet.h"
 #include "trajectory/record.h"
 
-/* Counts packets and bytes per ⟨flow ID, link tags⟩ (paper, section 3.2). One owner thread updates,
+/* Counts packets and bytes per ⟨flow ID, mark⟩ (paper, section 3.2). One owner thread updates,
  * sweeps and reads; there are no locks and, after pd_trajectory_new, no allocation and no system
  * call.
  *
@@ -50,7 +50,7 @@ struct pd_trajectory_config {
  * the call, and the callee does not call back into the trajectory memory.
  *
  * evicted: a record has ended; false refuses it. new_flow (may be NULL): the first packet of a new
- * ⟨flow, tags⟩, already counted in the record; a flow whose last slice was ended by the active
+ * ⟨flow, mark⟩, already counted in the record; a flow whose last slice was ended by the active
  * timeout goes on and is not new. */
 struct pd_trajectory_sink {
     void *context;
@@ -87,8 +87,8 @@ int pd_trajectory_new(const struct pd_trajectory_config *config,
 void pd_trajectory_free(struct pd_trajectory *trajectory);
 
 /* Counts `n` packets (any number; worked on in batches with prefetch). `now_ns[i]` is the time of
- * packet i; times from 2^63 (the year 2262) on are read as 2^63 - 1. `use_dscp`: the codec writes
- * the DSCP, so it is part of the key; else it is ignored. Weights beyond one packet (segments that
+ * packet i; times from 2^63 (the year 2262) on are read as 2^63 - 1. `mark_bits`: of each mark,
+ * those that are part of the key; others are ignored. Weights beyond one packet (segments that
  * the kernel merged) may be given in `weights` (NULL: each packet counts 1 and ip_bytes). */
 struct pd_packet_weight {
     uint32_t pkts;
@@ -96,7 +96,7 @@ struct pd_packet_weight {
 };
 void pd_trajectory_update(struct pd_trajectory *trajectory, const struct pd_packet *packets,
                           const struct pd_packet_weight *weights, const uint64_t *now_ns, size_t n,
-                          bool use_dscp);
+                          uint64_t mark_bits);
 
 /* Moves the clock hand on to `now_ns` and evicts what timed out under it; call it at least every
  * 100 ms of that time. It looks at no more slots than the table has, and makes a full turn within a

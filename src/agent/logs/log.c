@@ -122,10 +122,9 @@ static int flush(struct pd_packet_log *log)
 static void find_path(struct pd_packet_log *log, const struct pd_packet *packet,
                       struct pd_path *ret_path)
 {
-    struct pd_trajectory_record record = {.flow = packet->flow, .tags_len = packet->tags_len};
+    const struct pd_trajectory_record record = {
+        .flow = packet->flow, .mark = packet->mark & log->model->codec->mark_bits};
 
-    record.dscp = log->model->codec->ops->carriers & PD_CARRIER_DSCP ? packet->dscp : 0;
-    memcpy(record.tags, packet->tags, sizeof record.tags);
     (void)pd_picture_path(log->decoder, &record,
                           ret_path); /* an error: the path is empty, and has the tags */
 }

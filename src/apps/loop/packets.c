@@ -79,15 +79,11 @@ static bool read_packet(struct loop_state *state, const struct pd_app_packet *pa
     }
     taken->set =
         (struct loop_set){.at = at, .from = neighbour_at(state->topology, at, packet->in_port)};
-    taken->set.tags.len = parsed->tags_len;
-    taken->set.tags.dscp = pd_tagging(codec)->ops->uses_dscp ? parsed->dscp : 0;
-    memcpy(taken->set.tags.vids, parsed->tags, sizeof taken->set.tags.vids);
+    taken->set.tags = pd_tags_unpack(parsed->mark & codec->mark_bits);
     taken->content = hash_content(packet, parsed);
     taken->ttl = packet->data[ttl_offset(parsed)];
     return true;
 }
-
-_Static_assert(PD_TAGS_MAX == PD_PACKET_TAGS_MAX, "tags are copied as they are");
 
 /* ---- packets under way */
 

@@ -121,7 +121,7 @@ bool pd_pint_digest(const struct pd_pint_plan *plan, const uint8_t *frame,
     uint16_t tci;
 
     if (plan->carrier == PD_PINT_DSCP) {
-        *ret_digest = packet->dscp;
+        *ret_digest = pd_tags_dscp(packet->mark);
         return true;
     }
     if (pd_packet_service_tags(frame, packet, &tci) != 1) {

@@ -4,7 +4,7 @@
 #define PD_CODEC_TAGGING_TAGGING_H
 
 #include "codec/codec.h"
-#include "codec/tagging/tags.h"
+#include "packet/tags.h"
 
 /* What the three CherryPick schemes share: abstract rules, one table for each switch, from which
  * come the rows, the reference encoder, the proof of a decoded path and verification. A scheme

@@ -207,9 +207,6 @@ static struct pd_trajectory_record checked(const struct pd_source_sink *sink,
 {
     struct pd_trajectory_record moved = *record;
 
-    if (moved.tags_len > PD_PACKET_TAGS_MAX) {
-        moved.tags_len = PD_PACKET_TAGS_MAX;
-    }
     if (moved.eviction >= PD_EVICTION_COUNT) {
         moved.eviction = PD_EVICTION_NONE;
     }

@@ -66,7 +66,7 @@ static size_t run_all(struct pd_trajectory *trajectory, uint64_t now_ns)
             }
         }
         if (trajectory) {
-            pd_trajectory_update(trajectory, packets, NULL, times, len, false);
+            pd_trajectory_update(trajectory, packets, NULL, times, len, pd_tags_bits(false));
         }
     }
     return removed;

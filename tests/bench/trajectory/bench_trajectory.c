@@ -96,13 +96,13 @@ static void update(struct side *side, const struct flow *flows, unsigned n, uint
         struct pd_packet *packet = &side->packets[i];
         memcpy(packet->flow.src.bytes, &flows[i].src, sizeof flows[i].src);
         packet->flow.src_port = flows[i].src_port;
-        packet->tags[0] = flows[i].tag;
+        packet->mark = pd_tags_push(0, flows[i].tag);
         packet->ip_bytes = flows[i].ip_bytes;
         packet->tcp_flags = flows[i].tcp_flags;
         times[i] = now_ns;
     }
     if (side->trajectory) {
-        pd_trajectory_update(side->trajectory, side->packets, NULL, times, n, false);
+        pd_trajectory_update(side->trajectory, side->packets, NULL, times, n, pd_tags_bits(false));
     } else {
         peer_update(side->packets, n, now_ns);
     }

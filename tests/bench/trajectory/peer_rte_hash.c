@@ -101,7 +101,8 @@ static void key_of(const struct pd_packet *packet, struct key *ret_key)
                       .tags_len = packet->tags_len};
     memcpy(&key.src, packet->flow.src.bytes, 4);
     memcpy(&key.dst, packet->flow.dst.bytes, 4);
-    memcpy(key.tags, packet->tags, sizeof key.tags);
+    const struct pd_tags tags = pd_tags_unpack(packet->mark);
+    memcpy(key.tags, tags.vids, sizeof key.tags);
     *ret_key = key;
 }
 

@@ -22,7 +22,7 @@ static bool add(void *context, const struct pd_trajectory_record *record)
 {
     struct totals *totals = context;
     assert(record->pkts > 0 && record->first_ns <= record->last_ns);
-    assert(record->tags_len <= PD_PACKET_TAGS_MAX);
+    assert(pd_tags_len(record->mark) <= PD_PACKET_TAGS_MAX);
     totals->pkts += record->pkts;
     totals->bytes += record->bytes;
     return true;
@@ -36,10 +36,9 @@ static void check_packet(const struct pd_packet *packet, size_t captured, size_t
     assert(packet->ip_offset == 14 + 4 * packet->tags_len);
     assert(packet->ip_offset + header_bytes <= captured);
     assert(packet->ip_bytes >= header_bytes && packet->ip_bytes <= wire - packet->ip_offset);
-    assert(packet->dscp < 64 && packet->flow.zero[0] == 0 && packet->flow.zero[1] == 0);
-    for (unsigned i = 0; i < PD_PACKET_TAGS_MAX; i++) {
-        assert(i < packet->tags_len ? packet->tags[i] < 4096 : packet->tags[i] == 0);
-    }
+    assert(packet->flow.zero[0] == 0 && packet->flow.zero[1] == 0);
+    assert(pd_tags_len(packet->mark) == packet->tags_len);
+    assert(packet->mark >> PD_TAGS_VID_AT(packet->tags_len) == 0);
 }
 
 /* What is left after strip is the same packet without tags. */
@@ -55,7 +54,7 @@ static void check_strip(uint8_t *frame, size_t captured, size_t wire, bool clear
     assert(again.tags_len == 0 && again.ip_bytes == packet->ip_bytes);
     assert(again.tcp_flags == packet->tcp_flags);
     assert(again.later_fragment == packet->later_fragment);
-    assert(again.dscp == (clear_dscp ? 0 : packet->dscp));
+    assert(pd_tags_dscp(again.mark) == (clear_dscp ? 0 : pd_tags_dscp(packet->mark)));
 }
 
 /* Returns the bytes of the input that are used up. */
@@ -72,7 +71,7 @@ static size_t run_frame(const uint8_t *data, size_t size, struct pd_trajectory *
     *now_ns += (uint64_t)(int64_t)(int8_t)data[1] * UINT64_C(1000000000);
     if (pd_packet_parse(frame, captured, wire, &packet) == PD_PACKET_OK) {
         check_packet(&packet, captured, wire);
-        pd_trajectory_update(trajectory, &packet, NULL, now_ns, 1, data[0] & 2);
+        pd_trajectory_update(trajectory, &packet, NULL, now_ns, 1, pd_tags_bits(data[0] & 2));
         in->pkts++;
         in->bytes += packet.ip_bytes;
         check_strip(frame, captured, wire, data[0] & 1, &packet);

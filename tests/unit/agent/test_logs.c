@@ -19,7 +19,7 @@
 
 #include "agent/logs/logs.h"
 #include "base/clock.h"
-#include "codec/tagging/tags.h"
+#include "packet/tags.h"
 
 #define TIME_NS (UINT64_C(1700000000) * PD_NS_PER_S + 123456789)
 
@@ -44,10 +44,8 @@ static struct pd_packet packet_by(uint32_t core, uint16_t src_port)
     packet.flow.src_port = src_port;
     packet.flow.dst_port = 80;
     packet.flow.protocol = 17;
-    const struct pd_tags tags = pd_tags_unpack(encoding.mark);
-
-    packet.tags_len = tags.len;
-    memcpy(packet.tags, tags.vids, sizeof packet.tags);
+    packet.mark = encoding.mark;
+    packet.tags_len = (uint8_t)pd_tags_len(encoding.mark);
     return packet;
 }
 
@@ -240,7 +238,7 @@ static void test_filters(void **state)
     struct pd_packet packets[] = {packet_by(17, 1000), packet_by(18, 1001), packet_by(17, 1002)};
 
     (void)state;
-    packets[2].tags[0] = 4000; /* fits no path */
+    packets[2].mark = pd_tags_push(0, 4000); /* fits no path */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t id = add(cases[i].body);
 
@@ -263,7 +261,7 @@ static void test_no_path(void **state)
     json_t *rows, *row;
 
     (void)state;
-    packet.tags[0] = 4000;
+    packet.mark = pd_tags_push(0, 4000);
     packet.tags_len = 1;
     offer(&packet, 60);
     wait_finished(id);

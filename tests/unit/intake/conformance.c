@@ -21,13 +21,14 @@
 
 static struct sum sum_of(const struct pd_trajectory_record *record)
 {
+    const struct pd_tags tags = pd_tags_unpack(record->mark);
     struct sum one;
 
     memset(&one, 0, sizeof(one));
     one.flow = record->flow;
-    memcpy(one.tags, record->tags, sizeof(one.tags));
-    one.tags_len = record->tags_len;
-    one.dscp = record->dscp;
+    memcpy(one.tags, tags.vids, sizeof(one.tags));
+    one.tags_len = tags.len;
+    one.dscp = tags.dscp;
     one.pkts = record->pkts;
     one.bytes = record->bytes;
     return one;

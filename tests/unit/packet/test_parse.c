@@ -39,10 +39,13 @@ static void assert_reads_back(const struct frame_spec *spec, const struct pd_pac
     }
     assert_memory_equal(&packet->flow, &flow, sizeof flow);
     assert_int_equal(packet->tags_len, spec->tags_len);
+    const struct pd_tags tags = pd_tags_unpack(packet->mark);
+    assert_int_equal(tags.len, spec->tags_len);
     for (unsigned i = 0; i < PD_PACKET_TAGS_MAX; i++) {
-        assert_int_equal(packet->tags[i], i < spec->tags_len ? spec->tags[i] : 0);
+        assert_int_equal(tags.vids[i], i < spec->tags_len ? spec->tags[i] : 0);
     }
-    assert_int_equal(packet->dscp, spec->dscp);
+    assert_int_equal(tags.dscp, spec->dscp);
+    assert_true(packet->mark == pd_tags_pack(&tags));
     assert_int_equal(packet->later_fragment, later);
     assert_int_equal(packet->ip_bytes, frame.ip_bytes);
     assert_int_equal(packet->ip_offset, frame.ip_at);

@@ -77,7 +77,7 @@ static uint64_t slow_ipv4(struct view *view, uint64_t ip, struct pd_packet *pack
     refuse(view, header < 20, PD_PACKET_BAD_HEADER_LEN);
     refuse(view, total < header || ip + total > view->wire, PD_PACKET_BAD_TOTAL_LEN);
     field(view, ip + 20, (unsigned)(header >= 20 ? header - 20 : 0));
-    packet->dscp = (uint8_t)(field(view, ip + 1, 1) / 4);
+    packet->mark = pd_tags_set_dscp(packet->mark, (uint8_t)(field(view, ip + 1, 1) / 4));
     packet->later_fragment = field(view, ip + 6, 2) % 8192 != 0;
     packet->flow.protocol = (uint8_t)field(view, ip + 9, 1);
     packet->ip_bytes = (uint32_t)total;
@@ -115,7 +115,7 @@ static uint64_t slow_ipv6(struct view *view, uint64_t ip, struct pd_packet *pack
         payload = slow_jumbo(view, at);
     }
     refuse(view, at + payload > view->wire || 40 + payload > UINT32_MAX, PD_PACKET_BAD_TOTAL_LEN);
-    packet->dscp = (uint8_t)(field(view, ip, 4) >> 22 & 63);
+    packet->mark = pd_tags_set_dscp(packet->mark, (uint8_t)(field(view, ip, 4) >> 22 & 63));
     packet->ip_bytes = (uint32_t)(40 + payload);
     address(view, ip + 8, 16, &packet->flow.src);
     address(view, ip + 24, 16, &packet->flow.dst);
@@ -156,9 +156,11 @@ static enum pd_packet_verdict slow_parse(const uint8_t *bytes, size_t captured, 
         at += 4;
         type = field(&view, at, 2);
     }
+    struct pd_tags tags = {.len = packet->tags_len};
     for (unsigned i = 0; i < packet->tags_len; i++) {
-        packet->tags[packet->tags_len - 1 - i] = outermost_first[i];
+        tags.vids[packet->tags_len - 1 - i] = outermost_first[i];
     }
+    packet->mark = pd_tags_pack(&tags);
     packet->ip_offset = (uint16_t)(at + 2);
     refuse(&view, type != 0x0800 && type != 0x86dd, PD_PACKET_NOT_IP);
     packet->flow.ip_version = type == 0x0800 ? 4 : 6;
@@ -285,7 +287,7 @@ static void strip_takes_tags_and_dscp_off(void **state)
         assert_memory_equal(&again.flow, &packet.flow, sizeof again.flow);
         assert_int_equal(again.tags_len, 0);
         assert_int_equal(again.ip_bytes, packet.ip_bytes);
-        assert_int_equal(again.dscp, clear_dscp ? 0 : packet.dscp);
+        assert_int_equal(pd_tags_dscp(again.mark), clear_dscp ? 0 : pd_tags_dscp(packet.mark));
     }
 }
 

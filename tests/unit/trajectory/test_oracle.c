@@ -14,6 +14,7 @@
 #include "tests/shared/random.h"
 #include "trajectory/trajectory.h"
 
+#define KEY_BITS  pd_tags_bits(false) /* of marks, here: all but the DSCP */
 #define NS_PER_S  UINT64_C(1000000000)
 #define BURST_MAX 70
 
@@ -142,8 +143,7 @@ static void oracle_count(struct oracle *oracle, size_t flow, const struct pd_pac
     bool begins = live->pkts == 0;
     if (begins) {
         *live = (struct pd_trajectory_record){
-            .flow = packet->flow, .tags_len = packet->tags_len, .first_ns = now_ns};
-        memcpy(live->tags, packet->tags, packet->tags_len * sizeof packet->tags[0]);
+            .flow = packet->flow, .mark = packet->mark & KEY_BITS, .first_ns = now_ns};
     }
     live->pkts += weight.pkts;
     live->bytes += weight.bytes;
@@ -220,7 +220,7 @@ static struct pd_packet packet_of(size_t number)
     packet.tags_len = (uint8_t)(rest % 5);
     rest /= 5;
     for (unsigned i = 0; i < packet.tags_len; i++) {
-        packet.tags[i] = (uint16_t)(rest % 2 * 0xfff);
+        packet.mark = pd_tags_push(packet.mark, (uint16_t)(rest % 2 * 0xfff));
     }
     packet.flow.dst.bytes[2] = packet.tags_len ? 0 : rest % 2;
     packet.flow.protocol = protocols[rest / 2 % 4];
@@ -254,7 +254,7 @@ static void fill(struct burst *burst, size_t flows, uint64_t *now_ns, uint64_t s
         burst->packets[i] = packet_of(flow);
         struct pd_packet *packet = &burst->packets[i];
         packet->ip_bytes = 40 + (uint32_t)below(65496);
-        packet->dscp = (uint8_t)below(64); /* no part of the key here */
+        packet->mark = pd_tags_set_dscp(packet->mark, (uint8_t)below(64)); /* not in the key */
         if (packet->flow.protocol == 6) {
             packet->tcp_flags = one_in(20) ? (one_in(2) ? 0x11 : 0x04) : 0x10;
         }
@@ -276,7 +276,7 @@ static void feed(struct pd_trajectory *trajectory, struct oracle *oracle, const 
                  bool weighted)
 {
     pd_trajectory_update(trajectory, burst->packets, weighted ? burst->weights : NULL,
-                         burst->now_ns, burst->len, false);
+                         burst->now_ns, burst->len, KEY_BITS);
     for (size_t i = 0; oracle && i < burst->len; i++) {
         oracle_count(oracle, burst->flows[i], &burst->packets[i], burst->weights[i],
                      burst->now_ns[i]);
@@ -380,7 +380,7 @@ static void assert_balance(const struct pd_trajectory *trajectory, const struct 
     }
     for (size_t i = 1; i < live.len; i++) { /* no flow has two live records */
         const struct pd_trajectory_record *a = &live.items[i - 1], *b = &live.items[i];
-        assert_memory_not_equal(a, b, offsetof(struct pd_trajectory_record, dscp));
+        assert_memory_not_equal(a, b, offsetof(struct pd_trajectory_record, tcp_flags));
     }
     free(live.items);
 }

@@ -52,6 +52,12 @@ static struct pd_trajectory *make(struct seen *seen)
     return trajectory;
 }
 
+static uint64_t mark_of(uint16_t first, uint16_t second, uint8_t dscp)
+{
+    const struct pd_tags tags = {.vids = {first, second}, .len = 2, .dscp = dscp};
+    return pd_tags_pack(&tags);
+}
+
 static struct pd_packet packet_of(uint16_t src_port, uint8_t tcp_flags)
 {
     return (struct pd_packet){.flow = {.src = {{10, 1, 1, 2}},
@@ -60,9 +66,8 @@ static struct pd_packet packet_of(uint16_t src_port, uint8_t tcp_flags)
                                        .dst_port = 80,
                                        .protocol = 6,
                                        .ip_version = 4},
-                              .tags = {9, 14},
+                              .mark = mark_of(9, 14, 5),
                               .tags_len = 2,
-                              .dscp = 5,
                               .tcp_flags = tcp_flags,
                               .ip_bytes = 100};
 }
@@ -70,7 +75,7 @@ static struct pd_packet packet_of(uint16_t src_port, uint8_t tcp_flags)
 static void feed(struct pd_trajectory *trajectory, uint64_t now_ns, uint8_t tcp_flags)
 {
     struct pd_packet packet = packet_of(1000, tcp_flags);
-    pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, false);
+    pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, pd_tags_bits(false));
 }
 
 static void sweep_all(struct pd_trajectory *trajectory, uint64_t now_ns)
@@ -92,9 +97,7 @@ static void a_record_holds_what_came(void **state)
     const struct pd_trajectory_record *record = &seen.records[0];
     assert_int_equal(seen.len, 1);
     assert_memory_equal(&record->flow, &packet.flow, sizeof packet.flow);
-    assert_memory_equal(record->tags, packet.tags, sizeof packet.tags);
-    assert_int_equal(record->tags_len, 2);
-    assert_int_equal(record->dscp, 0);
+    assert_true(record->mark == mark_of(9, 14, 0));
     assert_int_equal(record->tcp_flags, 0x12);
     assert_int_equal(record->eviction, PD_EVICTION_FLUSH);
     assert_int_equal(record->pkts, 3);
@@ -194,22 +197,24 @@ static void a_refused_record_goes_on_counting(void **state)
     pd_trajectory_free(trajectory);
 }
 
-static void dscp_is_key_only_where_the_codec_uses_it(void **state)
+static void a_mark_is_key_in_its_scheme_s_bits_only(void **state)
 {
     (void)state;
     struct seen seen = {0};
     struct pd_trajectory *trajectory = make(&seen);
     struct pd_packet packets[] = {packet_of(1, ACK), packet_of(1, ACK), packet_of(1, ACK)};
     uint64_t now_ns[] = {S, S, S};
-    packets[1].dscp = 6;
-    packets[2].tags[1] = 15;
-    pd_trajectory_update(trajectory, packets, NULL, now_ns, 3, false);
+    packets[1].mark = mark_of(9, 14, 6);
+    packets[2].mark = mark_of(9, 15, 5);
+    pd_trajectory_update(trajectory, packets, NULL, now_ns, 3, pd_tags_bits(false));
     assert_int_equal(pd_trajectory_len(trajectory), 2);
     assert_int_equal(pd_trajectory_flush(trajectory), 0);
-    pd_trajectory_update(trajectory, packets, NULL, now_ns, 3, true);
+    pd_trajectory_update(trajectory, packets, NULL, now_ns, 3, pd_tags_bits(true));
     assert_int_equal(pd_trajectory_len(trajectory), 3);
     assert_int_equal(pd_trajectory_flush(trajectory), 0);
-    assert_int_equal(seen.records[2].dscp + seen.records[3].dscp + seen.records[4].dscp, 16);
+    assert_int_equal(pd_tags_dscp(seen.records[2].mark) + pd_tags_dscp(seen.records[3].mark) +
+                         pd_tags_dscp(seen.records[4].mark),
+                     16);
     pd_trajectory_free(trajectory);
 }
 
@@ -250,7 +255,7 @@ static void memory_is_used_as_records_come(void **state)
     for (unsigned i = 0; i < 100; i++) {
         uint64_t now_ns = (100 + i) * S;
         struct pd_packet packet = packet_of((uint16_t)i, ACK);
-        pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, false);
+        pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, pd_tags_bits(false));
         sweep_all(trajectory, now_ns);
     }
     assert_true(resident_bytes() < before + ((size_t)2 << 20));
@@ -264,7 +269,7 @@ static size_t grow_by(struct pd_trajectory *trajectory, uint32_t records, size_t
         uint64_t now_ns = 100 * S;
         struct pd_packet packet = packet_of(1, ACK);
         memcpy(packet.flow.src.bytes, &i, sizeof i);
-        pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, false);
+        pd_trajectory_update(trajectory, &packet, NULL, &now_ns, 1, pd_tags_bits(false));
     }
     assert_int_equal(pd_trajectory_len(trajectory), records);
     return resident_bytes() - before;
@@ -296,7 +301,7 @@ int main(void)
         cmocka_unit_test(idle_and_active_timeouts_slice),
         cmocka_unit_test(time_from_the_future_ends_a_slice),
         cmocka_unit_test(a_refused_record_goes_on_counting),
-        cmocka_unit_test(dscp_is_key_only_where_the_codec_uses_it),
+        cmocka_unit_test(a_mark_is_key_in_its_scheme_s_bits_only),
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(memory_is_used_as_records_come),
         cmocka_unit_test(memory_is_given_back),

@@ -18,6 +18,7 @@
 #include "trajectory/region.h"
 
 #define NS_PER_S UINT64_C(1000000000)
+#define SAMPLES  16 /* slots of the ring of samples */
 #define IP_BYTES 100
 
 static uint64_t random_state;
@@ -51,12 +52,12 @@ static void owner_init(struct owner *owner, uint32_t max_records, uint32_t ring_
 {
     struct pd_trajectory_config config = PD_TRAJECTORY_DEFAULTS;
     config.max_records = max_records;
-    owner->bytes = pd_region_bytes(max_records, ring_slots);
+    owner->bytes = pd_region_bytes(max_records, ring_slots, SAMPLES);
     void *map = mmap(NULL, owner->bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(map, MAP_FAILED);
     owner->index.read = 0;
-    owner->region = pd_region_init(map, max_records, ring_slots);
+    owner->region = pd_region_init(map, max_records, ring_slots, SAMPLES);
     assert_int_equal(owner->region->bytes, owner->bytes);
     pd_event_ring_init(&owner->ring, owner->region, &owner->index);
     struct pd_trajectory_sink sink = pd_event_ring_sink(&owner->ring);
@@ -80,7 +81,7 @@ static struct pd_packet packet_of(uint32_t flow, uint8_t tcp_flags)
 static void count_one(struct owner *owner, uint32_t flow, uint8_t tcp_flags, uint64_t now_ns)
 {
     struct pd_packet packet = packet_of(flow, tcp_flags);
-    pd_trajectory_update(owner->trajectory, &packet, NULL, &now_ns, 1, false);
+    pd_trajectory_update(owner->trajectory, &packet, NULL, &now_ns, 1, pd_tags_bits(false));
 }
 
 static uint32_t flow_of(const struct pd_trajectory_record *record)
@@ -221,6 +222,59 @@ static void nothing(void *context, const struct pd_trajectory_record *record)
     (void)record;
 }
 
+/* Samples pass through the region, in order; what finds no room is counted, nobody waits. */
+static void samples_pass_beside_the_table(void **state)
+{
+    (void)state;
+    struct owner owner;
+    struct pd_view view;
+    struct pd_sample out[2 * SAMPLES];
+    owner_init(&owner, 100, 64);
+    assert_int_equal(pd_view_init(&view, owner.region, owner.bytes), 0);
+    struct pd_samples in = pd_region_samples(owner.region, &owner.index);
+    struct pd_samples reader = pd_view_samples(&view, &owner.index);
+    uint64_t next = 0, given = 0, full = 0;
+    for (unsigned round = 0; round < 1000; round++) {
+        for (unsigned i = 0; i < random_u64() % (2 * SAMPLES); i++) {
+            struct pd_sample sample = {.mark = given};
+            bool taken = pd_samples_put(&in, &sample);
+            given += taken;
+            full += !taken;
+        }
+        size_t len = pd_samples_take(&reader, out, random_u64() % (2 * SAMPLES));
+        for (size_t i = 0; i < len; i++) {
+            assert_int_equal(out[i].mark, next++);
+        }
+    }
+    assert_true(full && given > SAMPLES);
+    assert_int_equal(owner.region->samples.full, full);
+    assert_int_equal(owner.region->samples.written, given);
+    owner.index.samples_read = UINT64_MAX / 2; /* a reader that lies only loses its own */
+    for (unsigned i = 0; i < 3 * SAMPLES; i++) {
+        (void)pd_samples_put(&in, &(struct pd_sample){.mark = 0});
+    }
+    assert_true(owner.region->samples.full > full);
+    owner_done(&owner);
+}
+
+static void a_ring_of_its_own(void **state)
+{
+    struct pd_samples samples, none = {0};
+    struct pd_sample one = {.packet_id = 7}, out;
+    (void)state;
+    assert_int_equal(pd_samples_new(3, &samples), -EINVAL);
+    assert_int_equal(pd_samples_new(0, &samples), -EINVAL);
+    assert_int_equal(pd_samples_new(1, &samples), 0);
+    assert_true(pd_samples_put(&samples, &one));
+    assert_false(pd_samples_put(&samples, &one));
+    assert_int_equal(pd_samples_take(&samples, &out, 1), 1);
+    assert_int_equal(out.packet_id, 7);
+    assert_true(pd_samples_put(&samples, &one));
+    assert_int_equal(samples.words->full, 1);
+    pd_samples_free(&samples);
+    pd_samples_free(&none);
+}
+
 /* Any header: refused, or readable within the mapping (which the sanitizers watch). */
 static void a_region_that_lies(void **state)
 {
@@ -233,17 +287,21 @@ static void a_region_that_lies(void **state)
     memcpy(copy, owner.region, owner.bytes);
     assert_int_equal(pd_view_init(&view, copy, PD_REGION_HEADER_BYTES - 1), -EPROTO);
     assert_int_equal(pd_view_init(&view, copy, owner.bytes - 4096), -EINVAL);
-    ((struct pd_region *)(void *)copy)->version = 2;
+    ((struct pd_region *)(void *)copy)->version = PD_REGION_VERSION - 1;
     assert_int_equal(pd_view_init(&view, copy, owner.bytes), -EPROTONOSUPPORT);
     for (unsigned i = 0; i < 20000; i++) {
         memcpy(copy, owner.region, sizeof(struct pd_region));
         for (unsigned n = 0; n <= i % 4; n++) {
-            copy[random_u64() % 128] = (uint8_t)random_u64();
+            copy[random_u64() % 192] = (uint8_t)random_u64();
         }
         if (pd_view_init(&view, copy, owner.bytes) == 0) {
             struct pd_event event;
             pd_view_event(&view, random_u64(), &event);
             (void)pd_view_walk(&view, nothing, NULL);
+            struct pd_sample samples[8];
+            struct pd_index index = {.samples_read = random_u64()};
+            struct pd_samples reader = pd_view_samples(&view, &index);
+            assert_true(pd_samples_take(&reader, samples, 8) <= 8);
         }
     }
     free(copy);
@@ -256,6 +314,8 @@ int main(void)
         cmocka_unit_test(a_full_ring_refuses_and_nothing_is_lost),
         cmocka_unit_test_setup(an_index_that_lies, seed),
         cmocka_unit_test(a_reader_misses_no_record),
+        cmocka_unit_test_setup(samples_pass_beside_the_table, seed),
+        cmocka_unit_test(a_ring_of_its_own),
         cmocka_unit_test_setup(a_region_that_lies, seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

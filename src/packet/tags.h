@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Link tags as one number: the mark of all tagging schemes. */
-#ifndef PD_CODEC_TAGGING_TAGS_H
-#define PD_CODEC_TAGGING_TAGS_H
+/* Link tags as one number: the mark that packets carry in VLAN tags and DSCP. */
+#ifndef PD_PACKET_TAGS_H
+#define PD_PACKET_TAGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* From the lowest bit: number of tags (3 bits), DSCP (6), VLAN IDs in the order pushed, innermost
+/* Stages that count, store and compare marks see the number and nothing else; what is in it is
+ * known to this stage, to the strippers and to the scheme (src/codec/tagging).
+ *
+ * From the lowest bit: number of tags (3 bits), DSCP (6), VLAN IDs in the order pushed, innermost
  * first (12 each); the rest is 0. */
 
 #define PD_TAGS_MAX       4 /* VLAN tags that a rule-abiding or broken network may deliver */
@@ -19,6 +23,12 @@ struct pd_tags {
     uint8_t len;
     uint8_t dscp; /* 0 unless the codec uses it */
 };
+
+/* The bits of a mark that are a scheme's: without the DSCP where it is not used. */
+static inline uint64_t pd_tags_bits(bool use_dscp)
+{
+    return use_dscp ? UINT64_MAX : ~PD_TAGS_DSCP_MASK;
+}
 
 static inline unsigned pd_tags_len(uint64_t mark)
 {
