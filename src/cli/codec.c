@@ -10,8 +10,8 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "codec/openflow.h"
-#include "packet/tags.h"
 #include "codec/verify.h"
+#include "packet/tags.h"
 
 struct end {
     struct pd_addr addr;
