@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec pint probes query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
+        _pathdump_words 'topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -43,14 +43,21 @@ _pathdump()
     fi
     if [[ $command == pint ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'encode decode tables trials --help'
+            _pathdump_words 'encode tables --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
     fi
     if [[ $command == probes ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'plan --help'
+            _pathdump_words 'plan encode --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == telemetry ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'decode --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -128,37 +135,12 @@ _pathdump()
         --plan) rest=FILE ;;
         esac
         ;;
-    'pint decode')
-        flags='--topology --plan --known-bits --no-topology --solver --json --help'
-        [[ $cur == -* ]] || rest=FILE
-        case $prev in
-        --topology) rest=FILE ;;
-        --plan) rest=FILE ;;
-        --known-bits) rest=- ;;
-        --solver) rest='joint peel' ;;
-        esac
-        ;;
     'pint tables')
         flags='--topology --plan --switch --json --help'
         case $prev in
         --topology) rest=FILE ;;
         --plan) rest=FILE ;;
         --switch) rest=- ;;
-        esac
-        ;;
-    'pint trials')
-        flags='--topology --plan --trials --seed --src --dst --hops --links-down --known-bits --no-topology --solver --json --help'
-        case $prev in
-        --topology) rest=FILE ;;
-        --plan) rest=FILE ;;
-        --trials) rest=- ;;
-        --seed) rest=- ;;
-        --src) rest=- ;;
-        --dst) rest=- ;;
-        --hops) rest=- ;;
-        --links-down) rest=- ;;
-        --known-bits) rest=- ;;
-        --solver) rest='joint peel' ;;
         esac
         ;;
     'probes plan')
@@ -171,6 +153,29 @@ _pathdump()
         --hosts) rest=- ;;
         --without) rest=- ;;
         --keep) rest=FILE ;;
+        esac
+        ;;
+    'probes encode')
+        flags='--topology --carrier --path --src --dst --plan --number --seq --sent-ns --key --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --carrier) rest='sr-int srv6-ioam' ;;
+        --path) rest=- ;;
+        --src) rest=- ;;
+        --dst) rest=- ;;
+        --plan) rest=- ;;
+        --number) rest=- ;;
+        --seq) rest=- ;;
+        --sent-ns) rest=- ;;
+        --key) rest=- ;;
+        esac
+        ;;
+    'telemetry decode')
+        flags='--topology --int-dscp --json --help'
+        [[ $cur == -* ]] || rest=-
+        case $prev in
+        --topology) rest=FILE ;;
+        --int-dscp) rest=- ;;
         esac
         ;;
     'query')
@@ -418,7 +423,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec pint probes query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
+        [[ $cur == -* ]] || rest='topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
         ;;
     esac
     case $rest in

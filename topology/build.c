@@ -83,17 +83,20 @@ static void fill_switches(struct build *b)
     struct pd_prefix *prefix = storage->prefixes, *addr = storage->switch_addrs;
     for (uint32_t i = 0; i < b->topology->switches_len; i++) {
         const struct pd_draft_node *node = &draft->nodes[draft->by_id[i]];
-        storage->switches[i] = (struct pd_switch){.id = node->id,
-                                                  .role = node->role,
-                                                  .pod = node->pod,
-                                                  .position = node->position,
-                                                  .name = storage->strings + node->name,
-                                                  .prefixes = prefix,
-                                                  .prefixes_len = node->addrs_len,
-                                                  .addrs = addr,
-                                                  .addrs_len = node->interfaces_len,
-                                                  .x = node->x,
-                                                  .y = node->y};
+        storage->switches[i] =
+            (struct pd_switch){.id = node->id,
+                               .role = node->role,
+                               .pod = node->pod,
+                               .position = node->position,
+                               .name = storage->strings + node->name,
+                               .prefixes = prefix,
+                               .prefixes_len = node->addrs_len,
+                               .addrs = addr,
+                               .addrs_len = node->interfaces_len,
+                               .x = node->x,
+                               .y = node->y,
+                               .ioam_id = node->ioam_id ? node->ioam_id : node->id,
+                               .sid = node->sid};
         for (uint32_t nth = 0; nth < node->addrs_len; nth++) {
             *prefix++ = draft->addrs[node->addrs + nth];
         }
@@ -247,6 +250,9 @@ static int build(struct build *b)
         return 0;
     }
     error = pd_address_tables_init(b->storage, b->topology);
+    if (!error) {
+        error = pd_ioam_ids_init(b->storage, b->topology, b->findings);
+    }
     if (!error) {
         error = count_components(b->topology);
     }

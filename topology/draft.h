@@ -34,6 +34,8 @@ struct pd_draft_node {
     uint8_t role;           /* enum pd_switch_role */
     uint32_t index;         /* in the topology; set by pd_topology_build */
     float x, y;             /* NAN: none */
+    uint32_t ioam_id;       /* 0: the ID */
+    struct pd_addr sid;     /* all 0: none */
 };
 
 struct pd_draft_link {

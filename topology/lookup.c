@@ -267,6 +267,7 @@ void pd_topology_free(struct pd_topology *topology)
         free(storage->link_addrs);
         free(storage->homes);
         pd_address_tables_done(storage);
+        free(storage->by_ioam_id);
         free(storage->racks.slots4);
         free(storage->racks.slots6);
         free(storage);

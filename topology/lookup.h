@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "topology/findings.h"
 #include "topology/topology.h"
 
 /* Internal to topology/. Immutable once filled. */
@@ -75,6 +76,7 @@ struct pd_topology_storage {
     size_t homed_len;
     struct pd_shared_prefix *shared;
     size_t shared_len;
+    uint32_t *by_ioam_id; /* indexes of switches; NULL: their IDs are their IOAM IDs */
 };
 
 /* Fills the table from the prefixes of all switches. 0 or -ENOMEM. */
@@ -83,5 +85,9 @@ int pd_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *to
  * from the finished topology (addresses.c). 0 or -ENOMEM. */
 int pd_address_tables_init(struct pd_topology_storage *storage, const struct pd_topology *topology);
 void pd_address_tables_done(struct pd_topology_storage *storage);
+
+/* Fills the table of IOAM node IDs; two switches with the same one are a finding. 0 or -ENOMEM. */
+int pd_ioam_ids_init(struct pd_topology_storage *storage, const struct pd_topology *topology,
+                     struct pd_findings *findings);
 
 #endif

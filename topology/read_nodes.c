@@ -148,12 +148,40 @@ static void read_coordinate(struct pd_reader *reader, json_t *node, size_t nth, 
     }
 }
 
+static bool is_segments(const struct pd_prefix *prefix)
+{
+    return prefix->ip_version == 6 && prefix->bits == 64;
+}
+
+/* An optional prefix of SRv6 segments. */
+static void read_sid(struct pd_reader *reader, json_t *node, size_t nth, struct pd_addr *ret_sid)
+{
+    json_t *value = json_object_get(node, "sid");
+    const char *text = json_string_value(value);
+    struct pd_prefix prefix;
+    char buffer[PD_READER_TEXT_BYTES];
+    if (!value) {
+        return;
+    }
+    memset(&prefix, 0, sizeof prefix);
+    if (text && !pd_prefix_parse(text, &prefix) && is_segments(&prefix)) {
+        *ret_sid = prefix.addr;
+    } else {
+        pd_findings_add(reader->findings,
+                        "nodes[%zu].sid: `%s`, expected a prefix like \"fd01:0:0:1::/64\"", nth,
+                        pd_reader_safe(text ? text : "", buffer));
+    }
+}
+
 static int read_switch(struct pd_reader *reader, json_t *node, size_t nth)
 {
     struct pd_draft_node *draft = &reader->draft.nodes[reader->draft.nodes_len - 1];
-    json_int_t position = 0;
+    json_int_t position = 0, ioam_id = 0;
     read_integer(reader, node, "nodes", nth, "position", POSITION_MAX, 0, &position);
     draft->position = (uint32_t)position;
+    read_integer(reader, node, "nodes", nth, "ioam_id", UINT32_MAX, 0, &ioam_id);
+    draft->ioam_id = (uint32_t)ioam_id;
+    read_sid(reader, node, nth, &draft->sid);
     read_coordinate(reader, node, nth, "x", &draft->x);
     read_coordinate(reader, node, nth, "y", &draft->y);
     struct addr_list at = {

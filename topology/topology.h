@@ -63,7 +63,9 @@ struct pd_switch {
     uint32_t prefixes_len;
     const struct pd_prefix *addrs; /* of no single link, as loopbacks; prefixes of full length */
     uint32_t addrs_len;
-    float x, y; /* where it is drawn; NAN: not given */
+    float x, y;         /* where it is drawn; NAN: not given */
+    uint32_t ioam_id;   /* what it writes on packets as its IOAM node ID */
+    struct pd_addr sid; /* of its /64 of SRv6 segments: that of port p is sid::p; all 0: none */
 };
 
 struct pd_host {
@@ -142,6 +144,9 @@ const struct pd_codec_choice *pd_topology_codec(const struct pd_topology *topolo
 /* Index of the switch or host with this ID, or PD_NONE. */
 uint32_t pd_topology_switch(const struct pd_topology *topology, uint32_t id);
 uint32_t pd_topology_host(const struct pd_topology *topology, uint32_t id);
+
+/* Index of the switch with this IOAM node ID, or PD_NONE. */
+uint32_t pd_topology_ioam(const struct pd_topology *topology, uint32_t ioam_id);
 
 /* The neighbour entry of `from` for switch `to` (both indexes), or NULL when they are not adjacent.
  */

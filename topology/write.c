@@ -54,6 +54,12 @@ static void write_switch(const struct pd_switch *sw, FILE *out)
     }
     fputs(sw->prefixes_len ? "]" : "", out);
     write_addrs("addrs", sw->addrs, sw->addrs_len, out);
+    if (sw->ioam_id != sw->id) {
+        fprintf(out, ",\"ioam_id\":%u", sw->ioam_id);
+    }
+    if (memcmp(&sw->sid, &(struct pd_addr){{0}}, sizeof sw->sid) != 0) {
+        fprintf(out, ",\"sid\":\"%s/64\"", pd_addr_format(&sw->sid, 6, text));
+    }
     if (!isnan(sw->x)) {
         fprintf(out, ",\"x\":%.9g", (double)sw->x);
     }

@@ -11,6 +11,7 @@ enum {
     IPV6_BYTES = 40,
     PORTS_BYTES = 4,
     TCP_FLAGS_AT = 13,
+    SEGMENTS = 4, /* type of a routing header */
 };
 
 enum ethertype {
@@ -56,6 +57,7 @@ struct headers {
     uint16_t src_port, dst_port;
     uint8_t ip_version, protocol, dscp, tcp_flags;
     bool later_fragment;
+    size_t transport_offset, options_offset, segments_offset;
 };
 
 static inline enum pd_packet_verdict take(struct cursor *cursor, size_t bytes,
@@ -124,6 +126,7 @@ static inline enum pd_packet_verdict read_ethernet(struct cursor *cursor, struct
 static inline enum pd_packet_verdict read_transport(struct cursor *cursor, struct headers *headers)
 {
     uint8_t protocol = headers->protocol;
+    headers->transport_offset = cursor->at;
     if ((protocol != TCP && protocol != UDP && protocol != SCTP) || headers->later_fragment) {
         return PD_PACKET_OK;
     }
@@ -235,6 +238,10 @@ static enum pd_packet_verdict read_extension(struct cursor *cursor, struct heade
         if (header_bytes < 12) {
             return PD_PACKET_BAD_HEADER_LEN;
         }
+    } else if (headers->protocol == HOP_BY_HOP && !headers->options_offset) {
+        headers->options_offset = cursor->at - 8;
+    } else if (headers->protocol == ROUTING && bytes[2] == SEGMENTS && !headers->segments_offset) {
+        headers->segments_offset = cursor->at - 8;
     }
     headers->protocol = bytes[0];
     return take(cursor, header_bytes - 8, &bytes);
@@ -309,6 +316,9 @@ static inline void fill(const struct headers *headers, struct pd_packet *ret_pac
     ret_packet->later_fragment = headers->later_fragment;
     ret_packet->ip_bytes = (uint32_t)headers->ip_bytes;
     ret_packet->ip_offset = (uint16_t)headers->ip_offset;
+    ret_packet->transport_offset = (uint16_t)headers->transport_offset;
+    ret_packet->options_offset = (uint16_t)headers->options_offset;
+    ret_packet->segments_offset = (uint16_t)headers->segments_offset;
 }
 
 enum pd_packet_verdict pd_packet_parse(const uint8_t *frame, size_t captured, size_t wire,
@@ -324,6 +334,7 @@ enum pd_packet_verdict pd_packet_parse(const uint8_t *frame, size_t captured, si
     headers.src_port = headers.dst_port = 0;
     headers.tcp_flags = 0;
     headers.later_fragment = false;
+    headers.options_offset = headers.segments_offset = 0;
     if (wire < captured) { /* a capture file may lie: what is there was on the wire */
         wire = captured;
     }

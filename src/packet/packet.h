@@ -12,9 +12,10 @@
 
 /* Ethernet with up to PD_PACKET_TAGS_MAX stacked VLAN tags (0x8100, 0x88a8, 0x9100), IPv4, IPv6
  * with up to PD_PACKET_EXTENSIONS_MAX extension headers, TCP, UDP, SCTP; other protocols count
- * without ports. One forward walk over the bytes; every access is checked against what was
- * captured. Compiled into Open vSwitch as well: libc alone, no allocation, no lock, no system call,
- * no global state; any number of threads.
+ * without ports. Where hop-by-hop options and segments (RFC 8754) stand is noted, for those that
+ * read telemetry; packets without them cost no more. One forward walk over the bytes; every access
+ * is checked against what was captured. Compiled into Open vSwitch as well: libc alone, no
+ * allocation, no lock, no system call, no global state; any number of threads.
  *
  * What the capture's snap length cut off is TRUNCATED, unless only TCP flags are missing: they are
  * 0 then. Ports that lie behind the end of the IP packet itself are BAD_TOTAL_LEN, since no flow
@@ -59,6 +60,10 @@ struct pd_packet {
     bool later_fragment;
     uint32_t ip_bytes;  /* bytes of the IP packet: without Ethernet header, tags, padding, FCS */
     uint16_t ip_offset; /* of the IP header in the frame */
+    /* Of what lies behind it: the transport header, or what stands in its place. */
+    uint16_t transport_offset;
+    uint16_t options_offset;  /* of the first hop-by-hop options header; 0: there is none */
+    uint16_t segments_offset; /* of the first segment routing header; 0: there is none */
 };
 
 /* `captured` bytes are there, `wire` were on the wire (a smaller number is read as `captured`).

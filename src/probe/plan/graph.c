@@ -23,9 +23,10 @@ static void count_arcs(struct pd_plan_graph *graph, const struct pd_plan_cable *
     for (uint32_t s = 0; s < graph->nodes_len; s++) {
         const struct pd_switch *sw = &graph->topology->switches[s];
         graph->first[s] = arcs;
-        arcs += sw->switch_neighbours;
-        for (uint32_t i = 0; without_len && i < sw->switch_neighbours; i++) {
-            arcs -= is_without(without, without_len, s, sw->neighbours[i].node);
+        for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
+            bool failed =
+                without_len && is_without(without, without_len, s, sw->neighbours[i].node);
+            arcs += failed ? 0 : sw->neighbours[i].parallel;
         }
     }
     graph->first[graph->nodes_len] = graph->arcs_len = arcs;
@@ -44,7 +45,9 @@ static void fill_arcs(struct pd_plan_graph *graph, uint32_t *at,
             if (without_len && is_without(without, without_len, s, to)) {
                 continue;
             }
-            graph->arcs[arc++] = (struct pd_plan_arc){.to = to, .back = at[to]++};
+            for (uint32_t n = 0; n < sw->neighbours[i].parallel; n++) {
+                graph->arcs[arc++] = (struct pd_plan_arc){.to = to, .back = at[to]++};
+            }
         }
     }
 }

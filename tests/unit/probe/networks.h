@@ -74,6 +74,7 @@ static inline void network_end(struct network *net)
         struct pd_switch *sw = &net->switches[from];
         uint32_t place = (uint32_t)(sw->neighbours - net->neighbours) + sw->switch_neighbours++;
         net->neighbours[place].node = to;
+        net->neighbours[place].parallel = 1;
     }
     for (uint32_t s = 0; s < net->topology.switches_len; s++) {
         struct pd_switch *sw = &net->switches[s];
