@@ -11,7 +11,6 @@
 #define PATHS_OF_FLOW UINT64_C(4)
 #define BINS          UINT64_C(64)
 #define VIOLATIONS    UINT64_C(16)
-#define POOR_FLOWS    16 /* of a host */
 #define UNLIMITED     UINT64_MAX
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -94,8 +93,8 @@ struct pd_cost_shape pd_cost_shape(const struct pd_document *document,
     if (document->is_program) {
         shape.answer_ns += PD_COST_PROGRAM_NS;
         shape.groups_max = 1;
-    } else if (document->is_poor) {
-        shape.groups = POOR_FLOWS;
+    } else if (document->question) {
+        shape.groups = document->question->groups;
     } else {
         shape_query(&document->query, topology, &shape);
     }

@@ -154,7 +154,7 @@ static void count(struct job *job, const struct pd_execute_summary *summary)
 /* What is no query answers in JSON, whatever form its rows would have. */
 static enum pd_execute_form form_of(const struct job *job)
 {
-    bool has_rows = !job->document.is_program && !job->document.is_poor;
+    bool has_rows = !job->document.is_program && !job->document.question;
 
     return has_rows && job->takes_ndjson ? PD_EXECUTE_NDJSON : PD_EXECUTE_JSON;
 }

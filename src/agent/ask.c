@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agent/local.h"
-#include "agent/poor.h"
 #include "agent/program_host.h"
+#include "agent/question.h"
 #include "base/clock.h"
 #include "fleet/execute.h"
 #include "http/accept.h"
@@ -48,7 +48,7 @@ static int choose_form(struct ask *ask, const struct pd_http_request *http, stru
     size_t form = 0;
     int e =
         pd_accept_choose(http->accept, types,
-                         ask->document.is_program || ask->document.is_poor ? 1 : 3, &form, error);
+                         ask->document.is_program || ask->document.question ? 1 : 3, &form, error);
 
     if (!e) {
         ask->form = (enum pd_execute_form)form;
@@ -121,13 +121,13 @@ static int local_program(void *context, const struct pd_document *document, uint
     return e;
 }
 
-/* The monitor has its flows in memory: no turn is needed. */
-static int local_poor(void *context, const struct pd_document *document, json_t **ret_answer,
-                      struct pd_error *error)
+static int local_question(void *context, const struct pd_document *document, json_t **ret_answer,
+                          struct pd_error *error)
 {
-    struct ask *ask = context;
+    const struct ask *ask = context;
 
-    return pd_agent_poor(ask->agent, &document->poor, ret_answer, error);
+    return pd_agent_question(ask->agent, document->question, document->question_args, ask->client,
+                             ask->deadline_ns, ret_answer, error);
 }
 
 /* ---- alone ---- */
@@ -160,10 +160,10 @@ static int answer_program(struct ask *ask, struct pd_error *error)
     return e;
 }
 
-static int answer_poor(struct ask *ask, struct pd_error *error)
+static int answer_question(struct ask *ask, struct pd_error *error)
 {
     json_t *answer;
-    int e = local_poor(ask, &ask->document, &answer, error);
+    int e = local_question(ask, &ask->document, &answer, error);
 
     if (!e) {
         pd_answer_json(ask->answer, 200, ask->answer->type, answer);
@@ -183,7 +183,7 @@ static int answer_tree(struct ask *ask, struct pd_error *error)
         .limits = agent->program_limits,
         .query = local_query,
         .program = local_program,
-        .poor = local_poor,
+        .question = local_question,
     };
     struct pd_execution execution = {
         .fanout = agent->fanout,
@@ -309,7 +309,7 @@ int pd_rest_query(struct pd_agent *agent, const struct pd_request *request,
     if (!e) {
         e = ask.forest.trees_len      ? answer_tree(&ask, error)
             : ask.document.is_program ? answer_program(&ask, error)
-            : ask.document.is_poor    ? answer_poor(&ask, error)
+            : ask.document.question   ? answer_question(&ask, error)
                                       : answer_query(&ask, &ask.document.query, error);
         e = finish(&ask, e, error);
     }

@@ -35,25 +35,6 @@ int pd_agent_poor(struct pd_agent *agent, const struct pd_poor_question *questio
     return 0;
 }
 
-int pd_rest_poor(struct pd_agent *agent, const struct pd_request *request, struct pd_answer *answer,
-                 struct pd_problem *problem)
-{
-    struct pd_poor_question question;
-    json_t *document;
-    int e = pd_poor_read(request->body, &question, &problem->error);
-
-    pd_count(&agent->counters.queries, 1);
-    if (e) {
-        pd_request_name_parameter(problem);
-        return e;
-    }
-    e = pd_agent_poor(agent, &question, &document, &problem->error);
-    if (!e) {
-        pd_answer_json(answer, 200, answer->type, document);
-    }
-    return e;
-}
-
 /* The sender does not know the path of what is lost: receivers' records do. */
 static void raise_alarm(void *context, const struct pd_monitor_alarm *alarm)
 {

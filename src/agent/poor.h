@@ -6,15 +6,12 @@
 #include <jansson.h>
 
 #include "agent/agent.h"
-#include "agent/rest.h"
 #include "query/poor.h"
 
 /* {"flows":[…],"complete","source","since_us","forgotten"} as docs/api/openapi.json says; the
  * caller's. From any thread. */
 int pd_agent_poor(struct pd_agent *agent, const struct pd_poor_question *question,
                   json_t **ret_answer, struct pd_error *error);
-
-pd_rest_handler pd_rest_poor; /* GET and POST /v1/getPoorTCPFlows */
 
 /* Opens the monitor, whose alarms go where the agent's go, and logs which source runs. */
 int pd_agent_watch_tcp(struct pd_agent *agent, const struct pd_monitor_config *config,

@@ -3,6 +3,7 @@
 #include "agent/request.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@
 
 #define BODY_MAX_BYTES ((size_t)16 << 20) /* a tree of PD_TREE_HOSTS_MAX hosts fits */
 
-/* The queries come first, by their numbers. */
-static const struct pd_route routes[] = {
+/* The queries come first, by their numbers; then the table; then each question, GET and POST. */
+static const struct pd_route fixed[] = {
 #define X(id, name, help) {"GET", "/v1/" name, PD_ROLE_READ, help},
     PD_QUERIES(X)
 #undef X
@@ -22,13 +23,43 @@ static const struct pd_route routes[] = {
         PD_ROUTES(X)
 #undef X
 };
+#define FIXED_LEN     (sizeof fixed / sizeof *fixed)
+#define QUESTIONS_MAX 32u
+
+static struct {
+    struct pd_route routes[FIXED_LEN + 2 * QUESTIONS_MAX];
+    size_t len;
+    char paths[QUESTIONS_MAX][PD_ROUTE_PATH_BYTES];
+} all;
+
+static void make_routes(void)
+{
+    memcpy(all.routes, fixed, sizeof fixed);
+    all.len = FIXED_LEN;
+    for (size_t i = 0; i < QUESTIONS_MAX && pd_questions[i]; i++) {
+        snprintf(all.paths[i], sizeof all.paths[i], "/v1/%s", pd_questions[i]->name);
+        all.routes[all.len++] =
+            (struct pd_route){"GET", all.paths[i], PD_ROLE_READ, pd_questions[i]->help};
+        all.routes[all.len++] = (struct pd_route){"POST", all.paths[i], PD_ROLE_READ,
+                                                  "the same, with the parameters in the body"};
+    }
+}
+
+const struct pd_route *pd_request_routes(size_t *ret_len)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, make_routes);
+    *ret_len = all.len;
+    return all.routes;
+}
 
 static int find_route(const char *method, const char *path, struct pd_request *request,
                       enum pd_role *ret_role, struct pd_problem *problem)
 {
-    size_t i;
-    int e = pd_route_find(routes, sizeof routes / sizeof *routes, method, path, &i, request->id,
-                          problem);
+    size_t len, i;
+    const struct pd_route *routes = pd_request_routes(&len);
+    int e = pd_route_find(routes, len, method, path, &i, request->id, problem);
 
     if (e) {
         return e;
@@ -36,9 +67,11 @@ static int find_route(const char *method, const char *path, struct pd_request *r
     *ret_role = routes[i].role;
     if (i < PD_QUERY_COUNT) {
         pd_query_init(&request->query, (enum pd_query_name)i);
+    } else if (i < FIXED_LEN) {
+        request->route = (enum pd_request_route)(PD_ROUTE_QUESTION + 1 + (int)(i - PD_QUERY_COUNT));
     } else {
-        request->route =
-            (enum pd_request_route)(PD_ROUTE_NAMED_QUERY + 1 + (int)(i - PD_QUERY_COUNT));
+        request->route = PD_ROUTE_QUESTION;
+        request->question = pd_questions[(i - FIXED_LEN) / 2];
     }
     return 0;
 }
@@ -58,7 +91,7 @@ static int keep_parameter(struct pd_request *request, const char *name, const ch
 static int set_parameter(struct pd_request *request, const char *name, const char *value,
                          struct pd_problem *problem)
 {
-    if (request->route == PD_ROUTE_POOR) {
+    if (request->route == PD_ROUTE_QUESTION && request->body) {
         return keep_parameter(request, name, value, problem);
     }
     if (request->route != PD_ROUTE_NAMED_QUERY) {
@@ -128,7 +161,8 @@ static int parse(const struct pd_http_request *http, struct pd_request *request,
     if (!e) {
         e = pd_role_check(http, role, problem);
     }
-    if (!e && request->route == PD_ROUTE_POOR && !(request->body = json_object())) {
+    if (!e && request->route == PD_ROUTE_QUESTION && strcmp(http->method, "POST") != 0 &&
+        !(request->body = json_object())) {
         e = pd_fail(&problem->error, -ENOMEM, "no memory");
     }
     if (!e) {

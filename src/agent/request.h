@@ -12,17 +12,16 @@
 #include "http/answer.h"
 #include "http/server.h"
 #include "query/query.h"
+#include "query/question.h"
 
 /* Thread safety: pure. */
 
 // clang-format off
-/* Routes beside GET of the queries ("/v1/" + name of the query): name, method, path ("{id}": any last segment), least role, handler, help. They
- * take no parameters, but for getPoorTCPFlows, whose own reader looks at them. A POST has a JSON object as its body, of at most pd_request_body_bytes. A new route is a line here and its handler, a
+/* Routes beside GET of the queries ("/v1/" + name of the query) and GET and POST of the questions of query/question.h: name, method, path ("{id}": any last segment), least role, handler, help. They
+ * take no parameters. A POST has a JSON object as its body, of at most pd_request_body_bytes. A new route is a line here and its handler, a
  * pd_rest_handler in a file of its own. */
 #define PD_ROUTES(X)                                                                                         \
     X(QUERY, POST, "/v1/query", ANY, pd_rest_query, "a query or a program, of this host or of those below as well") \
-    X(POOR, GET, "/v1/getPoorTCPFlows", READ, pd_rest_poor, "TCP connections of this host that have to send again and again") \
-    X(POOR_POST, POST, "/v1/getPoorTCPFlows", READ, pd_rest_poor, "the same, with the parameters in the body") \
     X(ALARMS, GET, "/v1/alarms", READ, pd_rest_alarms, "newest alarms of this host")                         \
     X(INSTALL, POST, "/v1/install", INSTALL, pd_rest_install, "installs a query that runs by itself")        \
     X(INSTALLED, GET, "/v1/installed", READ, pd_rest_installed, "installed queries and their counters")      \
@@ -40,6 +39,7 @@
 
 enum pd_request_route {
     PD_ROUTE_NAMED_QUERY,
+    PD_ROUTE_QUESTION,
 #define X(name, method, path, role, handler, help) PD_ROUTE_##name,
     PD_ROUTES(X)
 #undef X
@@ -48,9 +48,10 @@ enum pd_request_route {
 
 struct pd_request {
     enum pd_request_route route;
-    struct pd_query query;      /* of PD_ROUTE_NAMED_QUERY */
-    char id[PD_ROUTE_ID_BYTES]; /* of a path with "{id}" */
-    json_t *body;               /* of a POST: an object; parameters of getPoorTCPFlows; else NULL */
+    struct pd_query query;              /* of PD_ROUTE_NAMED_QUERY */
+    const struct pd_question *question; /* of PD_ROUTE_QUESTION; `body` has its parameters */
+    char id[PD_ROUTE_ID_BYTES];         /* of a path with "{id}" */
+    json_t *body;                       /* of a POST: an object; else NULL */
     uint64_t begun_ns; /* of the thread's processor time, when it began to read the request */
     const struct pd_http_request *http;
 };
@@ -61,6 +62,9 @@ struct pd_request {
 int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_request,
                      struct pd_problem *ret_problem);
 void pd_request_done(struct pd_request *request);
+
+/* All routes: queries, the table above, questions. The first call makes them. */
+const struct pd_route *pd_request_routes(size_t *ret_len);
 
 /* Most that the body of such a request may have; 0: none is wanted. */
 size_t pd_request_body_bytes(const char *method, const char *target);

@@ -8,13 +8,13 @@
 #include "agent/ask.h"
 #include "agent/metrics.h"
 #include "agent/openapi.h"
-#include "agent/poor.h"
+#include "agent/question.h"
 #include "agent/status.h"
 
 #define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* of bodies that nobody wants */
 
-/* Of parts; filled before the first request. */
-static struct pd_rest part_routes;
+/* Of parts, and of what openapi.json does not describe; filled before the first request. */
+static struct pd_rest part_routes, undescribed;
 
 int pd_rest_alarms(struct pd_agent *agent, const struct pd_request *request,
                    struct pd_answer *answer, struct pd_problem *problem)
@@ -48,7 +48,7 @@ int pd_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
     (void)agent;
     (void)request;
     (void)problem;
-    json_t *document = pd_rest_described(&part_routes, pd_openapi);
+    json_t *document = pd_rest_described(&undescribed, pd_openapi);
 
     if (document) { /* parts have brought routes */
         pd_answer_json(answer, 200, answer->type, document);
@@ -58,6 +58,7 @@ int pd_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
 }
 
 static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_NAMED_QUERY] = pd_ask_named,
+                                                          [PD_ROUTE_QUESTION] = pd_rest_question,
 #define X(name, method, path, role, handler, help) [PD_ROUTE_##name] = (handler),
                                                           PD_ROUTES(X)
 #undef X
@@ -127,10 +128,26 @@ static size_t wanted_bytes(void *context, const char *method, const char *target
     return pd_request_body_bytes(method, target);
 }
 
+/* Those of extensions: theirs are the last routes, a GET and a POST each. */
+static void add_questions(void)
+{
+    size_t len, more = 0;
+    const struct pd_route *routes = pd_request_routes(&len);
+
+    while (pd_questions[pd_questions_own + more]) {
+        more++;
+    }
+    for (size_t i = len - 2 * more; i < len; i++) {
+        pd_rest_add(&undescribed, &(const struct pd_part_route){.route = routes[i]});
+    }
+}
+
 struct pd_http_service pd_rest_service(struct pd_agent *agent)
 {
-    if (!part_routes.len) {
+    if (!part_routes.len && !undescribed.len) {
         pd_parts_routes(pd_agent_parts, &part_routes);
+        pd_parts_routes(pd_agent_parts, &undescribed);
+        add_questions();
     }
     return (struct pd_http_service){.context = agent,
                                     .answer = answer_http,

@@ -102,12 +102,12 @@ static int check_place(struct settings *set, struct pd_error *error)
                         : set->mode   ? "--mode"
                         : set->fanout ? "--fanout"
                                       : NULL;
-    const char *served = set->question.live      ? "--live"
-                         : set->question.program ? "--program"
-                         : set->question.is_poor ? PD_POOR_NAME
-                         : set->ndjson           ? "--ndjson"
-                         : set->deadline_ms      ? "--deadline-ms"
-                                                 : NULL;
+    const char *served = set->question.live       ? "--live"
+                         : set->question.program  ? "--program"
+                         : set->question.question ? set->question.question->name
+                         : set->ndjson            ? "--ndjson"
+                         : set->deadline_ms       ? "--deadline-ms"
+                                                  : NULL;
     if (!!set->tib + !!set->agent + !!set->controller.url > 1) {
         return pd_fail(error, -PD_E_VALUE, "only one of --tib, --agent and --controller");
     }
@@ -276,7 +276,7 @@ static int ask(const struct settings *set, const struct pd_query_sink *sink, str
     int code;
     if (set->tib) {
         code = ask_tib(set, sink, &inner);
-    } else if (set->agent && !set->question.program && !set->question.is_poor &&
+    } else if (set->agent && !set->question.program && !set->question.question &&
                !set->deadline_ms) {
         code = ask_agent(set, sink, &inner);
     } else {
@@ -322,9 +322,9 @@ static int run_table(const struct settings *set, struct pd_error *error)
     int code = ask(set, &sink, error);
     if (!code) {
         const char *bytes = memory.bytes ? memory.bytes : "";
-        code = set->question.is_poor
+        code = set->question.question == &pd_question_poor
                    ? pd_cli_view_poor(bytes, memory.len, &style, stdout, &outcome, error)
-               : set->question.program
+               : set->question.program || set->question.question
                    ? pd_cli_view_result(bytes, memory.len, stdout, &outcome, error)
                    : pd_cli_view(set->question.query.name, bytes, memory.len, &style, stdout,
                                  &outcome, error);

@@ -3,6 +3,7 @@
 #include "cli/question.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,26 +100,81 @@ static int check_program(const struct pd_cli_question *question, const struct pd
     return 0;
 }
 
-/* Of the parameters of queries it takes the beginning alone. */
-static int check_poor(struct pd_cli_question *question, struct pd_error *error)
+static bool has_param(const struct pd_question *question, const char *name)
+{
+    const struct pd_question_param *param = question->params;
+
+    while (param && param->name && strcmp(param->name, name) != 0) {
+        param++;
+    }
+    return param && param->name;
+}
+
+static int refuse_flag(const struct pd_question *question, const char *flag, struct pd_error *error)
+{
+    return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%s: %s does not take it", flag, question->name);
+}
+
+/* "name=value" */
+static int add_arg(json_t *args, const char *text)
+{
+    size_t len = strcspn(text, "=");
+    char name[64];
+
+    snprintf(name, sizeof name, "%.*s", (int)len, text);
+    return json_object_set_new(args, name, json_string(text + len + 1));
+}
+
+/* The parameters that were given, as the table knows them: flags of queries that it takes by the
+ * same name, and --arg NAME=VALUE. The caller's; NULL without memory. */
+static json_t *question_args(const struct pd_cli_question *question)
 {
     json_t *args = json_object();
-    struct pd_poor_question unused;
+    int failed = !args;
+
+    for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT && !failed; id++) {
+        if (question->values[id]) {
+            failed = json_object_set_new(args, pd_query_params[id].name,
+                                         json_string(question->values[id]));
+        }
+    }
+    if (question->threshold && !failed) {
+        failed = json_object_set_new(args, "threshold", json_string(question->threshold));
+    }
+    for (size_t i = 0; i < question->arg_len && !failed; i++) {
+        failed = add_arg(args, question->arg[i]);
+    }
+    if (!failed) {
+        return args;
+    }
+    json_decref(args);
+    return NULL;
+}
+
+static int check_question(struct pd_cli_question *question, struct pd_error *error)
+{
+    _Alignas(max_align_t) unsigned char unused[PD_QUESTION_ARGS_BYTES] = {0};
+    const struct pd_question *ops = question->question;
     struct pd_error inner;
-    question->is_poor = true;
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
-        if (id != PD_QUERY_PARAM_FROM && question->values[id]) {
-            return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%s: " PD_POOR_NAME " does not take it",
-                           pd_query_params[id].flag);
+        if (question->values[id] && !has_param(ops, pd_query_params[id].name)) {
+            return refuse_flag(ops, pd_query_params[id].flag, error);
         }
     }
     if (question->live) {
-        return pd_fail(error, -PD_E_UNKNOWN_KEY, "--live: " PD_POOR_NAME " does not take it");
+        return refuse_flag(ops, "live", error);
     }
-    if (question->threshold) {
-        json_object_set_new(args, "threshold", json_string(question->threshold));
+    if (question->threshold && !has_param(ops, "threshold")) {
+        return refuse_flag(ops, "threshold", error);
     }
-    int code = pd_poor_read(args, &unused, &inner);
+    if (question->args) {
+        return pd_fail(error, -PD_E_VALUE, "--args is for programs: --program FILE");
+    }
+    json_t *args = question_args(question);
+    if (!args) {
+        return pd_fail(error, -PD_E_VALUE, "parameters: not UTF-8");
+    }
+    int code = ops->read(args, unused, &inner);
     json_decref(args);
     return code ? pd_fail(error, code, "--%s", inner.text) : 0;
 }
@@ -131,8 +187,9 @@ static int check_query(struct pd_cli_question *question, const struct pd_cli_wor
         return pd_fail(error, -PD_E_VALUE, "the query is missing: %s; or --program FILE",
                        PD_CLI_QUESTION_WORDS);
     }
-    if (!strcmp(words->words[0], PD_POOR_NAME)) {
-        return check_poor(question, error);
+    question->question = pd_question_find(words->words[0]);
+    if (question->question) {
+        return check_question(question, error);
     }
     if (question->threshold) {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "--threshold: only " PD_POOR_NAME " takes it");
@@ -262,7 +319,7 @@ int pd_cli_question_document(const struct pd_cli_question *question, json_t **re
     if (question->program) {
         return program_document(question, ret_document, error);
     }
-    json_t *args = json_object();
+    json_t *args = question->question ? question_args(question) : json_object();
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
         if (question->values[id] && json_object_set_new(args, pd_query_params[id].name,
                                                         json_string(question->values[id]))) {
@@ -275,9 +332,10 @@ int pd_cli_question_document(const struct pd_cli_question *question, json_t **re
         json_decref(args);
         return pd_fail(error, -PD_E_VALUE, "--threshold: not UTF-8");
     }
-    json_t *document = json_pack(
-        "{s:s, s:o}", "query",
-        question->is_poor ? PD_POOR_NAME : pd_query_name_text(question->query.name), "args", args);
+    json_t *document = json_pack("{s:s, s:o}", "query",
+                                 question->question ? question->question->name
+                                                    : pd_query_name_text(question->query.name),
+                                 "args", args);
     if (!document) {
         return pd_fail(error, -ENOMEM, "no memory");
     }

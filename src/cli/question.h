@@ -27,8 +27,8 @@ struct pd_cli_question {
     bool live;
     struct pd_query query;
     const char *values[PD_QUERY_PARAM_COUNT]; /* as given */
-    bool is_poor;                             /* getPoorTCPFlows */
-    const char *threshold;                    /* of it */
+    const struct pd_question *question;       /* of the table in query/question.h; NULL: none */
+    const char *threshold;                    /* of getPoorTCPFlows */
     const char *program;                      /* file; NULL: a query */
     const char *args;                         /* JSON */
     const char *arg[PD_CLI_ARGS_MAX];         /* KEY=VALUE */

@@ -22,7 +22,7 @@ struct pd_exec_ready {
     struct pd_exec_ready *next;
     const struct pd_tree *tree;
     struct pd_answer answer;
-    json_t *value; /* programs: the "result" in it; getPoorTCPFlows: all of it */
+    json_t *value; /* programs: the "result" in it; questions: all of it */
 };
 
 struct pd_exec;
@@ -43,7 +43,7 @@ struct pd_exec_kind {
                  struct pd_error *error);
     void (*done)(struct pd_exec *exec);
 };
-extern const struct pd_exec_kind pd_exec_query, pd_exec_program, pd_exec_poor;
+extern const struct pd_exec_kind pd_exec_query, pd_exec_program, pd_exec_question;
 
 struct pd_exec {
     const struct pd_execution *given;
@@ -66,7 +66,7 @@ struct pd_exec {
     uint64_t local_ns; /* what it took, where that was not the calling thread */
     /* queries */
     struct pd_query_merge *merge;
-    /* programs and getPoorTCPFlows */
+    /* programs and questions of the table */
     bool can_merge;
     json_t *own;    /* this host's own result, until it is merged */
     json_t *result; /* of all so far: what merge() gave, or the list */

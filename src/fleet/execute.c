@@ -30,7 +30,7 @@ static bool has_local(const struct pd_execution *given)
     const struct pd_execute_local *local = given->local;
 
     return local && (given->document->is_program ? local->program != NULL
-                     : given->document->is_poor  ? local->poor != NULL
+                     : given->document->question ? local->question != NULL
                                                  : local->query != NULL);
 }
 
@@ -314,7 +314,7 @@ int pd_execute(const struct pd_execution *execution, const struct pd_query_sink 
     struct pd_exec exec = {
         .given = execution,
         .kind = execution->document->is_program ? &pd_exec_program
-                : execution->document->is_poor  ? &pd_exec_poor
+                : execution->document->question ? &pd_exec_question
                                                 : &pd_exec_query,
         .error = error ? error : &unheard,
     };

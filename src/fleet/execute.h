@@ -52,9 +52,9 @@ struct pd_execute_local {
     /* run(args). NULL: it has no records. */
     int (*program)(void *context, const struct pd_document *document, uint64_t deadline_ns,
                    json_t **ret_result, struct pd_error *error);
-    /* getPoorTCPFlows: an object as an agent answers it. NULL: it watches nothing. */
-    int (*poor)(void *context, const struct pd_document *document, json_t **ret_answer,
-                struct pd_error *error);
+    /* A question of the table: an object as an agent answers it. NULL: it has no part. */
+    int (*question)(void *context, const struct pd_document *document, json_t **ret_answer,
+                    struct pd_error *error);
 };
 
 struct pd_execution {
@@ -89,7 +89,7 @@ struct pd_execute_summary {
 /* Writes the answer: JSON with `extra`, "hosts", "cost" and "complete" besides what the query
  * answers or "result"; NDJSON, the same in its last line; or a partial result. Programs: "result"
  * is what merge() made of all results; without a merge() a list of {"host","result"} by ascending
- * host. getPoorTCPFlows: its flows in one list, each with its "host". -PD_E_DEADLINE,
+ * host. Questions of the table: as they merge it. -PD_E_DEADLINE,
  * -PD_E_TOO_LARGE, -PD_E_VALUE, -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the
  * sink returned, or what all hosts refuse the question with. Nothing was written then, except where
  * the sink failed. */

@@ -109,9 +109,9 @@ static int parse(const json_t *body, struct pd_installation *installation, struc
 {
     int e = pd_document_parse(body, members, &installation->document, error);
 
-    if (!e && installation->document.is_poor) {
-        e = pd_fail(error, -PD_E_VALUE,
-                    "query: " PD_POOR_NAME " cannot be installed; a program that asks it can");
+    if (!e && installation->document.question) {
+        e = pd_fail(error, -PD_E_VALUE, "query: %s cannot be installed; a program that asks it can",
+                    installation->document.question->name);
     }
     if (!e && !installation->document.is_program) {
         e = check_query(&installation->document.query, error);

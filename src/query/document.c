@@ -236,10 +236,11 @@ static int read_query(const json_t *json, struct pd_document *document, struct p
     if (code) {
         return code;
     }
-    if (!strcmp(name, PD_POOR_NAME)) {
-        document->is_poor = true;
-        return pd_poor_read(document->args, &document->poor, &inner) ? within_args(&inner, error)
-                                                                     : 0;
+    document->question = pd_question_find(name);
+    if (document->question) {
+        return document->question->read(document->args, document->question_args, &inner)
+                   ? within_args(&inner, error)
+                   : 0;
     }
     if (pd_query_name_parse(name, &id)) {
         return plain(error,
@@ -310,7 +311,8 @@ int pd_document_parse(const json_t *json, const char *const *others,
 json_t *pd_document_json(const struct pd_document *document)
 {
     json_t *json = json_object();
-    const char *name = document->is_poor ? PD_POOR_NAME : pd_query_name_text(document->query.name);
+    const char *name =
+        document->question ? document->question->name : pd_query_name_text(document->query.name);
     bool failed = document->is_program
                       ? json_object_set_new(json, "program", json_string(document->program))
                       : json_object_set_new(json, "query", json_string(name));

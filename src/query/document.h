@@ -9,10 +9,10 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "query/poor.h"
 #include "query/query.h"
+#include "query/question.h"
 
-/* {"query":NAME,"args":{…}}, where NAME may be getPoorTCPFlows, too (poor.h), or {"program":"… Lua
+/* {"query":NAME,"args":{…}}, where NAME is a query or a question (question.h), or {"program":"… Lua
  * …","args":{…}}. Other members belong to who carries the document ("deadline_ms", "hosts",
  * "period_ms" …): the caller names those it reads itself, any more are refused. A member of "args"
  * is a parameter of query.h; besides its text a value may be a number, a boolean, or a list:
@@ -29,9 +29,9 @@
 
 struct pd_document {
     bool is_program;
-    bool is_poor;          /* getPoorTCPFlows */
-    struct pd_query query; /* unless it is one of these; finished */
-    struct pd_poor_question poor;
+    const struct pd_question *question; /* of the table in question.h; NULL: none of those */
+    struct pd_query query;              /* unless it is one of these; finished */
+    _Alignas(max_align_t) unsigned char question_args[PD_QUESTION_ARGS_BYTES];
     char *program; /* source */
     json_t *args;  /* an object, as given; {} when there was none */
 };

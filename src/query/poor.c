@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of getPoorTCPFlows. */
+/* getPoorTCPFlows: parameters, and how the answers of hosts become one. */
 #include "query/poor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,10 @@
 #include "base/clock.h"
 #include "query/query.h"
 
-#define TEXT_BYTES 64
+#define TEXT_BYTES    64
+#define FLOWS_OF_HOST 16 /* about */
+/* Flows of all hosts together: what is beyond is counted, and the answer is not complete. */
+#define FLOWS_MAX 200000u
 
 /* Of a text or a number; NULL: neither. */
 static const char *text_of(const json_t *value, char room[TEXT_BYTES])
@@ -73,3 +77,160 @@ int pd_poor_read(const json_t *args, struct pd_poor_question *ret_question, stru
     *ret_question = question;
     return 0;
 }
+
+static int read_args(const json_t *args, void *ret_args, struct pd_error *error)
+{
+    return pd_poor_read(args, ret_args, error);
+}
+
+static int local(const void *args, const struct pd_question_host *host, json_t **ret_answer,
+                 struct pd_error *error)
+{
+    return host->tcp ? host->tcp(host->context, args, ret_answer, error)
+                     : pd_fail(error, -PD_E_UNSUPPORTED,
+                               "not supported here: this agent does not watch TCP");
+}
+
+/* ---- a host's answer ---- */
+
+/* Flows are of the hosts that were asked, and each says of which one. A host that asked nobody
+ * speaks of itself. */
+static int check_flows(const json_t *flows, const struct pd_question_hosts *hosts,
+                       struct pd_error *error)
+{
+    const json_t *flow;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)flows, i, flow)
+    {
+        uint64_t host = hosts->host;
+
+        if (json_object_get(flow, "host") && pd_question_number(flow, "host", &host)) {
+            host = UINT64_MAX;
+        }
+        if (!json_is_object(json_object_get(flow, "flow_id")) || host > UINT32_MAX ||
+            (!hosts->alone && !json_object_get(flow, "host")) ||
+            !hosts->knows(hosts->context, (uint32_t)host)) {
+            return pd_question_wrong(error, "flows that are none of the hosts asked");
+        }
+    }
+    return 0;
+}
+
+static int check(const json_t *json, const struct pd_question_hosts *hosts, struct pd_error *error)
+{
+    const json_t *flows = json_object_get(json, "flows");
+    const char *source = json_string_value(json_object_get(json, "source"));
+    uint64_t number;
+
+    if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX) {
+        return pd_question_wrong(error, "no list of flows");
+    }
+    if (!json_is_boolean(json_object_get(json, "complete")) || !source || strlen(source) > 32 ||
+        pd_question_number(json, "since_us", &number) ||
+        pd_question_number(json, "forgotten", &number)) {
+        return pd_question_wrong(error, "no source, since_us, forgotten and complete");
+    }
+    return check_flows(flows, hosts, error);
+}
+
+/* ---- answers become one ---- */
+
+static void set_number(json_t *object, const char *name, uint64_t number)
+{
+    json_object_set_new(object, name, json_integer((json_int_t)number));
+}
+
+static uint64_t number_of(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+/* What is true of all of them. */
+static void merge_members(json_t *all, const json_t *one)
+{
+    const json_t *before = json_object_get(all, "source"), *source = json_object_get(one, "source");
+    uint64_t since_us = number_of(one, "since_us");
+
+    if (number_of(all, "since_us") > since_us) {
+        since_us = number_of(all, "since_us");
+    }
+    set_number(all, "since_us", since_us);
+    set_number(all, "forgotten", number_of(all, "forgotten") + number_of(one, "forgotten"));
+    set_number(all, "left_out", number_of(all, "left_out") + number_of(one, "left_out"));
+    if (before && !json_equal(before, source)) {
+        json_object_set_new(all, "source", json_string("mixed"));
+    } else {
+        json_object_set(all, "source", (json_t *)(uintptr_t)source);
+    }
+    if (!json_is_false(json_object_get(all, "complete"))) {
+        json_object_set(all, "complete", json_object_get(one, "complete"));
+    }
+}
+
+static int merge(json_t *all, uint32_t host, json_t *one, struct pd_error *error)
+{
+    json_t *flows = json_object_get(all, "flows"), *flow;
+    uint64_t left_out = 0;
+    size_t i;
+    int failed = 0;
+
+    if (!flows) {
+        flows = json_array();
+        failed |= json_object_set_new(all, "flows", flows);
+    }
+    merge_members(all, one);
+    json_array_foreach(json_object_get(one, "flows"), i, flow)
+    {
+        if (json_array_size(flows) >= FLOWS_MAX) {
+            left_out++;
+            continue;
+        }
+        if (!json_object_get(flow, "host")) {
+            failed |= json_object_set_new(flow, "host", json_integer(host));
+        }
+        failed |= json_array_append(flows, flow);
+    }
+    if (left_out) {
+        set_number(all, "left_out", number_of(all, "left_out") + left_out);
+        json_object_set_new(all, "complete", json_false());
+    }
+    return failed ? pd_fail(error, -ENOMEM, "no memory for the answer") : 0;
+}
+
+/* Nobody answered: nothing was watched. */
+static int finish(json_t *answer, struct pd_error *error)
+{
+    (void)error;
+    if (json_object_get(answer, "source")) {
+        return 0;
+    }
+    json_object_set_new(answer, "flows", json_array());
+    json_object_set_new(answer, "source", json_string("none"));
+    json_object_set_new(answer, "complete", json_false());
+    set_number(answer, "since_us", 0);
+    set_number(answer, "forgotten", 0);
+    set_number(answer, "left_out", 0);
+    return 0;
+}
+
+/* ---- the entry ---- */
+
+static const struct pd_question_param params[] = {
+    {"threshold", "N", "retransmissions in a row, 3 when not given"},
+    {"from", "TIME", "only connections that were seen then or later"},
+    {0},
+};
+_Static_assert(sizeof(struct pd_poor_question) <= PD_QUESTION_ARGS_BYTES, "documents keep it");
+
+const struct pd_question pd_question_poor = {
+    .name = PD_POOR_NAME,
+    .help = "TCP connections of this host that have to send again and again",
+    .params = params,
+    .groups = FLOWS_OF_HOST,
+    .read = read_args,
+    .local = local,
+    .check = check,
+    .merge = merge,
+    .finish = finish,
+};

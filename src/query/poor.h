@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "query/question.h"
 
-/* Asked as a query of this name, but no query of query.h: its rows come from the kernel, and
- * nothing of them is added up. Answers of several hosts are their flows in one list, each with its
+/* An entry of the table of questions: its rows come from the kernel, and nothing of them is added
+ * up. Answers of several hosts are their flows in one list, each with its
  * "host"; docs/api/openapi.json has the members.
  *
  * Thread safety: pure functions. */
@@ -23,6 +24,8 @@ struct pd_poor_question {
     uint64_t from_us;   /* wall time; 0: any */
     bool has_from;
 };
+
+extern const struct pd_question pd_question_poor;
 
 /* {"threshold":N,"from":TIME}, each as JSON or as its text; NULL: none. "threshold: expected …":
  * -PD_E_VALUE, -PD_E_UNKNOWN_KEY. */

@@ -162,17 +162,42 @@ static int ask_records(struct pd_world *world, const struct pd_query *query, con
     return code;
 }
 
+/* The hosts that are asked, as if they were one. */
+struct asking {
+    struct pd_world *world;
+    const bool *asked;
+};
+
+static int ask_tcp(void *context, const struct pd_poor_question *question, json_t **ret_answer,
+                   struct pd_error *error)
+{
+    const struct asking *asking = context;
+
+    *ret_answer = pd_senders_poor(&asking->world->senders, question, asking->asked);
+    return *ret_answer ? 0 : pd_fail(error, -ENOMEM, "no memory");
+}
+
+static int ask_own_records(void *context, const struct pd_query *query, json_t **ret_answer,
+                           struct pd_error *error)
+{
+    const struct asking *asking = context;
+
+    return ask_records(asking->world, query, asking->asked, ret_answer, error);
+}
+
 static int answer(struct pd_world *world, const struct pd_document *document, const bool *asked,
                   json_t **ret_answer, struct pd_error *error)
 {
     if (document->is_program) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "programs: the simulator's hosts run none");
     }
-    if (!document->is_poor) {
+    if (!document->question) {
         return ask_records(world, &document->query, asked, ret_answer, error);
     }
-    *ret_answer = pd_senders_poor(&world->senders, &document->poor, asked);
-    return *ret_answer ? 0 : pd_fail(error, -ENOMEM, "no memory");
+    struct asking asking = {world, asked};
+    const struct pd_question_host host = {
+        .context = &asking, .tcp = ask_tcp, .query = ask_own_records};
+    return document->question->local(document->question_args, &host, ret_answer, error);
 }
 
 static int ask(void *context, json_t *json, json_t **ret_answer, struct pd_error *error)

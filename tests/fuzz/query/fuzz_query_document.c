@@ -29,8 +29,8 @@ static void check_again(const struct pd_document *document)
     json_t *json = pd_document_json(document);
     struct pd_document again;
     if (!json || pd_document_parse(json, NULL, &again, NULL) ||
-        again.is_program != document->is_program || again.is_poor != document->is_poor ||
-        memcmp(&again.poor, &document->poor, sizeof again.poor) != 0 ||
+        again.is_program != document->is_program || again.question != document->question ||
+        memcmp(again.question_args, document->question_args, sizeof again.question_args) != 0 ||
         !json_equal(again.args, document->args)) {
         abort();
     }

@@ -143,6 +143,13 @@ static void test_routes(void **state)
     routes++;
     PD_QUERIES(X)
 #undef X
+    for (size_t i = 0; i < pd_questions_own; i++, routes += 2) {
+        char path[64];
+
+        snprintf(path, sizeof path, "/v1/%s", pd_questions[i]->name);
+        check_operation(openapi, "GET", path, pd_questions[i]->help);
+        check_operation(openapi, "POST", path, "the same, with the parameters in the body");
+    }
     assert_int_equal(count_operations(openapi), routes);
     json_decref(openapi);
 }
