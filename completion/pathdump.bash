@@ -43,7 +43,7 @@ _pathdump()
     fi
     if [[ $command == pint ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'encode tables --help'
+            _pathdump_words 'encode decode tables trials --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -135,12 +135,37 @@ _pathdump()
         --plan) rest=FILE ;;
         esac
         ;;
+    'pint decode')
+        flags='--topology --plan --known-bits --no-topology --solver --json --help'
+        [[ $cur == -* ]] || rest=FILE
+        case $prev in
+        --topology) rest=FILE ;;
+        --plan) rest=FILE ;;
+        --known-bits) rest=- ;;
+        --solver) rest='joint peel' ;;
+        esac
+        ;;
     'pint tables')
         flags='--topology --plan --switch --json --help'
         case $prev in
         --topology) rest=FILE ;;
         --plan) rest=FILE ;;
         --switch) rest=- ;;
+        esac
+        ;;
+    'pint trials')
+        flags='--topology --plan --trials --seed --src --dst --hops --links-down --known-bits --no-topology --solver --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --plan) rest=FILE ;;
+        --trials) rest=- ;;
+        --seed) rest=- ;;
+        --src) rest=- ;;
+        --dst) rest=- ;;
+        --hops) rest=- ;;
+        --links-down) rest=- ;;
+        --known-bits) rest=- ;;
+        --solver) rest='joint peel' ;;
         esac
         ;;
     'probes plan')

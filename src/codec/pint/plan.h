@@ -32,7 +32,7 @@ enum pd_pint_function { PD_PINT_MAX, PD_PINT_MIN, PD_PINT_SUM };
 enum pd_pint_rounding { PD_PINT_NEAREST, PD_PINT_RANDOM };
 enum pd_pint_coding { PD_PINT_HASH, PD_PINT_FRAGMENT };
 enum pd_pint_carrier { PD_PINT_TAG, PD_PINT_DSCP };
-enum pd_pint_flow { PD_PINT_FLOW_5_TUPLE, PD_PINT_FLOW_SOURCE, PD_PINT_FLOW_RACKS };
+enum pd_pint_flow_kind { PD_PINT_FLOW_5_TUPLE, PD_PINT_FLOW_SOURCE, PD_PINT_FLOW_RACKS };
 
 /* What a switch can put into a digest; id, and how many bits the value has. */
 #define PD_PINT_VALUES(X)                 \
@@ -54,7 +54,7 @@ struct pd_pint_query {
     char name[PD_PINT_NAME_MAX + 1];
     enum pd_pint_aggregation aggregation;
     enum pd_pint_value value;
-    enum pd_pint_flow flow;
+    enum pd_pint_flow_kind flow;
     uint8_t bits;         /* of one instance, without a loop's counter */
     uint8_t counter_bits; /* loop: above the bits */
     uint8_t instances;    /* static; 1 for the others */

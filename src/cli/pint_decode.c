@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `pathdump pint decode`: a capture file's flows with their paths and what their hops measured. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/pint.h"
+#include "codec/pint/encode.h"
+#include "codec/pint/flow.h"
+#include "intake/intake.h"
+#include "packet/sample.h"
+#include "telemetry/histogram.h"
+
+#define FLOWS_MAX (1u << 20)
+#define QUANTILES 3
+
+static const struct {
+    const char *text;
+    double share;
+} quantiles[QUANTILES] = {{"0.5", .5}, {"0.9", .9}, {"0.99", .99}};
+
+struct settings {
+    const char *topology;
+    const char *plan;
+    uint64_t known_bits;
+    enum pd_pint_method method;
+    bool no_topology;
+    bool json;
+};
+
+/* What the hops of one record measured, for each query of the plan and each hop number. */
+struct measured {
+    struct pd_telemetry_histogram *histograms; /* query * (hops + 1) + hop; hop 0: of the packet */
+    size_t len;
+    uint32_t hops;
+};
+
+struct flow {
+    struct pd_flow_id id;
+    struct pd_pint_flow *state;
+    struct measured measured[PD_PINT_RECORDS_MAX];
+};
+
+struct decoder {
+    const struct settings *set;
+    struct pd_cli_pint pint;
+    struct pd_pint_receiver *receiver;
+    struct flow **flows; /* as they came */
+    uint32_t flows_len, flows_room;
+    uint32_t *table; /* by hash: index + 1 */
+    uint32_t table_mask;
+    uint64_t without_digest, flows_full;
+    int err; /* the first one */
+};
+
+/* ---- flows */
+
+static int grow(struct decoder *decoder)
+{
+    const uint32_t room = decoder->flows_room ? 2 * decoder->flows_room : 256;
+    struct flow **flows = realloc(decoder->flows, room * sizeof *flows);
+    uint32_t *table = calloc((size_t)room * 2, sizeof *table);
+
+    decoder->flows = flows ? flows : decoder->flows;
+    if (!flows || !table) {
+        free(table);
+        return -ENOMEM;
+    }
+    free(decoder->table);
+    decoder->table = table;
+    decoder->table_mask = 2 * room - 1;
+    decoder->flows_room = room;
+    for (uint32_t f = 0; f < decoder->flows_len; f++) {
+        uint64_t at = pd_flow_id_hash(&flows[f]->id);
+        while (table[at & decoder->table_mask]) {
+            at++;
+        }
+        table[at & decoder->table_mask] = f + 1;
+    }
+    return 0;
+}
+
+static struct flow *flow_new(struct decoder *decoder, const struct pd_flow_id *id)
+{
+    const struct pd_topology *topology = decoder->pint.topology;
+    const uint32_t src = pd_topology_tor_of(topology, &id->src, id->ip_version);
+    const uint32_t dst = pd_topology_tor_of(topology, &id->dst, id->ip_version);
+    struct flow *flow = calloc(1, sizeof *flow);
+
+    if (!flow || pd_pint_flow_new(decoder->receiver, src, dst, &flow->state)) {
+        free(flow);
+        return NULL;
+    }
+    flow->id = *id;
+    return flow;
+}
+
+static int find_flow(struct decoder *decoder, const struct pd_flow_id *id, struct flow **ret_flow)
+{
+    int err = decoder->flows_len == decoder->flows_room ? grow(decoder) : 0;
+    uint64_t at = pd_flow_id_hash(id);
+
+    if (err) {
+        return err;
+    }
+    for (; decoder->table[at & decoder->table_mask]; at++) {
+        struct flow *flow = decoder->flows[decoder->table[at & decoder->table_mask] - 1];
+        if (pd_flow_id_equal(&flow->id, id)) {
+            *ret_flow = flow;
+            return 0;
+        }
+    }
+    if (decoder->flows_len == FLOWS_MAX) {
+        return -PD_E_FULL;
+    }
+    struct flow *flow = flow_new(decoder, id);
+    if (!flow) {
+        return -ENOMEM;
+    }
+    decoder->flows[decoder->flows_len++] = flow;
+    decoder->table[at & decoder->table_mask] = decoder->flows_len;
+    *ret_flow = flow;
+    return 0;
+}
+
+static void measured_done(struct measured *measured)
+{
+    for (size_t h = 0; h < measured->len; h++) {
+        pd_telemetry_histogram_done(&measured->histograms[h]);
+    }
+    free(measured->histograms);
+}
+
+static void decoder_done(struct decoder *decoder)
+{
+    for (uint32_t f = 0; f < decoder->flows_len; f++) {
+        for (size_t r = 0; r < PD_PINT_RECORDS_MAX; r++) {
+            measured_done(&decoder->flows[f]->measured[r]);
+        }
+        pd_pint_flow_free(decoder->flows[f]->state);
+        free(decoder->flows[f]);
+    }
+    free(decoder->flows);
+    free(decoder->table);
+    pd_pint_receiver_free(decoder->receiver);
+    pd_cli_pint_close(&decoder->pint);
+}
+
+/* ---- packets */
+
+static int count_code(struct decoder *decoder, struct measured *measured, unsigned query,
+                      uint32_t hop, uint32_t hops, unsigned code)
+{
+    const struct pd_pint_plan *plan = decoder->pint.plan;
+
+    if (!measured->histograms) {
+        measured->hops = hops;
+        measured->len = (size_t)plan->queries_len * (hops + 1);
+        measured->histograms = calloc(measured->len, sizeof *measured->histograms);
+    }
+    if (!measured->histograms) {
+        measured->len = 0;
+        return -ENOMEM;
+    }
+    if (hop > measured->hops) {
+        return 0;
+    }
+    struct pd_telemetry_histogram *histogram =
+        &measured->histograms[query * (measured->hops + 1) + hop];
+    if (!histogram->counts && pd_telemetry_histogram_init(histogram, plan->queries[query].codes)) {
+        return -ENOMEM;
+    }
+    pd_telemetry_histogram_add(histogram, code, 1);
+    return 0;
+}
+
+/* What the switches measured, hop by hop, before it is known which switches they are. */
+static int count_values(struct decoder *decoder, struct measured *measured, uint32_t packet_id,
+                        uint16_t digest, uint32_t hops)
+{
+    const struct pd_pint_plan *plan = decoder->pint.plan;
+    const int number = pd_pint_set_of(plan, packet_id);
+    int err = 0;
+
+    for (unsigned f = 0; !err && number >= 0 && f < plan->sets[number].fields_len; f++) {
+        const struct pd_pint_field *field = &plan->sets[number].fields[f];
+        const struct pd_pint_query *query = &plan->queries[field->query];
+        struct pd_pint_clue clue;
+        if (query->aggregation == PD_PINT_DYNAMIC) {
+            pd_pint_clue(plan, field, packet_id, digest, 1, hops, &clue);
+            const int writer = pd_pint_writer(&clue);
+            err = writer < 0 ? 0
+                             : count_code(decoder, measured, field->query, (uint32_t)writer + 1,
+                                          hops, clue.bits);
+        } else if (query->aggregation == PD_PINT_PACKET) {
+            err = count_code(decoder, measured, field->query, 0, hops,
+                             pd_pint_field_bits(query, field, digest));
+        }
+    }
+    return err;
+}
+
+static int take_packet(struct decoder *decoder, const struct pd_packet *packet,
+                       const uint8_t *frame, size_t captured)
+{
+    const struct pd_pint_plan *plan = decoder->pint.plan;
+    const uint32_t hops = pd_packet_hops(pd_packet_ttl(frame, packet));
+    struct flow *flow;
+    uint16_t digest;
+    size_t record;
+
+    if (!pd_pint_digest(plan, frame, packet, &digest) || hops > PD_PINT_HOPS_MAX) {
+        decoder->without_digest++;
+        return 0;
+    }
+    int err = find_flow(decoder, &packet->flow, &flow);
+    if (err) {
+        decoder->flows_full += err == -PD_E_FULL;
+        return err == -PD_E_FULL ? 0 : err;
+    }
+    const uint32_t packet_id = pd_packet_id(frame, captured, packet, plan->seed);
+    err = pd_pint_flow_add(flow->state, packet_id, digest, hops, &record);
+    return err ? err : count_values(decoder, &flow->measured[record], packet_id, digest, hops);
+}
+
+static void on_frame(void *context, const struct pd_packet *packet, const uint8_t *frame,
+                     size_t captured, size_t wire, uint64_t time_ns)
+{
+    struct decoder *decoder = context;
+
+    (void)wire;
+    (void)time_ns;
+    if (!decoder->err) {
+        decoder->err = take_packet(decoder, packet, frame, captured);
+    }
+}
+
+static bool forget(void *context, const struct pd_trajectory_record *record)
+{
+    (void)context;
+    (void)record;
+    return true;
+}
+
+static int read_file(struct decoder *decoder, const char *file, struct pd_error *error)
+{
+    static const atomic_bool wanted = true;
+    const struct pd_intake_tap tap = {decoder, &wanted, on_frame};
+    const struct pd_intake_config config = {
+        .trajectory = PD_TRAJECTORY_DEFAULTS,
+        .tap = &tap,
+        .wake_fd = -1,
+    };
+    const struct pd_trajectory_sink sink = {.evicted = forget};
+    struct pd_intake *intake = NULL;
+    struct pd_intake_status status;
+    char spec[4200];
+    int err;
+
+    snprintf(spec, sizeof spec, "pcap:%s", file);
+    err = pd_intake_open(spec, &config, &sink, &intake, error);
+    if (err) {
+        return err;
+    }
+    do {
+        err = pd_intake_poll(intake, 0);
+    } while (!err && !decoder->err);
+    if (decoder->err) {
+        err = pd_fail(error, decoder->err, "%s: %s", file, pd_error_text(decoder->err));
+    } else if (err == -PD_E_EOF) {
+        err = 0;
+    } else {
+        pd_intake_status(intake, &status);
+        pd_fail(error, err, "%s: %s", file, status.detail);
+    }
+    pd_intake_close(intake);
+    return err;
+}
+
+/* ---- answers */
+
+static json_t *json_switches(const struct pd_pint_path *path)
+{
+    json_t *list = json_array();
+
+    for (uint32_t p = 0; p < path->len; p++) {
+        json_array_append_new(list, json_integer(path->switches[p]));
+    }
+    return list;
+}
+
+static json_t *json_count(uint64_t count)
+{
+    return count ? json_integer((json_int_t)count) : json_null();
+}
+
+static json_t *json_flow_id(const struct pd_flow_id *id)
+{
+    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
+
+    return json_pack("{s:s,s:s,s:i,s:i,s:i}", "src_ip",
+                     pd_addr_format(&id->src, id->ip_version, src), "dst_ip",
+                     pd_addr_format(&id->dst, id->ip_version, dst), "src_port", (int)id->src_port,
+                     "dst_port", (int)id->dst_port, "protocol", (int)id->protocol);
+}
+
+/* The host that a flow's packets end at, 0 where the topology does not name it. */
+static uint32_t last_host(const struct pd_topology *topology, const struct pd_flow_id *id)
+{
+    for (uint32_t h = 0; h < topology->hosts_len; h++) {
+        const struct pd_host *host = &topology->hosts[h];
+        for (uint32_t a = 0; a < host->addrs_len; a++) {
+            if (host->ip_versions[a] == id->ip_version &&
+                !memcmp(&host->addrs[a], &id->dst, sizeof id->dst)) {
+                return host->id;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Of codes that count as one, the one in the middle. */
+static uint64_t value_of(const struct pd_pint_query *query, struct pd_telemetry_codes codes)
+{
+    return query->values[(codes.first + codes.last) / 2];
+}
+
+static json_t *json_histogram(const struct pd_pint_query *query,
+                              const struct pd_telemetry_histogram *histogram, uint32_t sw,
+                              uint32_t to)
+{
+    json_t *row = json_pack("{s:s}", "name", query->name), *values = json_object();
+    struct pd_telemetry_codes codes;
+
+    if (sw) {
+        json_object_set_new(row, "switch", json_integer(sw));
+        json_object_set_new(row, "to", json_count(to));
+    }
+    for (unsigned q = 0; q < QUANTILES; q++) {
+        if (pd_telemetry_histogram_quantile(histogram, quantiles[q].share, &codes)) {
+            json_object_set_new(values, quantiles[q].text,
+                                json_integer((json_int_t)value_of(query, codes)));
+        }
+    }
+    json_object_set_new(row, "samples", json_integer((json_int_t)histogram->samples));
+    json_object_set_new(row, "quantiles", values);
+    return row;
+}
+
+/* A row's histogram: one for a switch and where it sends, over all records of the flow. */
+struct row {
+    unsigned query;
+    uint32_t sw, to;
+    struct pd_telemetry_histogram histogram;
+};
+
+struct rows {
+    struct row *rows;
+    size_t len;
+};
+
+static int add_row(struct rows *rows, unsigned query, uint32_t sw, uint32_t to,
+                   const struct pd_telemetry_histogram *histogram)
+{
+    size_t r = 0;
+
+    while (r < rows->len &&
+           (rows->rows[r].query != query || rows->rows[r].sw != sw || rows->rows[r].to != to)) {
+        r++;
+    }
+    if (r == rows->len) {
+        struct row *more = realloc(rows->rows, (rows->len + 1) * sizeof *more);
+        if (!more) {
+            return -ENOMEM;
+        }
+        rows->rows = more;
+        more[r] = (struct row){.query = query, .sw = sw, .to = to};
+        if (pd_telemetry_histogram_init(&more[r].histogram, histogram->codes)) {
+            return -ENOMEM;
+        }
+        rows->len++;
+    }
+    pd_telemetry_histogram_merge(&rows->rows[r].histogram, histogram);
+    return 0;
+}
+
+static int gather_record(struct rows *rows, const struct pd_pint_plan *plan,
+                         const struct pd_pint_record *record, const struct measured *measured,
+                         uint32_t host)
+{
+    const struct pd_pint_path *path = &record->path;
+    int err = 0;
+
+    for (unsigned query = 0; query < plan->queries_len; query++) {
+        for (uint32_t hop = 0; !err && hop <= measured->hops; hop++) {
+            const struct pd_telemetry_histogram *histogram =
+                &measured->histograms[query * (measured->hops + 1) + hop];
+            if (!histogram->counts || (hop && (hop < path->first_hop || !path->len))) {
+                continue;
+            }
+            const uint32_t place = hop ? hop - path->first_hop : 0;
+            const uint32_t sw = hop && place < path->len ? path->switches[place] : 0;
+            const uint32_t to = place + 1 < path->len ? path->switches[place + 1] : host;
+            err = add_row(rows, query, sw, sw ? to : 0, histogram);
+        }
+    }
+    return err;
+}
+
+static int json_telemetry(struct decoder *decoder, const struct flow *flow, json_t **ret_list)
+{
+    const struct pd_pint_plan *plan = decoder->pint.plan;
+    const uint32_t host = last_host(decoder->pint.topology, &flow->id);
+    struct rows rows = {0};
+    json_t *list = json_array();
+    int err = 0;
+
+    for (size_t r = 0; !err && r < pd_pint_flow_records(flow->state); r++) {
+        if (flow->measured[r].histograms) {
+            err = gather_record(&rows, plan, pd_pint_flow_record(flow->state, r),
+                                &flow->measured[r], host);
+        }
+    }
+    for (size_t r = 0; r < rows.len; r++) {
+        const struct row *row = &rows.rows[r];
+        json_array_append_new(
+            list, json_histogram(&plan->queries[row->query], &row->histogram, row->sw, row->to));
+        pd_telemetry_histogram_done(&rows.rows[r].histogram);
+    }
+    free(rows.rows);
+    *ret_list = list;
+    return err;
+}
+
+static json_t *json_changes(const struct pd_pint_flow *flow)
+{
+    json_t *list = json_array();
+
+    for (size_t r = 1; r < pd_pint_flow_records(flow); r++) {
+        const struct pd_pint_record *record = pd_pint_flow_record(flow, r);
+        if (record->path.len && record->known_at) {
+            json_array_append_new(list,
+                                  json_pack("{s:I,s:o}", "packet", (json_int_t)record->first_packet,
+                                            "path", json_switches(&record->path)));
+        }
+    }
+    return list;
+}
+
+static int print_flow(struct decoder *decoder, const struct flow *flow, FILE *out)
+{
+    const struct pd_pint_record *first = pd_pint_flow_record(flow->state, 0);
+    const uint64_t candidates =
+        first->candidates == UINT64_MAX ? (uint64_t)INT64_MAX : first->candidates;
+    json_t *telemetry = NULL;
+    int err = json_telemetry(decoder, flow, &telemetry);
+    json_t *row = json_pack(
+        "{s:o,s:I,s:I,s:o,s:s,s:I,s:o,s:o,s:o,s:o}", "flow_id", json_flow_id(&flow->id), "hops",
+        (json_int_t)first->hops, "pkts", (json_int_t)pd_pint_flow_pkts(flow->state), "path",
+        json_switches(&first->path), "state", pd_pint_state_id(first->state), "candidates",
+        (json_int_t)candidates, "decided_at", json_count(first->decided_at), "known_at",
+        json_count(first->known_at), "changes", json_changes(flow->state), "telemetry", telemetry);
+
+    if (!err && (!row || json_dumpf(row, out, JSON_COMPACT) || putc('\n', out) == EOF)) {
+        err = -ENOMEM;
+    }
+    json_decref(row);
+    return err;
+}
+
+static void print_line(const struct flow *flow, FILE *out)
+{
+    const struct pd_pint_record *first = pd_pint_flow_record(flow->state, 0);
+    char ends[PD_ENDS_TEXT_BYTES];
+
+    fprintf(out, "%-48s %10" PRIu64 "  %-10s ", pd_ends_format(&flow->id, ends),
+            pd_pint_flow_pkts(flow->state), pd_pint_state_id(first->state));
+    for (uint32_t p = 0; p < first->path.len; p++) {
+        fprintf(out, "%s%" PRIu32, p ? "," : "", first->path.switches[p]);
+    }
+    putc('\n', out);
+}
+
+static int print_flows(struct decoder *decoder, FILE *out)
+{
+    int err = 0;
+
+    for (uint32_t f = 0; !err && f < decoder->flows_len; f++) {
+        struct flow *flow = decoder->flows[f];
+        err = pd_pint_flow_end(flow->state);
+        if (!err && decoder->set->json) {
+            err = print_flow(decoder, flow, out);
+        } else if (!err) {
+            print_line(flow, out);
+        }
+    }
+    return err;
+}
+
+/* Nothing is printed before all of it is there. */
+static int print(struct decoder *decoder, struct pd_error *error)
+{
+    char *answer = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&answer, &bytes);
+    int err = out ? print_flows(decoder, out) : -ENOMEM;
+
+    if (out && fclose(out) && !err) {
+        err = -ENOMEM;
+    }
+    if (!err) {
+        fwrite(answer, 1, bytes, stdout);
+    }
+    free(answer);
+    return err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
+}
+
+static void tell_losses(const struct decoder *decoder)
+{
+    const struct pd_pint_counters *counters = pd_pint_receiver_counters(decoder->receiver);
+
+    if (decoder->without_digest) {
+        fprintf(stderr, "%" PRIu64 " packets without a digest\n", decoder->without_digest);
+    }
+    if (decoder->flows_full || counters->flows_full) {
+        fprintf(stderr, "%" PRIu64 " packets and %" PRIu64 " flows left out: no room\n",
+                decoder->flows_full, counters->flows_full);
+    }
+}
+
+static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    struct decoder decoder = {.set = settings};
+    const struct settings *set = settings;
+    int err = pd_cli_pint_open(set->topology, set->plan, &decoder.pint, error);
+    const struct pd_pint_receiver_config config = {.topology = decoder.pint.topology,
+                                                   .plan = decoder.pint.plan,
+                                                   .method = set->method,
+                                                   .no_topology = set->no_topology,
+                                                   .known_bits = (unsigned)set->known_bits};
+
+    if (!err) {
+        err = pd_pint_receiver_new(&config, &decoder.receiver);
+        err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
+    }
+    if (!err) {
+        err = read_file(&decoder, words->words[0], error);
+    }
+    if (!err) {
+        err = print(&decoder, error);
+    }
+    if (!err) {
+        tell_losses(&decoder);
+    }
+    decoder_done(&decoder);
+    return err;
+}
+
+/* ---- the command */
+
+static int set_solver(void *target, const char *name, const char *value, struct pd_error *error)
+{
+    struct settings *set = target;
+
+    if (strcmp(value, "joint") != 0 && strcmp(value, "peel") != 0) {
+        return pd_fail(error, -PD_E_VALUE, "%s: expects joint or peel, not \"%.100s\"", name,
+                       value);
+    }
+    set->method = strcmp(value, "peel") ? PD_PINT_JOINT : PD_PINT_PEEL;
+    return 0;
+}
+
+static const struct pd_option options[] = {
+    {.name = "topology",
+     .type = PD_OPTION_STRING,
+     .value = "FILE",
+     .offset = offsetof(struct settings, topology),
+     .help = "the topology file"},
+    {.name = "plan",
+     .type = PD_OPTION_STRING,
+     .value = "FILE",
+     .offset = offsetof(struct settings, plan),
+     .help = "the telemetry plan"},
+    {.name = "known-bits",
+     .type = PD_OPTION_U64,
+     .offset = offsetof(struct settings, known_bits),
+     .min = 1,
+     .max = 1000,
+     .value = "N",
+     .fallback = "20",
+     .help = "bits of digests of each hop that make a decided path known"},
+    {.name = "no-topology",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, no_topology),
+     .help = "each hop may be any switch, as in the paper"},
+    {.name = "solver",
+     .type = PD_OPTION_CALLBACK,
+     .value = "joint|peel",
+     .fallback = "joint",
+     .set = set_solver,
+     .help = "all that is known together, or hop by hop as in the paper"},
+    {.name = "json",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, json),
+     .help = "print one JSON object a flow, for programs"},
+    {0},
+};
+
+const struct pd_cli_command pd_cli_pint_decode = {
+    .name = "pint decode",
+    .synopsis = "--topology FILE --plan FILE [--known-bits N] [--no-topology] "
+                "[--solver joint|peel] [--json] FILE",
+    .help = "paths and values of hops from the digests of a capture file",
+    .details =
+        "Reads a pcap or pcapng file and prints a line for each flow. A path is decided when one "
+        "simple path alone fits all digests of the flow, and known when besides each of its hops "
+        "has been covered by enough bits of digests. Where nothing in the topology fits, the walk "
+        "really taken is worked out without the cables: miscabled; if that fails, too, the flow is "
+        "infeasible.\n"
+        "With --json, also the packets until then, candidates that are left, changes of the path, "
+        "and for each switch and where it sends the quantiles of what it measured.",
+    .options = options,
+    .required = "topology plan",
+    .words = "FILE",
+    .words_min = 1,
+    .words_max = 1,
+    .settings_bytes = sizeof(struct settings),
+    .run = run,
+};
