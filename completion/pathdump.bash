@@ -29,7 +29,7 @@ _pathdump()
     fi
     if [[ $command == topology ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'fat-tree vl2 leaf-spine check --help'
+            _pathdump_words 'generate fat-tree vl2 leaf-spine check --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -70,20 +70,24 @@ _pathdump()
         command+=" ${COMP_WORDS[2]}"
     fi
     case $command in
+    'topology generate')
+        flags='--addrs --help'
+        [[ $cur == -* ]] || rest='fat-tree vl2 leaf-spine clos'
+        ;;
     'topology fat-tree')
-        flags='--k --help'
+        flags='--k --addrs --help'
         case $prev in
         --k) rest=- ;;
         esac
         ;;
     'topology vl2')
-        flags='--k --help'
+        flags='--k --addrs --help'
         case $prev in
         --k) rest=- ;;
         esac
         ;;
     'topology leaf-spine')
-        flags='--leaves --spines --hosts --help'
+        flags='--leaves --spines --hosts --addrs --help'
         case $prev in
         --leaves) rest=- ;;
         --spines) rest=- ;;

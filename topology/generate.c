@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generators: regular IDs, names and addresses (docs/formats/topology.md), through the reader's
- * checks. */
-#include <errno.h>
+/* The shapes that codecs know: regular IDs, names and addresses (docs/formats/topology.md); and
+ * what generators draft with. */
+#include "topology/generate.h"
+
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "topology/draft.h"
-
-#define VL2_HOSTS_PER_TOR 20  /* as in the VL2 paper */
-#define RACK_HOSTS_MAX    253 /* .2 to .254 */
+#define VL2_HOSTS_PER_TOR 20 /* as in the VL2 paper */
 #define LEAF_SPINE_TAGS   4094
 
-/* A node's ID is its place + 1. */
-static int add_node(struct pd_draft *draft, enum pd_switch_role role, uint32_t pod,
-                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static int add_node(struct pd_draft *draft, enum pd_switch_role role, uint32_t pod,
-                    const char *format, ...)
+int pd_generate_node(struct pd_draft *draft, enum pd_switch_role role, uint32_t pod,
+                     const char *format, ...)
 {
     char name[PD_NAME_MAX];
     va_list args;
@@ -43,13 +37,17 @@ static int add_addrs(struct pd_draft *draft, uint32_t a, uint32_t b, uint32_t n)
     return error ? error : pd_draft_addr(draft, &v6);
 }
 
-/* Hosts 2 to hosts + 1 of rack A.B, linked with their ToR. */
-static int add_hosts(struct pd_draft *draft, uint32_t tor_id, uint32_t a, uint32_t b,
-                     uint32_t hosts)
+int pd_generate_rack(struct pd_draft *draft, uint32_t a, uint32_t b)
+{
+    return add_addrs(draft, a, b, 0);
+}
+
+int pd_generate_hosts(struct pd_draft *draft, uint32_t tor_id, uint32_t a, uint32_t b,
+                      uint32_t hosts)
 {
     int error = 0;
     for (uint32_t n = 2; n < hosts + 2 && !error; n++) {
-        error = add_node(draft, PD_ROLE_HOST, 0, "host-%u-%u-%u", a, b, n);
+        error = pd_generate_node(draft, PD_ROLE_HOST, 0, "host-%u-%u-%u", a, b, n);
         if (!error) {
             error = add_addrs(draft, a, b, n);
         }
@@ -60,31 +58,15 @@ static int add_hosts(struct pd_draft *draft, uint32_t tor_id, uint32_t a, uint32
     return error;
 }
 
-static int set_names(struct pd_draft *draft, const char *name, const char *codec)
+int pd_generate_names(struct pd_draft *draft, const char *codec, const char *format, ...)
 {
+    char name[PD_NAME_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
     int error = pd_draft_string(draft, name, strlen(name), &draft->name);
-    return error ? error : pd_draft_codec(draft, codec, "");
-}
-
-/* Builds what `fill` has drafted. The checks are the reader's, so that a generator cannot differ.
- */
-static int finish(struct pd_draft *draft, int error, struct pd_topology **ret_topology,
-                  struct pd_error *ret_error)
-{
-    struct pd_findings findings = {0};
-    struct pd_topology *topology = NULL;
-    if (!error) {
-        error = pd_topology_build(draft, &findings, &topology);
-    }
-    pd_draft_done(draft);
-    if (error) {
-        return pd_fail(ret_error, error, "topology: %s", pd_error_text(error));
-    }
-    error = pd_findings_end(&findings, ret_error);
-    if (!error) {
-        *ret_topology = topology;
-    }
-    return error;
+    return error || !codec ? error : pd_draft_codec(draft, codec, "");
 }
 
 /* ---- fat-tree */
@@ -95,19 +77,19 @@ static int fat_tree_nodes(struct pd_draft *draft, uint32_t k)
     int error = 0;
     for (uint32_t pod = 1; pod <= k; pod++) {
         for (uint32_t i = 1; i <= h && !error; i++) {
-            error = add_node(draft, PD_ROLE_TOR, pod, "tor-%u-%u", pod, i);
+            error = pd_generate_node(draft, PD_ROLE_TOR, pod, "tor-%u-%u", pod, i);
             if (!error) {
-                error = add_addrs(draft, pod, i, 0);
+                error = pd_generate_rack(draft, pod, i);
             }
         }
     }
     for (uint32_t pod = 1; pod <= k; pod++) {
         for (uint32_t j = 1; j <= h && !error; j++) {
-            error = add_node(draft, PD_ROLE_AGG, pod, "agg-%u-%u", pod, j);
+            error = pd_generate_node(draft, PD_ROLE_AGG, pod, "agg-%u-%u", pod, j);
         }
     }
     for (uint32_t c = 1; c <= h * h && !error; c++) {
-        error = add_node(draft, PD_ROLE_CORE, 0, "core-%u", c);
+        error = pd_generate_node(draft, PD_ROLE_CORE, 0, "core-%u", c);
     }
     return error;
 }
@@ -127,32 +109,31 @@ static int fat_tree_links(struct pd_draft *draft, uint32_t k)
         }
     }
     for (uint32_t tor = 0; tor < k * h && !error; tor++) {
-        error = add_hosts(draft, tor + 1, tor / h + 1, tor % h + 1, h);
+        error = pd_generate_hosts(draft, tor + 1, tor / h + 1, tor % h + 1, h);
     }
     return error;
 }
 
-int pd_topology_fat_tree(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error)
+static int make_fat_tree(const uint32_t *values, struct pd_draft *draft, struct pd_error *error)
 {
-    if (k < 4 || k > 72 || k % 2) {
-        return pd_fail(error, -PD_E_VALUE, "fat-tree: k = %u, expected an even number from 4 to 72",
-                       k);
+    uint32_t k = values[0];
+    if (k % 2) {
+        return pd_fail(error, -PD_E_VALUE, "fat-tree: k = %u, expected an even number", k);
     }
-    struct pd_draft draft;
-    char name[PD_NAME_MAX];
-    snprintf(name, sizeof name, "fat-tree-%u", k);
-    int failed = pd_draft_init(&draft);
+    int failed = pd_generate_names(draft, "cherrypick-fat-tree", "fat-tree-%u", k);
     if (!failed) {
-        failed = set_names(&draft, name, "cherrypick-fat-tree");
+        failed = fat_tree_nodes(draft, k);
     }
-    if (!failed) {
-        failed = fat_tree_nodes(&draft, k);
-    }
-    if (!failed) {
-        failed = fat_tree_links(&draft, k);
-    }
-    return finish(&draft, failed, ret_topology, error);
+    return failed ? failed : fat_tree_links(draft, k);
 }
+
+const struct pd_generator pd_generator_fat_tree = {
+    .name = "fat-tree",
+    .help = "k pods of k/2 ToRs and k/2 aggregation switches, k/2 squared cores",
+    .options =
+        (const struct pd_generator_option[]){{"k", "K", 4, 72, "ports of a switch, even"}, {0}},
+    .make = make_fat_tree,
+};
 
 /* ---- VL2 */
 
@@ -162,17 +143,17 @@ static int vl2_nodes(struct pd_draft *draft, uint32_t k)
     int error = 0;
     for (uint32_t pair = 1; pair <= h; pair++) {
         for (uint32_t i = 1; i <= h && !error; i++) {
-            error = add_node(draft, PD_ROLE_TOR, pair, "tor-%u-%u", pair, i);
+            error = pd_generate_node(draft, PD_ROLE_TOR, pair, "tor-%u-%u", pair, i);
             if (!error) {
-                error = add_addrs(draft, pair, i, 0);
+                error = pd_generate_rack(draft, pair, i);
             }
         }
     }
     for (uint32_t a = 0; a < k && !error; a++) {
-        error = add_node(draft, PD_ROLE_AGG, a / 2 + 1, "agg-%u-%u", a / 2 + 1, a % 2 + 1);
+        error = pd_generate_node(draft, PD_ROLE_AGG, a / 2 + 1, "agg-%u-%u", a / 2 + 1, a % 2 + 1);
     }
     for (uint32_t i = 1; i <= h && !error; i++) {
-        error = add_node(draft, PD_ROLE_INTERMEDIATE, 0, "intermediate-%u", i);
+        error = pd_generate_node(draft, PD_ROLE_INTERMEDIATE, 0, "intermediate-%u", i);
     }
     return error;
 }
@@ -192,31 +173,32 @@ static int vl2_links(struct pd_draft *draft, uint32_t k)
         }
     }
     for (uint32_t tor = 0; tor < tors && !error; tor++) {
-        error = add_hosts(draft, tor + 1, tor / h + 1, tor % h + 1, VL2_HOSTS_PER_TOR);
+        error = pd_generate_hosts(draft, tor + 1, tor / h + 1, tor % h + 1, VL2_HOSTS_PER_TOR);
     }
     return error;
 }
 
-int pd_topology_vl2(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error)
+static int make_vl2(const uint32_t *values, struct pd_draft *draft, struct pd_error *error)
 {
-    if (k < 4 || k > 62 || k % 2) {
-        return pd_fail(error, -PD_E_VALUE, "vl2: k = %u, expected an even number from 4 to 62", k);
+    uint32_t k = values[0];
+    if (k % 2) {
+        return pd_fail(error, -PD_E_VALUE, "vl2: k = %u, expected an even number", k);
     }
-    struct pd_draft draft;
-    char name[PD_NAME_MAX];
-    snprintf(name, sizeof name, "vl2-%u", k);
-    int failed = pd_draft_init(&draft);
+    int failed = pd_generate_names(draft, "cherrypick-vl2", "vl2-%u", k);
     if (!failed) {
-        failed = set_names(&draft, name, "cherrypick-vl2");
+        failed = vl2_nodes(draft, k);
     }
-    if (!failed) {
-        failed = vl2_nodes(&draft, k);
-    }
-    if (!failed) {
-        failed = vl2_links(&draft, k);
-    }
-    return finish(&draft, failed, ret_topology, error);
+    return failed ? failed : vl2_links(draft, k);
 }
+
+const struct pd_generator pd_generator_vl2 = {
+    .name = "vl2",
+    .help = "k/2 intermediate switches, k aggregation switches in pairs, k squared / 4 ToRs with "
+            "two uplinks each",
+    .options =
+        (const struct pd_generator_option[]){{"k", "K", 4, 62, "ports of a switch, even"}, {0}},
+    .make = make_vl2,
+};
 
 /* ---- leaf-spine */
 
@@ -225,13 +207,13 @@ static int leaf_spine_all(struct pd_draft *draft, uint32_t leaves, uint32_t spin
 {
     int error = 0;
     for (uint32_t leaf = 1; leaf <= leaves && !error; leaf++) {
-        error = add_node(draft, PD_ROLE_LEAF, 0, "leaf-%u", leaf);
+        error = pd_generate_node(draft, PD_ROLE_LEAF, 0, "leaf-%u", leaf);
         if (!error) {
-            error = add_addrs(draft, leaf / 256, leaf % 256, 0);
+            error = pd_generate_rack(draft, leaf / 256, leaf % 256);
         }
     }
     for (uint32_t spine = 1; spine <= spines && !error; spine++) {
-        error = add_node(draft, PD_ROLE_SPINE, 0, "spine-%u", spine);
+        error = pd_generate_node(draft, PD_ROLE_SPINE, 0, "spine-%u", spine);
     }
     for (uint32_t leaf = 1; leaf <= leaves; leaf++) {
         for (uint32_t spine = 1; spine <= spines && !error; spine++) {
@@ -239,33 +221,33 @@ static int leaf_spine_all(struct pd_draft *draft, uint32_t leaves, uint32_t spin
         }
     }
     for (uint32_t leaf = 1; leaf <= leaves && !error; leaf++) {
-        error = add_hosts(draft, leaf, leaf / 256, leaf % 256, hosts);
+        error = pd_generate_hosts(draft, leaf, leaf / 256, leaf % 256, hosts);
     }
     return error;
 }
 
-int pd_topology_leaf_spine(uint32_t leaves, uint32_t spines, uint32_t hosts_per_leaf,
-                           struct pd_topology **ret_topology, struct pd_error *error)
+static int make_leaf_spine(const uint32_t *values, struct pd_draft *draft, struct pd_error *error)
 {
-    if (leaves < 2 || spines < 1 || leaves > LEAF_SPINE_TAGS / spines) {
+    uint32_t leaves = values[0], spines = values[1];
+    if (leaves > LEAF_SPINE_TAGS / spines) {
         return pd_fail(error, -PD_E_VALUE,
-                       "leaf-spine: %u leaves and %u spines, expected at least 2 and 1 with a "
-                       "product of at most %d",
+                       "leaf-spine: %u leaves and %u spines, expected a product of at most %d",
                        leaves, spines, LEAF_SPINE_TAGS);
     }
-    if (hosts_per_leaf > RACK_HOSTS_MAX) {
-        return pd_fail(error, -PD_E_VALUE, "leaf-spine: %u hosts on each leaf, expected at most %d",
-                       hosts_per_leaf, RACK_HOSTS_MAX);
-    }
-    struct pd_draft draft;
-    char name[PD_NAME_MAX];
-    snprintf(name, sizeof name, "leaf-spine-%u-%u", leaves, spines);
-    int failed = pd_draft_init(&draft);
-    if (!failed) {
-        failed = set_names(&draft, name, "cherrypick-leaf-spine");
-    }
-    if (!failed) {
-        failed = leaf_spine_all(&draft, leaves, spines, hosts_per_leaf);
-    }
-    return finish(&draft, failed, ret_topology, error);
+    int failed =
+        pd_generate_names(draft, "cherrypick-leaf-spine", "leaf-spine-%u-%u", leaves, spines);
+    return failed ? failed : leaf_spine_all(draft, leaves, spines, values[2]);
 }
+
+const struct pd_generator pd_generator_leaf_spine = {
+    .name = "leaf-spine",
+    .help = "every leaf linked with every spine",
+    .options =
+        (const struct pd_generator_option[]){
+            {"leaves", "L", 2, LEAF_SPINE_TAGS, "leaf switches"},
+            {"spines", "S", 1, LEAF_SPINE_TAGS,
+             "spine switches; leaves times spines is at most 4094"},
+            {"hosts", "H", 0, PD_RACK_HOSTS_MAX, "hosts of a leaf"},
+            {0}},
+    .make = make_leaf_spine,
+};

@@ -105,10 +105,8 @@ struct pd_topology {
     void *storage;             /* owns all of the above and the look-up tables */
 };
 
-/* Generators. Limits: fat-tree k even, 4..72; VL2 k even, 4..62; leaf-spine leaves >= 2, spines >=
- * 1, hosts per leaf
- * >= 0, leaves x spines <= 4094. -PD_E_VALUE with the reason otherwise. IDs and addresses are in
- * docs/formats/topology.md. */
+/* Three of the generators (topology/generators.h), without addresses of interfaces. -PD_E_VALUE
+ * with the reason beyond their limits. IDs and addresses are in docs/formats/topology.md. */
 int pd_topology_fat_tree(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error);
 int pd_topology_vl2(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error);
 int pd_topology_leaf_spine(uint32_t leaves, uint32_t spines, uint32_t hosts_per_leaf,

@@ -36,9 +36,12 @@ struct pd_cli_command {
     const char *help;     /* one line, no full stop */
     /* paragraphs for help and man page, separated by \n; "\tWORD\tTEXT" is an item of a list */
     const char *details;
+    /* further paragraphs, from a table, behind \n each. May be NULL. */
+    void (*more_details)(FILE *out);
     const struct pd_option *options;
     const char *required; /* names of options that have to be given, separated by blanks */
-    const char *words;    /* completion of the words: "FILE", "a|b|c"; "" when none are taken */
+    /* completion of the words: "FILE", "a|b|c", "GENERATOR"; "" when none are taken */
+    const char *words;
     int words_min, words_max;
     /* flags that `options` does not have are taken, each with its value: arguments.h */
     bool arguments;
@@ -54,8 +57,8 @@ struct pd_cli_command {
 
 extern const struct pd_cli_command *const pd_cli_commands[]; /* NULL-terminated */
 
-extern const struct pd_cli_command pd_cli_topology_fat_tree, pd_cli_topology_vl2,
-    pd_cli_topology_leaf_spine, pd_cli_topology_check;
+extern const struct pd_cli_command pd_cli_topology_generate, pd_cli_topology_fat_tree,
+    pd_cli_topology_vl2, pd_cli_topology_leaf_spine, pd_cli_topology_check;
 extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_cli_codec_decode,
     pd_cli_codec_rules;
 extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cli_pint_tables,

@@ -11,6 +11,7 @@
 #include "pd_version.h"
 
 const struct pd_cli_command *const pd_cli_commands[] = {
+    &pd_cli_topology_generate,
     &pd_cli_topology_fat_tree,
     &pd_cli_topology_vl2,
     &pd_cli_topology_leaf_spine,

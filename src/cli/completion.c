@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/doc.h"
+#include "topology/generators.h"
 
 /* The script is a case over the command that finds out what may stand at the cursor (`rest`): names
  * of files or folders, some words, anything (-), or a flag (nothing). Needs bash alone. */
@@ -129,6 +130,12 @@ static void print_words(const struct pd_cli_command *command, FILE *out)
     if (!strcmp(command->words, "COMMAND")) {
         fputs("rest='", out);
         print_names(NULL, out);
+        fputc('\'', out);
+    } else if (!strcmp(command->words, "GENERATOR")) {
+        fputs("rest='", out);
+        for (size_t i = 0; pd_generators[i]; i++) {
+            fprintf(out, "%s%s", i ? " " : "", pd_generators[i]->name);
+        }
         fputc('\'', out);
     } else {
         print_rest(command->words, out);

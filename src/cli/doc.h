@@ -7,6 +7,9 @@
 
 #include "cli/cli.h"
 
+/* Details of a command with those of its table; the caller frees them. NULL: no memory. */
+char *pd_cli_details(const struct pd_cli_command *command);
+
 /* Usage, details and options of a command. */
 void pd_cli_help_command(const struct pd_cli_command *command, FILE *out);
 

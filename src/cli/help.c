@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `pathdump help`: what the tables say, for a terminal. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/doc.h"
@@ -56,10 +57,31 @@ static void print_paragraphs(const char *text, FILE *out)
     }
 }
 
+char *pd_cli_details(const struct pd_cli_command *command)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) {
+        return NULL;
+    }
+    fputs(command->details, out);
+    if (command->more_details) {
+        command->more_details(out);
+    }
+    if (fclose(out)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 void pd_cli_help_command(const struct pd_cli_command *command, FILE *out)
 {
     fprintf(out, "Usage: pathdump %s %s\n", command->name, command->synopsis);
-    print_paragraphs(command->details, out);
+    char *details = pd_cli_details(command);
+    print_paragraphs(details ? details : command->details, out);
+    free(details);
     if (command->options[0].name) {
         fputs("\nOptions:\n", out);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The man page of the command, made from its tables (`pathdump help --man`; a test compares
  * docs/man/pathdump.1). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/doc.h"
@@ -128,7 +129,9 @@ static void print_command(const struct pd_cli_command *command, FILE *out)
     fputc('\n', out);
     print_roff(command->synopsis, strlen(command->synopsis), out);
     fputc('\n', out);
-    print_paragraphs(command->details, out);
+    char *details = pd_cli_details(command);
+    print_paragraphs(details ? details : command->details, out);
+    free(details);
     pd_options_man(command->options, out);
 }
 

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `pathdump topology …`: makes and checks topology files. */
-#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "codec/codec.h"
-#include "topology/topology.h"
+#include "topology/generators.h"
 
 struct settings {
-    uint64_t k;
-    uint64_t leaves;
-    uint64_t spines;
-    uint64_t hosts;
+    uint64_t values[PD_GENERATOR_OPTIONS_MAX];
+    bool addrs;
 };
 
 static const struct pd_option no_options[] = {{0}};
 
-/* Writes the topology that a generator returned and frees it. */
-static int write_made(int code, struct pd_topology *topology, struct pd_error *error)
+static int write_made(const struct pd_generator *generator, const struct settings *set,
+                      struct pd_error *error)
 {
+    struct pd_topology *topology = NULL;
+    uint32_t values[PD_GENERATOR_OPTIONS_MAX];
+    for (size_t i = 0; i < PD_GENERATOR_OPTIONS_MAX; i++) {
+        values[i] = set->values[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)set->values[i];
+    }
+    int code = pd_generate(generator, values, set->addrs, &topology, error);
     if (code) {
         return code;
     }
@@ -28,32 +32,129 @@ static int write_made(int code, struct pd_topology *topology, struct pd_error *e
     return code ? pd_fail(error, code, "standard output: %s", pd_error_text(code)) : PD_CLI_OK;
 }
 
-/* ---- fat-tree, vl2 ---- */
+#define ADDRS_OPTION                                                                         \
+    {                                                                                        \
+        .name = "addrs", .type = PD_OPTION_FLAG, .offset = offsetof(struct settings, addrs), \
+        .help = "with addresses of switches and of links between them"                       \
+    }
+
+/* ---- generate ---- */
+
+static const struct pd_option generate_options[] = {ADDRS_OPTION, {0}};
+
+static int find_generator(const char *name, const struct pd_generator **ret_generator,
+                          struct pd_error *error)
+{
+    char known[200] = "";
+    size_t at = 0;
+    *ret_generator = pd_generator_find(name);
+    for (size_t i = 0; pd_generators[i] && at < sizeof known; i++) {
+        at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "",
+                               pd_generators[i]->name);
+    }
+    return *ret_generator
+               ? 0
+               : pd_fail(error, -PD_E_VALUE, "%.60s: no such generator; there are %s", name, known);
+}
+
+/* The numbers behind the flags, each once, and all of them. */
+static int read_values(const struct pd_generator *generator, const struct pd_cli_words *words,
+                       uint64_t *values, struct pd_error *error)
+{
+    bool given[PD_GENERATOR_OPTIONS_MAX] = {false};
+    for (int i = 0; i < words->arguments_len; i += 2) {
+        const char *name = words->arguments[i], *text = words->arguments[i + 1];
+        uint32_t place = pd_generator_option(generator, name);
+        if (place == PD_NONE || given[place]) {
+            return pd_fail(error, -PD_E_VALUE, "%s: %s --%.60s", generator->name,
+                           place == PD_NONE ? "no such flag:" : "given twice:", name);
+        }
+        char *end;
+        values[place] = strtoull(text, &end, 10);
+        if (*text < '0' || *text > '9' || *end) {
+            return pd_fail(error, -PD_E_VALUE, "--%.60s: expected a number, not \"%.60s\"", name,
+                           text);
+        }
+        given[place] = true;
+    }
+    for (size_t i = 0; generator->options[i].name; i++) {
+        if (!given[i]) {
+            return pd_fail(error, -PD_E_VALUE, "%s: --%s is missing", generator->name,
+                           generator->options[i].name);
+        }
+    }
+    return 0;
+}
+
+static int check_generate(void *settings, const struct pd_cli_words *words, struct pd_error *error)
+{
+    struct settings *set = settings;
+    const struct pd_generator *generator;
+    int code = find_generator(words->words[0], &generator, error);
+    return code ? code : read_values(generator, words, set->values, error);
+}
+
+static int run_generate(const void *settings, const struct pd_cli_words *words,
+                        struct pd_error *error)
+{
+    return write_made(pd_generator_find(words->words[0]), settings, error);
+}
+
+static void list_generators(FILE *out)
+{
+    for (size_t i = 0; pd_generators[i]; i++) {
+        const struct pd_generator *generator = pd_generators[i];
+        fprintf(out, "\n%s: %s.", generator->name, generator->help);
+        for (size_t o = 0; generator->options[o].name; o++) {
+            const struct pd_generator_option *option = &generator->options[o];
+            fprintf(out, "\n\t--%s %s\t%s; %u to %u", option->name, option->value, option->help,
+                    option->min, option->max);
+        }
+    }
+}
+
+const struct pd_cli_command pd_cli_topology_generate = {
+    .name = "topology generate",
+    .synopsis = "NAME [--addrs] [numbers]",
+    .help = "write a regular network as JSON",
+    .details = "Writes the topology file of a network that the generator NAME makes; its numbers "
+               "are flags, and all are needed. Generators:",
+    .options = generate_options,
+    .words = "GENERATOR",
+    .words_min = 1,
+    .words_max = 1,
+    .arguments = true,
+    .settings_bytes = sizeof(struct settings),
+    .more_details = list_generators,
+    .check = check_generate,
+    .run = run_generate,
+};
+
+/* ---- fat-tree, vl2, leaf-spine: short forms ---- */
+
+#define VALUE_OPTION(name_, nth, value_, min_, max_, help_)                                    \
+    {                                                                                          \
+        .name = (name_), .type = PD_OPTION_U64,                                                \
+        .offset = offsetof(struct settings, values) + (nth) * sizeof(uint64_t), .min = (min_), \
+        .max = (max_), .value = (value_), .help = (help_)                                      \
+    }
 
 static const struct pd_option fat_tree_options[] = {
-    {.name = "k",
-     .type = PD_OPTION_U64,
-     .offset = offsetof(struct settings, k),
-     .min = 4,
-     .max = 72,
-     .value = "K",
-     .help = "ports of a switch, even, 4 to 72"},
+    VALUE_OPTION("k", 0, "K", 4, 72, "ports of a switch, even, 4 to 72"),
+    ADDRS_OPTION,
     {0},
 };
 
 static int run_fat_tree(const void *settings, const struct pd_cli_words *words,
                         struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct pd_topology *topology = NULL;
     (void)words;
-    int code = pd_topology_fat_tree((uint32_t)set->k, &topology, error);
-    return write_made(code, topology, error);
+    return write_made(pd_generator_find("fat-tree"), settings, error);
 }
 
 const struct pd_cli_command pd_cli_topology_fat_tree = {
     .name = "topology fat-tree",
-    .synopsis = "--k K",
+    .synopsis = "--k K [--addrs]",
     .help = "write a k-ary fat-tree as JSON",
     .details = "Writes the topology file of a fat-tree of k-port switches: k pods of k/2 ToRs and "
                "k/2 aggregation switches, k/2 squared cores. Hosts of a ToR are 10.POD.TOR.2 and "
@@ -66,28 +167,20 @@ const struct pd_cli_command pd_cli_topology_fat_tree = {
 };
 
 static const struct pd_option vl2_options[] = {
-    {.name = "k",
-     .type = PD_OPTION_U64,
-     .offset = offsetof(struct settings, k),
-     .min = 4,
-     .max = 62,
-     .value = "K",
-     .help = "ports of a switch, even, 4 to 62"},
+    VALUE_OPTION("k", 0, "K", 4, 62, "ports of a switch, even, 4 to 62"),
+    ADDRS_OPTION,
     {0},
 };
 
 static int run_vl2(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct pd_topology *topology = NULL;
     (void)words;
-    int code = pd_topology_vl2((uint32_t)set->k, &topology, error);
-    return write_made(code, topology, error);
+    return write_made(pd_generator_find("vl2"), settings, error);
 }
 
 const struct pd_cli_command pd_cli_topology_vl2 = {
     .name = "topology vl2",
-    .synopsis = "--k K",
+    .synopsis = "--k K [--addrs]",
     .help = "write a VL2 network as JSON",
     .details = "Writes the topology file of a VL2 network: k/2 intermediate switches, k "
                "aggregation switches in pairs, k squared / 4 ToRs with two uplinks each.",
@@ -98,46 +191,24 @@ const struct pd_cli_command pd_cli_topology_vl2 = {
     .run = run_vl2,
 };
 
-/* ---- leaf-spine ---- */
-
 static const struct pd_option leaf_spine_options[] = {
-    {.name = "leaves",
-     .type = PD_OPTION_U64,
-     .offset = offsetof(struct settings, leaves),
-     .min = 2,
-     .max = 4094,
-     .value = "L",
-     .help = "leaf switches"},
-    {.name = "spines",
-     .type = PD_OPTION_U64,
-     .offset = offsetof(struct settings, spines),
-     .min = 1,
-     .max = 4094,
-     .value = "S",
-     .help = "spine switches; leaves times spines is at most 4094"},
-    {.name = "hosts",
-     .type = PD_OPTION_U64,
-     .offset = offsetof(struct settings, hosts),
-     .max = 65535,
-     .value = "H",
-     .help = "hosts of a leaf"},
+    VALUE_OPTION("leaves", 0, "L", 2, 4094, "leaf switches"),
+    VALUE_OPTION("spines", 1, "S", 1, 4094, "spine switches; leaves times spines is at most 4094"),
+    VALUE_OPTION("hosts", 2, "H", 0, 65535, "hosts of a leaf"),
+    ADDRS_OPTION,
     {0},
 };
 
 static int run_leaf_spine(const void *settings, const struct pd_cli_words *words,
                           struct pd_error *error)
 {
-    const struct settings *set = settings;
-    struct pd_topology *topology = NULL;
     (void)words;
-    int code = pd_topology_leaf_spine((uint32_t)set->leaves, (uint32_t)set->spines,
-                                      (uint32_t)set->hosts, &topology, error);
-    return write_made(code, topology, error);
+    return write_made(pd_generator_find("leaf-spine"), settings, error);
 }
 
 const struct pd_cli_command pd_cli_topology_leaf_spine = {
     .name = "topology leaf-spine",
-    .synopsis = "--leaves L --spines S --hosts H",
+    .synopsis = "--leaves L --spines S --hosts H [--addrs]",
     .help = "write a leaf-spine network as JSON",
     .details =
         "Writes the topology file of a leaf-spine network, every leaf linked to every spine.",

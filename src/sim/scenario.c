@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "topology/generators.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, WEIGHT_MAX = 1000000 };
 
@@ -126,20 +127,49 @@ static int read_topology_file(struct reader *reader, const char *file)
     return code ? code : pd_topology_read(path, &reader->scenario.topology, reader->error);
 }
 
+/* {"clos":{"pods":2,…}}, or the one number of a generator that takes no other: {"fat_tree":8}. */
+static int read_values(struct reader *reader, const struct pd_generator *generator,
+                       const json_t *given, uint32_t values[PD_GENERATOR_OPTIONS_MAX])
+{
+    const char *key;
+    json_t *member;
+    size_t len = 0;
+    while (generator->options[len].name) {
+        len++;
+    }
+    json_t *one = json_is_integer(given) && len == 1
+                      ? json_pack("{sO}", generator->options[0].name, given)
+                      : json_incref((json_t *)(uintptr_t)given);
+    bool good = json_is_object(one) && json_object_size(one) == len;
+    json_object_foreach(one, key, member)
+    {
+        uint32_t place = pd_generator_option(generator, key);
+        json_int_t value = json_is_integer(member) ? json_integer_value(member) : -1;
+        good &= place != PD_NONE && value >= 0 && value <= UINT32_MAX;
+        if (good) {
+            values[place] = (uint32_t)value;
+        }
+    }
+    json_decref(one);
+    return good ? 0
+                : FAIL(reader, "topology: %s: expected a number for each of its options",
+                       generator->name);
+}
+
 static int read_generated(struct reader *reader, const json_t *given)
 {
-    const json_t *fat_tree = json_object_get(given, "fat_tree"),
-                 *vl2 = json_object_get(given, "vl2");
-    const json_t *k = fat_tree ? fat_tree : vl2;
-    if (json_object_size(given) != 1 || !json_is_integer(k)) {
-        return FAIL(reader, "topology: expected a file name, {\"fat_tree\":K} or {\"vl2\":K}");
+    uint32_t values[PD_GENERATOR_OPTIONS_MAX] = {0};
+    void *first = json_object_iter((json_t *)(uintptr_t)given);
+    const struct pd_generator *generator =
+        first ? pd_generator_find(json_object_iter_key(first)) : NULL;
+    if (json_object_size(given) != 1 || !generator) {
+        return FAIL(reader, "topology: expected a file name or a generator, as {\"fat_tree\":K}");
     }
-    if (json_integer_value(k) < 4 || json_integer_value(k) > 72) {
-        return FAIL(reader, "topology: expected an even K from 4 to 72 (vl2: 62)");
+    int code = read_values(reader, generator, json_object_iter_value(first), values);
+    if (code) {
+        return code;
     }
-    uint32_t ports = (uint32_t)json_integer_value(k);
-    int code = fat_tree ? pd_topology_fat_tree(ports, &reader->scenario.topology, reader->error)
-                        : pd_topology_vl2(ports, &reader->scenario.topology, reader->error);
+    code = pd_generate(generator, values, false, &reader->scenario.topology, reader->error);
     return code ? pd_fail_within(reader->error, "topology") : 0;
 }
 

@@ -147,7 +147,7 @@ class Usage(CommandTest):
     def test_help(self):
         listed = self.ok("help")
         self.assertEqual(listed, self.ok("--help"))
-        for name in ("topology fat-tree", "topology vl2", "topology leaf-spine", "topology check", "codec verify", "codec encode",
+        for name in ("topology generate", "topology fat-tree", "topology vl2", "topology leaf-spine", "topology check", "codec verify", "codec encode",
                      "codec decode", "codec rules", "query"):
             self.assertIn(name, listed)
             text = self.ok("help", *name.split())

@@ -137,7 +137,7 @@ class Simulate(unittest.TestCase):
             self.assertGreater(events(os.path.join(folder, "x.json"))[-1]["flows"], 10)
 
     def test_errors(self):
-        for scenario, words in (({}, "topology: "), ({**SMALL, "topology": {"fat_tree": 74}}, "topology: expected an even K from 4 to 72"),
+        for scenario, words in (({}, "topology: "), ({**SMALL, "topology": {"fat_tree": 74}}, "topology: fat-tree: k = 74, expected 4 to 72"),
                                 ({**SMALL, "lod": 1}, "lod: unknown member"), ("/nowhere.json", "/nowhere.json: "),
                                 ({**SMALL, "faults": [{"link": "9-99", "loss": .1}]}, "faults[0]: link: ")):
             code, out, err = simulate(scenario)

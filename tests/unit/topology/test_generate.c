@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "topology/topology.h"
+#include "topology/generators.h"
+#include "topology/links.h"
 
 static bool linked(const struct pd_topology *t, uint32_t a, uint32_t b)
 {
@@ -128,6 +129,93 @@ static void leaf_spines_are_regular(void **state)
     pd_topology_free(t);
 }
 
+static void generators_are_found_by_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; pd_generators[i]; i++) {
+        assert_ptr_equal(pd_generator_find(pd_generators[i]->name), pd_generators[i]);
+    }
+    assert_string_equal(pd_generator_find("leaf_spine")->name, "leaf-spine");
+    assert_null(pd_generator_find("leaf-spin"));
+    assert_null(pd_generator_find("clos2"));
+    assert_null(pd_generator_find(""));
+    assert_int_equal(pd_generator_option(pd_generator_find("clos"), "t2"), 3);
+    assert_int_equal(pd_generator_option(pd_generator_find("clos"), "t3"), PD_NONE);
+}
+
+static struct pd_topology *generate(const char *name, const uint32_t *values, bool addrs)
+{
+    struct pd_topology *t = NULL;
+    struct pd_error error;
+    if (pd_generate(pd_generator_find(name), values, addrs, &t, &error)) {
+        fail_msg("%s", error.text);
+    }
+    return t;
+}
+
+/* ToRs by pod, T1s by pod, T2s; each ToR to all T1s of its pod, each T1 to all T2s. */
+static void a_clos_is_wired_by_pod(void **state)
+{
+    enum { PODS = 3, TORS = 5, T1 = 2, T2 = 4, HOSTS = 2, RACKS = PODS * TORS };
+    struct pd_topology *t = generate("clos", (uint32_t[]){PODS, TORS, T1, T2, HOSTS}, false);
+    (void)state;
+    assert_string_equal(t->codec, "");
+    assert_int_equal(t->switches_len, RACKS + PODS * T1 + T2);
+    assert_int_equal(t->hosts_len, RACKS * HOSTS);
+    assert_int_equal(t->fabric_links_len, RACKS * T1 + PODS * T1 * T2);
+    for (uint32_t i = 0; i < t->switches_len; i++) {
+        bool tor = i < RACKS, t2 = i >= RACKS + PODS * T1;
+        assert_int_equal(t->switches[i].id, i + 1);
+        assert_int_equal(t->switches[i].role, tor ? PD_ROLE_TOR : t2 ? PD_ROLE_CORE : PD_ROLE_AGG);
+        assert_int_equal(t->switches[i].switch_neighbours, tor ? T1 : t2 ? PODS * T1 : TORS + T2);
+    }
+    for (uint32_t tor = 0; tor < RACKS; tor++) {
+        assert_non_null(pd_topology_link(t, tor, RACKS + tor / TORS * T1));
+        assert_int_equal(t->hosts[tor * HOSTS].tor, tor);
+    }
+    pd_topology_free(t);
+}
+
+static void check_addrs(struct pd_topology *t)
+{
+    size_t len = 0;
+    for (uint32_t i = 0; i < t->switches_len; i++) {
+        const struct pd_switch *sw = &t->switches[i];
+        assert_int_equal(sw->addrs_len, 2 + sw->prefixes_len);
+        for (uint32_t a = 0; a < sw->addrs_len; a++, len++) {
+            uint32_t link = 0;
+            assert_int_equal(
+                pd_topology_interface(t, &sw->addrs[a].addr, sw->addrs[a].ip_version, &link), i);
+            assert_int_equal(link, PD_NONE);
+        }
+        if (sw->prefixes_len) {
+            assert_int_equal(pd_topology_tor_of(t, &sw->addrs[2].addr, 4), i);
+            assert_int_equal(pd_topology_tor_of(t, &sw->addrs[3].addr, 6), i);
+        }
+    }
+    for (uint32_t d = 0; d < 2 * t->fabric_links_len; d++) {
+        uint32_t addrs_len, link = 0;
+        const struct pd_prefix *addrs = pd_links_addrs(t, d / 2, d & 1, &addrs_len);
+        assert_int_equal(addrs_len, 2);
+        for (uint32_t a = 0; a < 2; a++) {
+            assert_int_equal(addrs[a].ip_version, a ? 6 : 4);
+            assert_int_equal(pd_topology_interface(t, &addrs[a].addr, addrs[a].ip_version, &link),
+                             pd_links_from(t, d));
+            assert_int_equal(link, d);
+        }
+    }
+    pd_topology_free(t);
+}
+
+static void every_generator_writes_addresses(void **state)
+{
+    (void)state;
+    check_addrs(generate("fat-tree", (uint32_t[]){6}, true));
+    check_addrs(generate("vl2", (uint32_t[]){6}, true));
+    check_addrs(generate("leaf-spine", (uint32_t[]){300, 3, 1}, true));
+    check_addrs(generate("clos", (uint32_t[]){2, 20, 8, 10, 3}, true));
+}
+
 static void limits_are_named(void **state)
 {
     static const uint32_t fat_trees[] = {0, 2, 5, 73, 74, UINT32_MAX}, vl2s[] = {0, 2, 7, 64};
@@ -140,12 +228,19 @@ static void limits_are_named(void **state)
     for (unsigned i = 0; i < sizeof vl2s / sizeof *vl2s; i++) {
         assert_int_equal(pd_topology_vl2(vl2s[i], &t, &error), -PD_E_VALUE);
     }
-    assert_string_equal(error.text, "vl2: k = 64, expected an even number from 4 to 62");
+    assert_string_equal(error.text, "vl2: k = 64, expected 4 to 62");
     assert_int_equal(pd_topology_leaf_spine(1, 1, 1, &t, &error), -PD_E_VALUE);
     assert_int_equal(pd_topology_leaf_spine(2, 0, 1, &t, &error), -PD_E_VALUE);
     assert_int_equal(pd_topology_leaf_spine(4095, 1, 1, &t, &error), -PD_E_VALUE);
     assert_int_equal(pd_topology_leaf_spine(65536, 65536, 1, &t, &error), -PD_E_VALUE);
     assert_int_equal(pd_topology_leaf_spine(2, 2, 254, &t, &error), -PD_E_VALUE);
+    const struct pd_generator *clos = pd_generator_find("clos");
+    assert_int_equal(pd_generate(clos, (uint32_t[]){1, 1, 1025, 1, 1}, false, &t, &error),
+                     -PD_E_VALUE);
+    assert_int_equal(pd_generate(clos, (uint32_t[]){255, 255, 1, 1, 253}, false, &t, &error),
+                     -PD_E_VALUE);
+    assert_int_equal(pd_generate(clos, (uint32_t[]){255, 2, 17, 1, 0}, false, &t, &error),
+                     -PD_E_TOPOLOGY);
     assert_null(t);
 }
 
@@ -201,9 +296,15 @@ static void a_full_device_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fat_trees_are_regular),       cmocka_unit_test(vl2s_are_regular),
-        cmocka_unit_test(leaf_spines_are_regular),     cmocka_unit_test(limits_are_named),
-        cmocka_unit_test(round_trips_keep_every_byte), cmocka_unit_test(a_full_device_is_an_error),
+        cmocka_unit_test(fat_trees_are_regular),
+        cmocka_unit_test(vl2s_are_regular),
+        cmocka_unit_test(leaf_spines_are_regular),
+        cmocka_unit_test(generators_are_found_by_name),
+        cmocka_unit_test(a_clos_is_wired_by_pod),
+        cmocka_unit_test(every_generator_writes_addresses),
+        cmocka_unit_test(limits_are_named),
+        cmocka_unit_test(round_trips_keep_every_byte),
+        cmocka_unit_test(a_full_device_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
