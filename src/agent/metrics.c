@@ -67,7 +67,7 @@ static void put_intake(struct pd_metrics *metrics, const struct pd_pipeline_stat
                      status->live_records);
 }
 
-static void put_decoder(struct pd_metrics *metrics, const struct pd_decoder_counters *counters)
+static void put_decoder(struct pd_metrics *metrics, const struct pd_resolver_counters *counters)
 {
     pd_metrics_counter(metrics, "decoder_hits_total", "trajectories found in the cache",
                        counters->hits);
@@ -75,6 +75,8 @@ static void put_decoder(struct pd_metrics *metrics, const struct pd_decoder_coun
                        counters->misses);
     pd_metrics_counter(metrics, "decoder_infeasible_total", "trajectories that fit no path",
                        counters->infeasible);
+    pd_metrics_counter(metrics, "decoder_ambiguous_total", "trajectories that fit several paths",
+                       counters->ambiguous);
     pd_metrics_counter(metrics, "decoder_unknown_hosts_total",
                        "trajectories of an address that belongs to no rack",
                        counters->unknown_hosts);

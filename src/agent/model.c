@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topology file -> topology, codec, decoder. */
+/* Topology file -> topology, codecs, resolver. */
 #include "agent/model.h"
 
 #include <errno.h>
@@ -50,14 +50,13 @@ static int build(const char *file, struct pd_model *model, struct pd_error *erro
     if (e) {
         return e;
     }
-    e = *model->topology->codec ? pd_codec_new(model->topology, &model->codec, error)
-                                : pd_codec_none(model->topology, &model->codec);
+    e = pd_codec_set_init(&model->codecs, model->topology, error);
     if (e) {
         pd_fail_within(error, file);
         return e;
     }
-    e = pd_decoder_new(model->codec, CACHE_ENTRIES, &model->decoder);
-    return e ? pd_fail(error, e, "%s: no memory for the decoder", file) : 0;
+    e = pd_resolver_new(&model->codecs, CACHE_ENTRIES, &model->resolver);
+    return e ? pd_fail(error, e, "%s: no memory for the resolver", file) : 0;
 }
 
 int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error)
@@ -89,8 +88,8 @@ void pd_model_free(struct pd_model *model)
     if (!model || atomic_fetch_sub_explicit(&model->held, 1, memory_order_acq_rel) > 1) {
         return;
     }
-    pd_decoder_free(model->decoder);
-    pd_codec_free(model->codec);
+    pd_resolver_free(model->resolver);
+    pd_codec_set_done(&model->codecs);
     pd_topology_free(model->topology);
     free(model);
 }

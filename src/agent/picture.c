@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "packet/tags.h"
+#include "codec/tagging/mark.h"
 
-_Static_assert(PD_RAW_TAGS_MAX >= PD_PACKET_TAGS_MAX && PD_TAGS_MAX >= PD_PACKET_TAGS_MAX,
-               "all tags are kept");
+_Static_assert(PD_RAW_TAGS_MAX == PD_TAGGING_TAGS_MAX, "all tags are kept");
 
 struct pd_picture *pd_picture_new(const struct pd_query *query)
 {
@@ -49,22 +48,17 @@ struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
     };
 }
 
-int pd_picture_path(struct pd_decoder *decoder, const struct pd_trajectory_record *record,
+int pd_picture_path(struct pd_resolver *resolver, const struct pd_trajectory_record *record,
                     struct pd_path *ret_path)
 {
-    const struct pd_tags tags = pd_tags_unpack(record->mark);
-    const struct pd_path *path;
-    int e;
+    struct pd_claim claim;
+    int e = pd_resolver_claim(resolver, &record->flow, record->mark, &claim);
 
-    e = pd_decoder_path(decoder, &record->flow, record->mark, &path);
-    if (!e) {
-        *ret_path = *path;
-        return 0;
+    *ret_path = *claim.path;
+    if (e) {
+        ret_path->tags_len =
+            (uint8_t)pd_tagging_mark_read(&claim.mark, ret_path->tags, &ret_path->dscp);
     }
-    memset(ret_path, 0, sizeof *ret_path);
-    memcpy(ret_path->tags, tags.vids, sizeof tags.vids);
-    ret_path->tags_len = tags.len;
-    ret_path->dscp = tags.dscp;
     return e;
 }
 
@@ -115,7 +109,7 @@ static const struct pd_path *intern(struct interner *interner, const struct pd_p
     return &interner->paths[interner->len - 1];
 }
 
-void pd_picture_decode(struct pd_picture *picture, struct pd_decoder *decoder)
+void pd_picture_decode(struct pd_picture *picture, struct pd_resolver *resolver)
 {
     size_t n = picture->records_len, slots = 16;
     struct interner interner = {0};
@@ -141,7 +135,7 @@ void pd_picture_decode(struct pd_picture *picture, struct pd_decoder *decoder)
         struct pd_tib_record row;
         struct pd_path path;
 
-        pd_picture_path(decoder, &picture->records[i], &path);
+        pd_picture_path(resolver, &picture->records[i], &path);
         row = pd_picture_row(&picture->records[i], &path);
         if (!pd_tib_filter_matches(&picture->query.filter, &row)) {
             continue;

@@ -42,7 +42,7 @@ void pd_picture_free(struct pd_picture *picture);                /* NULL is fine
 void pd_picture_add(struct pd_picture *picture, const struct pd_trajectory_record *record);
 
 /* Store thread: the copies become rows with paths; those that do not match the query go. */
-void pd_picture_decode(struct pd_picture *picture, struct pd_decoder *decoder);
+void pd_picture_decode(struct pd_picture *picture, struct pd_resolver *resolver);
 
 /* Times, counts and flow ID of a record of the trajectory memory as the TIB stores them. */
 struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
@@ -50,7 +50,7 @@ struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
 
 /* The path of a record. When its tags fit none or a host is unknown (then the error says which),
  * the raw tags. */
-int pd_picture_path(struct pd_decoder *decoder, const struct pd_trajectory_record *record,
+int pd_picture_path(struct pd_resolver *resolver, const struct pd_trajectory_record *record,
                     struct pd_path *ret_path);
 
 #endif

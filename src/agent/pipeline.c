@@ -260,7 +260,7 @@ static void finish_picture(struct pd_pipeline *pipeline, struct pd_picture *pict
 
 static void publish_store(struct pd_pipeline *pipeline)
 {
-    struct pd_decoder_counters decoder = pd_recorder_decoder(&pipeline->recorder);
+    struct pd_resolver_counters decoder = pd_recorder_decoder(&pipeline->recorder);
 
     pthread_mutex_lock(&pipeline->status_lock);
     pipeline->status.decoder = decoder;
@@ -274,7 +274,7 @@ static void publish_model(struct pd_pipeline *pipeline, const struct pd_model *m
 
     pthread_mutex_lock(&pipeline->status_lock);
     snprintf(status->topology, sizeof status->topology, "%s", model->topology->name);
-    snprintf(status->codec, sizeof status->codec, "%s", model->codec->ops->name);
+    pd_codec_set_names(&model->codecs, status->codec, sizeof status->codec);
     status->switches = model->topology->switches_len;
     status->hosts = model->topology->hosts_len;
     pthread_mutex_unlock(&pipeline->status_lock);
@@ -432,11 +432,12 @@ int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline)
 int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, struct pd_error *error)
 {
     struct pd_item item = {.kind = PD_ITEM_MODEL, .model = model};
+    char names[64];
 
-    if (!(model->codec->ops->carriers & PD_CARRIER_DSCP) == pipeline->use_dscp) {
+    if (!(model->codecs.carriers & PD_CARRIER_DSCP) == pipeline->use_dscp) {
         pd_fail(error, -PD_E_UNSUPPORTED,
                 "codec %s cannot replace the one in force without a restart",
-                model->codec->ops->name);
+                pd_codec_set_names(&model->codecs, names, sizeof names));
         pd_model_free(model);
         return -PD_E_UNSUPPORTED;
     }
@@ -473,7 +474,7 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     if (e) {
         return pd_fail(error, e, "no memory for the queue");
     }
-    pipeline->use_dscp = config->model->codec->ops->carriers & PD_CARRIER_DSCP;
+    pipeline->use_dscp = config->model->codecs.carriers & PD_CARRIER_DSCP;
     intake_config.use_dscp = pipeline->use_dscp;
     intake_config.wake_fd = pipeline->wake_fd;
     intake_config.stored = stored;

@@ -48,7 +48,7 @@ struct pd_pipeline_status {
         struct pd_intake_status status; /* "finished" and "failed" only once all is stored */
     } intakes[PD_INTAKES_MAX];
     struct pd_intake_status intake; /* all of them as one; `kind` NULL: there is none */
-    struct pd_decoder_counters decoder;
+    struct pd_resolver_counters decoder;
     char topology[64];
     char codec[64];
     uint32_t switches, hosts;

@@ -92,7 +92,7 @@ void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_r
                       bool kept)
 {
     struct pd_path *path = &recorder->paths[recorder->batch_len];
-    int e = pd_picture_path(recorder->model->decoder, record, path);
+    int e = pd_picture_path(recorder->model->resolver, record, path);
 
     if (e && e != -PD_E_UNSUPPORTED) { /* where nothing is marked, that is nobody's fault */
         alarm_undecoded(recorder, record, path, e);
@@ -207,17 +207,18 @@ void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *pictur
     if (!picture->error) {
         picture->error = pd_tib_snapshot(recorder->tib, &picture->snapshot);
     }
-    pd_picture_decode(picture, recorder->model->decoder);
+    pd_picture_decode(picture, recorder->model->resolver);
 }
 
-struct pd_decoder_counters pd_recorder_decoder(const struct pd_recorder *recorder)
+struct pd_resolver_counters pd_recorder_decoder(const struct pd_recorder *recorder)
 {
-    const struct pd_decoder_counters *now = pd_decoder_counters(recorder->model->decoder);
-    struct pd_decoder_counters sum = recorder->decoder_before;
+    const struct pd_resolver_counters *now = pd_resolver_counters(recorder->model->resolver);
+    struct pd_resolver_counters sum = recorder->decoder_before;
 
     sum.hits += now->hits;
     sum.misses += now->misses;
     sum.infeasible += now->infeasible;
+    sum.ambiguous += now->ambiguous;
     sum.unknown_hosts += now->unknown_hosts;
     return sum;
 }

@@ -29,7 +29,7 @@ struct pd_recorder {
     struct pd_model *model; /* owned */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
-    struct pd_decoder_counters decoder_before; /* of models that were replaced */
+    struct pd_resolver_counters decoder_before; /* of models that were replaced */
     struct pd_tib_record records[PD_RECORDER_BATCH];
     struct pd_path paths[PD_RECORDER_BATCH];
     unsigned batch_len;
@@ -79,6 +79,6 @@ void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *pictur
 void pd_recorder_model(struct pd_recorder *recorder, struct pd_model *model);
 
 /* Sum over all models so far. */
-struct pd_decoder_counters pd_recorder_decoder(const struct pd_recorder *recorder);
+struct pd_resolver_counters pd_recorder_decoder(const struct pd_recorder *recorder);
 
 #endif

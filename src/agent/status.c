@@ -52,13 +52,14 @@ static json_t *trajectory_json(const struct pd_intake_status *status)
     return trajectory;
 }
 
-static json_t *decoder_json(const struct pd_decoder_counters *counters)
+static json_t *decoder_json(const struct pd_resolver_counters *counters)
 {
     json_t *decoder = json_object();
 
     SET(decoder, "hits", counters->hits);
     SET(decoder, "misses", counters->misses);
     SET(decoder, "infeasible", counters->infeasible);
+    SET(decoder, "ambiguous", counters->ambiguous);
     SET(decoder, "unknown_hosts", counters->unknown_hosts);
     return decoder;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/mark.h"
 #include "base/path.h"
 #include "codec/rows.h"
 #include "topology/topology.h"
@@ -117,6 +118,9 @@ struct pd_codec_ops {
     bool (*reads)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor, uint64_t mark,
                   const struct pd_walk *walk);
 
+    /* Keys: the mark as others keep it (base/mark.h). NULL: nobody keeps it. */
+    struct pd_mark (*wrap)(const struct pd_codec *codec, uint64_t mark);
+
     /* Samples: folds one more into a state of `state_bytes` bytes, zeroed before the first, and
      * says what is known by now; returns as `decode` does. */
     size_t state_bytes;
@@ -133,10 +137,15 @@ struct pd_codec {
     uint64_t mark_bits;                 /* of a received mark that are the scheme's */
 };
 
-/* Codec by the topology's "codec" name. -PD_E_UNSUPPORTED when none has it (or the topology names
- * none), -PD_E_TOPOLOGY when it cannot serve this one, -ENOMEM. */
+/* The first codec with keys that the topology names; set.h makes all of them. -PD_E_UNSUPPORTED
+ * when no scheme has its name (or the topology names none), -PD_E_TOPOLOGY when it cannot serve
+ * this one, -ENOMEM.
+ */
 int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec,
                  struct pd_error *error);
+/* By name, with the topology's options for it, if there are some. */
+int pd_codec_new_named(const struct pd_topology *topology, const char *name,
+                       struct pd_codec **ret_codec, struct pd_error *error);
 /* Stands in where a topology names no codec: traffic between racks has no known path (decoding
  * returns -PD_E_UNSUPPORTED). 0 or -ENOMEM. */
 int pd_codec_none(const struct pd_topology *topology, struct pd_codec **ret_codec);

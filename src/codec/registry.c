@@ -22,6 +22,16 @@ const struct pd_codec_ops *const pd_codecs[] = {
         NULL,
 };
 
+/* NULL when no scheme has this name. */
+static const struct pd_codec_ops *find(const char *name)
+{
+    const struct pd_codec_ops *const *ops = pd_codecs;
+    while (*ops && strcmp((*ops)->name, name) != 0) {
+        ops++;
+    }
+    return *ops;
+}
+
 static int unsupported(const char *name, struct pd_error *error)
 {
     if (!*name) {
@@ -33,16 +43,24 @@ static int unsupported(const char *name, struct pd_error *error)
 int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec,
                  struct pd_error *error)
 {
-    const struct pd_codec_ops *const *ops = pd_codecs;
-    while (*ops && strcmp((*ops)->name, topology->codec) != 0) {
-        ops++;
+    const char *name = topology->codec;
+    for (uint32_t i = topology->codecs_len; i-- > 0;) {
+        const struct pd_codec_ops *ops = find(topology->codecs[i].name);
+        name = ops && ops->kind == PD_CODEC_KEY ? ops->name : name;
     }
-    if (!*ops) {
-        return unsupported(topology->codec, error);
+    return pd_codec_new_named(topology, name, ret_codec, error);
+}
+
+int pd_codec_new_named(const struct pd_topology *topology, const char *name,
+                       struct pd_codec **ret_codec, struct pd_error *error)
+{
+    const struct pd_codec_ops *ops = find(name);
+    if (!ops) {
+        return unsupported(name, error);
     }
-    const struct pd_codec_choice *choice = pd_topology_codec(topology, (*ops)->name);
+    const struct pd_codec_choice *choice = pd_topology_codec(topology, name);
     const char *options = choice && *choice->options ? choice->options : NULL;
-    return (*ops)->new (*ops, topology, options, ret_codec, error);
+    return ops->new (ops, topology, options, ret_codec, error);
 }
 
 void pd_codec_free(struct pd_codec *codec)

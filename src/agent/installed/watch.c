@@ -16,7 +16,7 @@ struct watch {
     struct pd_installed *installed;
     unsigned generation;    /* of the list as it is known here */
     struct pd_model *model; /* held */
-    struct pd_decoder *decoder;
+    struct pd_resolver *resolver;
     struct pd_installed_query *queries[PD_INSTALLATIONS_MAX]; /* on records; held */
     size_t queries_len;
     struct pd_feed_item items[BATCH];
@@ -32,9 +32,9 @@ static void forget(struct watch *watch)
         pd_installed_let_go(watch->queries[i]);
     }
     watch->queries_len = 0;
-    pd_decoder_free(watch->decoder);
+    pd_resolver_free(watch->resolver);
     pd_model_free(watch->model);
-    watch->decoder = NULL;
+    watch->resolver = NULL;
     watch->model = NULL;
 }
 
@@ -44,7 +44,7 @@ static void look_up(struct watch *watch)
     struct pd_installed *installed = watch->installed;
     unsigned generation = atomic_load_explicit(&installed->generation, memory_order_acquire);
 
-    if (generation == watch->generation && (watch->decoder || !watch->queries_len)) {
+    if (generation == watch->generation && (watch->resolver || !watch->queries_len)) {
         return;
     }
     forget(watch);
@@ -59,8 +59,9 @@ static void look_up(struct watch *watch)
     }
     watch->model = pd_model_hold(installed->model);
     pthread_mutex_unlock(&installed->lock);
-    if (watch->queries_len && pd_decoder_new(watch->model->codec, CACHE_ENTRIES, &watch->decoder)) {
-        watch->decoder = NULL; /* no memory: the next records see to it again */
+    if (watch->queries_len &&
+        pd_resolver_new(&watch->model->codecs, CACHE_ENTRIES, &watch->resolver)) {
+        watch->resolver = NULL; /* no memory: the next records see to it again */
     }
 }
 
@@ -69,7 +70,7 @@ static void look_up(struct watch *watch)
 static void decode(struct watch *watch, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        pd_picture_path(watch->decoder, &watch->items[i].record, &watch->paths[i]);
+        pd_picture_path(watch->resolver, &watch->items[i].record, &watch->paths[i]);
         watch->rows[i] = pd_picture_row(&watch->items[i].record, &watch->paths[i]);
     }
 }
@@ -151,7 +152,7 @@ static void skip(struct watch *watch, size_t n)
 
 static void work(struct watch *watch, size_t n)
 {
-    if (!watch->decoder) {
+    if (!watch->resolver) {
         skip(watch, n);
         return;
     }

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 
 #define IDLE_NS       (5 * PD_NS_PER_MS) /* between two looks at an empty ring */
-#define DECODER_CACHE 1024
+#define CACHE_ENTRIES 1024
 #define BUFFER_BYTES  ((size_t)256 << 10)
 
 /* In the ring. */
@@ -41,7 +41,7 @@ struct row {
 struct pd_packet_log {
     struct pd_packet_wish wish;
     struct pd_model *model;
-    struct pd_decoder *decoder; /* of the writing thread, like all down to the ring */
+    struct pd_resolver *resolver; /* of the writing thread, like all down to the ring */
     uint8_t *buffer;
     size_t buffer_len;
     int fd;
@@ -123,9 +123,9 @@ static void find_path(struct pd_packet_log *log, const struct pd_packet *packet,
                       struct pd_path *ret_path)
 {
     const struct pd_trajectory_record record = {
-        .flow = packet->flow, .mark = packet->mark & log->model->codec->mark_bits};
+        .flow = packet->flow, .mark = packet->mark & log->model->codecs.mark_bits};
 
-    (void)pd_picture_path(log->decoder, &record,
+    (void)pd_picture_path(log->resolver, &record,
                           ret_path); /* an error: the path is empty, and has the tags */
 }
 
@@ -265,7 +265,7 @@ static int open_all(struct pd_packet_log *log, const char *folder, struct pd_err
     log->ring = malloc(log->slots * log->slot_bytes);
     log->buffer = malloc(BUFFER_BYTES);
     log->rows = calloc(PD_PACKET_LOG_ROWS_MAX, sizeof *log->rows);
-    e = pd_decoder_new(log->model->codec, DECODER_CACHE, &log->decoder);
+    e = pd_resolver_new(&log->model->codecs, CACHE_ENTRIES, &log->resolver);
     if (e || !log->ring || !log->buffer || !log->rows) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
@@ -321,7 +321,7 @@ void pd_packet_log_free(struct pd_packet_log *log)
         close(log->fd);
     }
     pthread_mutex_destroy(&log->lock);
-    pd_decoder_free(log->decoder);
+    pd_resolver_free(log->resolver);
     pd_model_free(log->model);
     free(log->rows);
     free(log->buffer);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "codec/tagging/mark.h"
 #include "codec/tagging/steps.h"
 
 int pd_tagging_new(const struct pd_codec_ops *ops, const struct pd_topology *topology,
@@ -59,4 +60,11 @@ void pd_tagging_take(const struct pd_codec *codec, uint32_t from, uint32_t rank,
     uint32_t to = codec->topology->switches[from].neighbours[rank].node;
     pd_steps_take(tagging, from, rank, pd_steps_inside(tagging->steps, to, src_tor, dst_tor),
                   packet);
+}
+
+struct pd_mark pd_tagging_wrap(const struct pd_codec *codec, uint64_t mark)
+{
+    const struct pd_tags tags = pd_tags_unpack(mark);
+    (void)codec;
+    return pd_tagging_mark(tags.vids, tags.len, tags.dscp);
 }

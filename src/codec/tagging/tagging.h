@@ -64,7 +64,8 @@ static inline const struct pd_tagging *pd_tagging(const struct pd_codec *codec)
 /* The slots of all tagging schemes (tagging.c, rows.c, decode.c). */
 #define PD_TAGGING_CODEC                                                                           \
     .kind = PD_CODEC_KEY, .new = pd_tagging_new, .free = pd_tagging_free, .rows = pd_tagging_rows, \
-    .take = pd_tagging_take, .decode = pd_tagging_decode, .reads = pd_tagging_reads
+    .take = pd_tagging_take, .decode = pd_tagging_decode, .reads = pd_tagging_reads,               \
+    .wrap = pd_tagging_wrap
 int pd_tagging_new(const struct pd_codec_ops *ops, const struct pd_topology *topology,
                    const char *options, struct pd_codec **ret_codec, struct pd_error *error);
 void pd_tagging_free(struct pd_codec *codec);
@@ -76,6 +77,8 @@ int pd_tagging_decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t d
                       uint64_t mark, struct pd_decoding *ret_decoding, struct pd_error *error);
 bool pd_tagging_reads(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
                       uint64_t mark, const struct pd_walk *walk);
+
+struct pd_mark pd_tagging_wrap(const struct pd_codec *codec, uint64_t mark);
 
 /* The rule table of a switch, in order; the caller frees *ret_rules. 0 or -ENOMEM. */
 int pd_tagging_rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rule **ret_rules,

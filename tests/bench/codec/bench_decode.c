@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "codec/decoder.h"
+#include "resolve/resolve.h"
 
 enum { BATCH = 1 << 18, ROUNDS_MAX = 99 };
 
@@ -25,7 +25,8 @@ struct record {
 
 struct bench {
     struct pd_topology *topology;
-    struct pd_codec *codec;
+    const struct pd_codec *codec;
+    struct pd_codec_set codecs;
     struct record *records;
     uint32_t records_len;
     uint32_t *order;   /* BATCH of them */
@@ -101,16 +102,16 @@ static uint64_t cpu_ns(void)
     return (uint64_t)time.tv_sec * PD_NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-static double run_cached(struct bench *b, struct pd_decoder *decoder)
+static double run_cached(struct bench *b, struct pd_resolver *resolver)
 {
     uint64_t start_ns = cpu_ns();
     for (uint32_t i = 0; i < BATCH; i++) {
         const struct record *record = &b->records[b->order[i]];
-        const struct pd_path *path;
-        if (pd_decoder_path(decoder, &record->flow, record->mark, &path)) {
+        struct pd_claim claim;
+        if (pd_resolver_claim(resolver, &record->flow, record->mark, &claim)) {
             exit(1);
         }
-        b->switches += path->len;
+        b->switches += claim.path->len;
     }
     return BATCH * 1e9 / (double)(cpu_ns() - start_ns);
 }
@@ -149,35 +150,36 @@ int main(int argc, char **argv)
     unsigned rounds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 9;
     struct bench b = {.records_len = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 4096};
     struct pd_error error;
-    struct pd_decoder *decoder;
+    struct pd_resolver *resolver;
     double cached[ROUNDS_MAX], uncached[ROUNDS_MAX];
     if (pd_topology_fat_tree(k, &b.topology, &error) ||
-        pd_codec_new(b.topology, &b.codec, &error)) {
+        pd_codec_set_init(&b.codecs, b.topology, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
+    b.codec = pd_codec_set_find(&b.codecs, NULL);
     if (!rounds || rounds > ROUNDS_MAX || !b.records_len ||
-        pd_decoder_new(b.codec, 2 * (size_t)b.records_len, &decoder)) {
+        pd_resolver_new(&b.codecs, 2 * (size_t)b.records_len, &resolver)) {
         return 1;
     }
     b.records = need(calloc(b.records_len, sizeof *b.records));
     b.order = need(calloc(BATCH, sizeof *b.order));
     make_records(&b, k);
-    run_cached(&b, decoder); /* fills the cache */
+    run_cached(&b, resolver); /* fills the cache */
     for (unsigned i = 0; i < rounds; i++) {
         uncached[i] = run_uncached(&b);
-        cached[i] = run_cached(&b, decoder);
+        cached[i] = run_cached(&b, resolver);
     }
     double hits = median(cached, rounds), misses = median(uncached, rounds);
-    const struct pd_decoder_counters *counters = pd_decoder_counters(decoder);
+    const struct pd_resolver_counters *counters = pd_resolver_counters(resolver);
     printf("{\"bench\":\"decode\",\"topology\":\"fat-tree\",\"k\":%u,\"trajectories\":%u,"
            "\"cached_per_s\":%.0f,\"uncached_per_s\":%.0f,\"ratio\":%.2f,\"hit_share\":%.4f,"
            "\"rounds\":%u,\"switches\":%llu}\n",
            k, b.records_len, hits, misses, hits / misses,
            (double)counters->hits / (double)(counters->hits + counters->misses), rounds,
            (unsigned long long)b.switches);
-    pd_decoder_free(decoder);
-    pd_codec_free(b.codec);
+    pd_resolver_free(resolver);
+    pd_codec_set_done(&b.codecs);
     pd_topology_free(b.topology);
     free(b.records);
     free(b.order);

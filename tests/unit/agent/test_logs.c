@@ -38,7 +38,9 @@ static struct pd_packet packet_by(uint32_t core, uint16_t src_port)
     struct pd_packet packet = {.ip_offset = 14, .ip_bytes = 40};
     struct pd_encoding encoding;
 
-    assert_int_equal(pd_codec_encode(fixture.model->codec, &path, &encoding, NULL), 0);
+    assert_int_equal(
+        pd_codec_encode(pd_codec_set_find(&fixture.model->codecs, NULL), &path, &encoding, NULL),
+        0);
     pd_addr_parse("10.1.1.2", &packet.flow.src, &packet.flow.ip_version);
     pd_addr_parse("10.2.1.2", &packet.flow.dst, &packet.flow.ip_version);
     packet.flow.src_port = src_port;
