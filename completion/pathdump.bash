@@ -208,7 +208,7 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --help'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --help'
         [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows'
         case $prev in
         --tib) rest=DIR ;;
@@ -223,6 +223,7 @@ _pathdump()
         --mode) rest='auto direct tree' ;;
         --fanout) rest=- ;;
         --deadline-ms) rest=- ;;
+        --partial-after) rest=- ;;
         --link) rest=- ;;
         --src-ip) rest=- ;;
         --dst-ip) rest=- ;;

@@ -28,6 +28,7 @@ struct pd_controller {
     struct pd_hosts *hosts;                        /* topology and hosts */
     struct pd_credentials *credentials;            /* of clients, and for whom it asks */
     struct pd_fanout *fanout;                      /* connections to agents */
+    struct pd_pulse *pulse;                        /* signs of life of silent hosts */
     struct pd_turns *turns;                        /* of queries */
     struct pd_programs *programs;                  /* for merge() of programs */
     struct pd_events *events;                      /* never NULL while requests are answered */

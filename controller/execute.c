@@ -15,6 +15,8 @@
 #include "controller/trees.h"
 #include "fleet/execute.h"
 
+#define SILENT_WORDS PD_FANOUT_SILENT "not asked again before it gives a sign of life"
+
 enum mode { AUTO, DIRECT, TREE };
 
 static const char *const mode_ids[] = {"auto", "direct", "tree"};
@@ -33,8 +35,12 @@ struct job {
     enum mode mode;  /* wanted, then chosen */
     uint32_t fanout; /* 0: not given */
     uint64_t deadline_ns;
-    uint64_t begun_ns; /* processor time */
-    char why[PD_COST_WORDS_BYTES + 32];
+    uint64_t partial_ns; /* 0: not given */
+    uint64_t begun_ns;   /* processor time */
+    /* hosts that are left out, since they are silent */
+    struct pd_partial_missing *silent;
+    size_t silent_len;
+    char why[PD_COST_WORDS_BYTES + 64];
 };
 
 /* ---- the body ---- */
@@ -73,9 +79,26 @@ static int read_fanout(const json_t *value, enum mode mode, uint32_t *ret_fanout
     return 0;
 }
 
+/* From now on. */
+static int read_partial(const json_t *value, uint64_t *ret_ns, struct pd_error *error)
+{
+    json_int_t ms = json_integer_value(value);
+
+    if (!value) {
+        return 0;
+    }
+    if (!json_is_integer(value) || ms < 1 || ms > PD_EXECUTE_DEADLINE_MAX_MS) {
+        return pd_fail(error, -PD_E_VALUE, "partial_after_ms: expects a number from 1 to %u",
+                       PD_EXECUTE_DEADLINE_MAX_MS);
+    }
+    *ret_ns = pd_clock_monotonic_ns() + (uint64_t)ms * PD_NS_PER_MS;
+    return 0;
+}
+
 static int read_body(struct job *job, const json_t *body, struct pd_error *error)
 {
-    static const char *const others[] = {"hosts", "mode", "fanout", "deadline_ms", NULL};
+    static const char *const others[] = {
+        "hosts", "mode", "fanout", "deadline_ms", "partial_after_ms", NULL};
     int e = pd_document_parse(body, others, &job->document, error);
 
     if (!e) {
@@ -86,6 +109,9 @@ static int read_body(struct job *job, const json_t *body, struct pd_error *error
     }
     if (!e) {
         e = pd_execute_deadline(json_object_get(body, "deadline_ms"), &job->deadline_ns, error);
+    }
+    if (!e) {
+        e = read_partial(json_object_get(body, "partial_after_ms"), &job->partial_ns, error);
     }
     if (!e) {
         e = pd_select(job->inventory, json_object_get(body, "hosts"), &job->selection, error);
@@ -116,10 +142,48 @@ static void choose(struct job *job, struct pd_trees *tree, struct pd_trees *dire
     pd_trees_done(job->mode == TREE ? direct : tree);
 }
 
+/* Silent hosts are taken out of the selection: pulse.c looks after them. */
+static int leave_out_silent(struct job *job)
+{
+    struct pd_selection *selection = &job->selection;
+    size_t kept = 0;
+
+    job->silent = calloc(selection->len + 1, sizeof *job->silent);
+    if (!job->silent) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < selection->len; i++) {
+        uint32_t id = job->inventory->hosts[selection->hosts[i]].id;
+
+        if (pd_hosts_silent_since(job->controller->hosts, id)) {
+            job->silent[job->silent_len++] = (struct pd_partial_missing){id, SILENT_WORDS, 0};
+        } else {
+            selection->hosts[kept++] = selection->hosts[i];
+        }
+    }
+    selection->len = kept;
+    return 0;
+}
+
+static void add_why(struct job *job)
+{
+    size_t len = strlen(job->why);
+
+    if (job->silent_len) {
+        snprintf(job->why + len, sizeof job->why - len, "; %zu silent host%s not asked",
+                 job->silent_len, job->silent_len == 1 ? "" : "s");
+    }
+}
+
 static int plan(struct job *job)
 {
     struct pd_trees tree, direct;
-    int e = pd_trees_new(job->inventory, &job->selection, job->fanout, &tree);
+    int e = leave_out_silent(job);
+
+    if (e) {
+        return e;
+    }
+    e = pd_trees_new(job->inventory, &job->selection, job->fanout, &tree);
 
     if (e) {
         return e;
@@ -129,6 +193,7 @@ static int plan(struct job *job)
         pd_trees_done(&tree);
     } else {
         choose(job, &tree, &direct);
+        add_why(job);
     }
     return e;
 }
@@ -138,6 +203,11 @@ static int plan(struct job *job)
 static void note_host(void *context, uint32_t host, const char *reason)
 {
     pd_hosts_asked(context, host, reason);
+}
+
+static uint64_t silent_since(void *context, uint32_t host)
+{
+    return pd_hosts_silent_since(context, host);
 }
 
 static void count(struct job *job, const struct pd_execute_summary *summary)
@@ -173,6 +243,10 @@ static int ask(struct job *job, struct pd_error *error)
                                      .local = &local,
                                      .form = job->form,
                                      .deadline_ns = job->deadline_ns,
+                                     .partial_ns = job->partial_ns,
+                                     .left_out = job->silent,
+                                     .left_out_len = job->silent_len,
+                                     .since_us = silent_since,
                                      .begun_ns = job->begun_ns,
                                      .cancelled = &job->controller->stopping,
                                      .told = note_host,
@@ -232,6 +306,7 @@ static int run(struct job *job, const json_t *document, struct pd_error *error)
         pd_fail(error, e, "%s", pd_error_text(e));
     }
     pd_trees_done(&job->trees);
+    free(job->silent);
     pd_selection_done(&job->selection);
     pd_document_done(&job->document);
     pd_inventory_free(job->inventory);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "controller/events/hub.h"
 #include "controller/routes.h"
+#include "fleet/fanout.h"
 #include "http/text.h"
 
 enum state { UNKNOWN, UP, MISSING };
@@ -20,11 +21,14 @@ static const char *const state_ids[] = {"unknown", "up", "missing"};
 struct host {
     enum state state;
     uint64_t seen_us, error_us; /* wall time, 0: never */
+    uint64_t silent_us;         /* likewise: since when; 0: it is not silent */
     char error[160];
 };
 
 struct pd_hosts {
-    pthread_mutex_t mutex; /* over all below */
+    pthread_mutex_t mutex;  /* over all below */
+    pthread_cond_t silence; /* a host has become silent, or somebody wakes */
+    size_t silent_len;
     struct pd_inventory *inventory;
     struct host *states;      /* by index in the inventory */
     struct pd_events *events; /* NULL: nobody is told */
@@ -41,6 +45,7 @@ int pd_hosts_new(struct pd_inventory *inventory, struct pd_hosts **ret_hosts)
         return -ENOMEM;
     }
     pthread_mutex_init(&hosts->mutex, NULL);
+    pthread_cond_init(&hosts->silence, NULL);
     hosts->inventory = inventory;
     hosts->states = states;
     *ret_hosts = hosts;
@@ -52,6 +57,7 @@ void pd_hosts_free(struct pd_hosts *hosts)
     if (!hosts) {
         return;
     }
+    pthread_cond_destroy(&hosts->silence);
     pthread_mutex_destroy(&hosts->mutex);
     pd_inventory_free(hosts->inventory);
     free(hosts->states);
@@ -81,6 +87,16 @@ static void carry_over(const struct pd_hosts *hosts, const struct pd_inventory *
     }
 }
 
+static size_t count_silent(const struct pd_hosts *hosts)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < hosts->inventory->hosts_len; i++) {
+        len += hosts->states[i].silent_us != 0;
+    }
+    return len;
+}
+
 int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
 {
     struct host *states = calloc(inventory->hosts_len + 1, sizeof *states), *old_states;
@@ -95,6 +111,7 @@ int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
     old_states = hosts->states;
     hosts->inventory = inventory;
     hosts->states = states;
+    hosts->silent_len = count_silent(hosts);
     pthread_mutex_unlock(&hosts->mutex);
     pd_inventory_free(old);
     free(old_states);
@@ -138,6 +155,20 @@ json_t *pd_hosts_json(struct pd_hosts *hosts)
     return json_pack("{s:o}", "hosts", list);
 }
 
+/* Silence lasts from the first question that met it. */
+static void note_silence(struct pd_hosts *hosts, struct host *host, const char *reason,
+                         uint64_t now_us)
+{
+    bool silent = reason && !strncmp(reason, PD_FANOUT_SILENT, strlen(PD_FANOUT_SILENT));
+
+    if (silent == (host->silent_us != 0)) {
+        return;
+    }
+    host->silent_us = silent ? now_us : 0;
+    hosts->silent_len += silent ? 1 : (size_t)-1;
+    pthread_cond_signal(&hosts->silence);
+}
+
 /* True when its state is another one than before. */
 static bool note(struct host *host, const char *reason)
 {
@@ -161,12 +192,66 @@ void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason)
 
     pthread_mutex_lock(&hosts->mutex);
     i = pd_inventory_find(hosts->inventory, id);
+    if (i != SIZE_MAX) {
+        note_silence(hosts, &hosts->states[i], reason, pd_clock_wall_us());
+    }
     if (i != SIZE_MAX && note(&hosts->states[i], reason) &&
         pd_events_wanted(hosts->events, &pd_event_host)) {
         pd_events_publish(
             hosts->events, &pd_event_host, id,
             host_json(hosts->inventory, &hosts->inventory->hosts[i], &hosts->states[i]));
     }
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+/* ---- silent ones ---- */
+
+uint64_t pd_hosts_silent_since(struct pd_hosts *hosts, uint32_t id)
+{
+    uint64_t since_us = 0;
+    size_t i;
+
+    pthread_mutex_lock(&hosts->mutex);
+    i = pd_inventory_find(hosts->inventory, id);
+    if (i != SIZE_MAX) {
+        since_us = hosts->states[i].silent_us;
+    }
+    pthread_mutex_unlock(&hosts->mutex);
+    return since_us;
+}
+
+uint32_t pd_hosts_next_silent(struct pd_hosts *hosts, uint32_t after, char **ret_url)
+{
+    uint32_t id = 0;
+    char *url = NULL;
+
+    pthread_mutex_lock(&hosts->mutex);
+    for (size_t i = 0; i < hosts->inventory->hosts_len && !id && hosts->silent_len; i++) {
+        const struct pd_inventory_host *host = &hosts->inventory->hosts[i];
+
+        if (host->id > after && hosts->states[i].silent_us) {
+            url = strdup(host->url);
+            id = url ? host->id : 0;
+        }
+    }
+    pthread_mutex_unlock(&hosts->mutex);
+    *ret_url = url;
+    return id;
+}
+
+void pd_hosts_wait_silent(struct pd_hosts *hosts, const atomic_bool *stopping)
+{
+    pthread_mutex_lock(&hosts->mutex);
+    while (!hosts->silent_len && !atomic_load_explicit(stopping, memory_order_relaxed)) {
+        pthread_cond_wait(&hosts->silence, &hosts->mutex);
+    }
+    pthread_mutex_unlock(&hosts->mutex);
+}
+
+void pd_hosts_wake(struct pd_hosts *hosts)
+{
+    pthread_mutex_lock(&hosts->mutex);
+    pthread_cond_broadcast(&hosts->silence);
     pthread_mutex_unlock(&hosts->mutex);
 }
 

@@ -4,11 +4,15 @@
 #define PD_CONTROLLER_HOSTS_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 
 #include "controller/inventory.h"
 
 /* A host is "unknown" until it was asked, then "up" or "missing" by how the last question ended.
  * What is known survives a reload for hosts that stay.
+ *
+ * A host that gave no sign of life (PD_FANOUT_SILENT in the reason) is silent: questions leave it
+ * out, until it answers the part `pulse` (controller/pulse.c), which asks it in the background.
  *
  * Thread safety: everything may be called from any thread; one mutex inside, under which nothing
  * but that of the event hub is taken. */
@@ -34,6 +38,17 @@ void pd_hosts_publish(struct pd_hosts *hosts, struct pd_events *events);
 /* How a question to a host ended: `reason` NULL or "" for an answer. IDs that the inventory does
  * not know (any more) are passed over. */
 void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason);
+
+/* Since when a host has been silent, wall time; 0: it is not. */
+uint64_t pd_hosts_silent_since(struct pd_hosts *hosts, uint32_t id);
+
+/* Some silent host: the first whose ID is greater than `after`, with its URL, which the caller
+ * frees. Its ID; 0: there is none, or no memory. */
+uint32_t pd_hosts_next_silent(struct pd_hosts *hosts, uint32_t after, char **ret_url);
+
+/* Waits until a host is silent, or `stopping`, looked at when pd_hosts_wake is called. */
+void pd_hosts_wait_silent(struct pd_hosts *hosts, const atomic_bool *stopping);
+void pd_hosts_wake(struct pd_hosts *hosts);
 
 /* {"hosts":[{"id","name","url","rack","state","last_seen_us","error","error_us"}]}; NULL without
  * memory. Times are wall time, null: never. */

@@ -7,6 +7,7 @@
 #include "controller/execute.h"
 #include "controller/installed/installed.h"
 #include "controller/openflow.h"
+#include "controller/pulse.h"
 #include "pd_extensions.h"
 
 #define X(symbol) extern const struct pd_part symbol;
@@ -16,6 +17,7 @@ PD_EXTENSION_CONTROLLER_PART(X)
 const struct pd_part *const pd_controller_parts[] = {
     &pd_events_part, /* first: the others publish */
     &pd_alarms_part, /* then: the others may raise some */
+    &pd_pulse_part,
     &pd_execute_part,
     &pd_apps_part,
     &pd_openflow_part,

@@ -41,6 +41,7 @@
     X(PD_E_BUSY, 503, "in use by another process")                          \
     X(PD_E_UNAVAILABLE, 503, "the server of the store does not answer")     \
     X(PD_E_DENIED, 503, "the server of the store refuses this user")        \
+    X(PD_E_SILENT, 504, "gives no sign of life")                            \
     X(PD_E_DEADLINE, 504, "the deadline has passed")                        \
     X(PD_E_FULL, 507, "no room left")
 

@@ -30,6 +30,7 @@ struct settings {
     const char *mode;
     uint64_t fanout;
     uint64_t deadline_ms;
+    uint64_t partial_after_ms;
     bool json;
     bool ndjson;
 };
@@ -82,6 +83,13 @@ static const struct pd_option options[] = {
      .max = 3600000, /* as the controller */
      .value = "N",
      .help = "who has not answered by then is missing"},
+    {.name = "partial-after",
+     .type = PD_OPTION_U64,
+     .offset = offsetof(struct settings, partial_after_ms),
+     .min = 1,
+     .max = 3600000, /* as the controller */
+     .value = "MS",
+     .help = "take what is there by then, and say what is not"},
     PD_CLI_QUESTION_OPTIONS,
     PD_CLI_JSON_OPTION(struct settings, json),
     {.name = "ndjson",
@@ -98,10 +106,11 @@ static bool asks_controller(const struct settings *set)
 
 static int check_place(struct settings *set, struct pd_error *error)
 {
-    const char *fleet = set->hosts    ? "--hosts"
-                        : set->mode   ? "--mode"
-                        : set->fanout ? "--fanout"
-                                      : NULL;
+    const char *fleet = set->hosts              ? "--hosts"
+                        : set->mode             ? "--mode"
+                        : set->fanout           ? "--fanout"
+                        : set->partial_after_ms ? "--partial-after"
+                                                : NULL;
     const char *served = set->question.live       ? "--live"
                          : set->question.program  ? "--program"
                          : set->question.question ? set->question.question->name
@@ -247,6 +256,7 @@ static int add_how(const struct settings *set, json_t *document, struct pd_error
         }
         bad = bad || json_object_set_new(document, "hosts", hosts) ||
               add_number(document, "fanout", set->fanout) ||
+              add_number(document, "partial_after_ms", set->partial_after_ms) ||
               (set->mode && json_object_set_new(document, "mode", json_string(set->mode)));
     }
     return bad ? pd_fail(error, -ENOMEM, "no memory") : 0;

@@ -34,7 +34,8 @@ int pd_census_missing(struct pd_census *census, uint32_t host, const char *reaso
     if (e) {
         free(copy);
     } else {
-        census->missing[census->missing_len++] = (struct pd_partial_missing){host, copy};
+        census->missing[census->missing_len++] =
+            (struct pd_partial_missing){.host = host, .reason = copy};
     }
     return e;
 }
@@ -83,6 +84,11 @@ static int by_host(const void *a, const void *b)
     return (x->host > y->host) - (x->host < y->host);
 }
 
+static json_t *since_json(uint64_t since_us)
+{
+    return since_us ? json_integer((json_int_t)since_us) : json_null();
+}
+
 int pd_census_json(struct pd_census *census, uint64_t critical_us, json_t *object)
 {
     json_t *missing = json_array();
@@ -93,8 +99,9 @@ int pd_census_json(struct pd_census *census, uint64_t critical_us, json_t *objec
     }
     for (size_t i = 0; i < census->missing_len; i++) {
         failed |= json_array_append_new(
-            missing, json_pack("{s:I, s:o}", "id", (json_int_t)census->missing[i].host, "reason",
-                               pd_text_json(census->missing[i].reason)));
+            missing, json_pack("{s:I, s:o, s:o}", "id", (json_int_t)census->missing[i].host,
+                               "reason", pd_text_json(census->missing[i].reason), "since_us",
+                               since_json(census->missing[i].since_us)));
     }
     failed |= json_object_set_new(object, "hosts",
                                   json_pack("{s:I, s:I, s:o}", "asked", (json_int_t)census->asked,

@@ -200,6 +200,13 @@ static char *document_text(const struct pd_document *document)
     return text;
 }
 
+/* Until when answers are waited for. */
+static uint64_t until_ns(const struct pd_execution *given)
+{
+    return given->partial_ns && given->partial_ns < given->deadline_ns ? given->partial_ns
+                                                                       : given->deadline_ns;
+}
+
 static int ask_others(struct pd_exec *exec)
 {
     const struct pd_execution *given = exec->given;
@@ -211,7 +218,7 @@ static int ask_others(struct pd_exec *exec)
         .accept = exec->kind->accept,
         .trees = given->trees,
         .trees_len = given->trees_len,
-        .deadline_ns = given->deadline_ns,
+        .deadline_ns = until_ns(given),
         .at_once = given->at_once,
         .max_bytes = exec->kind->max_bytes(exec),
         .cancelled = given->cancelled,
@@ -253,6 +260,30 @@ static void summarise(const struct pd_exec *exec, bool complete, struct pd_execu
     };
 }
 
+/* Meant by the question, and not asked. */
+static int leave_out(struct pd_exec *exec)
+{
+    const struct pd_execution *given = exec->given;
+    int code = 0;
+
+    exec->census.asked += given->left_out_len;
+    for (size_t i = 0; i < given->left_out_len && !code; i++) {
+        code = pd_census_missing(&exec->census, given->left_out[i].host, given->left_out[i].reason);
+    }
+    return code;
+}
+
+static void date_missing(struct pd_exec *exec)
+{
+    const struct pd_execution *given = exec->given;
+
+    for (size_t i = 0; given->since_us && i < exec->census.missing_len; i++) {
+        struct pd_partial_missing *missing = &exec->census.missing[i];
+
+        missing->since_us = given->since_us(given->told_context, missing->host);
+    }
+}
+
 static int run(struct pd_exec *exec)
 {
     struct pd_error words = {0};
@@ -260,8 +291,11 @@ static int run(struct pd_exec *exec)
 
     exec->census.asked = pd_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
     exec->census.answered = local;
+    int code = leave_out(exec);
     begin_local(exec);
-    int code = exec->given->trees_len ? ask_others(exec) : 0;
+    if (!code && exec->given->trees_len) {
+        code = ask_others(exec);
+    }
     if (code) {
         fail(exec, code, &words);
     }
@@ -324,6 +358,7 @@ int pd_execute(const struct pd_execution *execution, const struct pd_query_sink 
     if (!code) {
         code = run(&exec);
         tell(&exec, !exec.fatal);
+        date_missing(&exec);
     }
     if (!code) {
         code = exec.kind->write(&exec, sink, &complete, exec.error);

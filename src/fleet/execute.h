@@ -65,6 +65,13 @@ struct pd_execution {
     const struct pd_execute_local *local;
     enum pd_execute_form form;
     uint64_t deadline_ns; /* monotonic; pd_execute_deadline */
+    /* monotonic: what has not answered by then is missing, and the answer is not complete; 0: the
+     * deadline */
+    uint64_t partial_ns;
+    /* Hosts that are not among the trees, since nothing can be had of them: missing from the start.
+     */
+    const struct pd_partial_missing *left_out;
+    size_t left_out_len;
     /* pd_clock_thread_ns of the calling thread when its work on this question began */
     uint64_t begun_ns;
     /* becomes true: over within a second or two, -PD_E_BUSY; may be NULL */
@@ -73,7 +80,10 @@ struct pd_execution {
     /* How each host of the trees ended, once for each that is known to have: reason NULL where it
      * answered. In the calling thread. May be NULL. */
     void (*told)(void *context, uint32_t host, const char *reason);
-    void *told_context;
+    /* Since when a host has been silent, wall time; 0: not known. Asked after `told`. May be NULL.
+     */
+    uint64_t (*since_us)(void *context, uint32_t host);
+    void *told_context;  /* of both */
     const json_t *extra; /* further members of the JSON answer, an object; NULL: none */
 };
 

@@ -16,9 +16,13 @@
  * transfers share the caller's thread; nothing is kept of an answer but what the caller keeps. A
  * server that is slow, dead or hostile costs its own answer only: nothing is redirected, no proxy
  * is asked, at most `max_bytes` are taken from each, and at the deadline what has not come is over.
+ * Where that is wanted a server that is silent for longer than it was lately is asked for a sign of
+ * life, and given up when it gives none: hung servers cost about a second, not the whole time.
  *
  * Thread safety: pd_fanout works on the caller's memory; any number of threads may each run one.
  * pd_fanout_new and _free: once each. */
+
+#define PD_FANOUT_SILENT "silent: " /* the words of -PD_E_SILENT begin with this */
 
 struct pd_fanout_peer {
     const char *url;  /* "http://HOST:PORT", "https://…" or "unix:/SOCKET" */
@@ -43,7 +47,10 @@ struct pd_fanout_request {
     const char *accept;   /* of the answers */
     uint64_t deadline_ns; /* monotonic */
     uint64_t max_bytes;   /* of an answer */
-    unsigned at_once;     /* most connections open at a time; 0: no limit */
+    /* Servers answer GET /v1/status, and the silent ones are asked for it: hung ones end with
+     * -PD_E_SILENT. */
+    bool asks_signs;
+    unsigned at_once; /* most connections open at a time; 0: no limit */
     /* becomes true: what is open ends within a second, -PD_E_BUSY; may be NULL */
     const atomic_bool *cancelled;
 };
@@ -53,8 +60,9 @@ struct pd_fanout_sink {
     /* Bytes of peer i's answer, only when its status is 200. A non-zero return ends this peer with
      * that error. */
     int (*take)(void *context, size_t i, const char *bytes, size_t len);
-    /* Peer i is done, once for each. 0; or an error with words: -PD_E_DEADLINE, -PD_E_TOO_LARGE,
-     * -PD_E_NOT_FOUND … (as its problem document says), -PD_E_UNREACHABLE, or what `take` returned.
+    /* Peer i is done, once for each. 0; or an error with words: -PD_E_DEADLINE, -PD_E_SILENT,
+     * -PD_E_TOO_LARGE, -PD_E_NOT_FOUND … (as its problem document says), -PD_E_UNREACHABLE, or what
+     * `take` returned.
      */
     void (*end)(void *context, size_t i, const struct pd_error *error);
 };

@@ -253,6 +253,7 @@ int pd_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
         .deadline_ns = gather->deadline_ns,
         .max_bytes = gather->max_bytes,
         .cancelled = gather->cancelled,
+        .asks_signs = true,
         .at_once = gather->at_once ? gather->at_once : PD_GATHER_AT_ONCE,
     };
     struct pd_fanout_source source = {&run, next_peer};

@@ -39,6 +39,7 @@ struct pd_query_merge;
 struct pd_partial_missing {
     uint32_t host;
     const char *reason;
+    uint64_t since_us; /* wall time from which on it has been silent; 0: not known */
 };
 
 /* Bytes of a child's answer from the beginning: > 0 how many were read, 0 at the end, < 0 an error

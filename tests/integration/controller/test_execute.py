@@ -127,14 +127,72 @@ class Execute(FleetTest):
                     self.assertEqual(self.rows(answer), self.everything([h for h in HOSTS if h != host]))
                     self.assertFalse(answer["complete"])
                     self.assertLess(time.monotonic() - begun, 30)
+                states = {known["id"]: known for known in self.controller.get("/v1/hosts")["hosts"]}
             finally:
                 self.agents[host].process.send_signal(signal.SIGCONT)
-        states = {host["id"]: host for host in self.controller.get("/v1/hosts")["hosts"]}
+            self.back()
         self.assertEqual(states[21]["state"], "missing")
         self.assertTrue(states[21]["error"] and states[21]["error_us"] and states[22]["state"] == "up" and states[22]["last_seen_us"])
         self.assertEqual(states[28]["rack"], 4)
-        self.whole(self.execute("getCount"))
         self.assertEqual({host["state"] for host in self.controller.get("/v1/hosts")["hosts"]}, {"up"})
+
+    @staticmethod
+    def state(pid):
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as at:
+            return at.read().rpartition(")")[2].split()[0]
+
+    @contextlib.contextmanager
+    def stopped(self, *hosts):
+        for host in hosts:
+            pid = self.agents[host].process.pid
+            os.kill(pid, signal.SIGSTOP)
+            while self.state(pid) != "T":       # on a busy machine it goes on for a while
+                time.sleep(.001)
+        try:
+            yield
+        finally:
+            for host in hosts:
+                os.kill(self.agents[host].process.pid, signal.SIGCONT)
+
+    def back(self):
+        """until all answer again"""
+        until = time.monotonic() + 10
+        while not self.execute("getCount")["complete"]:
+            self.assertLess(time.monotonic(), until, "a host that goes on is not asked again")
+            time.sleep(.05)
+
+    def test_silent(self):
+        """hosts that hang cost the first question about a second and the next ones nothing; a leaf, the head of a rack and the head of a pod"""
+        for mode in ("direct", "tree"):
+            for hosts in ((22,), (21, 26), (21, 23, 28)):
+                with self.subTest(mode=mode, hosts=hosts), self.stopped(*hosts):
+                    begun, first = time.monotonic(), self.execute("getFlows", mode=mode)
+                    self.assertLess(time.monotonic() - begun, 8)        # 2 s on a machine that is not busy; the deadline is 20
+                    later = self.execute("getFlows", mode=mode)
+                    for answer in (first, later):
+                        self.assertFalse(answer["complete"])
+                        self.assertEqual([m["id"] for m in answer["hosts"]["missing"]], list(hosts))
+                        self.assertEqual(answer["hosts"]["answered"], len(HOSTS) - len(hosts))
+                        self.assertEqual(self.rows(answer), self.everything(set(HOSTS) - set(hosts)))
+                    for missing in later["hosts"]["missing"]:
+                        self.assertTrue(missing["reason"].startswith("silent: "), missing)
+                        self.assertLess(abs(missing["since_us"] / 1e6 - time.time()), 30)
+                    self.assertIn("silent host", later["why"])
+                    begun = time.monotonic()
+                    self.execute("getFlows", mode=mode)
+                    self.assertLess(time.monotonic() - begun, .6)       # nobody waits for them
+                self.back()
+
+    def test_partial(self):
+        """what is there by then, and no more"""
+        with self.stopped(24):
+            begun, answer = time.monotonic(), self.execute("getFlows", mode="direct", partial_after_ms=150)
+            self.assertLess(time.monotonic() - begun, 5)
+            self.assertFalse(answer["complete"])
+            self.assertIn(24, [m["id"] for m in answer["hosts"]["missing"]])
+        self.back()
+        for wrong in (0, -1, "1", 1.5, 3600001):
+            self.execute("getCount", code=400, partial_after_ms=wrong)
 
     def test_told(self):
         """the status document is what controller.json says, and every counter is a metric"""

@@ -254,7 +254,7 @@ static struct pd_query_merge *merge_with_missing(const struct pd_query *query)
     struct pd_query_merge *below, *merge;
     struct bytes bytes = {NULL, 0};
     const struct pd_query_sink sink = {&bytes, bytes_keep};
-    const struct pd_partial_missing missing[] = {{7, "no route"}, {8, "late"}};
+    const struct pd_partial_missing missing[] = {{7, "no route", 0}, {8, "late", 0}};
     const struct pd_partial_end end = {
         .complete = true, .asked = 3, .answered = 1, .critical_us = 1000000, .bytes = 77};
     struct pd_partial_end got;
