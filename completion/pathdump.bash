@@ -43,7 +43,7 @@ _pathdump()
     fi
     if [[ $command == pint ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'encode decode tables trials --help'
+            _pathdump_words 'plan encode decode tables trials --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -130,6 +130,17 @@ _pathdump()
         --topology) rest=FILE ;;
         --switch) rest=- ;;
         --depth) rest='pcp plain' ;;
+        esac
+        ;;
+    'pint plan')
+        flags='--topology --bits --carrier --parameters --seed --json --help'
+        [[ $cur == -* ]] || rest=FILE
+        case $prev in
+        --topology) rest=FILE ;;
+        --bits) rest=- ;;
+        --carrier) rest='tag dscp' ;;
+        --parameters) rest='search text algorithm1 revised' ;;
+        --seed) rest=- ;;
         esac
         ;;
     'pint encode')

@@ -61,8 +61,8 @@ extern const struct pd_cli_command pd_cli_topology_generate, pd_cli_topology_fat
     pd_cli_topology_vl2, pd_cli_topology_leaf_spine, pd_cli_topology_check;
 extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_cli_codec_decode,
     pd_cli_codec_rules;
-extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cli_pint_tables,
-    pd_cli_pint_trials;
+extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cli_pint_plan,
+    pd_cli_pint_tables, pd_cli_pint_trials;
 extern const struct pd_cli_command pd_cli_probes_plan, pd_cli_probes_encode,
     pd_cli_telemetry_decode;
 extern const struct pd_cli_command pd_cli_query;

@@ -20,6 +20,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_codec_encode,
     &pd_cli_codec_decode,
     &pd_cli_codec_rules,
+    &pd_cli_pint_plan,
     &pd_cli_pint_encode,
     &pd_cli_pint_decode,
     &pd_cli_pint_tables,

@@ -6,7 +6,7 @@
 #include "codec/pint/problem.h"
 
 #define ROUNDS_MAX 8          /* what is still there then is thinned by the next packet */
-#define WORK_MAX   (2u << 20) /* nodes and arcs that one packet's digests are carried over */
+#define WORK_MAX   (1u << 18) /* nodes and arcs that one packet's digests are carried over */
 #define MANY       (PD_NONE - 1)
 
 /* Values of at most 8 bits: of wider digests the low ones are looked at here. */

@@ -247,12 +247,16 @@ static int follow(struct trial *trial, struct pd_pint_search *search, struct cou
 {
     uint16_t coverage[PD_PINT_HOPS_MAX] = {0};
     struct pd_pint_path path = {.first_hop = 1, .len = trial->len};
+    const uint32_t most = trial->wanted->packets_max;
     int err = 0;
 
     for (uint32_t p = 0; p < trial->len; p++) {
         path.switches[p] = trial->topology->switches[trial->path[p]].id;
     }
     for (uint32_t n = 1; !err && n <= PACKETS_MAX && !counts->known && !counts->wrong; n++) {
+        if (most && n > most && !counts->decided) {
+            break;
+        }
         const uint32_t packet_id = (uint32_t)pd_splitmix64(&trial->random);
         const uint16_t digest = cross(trial, packet_id);
         pd_pint_fits(trial->plan, &path, packet_id, digest, coverage);
@@ -348,6 +352,9 @@ static int run_all(struct trial *trial, uint32_t *decided, uint32_t *known,
         known[i] = counts.known;
         outcome->undecided += !counts.decided && !counts.wrong;
         outcome->wrong += counts.wrong;
+        if (trial->wanted->packets_max && outcome->undecided) {
+            return 0; /* who sets a limit wants none undecided */
+        }
     }
     summarise(decided, trial->wanted->trials, &outcome->decided);
     summarise(known, trial->wanted->trials, &outcome->known);

@@ -20,6 +20,8 @@ struct pd_pint_trials {
     bool no_topology;
     enum pd_pint_method method;
     unsigned known_bits;
+    /* Then a path is undecided, and the trials end; 0: undecided when the search is full. */
+    uint32_t packets_max;
 };
 
 struct pd_pint_quantiles {
