@@ -2,11 +2,15 @@
 /* The shape of a fat-tree: pods, core groups and positions, or why the topology is none. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "topology/shape.h"
 
 #define MIN_K 4
 #define MAX_K 72
+
+static const enum pd_switch_role role_pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
+                                                    {PD_ROLE_AGG, PD_ROLE_CORE}};
 
 void pd_fat_tree_free(struct pd_fat_tree *shape)
 {
@@ -218,12 +222,10 @@ static void place_aggs(const struct pd_topology *topology, struct pd_fat_tree *s
     }
 }
 
-static int fill(const struct pd_topology *topology, struct pd_fat_tree *shape,
-                struct pd_findings *findings)
+static int fill_full(const struct pd_topology *topology, struct pd_fat_tree *shape,
+                     struct pd_findings *findings)
 {
-    static const enum pd_switch_role pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
-                                                   {PD_ROLE_AGG, PD_ROLE_CORE}};
-    pd_shape_check_roles(topology, pairs, 2, "fat-tree", findings);
+    pd_shape_check_roles(topology, role_pairs, 2, "fat-tree", findings);
     check_counts(topology, shape, findings);
     if (findings->len) {
         return 0;
@@ -249,8 +251,108 @@ static int fill(const struct pd_topology *topology, struct pd_fat_tree *shape,
     return 0;
 }
 
-int pd_fat_tree_new(const struct pd_topology *topology, struct pd_findings *findings,
-                    struct pd_fat_tree **ret_shape)
+/* ---- with parts missing: by pod and position */
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* h of the full shape: at least what the largest pod and positions need. */
+static uint32_t full_h(const struct pd_topology *topology)
+{
+    uint32_t h = MIN_K / 2, cores = pd_shape_largest(topology, PD_ROLE_CORE, false);
+    h = larger(h, pd_shape_size(topology, "cherrypick-fat-tree", "k", "fat-tree", 0) / 2);
+    for (int agg = 0; agg < 2; agg++) {
+        enum pd_switch_role role = agg ? PD_ROLE_AGG : PD_ROLE_TOR;
+        h = larger(h, pd_shape_largest(topology, role, false));
+        h = larger(h, (pd_shape_largest(topology, role, true) + 1) / 2);
+    }
+    while (h < MAX_K / 2 && h * h < cores) {
+        h++;
+    }
+    return h;
+}
+
+static void put(const struct pd_topology *topology, struct pd_fat_tree *shape, uint32_t sw,
+                struct pd_findings *findings)
+{
+    const struct pd_switch *entry = &topology->switches[sw];
+    struct pd_spot spot = pd_shape_spot(entry);
+    uint32_t h = shape->h, most = entry->role == PD_ROLE_CORE ? h * h : h;
+    if (spot.position < 1 || spot.position > most) {
+        pd_shape_no_place(topology, sw, most, findings);
+    } else if (entry->role == PD_ROLE_CORE) {
+        uint32_t at = spot.position - 1;
+        struct pd_place place = {(uint16_t)(at / h), (uint16_t)(at % h)};
+        pd_shape_put(topology, sw, place, &shape->cores[at], shape->places, findings);
+    } else if (entry->pod < 1 || entry->pod > shape->k) {
+        pd_findings_switch(findings, sw, "%s %u is in pod %u, expected 1 to %u",
+                           pd_role_name(entry->role), entry->id, entry->pod, shape->k);
+    } else {
+        struct pd_place place = {(uint16_t)(entry->pod - 1), (uint16_t)(spot.position - 1)};
+        uint32_t *slots = entry->role == PD_ROLE_AGG ? shape->aggs : shape->tors;
+        pd_shape_put(topology, sw, place, &slots[place.group * h + place.position], shape->places,
+                     findings);
+    }
+}
+
+/* An agg's position is the group of its cores. */
+static void check_agg(const struct pd_topology *topology, const struct pd_fat_tree *shape,
+                      uint32_t agg, struct pd_findings *findings)
+{
+    const struct pd_switch *sw = &topology->switches[agg];
+    for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
+        uint32_t core = sw->neighbours[i].node;
+        if (topology->switches[core].role == PD_ROLE_CORE &&
+            shape->places[core].group != shape->places[agg].position) {
+            pd_findings_link(findings, agg, core,
+                             "joins agg %u, number %u of its pod, and core %u of group %u, "
+                             "expected the same",
+                             sw->id, shape->places[agg].position + 1, topology->switches[core].id,
+                             shape->places[core].group + 1);
+        }
+    }
+}
+
+static int fill_parts(const struct pd_topology *topology, struct pd_fat_tree *shape,
+                      struct pd_findings *findings)
+{
+    uint32_t h = shape->h = full_h(topology), k = shape->k = 2 * h;
+    pd_shape_check_roles(topology, role_pairs, 2, "fat-tree", findings);
+    if (k > MAX_K) {
+        pd_findings_add(findings, "nodes: places for k = %u, expected at most %d", k, MAX_K);
+    }
+    if (findings->len) {
+        return 0;
+    }
+    shape->places = calloc(topology->switches_len, sizeof *shape->places);
+    shape->tors = malloc((size_t)k * h * sizeof *shape->tors);
+    shape->aggs = malloc((size_t)k * h * sizeof *shape->aggs);
+    shape->cores = malloc((size_t)h * h * sizeof *shape->cores);
+    if (!shape->places || !shape->tors || !shape->aggs || !shape->cores) {
+        return -ENOMEM;
+    }
+    memset(shape->tors, 0xff, (size_t)k * h * sizeof *shape->tors);
+    memset(shape->aggs, 0xff, (size_t)k * h * sizeof *shape->aggs);
+    memset(shape->cores, 0xff, (size_t)h * h * sizeof *shape->cores);
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        put(topology, shape, i, findings);
+    }
+    for (uint32_t i = 0; i < topology->switches_len && !findings->len; i++) {
+        if (topology->switches[i].role == PD_ROLE_TOR) {
+            check_pod_links(topology, i, findings);
+        } else if (topology->switches[i].role == PD_ROLE_AGG) {
+            check_agg(topology, shape, i, findings);
+        }
+    }
+    return 0;
+}
+
+static int attempt(const struct pd_topology *topology,
+                   int (*fill)(const struct pd_topology *topology, struct pd_fat_tree *shape,
+                               struct pd_findings *findings),
+                   struct pd_findings *findings, struct pd_fat_tree **ret_shape)
 {
     struct pd_fat_tree *shape = calloc(1, sizeof *shape);
     int error = shape ? fill(topology, shape, findings) : -ENOMEM;
@@ -260,4 +362,13 @@ int pd_fat_tree_new(const struct pd_topology *topology, struct pd_findings *find
         *ret_shape = shape;
     }
     return error;
+}
+
+/* A complete one needs no positions and no names. */
+int pd_fat_tree_new(const struct pd_topology *topology, struct pd_findings *findings,
+                    struct pd_fat_tree **ret_shape)
+{
+    struct pd_findings quiet = {.draft = findings->draft};
+    int error = attempt(topology, fill_full, &quiet, ret_shape);
+    return !error && quiet.len ? attempt(topology, fill_parts, findings, ret_shape) : error;
 }

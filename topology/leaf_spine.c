@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of a leaf-spine: each leaf linked with each spine; or why the topology is none. */
+/* The shape of a leaf-spine: leaves linked with spines alone; or why the topology is none. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "topology/shape.h"
 
@@ -29,19 +30,7 @@ static void check_counts(const struct pd_leaf_spine *shape, struct pd_findings *
     }
 }
 
-static void check_degrees(const struct pd_topology *topology, const struct pd_leaf_spine *shape,
-                          struct pd_findings *findings)
-{
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        if (topology->switches[i].role == PD_ROLE_LEAF) {
-            pd_shape_check_degree(topology, i, PD_ROLE_SPINE, shape->spines_len, findings);
-        } else {
-            pd_shape_check_degree(topology, i, PD_ROLE_LEAF, shape->leaves_len, findings);
-        }
-    }
-}
-
-static void place(const struct pd_topology *topology, struct pd_leaf_spine *shape)
+static void place_by_id(const struct pd_topology *topology, struct pd_leaf_spine *shape)
 {
     uint16_t leaves = 0, spines = 0;
     for (uint32_t i = 0; i < topology->switches_len; i++) {
@@ -52,17 +41,60 @@ static void place(const struct pd_topology *topology, struct pd_leaf_spine *shap
     }
 }
 
+/* ---- with parts missing: by position */
+
+/* A complete one is a smaller one, too, when whole leaves or spines are missing. What tells it from
+ * that: options, positions, the generator's name; or names of which more than half are there. Then
+ * the full size of the layer, else 0. */
+static uint32_t full_size(const struct pd_topology *topology, enum pd_switch_role role)
+{
+    bool leaf = role == PD_ROLE_LEAF, given = false;
+    uint32_t count = pd_shape_count(topology, role);
+    uint32_t largest = pd_shape_largest(topology, role, false);
+    uint32_t size = pd_shape_size(topology, "cherrypick-leaf-spine", leaf ? "leaves" : "spines",
+                                  "leaf-spine", !leaf);
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        const struct pd_switch *sw = &topology->switches[i];
+        given |= sw->role == role && sw->position;
+        if (sw->role == role && !pd_shape_spot(sw).position) {
+            return 0;
+        }
+    }
+    if (largest <= size) {
+        return size;
+    }
+    return given || 2 * count > largest ? largest : 0;
+}
+
+static void place_by_spot(const struct pd_topology *topology, struct pd_leaf_spine *shape,
+                          struct pd_findings *findings)
+{
+    memset(shape->leaves, 0xff, shape->leaves_len * sizeof *shape->leaves);
+    memset(shape->spines, 0xff, shape->spines_len * sizeof *shape->spines);
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        uint32_t at = pd_shape_spot(&topology->switches[i]).position - 1;
+        bool leaf = topology->switches[i].role == PD_ROLE_LEAF;
+        pd_shape_put(topology, i, (struct pd_place){0, (uint16_t)at},
+                     &(leaf ? shape->leaves : shape->spines)[at], shape->places, findings);
+    }
+}
+
 static int fill(const struct pd_topology *topology, struct pd_leaf_spine *shape,
                 struct pd_findings *findings)
 {
     static const enum pd_switch_role pairs[][2] = {{PD_ROLE_LEAF, PD_ROLE_SPINE}};
-    shape->leaves_len = pd_shape_count(topology, PD_ROLE_LEAF);
-    shape->spines_len = pd_shape_count(topology, PD_ROLE_SPINE);
+    uint32_t leaves = pd_shape_count(topology, PD_ROLE_LEAF);
+    uint32_t spines = pd_shape_count(topology, PD_ROLE_SPINE);
+    shape->leaves_len = full_size(topology, PD_ROLE_LEAF);
+    shape->spines_len = full_size(topology, PD_ROLE_SPINE);
+    bool spots = shape->leaves_len && shape->spines_len &&
+                 (shape->leaves_len != leaves || shape->spines_len != spines);
+    if (!spots) {
+        shape->leaves_len = leaves;
+        shape->spines_len = spines;
+    }
     pd_shape_check_roles(topology, pairs, 1, "leaf-spine", findings);
     check_counts(shape, findings);
-    if (!findings->len) {
-        check_degrees(topology, shape, findings);
-    }
     if (findings->len) {
         return 0;
     }
@@ -72,7 +104,11 @@ static int fill(const struct pd_topology *topology, struct pd_leaf_spine *shape,
     if (!shape->places || !shape->leaves || !shape->spines) {
         return -ENOMEM;
     }
-    place(topology, shape);
+    if (spots) {
+        place_by_spot(topology, shape, findings);
+    } else {
+        place_by_id(topology, shape);
+    }
     return 0;
 }
 

@@ -52,6 +52,17 @@ static void check_links_of(const struct pd_topology *topology, uint32_t sw,
     }
 }
 
+/* Only ToRs and leaves have racks. */
+static void check_rack(const struct pd_topology *topology, uint32_t sw, const char *shape,
+                       struct pd_findings *findings)
+{
+    const struct pd_switch *entry = &topology->switches[sw];
+    if (!pd_role_is_tor(entry->role) && pd_switch_has_rack(entry)) {
+        pd_findings_switch(findings, sw, "%s %u has hosts or prefixes, which none of a %s has",
+                           pd_role_name(entry->role), entry->id, shape);
+    }
+}
+
 void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_switch_role (*pairs)[2],
                           size_t pairs_len, const char *shape, struct pd_findings *findings)
 {
@@ -59,6 +70,7 @@ void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_swit
         const struct pd_switch *sw = &topology->switches[i];
         if (role_fits(sw->role, pairs, pairs_len)) {
             check_links_of(topology, i, pairs, pairs_len, shape, findings);
+            check_rack(topology, i, shape, findings);
         } else {
             pd_findings_switch(findings, i, "switch %u is a %s, which no %s has", sw->id,
                                pd_role_name(sw->role), shape);

@@ -14,6 +14,11 @@
  * arithmetic on IDs, so that an operator's own IDs work. Finding them is also the proof that the
  * topology has the shape: the reader runs it as a check and names what is wrong.
  *
+ * A shape with parts missing (cables, racks, pods, upper switches) stays that shape. When it is not
+ * complete, each switch has its place by pod and "position", or by a name like a generator's; where
+ * nothing is, the arrays below have PD_NONE. Sizes are those of "codec_options", else of a name
+ * like "fat-tree-8", and at least what is there needs.
+ *
  * Thread safety: a shape is immutable. */
 
 /* 0-based group and position of a switch; what they mean depends on shape and role. */
@@ -61,6 +66,26 @@ int pd_leaf_spine_new(const struct pd_topology *topology, struct pd_findings *fi
 void pd_fat_tree_free(struct pd_fat_tree *shape); /* NULL is fine, as for the next two */
 void pd_vl2_free(struct pd_vl2 *shape);
 void pd_leaf_spine_free(struct pd_leaf_spine *shape);
+
+/* ---- parts (shape_parts.c) */
+
+/* From 1; 0: not known. */
+struct pd_spot {
+    uint32_t pod, position;
+};
+struct pd_spot pd_shape_spot(const struct pd_switch *sw);
+/* The largest position (or pod) that switches of the role have. */
+uint32_t pd_shape_largest(const struct pd_topology *topology, enum pd_switch_role role, bool pods);
+/* A size of the full shape: the codec's option `key`, or number `nth` behind `word` in the name of
+ * the topology; 0: neither tells. */
+uint32_t pd_shape_size(const struct pd_topology *topology, const char *codec, const char *key,
+                       const char *word, int nth);
+/* Puts a switch at its place; false, with a finding, when another one is there. */
+bool pd_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_place place,
+                  uint32_t *slot, struct pd_place *places, struct pd_findings *findings);
+/* The finding for a switch that has none of `most` places. */
+void pd_shape_no_place(const struct pd_topology *topology, uint32_t sw, uint32_t most,
+                       struct pd_findings *findings);
 
 /* ---- shared by the shapes (shape.c) */
 

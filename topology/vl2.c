@@ -3,11 +3,15 @@
  * none. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "topology/shape.h"
 
 #define MIN_K 4
 #define MAX_K 62
+
+static const enum pd_switch_role role_pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
+                                                    {PD_ROLE_AGG, PD_ROLE_INTERMEDIATE}};
 
 void pd_vl2_free(struct pd_vl2 *shape)
 {
@@ -124,13 +128,11 @@ static void place_tors(const struct pd_topology *topology, struct pd_vl2 *shape)
     }
 }
 
-static int fill(const struct pd_topology *topology, struct pd_vl2 *shape,
-                struct pd_findings *findings)
+static int fill_full(const struct pd_topology *topology, struct pd_vl2 *shape,
+                     struct pd_findings *findings)
 {
-    static const enum pd_switch_role pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
-                                                   {PD_ROLE_AGG, PD_ROLE_INTERMEDIATE}};
     uint32_t k = shape->k = pd_shape_count(topology, PD_ROLE_AGG);
-    pd_shape_check_roles(topology, pairs, 2, "VL2", findings);
+    pd_shape_check_roles(topology, role_pairs, 2, "VL2", findings);
     check_counts(topology, k, findings);
     if (!findings->len) {
         check_degrees(topology, k, findings);
@@ -155,8 +157,98 @@ static int fill(const struct pd_topology *topology, struct pd_vl2 *shape,
     return complete ? 0 : -ENOMEM;
 }
 
-int pd_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
-               struct pd_vl2 **ret_shape)
+/* ---- with parts missing: by pair and position */
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* k / 2 of the full shape: at least what the largest pair and positions need. */
+static uint32_t full_h(const struct pd_topology *topology)
+{
+    uint32_t h = larger(MIN_K / 2, pd_shape_size(topology, "cherrypick-vl2", "k", "vl2", 0) / 2);
+    h = larger(h, pd_shape_largest(topology, PD_ROLE_TOR, false));
+    h = larger(h, pd_shape_largest(topology, PD_ROLE_TOR, true));
+    h = larger(h, pd_shape_largest(topology, PD_ROLE_AGG, true));
+    return larger(h, pd_shape_largest(topology, PD_ROLE_INTERMEDIATE, false));
+}
+
+static void put(const struct pd_topology *topology, struct pd_vl2 *shape, uint32_t sw,
+                struct pd_findings *findings)
+{
+    enum pd_switch_role role = topology->switches[sw].role;
+    struct pd_spot spot = pd_shape_spot(&topology->switches[sw]);
+    uint32_t h = shape->k / 2, most = role == PD_ROLE_AGG ? 2 : h;
+    if (spot.position < 1 || spot.position > most) {
+        pd_shape_no_place(topology, sw, most, findings);
+    } else if (role == PD_ROLE_INTERMEDIATE) {
+        struct pd_place place = {0, (uint16_t)(spot.position - 1)};
+        pd_shape_put(topology, sw, place, &shape->intermediates[place.position], shape->places,
+                     findings);
+    } else if (spot.pod < 1 || spot.pod > h) {
+        pd_findings_switch(findings, sw, "%s %u is in pair %u, expected 1 to %u",
+                           pd_role_name(role), topology->switches[sw].id, spot.pod, h);
+    } else {
+        struct pd_place place = {(uint16_t)(spot.pod - 1), (uint16_t)(spot.position - 1)};
+        uint32_t *slots = role == PD_ROLE_AGG ? shape->aggs : shape->tors;
+        pd_shape_put(topology, sw, place, &slots[place.group * most + place.position],
+                     shape->places, findings);
+    }
+}
+
+/* A ToR hangs at the aggs of its pair alone. */
+static void check_tor(const struct pd_topology *topology, const struct pd_vl2 *shape, uint32_t tor,
+                      struct pd_findings *findings)
+{
+    const struct pd_switch *sw = &topology->switches[tor];
+    for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
+        uint32_t agg = sw->neighbours[i].node;
+        if (shape->places[agg].group != shape->places[tor].group) {
+            pd_findings_link(findings, tor, agg,
+                             "joins tor %u of pair %u and agg %u of pair %u, expected the same",
+                             sw->id, shape->places[tor].group + 1, topology->switches[agg].id,
+                             shape->places[agg].group + 1);
+        }
+    }
+}
+
+static int fill_parts(const struct pd_topology *topology, struct pd_vl2 *shape,
+                      struct pd_findings *findings)
+{
+    uint32_t h = full_h(topology), k = shape->k = 2 * h;
+    pd_shape_check_roles(topology, role_pairs, 2, "VL2", findings);
+    if (k > MAX_K) {
+        pd_findings_add(findings, "nodes: places for k = %u, expected at most %d", k, MAX_K);
+    }
+    if (findings->len) {
+        return 0;
+    }
+    shape->places = calloc(topology->switches_len, sizeof *shape->places);
+    shape->tors = malloc((size_t)h * h * sizeof *shape->tors);
+    shape->aggs = malloc(k * sizeof *shape->aggs);
+    shape->intermediates = malloc(h * sizeof *shape->intermediates);
+    if (!shape->places || !shape->tors || !shape->aggs || !shape->intermediates) {
+        return -ENOMEM;
+    }
+    memset(shape->tors, 0xff, (size_t)h * h * sizeof *shape->tors);
+    memset(shape->aggs, 0xff, k * sizeof *shape->aggs);
+    memset(shape->intermediates, 0xff, h * sizeof *shape->intermediates);
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        put(topology, shape, i, findings);
+    }
+    for (uint32_t i = 0; i < topology->switches_len && !findings->len; i++) {
+        if (topology->switches[i].role == PD_ROLE_TOR) {
+            check_tor(topology, shape, i, findings);
+        }
+    }
+    return 0;
+}
+
+static int attempt(const struct pd_topology *topology,
+                   int (*fill)(const struct pd_topology *topology, struct pd_vl2 *shape,
+                               struct pd_findings *findings),
+                   struct pd_findings *findings, struct pd_vl2 **ret_shape)
 {
     struct pd_vl2 *shape = calloc(1, sizeof *shape);
     int error = shape ? fill(topology, shape, findings) : -ENOMEM;
@@ -166,4 +258,13 @@ int pd_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
         *ret_shape = shape;
     }
     return error;
+}
+
+/* A complete one needs no positions and no names. */
+int pd_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
+               struct pd_vl2 **ret_shape)
+{
+    struct pd_findings quiet = {.draft = findings->draft};
+    int error = attempt(topology, fill_full, &quiet, ret_shape);
+    return !error && quiet.len ? attempt(topology, fill_parts, findings, ret_shape) : error;
 }

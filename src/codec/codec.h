@@ -183,10 +183,11 @@ int pd_codec_decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst
 int pd_codec_prove(const struct pd_codec *codec, const struct pd_walk *walk, uint64_t mark,
                    struct pd_error *error);
 
-/* For rebuilding: adds a switch at the end; -PD_E_INFEASIBLE when the walk is full. */
+/* For rebuilding: adds a switch at the end; -PD_E_INFEASIBLE when the walk is full, or where the
+ * shape has none (PD_NONE). */
 static inline int pd_walk_add(struct pd_walk *walk, uint32_t sw)
 {
-    if (walk->len == PD_PATH_MAX) {
+    if (walk->len == PD_PATH_MAX || sw == PD_NONE) {
         return -PD_E_INFEASIBLE;
     }
     walk->switches[walk->len++] = sw;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codec/tagging/tagging.h"
+#include "topology/links.h"
 
 /* What "inside this switch's pod" means in one family. */
 struct scope {
@@ -149,15 +150,9 @@ static void add_match(struct maker *m, const struct pd_rule *rule, struct pd_cod
     }
 }
 
-static void add_rule(struct maker *m, const struct pd_rule *rule, unsigned priority)
+/* One port of those that the rule is for; 0: any. */
+static void add_rule_at(struct maker *m, const struct pd_rule *rule, struct pd_codec_row row)
 {
-    const struct pd_topology *topology = m->tagging->head.topology;
-    struct pd_codec_row row = {.priority = (uint16_t)priority,
-                               .dscp = rule->dscp_zero ? 0 : PD_ROW_ANY,
-                               .depth = PD_ROW_ANY};
-    if (rule->ingress != PD_NONE) {
-        row.in_port = pd_topology_link(topology, m->sw, rule->ingress)->port;
-    }
     for (int family = 0; family < 2; family++) {
         const struct scope *scope = &m->scopes[family];
         row.family = family ? 6 : 4;
@@ -167,6 +162,23 @@ static void add_rule(struct maker *m, const struct pd_rule *rule, unsigned prior
                           rule->dst_inside ? &scope->prefixes[d] : NULL);
             }
         }
+    }
+}
+
+static void add_rule(struct maker *m, const struct pd_rule *rule, unsigned priority)
+{
+    const struct pd_topology *topology = m->tagging->head.topology;
+    struct pd_codec_row row = {.priority = (uint16_t)priority,
+                               .dscp = rule->dscp_zero ? 0 : PD_ROW_ANY,
+                               .depth = PD_ROW_ANY};
+    if (rule->ingress == PD_NONE) {
+        add_rule_at(m, rule, row);
+        return;
+    }
+    const struct pd_neighbour *from = pd_topology_link(topology, m->sw, rule->ingress);
+    for (uint32_t nth = 0; nth < from->parallel; nth++) {
+        row.in_port = pd_links_port(topology, from->link + 2 * nth);
+        add_rule_at(m, rule, row);
     }
 }
 

@@ -124,6 +124,9 @@ static int cross(const struct fat_tree *ft, struct pd_walk *walk, uint32_t a, ui
                  struct pd_error *error)
 {
     uint32_t at = walk->switches[walk->len - 1];
+    if (a == PD_NONE || b == PD_NONE) {
+        return pd_fail(error, -PD_E_INFEASIBLE, "the switch at the tagged link is missing");
+    }
     bool a_nearer = hops(ft, at, a) <= hops(ft, at, b);
     int failed = extend(ft, walk, a_nearer ? a : b, error);
     return failed ? failed : pd_walk_add(walk, a_nearer ? b : a);
