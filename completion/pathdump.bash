@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help --help --version'
+        _pathdump_words 'topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -446,11 +446,20 @@ _pathdump()
         esac
         ;;
     'simulate')
-        flags='--seed --app --every-run --json --help'
+        flags='--seed --app --evidence --every-run --json --help'
         [[ $cur == -* ]] || rest=FILE
         case $prev in
         --seed) rest=- ;;
         --app) rest=- ;;
+        --evidence) rest=FILE ;;
+        esac
+        ;;
+    'localise')
+        flags='--topology --evidence --localiser --causes --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --evidence) rest=FILE ;;
+        --localiser) rest=- ;;
         esac
         ;;
     'ca')
@@ -464,7 +473,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate ca help'
+        [[ $cur == -* ]] || rest='topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help'
         ;;
     esac
     case $rest in

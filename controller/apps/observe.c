@@ -124,20 +124,22 @@ static size_t merge_slices(struct row *rows, size_t len)
     return kept;
 }
 
-/* ---- observations ---- */
+/* ---- rows of evidence ---- */
 
 struct observations {
-    struct pd_tib_record *records;
-    struct pd_observation *flows;
-    size_t records_len, flows_len;
+    struct pd_evidence_way *ways;
+    struct pd_evidence_row *flows;
+    size_t ways_len, flows_len;
 };
 
 static void add_flow(struct observations *o, const struct gathering *g, const struct row *rows,
                      size_t len)
 {
     const struct pd_sender *sender = pd_senders_find(g->senders, &rows->flow);
-    struct pd_observation flow = {.records = o->records + o->records_len,
-                                  .retransmissions = sender ? sender->fresh : 0};
+    struct pd_evidence_row flow = {.kind = PD_EVIDENCE_FLOW,
+                                   .flow = rows->flow,
+                                   .lost = sender ? sender->fresh : 0,
+                                   .ways = o->ways + o->ways_len};
 
     /* With packets on some paths, the others did not matter in this window. */
     bool some = false;
@@ -146,15 +148,16 @@ static void add_flow(struct observations *o, const struct gathering *g, const st
     }
     for (size_t i = 0; i < len; i++) {
         if (rows[i].pkts || !some) {
-            o->records[o->records_len++] = (struct pd_tib_record){.flow = rows[i].flow,
-                                                                  .path = &rows[i].path,
-                                                                  .stime_us = g->from_us,
-                                                                  .etime_us = g->to_us,
-                                                                  .bytes = rows[i].bytes,
-                                                                  .pkts = rows[i].pkts};
+            o->ways[o->ways_len++] = (struct pd_evidence_way){.nodes = rows[i].path.switches,
+                                                              .nodes_len = rows[i].path.len,
+                                                              .reached = true,
+                                                              .origin = PD_EVIDENCE_FROM_TAGS,
+                                                              .pkts = rows[i].pkts,
+                                                              .bytes = rows[i].bytes};
+            flow.pkts += rows[i].pkts;
         }
     }
-    flow.records_len = (size_t)(o->records + o->records_len - flow.records);
+    flow.ways_len = (size_t)(o->ways + o->ways_len - flow.ways);
     o->flows[o->flows_len++] = flow;
 }
 
@@ -184,22 +187,22 @@ static void add_pathless(struct observations *o, const struct gathering *g)
 {
     for (size_t i = 0; i < g->senders->len; i++) {
         if (g->senders->flows[i].fresh && !has_row(g, &g->senders->flows[i].flow)) {
-            o->flows[o->flows_len++] =
-                (struct pd_observation){.retransmissions = g->senders->flows[i].fresh};
+            o->flows[o->flows_len++] = (struct pd_evidence_row){.kind = PD_EVIDENCE_FLOW,
+                                                                .flow = g->senders->flows[i].flow,
+                                                                .pkts = PD_EVIDENCE_UNKNOWN,
+                                                                .lost = g->senders->flows[i].fresh};
         }
     }
 }
 
-static int hand_over(const struct gathering *g,
-                     int (*visit)(void *visitor, const struct pd_observation *flows,
-                                  size_t flows_len),
-                     void *visitor, struct pd_error *error)
+static int hand_over(const struct gathering *g, const struct pd_evidence_sink *sink,
+                     struct pd_error *error)
 {
     struct observations o = {
-        .records = calloc(g->len + 1, sizeof *o.records),
+        .ways = calloc(g->len + 1, sizeof *o.ways),
         .flows = calloc(g->len + g->senders->len + 1, sizeof *o.flows),
     };
-    int e = o.records && o.flows ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    int e = o.ways && o.flows ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
 
     for (size_t i = 0, next; i < g->len && !e; i = next) {
         for (next = i + 1; next < g->len && pd_flow_id_equal(&g->rows[i].flow, &g->rows[next].flow);
@@ -209,9 +212,12 @@ static int hand_over(const struct gathering *g,
     }
     if (!e) {
         add_pathless(&o, g);
-        e = visit(visitor, o.flows, o.flows_len);
+        e = sink->take(sink->context, &(struct pd_evidence_period){.from_us = g->from_us,
+                                                                   .to_us = g->to_us,
+                                                                   .rows = o.flows,
+                                                                   .rows_len = o.flows_len});
     }
-    free(o.records);
+    free(o.ways);
     free(o.flows);
     return e;
 }
@@ -268,9 +274,8 @@ static int ask_receivers(const struct pd_app_call *call, struct gathering *g,
 }
 
 int pd_apps_observe(void *context, uint64_t from_us, uint64_t to_us,
-                    int (*visit)(void *visitor, const struct pd_observation *flows,
-                                 size_t flows_len),
-                    void *visitor, struct pd_report *report, struct pd_error *error)
+                    const struct pd_evidence_sink *sink, struct pd_report *report,
+                    struct pd_error *error)
 {
     struct pd_apps_world *world = context;
     const struct pd_app_call call = {.world = &world->world};
@@ -287,7 +292,7 @@ int pd_apps_observe(void *context, uint64_t from_us, uint64_t to_us,
     }
     if (!e) {
         g.len = merge_slices(g.rows, g.len);
-        e = hand_over(&g, visit, visitor, error);
+        e = hand_over(&g, sink, error);
     }
     free(g.rows);
     return e;

@@ -40,11 +40,10 @@ void pd_apps_world_close(struct pd_apps_world *world); /* NULL is fine */
 /* Whether the inventory in force is still the one that it holds. */
 bool pd_apps_world_holds(const struct pd_apps_world *world);
 
-/* The same for localisers: observe.c. */
+/* Evidence for localisers: observe.c. */
 int pd_apps_observe(void *world, uint64_t from_us, uint64_t to_us,
-                    int (*visit)(void *visitor, const struct pd_observation *flows,
-                                 size_t flows_len),
-                    void *visitor, struct pd_report *report, struct pd_error *error);
+                    const struct pd_evidence_sink *sink, struct pd_report *report,
+                    struct pd_error *error);
 
 /* Requests to agents: agents.c. */
 int pd_apps_request(void *world, const char *method, const char *route, const json_t *body,

@@ -56,13 +56,12 @@ struct pd_app_world_ops {
     int (*alarms)(void *context, const char *reason, uint64_t from_us, uint64_t to_us, size_t most,
                   json_t **ret_alarms, struct pd_error *error);
 
-    /* Flows in [from_us, to_us] as localisers want them (localise.h): records of receivers joined
-     * with retransmissions of senders. `visit` is called once, or once for each of several periods;
-     * what it gets is valid during the call. What is missing is said in `report`. */
+    /* Evidence of [from_us, to_us] (evidence/evidence.h): paths of receivers joined with
+     * retransmissions of senders. The sink is called once, or once for each of several periods.
+     * What is missing is said in `report`. */
     int (*observe)(void *context, uint64_t from_us, uint64_t to_us,
-                   int (*visit)(void *visitor, const struct pd_observation *flows,
-                                size_t flows_len),
-                   void *visitor, struct pd_report *report, struct pd_error *error);
+                   const struct pd_evidence_sink *sink, struct pd_report *report,
+                   struct pd_error *error);
 
     /* Sends a frame through the tables of a switch. NULL: this world has no switches. */
     int (*packet_out)(void *context, uint32_t switch_id, uint32_t in_port, const uint8_t *data,

@@ -72,7 +72,7 @@ extern const struct pd_cli_command pd_cli_apps, pd_cli_app, pd_cli_watch, pd_cli
     pd_cli_unwatch;
 extern const struct pd_cli_command pd_cli_tib_stat, pd_cli_tib_check, pd_cli_tib_export,
     pd_cli_tib_import, pd_cli_tib_compact;
-extern const struct pd_cli_command pd_cli_simulate;
+extern const struct pd_cli_command pd_cli_simulate, pd_cli_localise;
 extern const struct pd_cli_command pd_cli_ca;
 extern const struct pd_cli_command pd_cli_help;
 

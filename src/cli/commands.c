@@ -46,6 +46,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_tib_import,
     &pd_cli_tib_compact,
     &pd_cli_simulate,
+    &pd_cli_localise,
     &pd_cli_ca,
     &pd_cli_help,
     NULL,

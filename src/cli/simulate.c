@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `pathdump simulate`: a network with faults, simulated, and an application that looks for them. */
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 struct settings {
     uint64_t seed;
     const char *app;
+    const char *evidence;
     bool json;
     bool every_run;
 };
@@ -67,6 +69,11 @@ static const struct pd_option options[] = {
      .fallback = "silent-drops",
      .set = set_app,
      .help = "application that watches the network, or none"},
+    {.name = "evidence",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, evidence),
+     .value = "FILE",
+     .help = "write the evidence judged; with --app none, all there is"},
     {.name = "every-run",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, every_run),
@@ -188,6 +195,32 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     return code;
 }
 
+static int close_evidence(const struct settings *set, FILE *file, int code, struct pd_error *error)
+{
+    if (file && fclose(file) && !code) {
+        code = pd_fail(error, -errno, "%.300s: %s", set->evidence, strerror(errno));
+    }
+    return code;
+}
+
+static int simulate(const struct settings *set, const struct pd_scenario *scenario,
+                    const json_t *given, struct pd_watch_end *ret_end, struct pd_error *error)
+{
+    FILE *evidence = set->evidence ? fopen(set->evidence, "w") : NULL;
+    const struct pd_watch watch = {.scenario = scenario,
+                                   .seed = set->seed,
+                                   .app = find_app(set->app),
+                                   .args = given,
+                                   .every_run = set->every_run,
+                                   .evidence = evidence,
+                                   .report = set->json ? report_json : report_text};
+
+    if (set->evidence && !evidence) {
+        return pd_fail(error, -errno, "%.300s: %s", set->evidence, strerror(errno));
+    }
+    return close_evidence(set, evidence, pd_watch(&watch, ret_end, error), error);
+}
+
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
@@ -200,14 +233,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
         code = pd_scenario_read(words->words[0], &scenario, error);
     }
     if (!code) {
-        const struct pd_watch watch = {.scenario = &scenario,
-                                       .seed = set->seed,
-                                       .app = find_app(set->app),
-                                       .args = given,
-                                       .every_run = set->every_run,
-                                       .report = set->json ? report_json : report_text};
-
-        code = pd_watch(&watch, &end, error);
+        code = simulate(set, &scenario, given, &end, error);
         pd_scenario_done(&scenario);
     }
     json_decref(given);
@@ -219,7 +245,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 
 const struct pd_cli_command pd_cli_simulate = {
     .name = "simulate",
-    .synopsis = "SCENARIO.json [--seed N] [--app NAME [arguments]]",
+    .synopsis = "SCENARIO.json [--seed N] [--app NAME [arguments]] [--evidence FILE]",
     .help = "simulate a network with faults and look for them",
     .details =
         "Simulates the network and traffic of the scenario, gives what agents would tell (records, "

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observations of earlier periods: copies in a ring. */
+/* Evidence of earlier periods: copies in a ring. */
 #include "sim/history.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void forget(struct pd_kept_period *kept)
 {
     free(kept->flows);
-    free(kept->records);
-    free(kept->paths);
+    free(kept->ways);
+    free(kept->nodes);
     *kept = (struct pd_kept_period){0};
 }
 
@@ -21,26 +22,38 @@ void pd_history_done(struct pd_history *history)
     *history = (struct pd_history){0};
 }
 
+static void count(const struct pd_sim_period *period, size_t *ret_ways, size_t *ret_nodes)
+{
+    *ret_ways = *ret_nodes = 0;
+    for (size_t i = 0; i < period->flows_len; i++) {
+        *ret_ways += period->flows[i].ways_len;
+        for (size_t w = 0; w < period->flows[i].ways_len; w++) {
+            *ret_nodes += period->flows[i].ways[w].nodes_len;
+        }
+    }
+}
+
 static int copy(struct pd_kept_period *kept, const struct pd_sim_period *period)
 {
-    size_t records = 0, at = 0;
+    size_t ways, nodes, way = 0, node = 0;
 
-    for (size_t i = 0; i < period->flows_len; i++) {
-        records += period->flows[i].records_len;
-    }
+    count(period, &ways, &nodes);
     kept->flows = calloc(period->flows_len + 1, sizeof *kept->flows);
-    kept->records = calloc(records + 1, sizeof *kept->records);
-    kept->paths = calloc(records + 1, sizeof *kept->paths);
-    if (!kept->flows || !kept->records || !kept->paths) {
+    kept->ways = calloc(ways + 1, sizeof *kept->ways);
+    kept->nodes = calloc(nodes + 1, sizeof *kept->nodes);
+    if (!kept->flows || !kept->ways || !kept->nodes) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < period->flows_len; i++) {
         kept->flows[i] = period->flows[i];
-        kept->flows[i].records = &kept->records[at];
-        for (size_t r = 0; r < period->flows[i].records_len; r++, at++) {
-            kept->records[at] = period->flows[i].records[r];
-            kept->paths[at] = *kept->records[at].path;
-            kept->records[at].path = &kept->paths[at];
+        kept->flows[i].ways = &kept->ways[way];
+        for (size_t w = 0; w < period->flows[i].ways_len; w++, way++) {
+            const struct pd_evidence_way *from = &period->flows[i].ways[w];
+
+            kept->ways[way] = *from;
+            kept->ways[way].nodes = &kept->nodes[node];
+            memcpy(&kept->nodes[node], from->nodes, from->nodes_len * sizeof *kept->nodes);
+            node += from->nodes_len;
         }
     }
     kept->flows_len = period->flows_len;
@@ -73,10 +86,8 @@ int pd_history_take(struct pd_history *history, const struct pd_sim_period *peri
 }
 
 int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_us,
-                     uint64_t before_us,
-                     int (*visit)(void *visitor, const struct pd_observation *flows,
-                                  size_t flows_len),
-                     void *visitor, struct pd_report *report)
+                     uint64_t before_us, const struct pd_evidence_sink *sink,
+                     struct pd_report *report)
 {
     int code = 0;
 
@@ -90,7 +101,11 @@ int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_u
             &history->periods[(history->first + i) % PD_HISTORY_MAX];
 
         if (kept->to_us <= before_us && kept->to_us > from_us && kept->from_us < to_us) {
-            code = visit(visitor, kept->flows, kept->flows_len);
+            code = sink->take(sink->context,
+                              &(struct pd_evidence_period){.from_us = kept->from_us,
+                                                           .to_us = kept->to_us,
+                                                           .rows = kept->flows,
+                                                           .rows_len = kept->flows_len});
         }
     }
     return code;

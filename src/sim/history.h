@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observations of earlier periods, for applications that look at them less often than they are
+/* Evidence of earlier periods, for applications that look at them less often than they are
  * made. */
 #ifndef PD_SIM_HISTORY_H
 #define PD_SIM_HISTORY_H
@@ -12,12 +12,12 @@
 
 #define PD_HISTORY_MAX 64u
 
-/* One period, copied: what the observations point to lies in the two arrays. */
+/* One period, copied: what the rows point to lies in the two arrays. */
 struct pd_kept_period {
     uint64_t from_us, to_us;
-    struct pd_observation *flows;
-    struct pd_tib_record *records;
-    struct pd_path *paths;
+    struct pd_evidence_row *flows;
+    struct pd_evidence_way *ways;
+    uint32_t *nodes;
     size_t flows_len;
 };
 
@@ -34,11 +34,9 @@ void pd_history_done(struct pd_history *history); /* works on zeroed memory */
 int pd_history_take(struct pd_history *history, const struct pd_sim_period *period);
 
 /* Each kept period that overlaps [from_us, to_us] and ended at `before_us` or earlier; what is
- * missing of them is said in `report`. The visitor's non-zero. */
+ * missing of them is said in `report`. The sink's non-zero. */
 int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_us,
-                     uint64_t before_us,
-                     int (*visit)(void *visitor, const struct pd_observation *flows,
-                                  size_t flows_len),
-                     void *visitor, struct pd_report *report);
+                     uint64_t before_us, const struct pd_evidence_sink *sink,
+                     struct pd_report *report);
 
 #endif

@@ -124,16 +124,35 @@ static int take_one(struct pd_records *records, const struct pd_tib_record *reco
     return 0;
 }
 
-/* A slice without packets says only that the path is known: no receiver has a record of it. */
+/* What the receiver of the flow has of one of its ways. */
+static int take_way(struct pd_records *records, const struct pd_sim_period *period, size_t flow,
+                    const struct pd_evidence_way *way, struct pd_error *error)
+{
+    struct pd_path path = {.len = (uint16_t)way->nodes_len};
+    uint64_t opened_us = period->senders[flow].opened_us;
+    const struct pd_tib_record record = {
+        .flow = period->flows[flow].flow,
+        .path = &path,
+        .stime_us = opened_us > period->from_us ? opened_us : period->from_us,
+        .etime_us = period->to_us,
+        .bytes = way->bytes,
+        .pkts = way->pkts,
+    };
+
+    memcpy(path.switches, way->nodes, way->nodes_len * sizeof *path.switches);
+    return take_one(records, &record, error);
+}
+
+/* A way without packets says only that the path is known: no receiver has a record of it. */
 int pd_records_take(struct pd_records *records, const struct pd_sim_period *period,
                     struct pd_error *error)
 {
     int code = 0;
 
     for (size_t i = 0; i < period->flows_len; i++) {
-        for (size_t r = 0; !code && r < period->flows[i].records_len; r++) {
-            if (period->flows[i].records[r].pkts) {
-                code = take_one(records, &period->flows[i].records[r], error);
+        for (size_t w = 0; !code && w < period->flows[i].ways_len; w++) {
+            if (period->flows[i].ways[w].pkts) {
+                code = take_way(records, period, i, &period->flows[i].ways[w], error);
             }
         }
     }

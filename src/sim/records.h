@@ -4,6 +4,7 @@
 #define PD_SIM_RECORDS_H
 
 #include "sim/sim.h"
+#include "tib/tib.h"
 
 /* The TIBs of all hosts are one store here. Records wait in memory, PD_RECORDS_WAITING of them; the
  * store is made when more come or when it is read. It lies in a directory of its own under $TMPDIR

@@ -11,10 +11,10 @@ struct run {
     struct pd_sim_world world;
     const struct pd_sim_level_ops *ops;
     void *level;
-    struct pd_tib_record *records;
-    struct pd_observation *observations;
+    struct pd_evidence_way *ways;
+    struct pd_evidence_row *rows;
     struct pd_sim_sender *senders;
-    size_t records_room, observations_room;
+    size_t ways_room, rows_room;
 };
 
 static void run_done(struct run *run)
@@ -24,8 +24,8 @@ static void run_done(struct run *run)
     }
     pd_sim_flows_done(&run->world.flows);
     pd_net_done(&run->world.net);
-    free(run->records);
-    free(run->observations);
+    free(run->ways);
+    free(run->rows);
     free(run->senders);
 }
 
@@ -52,35 +52,34 @@ static int run_init(struct run *run, const struct pd_scenario *scenario, uint64_
 
 static int reserve(struct run *run)
 {
-    size_t flows_len = run->world.flows.order_len + 1;
-    size_t records_len = flows_len * run->world.flows.routes_max;
-    if (flows_len > run->observations_room) {
-        struct pd_observation *grown = realloc(run->observations, 2 * flows_len * sizeof *grown);
+    size_t rows_len = run->world.flows.order_len + 1;
+    size_t ways_len = rows_len * run->world.flows.routes_max;
+    if (rows_len > run->rows_room) {
+        struct pd_evidence_row *grown = realloc(run->rows, 2 * rows_len * sizeof *grown);
         if (!grown) {
             return -ENOMEM;
         }
-        run->observations = grown;
-        struct pd_sim_sender *senders = realloc(run->senders, 2 * flows_len * sizeof *senders);
+        run->rows = grown;
+        struct pd_sim_sender *senders = realloc(run->senders, 2 * rows_len * sizeof *senders);
         if (!senders) {
             return -ENOMEM;
         }
         run->senders = senders;
-        run->observations_room = 2 * flows_len;
+        run->rows_room = 2 * rows_len;
     }
-    if (records_len > run->records_room) {
-        struct pd_tib_record *grown = realloc(run->records, 2 * records_len * sizeof *grown);
+    if (ways_len > run->ways_room) {
+        struct pd_evidence_way *grown = realloc(run->ways, 2 * ways_len * sizeof *grown);
         if (!grown) {
             return -ENOMEM;
         }
-        run->records = grown;
-        run->records_room = 2 * records_len;
+        run->ways = grown;
+        run->ways_room = 2 * ways_len;
     }
     return 0;
 }
 
-/* The records of a flow; its slice is empty afterwards. */
-static size_t take_records(struct pd_sim_flow *flow, uint64_t from_us, uint64_t to_us,
-                           struct pd_tib_record *records)
+/* The paths of a flow with what arrived on each; its slice is empty afterwards. */
+static size_t take_ways(struct pd_sim_flow *flow, struct pd_evidence_way *ways)
 {
     size_t len = 0;
     for (uint32_t r = 0; r < flow->routes_len; r++) {
@@ -89,17 +88,31 @@ static size_t take_records(struct pd_sim_flow *flow, uint64_t from_us, uint64_t 
         if (!route->pkts && !(flow->retransmissions && route->seen)) {
             continue;
         }
-        records[len++] = (struct pd_tib_record){
-            .flow = flow->id,
-            .path = &route->route.path,
-            .stime_us = flow->start_us > from_us ? flow->start_us : from_us,
-            .etime_us = to_us,
-            .bytes = route->pkts * PD_SIM_MTU_BYTES,
+        ways[len++] = (struct pd_evidence_way){
+            .nodes = route->route.path.switches,
+            .nodes_len = route->route.path.len,
+            .reached = true,
+            .origin = PD_EVIDENCE_FROM_TAGS,
             .pkts = route->pkts,
+            .bytes = route->pkts * PD_SIM_MTU_BYTES,
         };
         route->pkts = 0;
     }
     return len;
+}
+
+static struct pd_evidence_row make_row(const struct pd_sim_flow *flow,
+                                       const struct pd_evidence_way *ways, size_t len)
+{
+    struct pd_evidence_row row = {.kind = PD_EVIDENCE_FLOW,
+                                  .flow = flow->id,
+                                  .lost = flow->retransmissions,
+                                  .ways = ways,
+                                  .ways_len = len};
+    for (size_t i = 0; i < len; i++) {
+        row.pkts += ways[i].pkts;
+    }
+    return row;
 }
 
 /* As agents do: again at most once a second. */
@@ -137,14 +150,14 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     struct pd_sim_period period = {.from_us = (uint64_t)(from_s * 1e6),
                                    .to_us = (uint64_t)(totals->now_s * 1e6),
                                    .totals = totals};
-    size_t records_len = 0, len = 0;
+    size_t ways_len = 0, len = 0;
     if (reserve(run)) {
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < flows->order_len; i++) {
         struct pd_sim_flow *flow = &flows->table[flows->order[i]];
-        struct pd_tib_record *records = &run->records[records_len];
-        size_t n = take_records(flow, period.from_us, period.to_us, records);
+        struct pd_evidence_way *ways = &run->ways[ways_len];
+        size_t n = take_ways(flow, ways);
         if (!n && !flow->retransmissions) {
             continue;
         }
@@ -152,13 +165,13 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
         look_at_sender(run, flow, &run->senders[len]);
         run->senders[len].alarm = raises_alarm(run, flow, period.to_us);
         totals->alarms += run->senders[len].alarm;
-        run->observations[len++] = (struct pd_observation){records, n, flow->retransmissions};
-        records_len += n;
+        run->rows[len++] = make_row(flow, ways, n);
+        ways_len += n;
         flow->retransmissions = 0;
     }
     totals->flows = flows->started;
     totals->refused = flows->refused;
-    period.flows = run->observations;
+    period.flows = run->rows;
     period.senders = run->senders;
     period.flows_len = len;
     int code = visit(context, &period);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "localise/localise.h"
+#include "evidence/evidence.h"
 #include "sim/scenario.h"
 
 /* Paper 000, section 4.3: each host generates web traffic, some interfaces drop packets at random,
@@ -19,9 +19,9 @@
  * - packet: each packet passes each queue; senders run a TCP with selective acknowledgements.
  * docs/simulator.md tells what each models and what not.
  *
- * At the end of each period the visitor gets what agents would tell: one observation for each flow
- * that had packets or retransmissions in the period. A path of which nothing ever arrived is in
- * nobody's TIB, so that its observation has no record.
+ * At the end of each period the visitor gets what agents would tell: one row of evidence for each
+ * flow that had packets or retransmissions in the period. A path of which nothing ever arrived is
+ * in nobody's TIB, so that its row has no way.
  *
  * The same scenario and seed give the same run on every machine with IEEE arithmetic. One thread.
  */
@@ -57,11 +57,19 @@ struct pd_sim_sender {
 /* What agents would tell of one period. Valid during the call. */
 struct pd_sim_period {
     uint64_t from_us, to_us;
-    const struct pd_observation *flows;
+    const struct pd_evidence_row *flows;
     const struct pd_sim_sender *senders; /* of each of them */
     size_t flows_len;
     const struct pd_sim_totals *totals;
 };
+
+static inline struct pd_evidence_period pd_sim_evidence(const struct pd_sim_period *period)
+{
+    return (struct pd_evidence_period){.from_us = period->from_us,
+                                       .to_us = period->to_us,
+                                       .rows = period->flows,
+                                       .rows_len = period->flows_len};
+}
 
 /* Called once a period. Non-zero ends the simulation, which then returns it. */
 typedef int pd_sim_visit(void *context, const struct pd_sim_period *period);

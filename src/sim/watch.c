@@ -11,6 +11,7 @@
 
 #include "apps/args.h"
 #include "base/clock.h"
+#include "evidence/file.h"
 #include "sim/world.h"
 
 struct run {
@@ -131,13 +132,21 @@ static int run_for_alarms(struct run *run, double now_s)
     return code;
 }
 
+static int write_all(struct run *run, const struct pd_sim_period *period)
+{
+    const struct pd_evidence_period evidence = pd_sim_evidence(period);
+    int code = run->watch->evidence ? pd_evidence_write(run->watch->evidence, &evidence) : 0;
+
+    return code ? pd_fail(run->error, code, "evidence: %s", pd_error_text(code)) : 0;
+}
+
 static int visit(void *context, const struct pd_sim_period *period)
 {
     struct run *run = context;
     double now_s = period->totals->now_s;
 
     if (!run->watch->app) {
-        return 0;
+        return write_all(run, period);
     }
     int code = pd_world_take(&run->world, period, run->error);
     if (code) {
@@ -183,6 +192,7 @@ int pd_watch(const struct pd_watch *watch, struct pd_watch_end *ret_end, struct 
     int code;
 
     pd_world_init(&run.world, watch->scenario);
+    run.world.evidence = watch->evidence;
     code = watch->app ? open_app(&run) : 0;
     if (!code) {
         code = pd_sim_run(watch->scenario, watch->seed, visit, &run, &run.end.totals, error);

@@ -4,6 +4,8 @@
 #ifndef PD_SIM_WATCH_H
 #define PD_SIM_WATCH_H
 
+#include <stdio.h>
+
 #include "apps/apps.h"
 #include "sim/sim.h"
 
@@ -24,6 +26,9 @@ struct pd_watch {
     const struct pd_app_ops *app; /* NULL: nothing is looked for */
     const json_t *args;           /* as given: texts or JSON; NULL: none */
     bool every_run;               /* give every report */
+    /* Evidence that was judged, or all that there is where there is no application, is written
+     * here; NULL: nowhere. */
+    FILE *evidence;
     /* Gets the report as JSON (report.h). Non-zero ends the run, which then returns it. */
     int (*report)(void *context, double now_s, const json_t *report);
     void *context;

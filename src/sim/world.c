@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "apps/rows.h"
+#include "evidence/file.h"
 #include "query/document.h"
 
 static uint64_t now_us(void *context)
@@ -242,23 +243,40 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
     return 0;
 }
 
+/* Writes what is given, before it is. */
+struct tee {
+    const struct pd_evidence_sink *sink;
+    FILE *out;
+};
+
+static int write_and_give(void *context, const struct pd_evidence_period *period)
+{
+    const struct tee *tee = context;
+    int code = pd_evidence_write(tee->out, period);
+
+    return code ? code : tee->sink->take(tee->sink->context, period);
+}
+
 static int observe(void *context, uint64_t from_us, uint64_t to_us,
-                   int (*visit)(void *visitor, const struct pd_observation *flows,
-                                size_t flows_len),
-                   void *visitor, struct pd_report *report, struct pd_error *error)
+                   const struct pd_evidence_sink *given, struct pd_report *report,
+                   struct pd_error *error)
 {
     struct pd_world *world = context;
     const struct pd_sim_period *now = &world->senders.now;
+    struct tee tee = {given, world->evidence};
+    const struct pd_evidence_sink teed = {&tee, write_and_give};
+    const struct pd_evidence_sink *sink = world->evidence ? &teed : given;
     int code = 0;
 
     if (from_us < now->from_us) {
-        code =
-            pd_history_visit(&world->history, from_us, to_us, now->from_us, visit, visitor, report);
+        code = pd_history_visit(&world->history, from_us, to_us, now->from_us, sink, report);
     }
     if (!code && to_us > now->from_us && from_us <= now->to_us) {
-        code = visit(visitor, now->flows, now->flows_len);
+        const struct pd_evidence_period period = pd_sim_evidence(now);
+
+        code = sink->take(sink->context, &period);
     }
-    return code == -ENOMEM ? pd_fail(error, code, "no memory") : code;
+    return code ? pd_fail(error, code, "evidence: %s", pd_error_text(code)) : 0;
 }
 
 static const struct pd_app_world_ops ops = {

@@ -3,6 +3,8 @@
 #ifndef PD_SIM_WORLD_H
 #define PD_SIM_WORLD_H
 
+#include <stdio.h>
+
 #include "apps/apps.h"
 #include "sim/history.h"
 #include "sim/records.h"
@@ -14,7 +16,7 @@
  *           getPoorTCPFlows is answered from the senders' counters. All hosts answer.
  *           Programs: -PD_E_UNSUPPORTED
  * alarms    POOR_PERF, from the host of the sender, as in GET /v1/alarms
- * observe   the observations of the last period as they are, without records being stored; earlier
+ * observe   the evidence of the last period as they are, without records being stored; earlier
  *           periods from the first time on that somebody asks for them
  * packet_out: none. One thread. */
 
@@ -24,6 +26,7 @@ struct pd_world {
     struct pd_records records;
     struct pd_senders senders;
     struct pd_history history;
+    FILE *evidence; /* what is given is written here, too; NULL: nowhere */
 };
 
 /* `scenario` has to outlive it. */

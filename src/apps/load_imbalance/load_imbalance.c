@@ -13,6 +13,7 @@
 #include "apps/load_imbalance/loads.h"
 #include "apps/load_imbalance/spray.h"
 #include "apps/sums.h"
+#include "tib/tib.h"
 
 /* The paper's metric: λ = (Lmax / mean - 1) · 100 %. Deviation: besides λ the chance is judged that
  * hashing alone made it (chance.h); the paper leaves that to who reads the figure. */

@@ -130,31 +130,32 @@ static uint32_t host_index(const struct pb_case *c, const struct pd_flow_id *flo
     return host == PD_NONE ? topology->hosts_len : host;
 }
 
-static void sum_bytes(struct pb_case *c, const struct pd_tib_record *record)
+static void sum_bytes(struct pb_case *c, const struct pd_flow_id *flow,
+                      const struct pd_evidence_way *way)
 {
-    c->links.down[host_index(c, &record->flow)] += (double)record->bytes;
-    for (unsigned i = 0; i + 1 < record->path->len; i++) {
-        uint32_t link = pb_link_number(c, record->path->switches[i], record->path->switches[i + 1]);
+    c->links.down[host_index(c, flow)] += (double)way->bytes;
+    for (uint32_t i = 0; i + 1 < way->nodes_len; i++) {
+        uint32_t link = pb_link_number(c, way->nodes[i], way->nodes[i + 1]);
 
         if (link != PD_NONE) {
-            c->links.bytes[link] += (double)record->bytes;
+            c->links.bytes[link] += (double)way->bytes;
         }
     }
 }
 
-static bool is_full(const struct pb_case *c, const struct pd_observation *observed)
+static bool is_full(const struct pb_case *c, const struct pd_evidence_row *row)
 {
     double limit = PB_LOAD_MAX * (double)c->link_mbps * (double)c->period_us / 8;
 
     if (!c->link_mbps || !c->period_us) {
         return false;
     }
-    if (c->links.down[host_index(c, &observed->records[0].flow)] > limit) {
+    if (c->links.down[host_index(c, &row->flow)] > limit) {
         return true;
     }
-    for (size_t r = 0; r < observed->records_len; r++) {
-        for (unsigned i = 0; i + 1 < observed->records[r].path->len; i++) {
-            const uint32_t *hop = &observed->records[r].path->switches[i];
+    for (size_t w = 0; w < row->ways_len; w++) {
+        for (uint32_t i = 0; i + 1 < row->ways[w].nodes_len; i++) {
+            const uint32_t *hop = &row->ways[w].nodes[i];
             uint32_t link = pb_link_number(c, hop[0], hop[1]);
 
             if (link != PD_NONE && c->links.bytes[link] > limit) {
@@ -165,66 +166,89 @@ static bool is_full(const struct pb_case *c, const struct pd_observation *observ
     return false;
 }
 
-/* Where packets take several paths, losses are shared out like packets. */
-static void add(struct pb_case *c, struct pb_flow *flow, const struct pd_observation *observed)
+static double pkts_of(const struct pd_evidence_way *way)
 {
-    double lost = (double)observed->retransmissions, pkts = 0;
+    return way->pkts == PD_EVIDENCE_UNKNOWN ? 0 : (double)way->pkts;
+}
 
-    for (size_t r = 0; r < observed->records_len; r++) {
-        pkts += (double)observed->records[r].pkts;
+/* Where packets take several paths, losses are shared out like packets. */
+static void add(struct pb_case *c, struct pb_flow *flow, const struct pd_evidence_row *row)
+{
+    double lost = (double)row->lost, pkts = 0;
+
+    for (size_t w = 0; w < row->ways_len; w++) {
+        pkts += pkts_of(&row->ways[w]);
     }
-    for (size_t r = 0; r < observed->records_len; r++) {
-        const struct pd_tib_record *record = &observed->records[r];
-        double share = pkts > 0 ? (double)record->pkts / pkts : 1 / (double)observed->records_len;
+    for (size_t w = 0; w < row->ways_len; w++) {
+        const struct pd_evidence_way *way = &row->ways[w];
+        double share = pkts > 0 ? pkts_of(way) / pkts : 1 / (double)row->ways_len;
 
-        for (unsigned i = 0; i + 1 < record->path->len; i++) {
-            uint32_t link =
-                pb_link_number(c, record->path->switches[i], record->path->switches[i + 1]);
+        for (uint32_t i = 0; i + 1 < way->nodes_len; i++) {
+            uint32_t link = pb_link_number(c, way->nodes[i], way->nodes[i + 1]);
 
-            if (link == PD_NONE) {
-                continue;
+            if (link != PD_NONE) {
+                cross(flow, link, share);
             }
-            cross(flow, link, share);
         }
     }
     flow->pkts += pkts + lost;
     flow->lost += lost;
 }
 
-static bool has_paths(const struct pb_case *c, const struct pd_observation *observed)
+static bool has_paths(const struct pb_case *c, const struct pd_evidence_row *row)
 {
-    for (size_t r = 0; r < observed->records_len; r++) {
-        if (!pd_app_path_exists(c->call->world->topology, observed->records[r].path)) {
+    for (size_t w = 0; w < row->ways_len; w++) {
+        const struct pd_evidence_way *way = &row->ways[w];
+
+        if (!way->nodes_len ||
+            pd_topology_switch(c->call->world->topology, way->nodes[0]) == PD_NONE) {
             return false;
         }
+        for (uint32_t i = 0; i + 1 < way->nodes_len; i++) {
+            if (pb_link_number(c, way->nodes[i], way->nodes[i + 1]) == PD_NONE) {
+                return false;
+            }
+        }
     }
-    return observed->records_len;
+    return row->ways_len;
 }
 
-int pb_take(void *context, const struct pd_observation *flows, size_t flows_len)
+static int take_flow(struct pb_case *c, const struct pd_evidence_row *row)
+{
+    struct pb_flow *flow;
+
+    if (!has_paths(c, row)) {
+        c->pathless += row->lost > 0;
+        return 0;
+    }
+    if (is_full(c, row)) {
+        c->congested++;
+        return 0;
+    }
+    int e = find_flow(c, &row->flow, &flow);
+    if (!e && flow) {
+        add(c, flow, row);
+    }
+    return e;
+}
+
+int pb_take(void *context, const struct pd_evidence_period *period)
 {
     struct pb_case *c = context;
-    int e = pd_localiser_observe(c->localiser, flows, flows_len);
+    int e = pd_localiser_observe(c->localiser, period);
 
     memset(c->links.bytes, 0, c->links.len * sizeof(double));
     memset(c->links.down, 0, c->call->world->topology->hosts_len * sizeof(double));
-    for (size_t i = 0; i < flows_len; i++) {
-        for (size_t r = 0; r < flows[i].records_len; r++) {
-            sum_bytes(c, &flows[i].records[r]);
+    for (size_t i = 0; i < period->rows_len; i++) {
+        const struct pd_evidence_row *row = &period->rows[i];
+
+        for (size_t w = 0; w < row->ways_len && row->kind == PD_EVIDENCE_FLOW; w++) {
+            sum_bytes(c, &row->flow, &row->ways[w]);
         }
     }
-    for (size_t i = 0; i < flows_len && !e; i++) {
-        struct pb_flow *flow;
-
-        if (!has_paths(c, &flows[i])) {
-            c->pathless += flows[i].retransmissions > 0;
-        } else if (is_full(c, &flows[i])) {
-            c->congested++;
-        } else {
-            e = find_flow(c, &flows[i].records[0].flow, &flow);
-            if (!e && flow) {
-                add(c, flow, &flows[i]);
-            }
+    for (size_t i = 0; i < period->rows_len && !e; i++) {
+        if (period->rows[i].kind == PD_EVIDENCE_FLOW) {
+            e = take_flow(c, &period->rows[i]);
         }
     }
     return e;

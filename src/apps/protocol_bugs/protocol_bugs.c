@@ -25,7 +25,7 @@ static int prepare(struct pb_case *c, uint64_t window_us)
     c->period_us = world->period_us ? world->period_us : window_us;
     struct pd_localiser_config config = {
         .topology = world->topology, .link_mbps = c->link_mbps, .period_us = c->period_us};
-    int e = pd_localiser_new(&pd_localiser_evidence, &config, &c->localiser);
+    int e = pd_localiser_new(pd_localiser_find("evidence"), &config, &c->localiser);
 
     return e ? e : pb_links_init(c);
 }
@@ -46,8 +46,10 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     if (e) {
         e = pd_fail(error, e, "protocol-bugs: %s", pd_error_text(e));
     } else {
+        const struct pd_evidence_sink sink = {&c, pb_take};
+
         e = world->ops->observe(world->context, now_us > back_us ? now_us - back_us : 0, now_us,
-                                pb_take, &c, report, error);
+                                &sink, report, error);
     }
     if (!e) {
         e = pb_conclude(&c, error);

@@ -60,7 +60,7 @@ struct pb_case {
 int pb_links_init(struct pb_case *c);
 /* PD_NONE: no link of the topology. */
 uint32_t pb_link_number(const struct pb_case *c, uint32_t from, uint32_t to);
-int pb_take(void *context, const struct pd_observation *flows, size_t flows_len);
+int pb_take(void *context, const struct pd_evidence_period *period);
 void pb_done(struct pb_case *c); /* frees what `c` holds */
 
 /* groups.c: what suffering flows that no link explains have in common. */

@@ -8,6 +8,7 @@
 
 #include "apps/apps.h"
 #include "apps/args.h"
+#include "base/path.h"
 #include "localise/localise.h"
 
 /* Paper 000, section 4.3. The localiser is the state: each run gives it what was seen since the one
@@ -96,11 +97,11 @@ static int keep_up(const struct pd_app_call *call, struct hunt *hunt, struct pd_
 
 /* ---- observations ---- */
 
-static int take(void *context, const struct pd_observation *flows, size_t flows_len)
+static int take(void *context, const struct pd_evidence_period *period)
 {
     struct hunt *hunt = context;
 
-    return pd_localiser_observe(hunt->localiser, flows, flows_len);
+    return pd_localiser_observe(hunt->localiser, period);
 }
 
 static int observe(const struct pd_app_call *call, struct hunt *hunt, struct pd_report *report,
@@ -119,7 +120,8 @@ static int observe(const struct pd_app_call *call, struct hunt *hunt, struct pd_
     if (!world->period_us) {
         hunt->localiser->config.period_us = now_us > from_us ? now_us - from_us : 1;
     }
-    int code = world->ops->observe(world->context, from_us, now_us, take, hunt, report, error);
+    const struct pd_evidence_sink sink = {hunt, take};
+    int code = world->ops->observe(world->context, from_us, now_us, &sink, report, error);
     if (!code) {
         hunt->seen_us = now_us;
     }
@@ -134,7 +136,8 @@ static void show_link(struct pd_report *report, const struct pd_verdict_link *li
 
     pd_link_format((struct pd_link_match){link->from, link->to}, text);
     pd_report_link(report, link->from, link->to);
-    pd_report_row(report, "links", json_pack("{s:s, s:f}", "link", text, "loss", link->loss));
+    pd_report_row(report, "links",
+                  json_pack("{s:s, s:f}", "link", text, "loss", link->loss > 0 ? link->loss : 0.0));
     if (link->loss > 0) {
         pd_report_evidence(report, "%s loses about %.2f %% of its packets", text, link->loss * 100);
     }

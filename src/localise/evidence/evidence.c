@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "localise/evidence/evidence.h"
+#include "localise/evidence/private.h"
 
 enum { PATHS_MAX = 64 }; /* of one flow in one period; further ones are left aside */
 
@@ -21,6 +21,7 @@ static void free_evidence(struct pd_localiser *localiser)
     free(evidence->plain);
     free(evidence->fresh);
     free(evidence->marks);
+    free(evidence->named);
     free(evidence);
 }
 
@@ -41,14 +42,28 @@ static int new_evidence(const struct pd_localiser_config *config,
 
 /* ---- the load of the period */
 
-static bool is_usable(const struct pd_evidence *evidence, const struct pd_observation *flow)
+/* Does each step of the way exist in the topology, without a gap? */
+static bool is_known(const struct pd_topology *topology, const struct pd_evidence_way *way)
 {
-    for (size_t r = 0; r < flow->records_len; r++) {
-        if (!pd_localiser_knows(&evidence->head, flow->records[r].path)) {
+    uint32_t from = way->nodes_len ? pd_topology_switch(topology, way->nodes[0]) : PD_NONE;
+    for (uint32_t i = 1; i < way->nodes_len && from != PD_NONE; i++) {
+        uint32_t to = pd_topology_switch(topology, way->nodes[i]);
+        if (to == PD_NONE || !pd_topology_link(topology, from, to)) {
+            return false;
+        }
+        from = to;
+    }
+    return from != PD_NONE && way->reached && way->nodes_len <= PD_EVIDENCE_NODES_MAX;
+}
+
+static bool is_usable(const struct pd_evidence *evidence, const struct pd_evidence_row *flow)
+{
+    for (size_t r = 0; r < flow->ways_len; r++) {
+        if (!is_known(evidence->head.config.topology, &flow->ways[r])) {
             return false;
         }
     }
-    return flow->records_len && flow->records_len <= PATHS_MAX;
+    return flow->kind == PD_EVIDENCE_FLOW && flow->ways_len && flow->ways_len <= PATHS_MAX;
 }
 
 /* Twice the room, zero behind what is there. */
@@ -80,44 +95,45 @@ static int reserve_marks(struct pd_evidence *evidence)
 }
 
 /* Numbers all links first, so that the arrays by link are made once. */
-static int number_links(struct pd_evidence *evidence, const struct pd_observation *flows,
+static int number_links(struct pd_evidence *evidence, const struct pd_evidence_row *flows,
                         size_t len)
 {
     uint32_t hops[PD_HOPS_MAX];
     size_t hops_len;
-    int code = 0;
-    for (size_t i = 0; i < len && !code; i++) {
+    int err = 0;
+    for (size_t i = 0; i < len && !err; i++) {
         if (!is_usable(evidence, &flows[i])) {
             continue;
         }
-        for (size_t r = 0; r < flows[i].records_len && !code; r++) {
-            code = pd_loads_hops(&evidence->links, &flows[i].records[r], hops, &hops_len);
+        for (size_t r = 0; r < flows[i].ways_len && !err; r++) {
+            err =
+                pd_loads_hops(&evidence->links, &flows[i].flow, &flows[i].ways[r], hops, &hops_len);
         }
     }
-    if (!code) {
-        code = pd_losses_reserve(&evidence->losses, evidence->links.len);
+    if (!err) {
+        err = pd_losses_reserve(&evidence->losses, evidence->links.len);
     }
-    return code ? code : reserve_marks(evidence);
+    return err ? err : reserve_marks(evidence);
 }
 
-static int sum_loads(struct pd_evidence *evidence, const struct pd_observation *flows, size_t len)
+static int sum_loads(struct pd_evidence *evidence, const struct pd_evidence_row *flows, size_t len)
 {
     uint32_t hops[PD_HOPS_MAX];
     size_t hops_len;
-    int code = pd_loads_begin(&evidence->loads, evidence->links.len);
-    for (size_t i = 0; i < len && !code; i++) {
+    int err = pd_loads_begin(&evidence->loads, evidence->links.len);
+    for (size_t i = 0; i < len && !err; i++) {
         if (!is_usable(evidence, &flows[i])) {
             continue;
         }
-        for (size_t r = 0; r < flows[i].records_len && !code; r++) {
-            const struct pd_tib_record *record = &flows[i].records[r];
-            code = pd_loads_hops(&evidence->links, record, hops, &hops_len);
-            for (size_t h = 0; !code && h < hops_len; h++) {
-                evidence->loads.bytes[hops[h]] += (double)record->bytes;
+        for (size_t r = 0; r < flows[i].ways_len && !err; r++) {
+            const struct pd_evidence_way *way = &flows[i].ways[r];
+            err = pd_loads_hops(&evidence->links, &flows[i].flow, way, hops, &hops_len);
+            for (size_t h = 0; !err && h < hops_len; h++) {
+                evidence->loads.bytes[hops[h]] += (double)way->bytes;
             }
         }
     }
-    return code;
+    return err;
 }
 
 /* ---- one flow */
@@ -153,7 +169,7 @@ static double bytes_limit(const struct pd_evidence *evidence)
 
 /* The links of all its paths with the packets over each; a flow with nothing arrived sent what was
  * lost. */
-static int gather(struct pd_evidence *evidence, const struct pd_observation *observed,
+static int gather(struct pd_evidence *evidence, const struct pd_evidence_row *observed,
                   struct flow *flow)
 {
     uint32_t hops[PD_HOPS_MAX];
@@ -161,15 +177,15 @@ static int gather(struct pd_evidence *evidence, const struct pd_observation *obs
     double limit = bytes_limit(evidence);
     flow->members_len = 0;
     flow->pkts = 0;
-    flow->key = flow->paths_len = observed->records_len;
+    flow->key = flow->paths_len = observed->ways_len;
     flow->congested = flow->named = false;
-    int code = 0;
-    for (size_t r = 0; r < observed->records_len && !code; r++) {
-        const struct pd_tib_record *record = &observed->records[r];
-        double pkts = record->pkts ? (double)record->pkts : 1;
-        code = pd_loads_hops(&evidence->links, record, hops, &hops_len);
+    int err = 0;
+    for (size_t r = 0; r < observed->ways_len && !err; r++) {
+        const struct pd_evidence_way *way = &observed->ways[r];
+        double pkts = way->pkts && way->pkts != PD_EVIDENCE_UNKNOWN ? (double)way->pkts : 1;
+        err = pd_loads_hops(&evidence->links, &observed->flow, way, hops, &hops_len);
         flow->pkts += pkts;
-        for (size_t h = 0; !code && h < hops_len; h++) {
+        for (size_t h = 0; !err && h < hops_len; h++) {
             add_hop(evidence, flow, hops[h], pkts);
             flow->named |= evidence->marks[hops[h]] == PD_EVIDENCE_NAMED;
             flow->congested |= h > 0 && evidence->loads.bytes[hops[h]] > limit;
@@ -180,7 +196,7 @@ static int gather(struct pd_evidence *evidence, const struct pd_observation *obs
         flow->members[i].weight /= flow->pkts > 0 ? flow->pkts : 1;
         flow->key = pd_hash_mix(flow->key ^ flow->members[i].link);
     }
-    return code;
+    return err;
 }
 
 /* No more was lost than was sent: counters of others are hostile. */
@@ -189,16 +205,16 @@ static int take(struct pd_evidence *evidence, const struct flow *flow, uint64_t 
     struct pd_losses *losses = &evidence->losses;
     struct pd_localiser_counters *counters = &evidence->head.counters;
     double sent = flow->pkts + (double)retransmissions, lost = (double)retransmissions;
-    int code = 0;
+    int err = 0;
     if (retransmissions) {
-        code = pd_losses_add(losses, flow->key, flow->members, flow->members_len, sent, lost);
+        err = pd_losses_add(losses, flow->key, flow->members, flow->members_len, sent, lost);
         counters->signatures++;
         counters->spread += flow->paths_len > 1;
         evidence->spread += flow->paths_len > 1 ? lost : 0;
     }
-    if (code) {
+    if (err) {
         counters->dropped++;
-        return code == -PD_E_FULL ? 0 : code;
+        return err == -PD_E_FULL ? 0 : err;
     }
     losses->flows++;
     for (size_t i = 0; i < flow->members_len; i++) {
@@ -254,36 +270,56 @@ static void fade(struct pd_evidence *evidence)
     evidence->fade_s = 0;
 }
 
-static int observe(struct pd_localiser *localiser, const struct pd_observation *observations,
-                   size_t observations_len)
+static void leave_aside(struct pd_evidence *evidence, const struct pd_evidence_row *row)
+{
+    struct pd_localiser_counters *counters = &evidence->head.counters;
+    if (row->kind == PD_EVIDENCE_PATH) {
+        counters->paths++;
+        counters->paths_lossy += row->lost > 0;
+        counters->paths_unused++;
+        return;
+    }
+    counters->unknown++;
+    evidence->pathless += !row->ways_len && row->lost;
+}
+
+static int take_row(struct pd_evidence *evidence, const struct pd_evidence_row *row,
+                    struct flow *flow)
+{
+    struct pd_localiser_counters *counters = &evidence->head.counters;
+    counters->flows += row->kind == PD_EVIDENCE_FLOW;
+    counters->suffered += row->kind == PD_EVIDENCE_FLOW && row->lost;
+    if (!is_usable(evidence, row)) {
+        leave_aside(evidence, row);
+        return 0;
+    }
+    evidence->suffering += row->lost > 0;
+    int err = gather(evidence, row, flow);
+    if (!err) {
+        take_plain(evidence, flow, (double)row->lost);
+    }
+    if (!err && flow->congested) {
+        counters->congested++;
+    } else if (!err) {
+        err = take(evidence, flow, row->lost);
+    }
+    return err;
+}
+
+static int observe(struct pd_localiser *localiser, const struct pd_evidence_period *period)
 {
     struct pd_evidence *evidence = (struct pd_evidence *)localiser;
     struct flow *flow = malloc(sizeof *flow);
-    int code = flow ? number_links(evidence, observations, observations_len) : -ENOMEM;
-    if (!code) {
-        code = sum_loads(evidence, observations, observations_len);
+    int err = flow ? number_links(evidence, period->rows, period->rows_len) : -ENOMEM;
+    if (!err) {
+        err = sum_loads(evidence, period->rows, period->rows_len);
     }
-    for (size_t i = 0; i < observations_len && !code; i++) {
-        localiser->counters.flows++;
-        if (!is_usable(evidence, &observations[i])) {
-            localiser->counters.unknown++;
-            evidence->pathless += !observations[i].records_len && observations[i].retransmissions;
-            continue;
-        }
-        evidence->suffering += observations[i].retransmissions > 0;
-        code = gather(evidence, &observations[i], flow);
-        if (!code) {
-            take_plain(evidence, flow, (double)observations[i].retransmissions);
-        }
-        if (!code && flow->congested) {
-            localiser->counters.congested++;
-        } else if (!code) {
-            code = take(evidence, flow, observations[i].retransmissions);
-        }
+    for (size_t i = 0; i < period->rows_len && !err; i++) {
+        err = take_row(evidence, &period->rows[i], flow);
     }
     free(flow);
     fade(evidence);
-    return code;
+    return err;
 }
 
 static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict)
@@ -291,9 +327,12 @@ static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict
     return pd_evidence_judge((struct pd_evidence *)localiser, ret_verdict);
 }
 
+extern const struct pd_localiser_ops pd_localiser_evidence;
+
 const struct pd_localiser_ops pd_localiser_evidence = {
     .name = "evidence",
     .help = "likelihood of each link's loss rate, from flows with and without retransmissions",
+    .kinds = PD_EVIDENCE_FLOW,
     .new = new_evidence,
     .free = free_evidence,
     .observe = observe,

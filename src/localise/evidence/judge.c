@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "localise/evidence/evidence.h"
+#include "localise/evidence/private.h"
 
 enum { STEPS_FIT = 40, STEPS_TEST = 30, STEPS_AT_ONCE = 5, NO_LINK = UINT32_MAX };
 /* A link that explains less than 1/SHARES_MAX of the losses stays open untested, so that no more
@@ -36,6 +36,12 @@ static int reserve_trial(struct pd_evidence *evidence)
         return -ENOMEM;
     }
     evidence->trial = trial;
+    struct pd_verdict_link *named =
+        realloc(evidence->named, 2 * evidence->links.len * sizeof *named);
+    if (!named) {
+        return -ENOMEM;
+    }
+    evidence->named = named;
     evidence->trial_room = 2 * evidence->links.len;
     return 0;
 }
@@ -57,13 +63,12 @@ static double distance(struct pd_evidence *evidence, const struct judgement *jud
     return d > 0 ? d : 0;
 }
 
-static void name(const struct pd_evidence *evidence, uint32_t link, struct pd_verdict *verdict)
+static void name(struct pd_evidence *evidence, uint32_t link, double score,
+                 struct pd_verdict *verdict)
 {
     uint64_t key = evidence->links.keys[link];
-    if (verdict->links_len < PD_LOCALISE_NAMED_MAX) {
-        verdict->links[verdict->links_len++] = (struct pd_verdict_link){
-            (uint32_t)(key >> 32), (uint32_t)key, evidence->losses.rate[link]};
-    }
+    evidence->named[verdict->links_len++] = (struct pd_verdict_link){
+        (uint32_t)(key >> 32), (uint32_t)key, evidence->losses.rate[link], score};
 }
 
 /* As if the link had to answer for every retransmission of every flow that crosses it and no named
@@ -123,7 +128,7 @@ static enum pd_evidence_mark judge_suspect(struct pd_evidence *evidence,
     if (d < PD_EVIDENCE_NAME) {
         return PD_EVIDENCE_OPEN;
     }
-    name(evidence, link, verdict);
+    name(evidence, link, d, verdict);
     judgement->weakest = d < judgement->weakest ? d : judgement->weakest;
     return PD_EVIDENCE_NAMED;
 }
@@ -203,7 +208,7 @@ static bool is_all_explained(const struct pd_evidence *evidence, const struct pd
 }
 
 /* Half of the confidence is for the links that are named, half for the others being cleared. */
-static void conclude(const struct pd_evidence *evidence, const struct judgement *judgement,
+static void conclude(struct pd_evidence *evidence, const struct judgement *judgement,
                      struct pd_verdict *verdict)
 {
     uint64_t all = evidence->fabric_links ? evidence->fabric_links : judgement->seen;
@@ -213,7 +218,7 @@ static void conclude(const struct pd_evidence *evidence, const struct judgement 
         return;
     }
     uint64_t decided = judgement->cleared + verdict->links_len;
-    qsort(verdict->links, verdict->links_len, sizeof *verdict->links, compare_links);
+    qsort(evidence->named, verdict->links_len, sizeof *evidence->named, compare_links);
     verdict->certain = judgement->weakest >= PD_EVIDENCE_CERTAIN && decided >= all &&
                        evidence->spread <= PD_EVIDENCE_SPREAD_MAX * judgement->lost &&
                        is_all_explained(evidence, verdict);
@@ -225,10 +230,11 @@ int pd_evidence_judge(struct pd_evidence *evidence, struct pd_verdict *ret_verdi
 {
     struct pd_losses *losses = &evidence->losses;
     struct pd_verdict verdict = {.links_len = 0};
-    int code = reserve_trial(evidence);
-    if (code) {
-        return code;
+    int err = reserve_trial(evidence);
+    if (err) {
+        return err;
     }
+    verdict.links = evidence->named;
     pd_losses_fit(losses, losses->rate, STEPS_FIT, NO_LINK);
     struct judgement judgement = {.at_estimate = pd_losses_likelihood(losses, losses->rate),
                                   .dispersion = pd_losses_dispersion(losses),

@@ -34,21 +34,20 @@ static uint64_t access_key(uint64_t direction, const struct pd_addr *addr)
     return direction | (pd_hash(addr, sizeof *addr) & ((UINT64_C(1) << 62) - 1));
 }
 
-int pd_loads_hops(struct pd_links *links, const struct pd_tib_record *record,
-                  uint32_t ret_hops[PD_HOPS_MAX], size_t *ret_len)
+int pd_loads_hops(struct pd_links *links, const struct pd_flow_id *flow,
+                  const struct pd_evidence_way *way, uint32_t ret_hops[PD_HOPS_MAX],
+                  size_t *ret_len)
 {
-    const struct pd_path *path = record->path;
     size_t len = 0;
-    int code = pd_links_add(links, access_key(PD_ACCESS_UP, &record->flow.src), &ret_hops[len++]);
-    for (unsigned i = 1; i < path->len && !code; i++) {
-        code = pd_links_add(links, pd_link_key(path->switches[i - 1], path->switches[i]),
-                            &ret_hops[len++]);
+    int err = pd_links_add(links, access_key(PD_ACCESS_UP, &flow->src), &ret_hops[len++]);
+    for (uint32_t i = 1; i < way->nodes_len && !err; i++) {
+        err = pd_links_add(links, pd_link_key(way->nodes[i - 1], way->nodes[i]), &ret_hops[len++]);
     }
-    if (!code) {
-        code = pd_links_add(links, access_key(PD_ACCESS_DOWN, &record->flow.dst), &ret_hops[len++]);
+    if (!err) {
+        err = pd_links_add(links, access_key(PD_ACCESS_DOWN, &flow->dst), &ret_hops[len++]);
     }
-    if (!code) {
+    if (!err) {
         *ret_len = len;
     }
-    return code;
+    return err;
 }

@@ -5,18 +5,17 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "localise/links.h"
-#include "localise/localise.h"
+#include "localise/network.h"
 
 /* Paper 000, section 2.3 (its [23]): a signature is the path of a flow that "suffers serious
  * retransmissions". Greedily take the link that most signatures still unexplained cross, with all
  * that tie with it, and go on until each is explained.
  *
  * Two retransmissions in one period make a signature (the paper: "repeatedly retransmit"). A flow
- * over several paths gives one signature of all its links. Deviation: none in the cover; greedy
- * stops at PD_LOCALISE_NAMED_MAX links. As plain as this it has no notion of noise, so that it
- * never is `certain`; its confidence is the share of signatures that its smallest link explains
- * more than one would.
+ * over several paths gives one signature of all its links, and so does one whose path has a gap;
+ * links of hosts are not looked at. Deviation: none in the cover. As plain as this it has no notion
+ * of noise, so that it never is `certain`; its confidence is the share of signatures that its
+ * smallest link explains more than one would.
  *
  * Signatures with the same links are kept once, with a count, so that a long run does not grow. */
 
@@ -31,7 +30,6 @@ struct signature {
 
 struct max_coverage {
     struct pd_localiser head;
-    struct pd_links links;
     struct signature *signatures; /* in the order of arrival */
     uint32_t *slots;              /* number + 1 of a signature, by hash */
     uint32_t signatures_len, signatures_room;
@@ -39,16 +37,17 @@ struct max_coverage {
     size_t members_len, members_room;
     uint32_t *scratch; /* links of the signature being taken in */
     size_t scratch_room;
+    struct pd_verdict_link *named; /* of the last verdict */
 };
 
 static void free_max_coverage(struct pd_localiser *localiser)
 {
     struct max_coverage *mc = (struct max_coverage *)localiser;
-    pd_links_done(&mc->links);
     free(mc->signatures);
     free(mc->slots);
     free(mc->members);
     free(mc->scratch);
+    free(mc->named);
     free(mc);
 }
 
@@ -120,19 +119,19 @@ static int grow(struct max_coverage *mc)
 static int take_links(struct max_coverage *mc, const uint32_t *links, size_t len)
 {
     uint64_t hash = pd_hash(links, len * sizeof *links);
-    int code = 0;
+    int err = 0;
     if (mc->signatures_len >= PD_LOCALISE_SIGNATURES_MAX) {
         mc->head.counters.dropped++;
         return 0;
     }
     if (mc->signatures_len == mc->signatures_room) {
-        code = grow(mc);
+        err = grow(mc);
     }
-    if (!code) {
-        code = reserve_members(mc, len);
+    if (!err) {
+        err = reserve_members(mc, len);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     uint32_t slot = find_slot(mc, hash, links, len);
     if (!mc->slots[slot]) {
@@ -153,31 +152,22 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Numbers of the links of all its paths into `scratch`, ascending, each once. */
-static int number_links(struct max_coverage *mc, const struct pd_observation *flow, size_t *ret_len)
+/* The links that its packets may have crossed into `scratch`, ascending, each once. */
+static int gather_links(struct max_coverage *mc, const struct pd_localise_row *row, size_t *ret_len)
 {
+    const struct pd_localise_network *network = mc->head.network;
     size_t len = 0, kept = 0;
-    if (flow->records_len * PD_PATH_MAX > mc->scratch_room) {
-        uint32_t *scratch = realloc(mc->scratch, flow->records_len * PD_PATH_MAX * sizeof *scratch);
+    if (row->hops_len > mc->scratch_room) {
+        uint32_t *scratch = realloc(mc->scratch, row->hops_len * sizeof *scratch);
         if (!scratch) {
             return -ENOMEM;
         }
         mc->scratch = scratch;
-        mc->scratch_room = flow->records_len * PD_PATH_MAX;
+        mc->scratch_room = row->hops_len;
     }
-    for (size_t r = 0; r < flow->records_len; r++) {
-        const struct pd_path *path = flow->records[r].path;
-        if (!pd_localiser_knows(&mc->head, path)) {
-            continue;
-        }
-        for (unsigned i = 1; i < path->len; i++) {
-            int code =
-                pd_links_add(&mc->links, pd_link_key(path->switches[i - 1], path->switches[i]),
-                             &mc->scratch[len]);
-            if (code) {
-                return code;
-            }
-            len++;
+    for (size_t i = 0; i < row->hops_len; i++) {
+        if (!network->ends[row->hops[i].link].is_access) {
+            mc->scratch[len++] = row->hops[i].link;
         }
     }
     if (len) {
@@ -192,25 +182,20 @@ static int number_links(struct max_coverage *mc, const struct pd_observation *fl
     return 0;
 }
 
-static int observe(struct pd_localiser *localiser, const struct pd_observation *observations,
-                   size_t observations_len)
+static int take_row(struct pd_localiser *localiser, const struct pd_localise_row *row)
 {
     struct max_coverage *mc = (struct max_coverage *)localiser;
-    int code = 0;
-    for (size_t i = 0; i < observations_len && !code; i++) {
-        size_t len = 0;
-        localiser->counters.flows++;
-        if (observations[i].retransmissions < RETRANSMISSIONS_MIN) {
-            continue;
-        }
-        code = number_links(mc, &observations[i], &len);
-        if (!code && len) {
-            code = take_links(mc, mc->scratch, len);
-        } else if (!code) {
-            localiser->counters.unknown++;
-        }
+    size_t len = 0;
+    if (row->row->lost < RETRANSMISSIONS_MIN) {
+        return 0;
     }
-    return code;
+    int err = gather_links(mc, row, &len);
+    return err || !len ? err : take_links(mc, mc->scratch, len);
+}
+
+static int observe(struct pd_localiser *localiser, const struct pd_evidence_period *period)
+{
+    return pd_localise_each(localiser, period, take_row);
 }
 
 /* ---- the cover */
@@ -222,6 +207,8 @@ struct cover {
     bool *explained;    /* per signature */
     uint64_t open;      /* signatures not yet explained */
     uint64_t least;     /* that a link named explained */
+    uint32_t *named;    /* links, in the order named */
+    size_t named_len;
 };
 
 static void cover_done(struct cover *cover)
@@ -230,17 +217,19 @@ static void cover_done(struct cover *cover)
     free(cover->starts);
     free(cover->inverted);
     free(cover->explained);
+    free(cover->named);
 }
 
 static int cover_init(const struct max_coverage *mc, struct cover *ret_cover)
 {
-    size_t links_len = mc->links.len;
+    size_t links_len = mc->head.network->links_len;
     struct cover c = {.crossing = calloc(links_len + 1, sizeof *c.crossing),
                       .starts = calloc(links_len + 2, sizeof *c.starts),
                       .inverted = calloc(mc->members_len + 1, sizeof *c.inverted),
-                      .explained = calloc(mc->signatures_len + 1, sizeof *c.explained)};
+                      .explained = calloc(mc->signatures_len + 1, sizeof *c.explained),
+                      .named = calloc(links_len + 1, sizeof *c.named)};
     *ret_cover = c;
-    if (!c.crossing || !c.starts || !c.inverted || !c.explained) {
+    if (!c.crossing || !c.starts || !c.inverted || !c.explained || !c.named) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < mc->members_len; i++) {
@@ -280,21 +269,16 @@ static void explain(const struct max_coverage *mc, struct cover *cover, uint32_t
 
 /* Names the links that `most` unexplained signatures cross; those that tie are looked up before any
  * is taken. */
-static void name_best(const struct max_coverage *mc, struct cover *cover, uint64_t most,
-                      struct pd_verdict *verdict)
+static void name_best(const struct max_coverage *mc, struct cover *cover, uint64_t most)
 {
-    uint32_t tied[PD_LOCALISE_NAMED_MAX];
-    size_t tied_len = 0;
-    for (size_t l = 0; l < mc->links.len; l++) {
-        if (cover->crossing[l] == most && verdict->links_len + tied_len < PD_LOCALISE_NAMED_MAX) {
-            tied[tied_len++] = (uint32_t)l;
+    size_t before = cover->named_len;
+    for (uint32_t l = 0; l < mc->head.network->links_len; l++) {
+        if (cover->crossing[l] == most) {
+            cover->named[cover->named_len++] = l;
         }
     }
-    for (size_t i = 0; i < tied_len; i++) {
-        uint64_t key = mc->links.keys[tied[i]];
-        verdict->links[verdict->links_len++] =
-            (struct pd_verdict_link){.from = (uint32_t)(key >> 32), .to = (uint32_t)key};
-        explain(mc, cover, tied[i]);
+    for (size_t i = before; i < cover->named_len; i++) {
+        explain(mc, cover, cover->named[i]);
     }
     cover->least = most;
 }
@@ -308,35 +292,52 @@ static int compare_links(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
-static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict)
+/* The links named into memory of the localiser. */
+static int keep_named(struct max_coverage *mc, const struct cover *cover)
 {
-    const struct max_coverage *mc = (const struct max_coverage *)localiser;
-    struct pd_verdict verdict = {.links_len = 0};
-    struct cover cover;
-    int code = cover_init(mc, &cover);
-    while (!code && cover.open && verdict.links_len < PD_LOCALISE_NAMED_MAX) {
-        uint64_t most = 0;
-        for (size_t l = 0; l < mc->links.len; l++) {
-            most = cover.crossing[l] > most ? cover.crossing[l] : most;
-        }
-        name_best(mc, &cover, most, &verdict);
+    struct pd_verdict_link *links = calloc(cover->named_len + 1, sizeof *links);
+    if (!links) {
+        return -ENOMEM;
     }
-    uint64_t least = cover.least;
-    cover_done(&cover);
-    if (code) {
-        return code;
+    for (size_t i = 0; i < cover->named_len; i++) {
+        const struct pd_localise_ends *ends = &mc->head.network->ends[cover->named[i]];
+        links[i] = (struct pd_verdict_link){.from = ends->from, .to = ends->to, .loss = -1};
     }
-    if (verdict.links_len) {
-        qsort(verdict.links, verdict.links_len, sizeof *verdict.links, compare_links);
-        verdict.confidence = 1 - 1 / (double)least;
-    }
-    *ret_verdict = verdict;
+    qsort(links, cover->named_len, sizeof *links, compare_links);
+    free(mc->named);
+    mc->named = links;
     return 0;
 }
+
+static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict)
+{
+    struct max_coverage *mc = (struct max_coverage *)localiser;
+    struct cover cover;
+    int err = cover_init(mc, &cover);
+    while (!err && cover.open) {
+        uint64_t most = 0;
+        for (size_t l = 0; l < mc->head.network->links_len; l++) {
+            most = cover.crossing[l] > most ? cover.crossing[l] : most;
+        }
+        name_best(mc, &cover, most);
+    }
+    err = err ? err : keep_named(mc, &cover);
+    if (!err) {
+        *ret_verdict =
+            (struct pd_verdict){.links = mc->named,
+                                .links_len = cover.named_len,
+                                .confidence = cover.named_len ? 1 - 1 / (double)cover.least : 0};
+    }
+    cover_done(&cover);
+    return err;
+}
+
+extern const struct pd_localiser_ops pd_localiser_max_coverage;
 
 const struct pd_localiser_ops pd_localiser_max_coverage = {
     .name = "max-coverage",
     .help = "MAX-COVERAGE over failure signatures, as the paper has it",
+    .kinds = PD_EVIDENCE_FLOW,
     .new = new_max_coverage,
     .free = free_max_coverage,
     .observe = observe,

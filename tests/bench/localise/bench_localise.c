@@ -20,8 +20,8 @@ struct bench {
     struct pd_net net;
     struct pd_random random;
     struct pd_route *routes;
-    struct pd_tib_record *records;
-    struct pd_observation *observations;
+    struct pd_evidence_way *ways;
+    struct pd_evidence_row *rows;
     size_t len;
 };
 
@@ -59,10 +59,15 @@ static void draw(struct bench *b, bool faulty)
             dst = pd_random_below(&b->random, hosts);
             pd_net_route(&b->net, src, dst, 1, &b->random, &b->routes[i]);
         } while (b->routes[i].path.len < 2 || (faulty && !crosses(&b->routes[i], faults)));
-        b->records[i] = (struct pd_tib_record){.path = &b->routes[i].path, .pkts = 1000};
-        b->records[i].flow.src = b->topology->hosts[src].addrs[0];
-        b->records[i].flow.dst = b->topology->hosts[dst].addrs[0];
-        b->observations[i] = (struct pd_observation){&b->records[i], 1, 10};
+        b->ways[i] = (struct pd_evidence_way){.nodes = b->routes[i].path.switches,
+                                              .nodes_len = b->routes[i].path.len,
+                                              .reached = true,
+                                              .pkts = 1000};
+        b->rows[i] = (struct pd_evidence_row){
+            .kind = PD_EVIDENCE_FLOW, .pkts = 1000, .lost = 10, .ways = &b->ways[i], .ways_len = 1};
+        b->rows[i].flow.src = b->topology->hosts[src].addrs[0];
+        b->rows[i].flow.dst = b->topology->hosts[dst].addrs[0];
+        b->rows[i].flow.ip_version = b->topology->hosts[dst].ip_versions[0];
     }
 }
 
@@ -83,13 +88,14 @@ static void measure(struct bench *b, const struct pd_localiser_ops *ops, bool fa
     double take_ms[ROUNDS_MAX], verdict_ms[ROUNDS_MAX];
     struct pd_verdict verdict;
     for (int r = 0; r < rounds; r++) {
+        const struct pd_evidence_period period = {.rows = b->rows, .rows_len = b->len};
         struct pd_localiser *localiser;
         draw(b, faulty);
         if (pd_localiser_new(ops, &config, &localiser)) {
             exit(1);
         }
         uint64_t start_ns = pd_clock_monotonic_ns();
-        if (pd_localiser_observe(localiser, b->observations, b->len)) {
+        if (pd_localiser_observe(localiser, &period)) {
             exit(1);
         }
         take_ms[r] = ms_since(start_ns);
@@ -123,16 +129,16 @@ int main(int argc, char **argv)
         return 1;
     }
     b.routes = need(calloc(b.len, sizeof *b.routes));
-    b.records = need(calloc(b.len, sizeof *b.records));
-    b.observations = need(calloc(b.len, sizeof *b.observations));
+    b.ways = need(calloc(b.len, sizeof *b.ways));
+    b.rows = need(calloc(b.len, sizeof *b.rows));
     for (size_t i = 0; pd_localisers[i]; i++) {
         for (int faulty = 1; faulty >= 0; faulty--) {
             measure(&b, pd_localisers[i], faulty, rounds);
         }
     }
     free(b.routes);
-    free(b.records);
-    free(b.observations);
+    free(b.ways);
+    free(b.rows);
     pd_net_done(&b.net);
     pd_topology_free(b.topology);
     return 0;

@@ -191,14 +191,12 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
 }
 
 static int observe(void *context, uint64_t from_us, uint64_t to_us,
-                   int (*visit)(void *visitor, const struct pd_observation *flows,
-                                size_t flows_len),
-                   void *visitor, struct pd_report *report, struct pd_error *error)
+                   const struct pd_evidence_sink *sink, struct pd_report *report,
+                   struct pd_error *error)
 {
     struct fake_world *world = context;
 
-    return world->observe ? world->observe(world, from_us, to_us, visit, visitor, report, error)
-                          : 0;
+    return world->observe ? world->observe(world, from_us, to_us, sink, report, error) : 0;
 }
 
 static uint64_t now(void *context)

@@ -36,9 +36,8 @@ struct fake_world {
     unsigned asked; /* questions so far */
     /* As of the world; NULL: there is nothing to observe. */
     int (*observe)(struct fake_world *world, uint64_t from_us, uint64_t to_us,
-                   int (*visit)(void *visitor, const struct pd_observation *flows,
-                                size_t flows_len),
-                   void *visitor, struct pd_report *report, struct pd_error *error);
+                   const struct pd_evidence_sink *sink, struct pd_report *report,
+                   struct pd_error *error);
     void *observe_context;
 };
 

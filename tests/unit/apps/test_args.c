@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "apps/args.h"
+#include "base/path.h"
 
 static const struct pd_app_param params[] = {
     {.name = "text", .kind = PD_APP_TEXT, .value = "T", .help = "t"},

@@ -24,9 +24,8 @@ struct scene {
 static struct scene scene; /* found by the hook, which only gets the world */
 
 static int observe(struct fake_world *world, uint64_t from_us, uint64_t to_us,
-                   int (*visit)(void *visitor, const struct pd_observation *flows,
-                                size_t flows_len),
-                   void *visitor, struct pd_report *report, struct pd_error *error)
+                   const struct pd_evidence_sink *sink, struct pd_report *report,
+                   struct pd_error *error)
 {
     struct flows *flows = &scene.flows;
     int e = 0;
@@ -34,25 +33,25 @@ static int observe(struct fake_world *world, uint64_t from_us, uint64_t to_us,
     (void)world, (void)from_us, (void)to_us, (void)report, (void)error;
     for (int period = 0; period < 40 && !e; period++) {
         for (flows->len = 0; flows->len < 150;) {
-            struct pd_observation *flow =
+            struct pd_evidence_row *row =
                 add_flow(flows, &scene.random, scene.from, scene.to, 0.03, 300);
-            struct pd_tib_record *record = &flows->records[flows->len - 1];
 
-            record->flow.src_port = (uint16_t)flows->len;
-            record->flow.dst_port = (uint16_t)(80 + flows->len % 7);
-            record->flow.protocol = 6;
-            if (!memcmp(&record->flow.src, &scene.bad_host, sizeof scene.bad_host)) {
-                flow->retransmissions += 9;
+            row->flow.src_port = (uint16_t)flows->len;
+            row->flow.dst_port = (uint16_t)(80 + flows->len % 7);
+            row->flow.protocol = 6;
+            if (!memcmp(&row->flow.src, &scene.bad_host, sizeof scene.bad_host)) {
+                row->lost += 9;
             }
             if (scene.all_into_one) {
-                record->flow.dst = host_addr(15);
-                flow->retransmissions += 9;
+                row->flow.dst = host_addr(15);
+                row->lost += 9;
             }
             if (scene.hostile) {
-                flow->retransmissions = UINT64_MAX;
+                row->lost = UINT64_MAX;
             }
         }
-        e = visit(visitor, flows->observations, flows->len);
+        const struct pd_evidence_period evidence = period_of(flows);
+        e = sink->take(sink->context, &evidence);
     }
     return e;
 }

@@ -32,9 +32,8 @@ static uint64_t now_us(void *context)
 }
 
 static int observe(void *context, uint64_t from_us, uint64_t to_us,
-                   int (*visit)(void *visitor, const struct pd_observation *flows,
-                                size_t flows_len),
-                   void *visitor, struct pd_report *report, struct pd_error *error)
+                   const struct pd_evidence_sink *sink, struct pd_report *report,
+                   struct pd_error *error)
 {
     struct scene *scene = context;
 
@@ -50,7 +49,8 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us,
     if (scene->host_missing) {
         pd_report_lacks(report, "host 21 did not answer: timeout");
     }
-    return visit(visitor, scene->flows.observations, scene->flows.len);
+    const struct pd_evidence_period period = period_of(&scene->flows);
+    return sink->take(sink->context, &period);
 }
 
 static const struct pd_app_world_ops world_ops = {.now_us = now_us, .observe = observe};

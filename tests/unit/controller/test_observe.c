@@ -47,31 +47,33 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int visit(void *context, const struct pd_observation *flows, size_t len)
+static int visit(void *context, const struct pd_evidence_period *period)
 {
+    const struct pd_evidence_row *flows = period->rows;
     struct scene *scene = context;
 
-    for (size_t i = 0; i < len; i++) {
-        scene->pathless += !flows[i].records_len;
-        scene->records += flows[i].records_len;
-        scene->retransmissions += flows[i].retransmissions;
-        for (size_t r = 0; r < flows[i].records_len; r++) {
-            scene->pkts += flows[i].records[r].pkts;
-            scene->bytes += flows[i].records[r].bytes;
+    for (size_t i = 0; i < period->rows_len; i++) {
+        scene->pathless += !flows[i].ways_len;
+        scene->records += flows[i].ways_len;
+        scene->retransmissions += flows[i].lost;
+        for (size_t w = 0; w < flows[i].ways_len; w++) {
+            scene->pkts += flows[i].ways[w].pkts;
+            scene->bytes += flows[i].ways[w].bytes;
         }
     }
-    scene->flows += len;
+    scene->flows += period->rows_len;
     return 0;
 }
 
 static void observe(struct scene *scene, uint64_t from_us, uint64_t to_us)
 {
+    const struct pd_evidence_sink sink = {scene, visit};
     struct pd_error error;
 
     scene->flows = scene->pathless = scene->records = 0;
     scene->pkts = scene->bytes = scene->retransmissions = 0;
-    assert_int_equal(
-        pd_apps_observe(&scene->world, from_us, to_us, visit, scene, &scene->report, &error), 0);
+    assert_int_equal(pd_apps_observe(&scene->world, from_us, to_us, &sink, &scene->report, &error),
+                     0);
 }
 
 /* Windows that follow each other see all packets, each once, also of a receiver whose clock is
@@ -196,7 +198,8 @@ static void hostile_answers_are_survived(void **state)
     observe(scene, FAKE_NOW_US - 2 * S, FAKE_NOW_US);
     assert_int_equal(scene->pkts, 0);
     json_object_clear(scene->fake->canned[1].answer);
-    assert_true(pd_apps_observe(&scene->world, 1, 2, visit, scene, &scene->report, &error) < 0);
+    assert_true(pd_apps_observe(&scene->world, 1, 2, &(struct pd_evidence_sink){scene, visit},
+                                &scene->report, &error) < 0);
 }
 
 int main(void)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observations that tests of localisers make by hand: flows between racks of a 4-ary fat-tree,
+/* Evidence that tests of localisers make by hand: flows between racks of a 4-ary fat-tree,
  * losses drawn at random. */
 #ifndef PD_TESTS_LOCALISE_FLOWS_H
 #define PD_TESTS_LOCALISE_FLOWS_H
 
 #include <string.h>
 
+#include "base/path.h"
 #include "localise/localise.h"
 #include "tests/shared/random.h"
 
@@ -13,8 +14,8 @@ enum { FLOWS_MAX = 256 };
 
 struct flows {
     struct pd_path paths[FLOWS_MAX];
-    struct pd_tib_record records[FLOWS_MAX];
-    struct pd_observation observations[FLOWS_MAX];
+    struct pd_evidence_way ways[FLOWS_MAX];
+    struct pd_evidence_row rows[FLOWS_MAX];
     size_t len;
 };
 
@@ -43,11 +44,20 @@ static inline void random_path(struct random *random, uint32_t src, uint32_t dst
     ret_path->switches[ret_path->len++] = to;
 }
 
+static inline struct pd_evidence_way way_of(const struct pd_path *path, uint64_t pkts)
+{
+    return (struct pd_evidence_way){.nodes = path->switches,
+                                    .nodes_len = path->len,
+                                    .reached = true,
+                                    .pkts = pkts,
+                                    .bytes = pkts * 1500};
+}
+
 /* One more flow of `pkts` packets between random hosts; a packet is lost at link from-to with
  * probability `loss`. */
-static inline struct pd_observation *add_flow(struct flows *flows, struct random *random,
-                                              uint32_t from, uint32_t to, double loss,
-                                              uint64_t pkts)
+static inline struct pd_evidence_row *add_flow(struct flows *flows, struct random *random,
+                                               uint32_t from, uint32_t to, double loss,
+                                               uint64_t pkts)
 {
     size_t i = flows->len++;
     uint32_t src = (uint32_t)random_below(random, 16),
@@ -59,15 +69,28 @@ static inline struct pd_observation *add_flow(struct flows *flows, struct random
             lost += (double)random_below(random, 1000000) < loss * 1e6;
         }
     }
-    flows->records[i] = (struct pd_tib_record){.path = &flows->paths[i],
-                                               .pkts = pkts - lost,
-                                               .bytes = (pkts - lost) * 1500,
-                                               .etime_us = 200000};
-    flows->records[i].flow.src = host_addr(src);
-    flows->records[i].flow.dst = host_addr(dst);
-    flows->records[i].flow.ip_version = 4;
-    flows->observations[i] = (struct pd_observation){&flows->records[i], 1, lost};
-    return &flows->observations[i];
+    flows->ways[i] = way_of(&flows->paths[i], pkts - lost);
+    flows->rows[i] = (struct pd_evidence_row){.kind = PD_EVIDENCE_FLOW,
+                                              .pkts = pkts - lost,
+                                              .lost = lost,
+                                              .ways = &flows->ways[i],
+                                              .ways_len = 1};
+    flows->rows[i].flow.src = host_addr(src);
+    flows->rows[i].flow.dst = host_addr(dst);
+    flows->rows[i].flow.ip_version = 4;
+    return &flows->rows[i];
+}
+
+/* All of them as one period. */
+static inline struct pd_evidence_period period_of(const struct flows *flows)
+{
+    return (struct pd_evidence_period){.rows = flows->rows, .rows_len = flows->len};
+}
+
+static inline int observe_flows(struct pd_localiser *localiser, const struct flows *flows)
+{
+    const struct pd_evidence_period period = period_of(flows);
+    return pd_localiser_observe(localiser, &period);
 }
 
 static inline bool names(const struct pd_verdict *verdict, uint32_t from, uint32_t to)

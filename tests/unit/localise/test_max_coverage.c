@@ -47,7 +47,9 @@ static void the_cover_is_that_of_the_paper(void **state)
 {
     struct random random = {test_seed()};
     struct flows *flows = calloc(1, sizeof *flows);
-    struct pd_localiser_config config = {.period_us = 200000};
+    struct pd_topology *topology;
+    assert_int_equal(pd_topology_fat_tree(4, &topology, NULL), 0);
+    struct pd_localiser_config config = {.topology = topology, .period_us = 200000};
     (void)state;
     for (int round = 0; round < 300; round++) {
         struct pd_localiser *localiser;
@@ -55,10 +57,11 @@ static void the_cover_is_that_of_the_paper(void **state)
         bool named[SIDE][SIDE] = {{false}};
         size_t wanted = 1 + random_below(&random, 60);
         for (flows->len = 0; flows->len < wanted;) {
-            add_flow(flows, &random, 0, 0, 0, 10)->retransmissions = 2;
+            add_flow(flows, &random, 0, 0, 0, 10)->lost = 2;
         }
-        assert_int_equal(pd_localiser_new(&pd_localiser_max_coverage, &config, &localiser), 0);
-        assert_int_equal(pd_localiser_observe(localiser, flows->observations, flows->len), 0);
+        assert_int_equal(pd_localiser_new(pd_localiser_find("max-coverage"), &config, &localiser),
+                         0);
+        assert_int_equal(observe_flows(localiser, flows), 0);
         assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
         assert_int_equal(verdict.links_len, naive_cover(flows, named));
         for (size_t i = 0; i < verdict.links_len; i++) {
@@ -68,6 +71,7 @@ static void the_cover_is_that_of_the_paper(void **state)
         pd_localiser_free(localiser);
     }
     free(flows);
+    pd_topology_free(topology);
 }
 
 /* One retransmission is no "serious" one, and is no signature. */
@@ -75,17 +79,20 @@ static void one_retransmission_is_no_signature(void **state)
 {
     struct random random = {1};
     struct flows *flows = calloc(1, sizeof *flows);
-    struct pd_localiser_config config = {.period_us = 200000};
+    struct pd_topology *topology;
+    assert_int_equal(pd_topology_fat_tree(4, &topology, NULL), 0);
+    struct pd_localiser_config config = {.topology = topology, .period_us = 200000};
     struct pd_localiser *localiser;
     struct pd_verdict verdict;
     (void)state;
-    add_flow(flows, &random, 0, 0, 0, 10)->retransmissions = 1;
-    assert_int_equal(pd_localiser_new(&pd_localiser_max_coverage, &config, &localiser), 0);
-    assert_int_equal(pd_localiser_observe(localiser, flows->observations, 1), 0);
+    add_flow(flows, &random, 0, 0, 0, 10)->lost = 1;
+    assert_int_equal(pd_localiser_new(pd_localiser_find("max-coverage"), &config, &localiser), 0);
+    assert_int_equal(observe_flows(localiser, flows), 0);
     assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
     assert_int_equal(verdict.links_len, 0);
     pd_localiser_free(localiser);
     free(flows);
+    pd_topology_free(topology);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "sim/sim.h"
+#include "tests/shared/evidence.h"
 
 static struct pd_scenario read_scenario(const char *json)
 {
@@ -38,17 +39,18 @@ static int count_paths(void *context, const struct pd_sim_period *period)
 {
     struct seen *seen = context;
     for (size_t i = 0; i < period->flows_len; i++) {
-        const struct pd_observation *flow = &period->flows[i];
-        seen->retransmissions += flow->retransmissions;
+        const struct pd_evidence_row *flow = &period->flows[i];
+        seen->retransmissions += flow->lost;
         seen->alarms += period->senders[i].alarm;
-        assert_int_equal(period->senders[i].retransmissions, flow->retransmissions);
-        for (size_t r = 0; r < flow->records_len; r++) {
+        assert_int_equal(period->senders[i].retransmissions, flow->lost);
+        for (size_t w = 0; w < flow->ways_len; w++) {
+            const struct pd_path path = path_of(&flow->ways[w]);
             int p = 0;
-            while (p < PATHS && !pd_path_equal(&four[p], flow->records[r].path)) {
+            while (p < PATHS && !pd_path_equal(&four[p], &path)) {
                 p++;
             }
             if (p < PATHS) {
-                seen->pkts[p] += flow->records[r].pkts;
+                seen->pkts[p] += flow->ways[w].pkts;
             } else {
                 seen->others++;
             }
@@ -123,12 +125,12 @@ static int judge_split(void *context, const struct pd_sim_period *period)
 {
     struct split *split = context;
     for (size_t i = 0; i < period->flows_len; i++) {
-        if (!period->flows[i].records_len) {
+        if (!period->flows[i].ways_len) {
             continue;
         }
-        const struct pd_path *path = period->flows[i].records[0].path;
-        bool first = pd_path_crosses(path, (struct pd_link_match){9, 17});
-        bool other = pd_path_crosses(path, (struct pd_link_match){9, 18});
+        const struct pd_path path = path_of(&period->flows[i].ways[0]);
+        bool first = pd_path_crosses(&path, (struct pd_link_match){9, 17});
+        bool other = pd_path_crosses(&path, (struct pd_link_match){9, 18});
         if (!first && !other) {
             continue;
         }
@@ -164,11 +166,9 @@ static int check_records(void *context, const struct pd_sim_period *period)
 {
     uint64_t *pkts = context;
     for (size_t i = 0; i < period->flows_len; i++) {
-        for (size_t r = 0; r < period->flows[i].records_len; r++) {
-            const struct pd_tib_record *record = &period->flows[i].records[r];
-            assert_in_range(record->path->len, 1, 5);
-            assert_true(record->stime_us <= record->etime_us);
-            *pkts += record->pkts;
+        for (size_t w = 0; w < period->flows[i].ways_len; w++) {
+            assert_in_range(period->flows[i].ways[w].nodes_len, 1, 5);
+            *pkts += period->flows[i].ways[w].pkts;
         }
     }
     return 0;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sim/watch.h"
+#include "tests/shared/evidence.h"
 
 static struct pd_scenario read_scenario(const char *json)
 {
@@ -31,22 +32,22 @@ struct sums {
 
 static int add_up(void *context, const struct pd_sim_period *period)
 {
-    const struct pd_observation *flows = period->flows;
+    const struct pd_evidence_row *flows = period->flows;
     struct sums *sums = context;
     for (size_t i = 0; i < period->flows_len; i++) {
-        sums->retransmissions += flows[i].retransmissions;
+        sums->retransmissions += flows[i].lost;
         sums->alarms += period->senders[i].alarm;
-        sums->hash = sums->hash * 31 + flows[i].retransmissions;
-        for (size_t r = 0; r < flows[i].records_len; r++) {
-            const struct pd_tib_record *record = &flows[i].records[r];
-            assert_true(record->stime_us <= record->etime_us);
-            sums->pkts += record->pkts;
-            if (pd_path_crosses(record->path, (struct pd_link_match){9, 17})) {
-                sums->pkts_9_17 += record->pkts;
+        sums->hash = sums->hash * 31 + flows[i].lost;
+        for (size_t w = 0; w < flows[i].ways_len; w++) {
+            const struct pd_evidence_way *way = &flows[i].ways[w];
+            const struct pd_path path = path_of(way);
+            sums->pkts += way->pkts;
+            if (pd_path_crosses(&path, (struct pd_link_match){9, 17})) {
+                sums->pkts_9_17 += way->pkts;
             }
-            sums->bytes += record->bytes;
-            sums->hash = sums->hash * 31 + pd_flow_id_hash(&record->flow);
-            sums->hash = sums->hash * 31 + pd_path_hash(record->path) + record->pkts;
+            sums->bytes += way->bytes;
+            sums->hash = sums->hash * 31 + pd_flow_id_hash(&flows[i].flow);
+            sums->hash = sums->hash * 31 + pd_path_hash(&path) + way->pkts;
         }
     }
     assert_int_equal(sums->alarms, period->totals->alarms);

@@ -49,12 +49,12 @@ static int add_up(void *context, const struct pd_sim_period *period)
         mix(hash, sender->opened_us);
         mix(hash, sender->acked_pkts);
         mix(hash, sender->cwnd_pkts);
-        for (size_t r = 0; r < period->flows[i].records_len; r++) {
-            const struct pd_tib_record *record = &period->flows[i].records[r];
-            mix(hash, record->flow.src_port);
-            mix(hash, record->pkts);
-            for (unsigned s = 0; s < record->path->len; s++) {
-                mix(hash, record->path->switches[s]);
+        for (size_t w = 0; w < period->flows[i].ways_len; w++) {
+            const struct pd_evidence_way *way = &period->flows[i].ways[w];
+            mix(hash, period->flows[i].flow.src_port);
+            mix(hash, way->pkts);
+            for (uint32_t n = 0; n < way->nodes_len; n++) {
+                mix(hash, way->nodes[n]);
             }
         }
     }

@@ -47,12 +47,12 @@ static int take(void *context, const struct pd_sim_period *period)
     for (size_t i = 0; i < period->flows_len; i++) {
         run->retransmissions += period->senders[i].retransmissions;
         run->alarms += period->senders[i].alarm;
-        for (size_t r = 0; r < period->flows[i].records_len; r++) {
-            const struct pd_tib_record *record = &period->flows[i].records[r];
-            run->pkts += record->pkts;
-            if (!memcmp(&record->flow.dst, &topology->hosts[host].addrs[0],
-                        sizeof record->flow.dst)) {
-                run->to_21_pkts += record->pkts;
+        const struct pd_flow_id *flow = &period->flows[i].flow;
+        for (size_t w = 0; w < period->flows[i].ways_len; w++) {
+            uint64_t pkts = period->flows[i].ways[w].pkts;
+            run->pkts += pkts;
+            if (!memcmp(&flow->dst, &topology->hosts[host].addrs[0], sizeof flow->dst)) {
+                run->to_21_pkts += pkts;
             }
         }
     }
@@ -232,14 +232,15 @@ struct counting {
     unsigned visits, lacks;
 };
 
-static int count_flows(void *context, const struct pd_observation *flows, size_t flows_len)
+static int count_flows(void *context, const struct pd_evidence_period *period)
 {
+    const struct pd_evidence_row *flows = period->rows;
     struct counting *counting = context;
     counting->visits++;
-    for (size_t i = 0; i < flows_len; i++) {
-        for (size_t r = 0; r < flows[i].records_len; r++) {
-            assert_in_range(flows[i].records[r].path->len, 1, 5);
-            counting->seen += flows[i].records[r].pkts;
+    for (size_t i = 0; i < period->rows_len; i++) {
+        for (size_t w = 0; w < flows[i].ways_len; w++) {
+            assert_in_range(flows[i].ways[w].nodes_len, 1, 5);
+            counting->seen += flows[i].ways[w].pkts;
         }
     }
     return 0;
@@ -252,8 +253,8 @@ static int take_some(void *context, const struct pd_sim_period *period)
     struct pd_report report;
     assert_int_equal(pd_world_take(&counting->world, period, NULL), 0);
     for (size_t i = 0; i < period->flows_len; i++) {
-        for (size_t r = 0; r < period->flows[i].records_len; r++) {
-            counting->given += period->flows[i].records[r].pkts;
+        for (size_t w = 0; w < period->flows[i].ways_len; w++) {
+            counting->given += period->flows[i].ways[w].pkts;
         }
     }
     if (period->to_us / 200000 % 2) {
@@ -262,15 +263,16 @@ static int take_some(void *context, const struct pd_sim_period *period)
     if (counting->from_us == 0) {
         counting->given = 0; /* the first look is one too late for the period before */
         for (size_t i = 0; i < period->flows_len; i++) {
-            for (size_t r = 0; r < period->flows[i].records_len; r++) {
-                counting->given += period->flows[i].records[r].pkts;
+            for (size_t w = 0; w < period->flows[i].ways_len; w++) {
+                counting->given += period->flows[i].ways[w].pkts;
             }
         }
     }
     pd_report_init(&report);
+    const struct pd_evidence_sink sink = {counting, count_flows};
     assert_int_equal(counting->world.app.ops->observe(counting->world.app.context,
-                                                      counting->from_us, period->to_us, count_flows,
-                                                      counting, &report, NULL),
+                                                      counting->from_us, period->to_us, &sink,
+                                                      &report, NULL),
                      0);
     counting->lacks += (unsigned)json_array_size(report.lacks);
     pd_report_done(&report);

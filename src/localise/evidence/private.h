@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The localiser `evidence`: names links by a likelihood test that flows without losses take part
  * in. */
-#ifndef PD_LOCALISE_EVIDENCE_EVIDENCE_H
-#define PD_LOCALISE_EVIDENCE_EVIDENCE_H
+#ifndef PD_LOCALISE_EVIDENCE_PRIVATE_H
+#define PD_LOCALISE_EVIDENCE_PRIVATE_H
 
 #include "localise/evidence/loads.h"
 #include "localise/evidence/losses.h"
@@ -89,6 +89,7 @@ struct pd_evidence {
     size_t marks_room;
     uint64_t fabric_links; /* directed links between switches of the topology; 0: no topology */
     double fade_s;         /* seconds since the counts last faded */
+    struct pd_verdict_link *named; /* of the last verdict */
 };
 
 /* The verdict on all that was seen. 0 or -ENOMEM. */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows that went the same way: a hash table of lists, and its inverse. */
+#include "localise/groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "localise/localise.h"
+
+void pd_localise_groups_done(struct pd_localise_groups *groups)
+{
+    free(groups->groups);
+    free(groups->members);
+    free(groups->slots);
+    *groups = (struct pd_localise_groups){0};
+}
+
+static bool is_same(const struct pd_localise_groups *groups, const struct pd_localise_group *group,
+                    const struct pd_localise_member *members, size_t len)
+{
+    const struct pd_localise_member *own = groups->members + group->first;
+    return group->len == len && !memcmp(own, members, len * sizeof *members);
+}
+
+static size_t find_slot(const struct pd_localise_groups *groups, uint64_t hash,
+                        const struct pd_localise_member *members, size_t len)
+{
+    size_t mask = groups->slots_len - 1, at = hash & mask;
+    for (; groups->slots[at]; at = (at + 1) & mask) {
+        const struct pd_localise_group *there = &groups->groups[groups->slots[at] - 1];
+        if (there->hash == hash && is_same(groups, there, members, len)) {
+            break;
+        }
+    }
+    return at;
+}
+
+static int grow(struct pd_localise_groups *groups)
+{
+    size_t room = groups->room ? 2 * groups->room : 256;
+    if (groups->len >= PD_LOCALISE_SIGNATURES_MAX) {
+        return -PD_E_FULL;
+    }
+    struct pd_localise_group *grown = realloc(groups->groups, room * sizeof *grown);
+    if (!grown) {
+        return -ENOMEM;
+    }
+    groups->groups = grown;
+    uint32_t *slots = calloc(2 * room, sizeof *slots);
+    if (!slots) {
+        return -ENOMEM;
+    }
+    free(groups->slots);
+    groups->slots = slots;
+    groups->slots_len = 2 * room;
+    groups->room = room;
+    for (size_t i = 0; i < groups->len; i++) {
+        size_t at = grown[i].hash & (2 * room - 1);
+        while (slots[at]) {
+            at = (at + 1) & (2 * room - 1);
+        }
+        slots[at] = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+static int reserve_members(struct pd_localise_groups *groups, size_t len)
+{
+    if (groups->members_len + len <= groups->members_room) {
+        return 0;
+    }
+    size_t room = 2 * (groups->members_len + len);
+    if (room > UINT32_MAX) {
+        return -PD_E_FULL;
+    }
+    struct pd_localise_member *members = realloc(groups->members, room * sizeof *members);
+    if (!members) {
+        return -ENOMEM;
+    }
+    groups->members = members;
+    groups->members_room = room;
+    return 0;
+}
+
+int pd_localise_groups_add(struct pd_localise_groups *groups,
+                           const struct pd_localise_member *members, size_t len, double sent,
+                           double lost, uint32_t *ret_number)
+{
+    uint64_t hash = pd_hash(members, len * sizeof *members);
+    int err = groups->len == groups->room ? grow(groups) : 0;
+    err = err ? err : reserve_members(groups, len);
+    if (err) {
+        return err;
+    }
+    size_t slot = find_slot(groups, hash, members, len);
+    if (!groups->slots[slot]) {
+        groups->groups[groups->len++] = (struct pd_localise_group){
+            .hash = hash, .first = (uint32_t)groups->members_len, .len = (uint32_t)len};
+        groups->slots[slot] = (uint32_t)groups->len;
+        if (len) {
+            memcpy(groups->members + groups->members_len, members, len * sizeof *members);
+        }
+        groups->members_len += len;
+    }
+    struct pd_localise_group *group = &groups->groups[groups->slots[slot] - 1];
+    group->count++;
+    group->sent += sent;
+    group->lost += lost;
+    if (ret_number) {
+        *ret_number = groups->slots[slot] - 1;
+    }
+    return 0;
+}
+
+/* ---- the inverse ---- */
+
+void pd_localise_index_done(struct pd_localise_index *index)
+{
+    free(index->starts);
+    free(index->groups);
+    *index = (struct pd_localise_index){0};
+}
+
+int pd_localise_index_init(const struct pd_localise_groups *groups, uint32_t ids_len,
+                           struct pd_localise_index *ret_index)
+{
+    struct pd_localise_index index = {.starts = calloc((size_t)ids_len + 2, sizeof *index.starts),
+                                      .groups =
+                                          calloc(groups->members_len + 1, sizeof *index.groups)};
+    if (!index.starts || !index.groups) {
+        pd_localise_index_done(&index);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < groups->members_len; i++) {
+        index.starts[groups->members[i].id + 2]++;
+    }
+    for (uint32_t id = 2; id <= ids_len + 1; id++) {
+        index.starts[id] += index.starts[id - 1];
+    }
+    for (uint32_t g = 0; g < groups->len; g++) {
+        const struct pd_localise_group *group = &groups->groups[g];
+        for (uint32_t i = 0; i < group->len; i++) {
+            index.groups[index.starts[groups->members[group->first + i].id + 1]++] = g;
+        }
+    }
+    *ret_index = index;
+    return 0;
+}
