@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "localise/evidence/private.h"
+#include "localise/network.h"
 
 enum { PATHS_MAX = 64 }; /* of one flow in one period; further ones are left aside */
 
@@ -22,6 +23,8 @@ static void free_evidence(struct pd_localiser *localiser)
     free(evidence->fresh);
     free(evidence->marks);
     free(evidence->named);
+    pd_model_free(evidence->model);
+    pd_evidence_answer_done(&evidence->answer);
     free(evidence);
 }
 
@@ -306,7 +309,7 @@ static int take_row(struct pd_evidence *evidence, const struct pd_evidence_row *
     return err;
 }
 
-static int observe(struct pd_localiser *localiser, const struct pd_evidence_period *period)
+static int observe_live(struct pd_localiser *localiser, const struct pd_evidence_period *period)
 {
     struct pd_evidence *evidence = (struct pd_evidence *)localiser;
     struct flow *flow = malloc(sizeof *flow);
@@ -322,9 +325,65 @@ static int observe(struct pd_localiser *localiser, const struct pd_evidence_peri
     return err;
 }
 
+/* ---- evidence without a clock ---- */
+
+static bool is_live(const struct pd_localiser *localiser)
+{
+    return localiser->config.period_us;
+}
+
+static int reserve_model(struct pd_evidence *evidence)
+{
+    return evidence->model ? 0 : pd_model_new(evidence->head.network, &evidence->model);
+}
+
+static int take_resolved(struct pd_localiser *localiser, const struct pd_localise_row *row)
+{
+    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
+    struct pd_localiser_counters *counters = &localiser->counters;
+    bool is_signature = row->row->kind == PD_EVIDENCE_FLOW && row->row->lost;
+    int err = pd_model_take(evidence->model, row);
+    counters->signatures += !err && is_signature;
+    counters->spread += !err && is_signature && row->ways_len > 1;
+    counters->dropped += err == -PD_E_FULL;
+    return err == -PD_E_FULL ? 0 : err;
+}
+
+static int observe(struct pd_localiser *localiser, const struct pd_evidence_period *period)
+{
+    if (is_live(localiser)) {
+        return observe_live(localiser, period);
+    }
+    int err = reserve_model((struct pd_evidence *)localiser);
+    return err ? err : pd_localise_each(localiser, period, take_resolved);
+}
+
 static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict)
 {
-    return pd_evidence_judge((struct pd_evidence *)localiser, ret_verdict);
+    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
+    if (is_live(localiser)) {
+        return pd_evidence_judge(evidence, ret_verdict);
+    }
+    int err = reserve_model(evidence);
+    return err ? err : pd_evidence_conclude(evidence->model, &evidence->answer, ret_verdict);
+}
+
+static void cause_of(const struct pd_localiser *localiser, const struct pd_localise_row *row,
+                     struct pd_cause *ret_cause)
+{
+    const struct pd_evidence *evidence = (const struct pd_evidence *)localiser;
+    *ret_cause = (struct pd_cause){.class = PD_CAUSE_NOISE};
+    if (evidence->model) {
+        pd_evidence_cause(evidence->model, row, ret_cause);
+    }
+}
+
+static void describe(const struct pd_localiser *localiser, json_t *answer)
+{
+    const struct pd_evidence *evidence = (const struct pd_evidence *)localiser;
+    if (evidence->model) {
+        pd_evidence_describe(evidence->model, &localiser->verdict, answer);
+    }
 }
 
 extern const struct pd_localiser_ops pd_localiser_evidence;
@@ -332,9 +391,11 @@ extern const struct pd_localiser_ops pd_localiser_evidence;
 const struct pd_localiser_ops pd_localiser_evidence = {
     .name = "evidence",
     .help = "likelihood of each link's loss rate, from flows with and without retransmissions",
-    .kinds = PD_EVIDENCE_FLOW,
+    .kinds = PD_EVIDENCE_FLOW | PD_EVIDENCE_PATH,
     .new = new_evidence,
     .free = free_evidence,
     .observe = observe,
     .locate = locate,
+    .cause = cause_of,
+    .describe = describe,
 };

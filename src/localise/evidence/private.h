@@ -6,6 +6,7 @@
 
 #include "localise/evidence/loads.h"
 #include "localise/evidence/losses.h"
+#include "localise/evidence/verdict.h"
 #include "localise/links.h"
 #include "localise/localise.h"
 
@@ -90,6 +91,8 @@ struct pd_evidence {
     uint64_t fabric_links; /* directed links between switches of the topology; 0: no topology */
     double fade_s;         /* seconds since the counts last faded */
     struct pd_verdict_link *named; /* of the last verdict */
+    struct pd_model *model;        /* of evidence without a clock; NULL: none yet */
+    struct pd_evidence_answer answer;
 };
 
 /* The verdict on all that was seen. 0 or -ENOMEM. */

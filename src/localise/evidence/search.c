@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence` on evidence without a clock: the most probable set of faulty links. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "localise/evidence/model.h"
+
+/* Greedy with second thoughts. In rounds: the link whose fault makes everything most probable is
+ * named, again and again; then all that is named is fitted anew together with the noise; a link
+ * that is not needed any more is dropped, and one that another explains better is replaced. It ends
+ * when a round changes nothing. A link's gain depends on the rows that it shares with others, so
+ * that only links that share rows with one that changed are looked at again. */
+
+enum { ROUNDS_MAX = 32, STEPS_MAX = 40, FITS = 4, NOISE_STEPS = 30 };
+#define CLOSE     1e-5 /* of a θ, relative: its likelihood is exact to 1e-10 */
+#define THETA_MAX 40.0 /* passes nothing: exp(-40) */
+
+/* Groups of one kind, and which of them a link is in. */
+struct side {
+    const struct pd_localise_groups *groups;
+    struct pd_localise_index index;
+    double *weights; /* beside index.groups: the link's w in the group */
+    double *x;       /* by group: Σ w θ */
+    double *healthy; /* by group: Σ w of healthy links */
+};
+
+struct search {
+    struct pd_model *model;
+    struct side lossy, blind;
+    double usual_x, usual_w; /* Σ u θ, Σ u of healthy links */
+    double healthy_passed;
+    uint32_t *candidates; /* links with losses, ascending */
+    uint32_t candidates_len;
+    double *gain, *fit; /* by link: log odds that it is faulty, and the θ that it would have */
+    double
+        *shared; /* by link: losses of rows shared with the one at hand; above 0: is in `stale` */
+    uint32_t *stale; /* links to look at again */
+    uint32_t stale_len;
+    double *doubt; /* by link: Σ of the weights of others in its place */
+};
+
+/* ---- begin and end ---- */
+
+static void side_done(struct side *side)
+{
+    pd_localise_index_done(&side->index);
+    free(side->weights);
+    free(side->x);
+    free(side->healthy);
+}
+
+static int side_init(const struct pd_localise_groups *groups, uint32_t links_len, struct side *side)
+{
+    *side = (struct side){.groups = groups,
+                          .weights = calloc(groups->members_len + 1, sizeof *side->weights),
+                          .x = calloc(groups->len + 1, sizeof *side->x),
+                          .healthy = calloc(groups->len + 1, sizeof *side->healthy)};
+    if (!side->weights || !side->x || !side->healthy ||
+        pd_localise_index_init(groups, links_len, &side->index)) {
+        return -ENOMEM;
+    }
+    uint32_t *next = calloc((size_t)links_len + 1, sizeof *next);
+    for (size_t m = 0; next && m < groups->members_len; m++) {
+        uint32_t link = groups->members[m].id;
+        side->weights[side->index.starts[link] + next[link]++] = groups->members[m].weight;
+    }
+    free(next);
+    return next ? 0 : -ENOMEM;
+}
+
+static void search_done(struct search *s)
+{
+    side_done(&s->lossy);
+    side_done(&s->blind);
+    free(s->candidates);
+    free(s->gain);
+    free(s->fit);
+    free(s->shared);
+    free(s->stale);
+    free(s->doubt);
+}
+
+static int search_init(struct pd_model *model, struct search *s)
+{
+    uint32_t links = model->network->links_len;
+    size_t len = (size_t)links + 1;
+    *s = (struct search){
+        .model = model,
+        .candidates = calloc(len, sizeof *s->candidates),
+        .gain = calloc(len, sizeof *s->gain),
+        .fit = calloc(len, sizeof *s->fit),
+        .shared = calloc(len, sizeof *s->shared),
+        .stale = calloc(len, sizeof *s->stale),
+        .doubt = calloc(len, sizeof *s->doubt),
+    };
+    if (!s->candidates || !s->gain || !s->fit || !s->shared || !s->stale || !s->doubt ||
+        side_init(&model->lossy, links, &s->lossy)) {
+        return -ENOMEM;
+    }
+    return side_init(&model->blind, links, &s->blind);
+}
+
+static uint32_t groups_of(const struct side *side, uint32_t link)
+{
+    return side->index.starts[link + 1] - side->index.starts[link];
+}
+
+static void find_candidates(struct search *s)
+{
+    for (uint32_t l = 0; l < s->model->network->links_len; l++) {
+        if (groups_of(&s->lossy, l) || groups_of(&s->blind, l)) {
+            s->candidates[s->candidates_len++] = l;
+        }
+    }
+}
+
+/* ---- sums ---- */
+
+static void sum_side(const struct pd_model *model, struct side *side)
+{
+    for (size_t g = 0; g < side->groups->len; g++) {
+        const struct pd_localise_group *group = &side->groups->groups[g];
+        side->x[g] = side->healthy[g] = 0;
+        for (uint32_t i = 0; i < group->len; i++) {
+            const struct pd_localise_member *member = &side->groups->members[group->first + i];
+            side->x[g] += member->weight * model->theta[member->id];
+            side->healthy[g] += model->is_faulty[member->id] ? 0 : member->weight;
+        }
+    }
+}
+
+/* Everything from θ, so that nothing drifts. */
+static void sum_all(struct search *s)
+{
+    const struct pd_model *model = s->model;
+    sum_side(model, &s->lossy);
+    sum_side(model, &s->blind);
+    s->usual_x = s->usual_w = s->healthy_passed = 0;
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        s->healthy_passed += model->is_faulty[l] ? 0 : model->passed[l];
+        if (model->usual) {
+            s->usual_x += model->usual[l] * model->theta[l];
+            s->usual_w += model->is_faulty[l] ? 0 : model->usual[l];
+        }
+    }
+}
+
+static void move_side(struct side *side, uint32_t link, double change)
+{
+    for (uint32_t i = side->index.starts[link]; i < side->index.starts[link + 1]; i++) {
+        side->x[side->index.groups[i]] += change * side->weights[i];
+    }
+}
+
+/* θ of one link becomes another one. */
+static void set_theta(struct search *s, uint32_t link, double theta)
+{
+    struct pd_model *model = s->model;
+    double change = theta - model->theta[link];
+    move_side(&s->lossy, link, change);
+    move_side(&s->blind, link, change);
+    s->usual_x += model->usual ? change * model->usual[link] : 0;
+    model->theta[link] = theta;
+}
+
+/* ---- one link ---- */
+
+/* What the rows of a link say of θ, the others as they are: the derivative of the log likelihood is
+ * `losses`, which asks for more, less `passes`, which asks for less. */
+struct view {
+    double losses, passes;
+    double losses_bend, passes_bend; /* how fast each falls */
+};
+
+static struct view look(const struct search *s, uint32_t link, double theta)
+{
+    const struct pd_model *model = s->model;
+    const struct side *lossy = &s->lossy, *blind = &s->blind;
+    double change = theta - model->theta[link];
+    struct view view = {.passes = model->passed[link]};
+    for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
+        uint32_t g = lossy->index.groups[i];
+        double w = lossy->weights[i], k = lossy->groups->groups[g].lost;
+        double e = expm1(fmax(lossy->x[g] + w * change, 1e-300));
+        view.losses += k * w / e;
+        view.losses_bend += k * w * w * (1 + 1 / e) / e;
+    }
+    for (uint32_t i = blind->index.starts[link]; i < blind->index.starts[link + 1]; i++) {
+        uint32_t g = blind->index.groups[i];
+        double w = blind->weights[i], k = blind->groups->groups[g].lost;
+        double x = fmax(blind->x[g] + w * change, 1e-300);
+        view.losses += k * w / x;
+        view.losses_bend += k * w * w / (x * x);
+    }
+    double u = model->usual ? model->usual[link] : 0, all = s->usual_x + u * change;
+    if (u > 0 && all > 0) {
+        view.passes += model->blind_lost * u / all;
+        view.passes_bend += model->blind_lost * u * u / (all * all);
+    }
+    return view;
+}
+
+/* The log likelihood of a link's rows, without what does not depend on θ. */
+static double value_of(const struct search *s, uint32_t link, double theta)
+{
+    const struct pd_model *model = s->model;
+    const struct side *lossy = &s->lossy, *blind = &s->blind;
+    double change = theta - model->theta[link], value = -model->passed[link] * theta;
+    for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
+        uint32_t g = lossy->index.groups[i];
+        double x = fmax(lossy->x[g] + lossy->weights[i] * change, 1e-300);
+        value += lossy->groups->groups[g].lost * log(-expm1(-x));
+    }
+    for (uint32_t i = blind->index.starts[link]; i < blind->index.starts[link + 1]; i++) {
+        uint32_t g = blind->index.groups[i];
+        value += blind->groups->groups[g].lost *
+                 log(fmax(blind->x[g] + blind->weights[i] * change, 1e-300));
+    }
+    double u = model->usual ? model->usual[link] : 0, all = s->usual_x + u * change;
+    return value - (u > 0 && all > 0 ? model->blind_lost * log(all) : 0);
+}
+
+static double highest_theta(const struct search *s)
+{
+    return s->healthy_passed > 0 ? THETA_MAX : s->model->noise * 1e9;
+}
+
+/* The θ between `low` and certain loss at which the likelihood is greatest: Newton's method on the
+ * logarithms of both sides, which are nearly straight lines, within a bracket. */
+static double find_theta(const struct search *s, uint32_t link, double low)
+{
+    double high = highest_theta(s), theta = low;
+    struct view view = look(s, link, low);
+    if (view.losses <= view.passes || low >= high) {
+        return low;
+    }
+    for (int i = 0; i < STEPS_MAX; i++) {
+        if (view.losses > view.passes) {
+            low = theta;
+        } else {
+            high = theta;
+        }
+        double fall = theta * (view.losses_bend / view.losses -
+                               (view.passes > 0 ? view.passes_bend / view.passes : 0));
+        double next =
+            view.passes > 0 && fall > 0 ? theta * exp(log(view.losses / view.passes) / fall) : high;
+        if (!(next >= low && next <= high)) {
+            next = sqrt(low * high);
+        }
+        double moved = fabs(next - theta);
+        theta = next;
+        if (moved <= CLOSE * theta) {
+            break;
+        }
+        view = look(s, link, theta);
+    }
+    return theta;
+}
+
+/* How far θ may lie above the noise, as a logarithm: to certain loss; where only shares are known,
+ * to where noise would not have hit one of the flows seen. */
+static double range_of(const struct search *s, uint32_t link)
+{
+    const struct pd_model *model = s->model;
+    if (s->healthy_passed > 0 || !model->usual || model->usual[link] <= 0) {
+        return fmax(log(1 / model->noise), 1);
+    }
+    return fmax(log(model->blind_lost * s->usual_w / model->usual[link]), 1);
+}
+
+static double prior(const struct search *s)
+{
+    double links = s->model->network->links_len, named = s->model->named_len;
+    return log((named + 1) / (links - named + 1));
+}
+
+/* Log odds that the link is faulty, the others as they are; the θ that it would have then. */
+static double weigh(const struct search *s, uint32_t link, double *ret_theta)
+{
+    double noise = s->model->noise, theta = find_theta(s, link, noise);
+    *ret_theta = theta;
+    if (theta <= noise * (1 + 1e-9)) {
+        return -INFINITY;
+    }
+    struct view view = look(s, link, theta);
+    double information = theta * theta * (view.losses_bend - view.passes_bend);
+    double range = range_of(s, link);
+    double width = information > 0 ? 0.5 * log(2 * M_PI / information) : log(range);
+    return value_of(s, link, theta) - value_of(s, link, noise) + fmin(width - log(range), 0) +
+           prior(s);
+}
+
+/* ---- looking again ---- */
+
+static void spoil(struct search *s, uint32_t link, double shared)
+{
+    if (s->shared[link] <= 0) {
+        s->stale[s->stale_len++] = link;
+    }
+    s->shared[link] += shared;
+}
+
+static void spoil_sharing(struct search *s, const struct side *side, uint32_t link)
+{
+    const struct pd_localise_groups *groups = side->groups;
+    for (uint32_t i = side->index.starts[link]; i < side->index.starts[link + 1]; i++) {
+        const struct pd_localise_group *group = &groups->groups[side->index.groups[i]];
+        for (uint32_t m = 0; m < group->len; m++) {
+            spoil(s, groups->members[group->first + m].id, group->lost);
+        }
+    }
+}
+
+/* Links that share rows with this one, and it itself. */
+static void spoil_around(struct search *s, uint32_t link)
+{
+    spoil_sharing(s, &s->lossy, link);
+    spoil_sharing(s, &s->blind, link);
+}
+
+/* Only those that share at least so many losses. Keeps them first in `stale`; returns how many. */
+static uint32_t look_again(struct search *s, double least)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->stale_len; i++) {
+        uint32_t link = s->stale[i];
+        bool is_wanted = s->shared[link] >= least;
+        s->shared[link] = 0;
+        if (is_wanted && !s->model->is_faulty[link]) {
+            s->gain[link] = weigh(s, link, &s->fit[link]);
+            s->stale[kept++] = link;
+        }
+    }
+    s->stale_len = 0;
+    return kept;
+}
+
+static void look_at_all(struct search *s)
+{
+    for (uint32_t i = 0; i < s->candidates_len; i++) {
+        spoil(s, s->candidates[i], 1);
+    }
+    look_again(s, 0);
+}
+
+/* ---- naming ---- */
+
+static void set_faulty(struct search *s, uint32_t link, bool faulty, double theta)
+{
+    s->model->is_faulty[link] = faulty;
+    s->model->named_len += faulty ? 1 : UINT32_MAX;
+    set_theta(s, link, theta);
+}
+
+static uint32_t find_best(const struct search *s)
+{
+    uint32_t best = PD_NONE;
+    for (uint32_t i = 0; i < s->candidates_len; i++) {
+        uint32_t link = s->candidates[i];
+        if (!s->model->is_faulty[link] && s->gain[link] > 0 &&
+            (best == PD_NONE || s->gain[link] > s->gain[best] + 1e-9)) {
+            best = link;
+        }
+    }
+    return best;
+}
+
+static bool name_all(struct search *s)
+{
+    bool changed = false;
+    for (uint32_t best; (best = find_best(s)) != PD_NONE; changed = true) {
+        set_faulty(s, best, true, s->fit[best]);
+        spoil_around(s, best);
+        for (uint32_t i = 0; i < s->stale_len; i++) {
+            uint32_t link = s->stale[i];
+            if (s->model->is_faulty[link]) {
+                set_theta(s, link, find_theta(s, link, s->model->noise));
+            }
+        }
+        look_again(s, 0);
+    }
+    return changed;
+}
+
+/* ---- fitting what is named, and the noise ---- */
+
+/* Expected losses of noise over what crossed healthy links; half a loss more, since what was never
+ * seen may still happen. */
+static void fit_noise(struct search *s)
+{
+    struct pd_model *model = s->model;
+    if (s->healthy_passed <= 0) {
+        model->noise = 1; /* only shares are known */
+        return;
+    }
+    for (int step = 0; step < NOISE_STEPS; step++) {
+        double slope = 0, before = model->noise;
+        for (size_t g = 0; g < model->lossy.len; g++) {
+            slope += model->lossy.groups[g].lost * s->lossy.healthy[g] /
+                     expm1(fmax(s->lossy.x[g], 1e-300));
+        }
+        model->noise = fmin((before * slope + 0.5) / s->healthy_passed, 1);
+        for (size_t g = 0; g < model->lossy.len; g++) {
+            s->lossy.x[g] += (model->noise - before) * s->lossy.healthy[g];
+        }
+        if (fabs(model->noise - before) <= 1e-6 * before) {
+            break;
+        }
+    }
+}
+
+static void fit_all(struct search *s)
+{
+    struct pd_model *model = s->model;
+    for (int fit = 0; fit < FITS; fit++) {
+        sum_all(s);
+        fit_noise(s);
+        for (uint32_t l = 0; l < model->network->links_len; l++) {
+            model->theta[l] = model->is_faulty[l] ? model->theta[l] : model->noise;
+        }
+        sum_all(s);
+        for (uint32_t i = 0; i < s->candidates_len; i++) {
+            uint32_t link = s->candidates[i];
+            if (model->is_faulty[link]) {
+                set_theta(s, link, find_theta(s, link, model->noise));
+            }
+        }
+    }
+}
+
+/* ---- second thoughts ---- */
+
+/* The best link in the place of `link`, which is healthy for the moment; *ret_others: weights of
+ * all but `link` relative to it. One that shares less than half of its losses explains them worse.
+ */
+static uint32_t find_instead(struct search *s, uint32_t link, double *ret_others)
+{
+    uint32_t best = link;
+    spoil_around(s, link);
+    uint32_t len = look_again(s, s->shared[link] / 2);
+    *ret_others = 0;
+    for (uint32_t i = 0; i < len; i++) {
+        uint32_t other = s->stale[i];
+        if (other == link) {
+            continue;
+        }
+        *ret_others += exp(s->gain[other] - s->gain[link]);
+        if (s->gain[other] > s->gain[best] + 1e-9) {
+            best = other;
+        }
+    }
+    return best;
+}
+
+/* Takes the fault from a link and gives it to whom it belongs, if to any. */
+static bool reconsider(struct search *s, uint32_t link)
+{
+    double theta = s->model->theta[link], others;
+    set_faulty(s, link, false, s->model->noise);
+    uint32_t best = find_instead(s, link, &others);
+    s->doubt[link] = others + exp(-s->gain[link]);
+    s->model->odds[link] = s->gain[link];
+    if (best == link && s->gain[link] > 0) {
+        set_faulty(s, link, true, theta);
+        return false;
+    }
+    if (s->gain[best] > 0) {
+        set_faulty(s, best, true, s->fit[best]);
+    }
+    return true;
+}
+
+static bool reconsider_all(struct search *s)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < s->candidates_len; i++) {
+        if (s->model->is_faulty[s->candidates[i]]) {
+            changed |= reconsider(s, s->candidates[i]);
+        }
+    }
+    return changed;
+}
+
+/* The chance that each link named is faulty and no other is, as if these were independent. */
+static void conclude(struct search *s)
+{
+    struct pd_model *model = s->model;
+    double right = 0;
+    look_at_all(s);
+    for (uint32_t i = 0; i < s->candidates_len; i++) {
+        uint32_t link = s->candidates[i];
+        if (model->is_faulty[link]) {
+            right -= log1p(s->doubt[link]);
+        } else {
+            model->odds[link] = s->gain[link];
+            right -= log1p(exp(s->gain[link]));
+        }
+    }
+    model->confidence = model->named_len ? exp(right) : 0;
+}
+
+static void begin(struct search *s)
+{
+    struct pd_model *model = s->model;
+    model->named_len = 0;
+    model->noise = 1e-6;
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        model->is_faulty[l] = false;
+        model->theta[l] = model->noise;
+        model->odds[l] = -INFINITY;
+    }
+    find_candidates(s);
+    fit_all(s);
+}
+
+int pd_model_search(struct pd_model *model)
+{
+    struct search s = {0};
+    int err = model->blind.len ? pd_model_usual(model) : 0;
+    err = err ? err : search_init(model, &s);
+    if (!err) {
+        begin(&s);
+        for (int round = 0; round < ROUNDS_MAX; round++) {
+            look_at_all(&s);
+            bool changed = name_all(&s);
+            fit_all(&s);
+            changed |= reconsider_all(&s);
+            if (!changed) {
+                break;
+            }
+        }
+        conclude(&s);
+    }
+    search_done(&s);
+    return err;
+}

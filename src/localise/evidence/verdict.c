@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence` on evidence without a clock: verdict, causes, and what it tells of them.
+ */
+#include "localise/evidence/verdict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CERTAIN        0.999
+#define ALTERNATIVE_OF 0.01 /* weight from which a link that is not named is told */
+
+static double chance_of(double odds)
+{
+    return 1 / (1 + exp(-odds));
+}
+
+static int by_ids(const void *a, const void *b)
+{
+    const struct pd_verdict_link *x = a, *y = b;
+    if (x->from != y->from) {
+        return x->from < y->from ? -1 : 1;
+    }
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct pd_verdict_link *x = a, *y = b;
+    if (x->score > y->score || x->score < y->score) {
+        return x->score > y->score ? -1 : 1;
+    }
+    return by_ids(a, b);
+}
+
+static struct pd_verdict_link link_of(const struct pd_model *model, uint32_t link)
+{
+    bool is_counted = model->noise < 1;
+    return (struct pd_verdict_link){.from = model->network->ends[link].from,
+                                    .to = model->network->ends[link].to,
+                                    .loss = is_counted ? -expm1(-model->theta[link]) : -1,
+                                    .score = model->odds[link]};
+}
+
+static int reserve(const struct pd_model *model, struct pd_evidence_answer *answer)
+{
+    size_t len = (size_t)model->network->links_len + 1;
+    if (!answer->links) {
+        answer->links = calloc(len, sizeof *answer->links);
+        answer->ranking = calloc(len, sizeof *answer->ranking);
+    }
+    return answer->links && answer->ranking ? 0 : -ENOMEM;
+}
+
+int pd_evidence_conclude(struct pd_model *model, struct pd_evidence_answer *answer,
+                         struct pd_verdict *ret_verdict)
+{
+    struct pd_verdict verdict = {.links_len = 0};
+    int err = reserve(model, answer);
+    err = err ? err : pd_model_search(model);
+    for (uint32_t l = 0; l < model->network->links_len && !err; l++) {
+        if (isinf(model->odds[l])) {
+            continue;
+        }
+        answer->ranking[verdict.ranking_len++] = link_of(model, l);
+        if (model->is_faulty[l]) {
+            answer->links[verdict.links_len++] = link_of(model, l);
+        }
+    }
+    if (err) {
+        return err;
+    }
+    qsort(answer->links, verdict.links_len, sizeof *answer->links, by_ids);
+    qsort(answer->ranking, verdict.ranking_len, sizeof *answer->ranking, by_score);
+    verdict.links = answer->links;
+    verdict.ranking = answer->ranking;
+    verdict.confidence = model->confidence;
+    verdict.certain = verdict.links_len && model->confidence >= CERTAIN;
+    *ret_verdict = verdict;
+    return 0;
+}
+
+void pd_evidence_answer_done(struct pd_evidence_answer *answer)
+{
+    free(answer->links);
+    free(answer->ranking);
+}
+
+/* ---- causes ---- */
+
+/* The named link that most of its losses are due to, when noise is less likely. */
+void pd_evidence_cause(const struct pd_model *model, const struct pd_localise_row *row,
+                       struct pd_cause *ret_cause)
+{
+    double most = 0, faults = 0, noise = 0;
+    uint32_t best = PD_NONE;
+    for (size_t w = 0; w < row->ways_len; w++) {
+        const struct pd_localise_way *way = &row->ways[w];
+        for (uint32_t h = 0; h < way->hops_len; h++) {
+            const struct pd_localise_hop *hop = &row->hops[way->first + h];
+            double part = hop->chance * way->share * model->theta[hop->link];
+            if (!model->is_faulty[hop->link]) {
+                noise += part;
+                continue;
+            }
+            faults += part;
+            if (part > most) {
+                most = part;
+                best = hop->link;
+            }
+        }
+    }
+    *ret_cause = (struct pd_cause){.class = PD_CAUSE_NOISE};
+    if (best != PD_NONE && faults > noise) {
+        const struct pd_localise_ends *ends = &model->network->ends[best];
+        *ret_cause = (struct pd_cause){PD_CAUSE_FAILURE, ends->from, ends->to};
+    }
+}
+
+/* ---- what it tells ---- */
+
+static json_t *fault_row(const char *kind, const struct pd_verdict_link *link)
+{
+    return json_pack("{s:s, s:[o], s:o, s:f}", "kind", kind, "what",
+                     json_sprintf("%u-%u", link->from, link->to), "loss",
+                     link->loss < 0 ? json_null() : json_real(link->loss), "weight",
+                     chance_of(link->score));
+}
+
+static bool is_host_link(const struct pd_model *model, const struct pd_verdict_link *link)
+{
+    return model->network->ends[pd_localise_link(model->network, link->from, link->to)].is_access;
+}
+
+static bool is_named(const struct pd_model *model, const struct pd_verdict_link *link)
+{
+    return model->is_faulty[pd_localise_link(model->network, link->from, link->to)];
+}
+
+void pd_evidence_describe(const struct pd_model *model, const struct pd_verdict *verdict,
+                          json_t *answer)
+{
+    json_t *faults = json_array(), *others = json_array();
+    for (size_t i = 0; i < verdict->ranking_len; i++) {
+        const struct pd_verdict_link *link = &verdict->ranking[i];
+        const char *kind = is_host_link(model, link) ? "host" : "link";
+        if (is_named(model, link)) {
+            json_array_append_new(faults, fault_row(kind, link));
+        } else if (chance_of(link->score) >= ALTERNATIVE_OF) {
+            json_array_append_new(others, fault_row(kind, link));
+        }
+    }
+    json_object_set_new(answer, "faults", faults);
+    json_object_set_new(answer, "alternatives", others);
+    json_object_set_new(answer, "detects", pd_model_detects(model));
+}

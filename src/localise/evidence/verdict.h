@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence` on evidence without a clock: from the model to a verdict. */
+#ifndef PD_LOCALISE_EVIDENCE_VERDICT_H
+#define PD_LOCALISE_EVIDENCE_VERDICT_H
+
+#include "localise/evidence/model.h"
+
+/* Internal to the folder. One thread. */
+
+/* What a verdict points to. Zeroed memory is empty. */
+struct pd_evidence_answer {
+    struct pd_verdict_link *links, *ranking;
+};
+
+/* Searches, and makes the verdict. 0 or -ENOMEM. */
+int pd_evidence_conclude(struct pd_model *model, struct pd_evidence_answer *answer,
+                         struct pd_verdict *ret_verdict);
+void pd_evidence_answer_done(struct pd_evidence_answer *answer);
+
+void pd_evidence_cause(const struct pd_model *model, const struct pd_localise_row *row,
+                       struct pd_cause *ret_cause);
+/* "faults", "alternatives" and "detects" into the answer. */
+void pd_evidence_describe(const struct pd_model *model, const struct pd_verdict *verdict,
+                          json_t *answer);
+
+#endif
