@@ -122,15 +122,14 @@ static void add(struct maker *m, const struct pd_codec_row *row)
 }
 
 /* With the depth of the tag stack on the packet a switch knows when there is no room. */
-static void add_push(struct maker *m, const struct pd_codec_row *push)
+static void add_push(struct maker *m, const struct pd_codec_row *push, unsigned room)
 {
     struct pd_codec_row row = *push;
-    for (row.depth = 0; row.depth < m->tagging->ops->max_vlans; row.depth++) {
+    for (row.depth = 0; row.depth <= m->tagging->ops->max_vlans; row.depth++) {
+        row.action = row.depth < room ? PD_ROW_PUSH : PD_ROW_PUNT;
+        row.value = row.depth < room ? push->value : 0;
         add(m, &row);
     }
-    row.action = PD_ROW_PUNT;
-    row.value = 0;
-    add(m, &row);
 }
 
 static void add_match(struct maker *m, const struct pd_rule *rule, struct pd_codec_row row,
@@ -144,7 +143,7 @@ static void add_match(struct maker *m, const struct pd_rule *rule, struct pd_cod
     row.src = src ? *src : row.src;
     row.dst = dst ? *dst : row.dst;
     if (row.action == PD_ROW_PUSH && m->depth == PD_DEPTH_PCP) {
-        add_push(m, &row);
+        add_push(m, &row, pd_tagging_room(m->tagging, rule));
     } else {
         add(m, &row);
     }

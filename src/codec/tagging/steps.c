@@ -25,12 +25,12 @@ static bool applies(const struct pd_rule *rule, unsigned which)
            !(rule->dscp_zero && which & PD_STEP_DSCP_SET);
 }
 
-static void put_outcomes(const struct pd_rule *rule, struct pd_step *step)
+static void put_outcomes(const struct pd_rule *rule, unsigned room, struct pd_step *step)
 {
-    assert(rule->value <= 4094);
+    assert(rule->value <= 4094 && room <= 3);
     for (unsigned which = 0; which < PD_STEP_CASES; which++) {
         if (applies(rule, which)) {
-            step->outcomes[which] = (uint16_t)(rule->action << 12 | rule->value);
+            step->outcomes[which] = (uint16_t)(room << 14 | rule->action << 12 | rule->value);
         }
     }
 }
@@ -51,10 +51,11 @@ static int check_link_tag(const struct pd_topology *topology, uint32_t sw,
 }
 
 /* The first match acts: so the last rule is written first, and those before it write over it. */
-static int resolve_switch(const struct pd_topology *topology, uint32_t sw,
+static int resolve_switch(const struct pd_tagging *tagging, uint32_t sw,
                           const struct pd_rule *rules, size_t len, struct pd_steps *steps,
                           struct pd_error *error)
 {
+    const struct pd_topology *topology = tagging->head.topology;
     const struct pd_switch *entry = &topology->switches[sw];
     for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
         const struct pd_neighbour *from = &entry->neighbours[i];
@@ -67,7 +68,7 @@ static int resolve_switch(const struct pd_topology *topology, uint32_t sw,
                 return failed;
             }
             if (rules[r].ingress == PD_NONE || rules[r].ingress == from->node) {
-                put_outcomes(&rules[r], step);
+                put_outcomes(&rules[r], pd_tagging_room(tagging, &rules[r]), step);
             }
         }
     }
@@ -104,7 +105,7 @@ int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
         if (err) {
             break;
         }
-        err = resolve_switch(topology, sw, rules, len, steps, error);
+        err = resolve_switch(tagging, sw, rules, len, steps, error);
         free(rules);
     }
     if (err) {
@@ -128,5 +129,6 @@ struct pd_tag_step pd_tagging_step(const struct pd_tagging *tagging, uint32_t fr
         which |= PD_STEP_DST_INSIDE;
     }
     uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
-    return (struct pd_tag_step){(enum pd_tag_action)(outcome >> 12), outcome & 0xfff};
+    return (struct pd_tag_step){(enum pd_tag_action)(outcome >> 12 & 3), outcome & 0xfff,
+                                (uint8_t)(outcome >> 14)};
 }

@@ -19,7 +19,7 @@
 enum { PD_STEP_SRC_INSIDE = 1, PD_STEP_DST_INSIDE = 2, PD_STEP_DSCP_SET = 4, PD_STEP_CASES = 8 };
 
 struct pd_step {
-    uint16_t outcomes[PD_STEP_CASES]; /* action << 12 | value */
+    uint16_t outcomes[PD_STEP_CASES]; /* room for tags << 14 | action << 12 | value */
 };
 
 struct pd_steps {
@@ -53,9 +53,9 @@ static inline void pd_steps_take(const struct pd_tagging *tagging, uint32_t from
     unsigned which = inside | (packet->mark & PD_TAGS_DSCP_MASK ? PD_STEP_DSCP_SET : 0);
     uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
     uint16_t value = outcome & 0xfff;
-    switch (outcome >> 12) {
+    switch (outcome >> 12 & 3) {
     case PD_TAG_PUSH_VLAN:
-        if (pd_tags_len(packet->mark) < tagging->ops->max_vlans) {
+        if (pd_tags_len(packet->mark) < (unsigned)outcome >> 14) {
             packet->mark = pd_tags_push(packet->mark, value);
         } else {
             packet->punted = true;

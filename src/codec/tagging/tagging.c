@@ -8,6 +8,31 @@
 #include "codec/tagging/mark.h"
 #include "codec/tagging/steps.h"
 
+static int set_max_hops(struct pd_tagging *tagging, struct pd_error *error)
+{
+    const struct pd_codec_choice *choice =
+        pd_topology_codec(tagging->head.topology, tagging->head.ops->name);
+    unsigned max_hops = choice ? choice->max_hops : 0;
+    if (max_hops && max_hops < tagging->ops->min_hops) {
+        return pd_fail(error, -PD_E_VALUE, "max_hops: %u, but shortest paths have %u hops",
+                       max_hops, tagging->ops->min_hops);
+    }
+    tagging->max_hops = (uint16_t)max_hops;
+    return 0;
+}
+
+unsigned pd_tagging_room(const struct pd_tagging *tagging, const struct pd_rule *rule)
+{
+    unsigned most = tagging->ops->max_vlans, room = 0;
+    if (!tagging->max_hops) {
+        return most;
+    }
+    while (room < most && rule->hops + 2 * room <= tagging->max_hops) {
+        room++;
+    }
+    return room;
+}
+
 int pd_tagging_new(const struct pd_codec_ops *ops, const struct pd_topology *topology,
                    const char *options, struct pd_codec **ret_codec, struct pd_error *error)
 {
@@ -24,7 +49,10 @@ int pd_tagging_new(const struct pd_codec_ops *ops, const struct pd_topology *top
         .mark_bits = scheme->uses_dscp ? UINT64_MAX : ~PD_TAGS_DSCP_MASK,
     };
     tagging->ops = scheme;
-    err = pd_steps_new(tagging, &tagging->steps, error);
+    err = set_max_hops(tagging, error);
+    if (!err) {
+        err = pd_steps_new(tagging, &tagging->steps, error);
+    }
     if (err) {
         scheme->free(tagging);
     } else {

@@ -24,6 +24,9 @@ struct pd_rule {
     bool dscp_zero;
     enum pd_tag_action action;
     uint16_t value; /* VLAN ID or DSCP to write */
+    /* links of the shortest path on which this rule pushes a packet's first tag; each tag that the
+     * packet has already stands for two more */
+    uint8_t hops;
 };
 
 #define PD_RULES_MAX(switch_neighbours) (2 * (size_t)(switch_neighbours) + 2)
@@ -34,6 +37,7 @@ struct pd_steps; /* the rules of all switches, resolved for each link (steps.h) 
 struct pd_tagging {
     struct pd_codec head;
     const struct pd_tagging_ops *ops;
+    uint16_t max_hops; /* longer paths are punted as soon as their tags tell; 0: at max_vlans */
     struct pd_steps *steps; /* made by pd_tagging_new */
 };
 
@@ -42,6 +46,7 @@ struct pd_tagging_ops {
     struct pd_codec_ops codec;
     bool uses_dscp;     /* the DSCP belongs to the scheme and is cleared when tags are stripped */
     unsigned max_vlans; /* a packet that would need one more is punted to the controller */
+    unsigned min_hops;  /* the least that "max_hops" may be: shortest paths have as many */
     /* Checks that the topology is one that the scheme can serve. On failure nothing is left. */
     int (*new)(const struct pd_topology *topology, struct pd_tagging **ret_tagging,
                struct pd_error *error);
@@ -80,6 +85,9 @@ bool pd_tagging_reads(const struct pd_codec *codec, uint32_t src_tor, uint32_t d
 
 struct pd_mark pd_tagging_wrap(const struct pd_codec *codec, uint64_t mark);
 
+/* How many tags a packet may have already where this rule pushes one; with more it is punted. */
+unsigned pd_tagging_room(const struct pd_tagging *tagging, const struct pd_rule *rule);
+
 /* The rule table of a switch, in order; the caller frees *ret_rules. 0 or -ENOMEM. */
 int pd_tagging_rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rule **ret_rules,
                      size_t *ret_len);
@@ -90,6 +98,7 @@ int pd_tagging_rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_ru
 struct pd_tag_step {
     enum pd_tag_action action;
     uint16_t value;
+    uint8_t room; /* a packet with as many tags is punted instead of pushed one more */
 };
 struct pd_tag_step pd_tagging_step(const struct pd_tagging *tagging, uint32_t from, uint32_t rank,
                                    uint32_t src_tor, uint32_t dst_tor, bool dscp_set);

@@ -232,3 +232,28 @@ struct pd_codec *naive_codec(const struct naive *naive, struct pd_topology **ret
     }
     return codec;
 }
+
+struct pd_codec *naive_codec_within(const struct naive *naive, unsigned max_hops,
+                                    struct pd_topology **ret_topology)
+{
+    struct pd_topology *t;
+    char *text, *more;
+    size_t bytes;
+    pd_codec_free(naive_codec(naive, &t));
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(pd_topology_write(t, out), 0);
+    fclose(out);
+    pd_topology_free(t);
+    assert_true(asprintf(&more, "{\"codec_options\":{\"max_hops\":%u},%s", max_hops,
+                         strchr(text, '{') + 1) > 0);
+    struct pd_codec *codec = NULL;
+    struct pd_error error = {0};
+    if (pd_topology_parse(more, strlen(more), "file", ret_topology, &error)) {
+        fail_msg("%s", error.text);
+    }
+    int err = pd_codec_new(*ret_topology, &codec, &error);
+    assert_true(!err || err == -PD_E_VALUE);
+    free(text);
+    free(more);
+    return codec;
+}

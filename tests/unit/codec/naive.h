@@ -38,4 +38,8 @@ void naive_verification(const struct pd_topology *topology, const struct naive *
 /* Generates the network and its codec, or fails the test. */
 struct pd_codec *naive_codec(const struct naive *naive, struct pd_topology **ret_topology);
 
+/* The same with "max_hops" in the codec's options; NULL when the codec refuses it. */
+struct pd_codec *naive_codec_within(const struct naive *naive, unsigned max_hops,
+                                    struct pd_topology **ret_topology);
+
 #endif

@@ -98,10 +98,12 @@ static void check_path(void *context, const struct pd_path *path)
     }
 }
 
-static void check_network(const struct naive *naive)
+/* `max_hops`: 0, or the length from which paths are suspicious. */
+static void check_network(const struct naive *naive, unsigned max_hops)
 {
     struct pd_topology *t;
-    struct pd_codec *codec = naive_codec(naive, &t);
+    struct pd_codec *codec =
+        max_hops ? naive_codec_within(naive, max_hops, &t) : naive_codec(naive, &t);
     struct switches s = {codec, calloc(t->switches_len, sizeof *s.rows)};
     assert_non_null(s.rows);
     for (uint32_t sw = 0; sw < t->switches_len; sw++) {
@@ -129,7 +131,8 @@ static void rows_do_what_the_encoder_does(void **state)
                                             {.kind = NAIVE_LEAF_SPINE, .k = 3, .leaves = 4}};
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        check_network(&networks[i]);
+        check_network(&networks[i], 0);
+        check_network(&networks[i], 4);
     }
 }
 

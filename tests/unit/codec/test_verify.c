@@ -186,6 +186,58 @@ static void shortest_paths_are_a_scope(void **state)
     assert_int_equal(all.misread, 976 - shortest.paths);
 }
 
+/* ---- the length from which a path is suspicious */
+
+/* No path of at most so many hops is punted; longer ones are, all where tags tell the length. */
+static void paths_are_suspicious_from_a_length_on(void **state)
+{
+    static const struct {
+        struct naive naive;
+        unsigned max_hops;
+        bool all;  /* that are longer */
+        bool more; /* than without this option */
+    } cases[] = {
+        {{.kind = NAIVE_LEAF_SPINE, .k = 3, .leaves = 4}, 2, true, true},
+        {{.kind = NAIVE_LEAF_SPINE, .k = 3, .leaves = 4}, 4, true, false},
+        {{.kind = NAIVE_VL2, .k = 4}, 6, false, false},
+        {{.kind = NAIVE_VL2, .k = 4}, 4, false, true},
+        {{.kind = NAIVE_FAT_TREE, .k = 4}, 4, false, true},
+        {{.kind = NAIVE_FAT_TREE, .k = 4}, 6, false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pd_topology *t;
+        struct pd_verification within, all, usual;
+        struct pd_codec *codec = naive_codec_within(&cases[i].naive, cases[i].max_hops, &t);
+        assert_non_null(codec);
+        assert_int_equal(
+            pd_codec_verify(codec, PD_VERIFY_ALL, cases[i].max_hops, NULL, NULL, &within), 0);
+        assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, 8, NULL, NULL, &all), 0);
+        assert_int_equal(within.punted + within.ambiguous + within.undecodable, 0);
+        pd_codec_free(codec);
+        pd_topology_free(t);
+        codec = naive_codec(&cases[i].naive, &t);
+        assert_int_equal(pd_codec_verify(codec, PD_VERIFY_ALL, 8, NULL, NULL, &usual), 0);
+        assert_int_equal(all.paths, usual.paths);
+        assert_true(cases[i].more ? all.punted > usual.punted : all.punted >= usual.punted);
+        if (cases[i].all) {
+            assert_int_equal(all.punted, all.paths - within.paths);
+        }
+        pd_codec_free(codec);
+        pd_topology_free(t);
+    }
+}
+
+/* Less than shortest paths have would punt them. */
+static void shortest_paths_are_never_suspicious(void **state)
+{
+    struct pd_topology *t;
+    const struct naive naive = {.kind = NAIVE_FAT_TREE, .k = 4};
+    (void)state;
+    assert_null(naive_codec_within(&naive, 3, &t));
+    pd_topology_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +247,8 @@ int main(void)
         cmocka_unit_test(hops_have_bounds),
         cmocka_unit_test(schemes_that_fail_are_found_out),
         cmocka_unit_test(shortest_paths_are_a_scope),
+        cmocka_unit_test(paths_are_suspicious_from_a_length_on),
+        cmocka_unit_test(shortest_paths_are_never_suspicious),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,18 @@ static uint16_t ingress_tag(const struct fat_tree *ft, uint32_t sw, uint32_t fro
     }
 }
 
+/* Where the length of paths matters: traffic that stays in the pod, and what comes from others over
+ * a detour of two hops. */
+static size_t split_agg(struct pd_rule rule, struct pd_rule *ret_rules, size_t len)
+{
+    rule.src_inside = true;
+    ret_rules[len++] = rule;
+    rule.src_inside = false;
+    rule.hops = 4;
+    ret_rules[len++] = rule;
+    return len;
+}
+
 static size_t rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rule *ret_rules)
 {
     const struct fat_tree *ft = fat_tree(tagging);
@@ -60,11 +72,17 @@ static size_t rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rul
         if (entry->role == PD_ROLE_AGG && topology->switches[from].role == PD_ROLE_CORE) {
             continue;
         }
-        ret_rules[len++] = (struct pd_rule){.ingress = from,
-                                            .src_inside = entry->role == PD_ROLE_TOR,
-                                            .dst_inside = entry->role == PD_ROLE_AGG,
-                                            .action = PD_TAG_PUSH_VLAN,
-                                            .value = ingress_tag(ft, sw, from)};
+        struct pd_rule rule = {.ingress = from,
+                               .src_inside = entry->role == PD_ROLE_TOR,
+                               .dst_inside = entry->role == PD_ROLE_AGG,
+                               .action = PD_TAG_PUSH_VLAN,
+                               .value = ingress_tag(ft, sw, from),
+                               .hops = entry->role == PD_ROLE_TOR ? 6 : 2};
+        if (entry->role == PD_ROLE_AGG && tagging->max_hops) {
+            len = split_agg(rule, ret_rules, len);
+        } else {
+            ret_rules[len++] = rule;
+        }
     }
     return len;
 }
@@ -220,6 +238,7 @@ const struct pd_tagging_ops pd_fat_tree_codec = {
             PD_TAGGING_CODEC,
         },
     .max_vlans = 2,
+    .min_hops = 4,
     .new = new_tagging,
     .free = free_tagging,
     .rules = rules,

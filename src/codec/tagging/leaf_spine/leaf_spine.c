@@ -31,7 +31,7 @@ static size_t rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rul
         uint32_t link =
             shape->places[leaf].position * shape->spines_len + shape->places[sw].position;
         ret_rules[len] = (struct pd_rule){
-            .ingress = leaf, .action = PD_TAG_PUSH_VLAN, .value = (uint16_t)(link + 1)};
+            .ingress = leaf, .hops = 2, .action = PD_TAG_PUSH_VLAN, .value = (uint16_t)(link + 1)};
     }
     return len;
 }
@@ -95,6 +95,7 @@ const struct pd_tagging_ops pd_leaf_spine_codec = {
             PD_TAGGING_CODEC,
         },
     .max_vlans = 2,
+    .min_hops = 2,
     .new = new_tagging,
     .free = free_tagging,
     .rules = rules,

@@ -50,6 +50,7 @@ static size_t rules(const struct pd_tagging *tagging, uint32_t sw, struct pd_rul
                                                 .value = tor_agg_number(v, from, sw)};
         }
         ret_rules[len++] = (struct pd_rule){.ingress = from,
+                                            .hops = 4,
                                             .action = PD_TAG_PUSH_VLAN,
                                             .value = tor ? tor_agg_number(v, from, sw)
                                                          : agg_intermediate_tag(v, sw, from)};
@@ -133,6 +134,7 @@ const struct pd_tagging_ops pd_vl2_codec = {
         },
     .uses_dscp = true,
     .max_vlans = 2,
+    .min_hops = 4,
     .new = new_tagging,
     .free = free_tagging,
     .rules = rules,
