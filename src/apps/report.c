@@ -31,6 +31,7 @@ void pd_report_done(struct pd_report *report)
     json_decref(report->evidence);
     json_decref(report->lacks);
     json_decref(report->results);
+    json_decref(report->missing);
     *report = (struct pd_report){0};
 }
 
@@ -172,6 +173,20 @@ void pd_report_text(struct pd_report *report, const char *name, const char *text
     }
 }
 
+/* An application may ask several questions: a host is missing once. */
+static void note_missing(struct pd_report *report, json_int_t host)
+{
+    json_t *id = json_integer(host);
+
+    report->missing = report->missing ? report->missing : json_array();
+    if (!id || !report->missing) {
+        report->failed = true;
+    } else if (!holds(report->missing, id)) {
+        report->failed |= json_array_append(report->missing, id) != 0;
+    }
+    json_decref(id);
+}
+
 void pd_report_answer(struct pd_report *report, const json_t *answer)
 {
     const json_t *missing = json_object_get(json_object_get(answer, "hosts"), "missing"), *host;
@@ -184,6 +199,7 @@ void pd_report_answer(struct pd_report *report, const json_t *answer)
 
         pd_report_lacks(report, "host %" JSON_INTEGER_FORMAT " did not answer: %s", id,
                         reason ? reason : "no reason given");
+        note_missing(report, id);
     }
     if (json_is_false(json_object_get(answer, "complete")) && !json_array_size(missing)) {
         pd_report_lacks(report, "an answer of the hosts was not complete");
@@ -208,7 +224,8 @@ json_t *pd_report_json(struct pd_report *report, const char *app)
                   report->verdict, "links", report->links, "switches", report->switches, "flows",
                   report->flows, "certain", report->certain && !json_array_size(report->lacks),
                   "confidence", confidence, "evidence", report->evidence, "lacks", report->lacks);
-    if (object && report->results && json_object_set(object, "results", report->results)) {
+    if (object && ((report->results && json_object_set(object, "results", report->results)) ||
+                   (report->missing && json_object_set(object, "missing", report->missing)))) {
         json_decref(object);
         return NULL;
     }

@@ -13,6 +13,7 @@
  * {"app","verdict","links":["9-17"],"switches":[9],"flows":[{"flow_id":{…},…}],"certain","confidence","evidence":["…"],"lacks":["…"],
  * "results":{…}}. Links are directed. "results" is there when the application has figures to show:
  * its members are arrays of flat objects, which people get as tables, or texts of several lines.
+ * "missing":[ID,…] is there when hosts did not answer; "lacks" has the reasons.
  *
  * Everything that can grow is bounded; what is beyond is counted in "lacks". Without memory a
  * report goes on as far as it can, and says so when it is finished. Belongs to one thread. */
@@ -26,6 +27,7 @@
 struct pd_report {
     char verdict[PD_REPORT_TEXT_BYTES]; /* a sentence */
     json_t *links, *switches, *flows, *evidence, *lacks, *results;
+    json_t *missing; /* IDs of hosts that did not answer, each once; NULL: none */
     bool certain;
     double confidence; /* 0 … 1 */
     uint64_t left_out; /* members that had no room */

@@ -213,7 +213,13 @@ static int run_app(const void *settings, const struct pd_cli_words *words, struc
     if (!code) {
         code = post(set, route, given, &text, &report, error);
     }
-    return code ? code : print_answer(set->json, &text, report, show_report, error);
+    if (code) {
+        return code;
+    }
+    bool partial = json_array_size(json_object_get(report, "missing")) > 0;
+
+    code = print_answer(set->json, &text, report, show_report, error);
+    return !code && partial ? PD_CLI_PARTIAL : code;
 }
 
 /* The application's own table below that of the command. */
