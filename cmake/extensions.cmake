@@ -6,7 +6,7 @@
 # DIR/registry has a line for each: KIND SYMBOL FOLDER. FOLDER/*.c is built into the library of the kind, and SYMBOL, which it
 # defines, stands in the registry as if it were listed there. docs/hacking.md leads through one of each kind.
 
-set(PD_EXTENSIONS "" CACHE PATH "A folder with a file `registry` of extensions")
+set(PD_EXTENSIONS "" CACHE STRING "A folder with a file `registry` of extensions; relative to the sources")
 
 # Kind, and the library that its registry is in.
 set(PD_EXTENSION_KINDS

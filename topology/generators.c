@@ -7,10 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pd_extensions.h"
 #include "topology/generate.h"
 
+#define X(symbol) extern const struct pd_generator symbol;
+PD_EXTENSION_TOPOLOGY(X)
+#undef X
+
 const struct pd_generator *const pd_generators[] = {
-    &pd_generator_fat_tree, &pd_generator_vl2, &pd_generator_leaf_spine, &pd_generator_clos, NULL,
+    &pd_generator_fat_tree,
+    &pd_generator_vl2,
+    &pd_generator_leaf_spine,
+    &pd_generator_clos,
+#define X(symbol) &(symbol),
+    PD_EXTENSION_TOPOLOGY(X)
+#undef X
+        NULL,
 };
 
 static bool same_name(const char *name, const char *given)

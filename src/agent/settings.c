@@ -54,9 +54,7 @@ static const struct pd_option first_rows[] = {
     {NULL, "exit-after-intake", PD_OPTION_FLAG, AT(exit_after_intake), 0, 0, NULL, NULL,
      "exit once the intake has ended and all is stored", NULL},
     {"intake", "intake", PD_OPTION_LIST, AT(intakes), 0, 0, "KIND:WHAT", NULL,
-     "where packets come from: pcap:FILE, live:IFACE or ovs:SOCKET, once for each; none: from "
-     "nowhere",
-     accept_intake},
+     "where packets come from", accept_intake}, /* the last: its help is made below */
     {0},
 };
 
@@ -118,6 +116,31 @@ static const struct pd_option last_rows[] = {
     {0},
 };
 
+/* "pcap:FILE, live:IFACE or ovs:SOCKET" */
+static void list_kinds(char *text, size_t bytes)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; pd_intakes[i] && len < bytes; i++) {
+        len += (size_t)snprintf(text + len, bytes - len, "%s%s:%s",
+                                !i                  ? ""
+                                : pd_intakes[i + 1] ? ", "
+                                                    : " or ",
+                                pd_intakes[i]->kind, pd_intakes[i]->argument);
+    }
+}
+
+static void name_kinds(struct pd_option *option)
+{
+    static char help[400];
+    char kinds[300] = "";
+
+    list_kinds(kinds, sizeof kinds);
+    snprintf(help, sizeof help, "where packets come from: %s, once for each; none: from nowhere",
+             kinds);
+    option->help = help;
+}
+
 /* Options of kinds of intake stand behind the intake. */
 static struct pd_options_joined joined;
 
@@ -128,6 +151,7 @@ const struct pd_option *pd_settings_table(void)
     }
     joined.own_at = AT(own);
     pd_options_rows(&joined, first_rows);
+    name_kinds(&joined.table[joined.len - 1]);
     for (size_t i = 0; pd_intakes[i]; i++) {
         pd_options_own(&joined, pd_intakes[i]->options, pd_intakes[i]->options_bytes);
     }
