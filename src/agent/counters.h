@@ -13,6 +13,9 @@
 #define PD_AGENT_COUNTERS(X)                                                                      \
     X(records, "trajectory records taken over from the trajectory memory")                        \
     X(new_flows, "first packets of a new flow and list of tags")                                  \
+    X(digests, "packets with a telemetry digest")                                                 \
+    X(digests_missing, "packets without one, where there is a telemetry plan")                    \
+    X(digests_lost, "digests left out: no room for their flow")                                   \
     X(queue_waits, "times that the intake waited for the store")                                  \
     X(pictures, "exact pictures taken for live queries")                                          \
     X(pictures_late, "live queries given up: intake and store did not answer in time")            \

@@ -2,6 +2,7 @@
 /* The parts of the agent: how each is opened, started, stopped and closed, and in which order. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/agent.h"
 #include "agent/installed/host.h"
@@ -217,6 +218,33 @@ static void close_logs(void *daemon)
 
 static const struct pd_part logs = {.name = "logs", .open = open_logs, .close = close_logs};
 
+/* ---- digests of packets ---- */
+
+static int open_digests(void *daemon, const void *options, struct pd_error *error)
+{
+    struct pd_agent *agent = daemon;
+    const struct pd_settings *settings = agent->settings;
+
+    (void)options;
+    if (!settings->telemetry) {
+        return 0;
+    }
+    if (strcmp(agent->model->topology->codec, "pint") != 0 || agent->model->codecs.len != 1) {
+        return pd_fail(error, -PD_E_VALUE, "--telemetry: the codec of %s is not pint alone",
+                       settings->topology);
+    }
+    return pd_digests_new(settings->topology, settings->telemetry, settings->max_records,
+                          &agent->counters, &agent->digests, error);
+}
+
+static void close_digests(void *daemon)
+{
+    pd_digests_free(((struct pd_agent *)daemon)->digests);
+}
+
+static const struct pd_part digests = {
+    .name = "digests", .open = open_digests, .close = close_digests};
+
 /* ---- from the intakes to the store ---- */
 
 static int open_pipeline(void *daemon, const void *options, struct pd_error *error)
@@ -237,6 +265,11 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
 
     (void)options;
     config.intake_config.tap = pd_packet_logs_tap(agent->logs);
+    if (agent->digests) {
+        config.digests = agent->digests;
+        config.intake_config.tap = pd_digests_tap(agent->digests, config.intake_config.tap);
+        config.intake_config.no_marks = true;
+    }
     e = pd_pipeline_open(&config, &agent->pipeline, error);
     if (e) {
         pd_model_free(config.model);
@@ -303,6 +336,7 @@ const struct pd_part *const pd_agent_parts[] = {
     &sender,
     &installed,
     &logs,
+    &digests,
     &pipeline,
     &runs,
     &tcp,

@@ -45,7 +45,8 @@ struct pd_pipeline {
     struct pd_recorder recorder; /* the store thread's */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
-    struct pd_feed *feed; /* the intake thread writes */
+    struct pd_feed *feed;       /* the intake thread writes */
+    struct pd_digests *digests; /* the intake thread's; NULL: none */
     bool use_dscp, started;
     int wake_fd;  /* wakes the intake thread */
     int ended_fd; /* tells that the intake has ended and is stored */
@@ -98,7 +99,7 @@ static void send_positions(struct pd_pipeline *pipeline)
     pipeline->since_mark = 0;
 }
 
-static bool evicted(void *context, const struct pd_trajectory_record *record)
+static void send_record(void *context, const struct pd_trajectory_record *record)
 {
     struct pd_pipeline *pipeline = context;
     struct pd_item *item = &pipeline->outbox[pipeline->outbox_len++];
@@ -114,6 +115,17 @@ static bool evicted(void *context, const struct pd_trajectory_record *record)
     }
     if (++pipeline->since_mark == PD_RECORDER_MARK_RECORDS) {
         send_positions(pipeline);
+    }
+}
+
+static bool evicted(void *context, const struct pd_trajectory_record *record)
+{
+    struct pd_pipeline *pipeline = context;
+
+    if (pipeline->digests) {
+        pd_digests_split(pipeline->digests, record, true, send_record, pipeline);
+    } else {
+        send_record(pipeline, record);
     }
     return true;
 }
@@ -151,9 +163,26 @@ static void publish_intakes(struct pd_pipeline *pipeline)
     }
 }
 
-static void visit_live(void *context, const struct pd_trajectory_record *record)
+static void add_live(void *context, const struct pd_trajectory_record *record)
 {
     pd_picture_add(context, record);
+}
+
+/* A picture, and whose digests tell the paths of its live records. */
+struct live {
+    struct pd_digests *digests;
+    struct pd_picture *picture;
+};
+
+static void visit_live(void *context, const struct pd_trajectory_record *record)
+{
+    const struct live *live = context;
+
+    if (live->digests) {
+        pd_digests_split(live->digests, record, false, add_live, live->picture);
+    } else {
+        add_live(live->picture, record);
+    }
 }
 
 static void serve_mailbox(struct pd_pipeline *pipeline)
@@ -168,7 +197,8 @@ static void serve_mailbox(struct pd_pipeline *pipeline)
     if (!mark.picture) {
         return;
     }
-    pd_intake_set_walk(&pipeline->intakes, visit_live, mark.picture);
+    pd_intake_set_walk(&pipeline->intakes, visit_live,
+                       &(struct live){pipeline->digests, mark.picture});
     send_positions(pipeline);
     send_mark(pipeline, &mark);
 }
@@ -518,6 +548,7 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
     pipeline->alarms = config->alarms;
     pipeline->counters = config->counters;
     pipeline->feed = config->feed;
+    pipeline->digests = config->digests;
     init_locks(pipeline);
     e = open_parts(pipeline, config, error);
     if (e) {

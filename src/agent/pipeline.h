@@ -9,6 +9,7 @@
 
 #include "agent/alarms/alarms.h"
 #include "agent/counters.h"
+#include "agent/digests.h"
 #include "agent/feed.h"
 #include "agent/model.h"
 #include "agent/picture.h"
@@ -37,6 +38,7 @@ struct pd_pipeline_config {
     struct pd_tib *tib;     /* these three outlive the pipeline */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
+    struct pd_digests *digests; /* NULL: there is no telemetry plan. It outlives the pipeline */
     struct pd_feed *feed; /* of installed queries; NULL: none. It outlives the pipeline, too */
 };
 

@@ -46,6 +46,8 @@ static const struct pd_option first_rows[] = {
     PD_DAEMON_OPTIONS_FIRST("check the settings and the topology"),
     {"agent", "topology", PD_OPTION_STRING, AT(topology), 0, 0, "FILE", NULL,
      "topology of the network, JSON; it names the codec, if switches mark packets", NULL},
+    {"agent", "telemetry", PD_OPTION_STRING, AT(telemetry), 0, 0, "FILE", NULL,
+     "telemetry plan of the switches, JSON, where the topology's codec is pint", NULL},
     {"agent", "listen", PD_OPTION_STRING, AT(listen), 0, 0, "ADDRESS", NULL,
      "serve REST here: 127.0.0.1:PORT, [::1]:PORT, localhost:PORT (0: any port) or unix:/PATH; "
      "with TLS any address, as 0.0.0.0:PORT or [::]:PORT; "

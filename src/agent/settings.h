@@ -21,8 +21,9 @@
 
 struct pd_settings {
     struct pd_daemon_settings common;
-    const char *topology; /* file */
-    const char *listen;   /* "127.0.0.1:7411", "unix:/run/pathdump/agent.sock"; NULL: nowhere */
+    const char *topology;  /* file */
+    const char *telemetry; /* file of a telemetry plan; NULL: none */
+    const char *listen;    /* "127.0.0.1:7411", "unix:/run/pathdump/agent.sock"; NULL: nowhere */
     struct pd_option_list intakes; /* "pcap:FILE", "live:IFACE", or "none" */
     const char *tib;               /* directory */
     bool exit_after_intake;

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/pint.h"
+#include "codec/pint/planner.h"
 #include "codec/pint/trials.h"
 
 struct settings {
@@ -110,6 +111,35 @@ static int print(const struct settings *set, const struct pd_pint_outcome *outco
     printf("undecided %" PRIu64 ", wrong %" PRIu64 " of %" PRIu64 " trials\n", outcome->undecided,
            outcome->wrong, outcome->trials);
     return 0;
+}
+
+int pd_cli_pint_verify(const struct pd_topology *topology, bool json, struct pd_error *error)
+{
+    const struct settings set = {.json = json};
+    const struct pd_pint_order order = {.topology = topology, .bits = 8, .seed = 1};
+    const struct pd_pint_trials trials = {.trials = 1000,
+                                          .seed = 1,
+                                          .src = PD_NONE,
+                                          .dst = PD_NONE,
+                                          .known_bits = PD_PINT_KNOWN_BITS};
+    json_t *queries = json_pack("[{s:s,s:s,s:s,s:i}]", "name", "path", "aggregation", "static",
+                                "value", "switch-id", "bits", 8);
+    struct pd_pint_plan *plan = NULL;
+    struct pd_pint_outcome outcome;
+    int err = pd_pint_plan_make(queries, "verify", &order, &plan, error);
+
+    if (!err) {
+        err = pd_pint_trials_run(topology, plan, &trials, &outcome, error);
+    }
+    if (!err) {
+        err = print(&set, &outcome, error);
+    }
+    if (!err && (outcome.wrong || outcome.undecided)) {
+        err = pd_fail(error, -PD_E_TOPOLOGY, "paths cannot be told: do not deploy this codec here");
+    }
+    pd_pint_plan_free(plan);
+    json_decref(queries);
+    return err;
 }
 
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codec/codec.h"
+#include "codec/pint/codec.h"
 #include "codec/tagging/fat_tree/fat_tree.h"
 #include "codec/tagging/leaf_spine/leaf_spine.h"
 #include "codec/tagging/vl2/vl2.h"
@@ -16,6 +17,7 @@ const struct pd_codec_ops *const pd_codecs[] = {
     &pd_fat_tree_codec.codec,
     &pd_vl2_codec.codec,
     &pd_leaf_spine_codec.codec,
+    &pd_pint_codec,
 #define X(symbol) &(symbol),
     PD_EXTENSION_CODEC(X)
 #undef X

@@ -51,7 +51,7 @@ int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *conf
 
     memset(frames, 0, sizeof(*frames));
     frames->sink = *sink;
-    frames->mark_bits = pd_tags_bits(config->use_dscp);
+    frames->mark_bits = config->no_marks ? 0 : pd_tags_bits(config->use_dscp);
     frames->tap = config->tap;
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
 }

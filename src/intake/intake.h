@@ -36,6 +36,7 @@ struct pd_intake_tap {
 struct pd_intake_config {
     struct pd_trajectory_config trajectory;
     bool use_dscp;       /* the codec writes the DSCP: part of the key, cleared when stripping */
+    bool no_marks;       /* records are of flows alone: marks are told apart by the tap */
     const void *options; /* the kind's own (ops->options); NULL: all zero */
     /* How far a source's records are stored already, 0 or -PD_E_NOT_FOUND; asked when the source is
      * opened. NULL: never. */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows with digests: a hash table of them, their parts since the last record, and the split. */
+#include "agent/digests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "codec/pint/encode.h"
+#include "codec/pint/flow.h"
+#include "codec/pint/numbers.h"
+#include "packet/sample.h"
+
+#define BUCKETS     65536 /* a power of 2 */
+#define FORGET_NS   (120 * PD_NS_PER_S)
+#define SWEEP_STEPS 4 /* buckets looked at for each record that leaves */
+
+/* What went one way since the last record. */
+struct part {
+    uint64_t pkts, bytes, first_ns, last_ns;
+};
+
+struct flow {
+    struct flow *next;
+    struct pd_flow_id id;
+    struct pd_pint_flow *state;
+    uint64_t last_ns;
+    struct part parts[PD_PINT_RECORDS_MAX];
+};
+
+struct pd_digests {
+    struct pd_topology *topology;
+    struct pd_pint_plan *plan;
+    struct pd_pint_receiver *receiver;
+    struct pd_agent_counters *counters;
+    struct pd_intake_tap tap;
+    const struct pd_intake_tap *next;
+    atomic_bool wanted;
+    struct flow *buckets[BUCKETS];
+    uint64_t flows_len, flows_max;
+    uint64_t newest_ns;
+    uint32_t hand; /* of the sweep */
+};
+
+/* ---- life */
+
+static void flow_free(struct pd_digests *digests, struct flow *flow)
+{
+    pd_pint_flow_free(flow->state);
+    free(flow);
+    digests->flows_len--;
+}
+
+void pd_digests_free(struct pd_digests *digests)
+{
+    if (!digests) {
+        return;
+    }
+    for (uint32_t b = 0; b < BUCKETS; b++) {
+        while (digests->buckets[b]) {
+            struct flow *flow = digests->buckets[b];
+            digests->buckets[b] = flow->next;
+            flow_free(digests, flow);
+        }
+    }
+    pd_pint_receiver_free(digests->receiver);
+    pd_pint_plan_free(digests->plan);
+    pd_topology_free(digests->topology);
+    free(digests);
+}
+
+int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t flows_max,
+                   struct pd_agent_counters *counters, struct pd_digests **ret_digests,
+                   struct pd_error *error)
+{
+    struct pd_digests *digests = calloc(1, sizeof *digests);
+    int err = digests ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+
+    if (!err) {
+        err = pd_topology_read(topology_file, &digests->topology, error);
+    }
+    if (!err) {
+        err = pd_pint_plan_read(plan_file, &digests->plan, error);
+    }
+    if (!err) {
+        const struct pd_pint_receiver_config config = {.topology = digests->topology,
+                                                       .plan = digests->plan};
+        err = pd_pint_receiver_new(&config, &digests->receiver);
+        err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
+    }
+    if (err) {
+        pd_digests_free(digests);
+        return err;
+    }
+    digests->counters = counters;
+    digests->flows_max = flows_max;
+    *ret_digests = digests;
+    return 0;
+}
+
+/* ---- flows */
+
+static struct flow **bucket_of(struct pd_digests *digests, const struct pd_flow_id *id)
+{
+    return &digests->buckets[pd_flow_id_hash(id) & (BUCKETS - 1)];
+}
+
+static struct flow *find(struct pd_digests *digests, const struct pd_flow_id *id)
+{
+    struct flow *flow = *bucket_of(digests, id);
+
+    while (flow && !pd_flow_id_equal(&flow->id, id)) {
+        flow = flow->next;
+    }
+    return flow;
+}
+
+static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id)
+{
+    const uint32_t src = pd_topology_tor_of(digests->topology, &id->src, id->ip_version);
+    const uint32_t dst = pd_topology_tor_of(digests->topology, &id->dst, id->ip_version);
+    struct flow *flow = digests->flows_len < digests->flows_max ? calloc(1, sizeof *flow) : NULL;
+
+    if (!flow || pd_pint_flow_new(digests->receiver, src, dst, &flow->state)) {
+        free(flow);
+        return NULL;
+    }
+    flow->id = *id;
+    flow->next = *bucket_of(digests, id);
+    *bucket_of(digests, id) = flow;
+    digests->flows_len++;
+    return flow;
+}
+
+/* Some buckets at a time: flows without a packet for long go. */
+static void sweep(struct pd_digests *digests)
+{
+    for (unsigned i = 0; i < SWEEP_STEPS; i++) {
+        struct flow **at = &digests->buckets[digests->hand++ & (BUCKETS - 1)];
+        while (*at) {
+            struct flow *flow = *at;
+            if (flow->last_ns + FORGET_NS < digests->newest_ns) {
+                *at = flow->next;
+                flow_free(digests, flow);
+            } else {
+                at = &flow->next;
+            }
+        }
+    }
+}
+
+/* ---- frames */
+
+static void fold(struct pd_digests *digests, const struct pd_packet *packet, const uint8_t *frame,
+                 size_t captured, uint64_t time_ns)
+{
+    const uint32_t hops = pd_packet_hops(pd_packet_ttl(frame, packet));
+    uint16_t digest;
+    size_t record = 0;
+
+    if (!pd_pint_digest(digests->plan, frame, packet, &digest) || hops > PD_PINT_HOPS_MAX) {
+        pd_count(&digests->counters->digests_missing, 1);
+        return;
+    }
+    struct flow *flow = find(digests, &packet->flow);
+    if (!flow) {
+        flow = add(digests, &packet->flow);
+    }
+    pd_count(&digests->counters->digests, 1);
+    if (!flow ||
+        pd_pint_flow_add(flow->state, pd_packet_id(frame, captured, packet, digests->plan->seed),
+                         digest, hops, &record)) {
+        pd_count(&digests->counters->digests_lost, 1);
+        return;
+    }
+    struct part *part = &flow->parts[record];
+    part->first_ns = part->pkts ? part->first_ns : time_ns;
+    part->last_ns = flow->last_ns = time_ns;
+    part->pkts++;
+    part->bytes += packet->ip_bytes;
+}
+
+static void on_frame(void *context, const struct pd_packet *packet, const uint8_t *frame,
+                     size_t captured, size_t wire, uint64_t time_ns)
+{
+    struct pd_digests *digests = context;
+    const struct pd_intake_tap *next = digests->next;
+
+    digests->newest_ns = time_ns > digests->newest_ns ? time_ns : digests->newest_ns;
+    fold(digests, packet, frame, captured, time_ns);
+    if (next && atomic_load_explicit(next->wanted, memory_order_relaxed)) {
+        next->frame(next->context, packet, frame, captured, wire, time_ns);
+    }
+}
+
+const struct pd_intake_tap *pd_digests_tap(struct pd_digests *digests,
+                                           const struct pd_intake_tap *next)
+{
+    atomic_store_explicit(&digests->wanted, true, memory_order_relaxed);
+    digests->next = next;
+    digests->tap = (struct pd_intake_tap){digests, &digests->wanted, on_frame};
+    return &digests->tap;
+}
+
+/* ---- records */
+
+/* Known and miscabled walks have a number, which the codec tells apart. */
+static uint64_t mark_of(const struct pd_pint_record *record)
+{
+    const bool has_path = record->state == PD_PINT_KNOWN || record->state == PD_PINT_MISCABLED;
+    return has_path ? pd_pint_number_of(&record->path) : 0;
+}
+
+/* Takes at most so many packets off a part. */
+static struct part take_off(struct part *part, uint64_t pkts_max)
+{
+    struct part taken = *part;
+
+    if (taken.pkts > pkts_max) {
+        taken.bytes = taken.bytes / taken.pkts * pkts_max;
+        taken.pkts = pkts_max;
+    }
+    part->pkts -= taken.pkts;
+    part->bytes -= taken.bytes;
+    part->first_ns = part->last_ns;
+    return taken;
+}
+
+void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
+                      bool take,
+                      void (*give)(void *context, const struct pd_trajectory_record *record),
+                      void *context)
+{
+    struct flow *flow = find(digests, &record->flow);
+    struct pd_trajectory_record rest = *record, out;
+    const size_t len = flow ? pd_pint_flow_records(flow->state) : 0;
+
+    rest.mark = 0;
+    for (size_t r = 0; r < len && rest.pkts; r++) {
+        const uint64_t mark = mark_of(pd_pint_flow_record(flow->state, r));
+        struct part scratch = flow->parts[r];
+        struct part *part = take ? &flow->parts[r] : &scratch;
+        if (!mark || !part->pkts) {
+            *part = (struct part){0}; /* stays in the rest */
+            continue;
+        }
+        const struct part taken = take_off(part, rest.pkts);
+        out = *record;
+        out.mark = mark;
+        out.pkts = (__typeof__(out.pkts))taken.pkts;
+        out.bytes = taken.bytes < rest.bytes ? taken.bytes : rest.bytes;
+        out.first_ns = taken.first_ns > record->first_ns ? taken.first_ns : record->first_ns;
+        out.last_ns = taken.last_ns < record->last_ns ? taken.last_ns : record->last_ns;
+        out.first_ns = out.first_ns < out.last_ns ? out.first_ns : out.last_ns;
+        rest.pkts -= out.pkts;
+        if (!rest.pkts) { /* packets and bytes of the parts are the record's */
+            out.bytes = rest.bytes;
+        }
+        rest.bytes -= out.bytes;
+        give(context, &out);
+    }
+    if (rest.pkts) {
+        give(context, &rest);
+    }
+    if (take) {
+        sweep(digests);
+    }
+}

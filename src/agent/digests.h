@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Digests of packets on their way from the intake to the store: records get the paths that their
+ * flows' digests told. */
+#ifndef PD_AGENT_DIGESTS_H
+#define PD_AGENT_DIGESTS_H
+
+#include <stdint.h>
+
+#include "agent/counters.h"
+#include "intake/intake.h"
+#include "trajectory/record.h"
+
+/* With a telemetry plan (--telemetry) each frame's digest goes to its flow (codec/pint/flow.h), and
+ * the trajectory memory counts by flow alone. When it gives a record away, the record is split into
+ * one for each path that the flow's packets took since the last time, with the path's number as its
+ * mark; what no path is known of keeps mark 0. Packets and bytes of the parts are those of the
+ * record.
+ *
+ * The paths are those of the topology that the daemon started with. Flows are forgotten two minutes
+ * after their last packet.
+ *
+ * Thread safety: the intake's thread. */
+
+struct pd_digests;
+
+/* `flows_max`: of flows at a time; packets of more are counted and without a path. */
+int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t flows_max,
+                   struct pd_agent_counters *counters, struct pd_digests **ret_digests,
+                   struct pd_error *error);
+void pd_digests_free(struct pd_digests *digests); /* NULL is fine */
+
+/* What the intake is to call for each frame; it calls `next` (may be NULL), too. */
+const struct pd_intake_tap *pd_digests_tap(struct pd_digests *digests,
+                                           const struct pd_intake_tap *next);
+
+/* Calls `give` for each part of a record. `take`: its packets are not told again. */
+void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
+                      bool take,
+                      void (*give)(void *context, const struct pd_trajectory_record *record),
+                      void *context);
+
+#endif

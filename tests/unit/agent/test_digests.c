@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Digests on their way to the store: records split by path, and nothing lost or invented. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/digests.h"
+#include "codec/pint/encode.h"
+#include "codec/pint/numbers.h"
+#include "packet/sample.h"
+
+#define PLAN                                                                                     \
+    "{\"version\":1,\"seed\":7,\"carrier\":\"tag\",\"bits\":16,\"queries\":[{\"name\":\"path\"," \
+    "\"aggregation\":\"static\",\"value\":\"switch-id\",\"bits\":8,\"tau\":0,\"xor\":[65536]}]," \
+    "\"sets\":[{\"weight\":65536,\"queries\":[\"path\"]}]}"
+
+static const uint32_t one[] = {1, 9, 17, 11, 3}, two[] = {1, 10, 20, 12, 4, 11, 3};
+
+static struct pd_agent_counters counters;
+static struct pd_digests *digests;
+static const struct pd_intake_tap *tap;
+static struct pd_pint_plan *plan;
+static char folder[] = "/tmp/pathdump-digests-XXXXXX";
+
+static void write_file(const char *name, char *path, size_t room, const char *text)
+{
+    snprintf(path, room, "%s/%s", folder, name);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    if (text) {
+        fputs(text, out);
+    } else {
+        struct pd_topology *topology;
+        assert_int_equal(pd_topology_fat_tree(4, &topology, NULL), 0);
+        pd_topology_write(topology, out);
+        pd_topology_free(topology);
+    }
+    fclose(out);
+}
+
+static int set_up(void **state)
+{
+    char topology_file[64], plan_file[64];
+    struct pd_error error = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    write_file("t.json", topology_file, sizeof topology_file, NULL);
+    write_file("p.json", plan_file, sizeof plan_file, PLAN);
+    assert_int_equal(pd_digests_new(topology_file, plan_file, 1000, &counters, &digests, &error),
+                     0);
+    assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &plan, &error), 0);
+    tap = pd_digests_tap(digests, NULL);
+    unlink(topology_file);
+    unlink(plan_file);
+    return rmdir(folder);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    pd_digests_free(digests);
+    pd_pint_plan_free(plan);
+    return 0;
+}
+
+/* 10.1.1.2 to 10.2.1.2, TCP, IP ID and sequence by number. */
+static void send(const uint32_t *path, size_t len, unsigned from, unsigned pkts)
+{
+    uint8_t frame[64] = {2, 0, 0, 0,  0, 2, 2, 0,  0, 0, 0, 1,  8, 0, 0x45, 0,    0,    40, 0,
+                         0, 0, 0, 64, 6, 0, 0, 10, 1, 1, 2, 10, 2, 1, 2,    0x9c, 0x40, 0,  80};
+    const uint64_t *values[PD_PINT_QUERIES_MAX] = {NULL};
+    uint8_t arrived[80];
+
+    frame[46] = 0x50;
+    for (unsigned i = from; i < from + pkts; i++) {
+        struct pd_packet packet;
+        struct pd_pint_crossing crossing;
+        frame[18] = (uint8_t)(i >> 8);
+        frame[19] = (uint8_t)i;
+        assert_int_equal(pd_packet_parse(frame, 54, 54, &packet), PD_PACKET_OK);
+        assert_int_equal(
+            pd_pint_encode(plan, frame, 54, &packet, path, len, values, arrived, &crossing, NULL),
+            0);
+        assert_int_equal(
+            pd_packet_parse(arrived, crossing.frame_bytes, crossing.frame_bytes, &packet),
+            PD_PACKET_OK);
+        tap->frame(tap->context, &packet, arrived, crossing.frame_bytes, crossing.frame_bytes,
+                   1000 * (uint64_t)i);
+    }
+}
+
+struct parts {
+    struct pd_trajectory_record records[20];
+    size_t len;
+};
+
+static void keep(void *context, const struct pd_trajectory_record *record)
+{
+    struct parts *parts = context;
+    parts->records[parts->len++] = *record;
+}
+
+static struct pd_trajectory_record record_of(uint64_t pkts)
+{
+    struct pd_trajectory_record record = {
+        .pkts = pkts, .bytes = 40 * pkts, .first_ns = 0, .last_ns = 1000000};
+    record.flow = (struct pd_flow_id){.src = {{10, 1, 1, 2}},
+                                      .dst = {{10, 2, 1, 2}},
+                                      .src_port = 40000,
+                                      .dst_port = 80,
+                                      .protocol = 6,
+                                      .ip_version = 4};
+    return record;
+}
+
+static void expect_path(const struct pd_trajectory_record *record, const uint32_t *path, size_t len)
+{
+    struct pd_pint_path known;
+    assert_true(pd_pint_number_path(record->mark, &known));
+    assert_int_equal(known.len, len);
+    assert_memory_equal(known.switches, path, len * sizeof *path);
+}
+
+static void records_are_split_by_path(void **state)
+{
+    struct pd_trajectory_record record = record_of(60);
+    struct parts parts = {.len = 0};
+    (void)state;
+    send(one, 5, 0, 40);
+    send(two, 7, 40, 20);
+    pd_digests_split(digests, &record, false, keep, &parts); /* a look takes nothing away */
+    assert_int_equal(parts.len, 2);
+    parts.len = 0;
+    pd_digests_split(digests, &record, true, keep, &parts);
+    assert_int_equal(parts.len, 2);
+    expect_path(&parts.records[0], one, 5);
+    expect_path(&parts.records[1], two, 7);
+    assert_int_equal(parts.records[0].pkts, 40);
+    assert_int_equal(parts.records[1].pkts, 20);
+    assert_int_equal(parts.records[0].bytes + parts.records[1].bytes, 60 * 40);
+    assert_true(parts.records[0].last_ns < parts.records[1].first_ns);
+    parts.len = 0;
+    pd_digests_split(digests, &record, true, keep, &parts); /* nothing new: nothing known of it */
+    assert_int_equal(parts.len, 1);
+    assert_int_equal(parts.records[0].mark, 0);
+    assert_int_equal(parts.records[0].pkts, 60);
+}
+
+/* The record says what there is: packets that came after it wait for the next one. */
+static void parts_never_exceed_the_record(void **state)
+{
+    struct pd_trajectory_record record = record_of(10);
+    struct parts parts = {.len = 0};
+    (void)state;
+    send(one, 5, 1000, 25);
+    for (unsigned i = 0; i < 3; i++) {
+        pd_digests_split(digests, &record, true, keep, &parts);
+    }
+    uint64_t known = 0, pkts = 0, bytes = 0;
+    for (size_t i = 0; i < parts.len; i++) {
+        known += parts.records[i].mark ? parts.records[i].pkts : 0;
+        pkts += parts.records[i].pkts;
+        bytes += parts.records[i].bytes;
+        assert_true(parts.records[i].first_ns <= parts.records[i].last_ns);
+    }
+    assert_int_equal(known, 25);
+    assert_int_equal(pkts, 30);
+    assert_int_equal(bytes, 1200);
+}
+
+static void flows_without_digests_stay_whole(void **state)
+{
+    struct pd_trajectory_record record = record_of(5);
+    struct parts parts = {.len = 0};
+    (void)state;
+    record.flow.src_port = 1;
+    record.mark = 77;
+    pd_digests_split(digests, &record, true, keep, &parts);
+    assert_int_equal(parts.len, 1);
+    assert_int_equal(parts.records[0].mark, 0);
+    assert_int_equal(parts.records[0].pkts, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_are_split_by_path),
+        cmocka_unit_test(parts_never_exceed_the_record),
+        cmocka_unit_test(flows_without_digests_stay_whole),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
