@@ -232,6 +232,10 @@ void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_rec
                       void (*give)(void *context, const struct pd_trajectory_record *record),
                       void *context)
 {
+    if (!digests) {
+        give(context, record);
+        return;
+    }
     struct flow *flow = find(digests, &record->flow);
     struct pd_trajectory_record rest = *record, out;
     const size_t len = flow ? pd_pint_flow_records(flow->state) : 0;
@@ -266,4 +270,11 @@ void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_rec
     if (take) {
         sweep(digests);
     }
+}
+
+void pd_digests_visit(void *walk, const struct pd_trajectory_record *record)
+{
+    const struct pd_digests_walk *asked = walk;
+
+    pd_digests_split(asked->digests, record, false, asked->give, asked->context);
 }

@@ -33,10 +33,19 @@ void pd_digests_free(struct pd_digests *digests); /* NULL is fine */
 const struct pd_intake_tap *pd_digests_tap(struct pd_digests *digests,
                                            const struct pd_intake_tap *next);
 
-/* Calls `give` for each part of a record. `take`: its packets are not told again. */
+/* Calls `give` for each part of a record; without digests (NULL), for the record. `take`: its
+ * packets are not told again. */
 void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
                       bool take,
                       void (*give)(void *context, const struct pd_trajectory_record *record),
                       void *context);
+
+/* The same for a walk over live records. */
+struct pd_digests_walk {
+    struct pd_digests *digests; /* may be NULL */
+    void (*give)(void *context, const struct pd_trajectory_record *record);
+    void *context;
+};
+void pd_digests_visit(void *walk, const struct pd_trajectory_record *record);
 
 #endif

@@ -122,11 +122,7 @@ static bool evicted(void *context, const struct pd_trajectory_record *record)
 {
     struct pd_pipeline *pipeline = context;
 
-    if (pipeline->digests) {
-        pd_digests_split(pipeline->digests, record, true, send_record, pipeline);
-    } else {
-        send_record(pipeline, record);
-    }
+    pd_digests_split(pipeline->digests, record, true, send_record, pipeline);
     return true;
 }
 
@@ -163,26 +159,9 @@ static void publish_intakes(struct pd_pipeline *pipeline)
     }
 }
 
-static void add_live(void *context, const struct pd_trajectory_record *record)
-{
-    pd_picture_add(context, record);
-}
-
-/* A picture, and whose digests tell the paths of its live records. */
-struct live {
-    struct pd_digests *digests;
-    struct pd_picture *picture;
-};
-
 static void visit_live(void *context, const struct pd_trajectory_record *record)
 {
-    const struct live *live = context;
-
-    if (live->digests) {
-        pd_digests_split(live->digests, record, false, add_live, live->picture);
-    } else {
-        add_live(live->picture, record);
-    }
+    pd_picture_add(context, record);
 }
 
 static void serve_mailbox(struct pd_pipeline *pipeline)
@@ -197,8 +176,8 @@ static void serve_mailbox(struct pd_pipeline *pipeline)
     if (!mark.picture) {
         return;
     }
-    pd_intake_set_walk(&pipeline->intakes, visit_live,
-                       &(struct live){pipeline->digests, mark.picture});
+    struct pd_digests_walk walk = {pipeline->digests, visit_live, mark.picture};
+    pd_intake_set_walk(&pipeline->intakes, pd_digests_visit, &walk);
     send_positions(pipeline);
     send_mark(pipeline, &mark);
 }
