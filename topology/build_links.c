@@ -91,9 +91,10 @@ static void fill_link(struct build_links *b, uint32_t i, struct pd_prefix **addr
         int side = end != (int)cable->turned;
         link->ports[end] = given->ports[side];
         link->addrs_len[end] = given->addrs_len[side];
-        memcpy(*addrs, from + (side ? given->addrs_len[0] : 0),
-               given->addrs_len[side] * sizeof **addrs);
-        *addrs += given->addrs_len[side];
+        const struct pd_prefix *own = from + (side ? given->addrs_len[0] : 0);
+        for (uint32_t nth = 0; nth < given->addrs_len[side]; nth++) {
+            *(*addrs)++ = own[nth];
+        }
     }
 }
 

@@ -42,17 +42,18 @@ struct flow_state {
 struct level {
     struct pd_sim_world *world;
     double now_s;
-    double packets_s; /* of a link */
-    double *room;     /* per link: packets/s not given away */
-    double *weight;   /* per link: flows without a final rate */
-    double *least;    /* per link: least rate that one of them can get elsewhere */
-    double *limited;  /* per link: flows that it limits */
-    double *queue;    /* per link: packets that wait, not counting hosts' links up */
+    double *packets_s; /* of each link */
+    double *room;      /* per link: packets/s not given away */
+    double *weight;    /* per link: flows without a final rate */
+    double *least;     /* per link: least rate that one of them can get elsewhere */
+    double *limited;   /* per link: flows that it limits */
+    double *queue;     /* per link: packets that wait, not counting hosts' links up */
 };
 
 static void free_level(void *context)
 {
     struct level *level = context;
+    free(level->packets_s);
     free(level->room);
     free(level->weight);
     free(level->least);
@@ -68,17 +69,21 @@ static int new_level(struct pd_sim_world *world, void **ret_level)
     if (!level) {
         return -ENOMEM;
     }
-    *level =
-        (struct level){.world = world,
-                       .packets_s = (double)world->scenario->link_mbps * 1e6 / 8 / PD_SIM_MTU_BYTES,
-                       .room = calloc(len, sizeof(double)),
-                       .weight = calloc(len, sizeof(double)),
-                       .least = calloc(len, sizeof(double)),
-                       .limited = calloc(len, sizeof(double)),
-                       .queue = calloc(len, sizeof(double))};
-    if (!level->room || !level->weight || !level->least || !level->limited || !level->queue) {
+    *level = (struct level){.world = world,
+                            .packets_s = calloc(len, sizeof(double)),
+                            .room = calloc(len, sizeof(double)),
+                            .weight = calloc(len, sizeof(double)),
+                            .least = calloc(len, sizeof(double)),
+                            .limited = calloc(len, sizeof(double)),
+                            .queue = calloc(len, sizeof(double))};
+    if (!level->packets_s || !level->room || !level->weight || !level->least || !level->limited ||
+        !level->queue) {
         free_level(level);
         return -ENOMEM;
+    }
+    for (uint32_t l = 0; l < len; l++) {
+        level->packets_s[l] =
+            pd_net_mbps(&world->net, l, world->scenario->link_mbps) * 1e6 / 8 / PD_SIM_MTU_BYTES;
     }
     *ret_level = level;
     return 0;
@@ -146,7 +151,7 @@ static void begin_rates(struct level *level)
         }
     }
     for (uint32_t l = 0; l < level->world->net.links_len; l++) {
-        level->room[l] = level->packets_s;
+        level->room[l] = level->packets_s[l];
     }
 }
 
@@ -245,17 +250,17 @@ static void count_limited(struct level *level)
 static void move_queue(struct level *level, uint32_t link)
 {
     double flows = level->limited[link], *queue = &level->queue[link];
-    double most = level->world->scenario->buffer_pkts;
-    double windows = flows * PD_TCP_WINDOW_MAX - level->packets_s * RTT_S;
+    double most = level->world->scenario->buffer_pkts, packets_s = level->packets_s[link];
+    double windows = flows * PD_TCP_WINDOW_MAX - packets_s * RTT_S;
     if (flows < 2 || pd_net_is_up(&level->world->net, link)) {
         *queue -= level->room[link] * STEP_S;
         *queue = *queue > 0 && flows > 0 ? *queue : 0;
         return;
     }
-    if (*queue < level->packets_s * SLOW_START_S) {
-        *queue = level->packets_s * SLOW_START_S;
+    if (*queue < packets_s * SLOW_START_S) {
+        *queue = packets_s * SLOW_START_S;
     }
-    *queue += flows * STEP_S / (RTT_S + *queue / level->packets_s);
+    *queue += flows * STEP_S / (RTT_S + *queue / packets_s);
     *queue = *queue < windows ? *queue : windows;
     *queue = *queue < most ? *queue : most;
 }
@@ -278,7 +283,8 @@ static double queue_loss(const struct level *level, const struct pd_sim_flow *fl
     if (state->full == NEVER_LINK || level->queue[state->full] < buffer) {
         return 0;
     }
-    double window = (buffer + level->packets_s * RTT_S) * state->rate / level->packets_s;
+    double packets_s = level->packets_s[state->full];
+    double window = (buffer + packets_s * RTT_S) * state->rate / packets_s;
     double loss = window > 1 ? 1.5 / (window * window) : LOSS_MAX;
     return loss < LOSS_MAX ? loss : LOSS_MAX;
 }

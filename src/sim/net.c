@@ -11,7 +11,6 @@ enum { FAR = UINT8_MAX, HOPS_MAX = 4096 };
 
 void pd_net_done(struct pd_net *net)
 {
-    free(net->first);
     free(net->loss);
     free(net->distance);
     free(net->rack_rank);
@@ -45,19 +44,16 @@ static void search(const struct pd_topology *topology, uint32_t rack, uint8_t *d
 static int number_links(struct pd_net *net)
 {
     const struct pd_topology *topology = net->topology;
-    net->first = calloc((size_t)topology->switches_len + 1, sizeof *net->first);
     net->rack_rank = calloc((size_t)topology->switches_len + 1, sizeof *net->rack_rank);
     net->split_bytes = calloc((size_t)topology->switches_len + 1, sizeof *net->split_bytes);
     net->weights = calloc((size_t)topology->switches_len + 1, sizeof *net->weights);
-    if (!net->first || !net->rack_rank || !net->split_bytes || !net->weights) {
+    if (!net->rack_rank || !net->split_bytes || !net->weights) {
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        net->first[i] = net->fabric_len;
-        net->fabric_len += topology->switches[i].switch_neighbours;
         net->rack_rank[i] = PD_NONE;
     }
-    net->links_len = net->fabric_len + 2 * topology->hosts_len;
+    net->links_len = pd_links_directed(topology);
     net->loss = calloc((size_t)net->links_len + 1, sizeof *net->loss);
     return net->loss ? 0 : -ENOMEM;
 }
@@ -120,18 +116,13 @@ int pd_net_init(const struct pd_topology *topology, struct pd_net *ret_net, stru
     return code;
 }
 
-static uint32_t link_between(const struct pd_net *net, uint32_t from, uint32_t to)
-{
-    const struct pd_switch *sw = &net->topology->switches[from];
-    return net->first[from] +
-           (uint32_t)(pd_topology_link(net->topology, from, to) - sw->neighbours);
-}
-
 static void set_fault(struct pd_net *net, const struct pd_sim_fault *fault, bool begun)
 {
     switch (fault->kind) {
     case PD_SIM_LOSS:
-        net->loss[link_between(net, fault->from, fault->to)] = begun ? fault->loss : 0;
+        for (uint32_t nth = 0; nth < fault->links_len; nth++) {
+            net->loss[fault->link + 2 * nth] = begun ? fault->loss : 0;
+        }
         break;
     case PD_SIM_SPLIT:
         net->split_bytes[fault->from] = begun ? fault->split_bytes : 0;
@@ -216,6 +207,12 @@ static uint32_t next_hop(const struct pd_net *net, uint32_t at, const struct hop
     return hops->places[pd_random_below(random, hops->len)];
 }
 
+/* One of the parallel links to the neighbour. */
+static uint32_t draw_parallel(const struct pd_neighbour *to, struct pd_random *random)
+{
+    return to->link + (to->parallel > 1 ? 2 * (uint32_t)pd_random_below(random, to->parallel) : 0);
+}
+
 void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host, double bytes,
                   struct pd_random *random, struct pd_route *ret_route)
 {
@@ -226,15 +223,16 @@ void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host
     memset(&ret_route->path, 0, sizeof ret_route->path);
     ret_route->links_len = 0;
     ret_route->share = 1;
-    ret_route->links[ret_route->links_len++] = net->fabric_len + src_host;
+    ret_route->links[ret_route->links_len++] =
+        pd_links_reverse(pd_links_to_host(topology, at, src_host, NULL));
     ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;
     while (at != to && ret_route->links_len < PD_ROUTE_LINKS_MAX - 1) {
         const struct pd_switch *sw = &topology->switches[at];
         find_hops(sw, distance, distance[at], &hops);
         uint32_t place = next_hop(net, at, &hops, bytes, random, &ret_route->share);
-        ret_route->links[ret_route->links_len++] = net->first[at] + place;
+        ret_route->links[ret_route->links_len++] = draw_parallel(&sw->neighbours[place], random);
         at = sw->neighbours[place].node;
         ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;
     }
-    ret_route->links[ret_route->links_len++] = net->fabric_len + topology->hosts_len + dst_host;
+    ret_route->links[ret_route->links_len++] = pd_links_to_host(topology, to, dst_host, NULL);
 }

@@ -11,9 +11,9 @@
 #include "base/path.h"
 #include "sim/random.h"
 #include "sim/scenario.h"
+#include "topology/links.h"
 
-/* Links are numbered: those between switches in the order of the topology's neighbours, then each
- * host's link up, then each host's link down. Any topology of the reader will do: routes follow
+/* Links are those of topology/links.h, by number. Any topology of the reader will do: routes follow
  * distances, not shapes. At each switch the next one is drawn among the neighbours that are nearer
  * to the destination's rack, which is what a perfect ECMP hash does per flow, and spraying per
  * packet. Immutable but for the faults. */
@@ -31,9 +31,7 @@ struct pd_route {
 
 struct pd_net {
     const struct pd_topology *topology;
-    uint32_t *first;     /* per switch: its first link */
-    uint32_t fabric_len; /* links between switches */
-    uint32_t links_len;
+    uint32_t links_len;  /* directed */
     double *loss;        /* per link, now */
     uint8_t *distance;   /* rank of the rack's switch among such × switches */
     uint32_t *rack_rank; /* per switch, PD_NONE: no rack */
@@ -56,7 +54,14 @@ void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host
 
 static inline bool pd_net_is_up(const struct pd_net *net, uint32_t link)
 {
-    return link >= net->fabric_len && link < net->fabric_len + net->topology->hosts_len;
+    return pd_links_of(net->topology, link)->is_host && link & 1;
+}
+
+/* What it carries: its own "mbps", or what the scenario says of all. */
+static inline double pd_net_mbps(const struct pd_net *net, uint32_t link, uint32_t link_mbps)
+{
+    uint32_t own = pd_links_of(net->topology, link)->mbps;
+    return own ? own : link_mbps;
 }
 
 #endif

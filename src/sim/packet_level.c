@@ -47,9 +47,8 @@ struct flow_state {
 struct level {
     struct pd_sim_world *world;
     uint64_t now_ns;
-    uint64_t tick_ns;   /* next look at timers and arrivals */
-    uint64_t packet_ns; /* on a link */
-    uint64_t *free_ns;  /* per link: when it has sent what waits */
+    uint64_t tick_ns;  /* next look at timers and arrivals */
+    uint64_t *free_ns; /* per link: when it has sent what waits */
     struct packet *packets;
     uint32_t packets_len, unused; /* list of those not in use */
     uint32_t heads[BUCKETS], tails[BUCKETS];
@@ -72,7 +71,6 @@ static int new_level(struct pd_sim_world *world, void **ret_level)
         return -ENOMEM;
     }
     level->world = world;
-    level->packet_ns = (uint64_t)(PD_SIM_MTU_BYTES * 8e3 / world->scenario->link_mbps);
     level->free_ns = calloc(world->net.links_len, sizeof *level->free_ns);
     level->unused = NONE;
     memset(level->heads, 0xff, sizeof level->heads);
@@ -138,19 +136,21 @@ static bool pass_port(struct level *level, uint32_t number, uint32_t link)
     struct pd_sim_world *world = level->world;
     struct packet *packet = &level->packets[number];
     uint64_t now = packet->at_ns, ready = level->free_ns[link] > now ? level->free_ns[link] : now;
+    uint64_t packet_ns = (uint64_t)(PD_SIM_MTU_BYTES * 8e3 /
+                                    pd_net_mbps(&world->net, link, world->scenario->link_mbps));
     bool up = pd_net_is_up(&world->net, link);
-    if (!up && ready - now > level->packet_ns * world->scenario->buffer_pkts) {
+    if (!up && ready - now > packet_ns * world->scenario->buffer_pkts) {
         world->totals.lost_queue++;
         return false;
     }
-    level->free_ns[link] = ready + level->packet_ns;
+    level->free_ns[link] = ready + packet_ns;
     world->totals.packet_hops += !up;
     packet->hop++;
     if (world->net.loss[link] > 0 && pd_random_share(&world->random) < world->net.loss[link]) {
         world->totals.lost_fault++;
         return false;
     }
-    post(level, number, ready + level->packet_ns + HOP_NS);
+    post(level, number, ready + packet_ns + HOP_NS);
     return true;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/path.h"
 #include "topology/generators.h"
+#include "topology/links.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, WEIGHT_MAX = 1000000 };
 
@@ -233,20 +234,21 @@ static int known_only(const struct reader *reader, const json_t *object, const c
     return 0;
 }
 
+/* "9-17", all links between the two, or one of them, "9:3-17:5". */
 static int read_link(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
 {
     const struct pd_topology *topology = reader->scenario.topology;
     const char *text = json_string_value(json_object_get(object, "link"));
-    struct pd_link_match link;
-    if (!text || pd_link_parse(text, &link) || !link.from || !link.to) {
+    int code =
+        text ? pd_links_parse(topology, text, &fault->link, &fault->links_len) : -PD_E_SYNTAX;
+    if (code == -PD_E_SYNTAX) {
         return FAIL(reader, "link: expected two switch IDs as in \"9-17\"");
     }
-    fault->from = pd_topology_switch(topology, link.from);
-    fault->to = pd_topology_switch(topology, link.to);
-    if (fault->from == PD_NONE || fault->to == PD_NONE ||
-        !pd_topology_link(topology, fault->from, fault->to)) {
-        return FAIL(reader, "link: the topology has no link %u-%u", link.from, link.to);
+    if (code || pd_links_of(topology, fault->link)->is_host) {
+        return FAIL(reader, "link: the topology has no link %.60s", text);
     }
+    fault->from = pd_links_from(topology, fault->link);
+    fault->to = pd_links_to(topology, fault->link);
     return 0;
 }
 

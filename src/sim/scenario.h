@@ -31,6 +31,8 @@ struct pd_sim_fault {
     enum pd_sim_fault_kind kind;
     uint32_t from,
         to; /* indexes of switches; LOSS: the direction that drops; else `from` is the switch */
+    /* LOSS: directed numbers of the links from `link` on, in steps of 2: parallel ones */
+    uint32_t link, links_len;
     double loss;        /* LOSS; 1: a blackhole */
     double split_bytes; /* SPLIT: flows larger than that are large */
     double *weights;    /* WEIGHTS: of each neighbour that is a switch, 1 where nothing was said */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codec/tagging/tagging.h"
+#include "topology/links.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -41,6 +42,31 @@ static void check_round_trip(const struct pd_topology *topology)
     pd_topology_free(again);
 }
 
+/* It is the switch's, or, of those that share it, the host's that has the first address. */
+static void check_prefix(const struct pd_topology *topology, uint32_t sw,
+                         const struct pd_prefix *prefix)
+{
+    uint32_t tors[PD_HOMES_MAX];
+    uint32_t len = pd_topology_tors_of(topology, &prefix->addr, prefix->ip_version, tors);
+    uint32_t first = pd_topology_tor_of(topology, &prefix->addr, prefix->ip_version);
+    need(len >= 1 && len <= PD_HOMES_MAX && first <= sw);
+    for (uint32_t i = 0; i < len; i++) {
+        need(tors[i] < topology->switches_len && (!i || tors[i] > tors[i - 1]));
+    }
+}
+
+static void check_links(const struct pd_topology *topology)
+{
+    for (uint32_t d = 0; d < pd_links_directed(topology); d++) {
+        char text[PD_LINKS_TEXT_BYTES];
+        uint32_t first, len;
+        need(pd_links_parse(topology, pd_links_format(topology, d, text), &first, &len) == 0);
+        need(first == d && len == 1);
+        need(pd_links_pair(topology, d) == pd_links_by_ids(topology, pd_links_from_id(topology, d),
+                                                           pd_links_to_id(topology, d), NULL));
+    }
+}
+
 static void check_lookups(const struct pd_topology *topology)
 {
     for (uint32_t i = 0; i < topology->switches_len; i++) {
@@ -48,10 +74,11 @@ static void check_lookups(const struct pd_topology *topology)
         need(pd_topology_switch(topology, sw->id) == i);
         for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
             need(pd_topology_link(topology, i, sw->neighbours[n].node) == &sw->neighbours[n]);
+            need(pd_links_between(topology, i, sw->neighbours[n].node, NULL) ==
+                 sw->neighbours[n].link);
         }
         for (uint32_t p = 0; p < sw->prefixes_len; p++) {
-            need(pd_topology_tor_of(topology, &sw->prefixes[p].addr, sw->prefixes[p].ip_version) ==
-                 i);
+            check_prefix(topology, i, &sw->prefixes[p]);
         }
     }
     for (uint32_t i = 0; i < topology->hosts_len; i++) {
@@ -98,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     }
     check_round_trip(topology);
     check_lookups(topology);
+    check_links(topology);
     if (!pd_codec_new(topology, &codec, &error)) {
         check_decoding(codec, bytes, len);
     }
