@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help --help --version'
+        _pathdump_words 'topology codec pint probes telemetry trace query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -58,6 +58,13 @@ _pathdump()
     if [[ $command == telemetry ]]; then
         if ((COMP_CWORD == 2)); then
             _pathdump_words 'decode --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == trace ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'budget --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -216,6 +223,16 @@ _pathdump()
         case $prev in
         --topology) rest=FILE ;;
         --int-dscp) rest=- ;;
+        esac
+        ;;
+    'trace budget')
+        flags='--topology --tmax --bad-links --loss --packets --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --tmax) rest=- ;;
+        --bad-links) rest=- ;;
+        --loss) rest=- ;;
+        --packets) rest=- ;;
         esac
         ;;
     'query')
@@ -473,7 +490,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec pint probes telemetry query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help'
+        [[ $cur == -* ]] || rest='topology codec pint probes telemetry trace query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help'
         ;;
     esac
     case $rest in

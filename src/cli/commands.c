@@ -28,6 +28,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_probes_plan,
     &pd_cli_probes_encode,
     &pd_cli_telemetry_decode,
+    &pd_cli_trace_budget,
     &pd_cli_query,
     &pd_cli_install,
     &pd_cli_uninstall,

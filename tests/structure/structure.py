@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-CHAIN = ["base", "packet", "trajectory", "topology", "telemetry", "codec", "probe", "intake", "resolve", "tib", "query", "evidence", "localise", "apps", "sim", "program", "http", "daemon", "fleet", "monitor", "agent", "cli"]
+CHAIN = ["base", "packet", "trajectory", "topology", "telemetry", "codec", "probe", "trace", "intake", "resolve", "tib", "query", "evidence", "localise", "apps", "sim", "program", "http", "daemon", "fleet", "monitor", "agent", "cli"]
 MAY_USE = {stage: set(CHAIN[:n + 1]) for n, stage in enumerate(CHAIN)}
 MAY_USE["controller"] = MAY_USE["fleet"] | {"controller"}
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
