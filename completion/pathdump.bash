@@ -385,7 +385,7 @@ _pathdump()
         esac
         ;;
     'app')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --evidence --json --help'
         [[ $cur == -* ]] || rest=-
         case $prev in
         --controller) rest=- ;;
@@ -394,6 +394,7 @@ _pathdump()
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
+        --evidence) rest=FILE ;;
         esac
         ;;
     'watch')

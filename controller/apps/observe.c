@@ -10,6 +10,7 @@
 #include "apps/rows.h"
 #include "base/clock.h"
 #include "controller/apps/private.h"
+#include "evidence/file.h"
 
 /* Times of records are the receivers', times of retransmissions the senders', and [from, to] is by
  * the controller's clock. Clocks may differ by SLACK_US:
@@ -195,7 +196,8 @@ static void add_pathless(struct observations *o, const struct gathering *g)
     }
 }
 
-static int hand_over(const struct gathering *g, const struct pd_evidence_sink *sink,
+/* `copy`: written there as well; NULL: nowhere. */
+static int hand_over(const struct gathering *g, FILE *copy, const struct pd_evidence_sink *sink,
                      struct pd_error *error)
 {
     struct observations o = {
@@ -212,10 +214,12 @@ static int hand_over(const struct gathering *g, const struct pd_evidence_sink *s
     }
     if (!e) {
         add_pathless(&o, g);
-        e = sink->take(sink->context, &(struct pd_evidence_period){.from_us = g->from_us,
-                                                                   .to_us = g->to_us,
-                                                                   .rows = o.flows,
-                                                                   .rows_len = o.flows_len});
+        const struct pd_evidence_period period = {
+            .from_us = g->from_us, .to_us = g->to_us, .rows = o.flows, .rows_len = o.flows_len};
+
+        e = copy ? pd_evidence_write(copy, &period) : 0;
+        e = e ? pd_fail(error, e, "evidence: %s", pd_error_text(e))
+              : sink->take(sink->context, &period);
     }
     free(o.ways);
     free(o.flows);
@@ -292,7 +296,7 @@ int pd_apps_observe(void *context, uint64_t from_us, uint64_t to_us,
     }
     if (!e) {
         g.len = merge_slices(g.rows, g.len);
-        e = hand_over(&g, sink, error);
+        e = hand_over(&g, world->evidence, sink, error);
     }
     free(g.rows);
     return e;

@@ -4,6 +4,7 @@
 #define PD_CONTROLLER_APPS_PRIVATE_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "apps/apps.h"
 #include "controller/apps/apps.h"
@@ -31,6 +32,7 @@ struct pd_apps_world {
     struct pd_inventory *inventory; /* held: its topology is the world's */
     char client[PD_TURNS_CLIENT_BYTES];
     struct pd_senders senders; /* of observe.c: what was known of them the time before */
+    FILE *evidence;            /* what is given to localisers is written here, too; NULL: nowhere */
 };
 
 /* `client`: whose turn its questions take. 0 or -ENOMEM. */
@@ -56,9 +58,9 @@ int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_c
                 json_t **ret_report, struct pd_error *error);
 
 /* Opened, run once, closed; an application that has packets runs in the state that they go to. In a
- * thread with a stack of its own. */
+ * thread with a stack of its own. `evidence`: the report says what was judged, too. */
 int pd_apps_by_hand(struct pd_controller *controller, const struct pd_app_ops *ops,
-                    const char *client, const json_t *args, json_t **ret_report,
+                    const char *client, const json_t *args, bool evidence, json_t **ret_report,
                     struct pd_error *error);
 
 /* What was found last: only what has changed since is an alarm. Zeroed at first. */

@@ -49,8 +49,20 @@ int pd_apps_answer(struct pd_controller *controller, struct pd_call *call, struc
 
 /* ---- one of them ---- */
 
+/* "evidence": true of the body is no argument of the application. */
+static bool take_evidence(json_t *body)
+{
+    bool wanted = json_is_true(json_object_get(body, "evidence"));
+
+    if (wanted) {
+        json_object_del(body, "evidence");
+    }
+    return wanted;
+}
+
 static int run_in_turn(struct pd_controller *controller, const struct pd_app_ops *ops,
-                       const struct pd_call *call, json_t **ret_report, struct pd_error *error)
+                       const struct pd_call *call, bool evidence, json_t **ret_report,
+                       struct pd_error *error)
 {
     const char *client = call->http->peer ? call->http->peer : "";
     struct pd_turns *turns = controller->apps->turns;
@@ -61,7 +73,7 @@ static int run_in_turn(struct pd_controller *controller, const struct pd_app_ops
         return pd_fail(error, -PD_E_BUSY, "too many applications run already; try again");
     }
     pd_count(&controller->counters.apps_runs, 1);
-    e = pd_apps_by_hand(controller, ops, client, call->body, ret_report, error);
+    e = pd_apps_by_hand(controller, ops, client, call->body, evidence, ret_report, error);
     pd_turns_give(turns, client);
     pd_count(&controller->counters.apps_failed, e != 0);
     return e;
@@ -72,6 +84,7 @@ int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
 {
     const struct pd_app_ops *ops = pd_app_find(call->id);
     json_t *report, *args = NULL;
+    bool evidence = take_evidence(call->body);
     int e;
 
     if (!ops) {
@@ -82,7 +95,7 @@ int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
     e = pd_app_args_read(ops, NULL, call->body, &args, &problem->error);
     json_decref(args);
     if (!e) {
-        e = run_in_turn(controller, ops, call, &report, &problem->error);
+        e = run_in_turn(controller, ops, call, evidence, &report, &problem->error);
     }
     if (!e) {
         pd_answer_json(answer, 200, answer->type, report);

@@ -2,6 +2,7 @@
 /* Runs of applications, and the alarms that come of what they find. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "apps/args.h"
@@ -51,6 +52,7 @@ struct hand {
     const struct pd_app_ops *ops;
     const char *client;
     const json_t *given;
+    bool evidence; /* is asked for */
     json_t *report;
     struct pd_error *error;
     int code;
@@ -77,6 +79,30 @@ static int run_once(struct hand *hand, const struct pd_app_call *call)
     return e;
 }
 
+/* As run_once; what was judged becomes the report's "evidence", as lines of a file. */
+static int run_with_evidence(struct hand *hand, struct pd_apps_world *world,
+                             const struct pd_app_call *call)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+
+    world->evidence = hand->evidence ? open_memstream(&text, &bytes) : NULL;
+    if (hand->evidence && !world->evidence) {
+        return pd_fail(hand->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
+    int e = run_once(hand, call);
+    if (world->evidence && fclose(world->evidence) && !e) {
+        json_decref(hand->report);
+        e = pd_fail(hand->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
+    if (world->evidence && !e) {
+        json_object_set_new(hand->report, "evidence_rows", json_stringn(text, bytes));
+    }
+    world->evidence = NULL;
+    free(text);
+    return e;
+}
+
 static int open_and_run(struct hand *hand)
 {
     struct pd_apps_world *world;
@@ -88,7 +114,8 @@ static int open_and_run(struct hand *hand)
     }
     e = pd_app_args_read(hand->ops, world->world.topology, hand->given, &args, hand->error);
     if (!e) {
-        e = run_once(hand, &(struct pd_app_call){.world = &world->world, .args = args});
+        e = run_with_evidence(hand, world,
+                              &(struct pd_app_call){.world = &world->world, .args = args});
     }
     json_decref(args);
     pd_apps_world_close(world);
@@ -104,11 +131,15 @@ static void *run_hand(void *context)
 }
 
 int pd_apps_by_hand(struct pd_controller *controller, const struct pd_app_ops *ops,
-                    const char *client, const json_t *args, json_t **ret_report,
+                    const char *client, const json_t *args, bool evidence, json_t **ret_report,
                     struct pd_error *error)
 {
-    struct hand hand = {
-        .controller = controller, .ops = ops, .client = client, .given = args, .error = error};
+    struct hand hand = {.controller = controller,
+                        .ops = ops,
+                        .client = client,
+                        .given = args,
+                        .evidence = evidence,
+                        .error = error};
     pthread_t thread;
     int e = pd_apps_thread(&thread, run_hand, &hand);
 

@@ -17,7 +17,8 @@
 struct settings {
     struct pd_cli_server server;
     bool json;
-    const char *period; /* of watch */
+    const char *period;   /* of watch */
+    const char *evidence; /* of app: file to write what was judged to */
     bool on_alarm;
 };
 
@@ -190,6 +191,11 @@ const struct pd_cli_command pd_cli_apps = {
 
 static const struct pd_option app_options[] = {
     PD_CLI_SERVER_OPTIONS(struct settings, server),
+    {.name = "evidence",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, evidence),
+     .value = "FILE",
+     .help = "write the evidence that was judged, for localise"},
     PD_CLI_JSON_OPTION(struct settings, json),
     {0},
 };
@@ -201,6 +207,43 @@ static int show_report(json_t *report, struct pd_error *error)
     return pd_cli_report(report, &style, stdout, error);
 }
 
+/* The evidence of the report goes to its file. */
+static int write_evidence(const char *name, json_t *report, struct pd_error *error)
+{
+    json_t *rows = json_object_get(report, "evidence_rows");
+    FILE *file = fopen(name, "w");
+    size_t bytes = json_string_length(rows);
+
+    if (!file || (bytes && fwrite(json_string_value(rows), 1, bytes, file) != bytes)) {
+        int code = pd_fail(error, -errno, "%.300s: %s", name, strerror(errno));
+        if (file) {
+            fclose(file);
+        }
+        return code;
+    }
+    if (fclose(file)) {
+        return pd_fail(error, -errno, "%.300s: %s", name, strerror(errno));
+    }
+    json_object_del(report, "evidence_rows");
+    return 0;
+}
+
+static int print_judged(const struct settings *set, struct pd_cli_memory *text, json_t *report,
+                        struct pd_error *error)
+{
+    int code = write_evidence(set->evidence, report, error);
+
+    free(text->bytes);
+    if (!code && set->json) {
+        return pd_json_print(report, error);
+    }
+    if (!code) {
+        code = show_report(report, error);
+    }
+    json_decref(report);
+    return code;
+}
+
 static int run_app(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
@@ -210,6 +253,9 @@ static int run_app(const void *settings, const struct pd_cli_words *words, struc
     int code = pd_cli_arguments_json(words, &given, error);
 
     snprintf(route, sizeof route, "/v1/apps/%.60s", words->words[0]);
+    if (!code && set->evidence) {
+        json_object_set_new(given, "evidence", json_true());
+    }
     if (!code) {
         code = post(set, route, given, &text, &report, error);
     }
@@ -218,7 +264,8 @@ static int run_app(const void *settings, const struct pd_cli_words *words, struc
     }
     bool partial = json_array_size(json_object_get(report, "missing")) > 0;
 
-    code = print_answer(set->json, &text, report, show_report, error);
+    code = set->evidence ? print_judged(set, &text, report, error)
+                         : print_answer(set->json, &text, report, show_report, error);
     return !code && partial ? PD_CLI_PARTIAL : code;
 }
 
@@ -249,7 +296,7 @@ static void help_app(int argc, char **argv, FILE *out)
 
 const struct pd_cli_command pd_cli_app = {
     .name = "app",
-    .synopsis = "NAME --controller URL [--json] [arguments]",
+    .synopsis = "NAME --controller URL [--json] [--evidence FILE] [arguments]",
     .help = "run an application once and print what it finds",
     .details = "NAME is one of `pathdump apps`; each takes arguments of its own, as flags: see "
                "`pathdump app NAME --help`.\n"

@@ -62,9 +62,8 @@ static struct tier *find_tier(struct tier *tiers, size_t *len, const char *name)
 /* Log odds of a link that n packets crossed and that loses a share of them, as expected. */
 static double odds(const struct pd_model *model, double n, double loss)
 {
-    double links = model->network->links_len, named = model->named_len;
     double lost = n * loss, noise = fmax(n * model->noise, 1e-300);
-    double prior = log((named + 1) / (links - named + 1));
+    double prior = -log(model->network->links_len + 1.0);
     double range = fmax(log(1 / model->noise), 1);
     double width = 0.5 * log(2 * M_PI / fmax(lost, 1e-300)) - log(range);
     return lost * log(lost / noise) - (lost - noise) + fmin(width, 0) + prior;

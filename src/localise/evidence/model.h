@@ -19,10 +19,10 @@
  *   k·log(x / Σ u θ), with u what each link carries under uniform racks and ECMP (`usual`);
  * - nothing is said by a row without losses whose packets are not known.
  *
- * A set of faulty links is judged by its posterior. A link is faulty with the share of links that
- * are (estimated, with one of two links more to begin with), the logarithm of its θ is as likely
- * anywhere between θ0 and certain loss, and the likelihood is integrated over θ (Laplace). So no
- * rate and no threshold is typed in: what is named is more probable than not.
+ * A set of faulty links is judged by its posterior. Before anything is seen one link of all is
+ * expected to be faulty, and the logarithm of its θ is as likely anywhere between θ0 and certain
+ * loss; the likelihood is integrated over θ (Laplace). So no rate and no threshold is typed in:
+ * what is named is more probable than not.
  *
  * Internal to the folder. One thread. */
 
