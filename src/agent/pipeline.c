@@ -47,7 +47,7 @@ struct pd_pipeline {
     struct pd_agent_counters *counters;
     struct pd_feed *feed;       /* the intake thread writes */
     struct pd_digests *digests; /* the intake thread's; NULL: none */
-    bool use_dscp, started;
+    bool use_dscp, lists, started;
     int wake_fd;  /* wakes the intake thread */
     int ended_fd; /* tells that the intake has ended and is stored */
     atomic_bool stopping;
@@ -443,7 +443,8 @@ int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, stru
     struct pd_item item = {.kind = PD_ITEM_MODEL, .model = model};
     char names[64];
 
-    if (!(model->codecs.carriers & PD_CARRIER_DSCP) == pipeline->use_dscp) {
+    if (!(model->codecs.carriers & PD_CARRIER_DSCP) == pipeline->use_dscp ||
+        model->codecs.lists != pipeline->lists) {
         pd_fail(error, -PD_E_UNSUPPORTED,
                 "codec %s cannot replace the one in force without a restart",
                 pd_codec_set_names(&model->codecs, names, sizeof names));
@@ -485,6 +486,7 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     }
     pipeline->use_dscp = config->model->codecs.carriers & PD_CARRIER_DSCP;
     intake_config.use_dscp = pipeline->use_dscp;
+    intake_config.lists = pipeline->lists = config->model->codecs.lists;
     intake_config.wake_fd = pipeline->wake_fd;
     intake_config.stored = stored;
     intake_config.stored_context = config->tib;

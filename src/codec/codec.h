@@ -86,6 +86,7 @@ struct pd_codec_ops {
     const char *paper; /* where the scheme is described */
     enum pd_codec_kind kind;
     unsigned carriers; /* enum pd_carrier */
+    bool lists;        /* marks are numbers of lists of hops: telemetry/hop_lists.h */
 
     /* Checks that the topology is one that the scheme can serve and sets a codec up; `options` is
      * the scheme's member of "codec_options" as JSON text, or NULL. -PD_E_TOPOLOGY, -PD_E_VALUE

@@ -9,6 +9,7 @@
 #include "codec/tagging/vl2/vl2.h"
 #include "pd_extensions.h"
 
+extern const struct pd_codec_ops pd_telemetry_codec;
 #define X(symbol) extern const struct pd_codec_ops symbol;
 PD_EXTENSION_CODEC(X)
 #undef X
@@ -18,6 +19,7 @@ const struct pd_codec_ops *const pd_codecs[] = {
     &pd_vl2_codec.codec,
     &pd_leaf_spine_codec.codec,
     &pd_pint_codec,
+    &pd_telemetry_codec,
 #define X(symbol) &(symbol),
     PD_EXTENSION_CODEC(X)
 #undef X

@@ -17,6 +17,7 @@ static int join(struct pd_codec_set *set, struct pd_codec *codec, struct pd_erro
     }
     set->carriers |= codec->ops->carriers;
     set->mark_bits |= bits;
+    set->lists |= codec->ops->lists;
     if (key) {
         set->keys[set->keys_len++] = set->len - 1;
     }

@@ -17,6 +17,7 @@ struct pd_codec_set {
     uint32_t keys_len;
     uint64_t mark_bits; /* of a received mark, of all keys together */
     unsigned carriers;  /* enum pd_carrier, of all */
+    bool lists;         /* one of them reads lists of hops */
 };
 
 /* All codecs that the topology names; where it names none, the one that stands in for them. As

@@ -27,6 +27,7 @@ struct pd_frames {
     uint64_t frames, frame_bytes;   /* as in PD_INTAKE_COUNTERS */
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT];
     const struct pd_intake_tap *tap; /* NULL: nobody */
+    bool lists;                      /* marks are read from telemetry */
     uint64_t mark_bits;              /* of a packet's mark that are part of the key */
     bool weighted;                   /* some packet of the batch stands for more than itself */
     uint32_t len;                    /* packets in the batch */

@@ -9,6 +9,7 @@
 struct pd_intake_live_options {
     bool strip;          /* take the tags off for the host's own stack */
     bool promiscuous;    /* frames for other hosts as well */
+    bool payload;        /* up to 2 KB of each frame: telemetry lies behind ports */
     uint64_t ring_bytes; /* size of the kernel's ring, all of it resident; 0: 4 MiB */
 };
 

@@ -64,11 +64,13 @@ static int set_int(const struct pd_ring *ring, int option, int value)
     return set(ring, option, &value, sizeof(value));
 }
 
-static int set_filter(const struct pd_ring *ring)
+/* With telemetry behind the ports, the last instruction is the program. */
+static int set_filter(const struct pd_ring *ring, bool payload)
 {
+    const size_t len = sizeof(keep_headers) / sizeof(keep_headers[0]), from = payload ? len - 1 : 0;
     const struct sock_fprog program = {
-        .len = sizeof(keep_headers) / sizeof(keep_headers[0]),
-        .filter = (struct sock_filter *)keep_headers,
+        .len = (unsigned short)(len - from),
+        .filter = (struct sock_filter *)keep_headers + from,
     };
 
     return setsockopt(ring->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0
@@ -148,7 +150,7 @@ static int set_up(struct pd_ring *ring, const struct pd_intake_live_options *opt
     if (r == 0) {
         ring->segments = set_int(ring, PACKET_VNET_HDR, 1) == 0;
         set_int(ring, PACKET_IGNORE_OUTGOING, 1); /* before Linux 4.20 they come, marked */
-        r = set_filter(ring);
+        r = set_filter(ring, options->payload);
     }
     if (r == 0) {
         r = map_blocks(ring, (uint32_t)options->ring_bytes);
