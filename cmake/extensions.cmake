@@ -11,7 +11,7 @@ set(PD_EXTENSIONS "" CACHE STRING "A folder with a file `registry` of extensions
 # Kind, and the library that its registry is in.
 set(PD_EXTENSION_KINDS
     TOPOLOGY=pd_topology CODEC=pd_codec INTAKE=pd_intake STORE=pd_tib QUESTION=pd_query LOCALISER=pd_localise APPLICATION=pd_apps
-    AGENT_PART=pd_agent CONTROLLER_PART=pd_controller SWITCHES=pd_controller)
+    AGENT_PART=pd_agent CONTROLLER_PART=pd_controller SWITCHES=pd_switches)
 
 foreach(pair IN LISTS PD_EXTENSION_KINDS)
     string(REPLACE "=" ";" pair "${pair}")

@@ -43,6 +43,13 @@ static void hand_on(void *context, const struct pd_switches_packet_in *packet)
     pd_apps_packet(context, packet);
 }
 
+static const void *provider_options(void *context, const struct pd_switch_provider_ops *ops)
+{
+    const struct pd_controller *controller = context;
+
+    return pd_options_own_of(pd_controller_joined(), controller->settings, ops->options);
+}
+
 static int open_switches(void *daemon, const void *options, struct pd_error *error)
 {
     struct pd_controller *controller = daemon;
@@ -51,6 +58,7 @@ static int open_switches(void *daemon, const void *options, struct pd_error *err
         .listen = settings->openflow,
         .depth = settings->openflow_depth,
         .context = controller,
+        .options = provider_options,
         .unknown = raise_unknown,
         .changed = publish,
         .packet_in = hand_on,
@@ -75,7 +83,9 @@ static void reload_switches(void *daemon)
                taken ? "switches cannot connect until the next reload"
                      : "switches keep the rules of the topology before");
     }
-    pd_inventory_free(taken ? controller->switches_inventory : wanted);
+    if (!taken || !pd_switch_service_left_behind(controller->switches)) {
+        pd_inventory_free(taken ? controller->switches_inventory : wanted);
+    }
     if (taken) {
         controller->switches_inventory = wanted;
     }
@@ -85,8 +95,9 @@ static void close_switches(void *daemon)
 {
     struct pd_controller *controller = daemon;
 
-    pd_switch_service_close(controller->switches);
-    pd_inventory_free(controller->switches_inventory);
+    if (pd_switch_service_close(controller->switches)) {
+        pd_inventory_free(controller->switches_inventory);
+    }
 }
 
 const struct pd_part pd_openflow_part = {

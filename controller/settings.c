@@ -85,6 +85,10 @@ const struct pd_option *pd_controller_options(void)
     if (!joined.len) {
         joined.own_at = AT(own);
         pd_options_rows(&joined, first_rows);
+        for (size_t i = 0; pd_switch_providers[i]; i++) {
+            pd_options_own(&joined, pd_switch_providers[i]->options,
+                           pd_switch_providers[i]->options_bytes);
+        }
         pd_parts_options(pd_controller_parts, &joined);
         pd_options_rows(&joined, last_rows);
     }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "controller/switches/dry_run.h"
+#include "controller/switches/runner.h"
 #include "topology/topology.h"
 
 #define MODULE "switches"
@@ -21,7 +22,9 @@ struct pd_switch_service {
     pthread_rwlock_t lock; /* of all below: written while a topology replaces another */
     const struct pd_topology *topology; /* the caller's */
     struct pd_codec *codec;
-    struct pd_switches *switches; /* NULL: no endpoint */
+    struct pd_switch_runner *runners[PD_SWITCH_PROVIDERS_MAX];
+    unsigned runners_len;
+    bool left_behind; /* a provider hangs: what it works by has to stay */
 };
 
 static char *text_of(const struct pd_topology *topology, size_t *ret_bytes)
@@ -95,32 +98,99 @@ static void tell_packet(void *context, const struct pd_switches_packet_in *packe
 
 /* ---- open, reload, close */
 
-/* With the lock held, or before others know of the service. */
-static int open_endpoint(struct pd_switch_service *service, struct pd_error *error)
+static struct pd_switch_provider_config config_of(struct pd_switch_service *service,
+                                                  const struct pd_switch_provider_ops *ops)
 {
-    struct pd_switches_settings settings = {
+    return (struct pd_switch_provider_config){
+        .topology = service->topology,
+        .codec = service->codec,
         .listen = service->settings.listen,
         .depth = service->settings.depth,
-        .context = service,
-        .on_unknown = tell_unknown,
-        .on_state = tell_state,
-        .on_packet_in = tell_packet,
+        .options = service->settings.options && ops->options
+                       ? service->settings.options(service->settings.context, ops)
+                       : NULL,
+        .events = {service, tell_unknown, tell_state, tell_packet},
     };
-    if (!settings.listen) {
-        return 0;
+}
+
+static bool is_wanted(struct pd_switch_service *service, const struct pd_switch_provider_ops *ops)
+{
+    const struct pd_switch_provider_config config = config_of(service, ops);
+
+    return ops->wanted(&config);
+}
+
+static bool any_wanted(struct pd_switch_service *service)
+{
+    for (size_t i = 0; pd_switch_providers[i]; i++) {
+        if (is_wanted(service, pd_switch_providers[i])) {
+            return true;
+        }
     }
-    int failed = pd_switches_open(service->codec, &settings, &service->switches, error);
-    if (!failed) {
+    return false;
+}
+
+static void announce(struct pd_switch_service *service, struct pd_switch_runner *runner)
+{
+    void *provider = pd_switch_runner_provider(runner);
+    const struct pd_switch_provider_ops *ops = pd_switch_runner_ops(runner);
+    const char *address = provider && ops->address ? ops->address(provider) : NULL;
+
+    if (address) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "%u switches are expected at %s",
-               service->topology->switches_len, pd_switches_address(service->switches));
+               service->topology->switches_len, address);
+    }
+}
+
+static int open_provider(struct pd_switch_service *service,
+                         const struct pd_switch_provider_ops *ops, struct pd_error *error)
+{
+    const struct pd_switch_provider_config config = config_of(service, ops);
+    struct pd_switch_runner **runner = &service->runners[service->runners_len];
+    int failed = ops->wanted(&config) ? pd_switch_runner_open(ops, &config, runner, error) : 0;
+
+    if (!failed && *runner) {
+        service->runners_len++;
+        announce(service, *runner);
     }
     return failed;
 }
 
-static void close_endpoint(struct pd_switch_service *service)
+static void close_providers(struct pd_switch_service *service)
 {
-    pd_switches_close(service->switches);
-    service->switches = NULL;
+    while (service->runners_len) {
+        struct pd_switch_runner *runner = service->runners[--service->runners_len];
+
+        service->runners[service->runners_len] = NULL;
+        service->left_behind |= !pd_switch_runner_close(runner);
+    }
+}
+
+/* With the lock held, or before others know of the service. */
+static int open_providers(struct pd_switch_service *service, struct pd_error *error)
+{
+    int failed = 0;
+
+    for (size_t i = 0; pd_switch_providers[i] && !failed; i++) {
+        failed = open_provider(service, pd_switch_providers[i], error);
+    }
+    if (failed) {
+        close_providers(service);
+    }
+    return failed;
+}
+
+/* Nothing is programmed by a topology without a codec; the endpoint needs one. */
+static int make_codec(struct pd_switch_service *service, const struct pd_topology *topology,
+                      struct pd_codec **ret_codec, struct pd_error *error)
+{
+    if (service->settings.listen) {
+        return pd_codec_new(topology, ret_codec, error);
+    }
+    if (!any_wanted(service) || pd_codec_new(topology, ret_codec, NULL)) {
+        *ret_codec = NULL;
+    }
+    return 0;
 }
 
 int pd_switch_service_open(const struct pd_topology *topology,
@@ -134,9 +204,9 @@ int pd_switch_service_open(const struct pd_topology *topology,
     service->settings = *settings;
     service->topology = topology;
     pthread_rwlock_init(&service->lock, NULL);
-    int failed = settings->listen ? pd_codec_new(topology, &service->codec, error) : 0;
+    int failed = make_codec(service, topology, &service->codec, error);
     if (!failed) {
-        failed = open_endpoint(service, error);
+        failed = open_providers(service, error);
     }
     if (failed) {
         pd_switch_service_close(service);
@@ -150,54 +220,122 @@ int pd_switch_service_reload(struct pd_switch_service *service, const struct pd_
                              bool *ret_taken, struct pd_error *error)
 {
     struct pd_codec *codec = NULL;
-    bool works = service->switches || !service->settings.listen;
+    bool works = service->runners_len || !any_wanted(service);
     *ret_taken = false;
     if (works && is_same(service->topology, topology)) {
         return 0;
     }
-    int failed = service->settings.listen ? pd_codec_new(topology, &codec, error) : 0;
+    int failed = make_codec(service, topology, &codec, error);
     if (failed) {
         return failed;
     }
     pthread_rwlock_wrlock(&service->lock);
-    close_endpoint(service);
-    pd_codec_free(service->codec);
+    close_providers(service);
+    if (!service->left_behind) {
+        pd_codec_free(service->codec);
+    }
     service->codec = codec;
     service->topology = topology;
     *ret_taken = true;
-    failed = open_endpoint(service, error);
+    failed = open_providers(service, error);
     pthread_rwlock_unlock(&service->lock);
     return failed;
 }
 
-void pd_switch_service_close(struct pd_switch_service *service)
+bool pd_switch_service_left_behind(const struct pd_switch_service *service)
+{
+    return service && service->left_behind;
+}
+
+/* What a provider that hangs was left behind with stays until the process ends. */
+bool pd_switch_service_close(struct pd_switch_service *service)
 {
     if (!service) {
-        return;
+        return true;
     }
-    close_endpoint(service);
+    close_providers(service);
+    if (service->left_behind) {
+        return false;
+    }
     pd_codec_free(service->codec);
     pthread_rwlock_destroy(&service->lock);
     free(service);
+    return true;
+}
+
+/* With the lock held: the provider that has the switch now. NULL: none has. */
+static struct pd_switch_runner *runner_of(struct pd_switch_service *service, uint32_t index,
+                                          struct pd_switch_status *ret_status)
+{
+    for (unsigned i = 0; i < service->runners_len; i++) {
+        pd_switch_runner_status(service->runners[i], index, ret_status);
+        if (ret_status->state != PD_SWITCH_AWAY) {
+            return service->runners[i];
+        }
+    }
+    return NULL;
 }
 
 int pd_switch_service_packet_out(struct pd_switch_service *service, uint32_t switch_id,
                                  uint32_t in_port, const uint8_t *data, size_t bytes)
 {
+    struct pd_switch_status status;
     pthread_rwlock_rdlock(&service->lock);
-    int failed = service->switches ? pd_switches_packet_out(service->switches, switch_id, in_port,
-                                                            PD_SWITCHES_PORT_TABLE, data, bytes)
-                                   : -PD_E_NOT_FOUND;
+    uint32_t index = pd_topology_switch(service->topology, switch_id);
+    struct pd_switch_runner *runner = index == PD_NONE ? NULL : runner_of(service, index, &status);
+    int failed = runner ? pd_switch_runner_packet_out(runner, switch_id, in_port, data, bytes)
+                        : -PD_E_NOT_FOUND;
     pthread_rwlock_unlock(&service->lock);
     return failed;
 }
 
 /* ---- reports */
 
+/* With the lock held. NULL: there is none, or it is not open. */
+static struct pd_switches *endpoint_of(struct pd_switch_service *service)
+{
+    for (unsigned i = 0; i < service->runners_len; i++) {
+        if (pd_switch_runner_ops(service->runners[i]) == &pd_switch_openflow) {
+            return pd_switch_runner_provider(service->runners[i]);
+        }
+    }
+    return NULL;
+}
+
+/* Switches that another provider has, and all providers: only where there is another one. */
+static void add_others(struct pd_switch_service *service, json_t *document)
+{
+    json_t *list = json_object_get(document, "switches"), *providers = json_array();
+
+    for (uint32_t i = 0; i < service->topology->switches_len; i++) {
+        struct pd_switch_status status;
+        struct pd_switch_runner *runner = runner_of(service, i, &status);
+        json_t *json = runner && pd_switch_runner_ops(runner) != &pd_switch_openflow
+                           ? pd_switch_status_json(service->topology, &status)
+                           : NULL;
+
+        if (json) {
+            json_object_set_new(json, "provider", json_string(pd_switch_runner_ops(runner)->name));
+            json_array_set_new(list, i, json);
+        }
+    }
+    for (unsigned i = 0; i < service->runners_len; i++) {
+        json_array_append_new(providers,
+                              json_pack("{s:s, s:s}", "name",
+                                        pd_switch_runner_ops(service->runners[i])->name, "state",
+                                        pd_switch_runner_state(service->runners[i])));
+    }
+    json_object_set_new(document, "providers", providers);
+}
+
 json_t *pd_switch_service_json(struct pd_switch_service *service)
 {
     pthread_rwlock_rdlock(&service->lock);
-    json_t *document = pd_switches_json(service->switches, service->topology);
+    struct pd_switches *endpoint = endpoint_of(service);
+    json_t *document = pd_switches_json(endpoint, service->topology);
+    if (document && service->runners_len > (endpoint != NULL)) {
+        add_others(service, document);
+    }
     pthread_rwlock_unlock(&service->lock);
     return document;
 }
@@ -205,8 +343,22 @@ json_t *pd_switch_service_json(struct pd_switch_service *service)
 void pd_switch_service_metrics(struct pd_switch_service *service, struct pd_metrics *metrics)
 {
     pthread_rwlock_rdlock(&service->lock);
-    pd_switches_metrics(service->switches, service->topology, metrics);
+    pd_switches_metrics(endpoint_of(service), service->topology, metrics);
     pthread_rwlock_unlock(&service->lock);
+}
+
+int pd_switch_service_meters(struct pd_switch_service *service, uint32_t switch_id,
+                             int (*visit)(void *context, const struct pd_switch_meter *meter),
+                             void *context)
+{
+    struct pd_switch_status status;
+    pthread_rwlock_rdlock(&service->lock);
+    uint32_t index = pd_topology_switch(service->topology, switch_id);
+    struct pd_switch_runner *runner = index == PD_NONE ? NULL : runner_of(service, index, &status);
+    int failed =
+        runner ? pd_switch_runner_meters(runner, switch_id, visit, context) : -PD_E_NOT_FOUND;
+    pthread_rwlock_unlock(&service->lock);
+    return failed;
 }
 
 int pd_switch_service_dry_run(const char *topology_file, const char *listen, enum pd_depth depth,

@@ -4,6 +4,7 @@
 #ifndef PD_CONTROLLER_SWITCHES_SERVICE_H
 #define PD_CONTROLLER_SWITCHES_SERVICE_H
 
+#include "controller/switches/provider.h"
 #include "controller/switches/report.h"
 
 /* When another topology takes the place of the one it works by, the endpoint is closed and opened
@@ -21,6 +22,8 @@ struct pd_switch_service_settings {
     const char *listen; /* "tcp:127.0.0.1:6653", "unix:/PATH", or NULL; outlives the service */
     enum pd_depth depth;
     void *context;
+    /* The own options of a provider that has some; NULL: none are set. */
+    const void *(*options)(void *context, const struct pd_switch_provider_ops *ops);
     /* A switch that the topology does not know, at most once a minute for each; NULL: it is logged
      * only. In the endpoint's thread: returns soon. */
     void (*unknown)(void *context, uint64_t datapath_id, const char *peer);
@@ -47,7 +50,12 @@ int pd_switch_service_open(const struct pd_topology *topology,
 int pd_switch_service_reload(struct pd_switch_service *service, const struct pd_topology *topology,
                              bool *ret_taken, struct pd_error *error);
 
-void pd_switch_service_close(struct pd_switch_service *service); /* NULL is fine */
+/* A provider hung when it was to be closed: topologies that the service has worked by have to stay
+ * until the process ends. */
+bool pd_switch_service_left_behind(const struct pd_switch_service *service);
+
+/* False: one hangs, and what the service has worked by has to stay. NULL is fine. */
+bool pd_switch_service_close(struct pd_switch_service *service);
 
 /* The answer of GET /v1/switches; NULL without memory. */
 json_t *pd_switch_service_json(struct pd_switch_service *service);
@@ -56,6 +64,10 @@ json_t *pd_switch_service_json(struct pd_switch_service *service);
  * it is not connected; what pd_switches_packet_out returns. */
 int pd_switch_service_packet_out(struct pd_switch_service *service, uint32_t switch_id,
                                  uint32_t in_port, const uint8_t *data, size_t bytes);
+/* What a switch has counted. -PD_E_UNSUPPORTED: its provider cannot say; -PD_E_NOT_FOUND. */
+int pd_switch_service_meters(struct pd_switch_service *service, uint32_t switch_id,
+                             int (*visit)(void *context, const struct pd_switch_meter *meter),
+                             void *context);
 void pd_switch_service_metrics(struct pd_switch_service *service, struct pd_metrics *metrics);
 
 /* --dry-run: prints what would change, changes nothing (dry_run.h). */

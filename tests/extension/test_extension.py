@@ -93,6 +93,30 @@ class Extension(unittest.TestCase):
         report = json.loads(pathdump("app", "--controller", self.controller.url, "toy", "--json"))
         self.assertEqual(report["verdict"], "1 hosts answer")
 
+    def start_controller(self, name, *more):
+        folder = os.path.join(self.folder, name)
+        os.mkdir(folder)
+        controller = Controller(folder, self.topology, {21: self.agent.url}, *more)
+        self.addCleanup(controller.__exit__)
+        controller.wait(controller.status)
+        return controller
+
+    def test_switches(self):
+        controller = self.start_controller("toy", "--toy-switches")
+        document = controller.get("/v1/switches")
+        self.assertEqual(document["providers"], [{"name": "toy", "state": "open"}])
+        self.assertEqual({(at["state"], at["provider"]) for at in document["switches"]},
+                         {("installed", "toy")})
+        self.assertEqual(controller.end(), 0)
+
+    def test_switches_that_hang(self):
+        """a provider that never opens keeps nobody from anything"""
+        controller = self.start_controller("hang", "--toy-switches", "--toy-switches-hang")
+        document = controller.get("/v1/switches")
+        self.assertEqual(document["providers"], [{"name": "toy", "state": "hangs"}])
+        self.assertEqual({at["state"] for at in document["switches"]}, {"away"})
+        self.assertEqual(controller.end(), 0)
+
     def test_generator(self):
         self.assertIn("toy-ring", run(program("pathdump"), "topology", "generate", "--help"))
         made = json.loads(pathdump("topology", "generate", "toy-ring", "--racks", 5))

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The providers of switches that there are. */
+#include "controller/switches/provider.h"
+#include "pd_extensions.h"
+
+#define X(symbol) extern const struct pd_switch_provider_ops symbol;
+PD_EXTENSION_SWITCHES(X)
+#undef X
+
+const struct pd_switch_provider_ops *const pd_switch_providers[] = {
+    &pd_switch_openflow,
+#define X(symbol) &(symbol),
+    PD_EXTENSION_SWITCHES(X)
+#undef X
+        NULL,
+};
+_Static_assert(sizeof pd_switch_providers / sizeof *pd_switch_providers <=
+                   PD_SWITCH_PROVIDERS_MAX + 1,
+               "the service has room for each");
