@@ -236,7 +236,7 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --help'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --help'
         [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows'
         case $prev in
         --tib) rest=DIR ;;
@@ -259,6 +259,7 @@ _pathdump()
         --dst-port) rest=- ;;
         --protocol) rest=- ;;
         --path) rest=- ;;
+        --origin) rest=- ;;
         --from) rest=- ;;
         --to) rest=- ;;
         --since) rest=- ;;
@@ -277,7 +278,7 @@ _pathdump()
         esac
         ;;
     'install')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --help'
+        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --help'
         [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows'
         case $prev in
         --controller) rest=- ;;
@@ -296,6 +297,7 @@ _pathdump()
         --dst-port) rest=- ;;
         --protocol) rest=- ;;
         --path) rest=- ;;
+        --origin) rest=- ;;
         --from) rest=- ;;
         --to) rest=- ;;
         --since) rest=- ;;

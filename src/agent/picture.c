@@ -7,9 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "codec/tagging/mark.h"
-
-_Static_assert(PD_RAW_TAGS_MAX == PD_TAGGING_TAGS_MAX, "all tags are kept");
 
 struct pd_picture *pd_picture_new(const struct pd_query *query)
 {
@@ -30,17 +27,18 @@ void pd_picture_free(struct pd_picture *picture)
     }
     pd_tib_release(picture->snapshot);
     free(picture->rows);
-    free(picture->paths);
+    free(picture->ways);
     free(picture->records);
     free(picture);
 }
 
 struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
-                                    const struct pd_path *path)
+                                    const struct pd_claim *claim)
 {
     return (struct pd_tib_record){
         .flow = record->flow,
-        .path = path,
+        .path = claim->path,
+        .claim = pd_tib_claim_kept(claim),
         .stime_us = record->first_ns / PD_NS_PER_US,
         .etime_us = record->last_ns / PD_NS_PER_US,
         .bytes = record->bytes,
@@ -49,16 +47,14 @@ struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
 }
 
 int pd_picture_path(struct pd_resolver *resolver, const struct pd_trajectory_record *record,
-                    struct pd_path *ret_path)
+                    struct pd_way *ret_way)
 {
     struct pd_claim claim;
     int e = pd_resolver_claim(resolver, &record->flow, record->mark, &claim);
 
-    *ret_path = *claim.path;
-    if (e) {
-        ret_path->tags_len =
-            (uint8_t)pd_tagging_mark_read(&claim.mark, ret_path->tags, &ret_path->dscp);
-    }
+    pd_path_copy(&ret_way->path, claim.path);
+    ret_way->claim = claim;
+    ret_way->claim.path = &ret_way->path;
     return e;
 }
 
@@ -85,28 +81,32 @@ void pd_picture_add(struct pd_picture *picture, const struct pd_trajectory_recor
     picture->records[picture->records_len++] = *record;
 }
 
-/* Distinct paths of a picture: index + 1 by hash, open addressing. */
+/* Distinct claims of a picture: index + 1 by hash, open addressing. */
 struct interner {
-    struct pd_path *paths;
+    struct pd_way *ways;
     size_t len;
     uint32_t *slots;
     size_t mask;
 };
 
-static const struct pd_path *intern(struct interner *interner, const struct pd_path *path)
+static const struct pd_claim *intern(struct interner *interner, const struct pd_claim *claim)
 {
-    size_t slot = pd_path_hash(path) & interner->mask;
+    size_t slot = pd_claim_hash(claim) & interner->mask;
+    struct pd_way *way;
 
     for (; interner->slots[slot]; slot = (slot + 1) & interner->mask) {
-        const struct pd_path *known = &interner->paths[interner->slots[slot] - 1];
+        const struct pd_claim *known = &interner->ways[interner->slots[slot] - 1].claim;
 
-        if (pd_path_equal(known, path)) {
+        if (pd_claim_equal(known, claim)) {
             return known;
         }
     }
-    interner->paths[interner->len] = *path;
+    way = &interner->ways[interner->len];
+    way->claim = *claim;
+    way->claim.path = &way->path;
+    pd_path_copy(&way->path, claim->path);
     interner->slots[slot] = (uint32_t)++interner->len;
-    return &interner->paths[interner->len - 1];
+    return &way->claim;
 }
 
 void pd_picture_decode(struct pd_picture *picture, struct pd_resolver *resolver)
@@ -120,27 +120,29 @@ void pd_picture_decode(struct pd_picture *picture, struct pd_resolver *resolver)
     while (slots < 2 * n) {
         slots *= 2;
     }
-    /* Room for as many paths as records: of such a reservation only what is used is ever touched.
-     */
-    picture->paths = interner.paths = reallocarray(NULL, n, sizeof *picture->paths);
+    /* Room for as many as records: of such a reservation only what is used is ever touched. */
+    picture->ways = interner.ways = reallocarray(NULL, n, sizeof *picture->ways);
     picture->rows = reallocarray(NULL, n, sizeof *picture->rows);
     interner.slots = calloc(slots, sizeof *interner.slots);
     interner.mask = slots - 1;
-    if (!interner.paths || !picture->rows || !interner.slots) {
+    if (!interner.ways || !picture->rows || !interner.slots) {
         picture->error = -ENOMEM;
         free(interner.slots);
         return;
     }
     for (size_t i = 0; i < n; i++) {
         struct pd_tib_record row;
-        struct pd_path path;
+        struct pd_way way;
+        const struct pd_claim *kept;
 
-        pd_picture_path(resolver, &picture->records[i], &path);
-        row = pd_picture_row(&picture->records[i], &path);
+        pd_picture_path(resolver, &picture->records[i], &way);
+        row = pd_picture_row(&picture->records[i], &way.claim);
         if (!pd_tib_filter_matches(&picture->query.filter, &row)) {
             continue;
         }
-        row.path = intern(&interner, &path);
+        kept = intern(&interner, &way.claim);
+        row.path = kept->path;
+        row.claim = pd_tib_claim_kept(kept);
         picture->rows[picture->rows_len++] = row;
     }
     free(interner.slots);

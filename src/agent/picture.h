@@ -19,11 +19,17 @@
  * Thread safety: belongs to whoever holds it; it is handed on through the mailbox and the queue of
  * the pipeline. */
 
+/* A claim with room for its path. */
+struct pd_way {
+    struct pd_claim claim; /* its path is `path` */
+    struct pd_path path;
+};
+
 struct pd_picture {
     struct pd_query query; /* a copy: the asker may have given up */
     struct pd_trajectory_record *records;
     size_t records_len, records_size;
-    struct pd_path *paths; /* distinct paths of the rows */
+    struct pd_way *ways; /* distinct ones of the rows */
     struct pd_tib_record *rows;
     size_t rows_len;
     struct pd_tib_snapshot *snapshot;
@@ -46,11 +52,11 @@ void pd_picture_decode(struct pd_picture *picture, struct pd_resolver *resolver)
 
 /* Times, counts and flow ID of a record of the trajectory memory as the TIB stores them. */
 struct pd_tib_record pd_picture_row(const struct pd_trajectory_record *record,
-                                    const struct pd_path *path);
+                                    const struct pd_claim *claim);
 
 /* The path of a record. When its tags fit none or a host is unknown (then the error says which),
- * the raw tags. */
+ * the claim is infeasible and has the mark. */
 int pd_picture_path(struct pd_resolver *resolver, const struct pd_trajectory_record *record,
-                    struct pd_path *ret_path);
+                    struct pd_way *ret_way);
 
 #endif

@@ -66,13 +66,12 @@ static void append(struct pd_recorder *recorder)
 }
 
 static void alarm_undecoded(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
-                            const struct pd_path *path, int e)
+                            const struct pd_claim *claim, int e)
 {
     struct pd_alarm_raise raise = {
         .reason = e == -PD_E_UNKNOWN_HOST ? PD_ALARM_UNKNOWN_HOST : PD_ALARM_INFEASIBLE_PATH,
         .flow = &record->flow,
-        .paths = path,
-        .paths_len = 1,
+        .mark = &claim->mark,
         .detail = pd_error_text(e),
     };
 
@@ -91,13 +90,13 @@ static void tell_committed(struct pd_recorder *recorder)
 void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
                       bool kept)
 {
-    struct pd_path *path = &recorder->paths[recorder->batch_len];
-    int e = pd_picture_path(recorder->model->resolver, record, path);
+    struct pd_way *way = &recorder->ways[recorder->batch_len];
+    int e = pd_picture_path(recorder->model->resolver, record, way);
 
     if (e && e != -PD_E_UNSUPPORTED) { /* where nothing is marked, that is nobody's fault */
-        alarm_undecoded(recorder, record, path, e);
+        alarm_undecoded(recorder, record, &way->claim, e);
     }
-    recorder->records[recorder->batch_len++] = pd_picture_row(record, path);
+    recorder->records[recorder->batch_len++] = pd_picture_row(record, &way->claim);
     pd_count(&recorder->counters->records, 1);
     recorder->since_mark |= kept;
     if (recorder->batch_len == PD_RECORDER_BATCH) {

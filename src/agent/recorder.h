@@ -31,7 +31,7 @@ struct pd_recorder {
     struct pd_agent_counters *counters;
     struct pd_resolver_counters decoder_before; /* of models that were replaced */
     struct pd_tib_record records[PD_RECORDER_BATCH];
-    struct pd_path paths[PD_RECORDER_BATCH];
+    struct pd_way ways[PD_RECORDER_BATCH];
     unsigned batch_len;
     uint32_t uncommitted; /* appended since the last commit */
     /* monotonic: when the oldest uncommitted record has waited long enough */

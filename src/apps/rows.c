@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "query/members.h"
+#include "query/way.h"
 
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 
@@ -89,42 +90,21 @@ bool pd_app_flow_read(const json_t *object, struct pd_flow_id *ret_flow)
     return !pd_flow_id_read(object, ret_flow, NULL);
 }
 
-static bool read_tags(const json_t *row, struct pd_path *path)
-{
-    const json_t *tags = json_object_get(row, "tags");
-    uint64_t dscp = 0;
-
-    if (json_array_size(tags) > PD_RAW_TAGS_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < json_array_size(tags); i++) {
-        const json_t *tag = json_array_get(tags, i);
-        json_int_t number = json_integer_value(tag);
-
-        if (!json_is_integer(tag) || number < 0 || number > UINT16_MAX) {
-            return false;
-        }
-        path->tags[path->tags_len++] = (uint16_t)number;
-    }
-    if (json_object_get(row, "dscp") && pd_member_number(row, "dscp", 0, UINT8_MAX, &dscp, NULL)) {
-        return false;
-    }
-    path->dscp = (uint8_t)dscp;
-    return true;
-}
-
 bool pd_app_path_read(const json_t *row, struct pd_path *ret_path)
 {
     const json_t *switches = json_object_get(row, "path");
-    struct pd_path path = {0};
+    const char *member;
+    struct pd_path path;
+    struct pd_claim claim;
 
-    if (json_array_size(switches)) {
-        return !pd_path_read(switches, "path", ret_path, NULL);
+    if (json_is_array(switches) && !json_array_size(switches) && !json_object_get(row, "tags")) {
+        ret_path->len = 0;
+        return true;
     }
-    if (!json_is_array(switches) || !read_tags(row, &path)) {
+    if (pd_way_read(row, &path, &claim, &member)) {
         return false;
     }
-    *ret_path = path;
+    pd_path_copy(ret_path, &path);
     return true;
 }
 

@@ -47,10 +47,17 @@ int pd_origin_parse(const char *id, uint8_t *ret_origin)
     return find(origins, PD_ORIGIN_COUNT, id, ret_origin);
 }
 
+int pd_claim_compare_rest(const struct pd_claim *a, const struct pd_claim *b)
+{
+    uint64_t wa = (uint64_t)a->origin << 40 | (uint64_t)a->state << 32 | a->candidates;
+    uint64_t wb = (uint64_t)b->origin << 40 | (uint64_t)b->state << 32 | b->candidates;
+
+    return wa != wb ? (wa < wb ? -1 : 1) : pd_mark_compare(&a->mark, &b->mark);
+}
+
 bool pd_claim_equal(const struct pd_claim *a, const struct pd_claim *b)
 {
-    return a->state == b->state && a->origin == b->origin && a->candidates == b->candidates &&
-           pd_mark_equal(&a->mark, &b->mark) && pd_path_equal(a->path, b->path);
+    return !pd_claim_compare_rest(a, b) && pd_path_equal(a->path, b->path);
 }
 
 uint64_t pd_claim_hash(const struct pd_claim *claim)

@@ -59,7 +59,9 @@ const char *pd_origin_id(unsigned origin);
 int pd_claim_state_parse(const char *id, uint8_t *ret_state);
 int pd_origin_parse(const char *id, uint8_t *ret_origin);
 
-/* Equal paths, state, origin, candidates and marks. */
+/* <0, 0, >0, but for the paths: by origin, state, candidates and mark. */
+int pd_claim_compare_rest(const struct pd_claim *a, const struct pd_claim *b);
+/* Equal paths and equal all the rest. */
 bool pd_claim_equal(const struct pd_claim *a, const struct pd_claim *b);
 uint64_t pd_claim_hash(const struct pd_claim *claim);
 

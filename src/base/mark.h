@@ -31,11 +31,21 @@ _Static_assert(sizeof(struct pd_mark) == 18, "marks are compared as bytes");
 /* A mark in the scheme's words: named lists of numbers, or numbers. */
 #define PD_MARK_FIELDS_MAX 4
 struct pd_mark_field {
-    const char *name; /* of the member in JSON and MongoDB */
+    const char *name;  /* of the member in JSON and MongoDB */
+    const char *label; /* in texts */
     bool list;
     bool implied; /* a number that is 0, which need not be told */
     uint8_t len;  /* of a list; else 1 */
     uint32_t values[PD_MARK_BYTES];
+};
+
+/* What a field can hold, as people write it. */
+struct pd_mark_field_kind {
+    const char *name;
+    const char *expected; /* "a list of link tags" */
+    bool list;
+    uint8_t most; /* items */
+    uint32_t max;
 };
 
 /* What a scheme tells about its marks; its slots are called with marks of this scheme alone. */
@@ -46,6 +56,12 @@ struct pd_mark_scheme {
     bool (*valid)(const struct pd_mark *mark);
     /* Writes a valid mark as at most PD_MARK_FIELDS_MAX fields and returns how many. */
     size_t (*fields)(const struct pd_mark *mark, struct pd_mark_field *ret_fields);
+    /* The way back, where people may write the fields: those of `kinds`, in this order and within
+     * their limits; a number that was not given is 0. `kinds_len` 0: such marks are written as
+     * bytes. */
+    const struct pd_mark_field_kind *kinds;
+    size_t kinds_len;
+    struct pd_mark (*make)(const struct pd_mark_field *fields);
 };
 
 static inline bool pd_mark_equal(const struct pd_mark *a, const struct pd_mark *b)

@@ -13,12 +13,30 @@
 
 bool pd_path_equal(const struct pd_path *a, const struct pd_path *b)
 {
-    return memcmp(a, b, sizeof *a) == 0;
+    return a == b ||
+           (a->len == b->len && !memcmp(a->switches, b->switches, a->len * sizeof *a->switches));
 }
 
 uint64_t pd_path_hash(const struct pd_path *path)
 {
-    return pd_hash(path, sizeof *path);
+    return pd_hash(path, PD_PATH_BYTES(path->len));
+}
+
+void pd_path_copy(struct pd_path *to, const struct pd_path *from)
+{
+    memcpy(to, from, PD_PATH_BYTES(from->len));
+}
+
+int pd_path_compare(const struct pd_path *a, const struct pd_path *b)
+{
+    uint32_t len = a->len < b->len ? a->len : b->len;
+
+    for (uint32_t i = 0; a != b && i < len; i++) {
+        if (a->switches[i] != b->switches[i]) {
+            return a->switches[i] < b->switches[i] ? -1 : 1;
+        }
+    }
+    return (a->len > b->len) - (a->len < b->len);
 }
 
 static bool side_matches(uint32_t wanted, uint32_t sw)
@@ -32,8 +50,9 @@ bool pd_path_crosses(const struct pd_path *path, struct pd_link_match link)
         return true;
     }
     for (unsigned i = 1; i < path->len; i++) {
-        if (side_matches(link.from, path->switches[i - 1]) &&
-            side_matches(link.to, path->switches[i])) {
+        uint32_t from = path->switches[i - 1], to = path->switches[i];
+
+        if (from && to && side_matches(link.from, from) && side_matches(link.to, to)) {
             return true;
         }
     }
@@ -85,7 +104,7 @@ int pd_path_parse(const char *text, struct pd_path *ret_path)
     if (error) {
         return error;
     }
-    path.len = (uint16_t)len;
+    path.len = len;
     *ret_path = path;
     return 0;
 }

@@ -5,23 +5,19 @@
 #define PD_BASE_PATH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define PD_PATH_MAX     32 /* switches of a path */
-#define PD_RAW_TAGS_MAX 4  /* link tags that are kept of an infeasible trajectory */
+#define PD_PATH_MAX 128 /* switches of a path */
 
-/* A path, first switch to last; [tor] for a flow inside one rack. Where the tags on the packet fit
- * no path of the topology (an infeasible trajectory) there are no switches and the raw tags are
- * kept instead. Switch IDs are >= 1. Unused elements are zero, so that paths can be compared and
- * hashed as bytes. */
+/* A path, first switch to last; [tor] for a flow inside one rack, empty where none is known. A
+ * switch may stand in it several times. Switch IDs are >= 1; 0 is a gap, in claims that are
+ * partial. Elements behind `len` mean nothing: in the table of paths (pd_path_intern) there is no
+ * memory for them, so a path is copied with pd_path_copy and compared with pd_path_equal. */
 struct pd_path {
-    uint16_t len;                   /* switches; 0: infeasible */
-    uint8_t tags_len;               /* raw link tags, only when len is 0 */
-    uint8_t dscp;                   /* raw DSCP of the codec, only when len is 0 */
-    uint16_t tags[PD_RAW_TAGS_MAX]; /* in the order pushed */
+    uint32_t len;
     uint32_t switches[PD_PATH_MAX];
 };
-_Static_assert(sizeof(struct pd_path) == 12 + 4 * PD_PATH_MAX, "paths are compared as bytes");
 
 /* ⟨from, to⟩: an ordered pair of adjacent switches; 0 is the wildcard `*`. {0, 0} matches every
  * path, also those without a link; anything else matches paths that have such a link. */
@@ -32,6 +28,37 @@ struct pd_link_match {
 
 bool pd_path_equal(const struct pd_path *a, const struct pd_path *b);
 uint64_t pd_path_hash(const struct pd_path *path);
+void pd_path_copy(struct pd_path *to, const struct pd_path *from);
+
+/* <0, 0, >0: as lists of switch IDs, the shorter first where one begins the other. */
+int pd_path_compare(const struct pd_path *a, const struct pd_path *b);
+
+#define PD_PATH_BYTES(len) (offsetof(struct pd_path, switches) + (len) * sizeof(uint32_t))
+
+/* ---- the table of paths: each path once in a process ---- */
+
+/* Paths that are kept get a number, from 0 in the order of arrival, and stay until the process
+ * ends, so that a pointer or a number stands for them everywhere. The table is bounded, since paths
+ * are also what others tell; what comes from one answer or one packet is not put there.
+ *
+ * Thread safety: all functions may be called from any thread; pd_path_at takes no lock. */
+
+#define PD_PATHS_KEPT_MAX (1u << 22)
+
+struct pd_path_counters {
+    uint64_t kept;
+    uint64_t refused; /* attempts to keep one more than there is room for */
+};
+
+/* The kept path that equals this one. -PD_E_VALUE (too long), -PD_E_FULL (counted), -ENOMEM. */
+int pd_path_intern(const struct pd_path *path, const struct pd_path **ret_path,
+                   uint32_t *ret_number);
+/* NULL when the number has not been given. */
+const struct pd_path *pd_path_at(uint32_t number);
+struct pd_path_counters pd_path_counters(void);
+
+extern const struct pd_path pd_path_empty;
+
 bool pd_path_crosses(const struct pd_path *path, struct pd_link_match link);
 
 /* Reads "1,9,17,11,3" (1 to PD_PATH_MAX IDs). Returns 0 or -PD_E_VALUE. */

@@ -141,7 +141,7 @@ static int read_paths(const struct pd_reader *reader, const json_t *row,
             strcpy(text + used, " …");
             break;
         }
-        used += (size_t)sprintf(text + used, "%s%s", i ? " " : "", one);
+        used += (size_t)snprintf(text + used, PATHS_BYTES - used, "%s%s", i ? " " : "", one);
     }
     return code;
 }

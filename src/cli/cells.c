@@ -49,6 +49,13 @@ void pd_cell_flow(struct pd_table *table, const struct pd_flow_id *flow)
     pd_table_cell(table, name ? name : number);
 }
 
+void pd_cell_way(const struct pd_style *style, struct pd_table *table, const struct pd_claim *claim)
+{
+    char text[PD_CLI_WAY_BYTES];
+
+    pd_table_cell(table, pd_cli_way(claim, style, text));
+}
+
 void pd_cell_path(const struct pd_style *style, struct pd_table *table, const struct pd_path *path)
 {
     char text[PD_CLI_PATH_BYTES];

@@ -25,6 +25,8 @@ const char *pd_cell_plural(uint64_t n); /* "s" or "" */
 /* The next cell or cells of the table. */
 void pd_cell_number(struct pd_table *table, uint64_t number);
 void pd_cell_flow(struct pd_table *table, const struct pd_flow_id *flow); /* both ends, protocol */
+void pd_cell_way(const struct pd_style *style, struct pd_table *table,
+                 const struct pd_claim *claim);
 void pd_cell_path(const struct pd_style *style, struct pd_table *table, const struct pd_path *path);
 void pd_cell_hops(struct pd_table *table, const struct pd_path *path);
 void pd_cell_times(struct pd_table *table,

@@ -3,6 +3,7 @@
 #include "cli/json.h"
 
 #include "cli/cli.h"
+#include "query/way.h"
 
 int pd_json_print(json_t *document, struct pd_error *error)
 {
@@ -62,57 +63,17 @@ int pd_read_addr(const struct pd_reader *reader, const json_t *object, const cha
 
 int pd_read_switches(const struct pd_reader *reader, const json_t *array, struct pd_path *path)
 {
-    size_t len = json_array_size(array);
-    if (!json_is_array(array) || len > PD_PATH_MAX) {
-        return pd_read_bad(reader, "path", "a list of switch IDs");
-    }
-    for (size_t i = 0; i < len; i++) {
-        const json_t *id = json_array_get(array, i);
-        if (!is_number(id, UINT32_MAX) || !json_integer_value(id)) {
-            return pd_read_bad(reader, "path", "a list of switch IDs");
-        }
-        path->switches[i] = (uint32_t)json_integer_value(id);
-    }
-    path->len = (uint16_t)len;
-    return 0;
+    const char *expected = pd_way_read_switches(array, path);
+
+    return expected ? pd_read_bad(reader, "path", expected) : 0;
 }
 
-int pd_read_tags(const struct pd_reader *reader, const json_t *object, struct pd_path *path)
+int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd_path *ret_path,
+                 struct pd_claim *ret_claim)
 {
-    const json_t *tags = NULL, *dscp = json_object_get(object, "dscp");
-    int code = pd_read_array(reader, object, "tags", &tags);
-    size_t len = json_array_size(tags);
-    if (code) {
-        return code;
-    }
-    if (len > PD_RAW_TAGS_MAX) {
-        return pd_read_bad(reader, "tags", "a list of link tags");
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (!is_number(json_array_get(tags, i), UINT16_MAX)) {
-            return pd_read_bad(reader, "tags", "a list of link tags");
-        }
-        path->tags[i] = (uint16_t)json_integer_value(json_array_get(tags, i));
-    }
-    if (dscp && !is_number(dscp, UINT8_MAX)) {
-        return pd_read_bad(reader, "dscp", "a DSCP");
-    }
-    path->tags_len = (uint8_t)len;
-    path->dscp = (uint8_t)json_integer_value(dscp);
-    return 0;
-}
+    const char *member, *expected = pd_way_read(object, ret_path, ret_claim, &member);
 
-int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd_path *ret_path)
-{
-    struct pd_path path = {0};
-    int code = pd_read_switches(reader, json_object_get(object, "path"), &path);
-    if (!code && !path.len) {
-        code = pd_read_tags(reader, object, &path);
-    }
-    if (!code) {
-        *ret_path = path;
-    }
-    return code;
+    return expected ? pd_read_bad(reader, member, expected) : 0;
 }
 
 static int read_addrs(const struct pd_reader *reader, const json_t *id, struct pd_flow_id *flow)

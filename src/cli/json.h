@@ -32,10 +32,10 @@ int pd_read_array(const struct pd_reader *reader, const json_t *object, const ch
 int pd_read_addr(const struct pd_reader *reader, const json_t *object, const char *key,
                  struct pd_addr *ret_addr, uint8_t *ret_ip_version);
 int pd_read_switches(const struct pd_reader *reader, const json_t *array, struct pd_path *path);
-int pd_read_tags(const struct pd_reader *reader, const json_t *object, struct pd_path *path);
 
-/* "path", and where that is empty "tags" and "dscp". */
-int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd_path *ret_path);
+/* "path" and what belongs to it (query/way.h). */
+int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd_path *ret_path,
+                 struct pd_claim *ret_claim);
 /* "flow_id" */
 int pd_read_flow(const struct pd_reader *reader, const json_t *object, struct pd_flow_id *ret_flow);
 /* "stime_us" and "etime_us", not before it. */

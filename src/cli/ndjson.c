@@ -2,12 +2,14 @@
 /* Records as NDJSON: lines of bounded length, each checked member by member. */
 #include "cli/ndjson.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/json.h"
+#include "query/way.h"
 
 #define BUFFER_BYTES (4 * PD_NDJSON_LINE_BYTES)
 #define BATCH        256
@@ -23,6 +25,8 @@ struct ndjson {
     size_t batch_len;
     struct pd_tib_record records[BATCH];
     struct pd_path paths[BATCH];
+    struct pd_claim claims[BATCH];
+    uint8_t *extras[BATCH]; /* NULL: none */
     char buffer[BUFFER_BYTES];
 };
 
@@ -74,19 +78,23 @@ static int next_line(struct ndjson *ndjson, const char **ret_line, size_t *ret_l
 
 /* ---- one record ---- */
 
+static bool is_one_of(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0) {
+        names++;
+    }
+    return *names;
+}
+
 /* No member but these; NULL-terminated. */
 static int check_members(const struct pd_reader *reader, const json_t *object,
-                         const char *const *allowed)
+                         const char *const *allowed, const char *const *also)
 {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
-        size_t i = 0;
-        while (allowed[i] && strcmp(allowed[i], key) != 0) {
-            i++;
-        }
-        if (!allowed[i]) {
+        if (!is_one_of(allowed, key) && !is_one_of(also, key)) {
             return pd_fail(reader->error, -PD_E_SYNTAX,
                            "%s \"%.40s\" is no member that belongs there", reader->where, key);
         }
@@ -94,20 +102,71 @@ static int check_members(const struct pd_reader *reader, const json_t *object,
     return 0;
 }
 
-static int read_record(const struct pd_reader *reader, const json_t *object,
-                       struct pd_tib_record *record, struct pd_path *path)
+static const char *read_chunk(const json_t *chunk, uint8_t *to, uint32_t *used)
 {
+    const json_t *kind = json_object_get(chunk, "kind");
+    const char *text = json_string_value(json_object_get(chunk, "bytes"));
+    size_t len = text ? strlen(text) / 2 : 0;
+    uint16_t kind_le = htole16((uint16_t)json_integer_value(kind));
+    uint32_t len_le = htole32((uint32_t)len);
+
+    if (!json_is_integer(kind) || json_integer_value(kind) < 0 ||
+        json_integer_value(kind) > UINT16_MAX || !text || strlen(text) % 2 ||
+        strspn(text, "0123456789abcdef") != 2 * len || len + 6 > PD_TIB_EXTRA_BYTES - *used) {
+        return "a list of kinds with bytes in hexadecimal";
+    }
+    memcpy(to + *used, &kind_le, 2);
+    memcpy(to + *used + 2, &len_le, 4);
+    *used += 6;
+    for (size_t i = 0; i < len; i++) {
+        char byte[3] = {text[2 * i], text[2 * i + 1], '\0'};
+
+        to[(*used)++] = (uint8_t)strtoul(byte, NULL, 16);
+    }
+    return NULL;
+}
+
+/* [{"kind":N,"bytes":"00ff"}…]: further columns of a record. */
+static int read_extra(const struct pd_reader *reader, const json_t *list,
+                      struct pd_tib_record *record, uint8_t **ret_extra)
+{
+    const char *expected = NULL;
+    uint32_t used = 0;
+    uint8_t *bytes;
+
+    if (!list) {
+        return 0;
+    }
+    bytes = json_is_array(list) ? malloc(PD_TIB_EXTRA_BYTES) : NULL;
+    if (!bytes) {
+        return pd_read_bad(reader, "extra", "a list of kinds with bytes in hexadecimal");
+    }
+    for (size_t i = 0; i < json_array_size(list) && !expected; i++) {
+        expected = read_chunk(json_array_get(list, i), bytes, &used);
+    }
+    if (expected) {
+        free(bytes);
+        return pd_read_bad(reader, "extra", expected);
+    }
+    record->extra = *ret_extra = bytes;
+    record->extra_bytes = used;
+    return 0;
+}
+
+static int read_record(const struct pd_reader *reader, const json_t *object,
+                       struct pd_tib_record *record, struct pd_path *path, struct pd_claim *claim,
+                       uint8_t **ret_extra)
+{
+    static const char *const exact[] = {"path", "origin", "state", NULL};
     static const char *const ids[] = {"src_ip", "dst_ip", "src_port", "dst_port", "protocol", NULL};
-    static const char *const members[] = {"flow_id", "path", "stime_us", "etime_us", "bytes",
-                                          "pkts",    "tags", "dscp",     NULL};
-    static const char *const feasible[] = {"flow_id", "path", "stime_us", "etime_us",
-                                           "bytes",   "pkts", NULL};
+    static const char *const members[] = {"flow_id", "stime_us",        "etime_us", "bytes",
+                                          "pkts",    "retransmissions", "extra",    NULL};
     int code = pd_read_flow(reader, object, &record->flow);
     if (!code) {
-        code = check_members(reader, json_object_get(object, "flow_id"), ids);
+        code = check_members(reader, json_object_get(object, "flow_id"), ids, ids);
     }
     if (!code) {
-        code = pd_read_path(reader, object, path);
+        code = pd_read_path(reader, object, path, claim);
     }
     if (!code) {
         code = pd_read_times(reader, object, record);
@@ -115,7 +174,20 @@ static int read_record(const struct pd_reader *reader, const json_t *object,
     if (!code) {
         code = pd_read_counts(reader, object, INT64_MAX, record);
     }
-    return code ? code : check_members(reader, object, path->len ? feasible : members);
+    if (!code && json_object_get(object, "retransmissions")) {
+        uint64_t number;
+
+        code = pd_read_number(reader, object, "retransmissions", UINT32_MAX, &number);
+        record->retransmissions = code ? 0 : (uint32_t)number;
+    }
+    if (!code) {
+        code = read_extra(reader, json_object_get(object, "extra"), record, ret_extra);
+    }
+    /* Marks are kept where there is no path, or not a certain one. */
+    if (!code && claim->state == PD_CLAIM_EXACT) {
+        return check_members(reader, object, members, exact);
+    }
+    return code ? code : check_members(reader, object, members, pd_way_members);
 }
 
 static int read_line(struct ndjson *ndjson, const char *line, size_t len)
@@ -131,14 +203,17 @@ static int read_line(struct ndjson *ndjson, const char *line, size_t len)
     }
     struct pd_tib_record record = {0};
     struct pd_path *path = &ndjson->paths[ndjson->batch_len];
+    struct pd_claim *claim = &ndjson->claims[ndjson->batch_len];
+    uint8_t **extra = &ndjson->extras[ndjson->batch_len];
     int code = json_is_object(object)
-                   ? read_record(&reader, object, &record, path)
+                   ? read_record(&reader, object, &record, path, claim, extra)
                    : pd_fail(ndjson->error, -PD_E_SYNTAX, "%s not an object", place);
     json_decref(object);
     if (code) {
         return code;
     }
     record.path = path;
+    record.claim = pd_tib_claim_kept(claim);
     ndjson->records[ndjson->batch_len++] = record;
     return 0;
 }
@@ -148,10 +223,15 @@ static int read_line(struct ndjson *ndjson, const char *line, size_t len)
 static int flush(struct ndjson *ndjson)
 {
     size_t len = ndjson->batch_len;
+    int code = len ? ndjson->taker->take(ndjson->taker->context, ndjson->records, len,
+                                         ndjson->read_bytes - (ndjson->end - ndjson->from))
+                   : 0;
     ndjson->batch_len = 0;
-    return len ? ndjson->taker->take(ndjson->taker->context, ndjson->records, len,
-                                     ndjson->read_bytes - (ndjson->end - ndjson->from))
-               : 0;
+    for (size_t i = 0; i < BATCH; i++) {
+        free(ndjson->extras[i]);
+        ndjson->extras[i] = NULL;
+    }
+    return code;
 }
 
 static int read_all(struct ndjson *ndjson)

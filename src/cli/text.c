@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers, times and paths as people read them. */
 #include "cli/text.h"
+#include "query/way.h"
 
 #include <inttypes.h>
 #include <langinfo.h>
@@ -87,17 +88,29 @@ const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style
     const char *arrow = style->utf8 ? "\u2192" : "-";
     char *at = text, *end = text + PD_CLI_PATH_BYTES;
     *at = '\0';
-    if (!path->len) {
-        at += snprintf(at, (size_t)(end - at), "%s", path->tags_len ? "tags " : "no tags");
-        for (unsigned i = 0; i < path->tags_len && i < PD_RAW_TAGS_MAX; i++) {
-            at += snprintf(at, (size_t)(end - at), "%s%u", i ? "," : "", path->tags[i]);
-        }
-        if (path->dscp) {
-            snprintf(at, (size_t)(end - at), " dscp %u", path->dscp);
-        }
-    }
     for (unsigned i = 0; i < path->len && i < PD_PATH_MAX; i++) {
         at += snprintf(at, (size_t)(end - at), "%s%" PRIu32, i ? arrow : "", path->switches[i]);
+    }
+    return text;
+}
+
+const char *pd_cli_way(const struct pd_claim *claim, const struct pd_style *style,
+                       char text[PD_CLI_WAY_BYTES])
+{
+    char mark[PD_WAY_MARK_TEXT_BYTES];
+    bool infeasible = claim->state == PD_CLAIM_INFEASIBLE;
+    bool state = claim->state && !(infeasible && !claim->path->len);
+    size_t at;
+
+    pd_cli_path(claim->path, style, text);
+    if (!claim->path->len && infeasible) {
+        snprintf(text, PD_CLI_WAY_BYTES, "%s", pd_way_mark_text(&claim->mark, mark));
+    }
+    at = strlen(text);
+    if (state || claim->origin) {
+        snprintf(text + at, PD_CLI_WAY_BYTES - at, "%s(%s%s%s)", at ? " " : "",
+                 state ? pd_claim_state_id(claim->state) : "", state && claim->origin ? ", " : "",
+                 claim->origin ? pd_origin_id(claim->origin) : "");
     }
     return text;
 }

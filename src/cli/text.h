@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/path.h"
+#include "base/claim.h"
 
 /* How a stream may be written on. Colour only on a terminal that is not "dumb", and not under
  * NO_COLOR (no-color.org). */
@@ -27,7 +27,13 @@ const char *pd_cli_span(uint64_t span_us, char text[PD_CLI_NUMBER_BYTES]);  /* "
 
 #define PD_CLI_PATH_BYTES (PD_PATH_MAX * 14)
 
-/* "1→9→17", "1-9-17" where that cannot be shown; "tags 9,14 dscp 3" of an infeasible trajectory. */
+/* Of a claim: "tags 9,14 dscp 3" where it has no path; "1→0→17 (partial, trace)" where it is no
+ * exact one from tags. */
+#define PD_CLI_WAY_BYTES (PD_CLI_PATH_BYTES + 192)
+const char *pd_cli_way(const struct pd_claim *claim, const struct pd_style *style,
+                       char text[PD_CLI_WAY_BYTES]);
+
+/* "1→9→17", "1-9-17" where that cannot be shown. */
 const char *pd_cli_path(const struct pd_path *path, const struct pd_style *style,
                         char text[PD_CLI_PATH_BYTES]);
 

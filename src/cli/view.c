@@ -57,9 +57,10 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_t
 {
     struct pd_tib_record record = {0};
     struct pd_path path;
+    struct pd_claim claim;
     int code = pd_read_flow(&view->reader, row, &record.flow);
     if (!code) {
-        code = pd_read_path(&view->reader, row, &path);
+        code = pd_read_path(&view->reader, row, &path, &claim);
     }
     if (!code) {
         code = pd_read_times(&view->reader, row, &record);
@@ -68,7 +69,7 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_t
         return code;
     }
     pd_cell_flow(table, &record.flow);
-    pd_cell_path(view->style, table, &path);
+    pd_cell_way(view->style, table, &claim);
     pd_cell_times(table, &record);
     return counts(view, row, table, sums);
 }
@@ -148,12 +149,13 @@ static int path_counts_row(const struct view *view, const json_t *row, struct pd
                            struct pd_tib_record *sums)
 {
     struct pd_path path;
-    int code = pd_read_path(&view->reader, row, &path);
+    struct pd_claim claim;
+    int code = pd_read_path(&view->reader, row, &path, &claim);
     if (code) {
         return code;
     }
     pd_cell_hops(table, &path);
-    pd_cell_path(view->style, table, &path);
+    pd_cell_way(view->style, table, &claim);
     return counts(view, row, table, sums);
 }
 
@@ -187,9 +189,10 @@ static int violation_row(const struct view *view, const json_t *row, struct pd_t
     unsigned rule = 0;
     struct pd_flow_id flow;
     struct pd_path path;
+    struct pd_claim claim;
     int code = pd_read_flow(&view->reader, row, &flow);
     if (!code) {
-        code = pd_read_path(&view->reader, row, &path);
+        code = pd_read_path(&view->reader, row, &path, &claim);
     }
     if (code) {
         return code;
@@ -203,7 +206,7 @@ static int violation_row(const struct view *view, const json_t *row, struct pd_t
     }
     (void)sums;
     pd_cell_flow(table, &flow);
-    pd_cell_path(view->style, table, &path);
+    pd_cell_way(view->style, table, &claim);
     pd_table_cell(table, text);
     return 0;
 }
@@ -261,20 +264,34 @@ static int view_list(const struct view *view, const json_t *answer, const struct
 
 static const struct pd_column path_columns[] = {{"HOPS", true}, {"PATH", false}};
 
+/* A trajectory that fits no path: a row without one. */
+static int read_mark(const struct view *view, const json_t *row, struct pd_path *path,
+                     struct pd_claim *claim)
+{
+    json_t *whole = json_copy((json_t *)(uintptr_t)row);
+    int code = json_object_set_new(whole, "path", json_array());
+
+    code = code ? pd_read_bad(&view->reader, "infeasible", "a list of objects")
+                : pd_read_path(&view->reader, whole, path, claim);
+    json_decref(whole);
+    return code;
+}
+
 static int fill_paths(const struct view *view, const json_t *paths, const json_t *infeasible,
                       struct pd_table *table)
 {
     size_t feasible = json_array_size(paths), len = feasible + json_array_size(infeasible);
     for (size_t i = 0; i < len; i++) {
-        struct pd_path path = {0};
-        int code = i < feasible ? pd_read_switches(&view->reader, json_array_get(paths, i), &path)
-                                : pd_read_tags(&view->reader,
-                                               json_array_get(infeasible, i - feasible), &path);
+        struct pd_path path = {.len = 0};
+        struct pd_claim claim = {.path = &path};
+        int code = i < feasible
+                       ? pd_read_switches(&view->reader, json_array_get(paths, i), &path)
+                       : read_mark(view, json_array_get(infeasible, i - feasible), &path, &claim);
         if (code) {
             return code;
         }
         pd_cell_hops(table, &path);
-        pd_cell_path(view->style, table, &path);
+        pd_cell_way(view->style, table, &claim);
     }
     return 0;
 }

@@ -22,7 +22,7 @@
 #define PD_ALARM_PATHS_MAX         16
 #define PD_ALARM_MESSAGE_DETAIL    512
 #define PD_ALARM_MESSAGE_MAX_US    ((UINT64_C(1) << 53) - 1)
-#define PD_ALARM_MESSAGE_MAX_BYTES 10240 /* of its JSON, compact: no message is longer */
+#define PD_ALARM_MESSAGE_MAX_BYTES 26624 /* of its JSON, compact: no message is longer */
 
 struct pd_alarm_message {
     uint64_t time_us;

@@ -57,13 +57,14 @@ static int path_counts_row(struct pd_query_answer *answer, const struct pd_tib_r
 {
     pd_query_out_row(&answer->out);
     pd_query_out_text(&answer->out, "{");
-    pd_query_out_path(&answer->out, group->path);
+    pd_query_out_path(&answer->out, group);
     write_counts(answer, group->bytes, group->pkts);
     return 0;
 }
 
-static int set_aside(struct pd_query_answer *answer, const struct pd_path *path)
+static int set_aside(struct pd_query_answer *answer, const struct pd_claim *claim)
 {
+    static const struct pd_mark none;
     if (answer->set_aside_len == answer->set_aside_room) {
         size_t room = answer->set_aside_room ? 2 * answer->set_aside_room : 64;
         int error = pd_tib_resize(answer->budget, &answer->set_aside,
@@ -73,20 +74,30 @@ static int set_aside(struct pd_query_answer *answer, const struct pd_path *path)
         }
         answer->set_aside_room = room;
     }
-    answer->set_aside[answer->set_aside_len++] = path;
+    answer->set_aside[answer->set_aside_len++] = claim ? &claim->mark : &none;
     return 0;
 }
 
 /* A trajectory that fits no path is not one: those are listed apart, and only when there are some.
- * They come first. */
+ * They come first. A path that several origins tell of is listed once. */
 static int path_row(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
     if (!group->path->len) {
-        return set_aside(answer, group->path);
+        bool infeasible = pd_tib_claim(group).state == PD_CLAIM_INFEASIBLE;
+        return infeasible ? set_aside(answer, group->claim) : 0;
     }
+    if (answer->last_path && pd_path_equal(answer->last_path, group->path)) {
+        return 0;
+    }
+    answer->last_path = group->path;
     pd_query_out_row(&answer->out);
     pd_query_out_switches(&answer->out, group->path);
     return 0;
+}
+
+static bool is_infeasible(const struct pd_tib_record *group)
+{
+    return !group->path->len && pd_tib_claim(group).state == PD_CLAIM_INFEASIBLE;
 }
 
 /* A row for each rule broken. */
@@ -94,7 +105,7 @@ static int violation_rows(struct pd_query_answer *answer, const struct pd_tib_re
 {
     struct pd_query_out *out = &answer->out;
     unsigned broken = pd_conformance_check(answer->query, group);
-    answer->infeasible += !group->path->len && pd_conformance_judges_paths(answer->query);
+    answer->infeasible += is_infeasible(group) && pd_conformance_judges_paths(answer->query);
     for (unsigned rule = 0; rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
         if (!(broken >> rule & 1)) {
             continue;
@@ -103,7 +114,7 @@ static int violation_rows(struct pd_query_answer *answer, const struct pd_tib_re
         pd_query_out_text(out, "{\"flow_id\":");
         pd_query_out_flow_id(out, &group->flow);
         pd_query_out_text(out, ",");
-        pd_query_out_path(out, group->path);
+        pd_query_out_path(out, group);
         pd_query_out_text(out, ",\"rule\":\"");
         pd_query_out_text(out, pd_conformance_rule_text((enum pd_conformance_rule)rule));
         pd_query_out_text(out, "\"}");
@@ -176,7 +187,7 @@ static void end_paths(struct pd_query_answer *answer)
     pd_query_out_key(out, "infeasible");
     for (size_t i = 0; i < answer->set_aside_len && !out->error; i++) {
         pd_query_out_text(out, i ? ",{" : "[{");
-        pd_query_out_tags(out, answer->set_aside[i]);
+        pd_query_out_mark(out, answer->set_aside[i]);
         pd_query_out_text(out, "}");
     }
     pd_query_out_text(out, "]");
@@ -249,6 +260,7 @@ void pd_query_answer_begin(struct pd_query_answer *answer, const struct pd_query
     answer->budget = budget;
     answer->complete = true;
     answer->set_aside = NULL;
+    answer->last_path = NULL;
     answer->set_aside_len = answer->set_aside_room = 0;
     answer->total = (struct pd_tib_record){0};
     answer->items = answer->infeasible = 0;

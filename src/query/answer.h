@@ -15,7 +15,8 @@ struct pd_query_answer {
     const struct pd_query *query;
     struct pd_tib_budget *budget;
     bool complete;
-    const struct pd_path **set_aside; /* getPaths: infeasible trajectories */
+    const struct pd_path *last_path;  /* listed by getPaths */
+    const struct pd_mark **set_aside; /* getPaths: infeasible trajectories */
     size_t set_aside_len, set_aside_room;
     struct pd_tib_record total; /* getCount, getDuration */
     uint64_t items;             /* groups that came */

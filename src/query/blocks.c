@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of paths, in blocks. */
+/* Copies of claims, in blocks. */
 #include "query/blocks.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static int add_block(struct pd_path_blocks *blocks, struct pd_tib_budget *budget)
 {
-    struct pd_path *block = NULL;
+    struct pd_claim *block = NULL;
     if (blocks->blocks_len == BLOCKS_MAX) {
         return -PD_E_TOO_LARGE;
     }
@@ -24,15 +24,19 @@ static int add_block(struct pd_path_blocks *blocks, struct pd_tib_budget *budget
 }
 
 int pd_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budget,
-                       const struct pd_path *path, const struct pd_path **ret_copy)
+                       const struct pd_claim *claim, const struct pd_claim **ret_copy)
 {
+    struct pd_path *path = NULL;
     int error = blocks->len == blocks->blocks_len * PD_PATH_BLOCK ? add_block(blocks, budget) : 0;
+    error = error ? error : pd_tib_resize(budget, &path, 0, PD_PATH_BYTES(claim->path->len));
     if (error) {
         return error;
     }
-    struct pd_path *copy =
+    pd_path_copy(path, claim->path);
+    struct pd_claim *copy =
         &blocks->blocks[blocks->len / PD_PATH_BLOCK][blocks->len % PD_PATH_BLOCK];
-    *copy = *path;
+    *copy = *claim;
+    copy->path = path;
     blocks->len++;
     *ret_copy = copy;
     return 0;
@@ -40,6 +44,9 @@ int pd_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budg
 
 void pd_path_blocks_done(struct pd_path_blocks *blocks)
 {
+    for (uint32_t i = 0; i < blocks->len; i++) {
+        free((void *)(uintptr_t)pd_path_blocks_at(blocks, i)->path);
+    }
     for (uint32_t i = 0; i < blocks->blocks_len; i++) {
         free(blocks->blocks[i]);
     }

@@ -21,13 +21,13 @@ const char *pd_conformance_set_max_hops(struct pd_conformance *rules, const char
 {
     uint64_t hops;
     if (pd_query_number(value, PD_PATH_MAX - 1, &hops) != 0) {
-        return "a number from 0 to 31";
+        return "a number from 0 to 127";
     }
     rules->max_hops = (uint32_t)hops;
     return NULL;
 }
 
-_Static_assert(PD_PATH_MAX == 32, "the words above say so");
+_Static_assert(PD_PATH_MAX == 128, "the words above say so");
 
 const char *pd_conformance_set_switches(struct pd_switch_set *set, const char *value)
 {

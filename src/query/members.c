@@ -95,9 +95,9 @@ int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_pa
     struct pd_path path = {0};
 
     if (!json_is_array(array) || !len || len > PD_PATH_MAX) {
-        return wrong(error, member, "paths of 1 to 32 switch IDs");
+        return wrong(error, member, "paths of 1 to 128 switch IDs");
     }
-    path.len = (uint16_t)len;
+    path.len = (uint32_t)len;
     for (size_t i = 0; i < len; i++) {
         const json_t *id = json_array_get(array, i);
         json_int_t number = json_integer_value(id);

@@ -66,17 +66,23 @@ void pd_query_merge_incomplete(struct pd_query_merge *merge)
 
 /* ---- in ---- */
 
-/* Our copy of a path, which may be new. */
-static int copy_path(struct pd_query_merge *merge, const struct pd_path **path)
+/* Takes our copy of a record's path and claim, which may be new. */
+static int copy_path(struct pd_query_merge *merge, struct pd_tib_record *record)
 {
+    const struct pd_claim *copy;
     struct pd_tib_budget *budget = &merge->collect.budget;
     uint32_t known = merge->known.len, number;
-    int error = pd_tib_paths_number(&merge->known, budget, *path, &number);
+    int error = pd_tib_paths_number(&merge->known, budget, record, &number);
     if (!error && number == known) {
-        error = pd_path_blocks_add(&merge->copies, budget, *path, &merge->known.paths[number]);
+        const struct pd_claim claim = pd_tib_claim(record);
+        error = pd_path_blocks_add(&merge->copies, budget, &claim, &copy);
+        if (!error) {
+            merge->known.paths[number] = (struct pd_tib_way){copy->path, pd_tib_claim_kept(copy)};
+        }
     }
     if (!error) {
-        *path = merge->known.paths[number];
+        record->path = merge->known.paths[number].path;
+        record->claim = merge->known.paths[number].claim;
     }
     return error;
 }
@@ -88,7 +94,7 @@ static int on_group(void *context, const struct pd_tib_record *group)
     if (!pd_plan_fits_group(&merge->query, &merge->collect.plan, group)) {
         return -PD_E_VALUE;
     }
-    int error = item.path ? copy_path(merge, &item.path) : 0;
+    int error = item.path ? copy_path(merge, &item) : 0;
     return error ? error : pd_collect_group(&merge->collect, &item);
 }
 
@@ -150,7 +156,7 @@ static int on_local(void *context, const struct pd_tib_record *groups, size_t n)
             continue;
         }
         if (group.path && merge->collect.plan.kind <= PD_PLAN_RECORDS) {
-            error = copy_path(merge, &group.path);
+            error = copy_path(merge, &group);
         }
         error = error ? error : pd_collect_local(&merge->collect, &group);
     }

@@ -2,6 +2,8 @@
 /* The JSON of answers, written piece by piece. */
 #include "query/out.h"
 
+#include "codec/marks.h"
+
 #include <string.h>
 
 void pd_query_out_begin(struct pd_query_out *out, enum pd_query_form form,
@@ -181,32 +183,116 @@ void pd_query_out_switches(struct pd_query_out *out, const struct pd_path *path)
     used(out, PUT(at, "]"));
 }
 
-void pd_query_out_tags(struct pd_query_out *out, const struct pd_path *path)
+static void put_field(struct pd_query_out *out, const struct pd_mark_field *field)
 {
-    char *at = room(out, 64); /* keys 20, four tags 24, the DSCP 3 */
-    at = PUT(at, "\"tags\":[");
-    for (unsigned i = 0; i < path->tags_len && i < PD_RAW_TAGS_MAX; i++) {
+    char *at;
+    pd_query_out_text(out, "\"");
+    pd_query_out_text(out, field->name);
+    pd_query_out_text(out, field->list ? "\":[" : "\":");
+    at = room(out, PD_MARK_BYTES * 11 + 1);
+    for (unsigned i = 0; i < field->len; i++) {
         if (i) {
             *at++ = ',';
         }
-        at = put_number(at, path->tags[i]);
+        at = put_number(at, field->values[i]);
     }
-    at = PUT(at, "]");
-    if (path->dscp) {
-        at = put_number(PUT(at, ",\"dscp\":"), path->dscp);
-    }
-    used(out, at);
+    used(out, field->list ? PUT(at, "]") : at);
 }
 
-void pd_query_out_path(struct pd_query_out *out, const struct pd_path *path)
+static void put_hex(struct pd_query_out *out, const uint8_t *bytes, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len; i++) {
+        char *at = room(out, 2);
+        *at++ = digits[bytes[i] >> 4];
+        *at++ = digits[bytes[i] & 15];
+        used(out, at);
+    }
+}
+
+static void put_bytes(struct pd_query_out *out, const struct pd_mark *mark)
+{
+    pd_query_out_member(out, "\"mark\":{\"scheme\":", mark->scheme);
+    pd_query_out_text(out, ",\"bytes\":\"");
+    put_hex(out, mark->bytes, mark->len);
+    pd_query_out_text(out, "\"}");
+}
+
+void pd_query_out_mark(struct pd_query_out *out, const struct pd_mark *mark)
+{
+    const struct pd_mark_scheme *scheme = pd_codec_scheme(mark->scheme);
+    struct pd_mark_field fields[PD_MARK_FIELDS_MAX];
+    size_t len = pd_codec_mark_fields(mark, fields);
+
+    if (!mark->scheme) {
+        pd_query_out_text(out, "\"tags\":[]");
+    } else if (!len || !scheme->kinds_len) {
+        put_bytes(out, mark);
+        len = 0;
+    }
+    for (size_t i = 0, written = 0; i < len; i++) {
+        if (fields[i].implied) {
+            continue;
+        }
+        pd_query_out_text(out, written++ ? "," : "");
+        put_field(out, &fields[i]);
+    }
+}
+
+static void put_claim(struct pd_query_out *out, const struct pd_claim *claim, bool with_infeasible)
+{
+    bool state =
+        claim->state != PD_CLAIM_EXACT && (with_infeasible || claim->state != PD_CLAIM_INFEASIBLE);
+
+    if (claim->mark.scheme ||
+        (claim->state == PD_CLAIM_INFEASIBLE && !claim->path->len && !claim->origin)) {
+        pd_query_out_text(out, ",");
+        pd_query_out_mark(out, &claim->mark);
+    }
+    if (claim->origin) {
+        pd_query_out_text(out, ",\"origin\":\"");
+        pd_query_out_text(out, pd_origin_id(claim->origin));
+        pd_query_out_text(out, "\"");
+    }
+    if (state) {
+        pd_query_out_text(out, ",\"state\":\"");
+        pd_query_out_text(out, pd_claim_state_id(claim->state));
+        pd_query_out_text(out, "\"");
+    }
+    if (claim->candidates) {
+        pd_query_out_member(out, ",\"candidates\":", claim->candidates);
+    }
+}
+
+static void put_way(struct pd_query_out *out, const struct pd_tib_record *record,
+                    bool with_infeasible)
 {
     pd_query_out_text(out, "\"path\":");
-    pd_query_out_switches(out, path);
-    if (path->len) {
-        return;
+    pd_query_out_switches(out, record->path);
+    if (record->claim || !record->path->len) {
+        const struct pd_claim claim = pd_tib_claim(record);
+        put_claim(out, &claim, with_infeasible);
     }
-    pd_query_out_text(out, ",");
-    pd_query_out_tags(out, path);
+}
+
+void pd_query_out_path(struct pd_query_out *out, const struct pd_tib_record *record)
+{
+    put_way(out, record, false);
+}
+
+static void put_extra(struct pd_query_out *out, const struct pd_tib_record *record)
+{
+    struct pd_tib_extra extra;
+    uint32_t at = 0;
+
+    for (unsigned i = 0; pd_tib_extra_next(record, &at, &extra); i++) {
+        pd_query_out_text(out, i ? "," : ",\"extra\":[");
+        pd_query_out_member(out, "{\"kind\":", extra.kind);
+        pd_query_out_text(out, ",\"bytes\":\"");
+        put_hex(out, extra.bytes, extra.len);
+        pd_query_out_text(out, "\"}");
+    }
+    pd_query_out_text(out, at ? "]" : "");
 }
 
 void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *record)
@@ -214,11 +300,17 @@ void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *r
     pd_query_out_text(out, "{\"flow_id\":");
     pd_query_out_flow_id(out, &record->flow);
     pd_query_out_text(out, ",");
-    pd_query_out_path(out, record->path);
+    put_way(out, record, true);
     pd_query_out_member(out, ",\"stime_us\":", record->stime_us);
     pd_query_out_member(out, ",\"etime_us\":", record->etime_us);
     pd_query_out_member(out, ",\"bytes\":", record->bytes);
     pd_query_out_member(out, ",\"pkts\":", record->pkts);
+    if (record->retransmissions) {
+        pd_query_out_member(out, ",\"retransmissions\":", record->retransmissions);
+    }
+    if (record->extra_bytes) {
+        put_extra(out, record);
+    }
     pd_query_out_text(out, "}");
 }
 

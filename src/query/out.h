@@ -45,14 +45,14 @@ void pd_query_out_flow_id(struct pd_query_out *out, const struct pd_flow_id *flo
 /* [1,9,17,11,3]; [] when infeasible. */
 void pd_query_out_switches(struct pd_query_out *out, const struct pd_path *path);
 
-/* "tags":[9,9] and, unless 0, ,"dscp":3: what is known of an infeasible trajectory. */
-void pd_query_out_tags(struct pd_query_out *out, const struct pd_path *path);
+/* "tags":[9,9] and, unless 0, ,"dscp":3: a mark in its scheme's words. */
+void pd_query_out_mark(struct pd_query_out *out, const struct pd_mark *mark);
 
-/* "path":[…] and, of an infeasible trajectory, what is known of it. */
-void pd_query_out_path(struct pd_query_out *out, const struct pd_path *path);
+/* "path":[…] and what else is known of the way; that it is infeasible shows by its mark. */
+void pd_query_out_path(struct pd_query_out *out, const struct pd_tib_record *record);
 
-/* {"flow_id":…,"path":…,"stime_us":…,"etime_us":…,"bytes":…,"pkts":…}: a row of getFlows and
- * topRecords, a line of an export. */
+/* {"flow_id":…,"path":…,"stime_us":…,"etime_us":…,"bytes":…,"pkts":…}, with all else that differs
+ * from an exact path from tags: a row of getFlows and topRecords, a line of an export. */
 void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *record);
 
 /* Ends the object, if there is one, and passes on what is left. 0 or the sink's first error. */

@@ -22,8 +22,8 @@
  * Thread safety: works on the caller's memory; a writer or reader belongs to one thread at a time.
  */
 
-#define PD_PARTIAL_VERSION        2u
-#define PD_PARTIAL_ITEM_MAX_BYTES 256u
+#define PD_PARTIAL_VERSION        3u
+#define PD_PARTIAL_ITEM_MAX_BYTES 1024u
 #define PD_PARTIAL_REASON_BYTES   128u /* of why a host is missing, with the final NUL */
 
 /* What is said of the hosts below, at the end. */

@@ -31,7 +31,8 @@ enum pd_partial_kind {
     X(DURATION)              \
     X(STIME)                 \
     X(PROTOCOL)              \
-    X(IP_VERSION)
+    X(IP_VERSION)            \
+    X(RETRANSMISSIONS)
 
 enum pd_partial_field {
 #define X(name) PD_PARTIAL_##name,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/marks.h"
 #include "query/blocks.h"
 #include "query/partial.h"
 #include "query/partial_item.h"
@@ -69,29 +70,51 @@ static int state(const struct cursor *cursor)
 
 /* ---- paths ---- */
 
-static const struct pd_path *path_at(const struct pd_partial_reader *reader, uint64_t number)
+static void set_path(const struct pd_partial_reader *reader, uint64_t number,
+                     struct pd_tib_record *group)
 {
-    return number ? pd_path_blocks_at(&reader->paths, number - 1) : NULL;
+    const struct pd_claim *claim = number ? pd_path_blocks_at(&reader->paths, number - 1) : NULL;
+
+    group->path = claim ? claim->path : NULL;
+    group->claim = claim ? pd_tib_claim_kept(claim) : NULL;
+}
+
+static void take_claim(struct cursor *cursor, struct pd_claim *claim)
+{
+    const uint8_t *bytes;
+
+    claim->state = (uint8_t)take_number(cursor, PD_CLAIM_STATE_COUNT - 1);
+    claim->origin = (uint8_t)take_number(cursor, PD_ORIGIN_COUNT - 1);
+    claim->candidates = (uint32_t)take_number(cursor, UINT32_MAX);
+    claim->mark.scheme = (uint8_t)take_number(cursor, UINT8_MAX);
+    claim->mark.len = (uint8_t)take_number(cursor, PD_MARK_BYTES);
+    bytes = take_bytes(cursor, claim->mark.len);
+    if (bytes) {
+        memcpy(claim->mark.bytes, bytes, claim->mark.len);
+        cursor->wrong |= !cursor->more && pd_codec_mark_check(&claim->mark);
+    }
 }
 
 static int read_path(struct pd_partial_reader *reader, struct cursor *cursor)
 {
-    struct pd_path path = {0};
-    path.len = (uint16_t)take_number(cursor, PD_PATH_MAX);
+    struct pd_path path;
+    struct pd_claim claim = {.path = &path};
+    const struct pd_claim *kept;
+    uint64_t head = take_number(cursor, 2 * PD_PATH_MAX + 1);
+    bool gaps = false;
+
+    path.len = (uint32_t)head / 2;
     for (unsigned i = 0; i < path.len; i++) {
         path.switches[i] = (uint32_t)take_number(cursor, UINT32_MAX);
-        cursor->wrong |= !cursor->more && !path.switches[i];
+        gaps |= !cursor->more && !path.switches[i];
     }
-    if (!path.len) {
-        path.tags_len = (uint8_t)take_number(cursor, PD_RAW_TAGS_MAX);
-        path.dscp = (uint8_t)take_number(cursor, UINT8_MAX);
-        for (unsigned i = 0; i < path.tags_len; i++) {
-            path.tags[i] = (uint16_t)take_number(cursor, UINT16_MAX);
-        }
+    if (head % 2) {
+        take_claim(cursor, &claim);
     }
-    const struct pd_path *kept;
+    cursor->wrong |= !cursor->more && ((gaps && claim.state != PD_CLAIM_PARTIAL) ||
+                                       (!path.len && claim.state == PD_CLAIM_EXACT));
     int code = state(cursor);
-    return code ? code : pd_path_blocks_add(&reader->paths, reader->budget, &path, &kept);
+    return code ? code : pd_path_blocks_add(&reader->paths, reader->budget, &claim, &kept);
 }
 
 /* ---- groups ---- */
@@ -127,8 +150,9 @@ static void take_field(const struct pd_partial_reader *reader, struct cursor *cu
     case PD_PARTIAL_SRC_PORT: flow->src_port = take_port(cursor); break;
     case PD_PARTIAL_DST_PORT: flow->dst_port = take_port(cursor); break;
     case PD_PARTIAL_PROTOCOL: flow->protocol = (uint8_t)take_number(cursor, UINT8_MAX); break;
-    case PD_PARTIAL_PATH:
-        group->path = path_at(reader, take_number(cursor, reader->paths.len));
+    case PD_PARTIAL_PATH: set_path(reader, take_number(cursor, reader->paths.len), group); break;
+    case PD_PARTIAL_RETRANSMISSIONS:
+        group->retransmissions = (uint32_t)take_number(cursor, UINT32_MAX);
         break;
     case PD_PARTIAL_STIME:
         group->stime_us += (uint64_t)pd_partial_unzigzag(take_number(cursor, UINT64_MAX));

@@ -64,38 +64,44 @@ static void put_port(struct pd_partial_writer *writer, uint16_t port)
 
 /* ---- paths ---- */
 
-static void put_path(struct pd_partial_writer *writer, const struct pd_path *path)
+/* Even: an exact path from tags. */
+static void put_path(struct pd_partial_writer *writer, const struct pd_tib_record *record)
 {
+    const struct pd_claim claim = pd_tib_claim(record);
+    const struct pd_path *path = record->path;
+    bool plain = path->len && !record->claim;
+
     begin_item(writer, PD_PARTIAL_ITEM_PATH);
-    put_number(writer, path->len);
+    put_number(writer, 2u * path->len + !plain);
     for (unsigned i = 0; i < path->len; i++) {
         put_number(writer, path->switches[i]);
     }
-    if (path->len) {
+    if (plain) {
         return;
     }
-    put_number(writer, path->tags_len);
-    put_number(writer, path->dscp);
-    for (unsigned i = 0; i < path->tags_len; i++) {
-        put_number(writer, path->tags[i]);
-    }
+    put_number(writer, claim.state);
+    put_number(writer, claim.origin);
+    put_number(writer, claim.candidates);
+    put_number(writer, claim.mark.scheme);
+    put_number(writer, claim.mark.len);
+    put_bytes(writer, claim.mark.bytes, claim.mark.len);
 }
 
-/* Number + 1 of a path, which is sent when it is new; 0 for none. */
-static int number_path(struct pd_partial_writer *writer, const struct pd_path *path,
+/* Number + 1 of a record's path, which is sent when it is new; 0 for none. */
+static int number_path(struct pd_partial_writer *writer, const struct pd_tib_record *record,
                        uint32_t *ret_number)
 {
     uint32_t known = writer->paths.len, number;
     *ret_number = 0;
-    if (!path) {
+    if (!record->path) {
         return 0;
     }
-    int error = pd_tib_paths_number(&writer->paths, writer->budget, path, &number);
+    int error = pd_tib_paths_number(&writer->paths, writer->budget, record, &number);
     if (error) {
         return error;
     }
     if (number == known) {
-        put_path(writer, path);
+        put_path(writer, record);
     }
     *ret_number = number + 1;
     return 0;
@@ -121,6 +127,8 @@ static unsigned differing(const struct pd_partial_writer *writer, const struct p
             << PD_PARTIAL_DURATION;
     mask |= (unsigned)(group->bytes != last->bytes) << PD_PARTIAL_BYTES;
     mask |= (unsigned)(group->pkts != last->pkts) << PD_PARTIAL_PKTS;
+    mask |= (unsigned)(group->retransmissions != last->retransmissions)
+            << PD_PARTIAL_RETRANSMISSIONS;
     return mask;
 }
 
@@ -143,6 +151,7 @@ static void put_field(struct pd_partial_writer *writer, enum pd_partial_field fi
     case PD_PARTIAL_DURATION: put_number(writer, group->etime_us - group->stime_us); break;
     case PD_PARTIAL_BYTES: put_number(writer, group->bytes); break;
     case PD_PARTIAL_PKTS: put_number(writer, group->pkts); break;
+    case PD_PARTIAL_RETRANSMISSIONS: put_number(writer, group->retransmissions); break;
     case PD_PARTIAL_FIELD_COUNT: break;
     }
 }
@@ -150,7 +159,7 @@ static void put_field(struct pd_partial_writer *writer, enum pd_partial_field fi
 static int put_group(struct pd_partial_writer *writer, const struct pd_tib_record *group)
 {
     uint32_t path;
-    int error = number_path(writer, group->path, &path);
+    int error = number_path(writer, group, &path);
     if (error) {
         return error;
     }

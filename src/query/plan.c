@@ -43,6 +43,18 @@ struct pd_plan pd_plan_of(const struct pd_query *query)
     return plan;
 }
 
+static bool has_path(const struct pd_plan *plan)
+{
+    return plan->kind != PD_PLAN_TOTAL && plan->by != PD_TIB_BY_FLOW &&
+           plan->by != PD_TIB_BY_SOURCE;
+}
+
+bool pd_plan_tells_origin(const struct pd_query *query)
+{
+    const struct pd_plan plan = pd_plan_of(query);
+    return (plan.kind == PD_PLAN_GROUPS || plan.kind == PD_PLAN_RECORDS) && has_path(&plan);
+}
+
 bool pd_plan_wants(const struct pd_query *query, const struct pd_tib_record *group)
 {
     return query->name != PD_QUERY_CONFORMANCE || pd_conformance_check(query, group) ||
@@ -69,8 +81,10 @@ static int fold_links(struct pd_query_fold *fold, const struct pd_tib_record *gr
     const struct pd_path *path = group->path;
     int error = 0;
     for (unsigned i = 1; i < path->len && !error; i++) {
-        error = pd_query_fold_add(
-            fold, pd_query_fold_pair(path->switches[i - 1], path->switches[i]), group);
+        uint32_t from = path->switches[i - 1], to = path->switches[i];
+        if (from && to) { /* no gap */
+            error = pd_query_fold_add(fold, pd_query_fold_pair(from, to), group);
+        }
     }
     return error;
 }
@@ -78,8 +92,8 @@ static int fold_links(struct pd_query_fold *fold, const struct pd_tib_record *gr
 static int fold_pair(struct pd_query_fold *fold, const struct pd_tib_record *group)
 {
     const struct pd_path *path = group->path;
-    if (!path->len) {
-        return 0; /* nobody knows where it came from */
+    if (!path->len || !path->switches[0] || !path->switches[path->len - 1]) {
+        return 0; /* nobody knows where it came from, or went to */
     }
     return pd_query_fold_add(
         fold, pd_query_fold_pair(path->switches[0], path->switches[path->len - 1]), group);
@@ -124,17 +138,12 @@ static bool fits_flow(const struct pd_plan *plan, const struct pd_flow_id *flow)
     return flow->ip_version == 4 || flow->ip_version == 6;
 }
 
-static bool has_path(const struct pd_plan *plan)
-{
-    return plan->kind != PD_PLAN_TOTAL && plan->by != PD_TIB_BY_FLOW &&
-           plan->by != PD_TIB_BY_SOURCE;
-}
-
 bool pd_plan_fits_group(const struct pd_query *query, const struct pd_plan *plan,
                         const struct pd_tib_record *group)
 {
     if (plan->kind == PD_PLAN_SUMS || !fits_flow(plan, &group->flow) ||
-        (group->path != NULL) != has_path(plan)) {
+        (group->path != NULL) != has_path(plan) ||
+        (group->path && !pd_tib_wants_origin(&query->filter, group->claim))) {
         return false;
     }
     if ((!plan->times && (group->stime_us || group->etime_us)) ||

@@ -41,6 +41,8 @@ struct pd_items {
 
 /* The table's line, with what stands in the query filled in. */
 struct pd_plan pd_plan_of(const struct pd_query *query);
+/* Does each item of the answer say from where its path is known? */
+bool pd_plan_tells_origin(const struct pd_query *query);
 
 /* Whether a group of the store is an item of the query: conformance wants those that break a rule,
  * and those that cannot be judged. */

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "query/conform.h"
+#include "query/plan.h"
 #include "query/protocol.h"
 
 static const char *const names[] = {
@@ -40,7 +41,7 @@ int pd_query_name_parse(const char *text, enum pd_query_name *ret_name)
 void pd_query_init(struct pd_query *query, enum pd_query_name name)
 {
     *query = (struct pd_query){.name = name,
-                               .filter = PD_TIB_FILTER_ALL,
+                               .filter = {.to_us = UINT64_MAX, .origins = 1u << PD_ORIGIN_TAGS},
                                .k = PD_QUERY_K,
                                .by = PD_TIB_ORDER_BYTES,
                                .of = PD_TIB_BY_FLOW,
@@ -143,6 +144,21 @@ static const char *set_path(struct pd_query *query, const char *value)
     return NULL;
 }
 
+#define ANY_ORIGIN 0u
+
+static const char *set_origin(struct pd_query *query, const char *value)
+{
+    uint8_t origin;
+    bool any = strcmp(value, "any") == 0;
+    if (!any &&
+        (pd_origin_parse(value, &origin) ||
+         (origin != PD_ORIGIN_TAGS && origin != PD_ORIGIN_TRACE && origin != PD_ORIGIN_PROBE))) {
+        return "tags, trace, probe or any";
+    }
+    query->filter.origins = any ? ANY_ORIGIN : 1u << origin;
+    return NULL;
+}
+
 static const char *set_time(const char *value, uint64_t *ret_us)
 {
     if (pd_time_parse(value, ret_us) == 0) {
@@ -229,6 +245,7 @@ static const char *set_param(struct pd_query *query, enum pd_query_param_id id, 
     case PD_QUERY_PARAM_DST_PORT: return set_port(query, value, PD_FLOW_DST_PORT);
     case PD_QUERY_PARAM_PROTOCOL: return set_protocol(query, value);
     case PD_QUERY_PARAM_PATH: return set_path(query, value);
+    case PD_QUERY_PARAM_ORIGIN: return set_origin(query, value);
     case PD_QUERY_PARAM_FROM: return set_time(value, &query->filter.from_us);
     case PD_QUERY_PARAM_TO: return set_time(value, &query->filter.to_us);
     case PD_QUERY_PARAM_SINCE: return set_since(query, value);
@@ -296,6 +313,19 @@ struct pd_tib_filter pd_query_filter(const struct pd_query *query)
     return filter;
 }
 
+/* Counts of different origins are never added: what a trace counted are other packets than what
+ * tags were on. */
+static int check_origin(const struct pd_query *query, struct pd_error *error)
+{
+    if (query->filter.origins != ANY_ORIGIN || pd_plan_tells_origin(query)) {
+        return 0;
+    }
+    return pd_fail(error, -PD_E_VALUE,
+                   "origin: %s gives sums, and sums of different origins are not added; expected "
+                   "tags, trace or probe",
+                   names[query->name]);
+}
+
 int pd_query_finish(struct pd_query *query, struct pd_error *error)
 {
     char from[PD_TIME_TEXT_BYTES], to[PD_TIME_TEXT_BYTES];
@@ -307,6 +337,10 @@ int pd_query_finish(struct pd_query *query, struct pd_error *error)
         !query->rules.allow_len) {
         return pd_fail(error, -PD_E_VALUE,
                        "max_hops: is missing; conformance needs it, avoid, must_pass or allow");
+    }
+    code = check_origin(query, error);
+    if (code) {
+        return code;
     }
     if (query->filter.from_us <= query->filter.to_us) {
         return 0;

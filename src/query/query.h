@@ -64,6 +64,7 @@ enum pd_query_name {
     X(DST_PORT, "dst_port", "dst-port", "PORT", PD_QUERY_EVERY, 0, false, "destination port")                           \
     X(PROTOCOL, "protocol", "protocol", "PROTO", PD_QUERY_EVERY, 0, false, "a number, or tcp, udp, icmp, icmpv6, sctp") \
     X(PATH, "path", "path", "LIST", PD_QUERY_EVERY, 0, false, "switches of the path, from first to last: 1,9,17")       \
+    X(ORIGIN, "origin", "origin", "ORIGIN", PD_QUERY_EVERY, 0, false, "how the path is known: tags (default), trace, probe or any") \
     X(FROM, "from", "from", "TIME", PD_QUERY_EVERY, 0, false, "only what ended then or later: epoch or RFC 3339")       \
     X(TO, "to", "to", "TIME", PD_QUERY_EVERY, 0, false, "only what began then or earlier")                              \
     X(SINCE, "since", "since", "TOKEN", PD_QUERY_EVERY, 0, false, "only what was stored after the answer with this token") \

@@ -13,8 +13,7 @@
 enum { ROOM_FIRST = 4096, BATCH = 256 };
 
 struct pd_record_row {
-    struct pd_tib_record record; /* its path stands beside it */
-    struct pd_path path;
+    struct pd_tib_record record; /* its path is the process's (pd_path_intern) */
 };
 
 void pd_records_done(struct pd_records *records)
@@ -72,7 +71,6 @@ static int append(struct pd_tib *tib, struct pd_record_row *rows, uint32_t len)
 
         for (; n < BATCH && at < len; n++, at++) {
             batch[n] = rows[at].record;
-            batch[n].path = &rows[at].path;
         }
         code = pd_tib_append(tib, batch, n);
     }
@@ -120,7 +118,12 @@ static int take_one(struct pd_records *records, const struct pd_tib_record *reco
     if (records->len == records->room && grow(records)) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    records->rows[records->len++] = (struct pd_record_row){*record, *record->path};
+    struct pd_record_row row = {*record};
+    code = pd_path_intern(record->path, &row.record.path, NULL);
+    if (code) {
+        return pd_fail(error, code, "paths of records: %s", pd_error_text(code));
+    }
+    records->rows[records->len++] = row;
     return 0;
 }
 

@@ -14,18 +14,25 @@
 
 /* ---- paths ---- */
 
+static struct pd_tib_record of_way(const struct pd_tib_paths *paths, uint32_t number)
+{
+    const struct pd_tib_way *way = &paths->paths[number];
+    return (struct pd_tib_record){.path = way->path, .claim = way->claim};
+}
+
 static int grow_paths(struct pd_tib_paths *paths, struct pd_tib_budget *budget)
 {
     void *grown;
     uint32_t slots_len;
     int error = pd_tib_double_table(budget, paths->slots_len, sizeof *paths->slots, &paths->paths,
-                                    sizeof(void *), &grown, &slots_len);
+                                    sizeof *paths->paths, &grown, &slots_len);
     if (error) {
         return error;
     }
     uint32_t *slots = grown;
     for (uint32_t i = 0; i < paths->len; i++) {
-        uint32_t at = (uint32_t)pd_path_hash(paths->paths[i]) & (slots_len - 1);
+        const struct pd_tib_record known = of_way(paths, i);
+        uint32_t at = (uint32_t)pd_tib_way_hash(&known) & (slots_len - 1);
         while (slots[at]) {
             at = (at + 1) & (slots_len - 1);
         }
@@ -38,7 +45,7 @@ static int grow_paths(struct pd_tib_paths *paths, struct pd_tib_budget *budget)
 }
 
 static int find_equal(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
-                      const struct pd_path *path, uint32_t *ret_number)
+                      const struct pd_tib_record *record, uint32_t *ret_number)
 {
     if (paths->len == pd_tib_most_used(paths->slots_len)) {
         int error = grow_paths(paths, budget);
@@ -46,12 +53,15 @@ static int find_equal(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
             return error;
         }
     }
-    uint32_t mask = paths->slots_len - 1, at = (uint32_t)pd_path_hash(path) & mask;
-    while (paths->slots[at] && !pd_path_equal(paths->paths[paths->slots[at] - 1], path)) {
-        at = (at + 1) & mask;
+    uint32_t mask = paths->slots_len - 1, at = (uint32_t)pd_tib_way_hash(record) & mask;
+    for (; paths->slots[at]; at = (at + 1) & mask) {
+        const struct pd_tib_record known = of_way(paths, paths->slots[at] - 1);
+        if (pd_tib_same_way(&known, record)) {
+            break;
+        }
     }
     if (!paths->slots[at]) {
-        paths->paths[paths->len++] = path;
+        paths->paths[paths->len++] = (struct pd_tib_way){record->path, record->claim};
         paths->slots[at] = paths->len;
     }
     *ret_number = paths->slots[at] - 1;
@@ -59,15 +69,16 @@ static int find_equal(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
 }
 
 int pd_tib_paths_number(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
-                        const struct pd_path *path, uint32_t *ret_number)
+                        const struct pd_tib_record *record, uint32_t *ret_number)
 {
-    size_t at = pd_hash_mix((uintptr_t)path) % PD_TIB_PATH_CACHE;
-    if (paths->cache[at].path != path) {
-        int error = find_equal(paths, budget, path, &paths->cache[at].number);
+    const struct pd_tib_way way = {record->path, record->claim};
+    size_t at = pd_hash_mix((uintptr_t)way.path ^ (uintptr_t)way.claim) % PD_TIB_PATH_CACHE;
+    if (paths->cache[at].way.path != way.path || paths->cache[at].way.claim != way.claim) {
+        int error = find_equal(paths, budget, record, &paths->cache[at].number);
         if (error) {
             return error;
         }
-        paths->cache[at].path = path;
+        paths->cache[at].way = way;
     }
     *ret_number = paths->cache[at].number;
     return 0;
@@ -84,12 +95,13 @@ void pd_tib_paths_done(struct pd_tib_paths *paths)
     free(paths->slots);
 }
 
-static int intern(struct pd_tib_groups *groups, const struct pd_path **path)
+static int intern(struct pd_tib_groups *groups, struct pd_tib_record *key)
 {
     uint32_t number;
-    int error = pd_tib_paths_number(&groups->paths, groups->budget, *path, &number);
+    int error = pd_tib_paths_number(&groups->paths, groups->budget, key, &number);
     if (!error) {
-        *path = groups->paths.paths[number];
+        key->path = groups->paths.paths[number].path;
+        key->claim = groups->paths.paths[number].claim;
     }
     return error;
 }
@@ -149,6 +161,7 @@ static struct pd_tib_record key_of(enum pd_tib_by by, const struct pd_tib_record
     }
     if (by != PD_TIB_BY_SOURCE && by != PD_TIB_BY_FLOW) {
         key.path = record->path;
+        key.claim = record->claim;
     }
     return key;
 }
@@ -173,7 +186,7 @@ static struct pd_tib_group_slot *find_slot(const struct pd_tib_groups *groups, u
     for (; groups->slots[at].index; at = (at + 1) & mask) {
         const struct pd_tib_group_slot *slot = &groups->slots[at];
         const struct pd_tib_record *row = &groups->rows[slot->index - 1];
-        if (slot->hash == hash && row->path == key->path &&
+        if (slot->hash == hash && row->path == key->path && row->claim == key->claim &&
             pd_flow_id_equal(&row->flow, &key->flow)) {
             break;
         }
@@ -183,13 +196,14 @@ static struct pd_tib_group_slot *find_slot(const struct pd_tib_groups *groups, u
 
 static uint32_t hash_of(const struct pd_tib_record *key)
 {
-    return (uint32_t)pd_hash_mix(pd_flow_id_hash(&key->flow) + (uintptr_t)key->path);
+    return (uint32_t)pd_hash_mix(pd_flow_id_hash(&key->flow) + (uintptr_t)key->path +
+                                 3 * (uintptr_t)key->claim);
 }
 
 int pd_tib_groups_add(struct pd_tib_groups *groups, const struct pd_tib_record *record)
 {
     struct pd_tib_record key = key_of(groups->by, record);
-    int error = key.path ? intern(groups, &key.path) : 0;
+    int error = key.path ? intern(groups, &key) : 0;
     if (!error && groups->len == pd_tib_most_used(groups->slots_len)) {
         error = grow_groups(groups);
     }
@@ -294,6 +308,8 @@ struct run {
 static struct pd_tib_record capped(const struct pd_tib_record *record)
 {
     struct pd_tib_record group = *record;
+    group.extra_bytes = 0;
+    group.extra = NULL;
     group.bytes = group.bytes < PD_TIB_SUM_MAX ? group.bytes : PD_TIB_SUM_MAX;
     group.pkts = group.pkts < PD_TIB_SUM_MAX ? group.pkts : PD_TIB_SUM_MAX;
     return group;

@@ -15,27 +15,32 @@
  * table: they stream, or go through a heap when the first k are asked for.
  *
  * The table stands alone as well, for backends that group natively and have live records to add. A
- * store hands out one pointer per path and often the same one many times in a row: a cache in front
- * of the table of paths looks at the pointer first and reads the path's bytes only when that fails.
- * Paths are not copied: they must outlive the table. One thread. */
+ * store hands out one pointer per path and claim and often the same one many times in a row: a
+ * cache in front of the table of paths looks at the pointer first and reads the path's bytes only
+ * when that fails. Paths are not copied: they must outlive the table. One thread. */
+
+struct pd_tib_way {
+    const struct pd_path *path;
+    const struct pd_claim *claim; /* NULL as in records */
+};
 
 struct pd_tib_paths {
-    const struct pd_path **paths; /* by number */
-    uint32_t *slots;              /* index + 1, 0: free */
+    struct pd_tib_way *paths; /* by number */
+    uint32_t *slots;          /* index + 1, 0: free */
     uint32_t len;
     uint32_t slots_len;        /* a power of 2 */
 #define PD_TIB_PATH_CACHE 1024 /* a power of 2 */
     struct {
-        const struct pd_path *path;
+        struct pd_tib_way way;
         uint32_t number;
     } cache[PD_TIB_PATH_CACHE];
 };
 
-/* The number of the first path seen that equals this one, from 0 in the order of arrival: it is new
- * when that is what `len` was. A zeroed table is an empty one. -PD_E_TOO_LARGE and -ENOMEM leave it
- * as it was. */
+/* The number of the first path, with its claim, seen that equals the record's, from 0 in the order
+ * of arrival: it is new when that is what `len` was. A zeroed table is an empty one.
+ * -PD_E_TOO_LARGE and -ENOMEM leave it as it was. */
 int pd_tib_paths_number(struct pd_tib_paths *paths, struct pd_tib_budget *budget,
-                        const struct pd_path *path, uint32_t *ret_number);
+                        const struct pd_tib_record *record, uint32_t *ret_number);
 /* Paths seen so far may have gone or changed, but for those in `paths`: none is known by its
  * address any more. */
 void pd_tib_paths_forget(struct pd_tib_paths *paths);

@@ -21,21 +21,23 @@ static int compare_u64(uint64_t a, uint64_t b)
 
 int pd_tib_compare_paths(const struct pd_path *a, const struct pd_path *b)
 {
-    int order = 0;
     if (a == b) {
         return 0;
     }
     if (!a || !b) {
         return a ? 1 : -1;
     }
-    for (unsigned i = 0; i < PD_PATH_MAX && !order; i++) {
-        order = compare_u64(a->switches[i], b->switches[i]);
+    return pd_path_compare(a, b);
+}
+
+int pd_tib_compare_ways(const struct pd_tib_record *a, const struct pd_tib_record *b)
+{
+    int order = pd_tib_compare_paths(a->path, b->path);
+    if (order || !a->path || (!a->claim && !b->claim)) {
+        return order;
     }
-    for (unsigned i = 0; i < PD_RAW_TAGS_MAX && !order; i++) {
-        order = compare_u64(a->tags[i], b->tags[i]);
-    }
-    order = order ? order : compare_u64(a->tags_len, b->tags_len);
-    return order ? order : compare_u64(a->dscp, b->dscp);
+    const struct pd_claim ca = pd_tib_claim(a), cb = pd_tib_claim(b);
+    return pd_claim_compare_rest(&ca, &cb);
 }
 
 static int compare_flows(const struct pd_flow_id *a, const struct pd_flow_id *b)
@@ -58,7 +60,7 @@ int pd_tib_compare(enum pd_tib_order order, const struct pd_tib_record *a,
         result = compare_u64(b->pkts, a->pkts);
     }
     result = result ? result : compare_flows(&a->flow, &b->flow);
-    result = result ? result : pd_tib_compare_paths(a->path, b->path);
+    result = result ? result : pd_tib_compare_ways(a, b);
     result = result ? result : compare_u64(a->stime_us, b->stime_us);
     result = result ? result : compare_u64(a->etime_us, b->etime_us);
     result = result ? result : compare_u64(a->bytes, b->bytes);

@@ -14,9 +14,10 @@
  * nearly always, and moves the records once, in place. Thread safety: all work is on the caller's
  * memory. */
 
-/* <0, 0, >0. Paths: as lists of switch IDs; infeasible trajectories first, by tags and DSCP. NULL
- * comes first of all. */
+/* <0, 0, >0. Paths: as lists of switch IDs, so those of infeasible trajectories come first; NULL
+ * comes first of all. Ways: by path, then by the rest of the claim. */
 int pd_tib_compare_paths(const struct pd_path *a, const struct pd_path *b);
+int pd_tib_compare_ways(const struct pd_tib_record *a, const struct pd_tib_record *b);
 int pd_tib_compare(enum pd_tib_order order, const struct pd_tib_record *a,
                    const struct pd_tib_record *b);
 

@@ -3,18 +3,69 @@
  */
 #include "tib/tib.h"
 
+#include <endian.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tib/group.h"
 
+#define EXTRA_HEAD (sizeof(uint16_t) + sizeof(uint32_t))
+
 bool pd_tib_filter_matches(const struct pd_tib_filter *filter, const struct pd_tib_record *record)
 {
     return record->stime_us <= filter->to_us && record->etime_us >= filter->from_us &&
            pd_flow_matches(&filter->flow, &record->flow) &&
            (!filter->path || pd_path_equal(filter->path, record->path)) &&
+           pd_tib_wants_origin(filter, record->claim) &&
            pd_path_crosses(record->path, filter->link);
+}
+
+bool pd_tib_same_way(const struct pd_tib_record *a, const struct pd_tib_record *b)
+{
+    if (a->path == b->path && a->claim == b->claim) {
+        return true;
+    }
+    if (!a->claim && !b->claim) {
+        return pd_path_equal(a->path, b->path);
+    }
+    const struct pd_claim ca = pd_tib_claim(a), cb = pd_tib_claim(b);
+    return pd_claim_equal(&ca, &cb);
+}
+
+uint64_t pd_tib_way_hash(const struct pd_tib_record *record)
+{
+    return record->claim ? pd_claim_hash(record->claim) : pd_path_hash(record->path);
+}
+
+bool pd_tib_extra_next(const struct pd_tib_record *record, uint32_t *at,
+                       struct pd_tib_extra *ret_extra)
+{
+    uint16_t kind;
+    uint32_t len, left = record->extra_bytes - *at;
+    const uint8_t *bytes = record->extra + *at;
+    if (*at >= record->extra_bytes || left < EXTRA_HEAD) {
+        return false;
+    }
+    memcpy(&kind, bytes, sizeof kind);
+    memcpy(&len, bytes + sizeof kind, sizeof len);
+    len = le32toh(len);
+    if (len > left - EXTRA_HEAD) {
+        return false;
+    }
+    *ret_extra = (struct pd_tib_extra){le16toh(kind), len, bytes + EXTRA_HEAD};
+    *at += EXTRA_HEAD + len;
+    return true;
+}
+
+bool pd_tib_extra_valid(const uint8_t *bytes, uint32_t len)
+{
+    const struct pd_tib_record record = {.extra = bytes, .extra_bytes = len};
+    struct pd_tib_extra extra;
+    uint32_t at = 0;
+    while (pd_tib_extra_next(&record, &at, &extra)) {
+    }
+    return at == len && len <= PD_TIB_EXTRA_BYTES;
 }
 
 int pd_tib_open(const char *location, enum pd_tib_mode mode, const struct pd_tib_config *config,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "query/way.h"
 
 /* What a reason has used of its budget. */
 struct budget {
@@ -148,7 +149,8 @@ static bool same(const struct pd_alarm *a, const struct pd_alarm *b)
     return a->hash == b->hash && !strcmp(a->reason, b->reason) &&
            !memcmp(&a->flow, &b->flow, sizeof a->flow) && a->paths_len == b->paths_len &&
            a->paths_left == b->paths_left &&
-           !memcmp(a->paths, b->paths, a->paths_len * sizeof *a->paths);
+           !memcmp(a->paths, b->paths, a->paths_len * sizeof *a->paths) &&
+           a->has_mark == b->has_mark && pd_mark_equal(&a->mark, &b->mark);
 }
 
 static struct pd_alarm *find(const struct pd_alarms *alarms, const struct pd_alarm *alarm)
@@ -222,6 +224,9 @@ static uint64_t hash_of(const struct pd_alarm *alarm)
     for (unsigned i = 0; i < alarm->paths_len; i++) {
         hash = pd_hash_mix(hash ^ pd_path_hash(&alarm->paths[i]));
     }
+    if (alarm->has_mark) {
+        hash = pd_hash_mix(hash ^ pd_mark_hash(&alarm->mark));
+    }
     for (const char *c = alarm->reason; *c; c++) {
         hash = pd_hash_mix(hash + (unsigned char)*c);
     }
@@ -244,8 +249,12 @@ static struct pd_alarm *make(const struct pd_alarm_raise *raise)
     }
     alarm->paths_len = (unsigned)len;
     alarm->paths_left = (unsigned)(raise->paths_len - len);
-    if (len) {
-        memcpy(alarm->paths, raise->paths, len * sizeof *alarm->paths);
+    for (size_t i = 0; i < len; i++) {
+        pd_path_copy(&alarm->paths[i], &raise->paths[i]);
+    }
+    alarm->has_mark = raise->mark != NULL;
+    if (raise->mark) {
+        alarm->mark = *raise->mark;
     }
     snprintf(alarm->detail, sizeof alarm->detail, "%s", raise->detail ? raise->detail : "");
     alarm->hash = hash_of(alarm);
@@ -340,26 +349,13 @@ void pd_alarm_message_make(const struct pd_alarm *alarm, struct pd_alarm_message
     ret_message->paths_len = 0;
     for (unsigned i = 0; i < alarm->paths_len; i++) {
         if (alarm->paths[i].len) {
-            ret_message->paths[ret_message->paths_len++] = alarm->paths[i];
+            pd_path_copy(&ret_message->paths[ret_message->paths_len++], &alarm->paths[i]);
         }
     }
 }
 
-static json_t *tags_json(const struct pd_path *path)
-{
-    json_t *tags = json_array();
-
-    for (unsigned i = 0; i < path->tags_len; i++) {
-        json_array_append_new(tags, json_integer(path->tags[i]));
-    }
-    return tags;
-}
-
 static json_t *alarm_json(const struct pd_alarm *alarm)
 {
-    static const struct pd_path none;
-    const struct pd_path *first = alarm->paths_len ? &alarm->paths[0] : &none;
-
     struct pd_alarm_message message;
     json_t *object;
 
@@ -369,7 +365,8 @@ static json_t *alarm_json(const struct pd_alarm *alarm)
         object, json_pack("{s:I, s:I, s:I, s:I, s:i, s:o, s:i}", "id", (json_int_t)alarm->id,
                           "last_us", (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count,
                           "suppressed", (json_int_t)alarm->suppressed, "paths_left",
-                          (int)alarm->paths_left, "tags", tags_json(first), "dscp", first->dscp));
+                          (int)alarm->paths_left, "tags", json_array(), "dscp", 0));
+    pd_way_put_mark(object, &alarm->mark);
     return object;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/flow_id.h"
+#include "base/mark.h"
 #include "base/path.h"
 #include "fleet/alarm_message.h"
 
@@ -65,7 +66,8 @@ enum pd_alarm_known {
 struct pd_alarm_raise {
     const char *reason;
     const struct pd_flow_id *flow;
-    const struct pd_path *paths; /* one without switches: raw tags */
+    const struct pd_path *paths;
+    const struct pd_mark *mark; /* of a trajectory without a path; NULL: none */
     size_t paths_len;   /* of more than PD_ALARM_PATHS_MAX the first are kept, the rest counted */
     const char *detail; /* a sentence */
 };
@@ -85,6 +87,8 @@ struct pd_alarm {
     struct pd_flow_id flow; /* ip_version 0: none */
     char detail[PD_ALARM_DETAIL_BYTES];
     unsigned paths_left; /* that were too many */
+    bool has_mark;       /* of a trajectory without a path; may be one where nothing was kept */
+    struct pd_mark mark;
     unsigned paths_len;
     struct pd_path paths[];
 };
@@ -125,7 +129,7 @@ void pd_alarms_listen(struct pd_alarms *alarms,
  * suppressed: to be called every second or so. Returns how many alarms came of it. */
 unsigned pd_alarms_settle(struct pd_alarms *alarms);
 
-/* As the controller gets it, and people: without the raw tags of what has no path. */
+/* As the controller gets it, and people: without the mark of what has no path. */
 void pd_alarm_message_make(const struct pd_alarm *alarm, struct pd_alarm_message *ret_message);
 
 void pd_alarms_counts(struct pd_alarms *alarms, struct pd_alarm_counts *ret_counts);

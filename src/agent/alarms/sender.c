@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "codec/marks.h"
 
 #define MODULE       "alarms"
 #define SETTLE_NS    PD_NS_PER_S
@@ -50,15 +51,20 @@ struct pd_alarm_sender {
 static void add_words(const struct pd_alarm *alarm, struct pd_alarm_message *message)
 {
     size_t at = strlen(message->detail), size = sizeof message->detail;
-    const struct pd_path *path = alarm->paths;
+    struct pd_mark_field fields[PD_MARK_FIELDS_MAX];
+    size_t len = alarm->has_mark ? pd_codec_mark_fields(&alarm->mark, fields) : 0;
 
-    if (alarm->paths_len && !path->len) {
-        at += (size_t)snprintf(message->detail + at, size - at, "%stags", at ? "; " : "");
-        for (unsigned i = 0; i < path->tags_len; i++) {
-            at += (size_t)snprintf(message->detail + at, size - at, " %u", path->tags[i]);
+    for (size_t i = 0; i < len && at < size; i++) {
+        at += (size_t)snprintf(message->detail + at, size - at, "%s%s",
+                               i    ? ", "
+                               : at ? "; "
+                                    : "",
+                               fields[i].label);
+        for (unsigned j = 0; j < fields[i].len && at < size; j++) {
+            at += (size_t)snprintf(message->detail + at, size - at, " %u", fields[i].values[j]);
         }
-        at += (size_t)snprintf(message->detail + at, size - at, ", DSCP %u", path->dscp);
     }
+    at = at < size ? at : size - 1;
     if (alarm->paths_left) {
         at +=
             (size_t)snprintf(message->detail + at, size - at, "; %u more paths", alarm->paths_left);

@@ -9,12 +9,13 @@
 #include "agent/installed/installed.h"
 #include "agent/installed/raised.h"
 #include "agent/installed/schedule.h"
+#include "agent/picture.h"
 
 /* What happened, for queries that do not run on a period. */
 struct pd_installed_event {
     bool has_flow;
-    struct pd_tib_record record; /* of an alarm only the flow ID; its path is `path` */
-    struct pd_path path;
+    struct pd_tib_record record; /* of an alarm only the flow ID; its path and claim are `way` */
+    struct pd_way way;
     json_t *alarm;    /* of an alarm; owned by who holds the event */
     uint64_t came_ns; /* monotonic */
 };

@@ -23,11 +23,10 @@ struct pd_raised {
 struct violation {
     uint64_t secret[2];
     struct pd_flow_id flow;
-    struct pd_path path;
+    uint64_t path; /* its hash */
     char rule[RULE_BYTES];
-    uint32_t zero;
 };
-_Static_assert(sizeof(struct violation) == 16 + 40 + 140 + RULE_BYTES + 4, "hashed as bytes");
+_Static_assert(sizeof(struct violation) == 16 + 40 + 8 + RULE_BYTES, "hashed as bytes");
 
 int pd_raised_new(struct pd_raised **ret_raised)
 {
@@ -53,10 +52,21 @@ void pd_raised_free(struct pd_raised *raised)
     free(raised);
 }
 
+/* Nobody who does not know the secret can choose paths of one hash. */
+static uint64_t hash_of(const struct pd_raised *raised, const struct pd_path *path)
+{
+    uint64_t hash = raised->secret[0];
+
+    for (uint32_t i = 0; i < path->len; i++) {
+        hash = pd_hash_mix((hash ^ path->switches[i]) * raised->secret[1] | 1);
+    }
+    return hash;
+}
+
 static uint64_t key_of(const struct pd_raised *raised, const struct pd_flow_id *flow,
                        const struct pd_path *path, const char *rule)
 {
-    struct violation violation = {.flow = *flow, .path = *path};
+    struct violation violation = {.flow = *flow, .path = hash_of(raised, path)};
     uint64_t key;
 
     memcpy(violation.secret, raised->secret, sizeof violation.secret);

@@ -319,7 +319,9 @@ static void take_event(struct pd_installed_query *query, struct pd_installed_eve
     unsigned len = atomic_load_explicit(&query->pending_len, memory_order_relaxed);
 
     *ret_event = query->pending[query->pending_first];
-    ret_event->record.path = &ret_event->path;
+    ret_event->way.claim.path = ret_event->record.path = &ret_event->way.path;
+    ret_event->record.claim =
+        ret_event->record.claim ? &ret_event->way.claim : NULL; /* its own copy */
     query->pending_first = (query->pending_first + 1) % PD_INSTALLED_PENDING_MAX;
     atomic_store_explicit(&query->pending_len, len - 1, memory_order_relaxed);
 }

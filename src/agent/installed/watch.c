@@ -20,7 +20,7 @@ struct watch {
     struct pd_installed_query *queries[PD_INSTALLATIONS_MAX]; /* on records; held */
     size_t queries_len;
     struct pd_feed_item items[BATCH];
-    struct pd_path paths[BATCH];
+    struct pd_way ways[BATCH];
     struct pd_tib_record rows[BATCH];
 };
 
@@ -70,8 +70,8 @@ static void look_up(struct watch *watch)
 static void decode(struct watch *watch, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        pd_picture_path(watch->resolver, &watch->items[i].record, &watch->paths[i]);
-        watch->rows[i] = pd_picture_row(&watch->items[i].record, &watch->paths[i]);
+        pd_picture_path(watch->resolver, &watch->items[i].record, &watch->ways[i]);
+        watch->rows[i] = pd_picture_row(&watch->items[i].record, &watch->ways[i].claim);
     }
 }
 
@@ -90,9 +90,9 @@ static unsigned judge(struct watch *watch, struct pd_installed_query *query, siz
 
     for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
         if (broken & 1U << rule) {
-            alarms +=
-                pd_installed_raise(watch->installed, query, &watch->rows[i].flow, &watch->paths[i],
-                                   pd_conformance_rule_text((enum pd_conformance_rule)rule), list);
+            alarms += pd_installed_raise(
+                watch->installed, query, &watch->rows[i].flow, &watch->ways[i].path,
+                pd_conformance_rule_text((enum pd_conformance_rule)rule), list);
         }
     }
     return alarms;
@@ -130,7 +130,7 @@ static void hand_over(struct watch *watch, struct pd_installed_query *query, siz
 {
     struct pd_installed_event event = {.has_flow = true,
                                        .record = watch->rows[i],
-                                       .path = watch->paths[i],
+                                       .way = watch->ways[i],
                                        .came_ns = pd_clock_monotonic_ns()};
 
     if (atomic_load_explicit(&query->pending_len, memory_order_relaxed) ==

@@ -16,6 +16,7 @@
 #include "agent/logs/pcapng.h"
 #include "agent/picture.h"
 #include "base/clock.h"
+#include "query/way.h"
 
 #define IDLE_NS       (5 * PD_NS_PER_MS) /* between two looks at an empty ring */
 #define CACHE_ENTRIES 1024
@@ -33,6 +34,7 @@ struct row {
     uint64_t time_ns;
     uint32_t wire;
     struct pd_flow_id flow;
+    struct pd_mark mark; /* where no path fits */
     struct pd_path path;
 };
 
@@ -120,39 +122,42 @@ static int flush(struct pd_packet_log *log)
 
 /* As of a record of the same flow and tags. */
 static void find_path(struct pd_packet_log *log, const struct pd_packet *packet,
-                      struct pd_path *ret_path)
+                      struct pd_way *ret_way)
 {
     const struct pd_trajectory_record record = {
         .flow = packet->flow, .mark = packet->mark & log->model->codecs.mark_bits};
 
     (void)pd_picture_path(log->resolver, &record,
-                          ret_path); /* an error: the path is empty, and has the tags */
+                          ret_way); /* an error: the path is empty, and the claim has the mark */
 }
 
-static void describe(const struct pd_path *path, char comment[PD_PCAPNG_COMMENT_BYTES])
+static void describe(const struct pd_claim *claim, char comment[PD_PCAPNG_COMMENT_BYTES])
 {
-    size_t len = (size_t)snprintf(comment, PD_PCAPNG_COMMENT_BYTES, "%s",
-                                  path->len ? "path " : "no path of the topology; tags ");
+    const struct pd_path *path = claim->path;
+    char mark[PD_WAY_MARK_TEXT_BYTES];
+    size_t len = 0;
 
-    for (unsigned i = 0; i < path->len; i++) {
-        len += (size_t)snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, "%s%u", i ? "," : "",
-                                path->switches[i]);
+    if (!path->len) {
+        snprintf(comment, PD_PCAPNG_COMMENT_BYTES, "no path of the topology; %s",
+                 pd_way_mark_text(&claim->mark, mark));
     }
-    for (unsigned i = 0; i < path->tags_len; i++) {
-        len += (size_t)snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, "%s%u", i ? "," : "",
-                                path->tags[i]);
-    }
-    if (path->dscp) {
-        snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, " DSCP %u", path->dscp);
+    for (unsigned i = 0; i < path->len && len < PD_PCAPNG_COMMENT_BYTES; i++) {
+        len += (size_t)snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, "%s%u",
+                                i ? "," : "path ", path->switches[i]);
     }
 }
 
-static void keep_row(struct pd_packet_log *log, const struct slot *slot, const struct pd_path *path)
+static void keep_row(struct pd_packet_log *log, const struct slot *slot, const struct pd_way *way)
 {
     pthread_mutex_lock(&log->lock);
     if (log->rows_len < PD_PACKET_LOG_ROWS_MAX) {
-        log->rows[log->rows_len++] =
-            (struct row){slot->time_ns, slot->wire, slot->packet.flow, *path};
+        struct row *row = &log->rows[log->rows_len++];
+
+        row->time_ns = slot->time_ns;
+        row->wire = slot->wire;
+        row->flow = slot->packet.flow;
+        row->mark = way->claim.mark;
+        pd_path_copy(&row->path, &way->path);
     }
     pthread_mutex_unlock(&log->lock);
 }
@@ -162,8 +167,7 @@ static uint64_t file_bytes(const struct pd_packet_log *log)
     return atomic_load_explicit(&log->bytes, memory_order_relaxed) + log->buffer_len;
 }
 
-static const char *put(struct pd_packet_log *log, const struct slot *slot,
-                       const struct pd_path *path)
+static const char *put(struct pd_packet_log *log, const struct slot *slot, const struct pd_way *way)
 {
     const size_t most = PD_PCAPNG_PACKET_BYTES(slot->captured);
     char comment[PD_PCAPNG_COMMENT_BYTES];
@@ -174,10 +178,10 @@ static const char *put(struct pd_packet_log *log, const struct slot *slot,
     if (log->buffer_len + most > BUFFER_BYTES && flush(log)) {
         return "the file cannot be written";
     }
-    describe(path, comment);
+    describe(&way->claim, comment);
     log->buffer_len += pd_pcapng_packet(log->buffer + log->buffer_len, slot->time_ns, slot->frame,
                                         slot->captured, slot->wire, comment);
-    keep_row(log, slot, path);
+    keep_row(log, slot, way);
     count(&log->packets, 1);
     return atomic_load_explicit(&log->packets, memory_order_relaxed) == log->wish.max_packets
                ? "as many packets as were wanted"
@@ -188,12 +192,13 @@ static const char *put(struct pd_packet_log *log, const struct slot *slot,
 static const char *take(struct pd_packet_log *log, const struct slot *slot)
 {
     const struct pd_tib_filter filter = pd_query_filter(&log->wish.query);
-    struct pd_path path;
-    struct pd_tib_record record = {.flow = slot->packet.flow, .path = &path};
+    struct pd_way way;
+    struct pd_tib_record record = {.flow = slot->packet.flow, .path = &way.path};
 
-    find_path(log, &slot->packet, &path);
+    find_path(log, &slot->packet, &way);
+    record.claim = pd_tib_claim_kept(&way.claim);
     if (pd_tib_filter_matches(&filter, &record)) {
-        return put(log, slot, &path);
+        return put(log, slot, &way);
     }
     count(&log->other_path, 1);
     return NULL;
@@ -383,20 +388,19 @@ static json_t *row_json(const struct row *row)
 {
     char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
     const struct pd_flow_id *flow = &row->flow;
-    json_t *path = json_array(), *tags = json_array();
+    json_t *path = json_array(), *object;
 
     for (unsigned i = 0; path && i < row->path.len; i++) {
         json_array_append_new(path, json_integer(row->path.switches[i]));
     }
-    for (unsigned i = 0; tags && i < row->path.tags_len; i++) {
-        json_array_append_new(tags, json_integer(row->path.tags[i]));
-    }
-    return json_pack("{s:I, s:I, s:{s:s, s:s, s:i, s:i, s:i}, s:o, s:o, s:i}", "time_us",
-                     (json_int_t)(row->time_ns / PD_NS_PER_US), "bytes", (json_int_t)row->wire,
-                     "flow_id", "src_ip", pd_addr_format(&flow->src, flow->ip_version, src),
-                     "dst_ip", pd_addr_format(&flow->dst, flow->ip_version, dst), "src_port",
-                     flow->src_port, "dst_port", flow->dst_port, "protocol", flow->protocol, "path",
-                     path, "tags", tags, "dscp", row->path.dscp);
+    object = json_pack("{s:I, s:I, s:{s:s, s:s, s:i, s:i, s:i}, s:o, s:o, s:i}", "time_us",
+                       (json_int_t)(row->time_ns / PD_NS_PER_US), "bytes", (json_int_t)row->wire,
+                       "flow_id", "src_ip", pd_addr_format(&flow->src, flow->ip_version, src),
+                       "dst_ip", pd_addr_format(&flow->dst, flow->ip_version, dst), "src_port",
+                       flow->src_port, "dst_port", flow->dst_port, "protocol", flow->protocol,
+                       "path", path, "tags", json_array(), "dscp", 0);
+    pd_way_put_mark(object, &row->mark);
+    return object;
 }
 
 json_t *pd_packet_log_rows(struct pd_packet_log *log)

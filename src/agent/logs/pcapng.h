@@ -11,7 +11,7 @@
  * tells. Pure: works on the caller's memory. */
 
 #define PD_PCAPNG_HEAD_BYTES    (28 + 32)
-#define PD_PCAPNG_COMMENT_BYTES 400 /* most of a comment, with the final NUL */
+#define PD_PCAPNG_COMMENT_BYTES 1440 /* most of a comment, with the final NUL */
 /* Most that a packet with so many captured bytes takes. */
 #define PD_PCAPNG_PACKET_BYTES(captured) \
     (32 + (size_t)(captured) + 3 + 8 + PD_PCAPNG_COMMENT_BYTES + 4)

@@ -11,6 +11,9 @@ struct pd_mark pd_tagging_mark(const uint16_t *vids, unsigned len, uint8_t dscp)
 {
     struct pd_mark mark = {.scheme = PD_TAGGING_SCHEME, .len = MARK_BYTES};
 
+    if (!len && !dscp) {
+        return (struct pd_mark){.scheme = PD_MARK_NONE};
+    }
     for (unsigned i = 0; i < len && i < PD_TAGGING_TAGS_MAX; i++) {
         mark.bytes[2 * i] = (uint8_t)(vids[i] >> 8);
         mark.bytes[2 * i + 1] = (uint8_t)vids[i];
@@ -32,7 +35,7 @@ unsigned pd_tagging_mark_read(const struct pd_mark *mark, uint16_t ret_vids[PD_T
 
 static bool valid(const struct pd_mark *mark)
 {
-    bool unused_zero = true;
+    bool unused_zero = mark->bytes[AT_LEN] || mark->bytes[AT_DSCP];
 
     for (unsigned i = mark->bytes[AT_LEN]; i < PD_TAGGING_TAGS_MAX; i++) {
         unused_zero &= !mark->bytes[2 * i] && !mark->bytes[2 * i + 1];
@@ -42,7 +45,8 @@ static bool valid(const struct pd_mark *mark)
 
 static size_t fields(const struct pd_mark *mark, struct pd_mark_field *ret_fields)
 {
-    struct pd_mark_field tags = {.name = "tags", .list = true}, dscp = {.name = "dscp", .len = 1};
+    struct pd_mark_field tags = {.name = "tags", .label = "tags", .list = true};
+    struct pd_mark_field dscp = {.name = "dscp", .label = "DSCP", .len = 1};
     uint16_t vids[PD_TAGGING_TAGS_MAX];
     uint8_t number;
 
@@ -57,9 +61,31 @@ static size_t fields(const struct pd_mark *mark, struct pd_mark_field *ret_field
     return 2;
 }
 
+static const struct pd_mark_field_kind kinds[] = {
+    {.name = "tags",
+     .expected = "a list of link tags",
+     .list = true,
+     .most = PD_TAGGING_TAGS_MAX,
+     .max = UINT16_MAX},
+    {.name = "dscp", .expected = "a DSCP", .most = 1, .max = UINT8_MAX},
+};
+
+static struct pd_mark make(const struct pd_mark_field *given)
+{
+    uint16_t vids[PD_TAGGING_TAGS_MAX];
+
+    for (unsigned i = 0; i < given[0].len; i++) {
+        vids[i] = (uint16_t)given[0].values[i];
+    }
+    return pd_tagging_mark(vids, given[0].len, (uint8_t)given[1].values[0]);
+}
+
 const struct pd_mark_scheme pd_tagging_scheme = {
     .number = PD_TAGGING_SCHEME,
     .name = "link-tags",
     .valid = valid,
     .fields = fields,
+    .kinds = kinds,
+    .kinds_len = sizeof kinds / sizeof *kinds,
+    .make = make,
 };

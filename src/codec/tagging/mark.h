@@ -13,11 +13,11 @@
 
 extern const struct pd_mark_scheme pd_tagging_scheme;
 
-/* The mark of `len` (at most PD_TAGGING_TAGS_MAX) tags. */
+/* The mark of `len` (at most PD_TAGGING_TAGS_MAX) tags; no mark where there is nothing to keep. */
 struct pd_mark pd_tagging_mark(const uint16_t *vids, unsigned len, uint8_t dscp);
 
-/* What pd_tagging_mark was called with; the mark is of this scheme and valid. Returns the number
- * of tags; unused ones become 0. */
+/* What pd_tagging_mark was called with; the mark is none, or of this scheme and valid. Returns the
+ * number of tags; unused ones become 0. */
 unsigned pd_tagging_mark_read(const struct pd_mark *mark, uint16_t ret_vids[PD_TAGGING_TAGS_MAX],
                               uint8_t *ret_dscp);
 

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "tib/tib.h"
 
 #define HASHED_FROM offsetof(struct pd_chunk_header, first_row)
 
@@ -29,7 +30,7 @@ static void header_load(const uint8_t *bytes, struct pd_chunk_header *ret_header
         .max_time_us = le64toh(raw.max_time_us),
         .size_bytes = le32toh(raw.size_bytes),
         .encoding = le32toh(raw.encoding),
-        .zero = le32toh(raw.zero),
+        .extra_bytes = le32toh(raw.extra_bytes),
     };
     for (unsigned i = 0; i < PD_AXIS_COUNT; i++) {
         ret_header->len[i] = le32toh(raw.len[i]);
@@ -62,6 +63,11 @@ static bool frames_fill(const struct pd_column *column)
     return filled == column->packed_bytes;
 }
 
+static uint32_t len_of(const struct pd_chunk_header *header, enum pd_chunk_axis axis)
+{
+    return axis == PD_AXIS_EXTRA ? header->extra_bytes : header->len[axis];
+}
+
 /* A column lies wholly behind the descriptors and inside the chunk. */
 static int column_open(const uint8_t *bytes, const struct pd_chunk_header *header, unsigned id,
                        struct pd_column *ret_column)
@@ -71,8 +77,8 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
     uint64_t offset = le32toh(raw.offset_bytes), width = raw.width_bytes;
     uint64_t stored = raw.stored_bytes[0] | (uint64_t)raw.stored_bytes[1] << 8 |
                       (uint64_t)raw.stored_bytes[2] << 16;
-    uint32_t len = header->len[axis_of[id]];
-    if ((width & (width - 1)) != 0 || width > 8 || offset < PD_CHUNK_HEAD_BYTES ||
+    uint32_t len = len_of(header, axis_of[id]);
+    if ((width & (width - 1)) != 0 || width > 8 || offset < pd_chunk_head_bytes(header->columns) ||
         offset + stored > header->size_bytes) {
         return -PD_E_CORRUPT;
     }
@@ -95,24 +101,33 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
 int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_chunk *ret_chunk)
 {
     struct pd_chunk chunk = {.bytes = bytes};
-    if (size_bytes < PD_CHUNK_HEAD_BYTES) {
+    if (size_bytes < pd_chunk_head_bytes(PD_COLUMN_COUNT_PLAIN)) {
         return -PD_E_CORRUPT;
     }
     header_load(bytes, &chunk.header);
     if (chunk.header.magic != PD_CHUNK_MAGIC) {
         return -PD_E_CORRUPT;
     }
-    if (chunk.header.version != PD_CHUNK_VERSION || chunk.header.encoding > PD_CHUNK_PACKED) {
+    bool more = chunk.header.version == PD_CHUNK_VERSION_MORE;
+    if ((chunk.header.version != PD_CHUNK_VERSION && !more) ||
+        chunk.header.encoding > PD_CHUNK_PACKED) {
         return -PD_E_VERSION;
     }
-    if (chunk.header.columns != PD_COLUMN_COUNT || chunk.header.size_bytes != size_bytes ||
-        chunk.header.zero || chunk.header.first_row != key || !lens_hold(chunk.header.len)) {
+    if (chunk.header.columns != (more ? PD_COLUMN_COUNT : PD_COLUMN_COUNT_PLAIN) ||
+        chunk.header.size_bytes != size_bytes ||
+        size_bytes < pd_chunk_head_bytes(chunk.header.columns) ||
+        chunk.header.extra_bytes > (more ? PD_CHUNK_EXTRA_BYTES : 0) ||
+        chunk.header.first_row != key || !lens_hold(chunk.header.len)) {
         return -PD_E_CORRUPT;
     }
-    for (unsigned id = 0; id < PD_COLUMN_COUNT; id++) {
+    for (unsigned id = 0; id < chunk.header.columns; id++) {
         if (column_open(bytes, &chunk.header, id, &chunk.columns[id])) {
             return -PD_E_CORRUPT;
         }
+    }
+    for (unsigned id = chunk.header.columns; id < PD_COLUMN_COUNT; id++) {
+        chunk.columns[id] = (struct pd_column){
+            .at = chunk.bytes, .len = len_of(&chunk.header, axis_of[id])}; /* all values are 0 */
     }
     *ret_chunk = chunk;
     return 0;
@@ -175,6 +190,27 @@ static bool index_holds(const struct pd_chunk *chunk)
             column_below(&chunk->columns[PD_COLUMN_FLOW_ROW], chunk->header.len[PD_AXIS_ROWS]));
 }
 
+/* The rows' extra bytes lie one behind the other and fill the column, each value of which is a
+ * byte.
+ */
+static bool extra_holds(const struct pd_chunk *chunk)
+{
+    const struct pd_column *end = &chunk->columns[PD_COLUMN_EXTRA_END];
+    const struct pd_column *extra = &chunk->columns[PD_COLUMN_EXTRA];
+    uint64_t before = 0;
+    if (chunk->header.version == PD_CHUNK_VERSION) {
+        return true;
+    }
+    for (size_t i = 0; i < end->len; i++) {
+        uint64_t now = pd_column_get(end, i);
+        if (now < before || now - before > PD_TIB_EXTRA_BYTES) {
+            return false;
+        }
+        before = now;
+    }
+    return before == extra->len && (!extra->len || (extra->width_bytes == 1 && !extra->base));
+}
+
 static uint64_t chunk_hash(const uint8_t *bytes, size_t size_bytes, uint64_t first_row)
 {
     return XXH3_64bits_withSeed(bytes + HASHED_FROM, size_bytes - HASHED_FROM, first_row);
@@ -192,7 +228,7 @@ int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len)
     uint64_t xxh3 = chunk_hash(chunk->bytes, header->size_bytes, header->first_row);
     uint32_t prefixes = header->len[PD_AXIS_PREFIXES];
     if (xxh3 != header->xxh3 || !runs_hold(chunk) || !commits_hold(chunk) || !index_holds(chunk) ||
-        !column_below(&chunk->columns[PD_COLUMN_SRC_PREFIX], prefixes) ||
+        !extra_holds(chunk) || !column_below(&chunk->columns[PD_COLUMN_SRC_PREFIX], prefixes) ||
         !column_below(&chunk->columns[PD_COLUMN_DST_PREFIX], prefixes) ||
         !column_below(&chunk->columns[PD_COLUMN_RUN_PATH], paths_len)) {
         return -PD_E_CORRUPT;
@@ -242,6 +278,8 @@ void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows)
         row->etime_us = row->stime_us + pd_column_get(&columns[PD_COLUMN_DURATION], i);
         row->bytes = pd_column_get(&columns[PD_COLUMN_BYTES], i);
         row->pkts = pd_column_get(&columns[PD_COLUMN_PKTS], i);
+        row->retransmissions = (uint32_t)pd_column_get(&columns[PD_COLUMN_RETRANSMISSIONS], i);
+        row->extra = pd_chunk_extra(chunk, i, &row->extra_bytes);
     }
 }
 

@@ -42,7 +42,9 @@
 
 #define PD_CHUNK_ROWS           65536u /* rows of a full segment, and the most that any chunk holds */
 #define PD_CHUNK_MAGIC          0x47534450u /* "PDSG" */
-#define PD_CHUNK_VERSION        2u
+#define PD_CHUNK_VERSION        2u          /* of a chunk without further columns */
+#define PD_CHUNK_VERSION_MORE   3u
+#define PD_CHUNK_EXTRA_BYTES    ((UINT32_C(1) << 24) - 1) /* of all rows of a chunk */
 #define PD_CHUNK_SUM_MAX        ((UINT64_C(1) << 53) - 1)
 #define PD_CHUNK_FRAME_VALUES   8192u /* that are packed together */
 #define PD_BLOOM_BLOCK_WORDS    8u    /* a block is one cache line */
@@ -56,7 +58,8 @@ enum pd_chunk_axis {
     PD_AXIS_BLOOM,
     PD_AXIS_INDEX,
     PD_AXIS_BUCKETS,
-    PD_AXIS_COUNT
+    PD_AXIS_COUNT,
+    PD_AXIS_EXTRA = PD_AXIS_COUNT /* stands elsewhere in the header */
 };
 
 #define PD_CHUNK_COLUMNS(X)                                                        \
@@ -81,7 +84,11 @@ enum pd_chunk_axis {
     X(COMMIT_ROW, COMMITS)     /* number of a commit's first record */             \
     X(BLOOM, BLOOM)                                                                \
     X(FLOW_ROW, INDEX)   /* rows by the bucket of their flow ID */                 \
-    X(FLOW_END, BUCKETS) /* where a bucket's rows end in that column */
+    X(FLOW_END, BUCKETS) /* where a bucket's rows end in that column */            \
+    /* further columns, of chunks of version 3 alone */                            \
+    X(RETRANSMISSIONS, ROWS)                                                       \
+    X(EXTRA_END, ROWS) /* where a row's extra bytes end in the next column */      \
+    X(EXTRA, EXTRA)
 
 enum pd_chunk_column {
 #define X(name, axis) PD_COLUMN_##name,
@@ -89,6 +96,7 @@ enum pd_chunk_column {
 #undef X
         PD_COLUMN_COUNT
 };
+#define PD_COLUMN_COUNT_PLAIN ((unsigned)PD_COLUMN_RETRANSMISSIONS)
 
 enum pd_chunk_encoding { PD_CHUNK_PLAIN, PD_CHUNK_PACKED };
 
@@ -96,7 +104,7 @@ enum pd_chunk_encoding { PD_CHUNK_PLAIN, PD_CHUNK_PACKED };
 struct pd_chunk_header {
     uint32_t magic;
     uint16_t version;
-    uint16_t columns;   /* PD_COLUMN_COUNT */
+    uint16_t columns;   /* PD_COLUMN_COUNT_PLAIN in version 2, PD_COLUMN_COUNT in version 3 */
     uint64_t xxh3;      /* XXH3-64 of all bytes behind this field, seed first_row */
     uint64_t first_row; /* number of its earliest record since the store was made; the key */
     /* Rows, runs, prefixes, commits, words of the Bloom filter, rows in the index of flows, its
@@ -106,7 +114,7 @@ struct pd_chunk_header {
     uint64_t min_time_us; /* least stime (or etime) of a row */
     uint64_t max_time_us; /* greatest etime (or stime) */
     uint32_t size_bytes;  /* of the whole chunk */
-    uint32_t zero;
+    uint32_t extra_bytes; /* of all rows; 0 in version 2 */
 };
 _Static_assert(sizeof(struct pd_chunk_header) == 80, "docs/formats/tib.md");
 _Static_assert(offsetof(struct pd_chunk_header, first_row) == 16, "docs/formats/tib.md");
@@ -122,8 +130,12 @@ struct pd_column_descriptor {
 };
 _Static_assert(sizeof(struct pd_column_descriptor) == 16, "docs/formats/tib.md");
 
-#define PD_CHUNK_HEAD_BYTES \
-    (sizeof(struct pd_chunk_header) + PD_COLUMN_COUNT * sizeof(struct pd_column_descriptor))
+/* Header and descriptors. */
+static inline uint32_t pd_chunk_head_bytes(unsigned columns)
+{
+    return (uint32_t)(sizeof(struct pd_chunk_header) +
+                      columns * sizeof(struct pd_column_descriptor));
+}
 
 struct pd_column {
     /* No alignment is assumed: small values lie inside LMDB's pages. Packed columns: NULL until
@@ -154,6 +166,9 @@ struct pd_row {
     uint64_t etime_us;
     uint64_t bytes;
     uint64_t pkts;
+    uint32_t retransmissions;
+    uint32_t extra_bytes;
+    const uint8_t *extra; /* in the chunk's bytes */
 };
 
 /* Value `i` of a column less its base. `width_bytes` is the column's, a constant where loops are
@@ -223,6 +238,16 @@ bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32
 /* The fields of row `row` of a verified chunk; of a packed one, its rows are loaded. */
 void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow);
 
+/* What row `row` of a verified chunk has of further columns. Returns where it lies. */
+static inline const uint8_t *pd_chunk_extra(const struct pd_chunk *chunk, size_t row,
+                                            uint32_t *ret_bytes)
+{
+    const struct pd_column *end = &chunk->columns[PD_COLUMN_EXTRA_END];
+    uint64_t first = row ? pd_column_get(end, row - 1) : 0;
+    *ret_bytes = (uint32_t)(pd_column_get(end, row) - first);
+    return *ret_bytes ? chunk->columns[PD_COLUMN_EXTRA].at + first : NULL;
+}
+
 /* All rows of a verified chunk whose columns are loaded, in its order. `ret_rows` has room for
  * header.len[PD_AXIS_ROWS]. */
 void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows);
@@ -236,7 +261,8 @@ struct pd_chunk_input {
     bool with_bloom;
 };
 
-/* The number of its first record is commits[0]. The caller frees *ret_bytes. 0 or -ENOMEM. */
+/* The number of its first record is commits[0]. The caller frees *ret_bytes. 0, -ENOMEM or, when
+ * the rows have more than PD_CHUNK_EXTRA_BYTES extra bytes, -PD_E_TOO_LARGE. */
 int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, void **ret_bytes,
                     size_t *ret_size_bytes);
 

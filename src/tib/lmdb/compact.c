@@ -139,6 +139,11 @@ static int pack_all(struct pd_store *store)
 {
     uint64_t packed;
     int err = pd_store_seal_tail(store);
+    uint64_t from;
+    do { /* no step forward: there is no room for it */
+        from = store->writer.convert_from;
+        err = err ? err : pd_store_convert(store);
+    } while (!err && store->writer.old_blocks && store->writer.convert_from > from);
     do {
         packed = store->counters.segments_packed;
         err = err ? err : pd_store_pack(store, UINT64_MAX);

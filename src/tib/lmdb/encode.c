@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "tib/lmdb/chunk.h"
+#include "tib/order.h"
 
 #define NO_CODE UINT32_MAX
 
@@ -34,6 +36,8 @@ struct encoder {
     uint64_t *values;     /* of the column at hand */
     uint8_t *bytes;
     size_t size_bytes;
+    unsigned columns; /* PD_COLUMN_COUNT_PLAIN, or all */
+    uint32_t extra_bytes;
     struct pd_column_descriptor descriptors[PD_COLUMN_COUNT];
 };
 
@@ -50,6 +54,16 @@ static void encoder_done(struct encoder *e)
     free(e->hashes);
     free(e->values);
     free(e->bytes);
+}
+
+/* Rows without further columns take no room for them. */
+static unsigned columns_needed(const struct pd_chunk_input *input)
+{
+    uint32_t any = 0;
+    for (size_t i = 0; i < input->len; i++) {
+        any |= input->rows[i].retransmissions | input->rows[i].extra_bytes;
+    }
+    return any ? PD_COLUMN_COUNT : PD_COLUMN_COUNT_PLAIN;
 }
 
 static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
@@ -73,8 +87,9 @@ static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
     e->values = malloc((2 * len + PD_BLOOM_BLOCK_WORDS) * sizeof *e->values);
     e->row_values = malloc((PD_COLUMN_COMMIT + 1) * len * sizeof *e->row_values);
     e->hashes = malloc(len * sizeof *e->hashes);
-    e->bytes = malloc(PD_CHUNK_HEAD_BYTES);
-    e->size_bytes = PD_CHUNK_HEAD_BYTES;
+    e->columns = columns_needed(input);
+    e->size_bytes = pd_chunk_head_bytes(e->columns);
+    e->bytes = malloc(e->size_bytes);
     return e->order && e->src_code && e->dst_code && e->prefixes && e->prefix_slots &&
                    e->run_path && e->run_last && e->row_values && e->values && e->hashes && e->bytes
                ? 0
@@ -113,10 +128,11 @@ static void flows_read(struct encoder *e)
 /* Paths that are not known any more, since their block is damaged, come first. */
 static int compare_reversed(const void *a, const void *b, void *context)
 {
-    const struct pd_path *pa = pd_paths_get(context, *(const uint32_t *)a);
-    const struct pd_path *pb = pd_paths_get(context, *(const uint32_t *)b);
+    uint32_t id_a = *(const uint32_t *)a, id_b = *(const uint32_t *)b;
+    const struct pd_path *pa = pd_paths_get(context, id_a);
+    const struct pd_path *pb = pd_paths_get(context, id_b);
     if (!pa || !pb) {
-        return pa ? 1 : pb ? -1 : *(const int32_t *)a - *(const int32_t *)b;
+        return pa ? 1 : pb ? -1 : (id_a > id_b) - (id_a < id_b);
     }
     for (unsigned i = pa->len, j = pb->len; i && j;) {
         uint32_t sa = pa->switches[--i], sb = pb->switches[--j];
@@ -124,7 +140,12 @@ static int compare_reversed(const void *a, const void *b, void *context)
             return sa < sb ? -1 : 1;
         }
     }
-    return pa->len != pb->len ? (pa->len < pb->len ? -1 : 1) : memcmp(pa, pb, sizeof *pa);
+    if (pa->len != pb->len) {
+        return pa->len < pb->len ? -1 : 1;
+    }
+    struct pd_tib_record ra = {.path = pa, .claim = pd_paths_claim(context, id_a)};
+    struct pd_tib_record rb = {.path = pb, .claim = pd_paths_claim(context, id_b)};
+    return pd_tib_compare_ways(&ra, &rb);
 }
 
 /* A path to be ranked, with as much of it as fits into 128 bits: its last 8 switches, the last one
@@ -377,6 +398,54 @@ static int index_put(struct encoder *e)
     return err ? err : column_put(e, PD_COLUMN_FLOW_END, end, buckets);
 }
 
+/* Appends bytes as they are, as a column of values of one byte. */
+static int bytes_put(struct encoder *e, enum pd_chunk_column id)
+{
+    size_t size_bytes = e->size_bytes + ((size_t)e->extra_bytes + 7) / 8 * 8;
+    uint8_t *grown = realloc(e->bytes, size_bytes), *at = grown ? grown + e->size_bytes : NULL;
+    if (!grown) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < e->len; i++) {
+        const struct pd_row *row = &e->rows[e->order[i]];
+        if (row->extra_bytes) {
+            memcpy(at, row->extra, row->extra_bytes);
+            at += row->extra_bytes;
+        }
+    }
+    memset(at, 0, (size_t)(grown + size_bytes - at));
+    e->descriptors[id] = (struct pd_column_descriptor){
+        .offset_bytes = htole32((uint32_t)e->size_bytes),
+        .width_bytes = e->extra_bytes ? 1 : 0,
+        .stored_bytes = {(uint8_t)e->extra_bytes, (uint8_t)(e->extra_bytes >> 8),
+                         (uint8_t)(e->extra_bytes >> 16)},
+    };
+    e->bytes = grown;
+    e->size_bytes = size_bytes;
+    return 0;
+}
+
+static int more_put(struct encoder *e)
+{
+    uint64_t end = 0;
+    if (e->columns == PD_COLUMN_COUNT_PLAIN) {
+        return 0;
+    }
+    for (size_t i = 0; i < e->len; i++) {
+        e->values[i] = e->rows[e->order[i]].retransmissions;
+    }
+    int err = column_put(e, PD_COLUMN_RETRANSMISSIONS, e->values, e->len);
+    for (size_t i = 0; i < e->len; i++) {
+        e->values[i] = end += e->rows[e->order[i]].extra_bytes;
+    }
+    if (end > PD_CHUNK_EXTRA_BYTES) {
+        return -PD_E_TOO_LARGE;
+    }
+    e->extra_bytes = (uint32_t)end;
+    err = err ? err : column_put(e, PD_COLUMN_EXTRA_END, e->values, e->len);
+    return err ? err : bytes_put(e, PD_COLUMN_EXTRA);
+}
+
 static void head_put(struct encoder *e, size_t bloom_words)
 {
     uint64_t first_row = e->input->commits[0];
@@ -391,8 +460,9 @@ static void head_put(struct encoder *e, size_t bloom_words)
     }
     struct pd_chunk_header header = {
         .magic = htole32(PD_CHUNK_MAGIC),
-        .version = htole16(PD_CHUNK_VERSION),
-        .columns = htole16(PD_COLUMN_COUNT),
+        .version =
+            htole16(e->columns == PD_COLUMN_COUNT ? PD_CHUNK_VERSION_MORE : PD_CHUNK_VERSION),
+        .columns = htole16((uint16_t)e->columns),
         .first_row = htole64(first_row),
         .len = {htole32((uint32_t)e->len), htole32(e->runs_len), htole32(e->prefixes_len),
                 htole32((uint32_t)e->input->commits_len), htole32((uint32_t)bloom_words),
@@ -400,9 +470,10 @@ static void head_put(struct encoder *e, size_t bloom_words)
         .min_time_us = htole64(min),
         .max_time_us = htole64(max),
         .size_bytes = htole32((uint32_t)e->size_bytes),
+        .extra_bytes = htole32(e->extra_bytes),
     };
     memcpy(e->bytes, &header, sizeof header);
-    memcpy(e->bytes + sizeof header, e->descriptors, sizeof e->descriptors);
+    memcpy(e->bytes + sizeof header, e->descriptors, e->columns * sizeof *e->descriptors);
     pd_chunk_seal_hash(e->bytes, e->size_bytes, first_row);
 }
 
@@ -423,6 +494,7 @@ int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, 
     err = err ? err : dictionaries_put(&e);
     err = err ? err : bloom_put(&e, words);
     err = err ? err : index_put(&e);
+    err = err ? err : more_put(&e);
     if (err) {
         goto out;
     }

@@ -480,6 +480,7 @@ int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len)
             first >= len) {
             continue;
         }
+        store->writer.old_blocks |= pd_paths_block_old(value.mv_data, value.mv_size);
         err = pd_paths_skip(store->paths, (uint32_t)first); /* a block is missing in front */
         if (!err && pd_paths_block_load(store->paths, (uint32_t)first, value.mv_data,
                                         value.mv_size) == -ENOMEM) {

@@ -10,27 +10,31 @@
 
 #define SKETCH_WORTH_ROWS (1u << 17)
 
-/* The path that stands for all that are equal: the store's, or that of an earlier live record. */
-static const struct pd_path *path_for_all(struct pd_group *group, const struct pd_path *path,
-                                          const struct pd_path **slots, size_t mask)
+/* Takes the path and the claim that stand for all that are equal: the store's, or those of an
+ * earlier live record. */
+static void stand_in(struct pd_group *group, struct pd_tib_record *record,
+                     const struct pd_tib_record **slots, size_t mask)
 {
-    const struct pd_paths *paths = group->select.snapshot->store->paths;
+    struct pd_paths *paths = group->select.snapshot->store->paths;
+    const struct pd_claim claim = pd_tib_claim(record);
     uint32_t id;
-    if (!pd_paths_find(group->select.snapshot->store->paths, path, &id) &&
-        pd_paths_get(paths, id)) {
-        return pd_paths_get(paths, id);
+    if (!pd_paths_find(paths, &claim, &id) && pd_paths_get(paths, id)) {
+        record->path = pd_paths_get(paths, id);
+        record->claim = pd_paths_claim(paths, id);
+        return;
     }
-    size_t at = pd_path_hash(path) & mask;
-    while (slots[at] && !pd_path_equal(slots[at], path)) {
+    size_t at = pd_tib_way_hash(record) & mask;
+    while (slots[at] && !pd_tib_same_way(slots[at], record)) {
         at = (at + 1) & mask;
     }
     if (!slots[at]) {
-        slots[at] = path;
+        slots[at] = record;
     }
-    return slots[at];
+    record->path = slots[at]->path;
+    record->claim = slots[at]->claim;
 }
 
-static int live_take(struct pd_group *group, const struct pd_path **slots, size_t mask)
+static int live_take(struct pd_group *group, const struct pd_tib_record **slots, size_t mask)
 {
     const struct pd_tib_grouping *grouping = group->grouping;
     for (size_t i = 0; i < grouping->live_len; i++) {
@@ -39,7 +43,7 @@ static int live_take(struct pd_group *group, const struct pd_path **slots, size_
             continue;
         }
         group->live[group->live_len] = *record;
-        group->live[group->live_len++].path = path_for_all(group, record->path, slots, mask);
+        stand_in(group, &group->live[group->live_len++], slots, mask);
     }
     return 0;
 }
@@ -60,12 +64,12 @@ static int live_init(struct pd_group *group)
     if (slots_len * sizeof(void *) > group->budget.left_bytes) {
         return -PD_E_TOO_LARGE;
     }
-    const struct pd_path **slots = calloc(slots_len, sizeof(void *));
+    const struct pd_tib_record **slots = calloc(slots_len, sizeof(void *));
     if (!slots) {
         return -ENOMEM;
     }
     err = live_take(group, slots, slots_len - 1);
-    free(slots);
+    free((void *)slots);
     return err;
 }
 

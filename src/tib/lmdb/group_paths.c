@@ -104,12 +104,14 @@ static void add_chunk(struct paths *paths, size_t i)
 
 /* ---- output ---- */
 
-static void take(const struct paths *paths, const struct pd_path *path, const struct sums *sums,
+static void take(const struct paths *paths, uint32_t id, const struct sums *sums,
                  struct pd_tib_record *ret_record)
 {
+    const struct pd_paths *known = paths->group->select.snapshot->store->paths;
     bool times = !paths->group->grouping->without_times;
     *ret_record = (struct pd_tib_record){
-        .path = path,
+        .path = pd_paths_get(known, id),
+        .claim = pd_paths_claim(known, id),
         .stime_us = times ? sums->stime_us : 0,
         .etime_us = times ? sums->etime_us : 0,
         .bytes = sums->bytes,
@@ -127,7 +129,8 @@ static int add_live(struct paths *paths, struct pd_tally *unknown)
     for (size_t i = 0; !err && i < group->live_len; i++) {
         struct pd_tib_record live = group->live[i];
         uint32_t id;
-        if (pd_paths_find(known, live.path, &id) || id >= paths->len) {
+        const struct pd_claim claim = pd_tib_claim(&live);
+        if (pd_paths_find(known, &claim, &id) || id >= paths->len) {
             err = pd_tally_add(unknown, &live, 1);
             continue;
         }
@@ -140,7 +143,6 @@ static int add_live(struct paths *paths, struct pd_tally *unknown)
 static int give_with(struct paths *paths, const struct pd_tally *unknown)
 {
     struct pd_group *group = paths->group;
-    const struct pd_paths *known = group->select.snapshot->store->paths;
     struct pd_tib_record *groups = NULL;
     size_t room = unknown->len, len = 0;
     for (uint32_t id = 0; id < paths->len; id++) {
@@ -152,7 +154,7 @@ static int give_with(struct paths *paths, const struct pd_tally *unknown)
     }
     for (uint32_t id = 0; id < paths->len; id++) {
         if (paths->sums[id].seen) {
-            take(paths, pd_paths_get(known, id), &paths->sums[id], &groups[len++]);
+            take(paths, id, &paths->sums[id], &groups[len++]);
         }
     }
     if (unknown->len) {

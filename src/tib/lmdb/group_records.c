@@ -345,6 +345,8 @@ bool pd_group_next_block(const struct pd_group *group, struct pd_rows *reader,
 static void cap(struct pd_tib_record *records, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
+        records[i].extra_bytes = 0;
+        records[i].extra = NULL;
         records[i].bytes = records[i].bytes < PD_TIB_SUM_MAX ? records[i].bytes : PD_TIB_SUM_MAX;
         records[i].pkts = records[i].pkts < PD_TIB_SUM_MAX ? records[i].pkts : PD_TIB_SUM_MAX;
     }

@@ -57,7 +57,10 @@ static void keys_of(enum pd_tib_by by, struct pd_tib_record *records, size_t len
         struct pd_flow_id *flow = &records[i].flow;
         if (by == PD_TIB_BY_FLOW || by == PD_TIB_BY_SOURCE) {
             records[i].path = NULL;
+            records[i].claim = NULL;
         }
+        records[i].retransmissions = records[i].extra_bytes = 0;
+        records[i].extra = NULL;
         if (by == PD_TIB_BY_SOURCE) {
             *flow = (struct pd_flow_id){.src = flow->src, .ip_version = flow->ip_version};
         } else if (by == PD_TIB_BY_PATH) {
@@ -68,7 +71,8 @@ static void keys_of(enum pd_tib_by by, struct pd_tib_record *records, size_t len
 
 static uint32_t hash_of(const struct pd_tib_record *record)
 {
-    uint64_t words[5], hash = coefficients[5] * (uint64_t)(uintptr_t)record->path;
+    uint64_t words[5], hash = coefficients[5] * ((uint64_t)(uintptr_t)record->path +
+                                                 3 * (uint64_t)(uintptr_t)record->claim);
     memcpy(words, &record->flow, sizeof words);
     for (unsigned i = 0; i < 5; i++) {
         hash += coefficients[i] * (words[i] ^ words[i] >> 32);
@@ -78,7 +82,8 @@ static uint32_t hash_of(const struct pd_tib_record *record)
 
 static bool same_group(const struct pd_tib_record *a, const struct pd_tib_record *b)
 {
-    return a->path == b->path && !memcmp(&a->flow, &b->flow, sizeof a->flow);
+    return a->path == b->path && a->claim == b->claim &&
+           !memcmp(&a->flow, &b->flow, sizeof a->flow);
 }
 
 static void merge(struct pd_tib_record *group, const struct pd_tib_record *record)
@@ -351,9 +356,7 @@ int pd_group_by_table(struct pd_group *group)
         return -ENOMEM;
     }
     memset(passes, 0, offsetof(struct passes, rows.found));
-    if (group->grouping->without_times) { /* then they stay as they are */
-        memset(passes->records, 0, sizeof passes->records);
-    }
+    memset(passes->records, 0, sizeof passes->records); /* what is not read stays as it is */
     passes->group = group;
     passes->parts = pd_tally_parts(group->grouping, &passes->rows.columns);
     pd_tally_init(&passes->table, group->grouping->by, &group->budget);

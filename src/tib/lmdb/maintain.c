@@ -186,6 +186,7 @@ int pd_store_maintain(struct pd_tib *tib, uint64_t now_us)
     int err = tail_is_due(&store->writer, now_us) ? pd_store_seal_tail(store) : 0;
     int also = retention(store, trusted_now(&store->writer, now_us));
     err = err ? err : also;
+    err = err ? err : pd_store_convert(store);
     err = err ? err : pd_store_cool(store, now_us);
     return err ? err : pd_store_punch(store);
 }

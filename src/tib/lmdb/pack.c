@@ -104,7 +104,8 @@ static void column_put(struct packer *packer, const struct pd_chunk *plain, unsi
  * room to be quick. */
 static size_t room_for(const struct pd_chunk *plain)
 {
-    size_t room = PD_CHUNK_HEAD_BYTES + ZSTD_COMPRESSBOUND(8 * PD_CHUNK_FRAME_VALUES);
+    size_t room =
+        pd_chunk_head_bytes(plain->header.columns) + ZSTD_COMPRESSBOUND(8 * PD_CHUNK_FRAME_VALUES);
     for (unsigned id = 0; id < PD_COLUMN_COUNT; id++) {
         const struct pd_column *column = &plain->columns[id];
         room +=
@@ -120,7 +121,8 @@ int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_si
     if (!packer) {
         return -ENOMEM;
     }
-    *packer = (struct packer){.size_bytes = PD_CHUNK_HEAD_BYTES, .room_bytes = room};
+    *packer = (struct packer){.size_bytes = pd_chunk_head_bytes(plain->header.columns),
+                              .room_bytes = room};
     packer->bytes = malloc(room);
     packer->zstd = ZSTD_createCCtx();
     int err = packer->bytes && packer->zstd ? 0 : -ENOMEM;
@@ -128,7 +130,7 @@ int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_si
         goto out;
     }
     memcpy(packer->bytes, plain->bytes, sizeof plain->header);
-    for (unsigned id = 0; id < PD_COLUMN_COUNT; id++) {
+    for (unsigned id = 0; id < plain->header.columns; id++) {
         column_put(packer, plain, id);
     }
     uint32_t encoding = htole32(PD_CHUNK_PACKED), size = htole32((uint32_t)packer->size_bytes);

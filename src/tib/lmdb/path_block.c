@@ -8,20 +8,40 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "codec/tagging/mark.h"
 #include "tib/lmdb/paths_private.h"
 
-/* On disk; little-endian. The paths follow: a byte with the number of switches and the switches, or
- * a zero byte, number of tags, DSCP and the tags (2 bytes each). */
+/* On disk; little-endian. The paths follow. An exact path from tags: a byte with the number of
+ * switches, and the switches. Any other claim: CLAIM_FOLLOWS, struct claim_header, the bytes of the
+ * mark, the switches. In version 2 a path without switches had number of tags, DSCP and the tags
+ * (2 bytes each) instead. */
 struct block_header {
     uint64_t xxh3; /* XXH3-64 of all bytes behind this field, seed: ID of the first path */
     uint32_t paths;
     uint8_t width_bytes; /* of a switch ID: 2 or 4 */
-    uint8_t zero[3];
+    uint8_t version;     /* 0: that of stores of version 2; else BLOCK_VERSION */
+    uint8_t zero[2];
 };
 _Static_assert(sizeof(struct block_header) == 16, "docs/formats/tib.md");
 
-#define HASHED_FROM     sizeof(uint64_t)
-#define PATH_MOST_BYTES (1 + sizeof(uint32_t) * PD_PATH_MAX)
+struct claim_header {
+    uint8_t state;
+    uint8_t origin;
+    uint8_t scheme; /* of the mark; 0: none */
+    uint8_t mark_bytes;
+    uint32_t candidates;
+    uint8_t len; /* switches */
+    uint8_t zero[3];
+};
+_Static_assert(sizeof(struct claim_header) == 12, "docs/formats/tib.md");
+
+#define BLOCK_VERSION 3
+#define CLAIM_FOLLOWS UINT8_MAX
+#define OLD_PATH_MAX  32
+#define OLD_TAGS_MAX  4
+#define HASHED_FROM   sizeof(uint64_t)
+#define PATH_MOST_BYTES \
+    (1 + sizeof(struct claim_header) + PD_MARK_BYTES + sizeof(uint32_t) * PD_PATH_MAX)
 
 struct cursor {
     const uint8_t *at, *end;
@@ -38,18 +58,6 @@ static const uint8_t *take(struct cursor *cursor, size_t size_bytes)
     return at;
 }
 
-static bool switches_fit_16_bits(const struct pd_paths *paths, uint32_t first, uint32_t len)
-{
-    uint32_t all = 0;
-    for (uint32_t id = first; id < len; id++) {
-        const struct pd_path *path = pd_paths_get(paths, id);
-        for (unsigned i = 0; i < path->len; i++) {
-            all |= path->switches[i];
-        }
-    }
-    return all <= UINT16_MAX;
-}
-
 static uint8_t *put_number(uint8_t *at, uint32_t value, unsigned width_bytes)
 {
     value = htole32(value); /* the low bytes come first */
@@ -57,38 +65,54 @@ static uint8_t *put_number(uint8_t *at, uint32_t value, unsigned width_bytes)
     return at + width_bytes;
 }
 
-static uint8_t *put_path(uint8_t *at, const struct pd_path *path, unsigned width_bytes)
+static uint8_t *put_claim(uint8_t *at, const struct pd_claim *claim, unsigned width_bytes)
 {
-    *at++ = (uint8_t)path->len;
-    for (unsigned i = 0; i < path->len; i++) {
-        at = put_number(at, path->switches[i], width_bytes);
+    struct claim_header header = {.state = claim->state,
+                                  .origin = claim->origin,
+                                  .scheme = claim->mark.scheme,
+                                  .mark_bytes = claim->mark.len,
+                                  .candidates = htole32(claim->candidates),
+                                  .len = (uint8_t)claim->path->len};
+    bool plain = !claim->state && !claim->origin && !claim->candidates && !claim->mark.scheme;
+    *at++ = plain ? (uint8_t)claim->path->len : CLAIM_FOLLOWS;
+    if (!plain) {
+        memcpy(at, &header, sizeof header);
+        at += sizeof header;
+        memcpy(at, claim->mark.bytes, claim->mark.len);
+        at += claim->mark.len;
     }
-    if (path->len) {
-        return at;
-    }
-    *at++ = path->tags_len;
-    *at++ = path->dscp;
-    for (unsigned i = 0; i < path->tags_len; i++) {
-        at = put_number(at, path->tags[i], 2);
+    for (unsigned i = 0; i < claim->path->len; i++) {
+        at = put_number(at, claim->path->switches[i], width_bytes);
     }
     return at;
 }
 
-int pd_paths_block_encode(const struct pd_paths *paths, uint32_t first, void **ret_bytes,
-                          size_t *ret_size_bytes)
+/* `claim` gives them one after the other. */
+static int encode(const struct pd_claim *(*claim_of)(const void *context, uint32_t i),
+                  const void *context, uint32_t first, uint32_t len, void **ret_bytes,
+                  size_t *ret_size_bytes)
 {
-    uint32_t len = pd_paths_len(paths);
-    uint8_t *bytes = malloc(sizeof(struct block_header) + (len - first) * PATH_MOST_BYTES);
+    uint32_t all = 0;
+    size_t room = sizeof(struct block_header);
+    for (uint32_t i = 0; i < len; i++) {
+        const struct pd_path *path = claim_of(context, i)->path;
+        for (unsigned j = 0; j < path->len; j++) {
+            all |= path->switches[j];
+        }
+        room += PATH_MOST_BYTES - sizeof(uint32_t) * (PD_PATH_MAX - path->len);
+    }
+    uint8_t *bytes = malloc(room);
     if (!bytes) {
         return -ENOMEM;
     }
     struct block_header header = {
-        .paths = htole32(len - first),
-        .width_bytes = switches_fit_16_bits(paths, first, len) ? 2 : 4,
+        .paths = htole32(len),
+        .width_bytes = all <= UINT16_MAX ? 2 : 4,
+        .version = BLOCK_VERSION,
     };
     uint8_t *at = bytes + sizeof header;
-    for (uint32_t id = first; id < len; id++) {
-        at = put_path(at, pd_paths_get(paths, id), header.width_bytes);
+    for (uint32_t i = 0; i < len; i++) {
+        at = put_claim(at, claim_of(context, i), header.width_bytes);
     }
     memcpy(bytes, &header, sizeof header);
     header.xxh3 = htole64(
@@ -99,6 +123,26 @@ int pd_paths_block_encode(const struct pd_paths *paths, uint32_t first, void **r
     return 0;
 }
 
+struct table_part {
+    const struct pd_paths *paths;
+    uint32_t first;
+};
+
+static const struct pd_claim *claim_of_table(const void *context, uint32_t i)
+{
+    const struct table_part *part = context;
+    uint32_t id = part->first + i;
+    return &part->paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
+}
+
+int pd_paths_block_encode(const struct pd_paths *paths, uint32_t first, void **ret_bytes,
+                          size_t *ret_size_bytes)
+{
+    const struct table_part part = {paths, first};
+    return encode(claim_of_table, &part, first, pd_paths_len(paths) - first, ret_bytes,
+                  ret_size_bytes);
+}
+
 static uint32_t get_number(const uint8_t *at, unsigned width_bytes)
 {
     uint32_t value = 0;
@@ -106,47 +150,91 @@ static uint32_t get_number(const uint8_t *at, unsigned width_bytes)
     return le32toh(value);
 }
 
-static int take_tags(struct cursor *cursor, struct pd_path *path)
+/* A claim as it is read, with room for its path. */
+struct taken {
+    struct pd_claim claim;
+    struct pd_path path;
+};
+
+static int take_switches(struct cursor *cursor, unsigned width_bytes, uint32_t len,
+                         struct taken *taken)
 {
-    const uint8_t *counts = take(cursor, 2);
-    if (!counts || counts[0] > PD_RAW_TAGS_MAX) {
+    const uint8_t *switches = take(cursor, (size_t)width_bytes * len);
+    if (!switches || len > PD_PATH_MAX) {
         return -PD_E_CORRUPT;
     }
-    path->tags_len = counts[0];
-    path->dscp = counts[1];
-    const uint8_t *tags = take(cursor, 2u * path->tags_len);
-    for (unsigned i = 0; tags && i < path->tags_len; i++) {
-        path->tags[i] = (uint16_t)get_number(tags + 2 * i, 2);
+    taken->path.len = len;
+    for (uint32_t i = 0; i < len; i++) {
+        taken->path.switches[i] = get_number(switches + (size_t)width_bytes * i, width_bytes);
     }
-    return tags ? 0 : -PD_E_CORRUPT;
+    return 0;
 }
 
-static int take_path(struct cursor *cursor, unsigned width_bytes, struct pd_path *ret_path)
+/* Raw tags, as version 2 had them. */
+static int take_tags(struct cursor *cursor, struct taken *taken)
 {
-    struct pd_path path = {0};
-    const uint8_t *len = take(cursor, 1);
-    if (!len || *len > PD_PATH_MAX) {
+    const uint8_t *counts = take(cursor, 2);
+    const uint8_t *tags = counts && counts[0] <= OLD_TAGS_MAX ? take(cursor, 2u * counts[0]) : NULL;
+    uint16_t vids[OLD_TAGS_MAX];
+    if (!tags) {
         return -PD_E_CORRUPT;
     }
-    path.len = *len;
-    const uint8_t *switches = take(cursor, (size_t)width_bytes * path.len);
-    if (!switches || (!path.len && take_tags(cursor, &path))) {
-        return -PD_E_CORRUPT;
+    for (unsigned i = 0; i < counts[0]; i++) {
+        vids[i] = (uint16_t)get_number(tags + 2 * i, 2);
     }
-    for (unsigned i = 0; i < path.len; i++) {
-        path.switches[i] = get_number(switches + (size_t)width_bytes * i, width_bytes);
-    }
-    *ret_path = path;
+    taken->path.len = 0;
+    taken->claim.state = PD_CLAIM_INFEASIBLE;
+    taken->claim.mark = pd_tagging_mark(vids, counts[0], counts[1]);
     return 0;
+}
+
+/* The mark's scheme need not be known to this program. */
+static int take_claim(struct cursor *cursor, unsigned width_bytes, struct taken *taken)
+{
+    struct claim_header header;
+    const uint8_t *head = take(cursor, sizeof header), *mark;
+    if (!head) {
+        return -PD_E_CORRUPT;
+    }
+    memcpy(&header, head, sizeof header);
+    mark = header.mark_bytes <= PD_MARK_BYTES ? take(cursor, header.mark_bytes) : NULL;
+    if (!mark || header.state >= PD_CLAIM_STATE_COUNT || header.origin >= PD_ORIGIN_COUNT ||
+        (!header.scheme && header.mark_bytes) || (!header.state && !header.len)) {
+        return -PD_E_CORRUPT;
+    }
+    taken->claim = (struct pd_claim){.path = &taken->path,
+                                     .candidates = le32toh(header.candidates),
+                                     .state = header.state,
+                                     .origin = header.origin,
+                                     .mark = {.scheme = header.scheme, .len = header.mark_bytes}};
+    memcpy(taken->claim.mark.bytes, mark, header.mark_bytes);
+    return take_switches(cursor, width_bytes, header.len, taken);
+}
+
+static int take_path(struct cursor *cursor, const struct block_header *header, struct taken *taken)
+{
+    const uint8_t *len = take(cursor, 1);
+    bool old = header->version != BLOCK_VERSION;
+    taken->claim = (struct pd_claim){.path = &taken->path};
+    if (!len || (old && *len > OLD_PATH_MAX)) {
+        return -PD_E_CORRUPT;
+    }
+    if (!old && *len == CLAIM_FOLLOWS) {
+        return take_claim(cursor, header->width_bytes, taken);
+    }
+    if (!*len) {
+        return old ? take_tags(cursor, taken) : -PD_E_CORRUPT;
+    }
+    return take_switches(cursor, header->width_bytes, *len, taken);
 }
 
 /* Walks over the paths of a block; adds them to `paths` unless that is NULL. */
 static int walk(struct cursor cursor, const struct block_header *header, struct pd_paths *paths)
 {
     for (uint32_t i = 0; i < header->paths; i++) {
-        struct pd_path path;
-        int err = take_path(&cursor, header->width_bytes, &path);
-        err = err || !paths ? err : pd_paths_add_locked(paths, &path);
+        struct taken taken;
+        int err = take_path(&cursor, header, &taken);
+        err = err || !paths ? err : pd_paths_add_locked(paths, &taken.claim);
         if (err) {
             return err;
         }
@@ -154,8 +242,9 @@ static int walk(struct cursor cursor, const struct block_header *header, struct 
     return cursor.at == cursor.end ? 0 : -PD_E_CORRUPT;
 }
 
-int pd_paths_block_load(struct pd_paths *paths, uint32_t first, const void *bytes,
-                        size_t size_bytes)
+/* Header and hash. */
+static int open_block(uint32_t first, const void *bytes, size_t size_bytes,
+                      struct block_header *ret_header, struct cursor *ret_cursor)
 {
     struct block_header header;
     if (size_bytes < sizeof header) {
@@ -166,16 +255,67 @@ int pd_paths_block_load(struct pd_paths *paths, uint32_t first, const void *byte
     const uint8_t *at = bytes;
     uint64_t xxh3 = XXH3_64bits_withSeed(at + HASHED_FROM, size_bytes - HASHED_FROM, first);
     if (xxh3 != le64toh(header.xxh3) || (header.width_bytes != 2 && header.width_bytes != 4) ||
-        header.paths > PD_PATHS_MAX - first) {
+        header.paths > PD_PATHS_MAX - first ||
+        (header.version && header.version != BLOCK_VERSION)) {
         return -PD_E_CORRUPT;
     }
-    struct cursor cursor = {at + sizeof header, at + size_bytes};
-    int err = walk(cursor, &header, NULL);
+    *ret_header = header;
+    *ret_cursor = (struct cursor){at + sizeof header, at + size_bytes};
+    return 0;
+}
+
+int pd_paths_block_load(struct pd_paths *paths, uint32_t first, const void *bytes,
+                        size_t size_bytes)
+{
+    struct block_header header;
+    struct cursor cursor;
+    int err = open_block(first, bytes, size_bytes, &header, &cursor);
+    err = err ? err : walk(cursor, &header, NULL);
     if (err) {
         return err;
     }
     pthread_mutex_lock(&paths->lock);
     err = pd_paths_len(paths) == first ? walk(cursor, &header, paths) : -PD_E_CORRUPT;
     pthread_mutex_unlock(&paths->lock);
+    return err;
+}
+
+/* ---- conversion ---- */
+
+bool pd_paths_block_old(const void *bytes, size_t size_bytes)
+{
+    struct block_header header;
+    if (size_bytes < sizeof header) {
+        return false;
+    }
+    memcpy(&header, bytes, sizeof header);
+    return header.version != BLOCK_VERSION;
+}
+
+static const struct pd_claim *claim_of_array(const void *context, uint32_t i)
+{
+    const struct taken *taken = context;
+    return &taken[i].claim;
+}
+
+int pd_paths_block_convert(uint32_t first, const void *bytes, size_t size_bytes, void **ret_bytes,
+                           size_t *ret_size_bytes)
+{
+    struct block_header header;
+    struct cursor cursor;
+    int err = open_block(first, bytes, size_bytes, &header, &cursor);
+    if (err) {
+        return err;
+    }
+    err = walk(cursor, &header, NULL);
+    struct taken *taken = err ? NULL : malloc((header.paths + 1) * sizeof *taken);
+    if (!taken) {
+        return err ? err : -ENOMEM;
+    }
+    for (uint32_t i = 0; i < header.paths && !err; i++) {
+        err = take_path(&cursor, &header, &taken[i]);
+    }
+    err = err ? err : encode(claim_of_array, taken, first, header.paths, ret_bytes, ret_size_bytes);
+    free(taken);
     return err;
 }

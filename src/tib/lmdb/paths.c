@@ -10,7 +10,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "codec/marks.h"
 #include "tib/lmdb/paths_private.h"
+#include "tib/tib.h"
 
 #define FIRST_SLOTS 256u
 
@@ -54,31 +56,42 @@ uint32_t pd_paths_damaged(const struct pd_paths *paths)
     return atomic_load_explicit(&paths->damaged, memory_order_relaxed);
 }
 
+static const struct pd_claim *claim_at(const struct pd_paths *paths, uint32_t id)
+{
+    return &paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
+}
+
 const struct pd_path *pd_paths_get(const struct pd_paths *paths, uint32_t id)
 {
-    if (id >= pd_paths_len(paths)) {
-        return NULL;
-    }
-    const struct pd_path *path = &paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
-    return path->tags_len == PD_PATH_DAMAGED ? NULL : path;
+    return id < pd_paths_len(paths) ? claim_at(paths, id)->path : NULL;
 }
 
-/* Of the bytes in use only: five switches are the rule, thirty-two the limit. */
-static uint64_t hash_of(const struct pd_path *path)
+const struct pd_claim *pd_paths_claim(const struct pd_paths *paths, uint32_t id)
 {
-    return pd_hash(path, offsetof(struct pd_path, switches) + path->len * sizeof path->switches[0]);
+    const struct pd_claim *claim = id < pd_paths_len(paths) ? claim_at(paths, id) : NULL;
+    return claim && claim->path ? pd_tib_claim_kept(claim) : NULL;
 }
 
-/* Slot of the path, or the free slot where it would go. */
-static uint32_t *slot_of(const struct pd_paths *paths, const struct pd_path *path)
+bool pd_paths_other_origins(const struct pd_paths *paths)
 {
-    for (uint64_t at = hash_of(path);; at++) {
+    return atomic_load_explicit(&paths->other_origins, memory_order_relaxed) != 0;
+}
+
+bool pd_paths_variants(const struct pd_paths *paths)
+{
+    return atomic_load_explicit(&paths->variants, memory_order_relaxed) != 0;
+}
+
+/* Slot of the claim, or the free slot where it would go. */
+static uint32_t *slot_of(const struct pd_paths *paths, const struct pd_claim *claim)
+{
+    for (uint64_t at = pd_claim_hash(claim);; at++) {
         uint32_t *slot = &paths->slots[at & (paths->slots_len - 1)];
         if (!*slot) {
             return slot;
         }
-        const struct pd_path *other = pd_paths_get(paths, *slot - 1);
-        if (other && pd_path_equal(other, path)) {
+        const struct pd_claim *other = claim_at(paths, *slot - 1);
+        if (other->path && pd_claim_equal(other, claim)) {
             return slot;
         }
     }
@@ -96,49 +109,55 @@ static int slots_grow(struct pd_paths *paths)
     paths->slots_len = len;
     for (uint32_t i = 0; i < old_len; i++) {
         if (old[i]) {
-            *slot_of(paths, pd_paths_get(paths, old[i] - 1)) = old[i];
+            *slot_of(paths, claim_at(paths, old[i] - 1)) = old[i];
         }
     }
     free(old);
     return 0;
 }
 
-/* Appends a path, which is not in the table; its place must exist in the hash index when `indexed`.
- */
-static int add(struct pd_paths *paths, const struct pd_path *path)
+/* Appends a claim, which is not in the table. */
+static int add(struct pd_paths *paths, const struct pd_claim *claim)
 {
     uint32_t id = pd_paths_len(paths);
-    struct pd_path **block = &paths->blocks[id / PD_PATHS_BLOCK];
+    struct pd_claim **block = &paths->blocks[id / PD_PATHS_BLOCK];
     if (!*block && !(*block = malloc(PD_PATHS_BLOCK * sizeof **block))) {
         return -ENOMEM;
     }
-    (*block)[id % PD_PATHS_BLOCK] = *path;
+    (*block)[id % PD_PATHS_BLOCK] = *claim;
     atomic_store_explicit(&paths->len, id + 1, memory_order_release);
     return 0;
 }
 
-int pd_paths_add_locked(struct pd_paths *paths, const struct pd_path *path)
+int pd_paths_add_locked(struct pd_paths *paths, const struct pd_claim *given)
 {
+    struct pd_claim claim = *given;
     uint32_t id = pd_paths_len(paths);
     if (id >= PD_PATHS_MAX) {
         return -PD_E_FULL;
     }
-    int err = 2 * id >= paths->slots_len ? slots_grow(paths) : 0;
-    err = err ? err : add(paths, path);
+    int err = pd_path_intern(given->path, &claim.path, NULL);
+    err = err || 2 * id < paths->slots_len ? err : slots_grow(paths);
+    err = err ? err : add(paths, &claim);
     if (err) {
         return err;
     }
-    uint32_t *slot = slot_of(paths, path);
+    uint32_t *slot = slot_of(paths, &claim);
     if (!*slot) { /* taken: a path that was lost with its block, and has got a new ID since */
         *slot = id + 1;
     }
-    paths->infeasible += !path->len;
+    paths->inexact += claim.state != PD_CLAIM_EXACT;
+    atomic_fetch_add_explicit(&paths->variants,
+                              claim.path->len && pd_tib_claim_kept(&claim) != NULL,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&paths->other_origins, claim.origin != PD_ORIGIN_TAGS,
+                              memory_order_relaxed);
     return 0;
 }
 
 int pd_paths_skip(struct pd_paths *paths, uint32_t len)
 {
-    static const struct pd_path damaged = {.tags_len = PD_PATH_DAMAGED};
+    static const struct pd_claim damaged = {.path = NULL};
     int err = len > PD_PATHS_MAX ? -PD_E_CORRUPT : 0;
     pthread_mutex_lock(&paths->lock);
     while (!err && pd_paths_len(paths) < len) {
@@ -151,9 +170,9 @@ int pd_paths_skip(struct pd_paths *paths, uint32_t len)
     return err;
 }
 
-static int find_locked(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
+static int find_locked(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id)
 {
-    uint32_t *slot = paths->slots_len ? slot_of(paths, path) : NULL;
+    uint32_t *slot = paths->slots_len ? slot_of(paths, claim) : NULL;
     if (!slot || !*slot) {
         return -PD_E_NOT_FOUND;
     }
@@ -161,47 +180,54 @@ static int find_locked(struct pd_paths *paths, const struct pd_path *path, uint3
     return 0;
 }
 
-int pd_paths_find(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
+int pd_paths_find(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id)
 {
-    if (path->len > PD_PATH_MAX) {
+    if (claim->path->len > PD_PATH_MAX) {
         return -PD_E_NOT_FOUND;
     }
     pthread_mutex_lock(&paths->lock);
-    int err = find_locked(paths, path, ret_id);
+    int err = find_locked(paths, claim, ret_id);
     pthread_mutex_unlock(&paths->lock);
     return err;
 }
 
-static int intern_locked(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id)
+static int intern_locked(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id)
 {
     uint32_t id = pd_paths_len(paths);
-    int err = find_locked(paths, path, ret_id);
+    int err = find_locked(paths, claim, ret_id);
     if (err != -PD_E_NOT_FOUND) {
         return err;
     }
-    err = pd_paths_add_locked(paths, path);
+    err = pd_paths_add_locked(paths, claim);
     if (!err) {
         *ret_id = id;
     }
     return err;
 }
 
-int pd_paths_intern(struct pd_paths *paths, const struct pd_path *path, uint32_t *ret_id,
-                    bool *ret_tags_dropped)
+int pd_paths_intern(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id,
+                    bool *ret_mark_dropped)
 {
-    static const struct pd_path without_tags = {0};
-    if (path->len > PD_PATH_MAX || path->tags_len > PD_RAW_TAGS_MAX) {
+    struct pd_claim kept = *claim;
+    if (claim->path->len > PD_PATH_MAX || claim->state >= PD_CLAIM_STATE_COUNT ||
+        claim->origin >= PD_ORIGIN_COUNT || (!claim->state && !claim->path->len) ||
+        (claim->mark.scheme && pd_codec_mark_check(&claim->mark))) {
         return -PD_E_VALUE;
     }
     bool drop = false;
     pthread_mutex_lock(&paths->lock);
-    if (!path->len && paths->infeasible >= PD_PATHS_INFEASIBLE_MAX) {
-        drop = find_locked(paths, path, &(uint32_t){0}) != 0;
+    if (claim->state != PD_CLAIM_EXACT && paths->inexact >= PD_PATHS_INEXACT_MAX &&
+        (claim->mark.scheme || claim->candidates)) {
+        drop = find_locked(paths, claim, &(uint32_t){0}) != 0;
     }
-    int err = intern_locked(paths, drop ? &without_tags : path, ret_id);
+    if (drop) {
+        kept.mark = (struct pd_mark){.scheme = PD_MARK_NONE};
+        kept.candidates = 0;
+    }
+    int err = intern_locked(paths, &kept, ret_id);
     pthread_mutex_unlock(&paths->lock);
     if (!err) {
-        *ret_tags_dropped = drop;
+        *ret_mark_dropped = drop;
     }
     return err;
 }

@@ -10,7 +10,6 @@
 
 #define PD_PATHS_BLOCK  1024u /* paths that are allocated at once, in memory */
 #define PD_PATHS_BLOCKS (PD_PATHS_MAX / PD_PATHS_BLOCK)
-#define PD_PATH_DAMAGED UINT8_MAX /* tags_len of an ID whose path is not known */
 
 /* Paths that have a link; side by side, since a query reads all of them. */
 struct pd_link_head {
@@ -33,14 +32,18 @@ struct pd_paths {
     _Atomic uint32_t damaged;
     pthread_mutex_t links_lock; /* guards `links` */
     struct pd_link_index links;
-    struct pd_path *blocks[PD_PATHS_BLOCKS]; /* each set once, before `len` counts a path of it */
+    /* Each set once, before `len` counts a path of it. A path of NULL: it is not known. */
+    struct pd_claim *blocks[PD_PATHS_BLOCKS];
+    /* Claims that are not from tags; claims with a path that is not exact or not from tags.
+     * Relaxed: asked for by snapshots, that were taken after they were added. */
+    _Atomic uint32_t other_origins, variants;
     pthread_mutex_t lock; /* guards what follows, and adding: `blocks`, and `len` when it grows */
-    uint32_t infeasible;
+    uint32_t inexact;
     uint32_t *slots; /* open addressing: ID + 1; 0: free */
     uint32_t slots_len;
 };
 
 /* Adds a path under the next ID. The lock is held. */
-int pd_paths_add_locked(struct pd_paths *paths, const struct pd_path *path);
+int pd_paths_add_locked(struct pd_paths *paths, const struct pd_claim *claim);
 
 #endif

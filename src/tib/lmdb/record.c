@@ -23,7 +23,8 @@ static int record_parse(const void *bytes, size_t size_bytes, struct pd_store_me
         return -PD_E_CORRUPT;
     }
     memcpy(&raw, bytes, offsetof(struct pd_store_meta, next_row));
-    if (le32toh(raw.magic) == PD_STORE_MAGIC && le32toh(raw.version) != PD_STORE_VERSION) {
+    if (le32toh(raw.magic) == PD_STORE_MAGIC && le32toh(raw.version) != PD_STORE_VERSION &&
+        le32toh(raw.version) != PD_STORE_VERSION_OLD) {
         return -PD_E_VERSION;
     }
     if (le32toh(raw.magic) != PD_STORE_MAGIC || size_bytes != sizeof raw) {

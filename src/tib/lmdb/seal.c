@@ -13,21 +13,25 @@ struct gathered {
     struct pd_row *rows;
     uint64_t *commits;
     size_t len, commits_len;
+    struct pd_extra_arena extra; /* removing chunks moves what lies in them */
 };
 
-static void gather_chunk(struct gathered *gathered, const struct pd_chunk *chunk)
+static int gather_chunk(struct gathered *gathered, const struct pd_chunk *chunk)
 {
+    int err = 0;
     size_t rows_len = chunk->header.len[PD_AXIS_ROWS];
     struct pd_row *rows = gathered->rows + gathered->len;
     pd_chunk_rows(chunk, rows);
-    for (size_t i = 0; i < rows_len; i++) {
+    for (size_t i = 0; i < rows_len && !err; i++) {
         rows[i].commit += (uint32_t)gathered->commits_len;
+        err = pd_extra_take(&gathered->extra, &rows[i]);
     }
     for (size_t i = 0; i < chunk->header.len[PD_AXIS_COMMITS]; i++) {
         gathered->commits[gathered->commits_len++] =
             pd_column_get(&chunk->columns[PD_COLUMN_COMMIT_ROW], i);
     }
     gathered->len += rows_len;
+    return err;
 }
 
 /* Reads the tail's rows and removes their chunks. A damaged chunk stays where it is: it goes on
@@ -45,7 +49,10 @@ static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gather
         if (gathered->len + chunk.header.len[PD_AXIS_ROWS] > store->writer.tail_rows) {
             return -PD_E_CORRUPT; /* more than the writer has counted: another process wrote */
         }
-        gather_chunk(gathered, &chunk);
+        int err = gather_chunk(gathered, &chunk);
+        if (err) {
+            return err;
+        }
         result = mdb_cursor_del(cursor, 0);
         if (result) {
             break;
@@ -54,19 +61,22 @@ static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gather
     return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
 }
 
-static void gather_extra(struct gathered *gathered, const struct pd_row *extra, size_t extra_len,
-                         uint64_t extra_first_row)
+static int gather_extra(struct gathered *gathered, const struct pd_row *extra, size_t extra_len,
+                        uint64_t extra_first_row)
 {
+    int err = 0;
     if (!extra_len) {
-        return;
+        return 0;
     }
     struct pd_row *rows = gathered->rows + gathered->len;
     memcpy(rows, extra, extra_len * sizeof *rows);
-    for (size_t i = 0; i < extra_len; i++) {
+    for (size_t i = 0; i < extra_len && !err; i++) {
         rows[i].commit = (uint32_t)gathered->commits_len;
+        err = pd_extra_take(&gathered->extra, &rows[i]);
     }
     gathered->commits[gathered->commits_len++] = extra_first_row;
     gathered->len += extra_len;
+    return err;
 }
 
 int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
@@ -82,7 +92,11 @@ int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *ext
     if (err) {
         goto out;
     }
-    gather_extra(&gathered, extra, extra_len, extra_first_row);
+    err = gather_extra(&gathered, extra, extra_len, extra_first_row);
+    if (err) {
+        goto out;
+    }
+    store->writer.extra.dropped += gathered.extra.dropped;
     err = pd_store_chunk_put(store, txn, store->segment_db,
                              &(struct pd_chunk_input){.rows = gathered.rows,
                                                       .len = gathered.len,
@@ -93,6 +107,7 @@ out:
     if (cursor) {
         mdb_cursor_close(cursor);
     }
+    pd_extra_done(&gathered.extra);
     free(gathered.rows);
     free(gathered.commits);
     malloc_trim(

@@ -103,6 +103,12 @@ bool pd_rows_load(struct pd_rows *rows, uint32_t columns, size_t first, size_t e
 /* The next block, of at most PD_BLOCK_ROWS rows; never an empty one. */
 bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block);
 
+/* Where a run of the chunk at hand ends: behind its last row. */
+static inline size_t pd_rows_run_end(const struct pd_rows *rows, size_t run)
+{
+    return (size_t)pd_column_get(&rows->chunk->columns[PD_COLUMN_RUN_LAST], run) + 1;
+}
+
 /* A column of a block. */
 static inline void pd_rows_column(const struct pd_rows *rows, const struct pd_block *block,
                                   enum pd_chunk_column id, uint64_t *ret_values)
@@ -125,8 +131,9 @@ enum pd_rows_part {
     PD_PART_PATH = 1 << 1,
     PD_PART_TIMES = 1 << 2,
     PD_PART_COUNTS = 1 << 3,
-    PD_PART_ALL = (1 << 4) - 1,
-    PD_PART_SOURCE = 1 << 4 /* of the flow ID the source and its family alone; the rest is 0 */
+    PD_PART_MORE = 1 << 4, /* retransmissions and further columns */
+    PD_PART_ALL = (1 << 5) - 1,
+    PD_PART_SOURCE = 1 << 5 /* of the flow ID the source and its family alone; the rest is 0 */
 };
 #define PD_COLUMNS_OF_RECORDS (PD_CHUNK_ROW_COLUMNS & ~(UINT32_C(1) << PD_COLUMN_COMMIT))
 void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigned parts,

@@ -16,6 +16,7 @@ static void store_free(struct pd_store *store)
     pd_paths_free(store->paths);
     pd_directory_free(store->directory);
     free(store->writer.rows);
+    pd_extra_done(&store->writer.extra);
     pthread_mutex_destroy(&store->lock);
     pthread_mutex_destroy(&store->view_lock);
     free(store);

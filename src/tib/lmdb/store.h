@@ -40,8 +40,9 @@ struct pd_store_meta {
     uint64_t txn_id;   /* of the LMDB transaction that wrote this record, each one does */
 };
 _Static_assert(sizeof(struct pd_store_meta) == 56, "docs/formats/tib.md");
-#define PD_STORE_MAGIC   0x42544450u /* "PDTB" */
-#define PD_STORE_VERSION 2u
+#define PD_STORE_MAGIC       0x42544450u /* "PDTB" */
+#define PD_STORE_VERSION     3u
+#define PD_STORE_VERSION_OLD 2u /* is read as it is, and converted by its writer */
 
 struct pd_store_counters {
 #define X(name, text) uint64_t name;
@@ -61,12 +62,27 @@ struct pd_store_written {
     uint64_t key;
 };
 
+/* Copies of rows' extra bytes, which stay where they are until all go. */
+struct pd_extra_block;
+struct pd_extra_arena {
+    struct pd_extra_block *blocks; /* the latest first */
+    size_t bytes;                  /* that the rows have, of PD_CHUNK_EXTRA_BYTES */
+    uint64_t dropped;              /* rows whose bytes found no room */
+};
+/* Takes the row's extra bytes over; drops them, and counts that, where there is no room. -ENOMEM
+ * leaves the row as it was. */
+int pd_extra_take(struct pd_extra_arena *arena, struct pd_row *row);
+void pd_extra_done(struct pd_extra_arena *arena);
+
 struct pd_store_writer {
     struct pd_row *rows; /* since the last commit */
     size_t len, room;
-    struct pd_store_meta meta; /* as of the last commit */
-    uint64_t tail_rows;        /* that the next segment takes */
-    bool tail_waits;           /* a tail exists since tail_since_us */
+    struct pd_extra_arena extra; /* of these rows */
+    bool old_blocks;             /* blocks of paths of version 2 may be left; convert.c */
+    uint64_t convert_from;       /* keys of the others are lower */
+    struct pd_store_meta meta;   /* as of the last commit */
+    uint64_t tail_rows;          /* that the next segment takes */
+    bool tail_waits;             /* a tail exists since tail_since_us */
     uint64_t tail_since_us;
     uint64_t trusted_wall_us; /* maintain.c: retention's clock */
     uint64_t trusted_at_ns;
@@ -209,6 +225,9 @@ int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
  * on); drops the tail. */
 int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
                   size_t extra_len, uint64_t extra_first_row);
+
+/* convert.c: brings what is left of a store of version 2 to this one, some of it in one call. */
+int pd_store_convert(struct pd_store *store);
 
 /* cold.c: packs segments that have not changed for a while; some in one call. */
 int pd_store_cool(struct pd_store *store, uint64_t now_us);

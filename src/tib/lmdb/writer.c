@@ -79,24 +79,35 @@ static int rows_reserve(struct pd_store_writer *writer)
 }
 
 static int append_one(struct pd_store *store, const struct pd_tib_record *record,
-                      bool *ret_tags_dropped)
+                      bool *ret_mark_dropped)
 {
     struct pd_store_writer *writer = &store->writer;
+    const struct pd_claim claim = pd_tib_claim(record);
     uint32_t path;
-    int err = pd_paths_intern(store->paths, record->path, &path, ret_tags_dropped);
+    int err = pd_paths_intern(store->paths, &claim, &path, ret_mark_dropped);
     err = err ? err : rows_reserve(writer);
     if (err) {
         return err;
     }
-    writer->rows[writer->len++] = (struct pd_row){
+    struct pd_row row = {
         .flow = record->flow,
         .path = path,
         .stime_us = record->stime_us,
         .etime_us = record->etime_us,
         .bytes = record->bytes,
         .pkts = record->pkts,
+        .retransmissions = record->retransmissions,
+        .extra_bytes = record->extra_bytes,
+        .extra = record->extra,
     };
-    return 0;
+    if (row.extra_bytes && !pd_tib_extra_valid(row.extra, row.extra_bytes)) {
+        return -PD_E_VALUE;
+    }
+    err = pd_extra_take(&writer->extra, &row);
+    if (!err) {
+        writer->rows[writer->len++] = row;
+    }
+    return err;
 }
 
 int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n)
@@ -105,11 +116,11 @@ int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, siz
     uint64_t lost_full = 0, lost_error = 0, dropped = 0;
     int err = 0;
     for (size_t i = 0; i < n; i++) {
-        bool tags_dropped = false;
-        int failed = append_one(store, &records[i], &tags_dropped);
+        bool mark_dropped = false;
+        int failed = append_one(store, &records[i], &mark_dropped);
         lost_full += failed == -PD_E_FULL;
         lost_error += failed && failed != -PD_E_FULL;
-        dropped += tags_dropped;
+        dropped += mark_dropped;
         if (store->writer.len == PD_COMMIT_ROWS) {
             int lost = pd_store_commit(tib);
             failed = failed ? failed : lost;
@@ -264,8 +275,11 @@ int pd_store_commit(struct pd_tib *tib)
             writer->tail_waits = false;
         }
     }
+    uint64_t dropped = writer->extra.dropped;
     writer->len = 0;
+    pd_extra_done(&writer->extra);
     pthread_mutex_lock(&store->lock);
+    store->counters.extra_dropped += dropped;
     store->counters.stored += err ? 0 : len;
     store->counters.lost_full += err == -PD_E_FULL ? len : 0;
     store->counters.lost_error += err && err != -PD_E_FULL ? len : 0;

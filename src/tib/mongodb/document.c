@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec/marks.h"
+#include "codec/tagging/mark.h"
+
 #define SEQ_BITS 42
 
 /* ---- text forms ---- */
@@ -89,59 +92,96 @@ static int addr_parse(const char *text, struct pd_addr *ret_addr, uint8_t *ret_i
     return *at ? -PD_E_CORRUPT : 0;
 }
 
-/* Infeasible: '!', which is less than any digit, and all parts in the order that they are compared
- * in. */
-const char *pd_mongo_path_text(const struct pd_path *path, char text[PD_MONGO_PATH_BYTES])
+/* Behind the switches of a claim that is no exact path from tags: '!', which is less than any
+ * digit, and all parts in the order that they are compared in. */
+const char *pd_mongo_path_text(const struct pd_claim *claim, char text[PD_MONGO_PATH_BYTES])
 {
+    const struct pd_mark *mark = &claim->mark;
     char *at = text;
-    for (unsigned i = 0; i < path->len; i++) {
-        at = put_hex(at, path->switches[i], 8);
+    for (unsigned i = 0; i < claim->path->len; i++) {
+        at = put_hex(at, claim->path->switches[i], 8);
     }
-    if (!path->len) {
+    if (!claim->path->len || pd_tib_claim_kept(claim)) {
         *at++ = '!';
-        for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++) {
-            at = put_hex(at, path->tags[i], 4);
+        at = put_hex(at, claim->origin, 2);
+        at = put_hex(at, claim->state, 2);
+        at = put_hex(at, claim->candidates, 8);
+        at = put_hex(at, mark->scheme, 2);
+        for (unsigned i = 0; i < PD_MARK_BYTES; i++) {
+            at = put_hex(at, mark->bytes[i], 2);
         }
-        at = put_hex(at, path->tags_len, 1);
-        at = put_hex(at, path->dscp, 2);
+        at = put_hex(at, mark->len, 2);
     }
     *at = '\0';
     return text;
 }
 
-static int tags_parse(const char *at, struct pd_path *path)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; at && i < PD_RAW_TAGS_MAX; i++) {
-        at = get_hex(at, 4, &value);
-        path->tags[i] = (uint16_t)value;
-    }
-    at = at ? get_hex(at, 1, &value) : NULL;
-    path->tags_len = (uint8_t)value;
-    at = at ? get_hex(at, 2, &value) : NULL;
-    path->dscp = (uint8_t)value;
-    return at && !*at && path->tags_len <= PD_RAW_TAGS_MAX ? 0 : -PD_E_CORRUPT;
-}
+/* Version 1 had the raw tags of infeasible trajectories there: 4 tags, their number, the DSCP. */
+#define OLD_TAGS   4
+#define OLD_DIGITS (4 * OLD_TAGS + 1 + 2)
 
-int pd_mongo_path_parse(const char *text, struct pd_path *ret_path)
+static int tags_parse(const char *at, struct pd_claim *claim)
 {
-    struct pd_path path = {0};
-    uint64_t value;
-    int error = 0;
-    if (*text == '!') {
-        error = tags_parse(text + 1, &path);
-    } else {
-        for (const char *at = text; *at && !error; path.len++) {
-            if (path.len == PD_PATH_MAX || !(at = get_hex(at, 8, &value)) || !value) {
-                return -PD_E_CORRUPT;
-            }
-            path.switches[path.len] = (uint32_t)value;
-        }
+    uint64_t value = 0, len = 0;
+    uint16_t vids[OLD_TAGS];
+    for (unsigned i = 0; at && i < OLD_TAGS; i++) {
+        at = get_hex(at, 4, &value);
+        vids[i] = (uint16_t)value;
     }
-    if (error || (*text != '!' && !path.len)) {
+    at = at ? get_hex(at, 1, &len) : NULL;
+    at = at ? get_hex(at, 2, &value) : NULL;
+    if (!at || *at || len > OLD_TAGS) {
         return -PD_E_CORRUPT;
     }
-    *ret_path = path;
+    claim->state = PD_CLAIM_INFEASIBLE;
+    claim->mark = pd_tagging_mark(vids, (unsigned)len, (uint8_t)value);
+    return 0;
+}
+
+static int claim_parse(const char *at, struct pd_claim *claim)
+{
+    uint64_t part[5], byte = 0;
+    static const unsigned digits[] = {2, 2, 8, 2};
+    for (unsigned i = 0; at && i < 4; i++) {
+        at = get_hex(at, digits[i], &part[i]);
+    }
+    for (unsigned i = 0; at && i < PD_MARK_BYTES; i++) {
+        at = get_hex(at, 2, &byte);
+        claim->mark.bytes[i] = (uint8_t)byte;
+    }
+    at = at ? get_hex(at, 2, &part[4]) : NULL;
+    if (!at || *at || part[0] >= PD_ORIGIN_COUNT || part[1] >= PD_CLAIM_STATE_COUNT ||
+        part[4] > PD_MARK_BYTES || (!part[1] && !claim->path->len)) {
+        return -PD_E_CORRUPT;
+    }
+    claim->origin = (uint8_t)part[0];
+    claim->state = (uint8_t)part[1];
+    claim->candidates = (uint32_t)part[2];
+    claim->mark.scheme = (uint8_t)part[3];
+    claim->mark.len = (uint8_t)part[4];
+    return 0;
+}
+
+int pd_mongo_path_parse(const char *text, struct pd_path *ret_path, struct pd_claim *ret_claim)
+{
+    struct pd_claim claim = {.path = ret_path};
+    const char *at = text;
+    uint64_t value;
+    int error = 0;
+    for (ret_path->len = 0; at && *at && *at != '!'; ret_path->len++) {
+        if (ret_path->len == PD_PATH_MAX || !(at = get_hex(at, 8, &value))) {
+            return -PD_E_CORRUPT;
+        }
+        ret_path->switches[ret_path->len] = (uint32_t)value;
+    }
+    if (*at == '!') {
+        error = !ret_path->len && strlen(at + 1) == OLD_DIGITS ? tags_parse(at + 1, &claim)
+                                                               : claim_parse(at + 1, &claim);
+    }
+    if (error || (!*at && !ret_path->len)) {
+        return -PD_E_CORRUPT;
+    }
+    *ret_claim = claim;
     return 0;
 }
 
@@ -160,29 +200,52 @@ static void put_links(const struct pd_path *path, bson_t *document)
     bson_append_array_end(document, &links);
 }
 
-static void put_tags(const struct pd_path *path, bson_t *document)
+/* For people: `path` has it too. */
+static void put_mark(const struct pd_mark *mark, bson_t *document)
 {
-    bson_t tags;
+    struct pd_mark_field fields[PD_MARK_FIELDS_MAX];
+    size_t len = pd_codec_mark_fields(mark, fields);
+    bson_t list;
     char key[8];
-    BSON_APPEND_ARRAY_BEGIN(document, "tags", &tags);
-    for (unsigned i = 0; i < path->tags_len; i++) {
-        snprintf(key, sizeof key, "%u", i);
-        BSON_APPEND_INT32(&tags, key, path->tags[i]);
+    for (size_t i = 0; i < len; i++) {
+        if (!fields[i].list) {
+            bson_append_int32(document, fields[i].name, -1, (int32_t)fields[i].values[0]);
+            continue;
+        }
+        bson_append_array_begin(document, fields[i].name, -1, &list);
+        for (unsigned j = 0; j < fields[i].len; j++) {
+            snprintf(key, sizeof key, "%u", j);
+            BSON_APPEND_INT32(&list, key, (int32_t)fields[i].values[j]);
+        }
+        bson_append_array_end(document, &list);
     }
-    bson_append_array_end(document, &tags);
-    BSON_APPEND_INT32(document, "dscp", path->dscp);
 }
 
-static void put_path(const struct pd_path *path, bson_t *document)
+static void put_path(const struct pd_claim *claim, bson_t *document)
 {
     char text[PD_MONGO_PATH_BYTES];
-    BSON_APPEND_UTF8(document, "path", pd_mongo_path_text(path, text));
+    const struct pd_path *path = claim->path;
+    BSON_APPEND_UTF8(document, "path", pd_mongo_path_text(claim, text));
     if (path->len) {
         put_links(path, document);
         BSON_APPEND_INT64(document, "first", path->switches[0]);
         BSON_APPEND_INT64(document, "last", path->switches[path->len - 1]);
-    } else {
-        put_tags(path, document);
+    }
+    put_mark(&claim->mark, document);
+    if (claim->origin) {
+        BSON_APPEND_INT32(document, "origin", claim->origin);
+    }
+}
+
+/* What most records have none of. */
+static void put_more(const struct pd_tib_record *record, bson_t *document)
+{
+    if (record->retransmissions) {
+        BSON_APPEND_INT64(document, "retransmissions", record->retransmissions);
+    }
+    if (record->extra_bytes) {
+        BSON_APPEND_BINARY(document, "extra", BSON_SUBTYPE_BINARY, record->extra,
+                           record->extra_bytes);
     }
 }
 
@@ -199,6 +262,7 @@ void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id
                        uint64_t expire_us, bson_t *document)
 {
     const struct pd_flow_id *flow = &record->flow;
+    const struct pd_claim claim = pd_tib_claim(record);
     char text[PD_MONGO_ADDR_BYTES], id_text[PD_MONGO_ID_BYTES];
     BSON_APPEND_UTF8(document, "_id", pd_mongo_id_text(id, id_text));
     BSON_APPEND_INT64(document, "host", id.host);
@@ -207,11 +271,12 @@ void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id
     BSON_APPEND_INT32(document, "sport", flow->src_port);
     BSON_APPEND_INT32(document, "dport", flow->dst_port);
     BSON_APPEND_INT32(document, "proto", flow->protocol);
-    put_path(record->path, document);
+    put_path(&claim, document);
     BSON_APPEND_INT64(document, "stime_us", (int64_t)record->stime_us);
     BSON_APPEND_INT64(document, "etime_us", (int64_t)record->etime_us);
     put_count(document, "bytes", "bytes_whole", record->bytes);
     put_count(document, "pkts", "pkts_whole", record->pkts);
+    put_more(record, document);
     if (expire_us) {
         BSON_APPEND_DATE_TIME(document, "expire", (int64_t)(expire_us / 1000));
     }
@@ -273,7 +338,7 @@ static int read_text(const bson_iter_t *at, unsigned field, struct pd_mongo_row 
     }
     if (field == HAS_PATH) {
         row->has_path = true;
-        return pd_mongo_path_parse(text, &row->path);
+        return pd_mongo_path_parse(text, &row->path, &row->claim);
     }
     error = addr_parse(text, field == HAS_SRC ? &flow->src : &flow->dst, &version);
     if (error || (flow->ip_version && flow->ip_version != version)) {
@@ -316,11 +381,33 @@ static const struct {
     {"pkts", HAS_PKTS, read_number},
 };
 
-/* The whole counts come after the capped ones, and win. */
-static int read_whole(const bson_iter_t *at, struct pd_mongo_row *row)
+static int read_extra(const bson_iter_t *at, struct pd_mongo_row *row)
 {
-    bool bytes = !strcmp(bson_iter_key(at), "bytes_whole");
-    if (!bytes && strcmp(bson_iter_key(at), "pkts_whole") != 0) {
+    bson_subtype_t subtype;
+    if (!BSON_ITER_HOLDS_BINARY(at)) {
+        return -PD_E_CORRUPT;
+    }
+    bson_iter_binary(at, &subtype, &row->record.extra_bytes, &row->record.extra);
+    return pd_tib_extra_valid(row->record.extra, row->record.extra_bytes) ? 0 : -PD_E_CORRUPT;
+}
+
+/* The whole counts come after the capped ones, and win. */
+static int read_other(const bson_iter_t *at, struct pd_mongo_row *row)
+{
+    const char *key = bson_iter_key(at);
+    bool bytes = !strcmp(key, "bytes_whole");
+    if (!strcmp(key, "retransmissions")) {
+        uint64_t number;
+        if (pd_mongo_number(at, &number) || number > UINT32_MAX) {
+            return -PD_E_CORRUPT;
+        }
+        row->record.retransmissions = (uint32_t)number;
+        return 0;
+    }
+    if (!strcmp(key, "extra")) {
+        return read_extra(at, row);
+    }
+    if (!bytes && strcmp(key, "pkts_whole") != 0) {
         return 0; /* a field for the server or for people */
     }
     if (!BSON_ITER_HOLDS_INT64(at)) {
@@ -339,7 +426,7 @@ static int read_fields(bson_iter_t *at, struct pd_mongo_row *row, unsigned *has)
         while (i < len && strcmp(key, fields[i].name) != 0) {
             i++;
         }
-        error = i < len ? fields[i].read(at, fields[i].field, row) : read_whole(at, row);
+        error = i < len ? fields[i].read(at, fields[i].field, row) : read_other(at, row);
         *has |= i < len ? fields[i].field : 0;
     }
     return error;

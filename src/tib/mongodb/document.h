@@ -29,9 +29,11 @@ int pd_mongo_id_parse(const char *text, struct pd_mongo_id *ret_id);
 const char *pd_mongo_addr_text(const struct pd_addr *addr, uint8_t ip_version,
                                char text[PD_MONGO_ADDR_BYTES]);
 
-#define PD_MONGO_PATH_BYTES (8 * PD_PATH_MAX + 1)
-const char *pd_mongo_path_text(const struct pd_path *path, char text[PD_MONGO_PATH_BYTES]);
-int pd_mongo_path_parse(const char *text, struct pd_path *ret_path);
+/* A path with its claim; of an exact path from tags, the switches alone. */
+#define PD_MONGO_PATH_BYTES (8 * PD_PATH_MAX + 64)
+const char *pd_mongo_path_text(const struct pd_claim *claim, char text[PD_MONGO_PATH_BYTES]);
+/* ret_claim->path is ret_path. */
+int pd_mongo_path_parse(const char *text, struct pd_path *ret_path, struct pd_claim *ret_claim);
 
 /* expire_us: wall clock, when a TTL index shall remove it; 0: never. */
 void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id,
@@ -41,8 +43,10 @@ void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id
 struct pd_mongo_row {
     struct pd_mongo_id id;
     struct pd_tib_record record;
-    struct pd_path path; /* record.path is NULL, for the caller to set */
+    struct pd_path path;   /* record.path and .claim are NULL, for the caller to set */
+    struct pd_claim claim; /* its path is `path` */
     bool has_path;
+    /* record.extra points into the document */
 };
 
 /* -PD_E_CORRUPT: a field is missing or is not what it should be. */

@@ -47,16 +47,45 @@ static void match_link(struct pd_link_match link, bson_t *match)
     }
 }
 
-/* A path that no text stands for is the path of no record. */
+/* Whatever is claimed of it: the text of its switches, and behind it at most '!' and the rest. Too
+ * long a path is that of no record. */
 static bool match_path(const struct pd_path *path, bson_t *match)
 {
+    const struct pd_claim exact = {.path = path};
     char text[PD_MONGO_PATH_BYTES];
-    struct pd_path back;
-    if (pd_mongo_path_parse(pd_mongo_path_text(path, text), &back) || !pd_path_equal(path, &back)) {
+    bson_t range;
+    size_t len;
+    if (path->len > PD_PATH_MAX) {
         return false;
     }
-    BSON_APPEND_UTF8(match, "path", text);
+    pd_mongo_path_text(&exact, text);
+    text[8 * path->len] = '\0'; /* of no switches, the text is not empty */
+    BSON_APPEND_DOCUMENT_BEGIN(match, "path", &range);
+    BSON_APPEND_UTF8(&range, "$gte", text);
+    len = strlen(text);
+    memcpy(text + len, "\"", 2); /* the next sign after '!' */
+    BSON_APPEND_UTF8(&range, "$lt", text);
+    bson_append_document_end(match, &range);
     return true;
+}
+
+/* The origin that most have, 0, is not written. */
+static void match_origins(uint32_t origins, bson_t *match)
+{
+    bool others = origins & 1u << PD_ORIGIN_TAGS;
+    bson_t inner, list;
+    char key[8];
+    unsigned len = 0;
+    BSON_APPEND_DOCUMENT_BEGIN(match, "origin", &inner);
+    bson_append_array_begin(&inner, others ? "$nin" : "$in", -1, &list);
+    for (int origin = 1; origin < PD_ORIGIN_COUNT; origin++) {
+        if ((origins >> origin & 1) != others) {
+            snprintf(key, sizeof key, "%u", len++);
+            BSON_APPEND_INT32(&list, key, origin);
+        }
+    }
+    bson_append_array_end(&inner, &list);
+    bson_append_document_end(match, &inner);
 }
 
 static void match_bound(bson_t *match, const char *name, const char *operator, uint64_t bound)
@@ -131,6 +160,9 @@ bool pd_mongo_match(const struct pd_mongo_writers *writers, const struct pd_tib_
     match_link(filter->link, match);
     if (filter->path && !match_path(filter->path, match)) {
         return false;
+    }
+    if (filter->origins) {
+        match_origins(filter->origins, match);
     }
     if (filter->from_us) {
         match_bound(match, "etime_us", "$gte", filter->from_us);

@@ -22,6 +22,13 @@ struct walk {
     struct pd_tib_record records[BATCH];
 };
 
+static int flush(struct walk *walk)
+{
+    size_t len = walk->len;
+    walk->len = 0;
+    return walk->visit(walk->context, walk->records, len);
+}
+
 /* A document that is none of ours is left out, and the answer says that it is not complete. */
 static int take(struct walk *walk, const bson_t *document)
 {
@@ -37,18 +44,17 @@ static int take(struct walk *walk, const bson_t *document)
     if (!grouped && !pd_mongo_within(walk->writers, row.id)) {
         return 0;
     }
-    if (row.has_path && (code = pd_mongo_intern(walk->snapshot, &row.path, &row.record.path))) {
+    if (row.has_path && (code = pd_mongo_intern(walk->snapshot, &row.claim, &row.record))) {
         return code;
     }
     if (!grouped && !pd_tib_filter_matches(walk->filter, &row.record)) {
         return 0;
     }
     *record = row.record;
-    if (++walk->len < BATCH) {
+    if (++walk->len < BATCH && !record->extra_bytes) {
         return 0;
     }
-    walk->len = 0;
-    return walk->visit(walk->context, walk->records, BATCH);
+    return flush(walk); /* extra bytes stay as long as the document */
 }
 
 int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,

@@ -247,39 +247,44 @@ int pd_mongo_token(struct pd_tib_snapshot *head, char **ret_token)
 
 /* ---- paths ---- */
 
-static int add_path(struct pd_mongo_snapshot *snapshot, const struct pd_path *path,
+static int add_path(struct pd_mongo_snapshot *snapshot, const struct pd_claim *claim,
                     struct path_node **bucket, struct path_node **ret_node)
 {
     if (snapshot->paths_len == PATHS_MOST) {
         return -PD_E_TOO_LARGE;
     }
-    struct path_node *node = malloc(sizeof *node);
+    struct path_node *node =
+        malloc(offsetof(struct path_node, path) + PD_PATH_BYTES(claim->path->len));
     if (!node) {
         return -ENOMEM;
     }
-    *node = (struct path_node){*path, *bucket};
+    node->claim = *claim;
+    node->next = *bucket;
+    pd_path_copy(&node->path, claim->path);
+    node->claim.path = &node->path;
     *bucket = node;
     snapshot->paths_len++;
     *ret_node = node;
     return 0;
 }
 
-int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_path *path,
-                    const struct pd_path **ret_path)
+int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_claim *claim,
+                    struct pd_tib_record *record)
 {
-    struct path_node **bucket = &snapshot->paths[pd_path_hash(path) & (BUCKETS - 1)];
+    struct path_node **bucket = &snapshot->paths[pd_claim_hash(claim) & (BUCKETS - 1)];
     int code = 0;
     pthread_mutex_lock(&snapshot->lock);
     struct path_node *node = *bucket;
-    while (node && !pd_path_equal(&node->path, path)) {
+    while (node && !pd_claim_equal(&node->claim, claim)) {
         node = node->next;
     }
     if (!node) {
-        code = add_path(snapshot, path, bucket, &node);
+        code = add_path(snapshot, claim, bucket, &node);
     }
     pthread_mutex_unlock(&snapshot->lock);
     if (!code) {
-        *ret_path = &node->path;
+        record->path = &node->path;
+        record->claim = pd_tib_claim_kept(&node->claim);
     }
     return code;
 }

@@ -15,10 +15,11 @@
 
 #include "tib/mongodb/spool_entry.h"
 
-#define MAGIC     UINT32_C(0x70735064) /* "dPsp" */
-#define VERSION   1u
-#define FILE_MODE 0640
-#define DIR_MODE  0750
+#define MAGIC       UINT32_C(0x70735064) /* "dPsp" */
+#define VERSION     2u                   /* entries of version 1 are read as well */
+#define VERSION_OLD 1u
+#define FILE_MODE   0640
+#define DIR_MODE    0750
 
 /* In `meta`, little-endian. */
 struct spool_meta {
@@ -77,7 +78,7 @@ static int meta_get(struct pd_spool *spool, MDB_txn *txn, struct spool_meta *ret
     if (le32toh(ret_meta->magic) != MAGIC) {
         return -PD_E_CORRUPT;
     }
-    if (le32toh(ret_meta->version) != VERSION) {
+    if (le32toh(ret_meta->version) != VERSION && le32toh(ret_meta->version) != VERSION_OLD) {
         return -PD_E_VERSION;
     }
     uint32_t cursors = le32toh(ret_meta->cursors_len);

@@ -61,8 +61,10 @@ void pd_spool_set_cursor(struct pd_spool *spool, uint64_t key, uint64_t value);
 
 /* Records from the front of the queue, as many whole entries as fit into `most`. */
 struct pd_spool_batch {
-    struct pd_tib_record *records; /* paths point into `paths` */
+    struct pd_tib_record *records; /* paths point into `paths`, and so on */
     struct pd_path *paths;
+    struct pd_claim *claims;
+    uint8_t **extras;
     uint32_t len, room;
     uint64_t first_seq;
     uint64_t damaged; /* records of entries whose checksum did not hold: left out */

@@ -8,6 +8,10 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "codec/tagging/mark.h"
+
+#define OLD_TAGS 4
+
 struct entry_header {
     uint64_t xxh3; /* of all that follows */
     uint32_t records;
@@ -19,13 +23,23 @@ struct entry_record {
     struct pd_flow_id flow;
     uint64_t stime_us, etime_us, bytes, pkts;
     uint16_t len; /* so many switches follow, 4 bytes each */
-    uint8_t tags_len, dscp;
-    uint16_t tags[PD_RAW_TAGS_MAX];
-    uint32_t zero;
+    /* of version 1: raw tags, where there are no switches; else 0 */
+    uint8_t old_tags_len, old_dscp;
+    uint16_t old_tags[OLD_TAGS];
+    uint32_t more; /* 1: struct entry_more follows the switches, and what it counts */
 };
 _Static_assert(sizeof(struct entry_record) == 88, "written as it is");
 
-#define RECORD_MOST_BYTES (sizeof(struct entry_record) + 4 * PD_PATH_MAX)
+struct entry_more {
+    uint8_t state, origin, scheme, mark_bytes;
+    uint32_t candidates, retransmissions, extra_bytes;
+    uint8_t mark[PD_MARK_BYTES];
+};
+_Static_assert(sizeof(struct entry_more) == 32, "written as it is");
+
+#define RECORD_MOST_BYTES(record)                                                \
+    (sizeof(struct entry_record) + 4 * PD_PATH_MAX + sizeof(struct entry_more) + \
+     (record)->extra_bytes)
 
 /* ---- writing ---- */
 
@@ -65,10 +79,35 @@ static void entry_end(struct pd_spool *spool, uint32_t cursors)
     memcpy(at + PD_SPOOL_PREFIX, &header, sizeof header);
 }
 
+static bool needs_more(const struct pd_tib_record *record)
+{
+    return record->claim || !record->path->len || record->retransmissions || record->extra_bytes;
+}
+
+static void put_more(struct pd_spool *spool, const struct pd_tib_record *record)
+{
+    const struct pd_claim claim = pd_tib_claim(record);
+    struct entry_more raw = {.state = claim.state,
+                             .origin = claim.origin,
+                             .scheme = claim.mark.scheme,
+                             .mark_bytes = claim.mark.len,
+                             .candidates = htole32(claim.candidates),
+                             .retransmissions = htole32(record->retransmissions),
+                             .extra_bytes = htole32(record->extra_bytes)};
+    memcpy(raw.mark, claim.mark.bytes, sizeof raw.mark);
+    memcpy(spool->buffer + spool->buffer_bytes, &raw, sizeof raw);
+    spool->buffer_bytes += sizeof raw;
+    if (record->extra_bytes) {
+        memcpy(spool->buffer + spool->buffer_bytes, record->extra, record->extra_bytes);
+        spool->buffer_bytes += record->extra_bytes;
+    }
+}
+
 int pd_spool_add(struct pd_spool *spool, const struct pd_tib_record *record)
 {
     const struct pd_path *path = record->path;
-    int error = reserve(spool, RECORD_MOST_BYTES + PD_SPOOL_PREFIX + sizeof(struct entry_header));
+    int error =
+        reserve(spool, RECORD_MOST_BYTES(record) + PD_SPOOL_PREFIX + sizeof(struct entry_header));
     if (error) {
         return error;
     }
@@ -84,20 +123,19 @@ int pd_spool_add(struct pd_spool *spool, const struct pd_tib_record *record)
         .etime_us = htole64(record->etime_us),
         .bytes = htole64(record->bytes),
         .pkts = htole64(record->pkts),
-        .len = htole16(path->len),
-        .tags_len = path->tags_len,
-        .dscp = path->dscp,
+        .len = htole16((uint16_t)path->len),
+        .more = htole32(needs_more(record)),
     };
     raw.flow.src_port = htole16(raw.flow.src_port);
     raw.flow.dst_port = htole16(raw.flow.dst_port);
-    for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++) {
-        raw.tags[i] = htole16(path->tags[i]);
-    }
     memcpy(spool->buffer + spool->buffer_bytes, &raw, sizeof raw);
     spool->buffer_bytes += sizeof raw;
     for (unsigned i = 0; i < path->len; i++, spool->buffer_bytes += 4) {
         uint32_t node = htole32(path->switches[i]);
         memcpy(spool->buffer + spool->buffer_bytes, &node, sizeof node);
+    }
+    if (raw.more) {
+        put_more(spool, record);
     }
     spool->entry_records++;
     spool->buffered++;
@@ -152,23 +190,70 @@ bool pd_spool_entry_holds(const MDB_val *value)
     return le64toh(hash) == entry_hash(value->mv_data, value->mv_size);
 }
 
-/* Returns where the next one begins; NULL: it does not fit into what is there. */
-static const uint8_t *record_read(const uint8_t *at, const uint8_t *end,
-                                  struct pd_tib_record *record, struct pd_path *path)
+static const uint8_t *more_read(const uint8_t *at, const uint8_t *end, struct pd_spool_batch *batch,
+                                uint32_t to)
 {
+    struct pd_tib_record *record = &batch->records[to];
+    struct pd_claim *claim = &batch->claims[to];
+    struct entry_more raw;
+    if ((size_t)(end - at) < sizeof raw) {
+        return NULL;
+    }
+    memcpy(&raw, at, sizeof raw);
+    at += sizeof raw;
+    uint32_t extra_bytes = le32toh(raw.extra_bytes);
+    if (raw.state >= PD_CLAIM_STATE_COUNT || raw.origin >= PD_ORIGIN_COUNT ||
+        raw.mark_bytes > PD_MARK_BYTES || (size_t)(end - at) < extra_bytes ||
+        !pd_tib_extra_valid(at, extra_bytes)) {
+        return NULL;
+    }
+    claim->state = raw.state;
+    claim->origin = raw.origin;
+    claim->candidates = le32toh(raw.candidates);
+    claim->mark = (struct pd_mark){.scheme = raw.scheme, .len = raw.mark_bytes};
+    memcpy(claim->mark.bytes, raw.mark, sizeof raw.mark);
+    record->retransmissions = le32toh(raw.retransmissions);
+    if (extra_bytes) {
+        batch->extras[to] = malloc(extra_bytes);
+        if (!batch->extras[to]) {
+            return NULL;
+        }
+        memcpy(batch->extras[to], at, extra_bytes);
+        record->extra = batch->extras[to];
+        record->extra_bytes = extra_bytes;
+    }
+    return at + extra_bytes;
+}
+
+/* What version 1 kept of an infeasible trajectory. */
+static bool old_read(const struct entry_record *raw, struct pd_claim *claim)
+{
+    uint16_t vids[OLD_TAGS];
+    for (unsigned i = 0; i < OLD_TAGS; i++) {
+        vids[i] = le16toh(raw->old_tags[i]);
+    }
+    claim->state = claim->path->len ? PD_CLAIM_EXACT : PD_CLAIM_INFEASIBLE;
+    if (!claim->path->len && raw->old_tags_len <= OLD_TAGS) {
+        claim->mark = pd_tagging_mark(vids, raw->old_tags_len, raw->old_dscp);
+    }
+    return raw->old_tags_len <= OLD_TAGS;
+}
+
+/* Record `to` of the batch. Returns where the next one begins; NULL: it does not fit into what is
+ * there. */
+static const uint8_t *record_read(const uint8_t *at, const uint8_t *end,
+                                  struct pd_spool_batch *batch, uint32_t to)
+{
+    struct pd_path *path = &batch->paths[to];
     struct entry_record raw;
     if ((size_t)(end - at) < sizeof raw) {
         return NULL;
     }
     memcpy(&raw, at, sizeof raw);
     at += sizeof raw;
-    *path = (struct pd_path){.len = le16toh(raw.len), .tags_len = raw.tags_len, .dscp = raw.dscp};
-    if (path->len > PD_PATH_MAX || path->tags_len > PD_RAW_TAGS_MAX ||
-        (size_t)(end - at) < 4u * path->len) {
+    path->len = le16toh(raw.len);
+    if (path->len > PD_PATH_MAX || (size_t)(end - at) < 4u * path->len) {
         return NULL;
-    }
-    for (unsigned i = 0; i < PD_RAW_TAGS_MAX; i++) {
-        path->tags[i] = le16toh(raw.tags[i]);
     }
     for (unsigned i = 0; i < path->len; i++, at += 4) {
         memcpy(&path->switches[i], at, 4);
@@ -176,9 +261,21 @@ static const uint8_t *record_read(const uint8_t *at, const uint8_t *end,
     }
     raw.flow.src_port = le16toh(raw.flow.src_port);
     raw.flow.dst_port = le16toh(raw.flow.dst_port);
-    *record = (struct pd_tib_record){
-        raw.flow,         path, le64toh(raw.stime_us), le64toh(raw.etime_us), le64toh(raw.bytes),
-        le64toh(raw.pkts)};
+    batch->records[to] = (struct pd_tib_record){.flow = raw.flow,
+                                                .path = path,
+                                                .stime_us = le64toh(raw.stime_us),
+                                                .etime_us = le64toh(raw.etime_us),
+                                                .bytes = le64toh(raw.bytes),
+                                                .pkts = le64toh(raw.pkts)};
+    batch->claims[to] = (struct pd_claim){.path = path};
+    free(batch->extras[to]);
+    batch->extras[to] = NULL;
+    if (raw.more) {
+        at = more_read(at, end, batch, to);
+    } else if (!old_read(&raw, &batch->claims[to])) {
+        return NULL;
+    }
+    batch->records[to].claim = pd_tib_claim_kept(&batch->claims[to]);
     return at;
 }
 
@@ -197,7 +294,7 @@ static bool records_read(const MDB_val *value, uint64_t records, struct pd_spool
     at += sizeof header;
     for (uint32_t i = 0; i < records; i++) {
         uint32_t to = batch->len + i;
-        if (!(at = record_read(at, end, &batch->records[to], &batch->paths[to]))) {
+        if (!(at = record_read(at, end, batch, to))) {
             return false;
         }
     }
@@ -238,7 +335,9 @@ int pd_spool_batch_init(struct pd_spool_batch *batch, uint32_t room)
     *batch = (struct pd_spool_batch){.room = room};
     batch->records = calloc(room, sizeof *batch->records);
     batch->paths = calloc(room, sizeof *batch->paths);
-    if (batch->records && batch->paths) {
+    batch->claims = calloc(room, sizeof *batch->claims);
+    batch->extras = calloc(room, sizeof *batch->extras);
+    if (batch->records && batch->paths && batch->claims && batch->extras) {
         return 0;
     }
     pd_spool_batch_done(batch);
@@ -247,7 +346,12 @@ int pd_spool_batch_init(struct pd_spool_batch *batch, uint32_t room)
 
 void pd_spool_batch_done(struct pd_spool_batch *batch)
 {
+    for (uint32_t i = 0; batch->extras && i < batch->room; i++) {
+        free(batch->extras[i]);
+    }
     free(batch->records);
     free(batch->paths);
+    free(batch->claims);
+    free((void *)batch->extras);
     *batch = (struct pd_spool_batch){0};
 }

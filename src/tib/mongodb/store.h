@@ -146,9 +146,10 @@ struct pd_mongo_snapshot {
     bool resolved; /* the writers are known */
     struct pd_mongo_writers writers;
     struct path_node {
-        struct pd_path path;
+        struct pd_claim claim;
         struct path_node *next;
-    } **paths; /* hash table of all paths met */
+        struct pd_path path; /* as long as it is */
+    } **paths;               /* hash table of all paths met */
     uint32_t paths_len;
 };
 
@@ -159,8 +160,8 @@ int pd_mongo_token(struct pd_tib_snapshot *snapshot, char **ret_token);
  * token of this store. */
 int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *since,
                               struct pd_mongo_writers *ret_writers);
-int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_path *path,
-                    const struct pd_path **ret_path);
+int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_claim *claim,
+                    struct pd_tib_record *record);
 
 /* ---- filter.c: what the server is asked ---- */
 

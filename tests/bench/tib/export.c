@@ -52,8 +52,9 @@ static void put_batch(void *context, const struct pd_tib_record *records, size_t
     struct exporting *exporting = context;
     for (const struct pd_tib_record *record = records; record < records + n; record++) {
         uint32_t path;
+        const struct pd_claim claim = pd_tib_claim(record);
         bool dropped;
-        if (pd_paths_intern(exporting->paths, record->path, &path, &dropped)) {
+        if (pd_paths_intern(exporting->paths, &claim, &path, &dropped)) {
             die("paths");
         }
 #define X(name, suffix, type, value)                  \

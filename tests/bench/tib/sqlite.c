@@ -60,8 +60,9 @@ static void insert_batch(void *context, const struct pd_tib_record *records, siz
     run(loading->db, "BEGIN");
     for (const struct pd_tib_record *record = records; record < records + n; record++) {
         uint32_t path, known = pd_paths_len(loading->paths);
+        const struct pd_claim claim = pd_tib_claim(record);
         bool dropped;
-        if (pd_paths_intern(loading->paths, record->path, &path, &dropped)) {
+        if (pd_paths_intern(loading->paths, &claim, &path, &dropped)) {
             die("paths");
         }
         if (path == known) {

@@ -71,7 +71,7 @@ static int visit(void *context, const struct pd_app_row *row, const json_t *obje
     char text[PD_APP_PATH_TEXT_BYTES];
 
     (void)context;
-    if (!object || row->path.len > PD_PATH_MAX || row->path.tags_len > PD_RAW_TAGS_MAX) {
+    if (!object || row->path.len > PD_PATH_MAX) {
         abort();
     }
     pd_app_path_text(&row->path, text);

@@ -25,8 +25,8 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
     for (size_t i = 0; i < n; i++) {
         const struct pd_tib_record *r = &records[i];
         if (r->etime_us < r->stime_us || r->etime_us > PD_TIB_SUM_MAX ||
-            r->path->len > PD_PATH_MAX || r->path->tags_len > PD_RAW_TAGS_MAX ||
-            (r->path->len && (r->path->tags_len || r->path->dscp)) ||
+            r->path->len > PD_PATH_MAX || (r->claim && r->claim->path != r->path) ||
+            !pd_tib_extra_valid(r->extra, r->extra_bytes) ||
             (r->flow.ip_version != 4 && r->flow.ip_version != 6)) {
             abort();
         }

@@ -42,10 +42,19 @@ static int check_text(void *context, const char *bytes, size_t len)
 
 static void run(const struct pd_query *query)
 {
-    static const struct pd_path path = {.len = 3, .switches = {1, 9, 2}}, wrong = {.tags_len = 1};
-    const struct pd_tib_record live[] = {
-        {{.ip_version = 4, .src_port = 1}, &path, 10, 20, 1500, 2},
-        {{.ip_version = 6, .src = {{0xfd}}}, &wrong, 30, 40, UINT64_MAX, 1}};
+    static const struct pd_path path = {.len = 3, .switches = {1, 9, 2}};
+    const struct pd_tib_record live[] = {{.flow = {.ip_version = 4, .src_port = 1},
+                                          .path = &path,
+                                          .stime_us = 10,
+                                          .etime_us = 20,
+                                          .bytes = 1500,
+                                          .pkts = 2},
+                                         {.flow = {.ip_version = 6, .src = {{0xfd}}},
+                                          .path = &pd_path_empty,
+                                          .stime_us = 30,
+                                          .etime_us = 40,
+                                          .bytes = UINT64_MAX,
+                                          .pkts = 1}};
     const struct pd_query_sink sink = {NULL, check_text};
     bool complete;
     if (pd_query_run(query, NULL, live, 2, &sink, &complete, NULL)) {

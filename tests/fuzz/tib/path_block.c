@@ -21,7 +21,9 @@ static void round_trip(const struct pd_paths *paths)
         abort();
     }
     for (uint32_t id = 0; id < pd_paths_len(paths); id++) {
-        if (!pd_path_equal(pd_paths_get(paths, id), pd_paths_get(copy, id))) {
+        const struct pd_claim *a = pd_paths_claim(paths, id), *b = pd_paths_claim(copy, id);
+        if (pd_paths_get(paths, id) != pd_paths_get(copy, id) || !a != !b ||
+            (a && !pd_claim_equal(a, b))) {
             abort();
         }
     }

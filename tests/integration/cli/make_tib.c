@@ -5,15 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/tagging/mark.h"
 #include "tib/tib.h"
 
 /* make_tib DIR < LINES; a line: src_ip dst_ip src_port dst_port protocol path stime_us etime_us
  * bytes pkts. The path is 1,9,17, or t9,14 for an infeasible trajectory with these tags; a line
  * "commit" ends a transaction. */
 
-static int read_path(const char *text, struct pd_path *ret_path)
+static int read_path(const char *text, struct pd_path *ret_path, struct pd_claim *ret_claim)
 {
-    struct pd_path ids, path = {0};
+    struct pd_path ids;
+    uint16_t tags[PD_TAGGING_TAGS_MAX];
     int code = pd_path_parse(*text == 't' ? text + 1 : text, &ids);
     if (code) {
         return code;
@@ -22,17 +24,19 @@ static int read_path(const char *text, struct pd_path *ret_path)
         *ret_path = ids;
         return 0;
     }
-    path.tags_len = (uint8_t)ids.len;
-    for (unsigned i = 0; i < ids.len && i < PD_RAW_TAGS_MAX; i++) {
-        path.tags[i] = (uint16_t)ids.switches[i];
+    for (unsigned i = 0; i < ids.len && i < PD_TAGGING_TAGS_MAX; i++) {
+        tags[i] = (uint16_t)ids.switches[i];
     }
-    *ret_path = path;
+    ret_path->len = 0;
+    ret_claim->state = PD_CLAIM_INFEASIBLE;
+    ret_claim->mark = pd_tagging_mark(tags, ids.len, 0);
     return 0;
 }
 
 static int add_line(struct pd_tib *tib, const char *line)
 {
     struct pd_path path;
+    struct pd_claim claim = {.path = &path};
     struct pd_tib_record record = {.path = &path};
     struct pd_flow_id *flow = &record.flow;
     char src[64], dst[64], path_text[200];
@@ -44,9 +48,10 @@ static int add_line(struct pd_tib *tib, const char *line)
         return -PD_E_SYNTAX;
     }
     if (pd_addr_parse(src, &flow->src, &flow->ip_version) ||
-        pd_addr_parse(dst, &flow->dst, &flow->ip_version) || read_path(path_text, &path)) {
+        pd_addr_parse(dst, &flow->dst, &flow->ip_version) || read_path(path_text, &path, &claim)) {
         return -PD_E_VALUE;
     }
+    record.claim = pd_tib_claim_kept(&claim);
     return pd_tib_append(tib, &record, 1);
 }
 

@@ -20,6 +20,7 @@ def line_of(record):
         members["tags"] = [int(tag) for tag in path[1:].split(",")]
         if flow[4] == 58:
             members["dscp"] = 7
+        members["state"] = "infeasible"
     members |= {"stime_us": stime, "etime_us": etime, "bytes": size, "pkts": pkts}
     return json.dumps(members, separators=(",", ":"))
 

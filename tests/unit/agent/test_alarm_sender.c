@@ -16,6 +16,7 @@
 
 #include "agent/alarms/sender.h"
 #include "base/clock.h"
+#include "codec/tagging/mark.h"
 #include "http/body.h"
 #include "http/server.h"
 
@@ -244,9 +245,8 @@ static void test_at_once(void **state)
 /* What the controller has no member for stands in the words. */
 static void test_words(void **state)
 {
-    struct pd_path tags = {.tags_len = 2, .tags = {7, 4000}, .dscp = 3};
-    struct pd_alarm_raise raise = {
-        .reason = "INFEASIBLE_PATH", .paths = &tags, .paths_len = 1, .detail = "words"};
+    const struct pd_mark mark = pd_tagging_mark((uint16_t[]){7, 4000}, 2, 3);
+    struct pd_alarm_raise raise = {.reason = "INFEASIBLE_PATH", .mark = &mark, .detail = "words"};
 
     (void)state;
     start_controller();

@@ -15,6 +15,7 @@
 #include "agent/alarms/alarms.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "codec/tagging/mark.h"
 
 static json_t *nth(json_t *document, size_t n)
 {
@@ -51,20 +52,20 @@ static void wait_for_second(void)
 
 static void raise_tag(struct pd_alarms *alarms, const char *reason, unsigned tag)
 {
-    struct pd_path path = {.tags_len = 1, .tags = {(uint16_t)tag}};
+    const struct pd_mark mark = pd_tagging_mark((uint16_t[]){(uint16_t)tag}, 1, 0);
 
     assert_int_equal(
-        pd_alarms_raise(alarms,
-                        &(struct pd_alarm_raise){.reason = reason, .paths = &path, .paths_len = 1}),
-        0);
+        pd_alarms_raise(alarms, &(struct pd_alarm_raise){.reason = reason, .mark = &mark}), 0);
 }
 
 static void test_one(void **state)
 {
     struct pd_flow_id flow = {.src_port = 40000, .dst_port = 80, .protocol = 6};
-    struct pd_path path = {.tags_len = 2, .tags = {9, 14}};
-    struct pd_alarm_raise raise = {PD_ALARM_INFEASIBLE_PATH, &flow, &path, 1,
-                                   "as \"they\" say \xff"};
+    const struct pd_mark mark = pd_tagging_mark((uint16_t[]){9, 14}, 2, 0);
+    struct pd_alarm_raise raise = {.reason = PD_ALARM_INFEASIBLE_PATH,
+                                   .flow = &flow,
+                                   .mark = &mark,
+                                   .detail = "as \"they\" say \xff"};
     struct pd_alarms *alarms;
     json_t *document, *alarm;
 

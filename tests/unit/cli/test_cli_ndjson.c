@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/ndjson.h"
+#include "codec/tagging/mark.h"
 
 #define ID                                                                                         \
     "\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"10.2.1.2\",\"src_port\":1,\"dst_port\":80," \
@@ -23,9 +24,13 @@
 #define GOOD  "{" ID "," PATH "," TIMES "," SUMS "}"
 #define WRONG "{" ID6 ",\"path\":[],\"tags\":[9,14],\"dscp\":3," TIMES "," SUMS "}"
 
+#define TEN   "1,2,3,4,5,6,7,8,9,1,"
+#define SIXTY TEN TEN TEN TEN TEN TEN
+
 struct taken {
     struct pd_tib_record records[8];
     struct pd_path paths[8];
+    struct pd_claim claims[8];
     size_t len;
     uint64_t bytes;
     int code; /* to return */
@@ -37,6 +42,7 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
     assert_true(n && n <= 8 - taken->len);
     for (size_t i = 0; i < n; i++) {
         taken->records[taken->len] = records[i];
+        taken->claims[taken->len] = pd_tib_claim(&records[i]);
         taken->paths[taken->len++] = *records[i].path;
     }
     taken->bytes = bytes;
@@ -74,9 +80,10 @@ static void lines_become_records(void **state)
     assert_int_equal(taken.paths[0].switches[2], 2);
     assert_int_equal(taken.records[1].flow.ip_version, 6);
     assert_int_equal(taken.paths[1].len, 0);
-    assert_int_equal(taken.paths[1].tags_len, 2);
-    assert_int_equal(taken.paths[1].tags[1], 14);
-    assert_int_equal(taken.paths[1].dscp, 3);
+    const struct pd_mark mark = pd_tagging_mark((uint16_t[]){9, 14}, 2, 3);
+    assert_true(pd_mark_equal(&taken.claims[1].mark, &mark));
+    assert_int_equal(taken.claims[1].state, PD_CLAIM_INFEASIBLE);
+    assert_int_equal(taken.claims[0].state, PD_CLAIM_EXACT);
     assert_true(pd_path_equal(&taken.paths[0], &taken.paths[2]));
 }
 
@@ -107,9 +114,21 @@ static const struct {
     {"{" ID ",\"path\":[1,0]," TIMES "," SUMS "}", "\"path\""},
     {"{" ID ",\"path\":[4294967296]," TIMES "," SUMS "}", "\"path\""},
     {"{" ID ",\"path\":\"1\"," TIMES "," SUMS "}", "\"path\""},
-    {"{" ID ",\"path\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,"
-     "28,29,30,31,32,33]," TIMES "," SUMS "}",
-     "\"path\""},
+    {"{" ID ",\"path\":[" SIXTY SIXTY "1,2,3,4,5,6,7,8,9]," TIMES "," SUMS "}",
+     "\"path\""}, /* 129 */
+    {"{" ID ",\"path\":[1,0],\"state\":\"exact\"," TIMES "," SUMS "}", "\"path\""},
+    {"{" ID ",\"path\":[],\"state\":\"exact\"," TIMES "," SUMS "}", "\"path\""},
+    {"{" ID "," PATH ",\"state\":\"odd\"," TIMES "," SUMS "}", "\"state\""},
+    {"{" ID "," PATH ",\"origin\":7," TIMES "," SUMS "}", "\"origin\""},
+    {"{" ID "," PATH ",\"candidates\":2," TIMES "," SUMS "}", "\"candidates\""},
+    {"{" ID "," PATH "," TIMES "," SUMS ",\"retransmissions\":4294967296}", "\"retransmissions\""},
+    {"{" ID "," PATH "," TIMES "," SUMS ",\"extra\":[{\"kind\":1,\"bytes\":\"0\"}]}", "\"extra\""},
+    {"{" ID ",\"path\":[],\"mark\":{\"scheme\":200,\"bytes\":\"00\"}," TIMES "," SUMS "}",
+     "\"mark\""},
+    {"{" ID
+     ",\"path\":[],\"mark\":{\"scheme\":1,\"bytes\":\"0000000000000000000000000000000000\"}," TIMES
+     "," SUMS "}",
+     "\"mark\""}, /* 17 bytes */
     {"{\"flow_id\":[]," PATH "," TIMES "," SUMS "}", "\"flow_id\""},
     {"{\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"fd00::1\",\"src_port\":1,\"dst_port\":1,"
      "\"protocol\":6}," PATH "," TIMES "," SUMS "}",

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/text.h"
+#include "codec/tagging/mark.h"
 
 static const struct {
     const char *(*format)(uint64_t number, char text[PD_CLI_NUMBER_BYTES]);
@@ -50,13 +51,20 @@ static void paths_read_well(void **state)
 {
     const struct pd_style ascii = {.utf8 = false}, utf8 = {.utf8 = true};
     struct pd_path path = {.len = 3, .switches = {1, 9, 4294967295}};
-    const struct pd_path wrong = {.tags_len = 2, .tags = {9, 14}}, odd = {.dscp = 3};
-    char text[PD_CLI_PATH_BYTES];
+    struct pd_claim wrong = {.path = &pd_path_empty, .state = PD_CLAIM_INFEASIBLE};
+    struct pd_claim partial = {.path = &path, .state = PD_CLAIM_PARTIAL};
+    char text[PD_CLI_WAY_BYTES];
     (void)state;
     assert_string_equal(pd_cli_path(&path, &ascii, text), "1-9-4294967295");
     assert_string_equal(pd_cli_path(&path, &utf8, text), "1\u21929\u21924294967295");
-    assert_string_equal(pd_cli_path(&wrong, &utf8, text), "tags 9,14");
-    assert_string_equal(pd_cli_path(&odd, &utf8, text), "no tags dscp 3");
+    assert_string_equal(pd_cli_way(&wrong, &utf8, text), "no tags");
+    wrong.mark = pd_tagging_mark((uint16_t[]){9, 14}, 2, 0);
+    assert_string_equal(pd_cli_way(&wrong, &utf8, text), "tags 9,14");
+    wrong.mark = pd_tagging_mark(NULL, 0, 3);
+    assert_string_equal(pd_cli_way(&wrong, &utf8, text), "no tags dscp 3");
+    assert_string_equal(pd_cli_way(&partial, &ascii, text), "1-9-4294967295 (partial)");
+    partial.origin = PD_ORIGIN_TRACE;
+    assert_string_equal(pd_cli_way(&partial, &ascii, text), "1-9-4294967295 (partial, trace)");
     path.len = PD_PATH_MAX; /* the longest text there is */
     for (unsigned i = 0; i < PD_PATH_MAX; i++) {
         path.switches[i] = UINT32_MAX;

@@ -119,6 +119,9 @@ static void answers_become_tables(void **state)
     }
 }
 
+#define TEN   "1,2,3,4,5,6,7,8,9,1,"
+#define SIXTY TEN TEN TEN TEN TEN TEN
+
 static const struct {
     enum pd_query_name name;
     const char *json, *place;
@@ -140,9 +143,7 @@ static const struct {
      "{\"flows\":[{" ID ",\"path\":[1]," TIMES ",\"bytes\":1e3,\"pkts\":1}],\"complete\":true}",
      "bytes"},
     {PD_QUERY_GET_PATHS,
-     "{\"paths\":[[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,"
-     "30,"
-     "31,32,33]],\"complete\":true}",
+     "{\"paths\":[[" SIXTY SIXTY "1,2,3,4,5,6,7,8,9]],\"complete\":true}", /* 129 */
      "path"},
     {PD_QUERY_GET_PATHS, "{\"paths\":[1],\"complete\":true}", "path"},
     {PD_QUERY_CONFORMANCE,

@@ -41,10 +41,14 @@ static void link_tags_round_trip(void **state)
 static void link_tags_are_ordered(void **state)
 {
     const struct pd_mark marks[] = {
-        pd_tagging_mark((uint16_t[]){0}, 0, 0),      pd_tagging_mark((uint16_t[]){0}, 0, 3),
-        pd_tagging_mark((uint16_t[]){0}, 1, 0),      pd_tagging_mark((uint16_t[]){2, 0}, 1, 0),
-        pd_tagging_mark((uint16_t[]){2, 0}, 2, 0),   pd_tagging_mark((uint16_t[]){2, 1}, 2, 0),
-        pd_tagging_mark((uint16_t[]){2, 256}, 2, 0), pd_tagging_mark((uint16_t[]){3, 0}, 1, 0),
+        {.scheme = PD_MARK_NONE},
+        pd_tagging_mark((uint16_t[]){0}, 0, 3),
+        pd_tagging_mark((uint16_t[]){0}, 1, 0),
+        pd_tagging_mark((uint16_t[]){2, 0}, 1, 0),
+        pd_tagging_mark((uint16_t[]){2, 0}, 2, 0),
+        pd_tagging_mark((uint16_t[]){2, 1}, 2, 0),
+        pd_tagging_mark((uint16_t[]){2, 256}, 2, 0),
+        pd_tagging_mark((uint16_t[]){3, 0}, 1, 0),
     };
 
     (void)state;
@@ -71,6 +75,10 @@ static void what_no_scheme_leaves_is_refused(void **state)
     assert_int_equal(pd_codec_mark_check(&bad), -PD_E_VALUE);
     bad = good, bad.bytes[2] = 1; /* a tag behind the last one */
     assert_int_equal(pd_codec_mark_check(&bad), -PD_E_VALUE);
+    bad = (struct pd_mark){.scheme = PD_TAGGING_SCHEME, .len = good.len}; /* is no mark */
+    assert_int_equal(pd_codec_mark_check(&bad), -PD_E_VALUE);
+    good = pd_tagging_mark(NULL, 0, 0);
+    assert_true(pd_mark_equal(&good, &none));
 }
 
 static void numbers_of_schemes_are_given_once(void **state)

@@ -150,7 +150,7 @@ static void hostile_observations_are_left_aside(void **state)
 {
     struct pd_topology *topology = fat_tree();
     struct pd_path paths[3] = {{.len = 3, .switches = {1, 17, 2}}, /* no such links */
-                               {.len = 0, .tags_len = 1},
+                               {.len = 0},
                                {.len = 2, .switches = {4000000000u, 9}}};
     struct pd_evidence_way ways[4] = {way_of(&paths[0], 10),
                                       way_of(&paths[1], UINT64_MAX),

@@ -242,12 +242,12 @@ static void merged_answers_are_those_of_one_store(void **state)
 
 static const struct pd_path path = {.len = 3, .switches = {1, 9, 2}};
 static const struct pd_tib_record record = {
-    {.src = {{10, 1, 1, 2}}, .dst = {{10, 1, 2, 2}}, .src_port = 1, .ip_version = 4},
-    &path,
-    1000,
-    2000,
-    1500,
-    2};
+    .flow = {.src = {{10, 1, 1, 2}}, .dst = {{10, 1, 2, 2}}, .src_port = 1, .ip_version = 4},
+    .path = &path,
+    .stime_us = 1000,
+    .etime_us = 2000,
+    .bytes = 1500,
+    .pkts = 2};
 
 static struct pd_query_merge *merge_with_missing(const struct pd_query *query)
 {

@@ -79,7 +79,8 @@ static int feed_in_pieces(struct pd_partial_reader *reader, const struct bytes *
 static void assert_same_group(const struct pd_tib_record *a, const struct pd_tib_record *b)
 {
     assert_memory_equal(&a->flow, &b->flow, sizeof a->flow);
-    assert_true(!a->path == !b->path && (!a->path || pd_path_equal(a->path, b->path)));
+    assert_true(!a->path == !b->path && (!a->path || pd_tib_same_way(a, b)));
+    assert_int_equal(a->retransmissions, b->retransmissions);
     assert_true(a->stime_us == b->stime_us && a->etime_us == b->etime_us);
     assert_true(a->bytes == b->bytes && a->pkts == b->pkts);
 }
@@ -89,6 +90,7 @@ static struct pd_tib_record random_group(const struct pool *pool, struct random 
     struct pd_tib_record group = pool_record(pool, random);
     if (random_below(random, 4) == 0) {
         group.path = NULL;
+        group.claim = NULL;
     }
     if (random_below(random, 8) == 0) {
         group.flow = (struct pd_flow_id){0};
@@ -257,17 +259,22 @@ static void nonsense_is_refused(void **state)
 {
     (void)state;
     expect_refused("PDPX\2", 5, MEMORY, -PD_E_SYNTAX);
-    expect_refused("PDPR\1", 5, MEMORY, -PD_E_VERSION);
-    expect_refused("PDPR\2X", 6, MEMORY, -PD_E_SYNTAX);
-    expect_refused("PDPR\2P\1\0", 8, MEMORY, -PD_E_SYNTAX);         /* switch 0 */
-    expect_refused("PDPR\2P\41", 7, MEMORY, -PD_E_SYNTAX);          /* 33 switches */
-    expect_refused("PDPR\2P\1\1", 8, 100, -PD_E_TOO_LARGE);         /* more paths than memory */
-    expect_refused("PDPR\2G\20\1", 8, MEMORY, -PD_E_SYNTAX);        /* a path that was not sent */
-    expect_refused("PDPR\2G\200\10\5", 9, MEMORY, -PD_E_SYNTAX);    /* IP version 5 */
-    expect_refused("PDPR\2G\200\2\1", 9, MEMORY, -PD_E_SYNTAX);     /* begins before the epoch */
-    expect_refused("PDPR\2E\1\1\1\0\0E", 12, MEMORY, -PD_E_SYNTAX); /* behind the end */
-    expect_refused("PDPR\2E\1\1\2", 9, MEMORY, -PD_E_SYNTAX); /* more answers than questions */
-    expect_refused("PDPR\2S\377\377\377\377\377\377\377\377\377\2", 16, MEMORY, -PD_E_SYNTAX);
+    expect_refused("PDPR\2", 5, MEMORY, -PD_E_VERSION);
+    expect_refused("PDPR\3X", 6, MEMORY, -PD_E_SYNTAX);
+    expect_refused("PDPR\3P\2\0", 8, MEMORY, -PD_E_SYNTAX);           /* switch 0 */
+    expect_refused("PDPR\3P\202\2", 8, MEMORY, -PD_E_SYNTAX);         /* 129 switches */
+    expect_refused("PDPR\3P\0", 7, MEMORY, -PD_E_SYNTAX);             /* exact, without switches */
+    expect_refused("PDPR\3P\1\5\0\0\0\0", 12, MEMORY, -PD_E_SYNTAX);  /* no such state */
+    expect_refused("PDPR\3P\1\4\77\0\0\0", 12, MEMORY, -PD_E_SYNTAX); /* no such origin */
+    expect_refused("PDPR\3P\1\4\0\0\1\21", 12, MEMORY, -PD_E_SYNTAX); /* 17 bytes */
+    expect_refused("PDPR\3P\1\4\0\0\310\1\1x", 14, MEMORY, -PD_E_SYNTAX); /* unknown scheme */
+    expect_refused("PDPR\3P\2\1", 8, 100, -PD_E_TOO_LARGE);         /* more paths than memory */
+    expect_refused("PDPR\3G\20\1", 8, MEMORY, -PD_E_SYNTAX);        /* a path that was not sent */
+    expect_refused("PDPR\3G\200\10\5", 9, MEMORY, -PD_E_SYNTAX);    /* IP version 5 */
+    expect_refused("PDPR\3G\200\2\1", 9, MEMORY, -PD_E_SYNTAX);     /* begins before the epoch */
+    expect_refused("PDPR\3E\1\1\1\0\0E", 12, MEMORY, -PD_E_SYNTAX); /* behind the end */
+    expect_refused("PDPR\3E\1\1\2", 9, MEMORY, -PD_E_SYNTAX); /* more answers than questions */
+    expect_refused("PDPR\3S\377\377\377\377\377\377\377\377\377\2", 16, MEMORY, -PD_E_SYNTAX);
 }
 
 int main(void)

@@ -88,9 +88,13 @@ static const struct {
     {"of", "flows", 0},
     {"of", "sources", 0},
     {"of", "hosts", -PD_E_VALUE},
+    {"origin", "trace", 0},
+    {"origin", "any", 0},
+    {"origin", "sim", -PD_E_VALUE},
+    {"origin", "", -PD_E_VALUE},
     {"max_hops", "0", 0},
-    {"max_hops", "31", 0},
-    {"max_hops", "32", -PD_E_VALUE},
+    {"max_hops", "127", 0},
+    {"max_hops", "128", -PD_E_VALUE},
     {"max_hops", "*", -PD_E_VALUE},
     {"avoid", "17", 0},
     {"avoid", "17,18,4294967295", 0},
@@ -200,8 +204,8 @@ static void a_parameter_twice_is_an_error(void **state)
 {
     (void)state;
     for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
-        static const char *const values[] = {"*",     "1",     "1.2.3.4",  "true",
-                                             "bytes", "flows", "::/0>::/0"};
+        static const char *const values[] = {"*",     "1",     "1.2.3.4",   "true",
+                                             "bytes", "flows", "::/0>::/0", "trace"};
         struct pd_query query;
         struct pd_error error = {0};
         size_t i = 0;

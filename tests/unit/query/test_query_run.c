@@ -20,7 +20,11 @@ static const struct pd_path far = {.len = 5, .switches = {1, 9, 17, 11, 3}};
 static const struct pd_path far_again = {.len = 5, .switches = {1, 9, 17, 11, 3}};
 static const struct pd_path near = {.len = 3, .switches = {1, 9, 2}};
 static const struct pd_path rack = {.len = 1, .switches = {1}};
-static const struct pd_path wrong = {.tags_len = 2, .tags = {9, 9}, .dscp = 3};
+/* tags 9 and 9, DSCP 3 */
+static const struct pd_claim wrong_claim = {
+    .path = &pd_path_empty,
+    .state = PD_CLAIM_INFEASIBLE,
+    .mark = {.scheme = 1, .len = 10, .bytes = {0, 9, 0, 9, [8] = 2, 3}}};
 
 #define FLOW(last, port)                                                                     \
     {                                                                                        \
@@ -33,12 +37,38 @@ static const struct pd_path wrong = {.tags_len = 2, .tags = {9, 9}, .dscp = 3};
     }
 
 static const struct pd_tib_record records[] = {
-    {FLOW6, &rack, 900, 950, 64, 1},
-    {FLOW(9, 1000), &far, 3000, 4000, 1500, 2},
-    {FLOW(2, 1000), &far, 1000, 2000, 100, 1},
-    {FLOW(2, 1000), &near, 1500, 1600, 40, 1},
-    {FLOW(2, 1000), &far_again, 2000, 2500, 200, 3},
-    {FLOW(2, 2000), &wrong, 5000, 5000, 60, 1},
+    {.flow = FLOW6, .path = &rack, .stime_us = 900, .etime_us = 950, .bytes = 64, .pkts = 1},
+    {.flow = FLOW(9, 1000),
+     .path = &far,
+     .stime_us = 3000,
+     .etime_us = 4000,
+     .bytes = 1500,
+     .pkts = 2},
+    {.flow = FLOW(2, 1000),
+     .path = &far,
+     .stime_us = 1000,
+     .etime_us = 2000,
+     .bytes = 100,
+     .pkts = 1},
+    {.flow = FLOW(2, 1000),
+     .path = &near,
+     .stime_us = 1500,
+     .etime_us = 1600,
+     .bytes = 40,
+     .pkts = 1},
+    {.flow = FLOW(2, 1000),
+     .path = &far_again,
+     .stime_us = 2000,
+     .etime_us = 2500,
+     .bytes = 200,
+     .pkts = 3},
+    {.flow = FLOW(2, 2000),
+     .path = &pd_path_empty,
+     .claim = &wrong_claim,
+     .stime_us = 5000,
+     .etime_us = 5000,
+     .bytes = 60,
+     .pkts = 1},
 };
 #define RECORDS (sizeof records / sizeof records[0])
 
@@ -105,9 +135,10 @@ static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, co
     ID("2", "1000") "[1,9,17,11,3],\"stime_us\":1000,\"etime_us\":2500,\"bytes\":300,\"pkts\":4}"
 #define ROW_OTHER \
     ID("9", "1000") "[1,9,17,11,3],\"stime_us\":3000,\"etime_us\":4000,\"bytes\":1500,\"pkts\":2}"
-#define ROW_WRONG   \
-    ID("2", "2000") \
-    "[],\"tags\":[9,9],\"dscp\":3,\"stime_us\":5000,\"etime_us\":5000,\"bytes\":60,\"pkts\":1}"
+#define ROW_WRONG                                                                                \
+    ID("2", "2000")                                                                              \
+    "[],\"tags\":[9,9],\"dscp\":3,\"state\":\"infeasible\",\"stime_us\":5000,\"etime_us\":5000," \
+    "\"bytes\":60,\"pkts\":1}"
 #define ROW_RACK                                                                                 \
     "{\"flow_id\":{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0," \
     "\"protocol\":58},\"path\":[1],\"stime_us\":900,\"etime_us\":950,\"bytes\":64,\"pkts\":1}"

@@ -45,7 +45,13 @@ static struct pd_tib_record reduce(enum pd_tib_by by, const struct pd_tib_record
     }
     if (!has_path(by)) {
         key.path = &no_path;
+        key.claim = NULL;
     }
+    if (by != PD_TIB_BY_RECORD) {
+        key.retransmissions = 0;
+    }
+    key.extra_bytes = 0;
+    key.extra = NULL;
     key.bytes = key.bytes > PD_TIB_SUM_MAX ? PD_TIB_SUM_MAX : key.bytes;
     key.pkts = key.pkts > PD_TIB_SUM_MAX ? PD_TIB_SUM_MAX : key.pkts;
     return key;
@@ -56,29 +62,40 @@ static int numbers(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-static int compare_paths(const struct pd_path *a, const struct pd_path *b)
+static int compare_paths(const struct pd_tib_record *left, const struct pd_tib_record *right)
 {
-    for (int i = 0; i < PD_PATH_MAX; i++) {
-        if (a->switches[i] != b->switches[i]) {
-            return numbers(a->switches[i], b->switches[i]);
+    const struct pd_path *p = left->path, *q = right->path;
+    const struct pd_claim a = pd_tib_claim(left), b = pd_tib_claim(right);
+    for (unsigned i = 0; i < p->len && i < q->len; i++) {
+        if (p->switches[i] != q->switches[i]) {
+            return numbers(p->switches[i], q->switches[i]);
         }
     }
-    for (int i = 0; i < PD_RAW_TAGS_MAX; i++) {
-        if (a->tags[i] != b->tags[i]) {
-            return numbers(a->tags[i], b->tags[i]);
+    int order[] = {numbers(p->len, q->len),
+                   numbers(a.origin, b.origin),
+                   numbers(a.state, b.state),
+                   numbers(a.candidates, b.candidates),
+                   numbers(a.mark.scheme, b.mark.scheme),
+                   memcmp(a.mark.bytes, b.mark.bytes, sizeof a.mark.bytes),
+                   numbers(a.mark.len, b.mark.len)};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (order[i]) {
+            return order[i];
         }
     }
-    return a->tags_len != b->tags_len ? numbers(a->tags_len, b->tags_len)
-                                      : numbers(a->dscp, b->dscp);
+    return 0;
 }
 
 static int compare_groups(const struct pd_tib_record *a, const struct pd_tib_record *b)
 {
     const struct pd_flow_id *f = &a->flow, *g = &b->flow;
-    int order[] = {numbers(f->ip_version, g->ip_version),   memcmp(&f->src, &g->src, sizeof f->src),
-                   memcmp(&f->dst, &g->dst, sizeof f->dst), numbers(f->src_port, g->src_port),
-                   numbers(f->dst_port, g->dst_port),       numbers(f->protocol, g->protocol),
-                   compare_paths(a->path, b->path)};
+    int order[] = {numbers(f->ip_version, g->ip_version),
+                   memcmp(&f->src, &g->src, sizeof f->src),
+                   memcmp(&f->dst, &g->dst, sizeof f->dst),
+                   numbers(f->src_port, g->src_port),
+                   numbers(f->dst_port, g->dst_port),
+                   numbers(f->protocol, g->protocol),
+                   compare_paths(a, b)};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (order[i]) {
             return order[i];

@@ -10,36 +10,64 @@
 
 #include <cmocka.h>
 
+#include "codec/tagging/mark.h"
+
 #define START_US UINT64_C(1790000000000000)
 
 static struct pd_path random_path(struct random *random)
 {
     struct pd_path path = {0};
     switch (random_below(random, 8)) {
-    case 0:
-        path.tags_len = (uint8_t)random_below(random, PD_RAW_TAGS_MAX + 1);
-        path.dscp = (uint8_t)random_below(random, 64);
-        for (unsigned i = 0; i < path.tags_len; i++) {
-            path.tags[i] = (uint16_t)random_below(random, 4096);
-        }
-        break;
+    case 0: break; /* no path */
     case 1:
         path.len = 1;
         path.switches[0] = (uint32_t)random_below(random, 4) + 1;
         break;
     case 2:
-        path.len = (uint16_t)(2 + random_below(random, PD_PATH_MAX - 1));
+        path.len = (uint32_t)(2 + random_below(random, PD_PATH_MAX - 1));
         for (unsigned i = 0; i < path.len; i++) {
             path.switches[i] = (uint32_t)random_next(random) | 1;
         }
         break;
     default:
-        path.len = (uint16_t)(3 + 2 * random_below(random, 3));
+        path.len = (uint32_t)(3 + 2 * random_below(random, 3));
         for (unsigned i = 0; i < path.len; i++) {
             path.switches[i] = (uint32_t)(random_below(random, 4) + 4 * i + 1);
         }
     }
     return path;
+}
+
+static struct pd_mark random_mark(struct random *random)
+{
+    uint16_t vids[PD_TAGGING_TAGS_MAX];
+    for (unsigned i = 0; i < PD_TAGGING_TAGS_MAX; i++) {
+        vids[i] = (uint16_t)random_below(random, 4096);
+    }
+    return pd_tagging_mark(vids, (unsigned)random_below(random, PD_TAGGING_TAGS_MAX + 1),
+                           (uint8_t)random_below(random, 64));
+}
+
+static struct pd_claim random_claim(struct random *random, struct pd_path *path)
+{
+    struct pd_claim claim = {.path = path};
+    unsigned kind = (unsigned)random_below(random, 8);
+    if (kind < 2) {
+        claim.origin = (uint8_t)random_below(random, PD_ORIGIN_COUNT);
+    }
+    if (kind == 2 && path->len > 2) {
+        claim.state = PD_CLAIM_PARTIAL;
+        path->switches[1] = 0;
+    } else if (kind == 3) {
+        claim.state = PD_CLAIM_AMBIGUOUS;
+        claim.candidates = (uint32_t)random_below(random, 5);
+    }
+    if (!path->len) {
+        claim.state = kind < 3 ? PD_CLAIM_UNDECIDED : PD_CLAIM_INFEASIBLE;
+        claim.candidates = kind < 3 ? (uint32_t)random_next(random) : 0;
+        claim.mark = kind < 3 ? claim.mark : random_mark(random);
+    }
+    return claim;
 }
 
 static struct pd_flow_id random_flow(struct random *random)
@@ -66,6 +94,7 @@ void pool_init(struct pool *pool, struct random *random)
 {
     for (unsigned i = 0; i < POOL_PATHS; i++) {
         pool->paths[i] = random_path(random);
+        pool->claims[i] = random_claim(random, &pool->paths[i]);
     }
     for (unsigned i = 0; i < POOL_FLOWS; i++) {
         pool->flows[i] = random_flow(random);
@@ -74,13 +103,23 @@ void pool_init(struct pool *pool, struct random *random)
 
 struct pd_tib_record pool_record(const struct pool *pool, struct random *random)
 {
+    static const uint8_t extra[] = {1, 0, 2, 0, 0, 0, 7, 8, 255, 255, 0, 0, 0, 0};
+    unsigned way = (unsigned)random_below(random, POOL_PATHS);
     struct pd_tib_record record = {
         .flow = pool->flows[random_below(random, POOL_FLOWS)],
-        .path = &pool->paths[random_below(random, POOL_PATHS)],
+        .path = &pool->paths[way],
+        .claim = pd_tib_claim_kept(&pool->claims[way]),
         .stime_us = START_US + random_below(random, 1000) * 1000,
         .bytes = random_next(random) >> random_below(random, 64),
         .pkts = 1 + (random_next(random) >> (32 + random_below(random, 32))),
     };
+    if (!random_below(random, 20)) {
+        record.retransmissions = (uint32_t)random_next(random) >> random_below(random, 32);
+    }
+    if (!random_below(random, 20)) {
+        record.extra = extra;
+        record.extra_bytes = random_below(random, 2) ? 8 : sizeof extra;
+    }
     record.etime_us =
         record.stime_us + (random_below(random, 3) ? random_below(random, 50) * 1000 : 0);
     return record;
@@ -106,8 +145,10 @@ struct pd_tib_filter pool_filter(const struct pool *pool, struct random *random,
     }
     if ((kinds & 24) == 8) {
         *path = *some;
-        path->dscp = random_below(random, 8) ? path->dscp : 63;
         filter.path = path;
+    }
+    if (kinds & 128) {
+        filter.origins = (uint32_t)random_below(random, 1u << PD_ORIGIN_COUNT);
     }
     if (kinds & 32) {
         filter.from_us = START_US + random_below(random, 1100) * 1000;
@@ -118,6 +159,13 @@ struct pd_tib_filter pool_filter(const struct pool *pool, struct random *random,
     return filter;
 }
 
+/* What a record points to; begins with its path. */
+struct owned {
+    struct pd_path path;
+    struct pd_claim claim;
+    uint8_t extra[64];
+};
+
 void list_add(struct list *list, const struct pd_tib_record *record)
 {
     if (list->len == list->room) {
@@ -125,11 +173,23 @@ void list_add(struct list *list, const struct pd_tib_record *record)
         list->records = realloc(list->records, list->room * sizeof *list->records);
         assert_non_null(list->records);
     }
-    struct pd_path *path = malloc(sizeof *path);
-    assert_non_null(path);
-    *path = *record->path;
-    list->records[list->len] = *record;
-    list->records[list->len++].path = path;
+    struct pd_tib_record *kept = &list->records[list->len++];
+    struct owned *owned = calloc(1, sizeof *owned);
+    assert_non_null(owned);
+    pd_path_copy(&owned->path, record->path);
+    *kept = *record;
+    kept->path = &owned->path;
+    if (record->claim) {
+        assert_ptr_equal(record->claim->path, record->path);
+        owned->claim = *record->claim;
+        owned->claim.path = &owned->path;
+        kept->claim = &owned->claim;
+    }
+    if (record->extra_bytes) {
+        assert_true(record->extra_bytes <= sizeof owned->extra);
+        memcpy(owned->extra, record->extra, record->extra_bytes);
+        kept->extra = owned->extra;
+    }
 }
 
 void list_clear(struct list *list)
@@ -158,11 +218,22 @@ int list_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filt
 static int compare_records(const void *a, const void *b)
 {
     const struct pd_tib_record *ra = a, *rb = b;
-    uint64_t na[4] = {ra->stime_us, ra->etime_us, ra->bytes, ra->pkts};
-    uint64_t nb[4] = {rb->stime_us, rb->etime_us, rb->bytes, rb->pkts};
+    uint64_t na[] = {ra->stime_us, ra->etime_us,        ra->bytes,
+                     ra->pkts,     ra->retransmissions, ra->extra_bytes};
+    uint64_t nb[] = {rb->stime_us, rb->etime_us,        rb->bytes,
+                     rb->pkts,     rb->retransmissions, rb->extra_bytes};
     int order = memcmp(na, nb, sizeof na);
     order = order ? order : memcmp(&ra->flow, &rb->flow, sizeof ra->flow);
-    return order ? order : memcmp(ra->path, rb->path, sizeof *ra->path);
+    order = order || !ra->extra_bytes ? order : memcmp(ra->extra, rb->extra, ra->extra_bytes);
+    order = order ? order : memcmp(ra->path, rb->path, sizeof *ra->path); /* zero behind it */
+    if (order || (!ra->claim && !rb->claim)) {
+        return order;
+    }
+    if (!ra->claim || !rb->claim) {
+        return ra->claim ? 1 : -1;
+    }
+    return memcmp(&ra->claim->candidates, &rb->claim->candidates,
+                  sizeof *ra->claim - offsetof(struct pd_claim, candidates));
 }
 
 void list_assert_equal(struct list *found, struct list *wanted)
@@ -199,7 +270,8 @@ static bool crosses(const struct pd_path *path, struct pd_link_match link)
 {
     bool any = !link.from && !link.to;
     for (unsigned i = 0; i + 1 < path->len; i++) {
-        any |= (link.from == 0 || link.from == path->switches[i]) &&
+        any |= path->switches[i] && path->switches[i + 1] && /* no gap */
+               (link.from == 0 || link.from == path->switches[i]) &&
                (link.to == 0 || link.to == path->switches[i + 1]);
     }
     return any;
@@ -227,7 +299,8 @@ void list_select(const struct list *stored, const struct pd_tib_filter *filter,
         const struct pd_tib_record *r = &stored->records[i];
         bool wanted = r->etime_us >= filter->from_us && r->stime_us <= filter->to_us &&
                       flow_matches(&filter->flow, &r->flow) && crosses(r->path, filter->link) &&
-                      (!filter->path || !memcmp(filter->path, r->path, sizeof *r->path));
+                      (!filter->origins || filter->origins >> pd_tib_claim(r).origin & 1) &&
+                      (!filter->path || pd_path_equal(filter->path, r->path));
         assert_int_equal(wanted, pd_tib_filter_matches(filter, r));
         if (wanted) {
             list_add(ret_wanted, r);

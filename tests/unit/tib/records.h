@@ -10,7 +10,8 @@
 #define POOL_FLOWS 200u
 /* What random records are drawn from, so that filters hit something. */
 struct pool {
-    struct pd_path paths[POOL_PATHS];    /* racks, long ones, infeasible ones */
+    struct pd_path paths[POOL_PATHS];    /* racks, long ones, empty ones */
+    struct pd_claim claims[POOL_PATHS];  /* of these: most exact and from tags */
     struct pd_flow_id flows[POOL_FLOWS]; /* IPv4 and IPv6 */
 };
 void pool_init(struct pool *pool, struct random *random);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "codec/tagging/mark.h"
 #include "records.h"
 #include "store_files.h"
 #include "tib/lmdb/chunk.h"
@@ -31,7 +32,8 @@ static struct pd_row random_row(struct pd_paths *paths)
         .pkts = record.pkts,
     };
     bool dropped;
-    assert_int_equal(pd_paths_intern(paths, record.path, &row.path, &dropped), 0);
+    const struct pd_claim claim = pd_tib_claim(&record);
+    assert_int_equal(pd_paths_intern(paths, &claim, &row.path, &dropped), 0);
     assert_false(dropped);
     return row;
 }
@@ -263,7 +265,7 @@ static void test_path_blocks(void **state)
     for (unsigned round = 0; round < 8; round++) {
         bool dropped;
         for (unsigned i = 0; i < 8; i++) {
-            assert_int_equal(pd_paths_intern(paths, &pool.paths[round * 8 + i], &id, &dropped), 0);
+            assert_int_equal(pd_paths_intern(paths, &pool.claims[round * 8 + i], &id, &dropped), 0);
         }
         if (pd_paths_len(paths) == first) {
             continue;
@@ -284,7 +286,9 @@ static void test_path_blocks(void **state)
         assert_int_equal(pd_paths_len(copy), first);
     }
     for (id = 0; id < first; id++) {
-        assert_true(pd_path_equal(pd_paths_get(paths, id), pd_paths_get(copy, id)));
+        const struct pd_claim *left = pd_paths_claim(paths, id), *right = pd_paths_claim(copy, id);
+        assert_ptr_equal(pd_paths_get(paths, id), pd_paths_get(copy, id)); /* of the process */
+        assert_true(left ? right && pd_claim_equal(left, right) : !right);
     }
     assert_null(pd_paths_get(copy, first));
     pd_paths_free(paths);
@@ -302,7 +306,7 @@ static void test_links(void **state)
         struct pd_link_match link = {(uint32_t)random_below(&rnd, 12),
                                      4 + (uint32_t)random_below(&rnd, 10)};
         uint64_t bits[POOL_PATHS / 64 + 1] = {0};
-        assert_int_equal(pd_paths_intern(paths, &pool.paths[round], &id, &dropped), 0);
+        assert_int_equal(pd_paths_intern(paths, &pool.claims[round], &id, &dropped), 0);
         uint32_t len = pd_paths_len(paths) - (round & 1);
         assert_int_equal(pd_paths_select(paths, link, len, bits), 0);
         for (id = 0; id < len; id++) {
@@ -314,35 +318,40 @@ static void test_links(void **state)
     pd_paths_free(paths);
 }
 
-/* Raw tags are what a hostile sender chooses: beyond the limit they are dropped, the record is not.
- */
+/* Marks are what a hostile sender chooses: beyond the limit they are dropped, the record is not. */
 static void test_path_limits(void **state)
 {
     (void)state;
     struct pd_paths *paths = pd_paths_new();
-    struct pd_path path = {.tags_len = 4};
-    struct pd_path impossible = {.len = PD_PATH_MAX + 1};
-    uint32_t id, without_tags;
+    struct pd_path impossible = {.len = PD_PATH_MAX + 1}, path = {.len = 2, .switches = {1, 2}};
+    struct pd_claim claim = {.path = &pd_path_empty, .state = PD_CLAIM_INFEASIBLE};
+    uint32_t id, without_mark;
     bool dropped;
-    for (uint32_t i = 0; i < PD_PATHS_INFEASIBLE_MAX; i++) {
-        memcpy(path.tags, &i, sizeof i);
-        assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+    for (uint32_t i = 1; i <= PD_PATHS_INEXACT_MAX; i++) {
+        claim.mark = pd_tagging_mark((uint16_t[]){(uint16_t)i, (uint16_t)(i >> 16)}, 2, 1);
+        assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
         assert_false(dropped);
     }
-    path.tags[3] = 7;
-    assert_int_equal(pd_paths_intern(paths, &path, &without_tags, &dropped), 0);
+    claim.mark = pd_tagging_mark((uint16_t[]){1, 2, 3}, 3, 0);
+    assert_int_equal(pd_paths_intern(paths, &claim, &without_mark, &dropped), 0);
     assert_true(dropped);
-    assert_int_equal(pd_paths_get(paths, without_tags)->tags_len, 0);
-    path.tags[3] = 8;
-    assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+    assert_null(pd_paths_claim(paths, without_mark));
+    assert_int_equal(pd_paths_get(paths, without_mark)->len, 0);
+    claim.mark = pd_tagging_mark((uint16_t[]){1, 2, 4}, 3, 0);
+    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
     assert_true(dropped);
-    assert_int_equal(id, without_tags);
-    path.tags[3] = 0; /* known since before the limit */
-    assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+    assert_int_equal(id, without_mark);
+    claim.mark = pd_tagging_mark((uint16_t[]){9, 0}, 2, 1); /* known since before the limit */
+    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
     assert_false(dropped);
-    assert_int_equal(pd_paths_intern(paths, &impossible, &id, &dropped), -PD_E_VALUE);
-    path = (struct pd_path){.len = 2, .switches = {1, 2}};
-    assert_int_equal(pd_paths_intern(paths, &path, &id, &dropped), 0);
+    claim.mark = (struct pd_mark){.scheme = 255, .len = 1};
+    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
+    claim = (struct pd_claim){.path = &impossible};
+    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
+    claim = (struct pd_claim){.path = &pd_path_empty}; /* exact, and no path */
+    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
+    claim = (struct pd_claim){.path = &path};
+    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
     assert_false(dropped);
     pd_paths_free(paths);
 }
