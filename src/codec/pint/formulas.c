@@ -26,6 +26,9 @@ int pd_pint_layer(const struct pd_pint_plan *plan, const struct pd_pint_query *q
     if (drawn < query->tau) {
         return -1;
     }
+    if (query->xor_len == 1) {
+        return 0;
+    }
     return (int)((drawn - query->tau) * query->xor_len / (PD_PINT_ONE - query->tau));
 }
 
@@ -184,30 +187,10 @@ bool pd_pint_switch(const struct pd_pint_plan *plan, const struct pd_pint_visit 
     return false;
 }
 
-/* ---- a receiver: g of all hops at once */
+/* ---- a receiver: g of eight hops at once */
 
-typedef uint32_t lanes __attribute__((vector_size(16)));
+typedef uint32_t lanes __attribute__((vector_size(32)));
 #define LANES (sizeof(lanes) / sizeof(uint32_t))
-
-static inline lanes rotated(lanes x, int bits)
-{
-    return x << bits | x >> (32 - bits);
-}
-
-/* J(start; packet_id, tag, hop) of four hops, as pd_lookup3_3. */
-static inline lanes draw(uint32_t start, uint32_t packet_id, uint32_t tag, lanes hop)
-{
-    const uint32_t first = PD_LOOKUP3_START + 12 + start;
-    lanes a = (lanes){} + (first + packet_id), b = (lanes){} + (first + tag), c = hop + first;
-
-    c = (c ^ b) - rotated(b, 14);
-    a = (a ^ c) - rotated(c, 11);
-    b = (b ^ a) - rotated(a, 25);
-    c = (c ^ b) - rotated(b, 16);
-    a = (a ^ c) - rotated(c, 4);
-    b = (b ^ a) - rotated(a, 14);
-    return (c ^ b) - rotated(b, 24);
-}
 
 static const struct thresholds {
     uint32_t below[PD_PINT_HOPS_MAX + 256];
@@ -218,43 +201,103 @@ static const struct thresholds {
 #define R64(i) R16(i), R16((i) + 16), R16((i) + 32), R16((i) + 48)
     R64(0), R64(64), R64(128), R64(192), R64(256), R64(320)}};
 
-/* Places whose draw is below the reservoir's 1 / i, or below `fixed` where that is not 0. */
-static void drawn_hops(uint32_t seed, uint32_t packet_id, uint32_t tag, unsigned first_hop,
-                       unsigned len, const uint32_t *fixed, struct pd_pint_hops *ret_hops)
-{
-    const lanes steps = {0, 1, 2, 3};
-    uint64_t words[PD_PINT_HOPS_MAX / 64] = {0};
+/* Who asks, for all hops. */
+struct question {
+    uint32_t start; /* of the hash */
+    uint32_t packet_id, tag, first_hop;
+    /* Below which draw a hop writes: this, where all bits of `reservoir` are 0, else 1 / i. No
+     * branch asks for it: it changes from packet to packet. */
+    uint32_t fixed, reservoir;
+};
 
-    for (unsigned p = 0; p < len; p += LANES) {
-        const lanes g = draw(seed + 3, packet_id, tag, (lanes){} + (first_hop + p) + steps) >> 16;
-        lanes limit;
-        if (fixed) {
-            limit = (lanes){} + *fixed;
-        } else {
-            memcpy(&limit, reservoir.below + first_hop + p, sizeof limit);
-        }
-        const lanes hit = (lanes)(g < limit) & (lanes){1, 2, 4, 8};
-        words[p / 64] |= (uint64_t)(hit[0] | hit[1] | hit[2] | hit[3]) << p % 64;
-    }
-    for (unsigned w = 0; w < PD_PINT_HOPS_MAX / 64; w++) { /* the last four may go beyond */
-        const unsigned there = len > 64 * w ? len - 64 * w : 0;
-        const uint64_t valid = there >= 64 ? UINT64_MAX : (UINT64_C(1) << there) - 1;
-        ret_hops->words[w] = words[w] & valid;
-    }
+#define ROTATED(x, bits) ((x) << (bits) | (x) >> (32 - (bits)))
+
+/* Of eight hops from a place on: which write, as bits. J as in pd_lookup3_3; vectors stay inside
+ * this function, so that it can be compiled for several instruction sets. */
+static inline __attribute__((always_inline)) uint64_t eight(const struct question *q, unsigned p)
+{
+    const lanes steps = {0, 1, 2, 3, 4, 5, 6, 7}, bits = {1, 2, 4, 8, 16, 32, 64, 128};
+    const uint32_t first = PD_LOOKUP3_START + 12 + q->start;
+    lanes a = (lanes){} + (first + q->packet_id), b = (lanes){} + (first + q->tag);
+    lanes c = steps + (first + q->first_hop + p), limit;
+    uint64_t pairs[LANES / 2];
+
+    c = (c ^ b) - ROTATED(b, 14);
+    a = (a ^ c) - ROTATED(c, 11);
+    b = (b ^ a) - ROTATED(a, 25);
+    c = (c ^ b) - ROTATED(b, 16);
+    a = (a ^ c) - ROTATED(c, 4);
+    b = (b ^ a) - ROTATED(a, 14);
+    c = (c ^ b) - ROTATED(b, 24);
+    memcpy(&limit, reservoir.below + q->first_hop + p, sizeof limit);
+    limit = (limit & q->reservoir) | (q->fixed & ~q->reservoir);
+    c = (lanes)((c >> 16) < limit) & bits;
+    memcpy(pairs, &c, sizeof pairs);
+    const uint64_t all = pairs[0] | pairs[1] | pairs[2] | pairs[3];
+    return (all | all >> 32) & 0xff;
 }
 
-static void keep_last(struct pd_pint_hops *hops)
+static inline __attribute__((always_inline)) void ask_all(const struct question *q, unsigned len,
+                                                          struct pd_pint_hops *hops)
 {
-    bool above = false;
+    uint64_t words[PD_PINT_HOPS_MAX / 64] = {0};
 
-    for (int w = PD_PINT_HOPS_MAX / 64 - 1; w >= 0; w--) {
-        uint64_t word = above ? 0 : hops->words[w];
-        if (word) {
-            word = UINT64_C(1) << (63 - __builtin_clzll(word));
-            above = true;
-        }
-        hops->words[w] = word;
+    if (len <= LANES) { /* as in data centres: no memory is gone through */
+        hops->words[0] = eight(q, 0) & ((1u << len) - 1);
+        hops->words[1] = 0;
+        return;
     }
+    for (unsigned p = 0; p < len; p += LANES) {
+        words[p / 64] |= eight(q, p) << p % 64;
+    }
+    if (len % 64) { /* the last ones may go beyond */
+        words[len / 64] &= (UINT64_C(1) << len % 64) - 1;
+    }
+    memcpy(hops->words, words, sizeof words);
+}
+
+static void ask_plain(const struct question *q, unsigned len, struct pd_pint_hops *hops)
+{
+    ask_all(q, len, hops);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void ask_avx2(const struct question *q, unsigned len,
+                                                     struct pd_pint_hops *hops)
+{
+    ask_all(q, len, hops);
+}
+
+static void ask(const struct question *q, unsigned len, struct pd_pint_hops *hops)
+{
+    if (__builtin_cpu_supports("avx2")) {
+        ask_avx2(q, len, hops);
+    } else {
+        ask_plain(q, len, hops);
+    }
+}
+#else
+static void ask(const struct question *q, unsigned len, struct pd_pint_hops *hops)
+{
+    ask_plain(q, len, hops);
+}
+#endif
+
+/* The highest bit of a word alone; 0 of 0. */
+static uint64_t top_of(uint64_t word)
+{
+    return word ? UINT64_C(1) << (63 - __builtin_clzll(word | 1)) : 0;
+}
+
+/* With `mask` 0 nothing happens. */
+static void keep_last(struct pd_pint_hops *hops, uint64_t mask)
+{
+    _Static_assert(PD_PINT_HOPS_MAX == 128, "two words");
+    const uint64_t low = hops->words[0], high = hops->words[1];
+    const uint64_t last = high ? 0 : top_of(low);
+
+    hops->words[0] = (last & mask) | (low & ~mask);
+    hops->words[1] = (top_of(high) & mask) | (high & ~mask);
 }
 
 int pd_pint_writer(const struct pd_pint_clue *clue)
@@ -276,18 +319,19 @@ void pd_pint_clue(const struct pd_pint_plan *plan, const struct pd_pint_field *f
     const int layer =
         query->aggregation == PD_PINT_STATIC ? pd_pint_layer(plan, query, packet_id, tag) : -1;
 
-    len = len < PD_PINT_HOPS_MAX ? len : PD_PINT_HOPS_MAX;
-    *ret_clue = (struct pd_pint_clue){
-        .packet_id = packet_id,
-        .tag = tag,
-        .query = query,
-        .first_hop = first_hop,
-        .bits = pd_pint_field_bits(query, field, digest),
-        .last_writer = layer < 0,
-    };
-    drawn_hops(plan->seed, packet_id, tag, first_hop, len,
-               layer < 0 ? NULL : &query->xor_layers[layer], &ret_clue->hops);
-    if (layer < 0) {
-        keep_last(&ret_clue->hops);
-    }
+    const struct question question = {.start = plan->seed + 3,
+                                      .packet_id = packet_id,
+                                      .tag = tag,
+                                      .first_hop = first_hop,
+                                      .fixed = query->xor_layers[layer < 0 ? 0 : layer],
+                                      .reservoir = layer < 0 ? UINT32_MAX : 0};
+
+    ret_clue->packet_id = packet_id;
+    ret_clue->tag = tag;
+    ret_clue->query = query;
+    ret_clue->first_hop = first_hop;
+    ret_clue->bits = pd_pint_field_bits(query, field, digest);
+    ret_clue->last_writer = layer < 0;
+    ask(&question, len < PD_PINT_HOPS_MAX ? len : PD_PINT_HOPS_MAX, &ret_clue->hops);
+    keep_last(&ret_clue->hops, layer < 0 ? UINT64_MAX : 0);
 }

@@ -354,7 +354,9 @@ static bool thin_trellis(struct pint_problem *problem, struct pint_open_clue *cl
 static bool thin_clues(struct pint_problem *problem, struct set *sets, size_t *work, bool *changed)
 {
     const uint32_t nodes = pd_pint_trellis_nodes(problem->trellis);
-    const size_t cost = nodes + problem->trellis->outs[nodes];
+    /* where each hop is any switch, most hops of a clue are passed over */
+    const size_t cost =
+        problem->trellis->complete ? nodes / 8 : nodes + problem->trellis->outs[nodes];
     bool alive = true;
 
     for (size_t c = problem->clues_len; alive && c-- > 0 && *work >= cost;) {
