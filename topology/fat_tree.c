@@ -274,14 +274,43 @@ static uint32_t full_h(const struct pd_topology *topology)
     return h;
 }
 
+/* Where only cables are missing: the cores and aggs that are linked are a group, in the order of
+ * the groups' smallest cores; the rest stands in the order of IDs, where the pod or group is whole.
+ */
+static int spots_by_links(const struct pd_topology *topology, uint32_t h, struct pd_spot *spots)
+{
+    uint32_t *groups = malloc(((size_t)topology->switches_len + 1) * sizeof *groups);
+    uint32_t *lens = calloc(2 * (size_t)UINT16_MAX + 2, sizeof *lens); /* of pods, of groups */
+    int error =
+        groups && lens ? pd_shape_groups(topology, PD_ROLE_CORE, PD_ROLE_AGG, groups) : -ENOMEM;
+    for (int whole = 0; whole < 2 && !error; whole++) { /* counts, then places what is whole */
+        for (uint32_t i = 0; i < topology->switches_len; i++) {
+            const struct pd_switch *sw = &topology->switches[i];
+            bool core = sw->role == PD_ROLE_CORE;
+            uint32_t at = core ? groups[i] : sw->pod;
+            if (sw->role == PD_ROLE_AGG) {
+                spots[i].position = groups[i] == PD_NONE ? 0 : groups[i] + 1;
+            } else if (!whole) {
+                lens[at % (UINT16_MAX + 1U) + (core ? UINT16_MAX + 1U : 0)]++;
+            } else {
+                uint32_t *len = &lens[at % (UINT16_MAX + 1U) + (core ? UINT16_MAX + 1U : 0)];
+                uint32_t rank = *len >= h && *len < 2 * h ? (*len)++ - h : PD_NONE;
+                spots[i].position = rank == PD_NONE ? 0 : (core ? at * h : 0) + rank + 1;
+            }
+        }
+    }
+    free(groups);
+    free(lens);
+    return error;
+}
+
 static void put(const struct pd_topology *topology, struct pd_fat_tree *shape, uint32_t sw,
-                struct pd_findings *findings)
+                struct pd_spot spot, struct pd_findings *findings)
 {
     const struct pd_switch *entry = &topology->switches[sw];
-    struct pd_spot spot = pd_shape_spot(entry);
     uint32_t h = shape->h, most = entry->role == PD_ROLE_CORE ? h * h : h;
     if (spot.position < 1 || spot.position > most) {
-        pd_shape_no_place(topology, sw, most, findings);
+        pd_shape_no_place(topology, sw, spot, most, findings);
     } else if (entry->role == PD_ROLE_CORE) {
         uint32_t at = spot.position - 1;
         struct pd_place place = {(uint16_t)(at / h), (uint16_t)(at % h)};
@@ -318,7 +347,12 @@ static void check_agg(const struct pd_topology *topology, const struct pd_fat_tr
 static int fill_parts(const struct pd_topology *topology, struct pd_fat_tree *shape,
                       struct pd_findings *findings)
 {
-    uint32_t h = shape->h = full_h(topology), k = shape->k = 2 * h;
+    uint32_t h = full_h(topology), cores = pd_shape_count(topology, PD_ROLE_CORE);
+    while (h < MAX_K / 2 && h * h < cores) {
+        h++;
+    }
+    uint32_t k = shape->k = 2 * h;
+    shape->h = h;
     pd_shape_check_roles(topology, role_pairs, 2, "fat-tree", findings);
     if (k > MAX_K) {
         pd_findings_add(findings, "nodes: places for k = %u, expected at most %d", k, MAX_K);
@@ -336,9 +370,16 @@ static int fill_parts(const struct pd_topology *topology, struct pd_fat_tree *sh
     memset(shape->tors, 0xff, (size_t)k * h * sizeof *shape->tors);
     memset(shape->aggs, 0xff, (size_t)k * h * sizeof *shape->aggs);
     memset(shape->cores, 0xff, (size_t)h * h * sizeof *shape->cores);
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        put(topology, shape, i, findings);
+    bool named;
+    struct pd_spot *spots = pd_shape_spots(topology, &named);
+    if (!spots || (!named && spots_by_links(topology, h, spots))) {
+        free(spots);
+        return -ENOMEM;
     }
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        put(topology, shape, i, spots[i], findings);
+    }
+    free(spots);
     for (uint32_t i = 0; i < topology->switches_len && !findings->len; i++) {
         if (topology->switches[i].role == PD_ROLE_TOR) {
             check_pod_links(topology, i, findings);

@@ -15,9 +15,10 @@
  * topology has the shape: the reader runs it as a check and names what is wrong.
  *
  * A shape with parts missing (cables, racks, pods, upper switches) stays that shape. When it is not
- * complete, each switch has its place by pod and "position", or by a name like a generator's; where
- * nothing is, the arrays below have PD_NONE. Sizes are those of "codec_options", else of a name
- * like "fat-tree-8", and at least what is there needs.
+ * complete, each switch has its place by pod and "position", or by a name like a generator's, or by
+ * what is linked when only cables are missing; where nothing is, the arrays below have PD_NONE.
+ * Sizes are those of "codec_options", else of a name like "fat-tree-8", and at least what is there
+ * needs.
  *
  * Thread safety: a shape is immutable. */
 
@@ -74,6 +75,12 @@ struct pd_spot {
     uint32_t pod, position;
 };
 struct pd_spot pd_shape_spot(const struct pd_switch *sw);
+/* Spots of all switches by pod, position and name; NULL: no memory. *ret_named: all have one. */
+struct pd_spot *pd_shape_spots(const struct pd_topology *topology, bool *ret_named);
+/* Connected parts of the graph that switches of two roles make, by switch: numbered in the order of
+ * their first switch of the role `first`; PD_NONE: a part without one. 0 or -ENOMEM. */
+int pd_shape_groups(const struct pd_topology *topology, enum pd_switch_role first,
+                    enum pd_switch_role second, uint32_t *ret_groups);
 /* The largest position (or pod) that switches of the role have. */
 uint32_t pd_shape_largest(const struct pd_topology *topology, enum pd_switch_role role, bool pods);
 /* A size of the full shape: the codec's option `key`, or number `nth` behind `word` in the name of
@@ -83,9 +90,9 @@ uint32_t pd_shape_size(const struct pd_topology *topology, const char *codec, co
 /* Puts a switch at its place; false, with a finding, when another one is there. */
 bool pd_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_place place,
                   uint32_t *slot, struct pd_place *places, struct pd_findings *findings);
-/* The finding for a switch that has none of `most` places. */
-void pd_shape_no_place(const struct pd_topology *topology, uint32_t sw, uint32_t most,
-                       struct pd_findings *findings);
+/* The finding for a switch whose spot is none of `most` places. */
+void pd_shape_no_place(const struct pd_topology *topology, uint32_t sw, struct pd_spot spot,
+                       uint32_t most, struct pd_findings *findings);
 
 /* ---- shared by the shapes (shape.c) */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes with parts missing: what stands where, told by pod, position and name. */
+#include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "topology/shape.h"
@@ -40,6 +41,56 @@ struct pd_spot pd_shape_spot(const struct pd_switch *sw)
         spot.pod = numbers[0];
     }
     return spot;
+}
+
+struct pd_spot *pd_shape_spots(const struct pd_topology *topology, bool *ret_named)
+{
+    struct pd_spot *spots = calloc((size_t)topology->switches_len + 1, sizeof *spots);
+    *ret_named = true;
+    for (uint32_t i = 0; spots && i < topology->switches_len; i++) {
+        spots[i] = pd_shape_spot(&topology->switches[i]);
+        *ret_named &= spots[i].position != 0;
+    }
+    return spots;
+}
+
+/* Gives the number to all that is reached from `from` over switches of the two roles. */
+static void flood(const struct pd_topology *topology, uint32_t from, enum pd_switch_role first,
+                  enum pd_switch_role second, uint32_t number, uint32_t *groups, uint32_t *queue)
+{
+    uint32_t head = 0, tail = 0;
+    queue[tail++] = from;
+    groups[from] = number;
+    while (head < tail) {
+        const struct pd_switch *sw = &topology->switches[queue[head++]];
+        for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
+            uint32_t next = sw->neighbours[i].node;
+            enum pd_switch_role role = topology->switches[next].role;
+            if (groups[next] == PD_NONE && (role == first || role == second)) {
+                groups[next] = number;
+                queue[tail++] = next;
+            }
+        }
+    }
+}
+
+int pd_shape_groups(const struct pd_topology *topology, enum pd_switch_role first,
+                    enum pd_switch_role second, uint32_t *ret_groups)
+{
+    uint32_t *queue = malloc(((size_t)topology->switches_len + 1) * sizeof *queue), number = 0;
+    if (!queue) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        ret_groups[i] = PD_NONE;
+    }
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        if (topology->switches[i].role == first && ret_groups[i] == PD_NONE) {
+            flood(topology, i, first, second, number++, ret_groups, queue);
+        }
+    }
+    free(queue);
+    return 0;
 }
 
 uint32_t pd_shape_largest(const struct pd_topology *topology, enum pd_switch_role role, bool pods)
@@ -83,11 +134,10 @@ bool pd_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_pla
     return true;
 }
 
-void pd_shape_no_place(const struct pd_topology *topology, uint32_t sw, uint32_t most,
-                       struct pd_findings *findings)
+void pd_shape_no_place(const struct pd_topology *topology, uint32_t sw, struct pd_spot spot,
+                       uint32_t most, struct pd_findings *findings)
 {
     const struct pd_switch *entry = &topology->switches[sw];
-    struct pd_spot spot = pd_shape_spot(entry);
     if (!spot.position) {
         pd_findings_switch(findings, sw,
                            "%s %u has no place: no \"position\", and no name like a generator's",

@@ -174,14 +174,44 @@ static uint32_t full_h(const struct pd_topology *topology)
     return larger(h, pd_shape_largest(topology, PD_ROLE_INTERMEDIATE, false));
 }
 
+/* Where only cables are missing: the aggs and ToRs that are linked are a pair, in the order of the
+ * pairs' smallest aggs; positions in the order of IDs, where the pair is whole. */
+static int spots_by_links(const struct pd_topology *topology, uint32_t h, struct pd_spot *spots)
+{
+    size_t len = topology->switches_len;
+    uint32_t *groups = malloc((len + 1) * sizeof *groups);
+    uint32_t *lens = calloc(2 * len + 3, sizeof *lens); /* ToRs and aggs of pairs; intermediates */
+    int error =
+        groups && lens ? pd_shape_groups(topology, PD_ROLE_AGG, PD_ROLE_TOR, groups) : -ENOMEM;
+    for (int whole = 0; whole < 2 && !error; whole++) { /* counts, then places what is whole */
+        for (uint32_t i = 0; i < len; i++) {
+            enum pd_switch_role role = topology->switches[i].role;
+            bool top = role == PD_ROLE_INTERMEDIATE;
+            uint32_t most = role == PD_ROLE_AGG ? 2 : h;
+            spots[i] = (struct pd_spot){0};
+            if (!top && groups[i] == PD_NONE) {
+                continue;
+            }
+            uint32_t *count = &lens[top ? 2 * len : 2 * (size_t)groups[i] + (role == PD_ROLE_AGG)];
+            if (!whole) {
+                ++*count;
+            } else if (*count >= most && *count < 2 * most) {
+                spots[i] = (struct pd_spot){top ? 0 : groups[i] + 1, (*count)++ - most + 1};
+            }
+        }
+    }
+    free(groups);
+    free(lens);
+    return error;
+}
+
 static void put(const struct pd_topology *topology, struct pd_vl2 *shape, uint32_t sw,
-                struct pd_findings *findings)
+                struct pd_spot spot, struct pd_findings *findings)
 {
     enum pd_switch_role role = topology->switches[sw].role;
-    struct pd_spot spot = pd_shape_spot(&topology->switches[sw]);
     uint32_t h = shape->k / 2, most = role == PD_ROLE_AGG ? 2 : h;
     if (spot.position < 1 || spot.position > most) {
-        pd_shape_no_place(topology, sw, most, findings);
+        pd_shape_no_place(topology, sw, spot, most, findings);
     } else if (role == PD_ROLE_INTERMEDIATE) {
         struct pd_place place = {0, (uint16_t)(spot.position - 1)};
         pd_shape_put(topology, sw, place, &shape->intermediates[place.position], shape->places,
@@ -216,7 +246,8 @@ static void check_tor(const struct pd_topology *topology, const struct pd_vl2 *s
 static int fill_parts(const struct pd_topology *topology, struct pd_vl2 *shape,
                       struct pd_findings *findings)
 {
-    uint32_t h = full_h(topology), k = shape->k = 2 * h;
+    uint32_t h = larger(full_h(topology), pd_shape_count(topology, PD_ROLE_AGG) / 2);
+    uint32_t k = shape->k = 2 * h;
     pd_shape_check_roles(topology, role_pairs, 2, "VL2", findings);
     if (k > MAX_K) {
         pd_findings_add(findings, "nodes: places for k = %u, expected at most %d", k, MAX_K);
@@ -234,9 +265,16 @@ static int fill_parts(const struct pd_topology *topology, struct pd_vl2 *shape,
     memset(shape->tors, 0xff, (size_t)h * h * sizeof *shape->tors);
     memset(shape->aggs, 0xff, k * sizeof *shape->aggs);
     memset(shape->intermediates, 0xff, h * sizeof *shape->intermediates);
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        put(topology, shape, i, findings);
+    bool named;
+    struct pd_spot *spots = pd_shape_spots(topology, &named);
+    if (!spots || (!named && spots_by_links(topology, h, spots))) {
+        free(spots);
+        return -ENOMEM;
     }
+    for (uint32_t i = 0; i < topology->switches_len; i++) {
+        put(topology, shape, i, spots[i], findings);
+    }
+    free(spots);
     for (uint32_t i = 0; i < topology->switches_len && !findings->len; i++) {
         if (topology->switches[i].role == PD_ROLE_TOR) {
             check_tor(topology, shape, i, findings);
