@@ -50,7 +50,7 @@ _pathdump()
     fi
     if [[ $command == probes ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'plan encode --help'
+            _pathdump_words 'plan encode rules --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -215,6 +215,15 @@ _pathdump()
         --seq) rest=- ;;
         --sent-ns) rest=- ;;
         --key) rest=- ;;
+        esac
+        ;;
+    'probes rules')
+        flags='--topology --carrier --switch --max-hops --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --carrier) rest='srv6-ioam openflow' ;;
+        --switch) rest=- ;;
+        --max-hops) rest=- ;;
         esac
         ;;
     'telemetry decode')

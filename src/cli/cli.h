@@ -63,7 +63,7 @@ extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_
     pd_cli_codec_rules;
 extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cli_pint_plan,
     pd_cli_pint_tables, pd_cli_pint_trials;
-extern const struct pd_cli_command pd_cli_probes_plan, pd_cli_probes_encode,
+extern const struct pd_cli_command pd_cli_probes_plan, pd_cli_probes_encode, pd_cli_probes_rules,
     pd_cli_telemetry_decode, pd_cli_trace_budget;
 extern const struct pd_cli_command pd_cli_query;
 extern const struct pd_cli_command pd_cli_install, pd_cli_uninstall, pd_cli_installed;
