@@ -93,6 +93,44 @@ struct pd_monitor_flow pd_monitor_flow_of(const struct pd_flow_entry *entry,
     return flow;
 }
 
+int pd_monitor_subscribe(struct pd_monitor *monitor, pd_monitor_hear *alarm, void *context)
+{
+    int err = 0;
+
+    pthread_mutex_lock(&monitor->subscribers_lock);
+    if (monitor->subscribers_len == PD_MONITOR_SUBSCRIBERS_MAX) {
+        err = -PD_E_FULL;
+    } else {
+        monitor->subscribers[monitor->subscribers_len].alarm = alarm;
+        monitor->subscribers[monitor->subscribers_len++].context = context;
+    }
+    pthread_mutex_unlock(&monitor->subscribers_lock);
+    return err;
+}
+
+void pd_monitor_unsubscribe(struct pd_monitor *monitor, const void *context)
+{
+    unsigned kept = 0;
+
+    pthread_mutex_lock(&monitor->subscribers_lock);
+    for (unsigned i = 0; i < monitor->subscribers_len; i++) {
+        if (monitor->subscribers[i].context != context) {
+            monitor->subscribers[kept++] = monitor->subscribers[i];
+        }
+    }
+    monitor->subscribers_len = kept;
+    pthread_mutex_unlock(&monitor->subscribers_lock);
+}
+
+static void tell_subscribers(struct pd_monitor *monitor, const struct pd_monitor_alarm *alarm)
+{
+    pthread_mutex_lock(&monitor->subscribers_lock);
+    for (unsigned i = 0; i < monitor->subscribers_len; i++) {
+        monitor->subscribers[i].alarm(monitor->subscribers[i].context, alarm);
+    }
+    pthread_mutex_unlock(&monitor->subscribers_lock);
+}
+
 static void raise_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry, uint64_t now_ns)
 {
     const struct pd_edge edge = pd_edge_now();
@@ -100,10 +138,7 @@ static void raise_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry,
 
     entry->alarm_ns = now_ns;
     monitor->stat.alarms++;
-    if (monitor->config.alarm) {
-        monitor->config.alarm(monitor->config.context,
-                              &(struct pd_monitor_alarm){&flow, monitor->config.period_ms});
-    }
+    tell_subscribers(monitor, &(struct pd_monitor_alarm){&flow, monitor->config.period_ms});
 }
 
 /* Connections that go on suffering must not take the room of those that begin to. */
@@ -390,7 +425,11 @@ int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **
         return pd_fail(error, -ENOMEM, "no memory");
     }
     pthread_mutex_init(&monitor->lock, NULL);
+    pthread_mutex_init(&monitor->subscribers_lock, NULL);
     monitor->config = *config;
+    if (config->alarm) {
+        (void)pd_monitor_subscribe(monitor, config->alarm, config->context);
+    }
     if (!config->period_ms) {
         monitor->config.period_ms = PD_MONITOR_PERIOD_MS;
     }
@@ -430,6 +469,7 @@ void pd_monitor_close(struct pd_monitor *monitor)
     if (monitor->wake_fd >= 0) {
         close(monitor->wake_fd);
     }
+    pthread_mutex_destroy(&monitor->subscribers_lock);
     pthread_mutex_destroy(&monitor->lock);
     free(monitor);
 }

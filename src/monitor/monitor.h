@@ -21,8 +21,8 @@
  * and counted. Events that the kernel had no room for are counted, and then all sockets are read
  * once, since whose counters are totals.
  *
- * Thread safety: one thread of its own ("pd-tcp") works and calls `alarm`; every function may be
- * called from any thread, open and close by one. */
+ * Thread safety: one thread of its own ("pd-tcp") works and calls subscribers; every function may
+ * be called from any thread, open and close by one. */
 
 enum pd_monitor_source {
     PD_MONITOR_NONE,
@@ -66,16 +66,19 @@ struct pd_monitor_alarm {
     uint64_t period_ms;
 };
 
+/* Called when retransmissions within a period reach the limit, at most once a second for each flow,
+ * and at most PD_MONITOR_REPEATS_PER_S again a second in all. It must not wait, and asks the
+ * monitor nothing. */
+typedef void pd_monitor_hear(void *context, const struct pd_monitor_alarm *alarm);
+
 struct pd_monitor_config {
     enum pd_monitor_source source;
     uint64_t period_ms;             /* 0: 200 */
     uint32_t alarm_retransmissions; /* within a period; 0: no alarms */
     uint32_t flows_max;             /* 0: PD_MONITOR_FLOWS_MAX */
     uint32_t ring_bytes; /* of events from the kernel, a power of two from a page on; 0: 256 KiB */
-    /* Called when retransmissions within a period reach the limit, at most once a second for each
-     * flow, and at most PD_MONITOR_REPEATS_PER_S again a second in all. It must not wait. NULL:
-     * nobody hears. */
-    void (*alarm)(void *context, const struct pd_monitor_alarm *alarm);
+    /* The first subscriber, which misses nothing; NULL: there is none yet. */
+    pd_monitor_hear *alarm;
     void *context;
 };
 
@@ -131,6 +134,14 @@ struct pd_monitor;
 int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **ret_monitor,
                     struct pd_error *error);
 void pd_monitor_close(struct pd_monitor *monitor); /* NULL is fine */
+
+#define PD_MONITOR_SUBSCRIBERS_MAX 8u
+
+/* One more hears of alarms from now on, each in the order in which they came. 0 or -PD_E_FULL. */
+int pd_monitor_subscribe(struct pd_monitor *monitor, pd_monitor_hear *alarm, void *context);
+/* Those with this context hear no more; when it returns none of them is being told. Not from a
+ * subscriber. */
+void pd_monitor_unsubscribe(struct pd_monitor *monitor, const void *context);
 
 void pd_monitor_stat(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat);
 

@@ -20,6 +20,13 @@ struct pd_monitor {
     bool started;
     pthread_t thread;
 
+    pthread_mutex_t subscribers_lock; /* of these; inside `lock` */
+    struct {
+        pd_monitor_hear *alarm;
+        void *context;
+    } subscribers[PD_MONITOR_SUBSCRIBERS_MAX];
+    unsigned subscribers_len;
+
     pthread_mutex_t lock; /* of all below */
     struct pd_diag *diag;
     struct pd_flow_table *table;
