@@ -53,7 +53,7 @@ static void write_match(struct of_buffer *buffer, const struct pd_codec_row *row
         write_masked(buffer, OF_VLAN_VID, row->depth ? OF_VLAN_PRESENT : 0, OF_VLAN_PRESENT, 2);
     }
     if (row->depth && row->depth != PD_ROW_ANY) {
-        write_field(buffer, OF_VLAN_PCP, row->depth, 1);
+        write_field(buffer, OF_VLAN_PCP, row->depth == PD_ROW_TENANT ? 0 : row->depth, 1);
     }
     if (row->dscp != PD_ROW_ANY) {
         write_field(buffer, OF_IP_DSCP, row->dscp, 1);
@@ -94,7 +94,7 @@ static void write_push(struct of_buffer *buffer, const struct pd_codec_rows *row
     end_action(buffer, start);
     write_set_field(buffer, OF_VLAN_VID, OF_VLAN_PRESENT | row->value, 2);
     if (row->depth != PD_ROW_ANY) {
-        write_set_field(buffer, OF_VLAN_PCP, row->depth + 1U, 1);
+        write_set_field(buffer, OF_VLAN_PCP, row->depth == PD_ROW_TENANT ? 1 : row->depth + 1U, 1);
     }
 }
 

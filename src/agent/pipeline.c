@@ -48,8 +48,9 @@ struct pd_pipeline {
     struct pd_feed *feed;       /* the intake thread writes */
     struct pd_digests *digests; /* the intake thread's; NULL: none */
     bool use_dscp, lists, started;
-    int wake_fd;  /* wakes the intake thread */
-    int ended_fd; /* tells that the intake has ended and is stored */
+    uint16_t tpid; /* of link tags, where they have their own */
+    int wake_fd;   /* wakes the intake thread */
+    int ended_fd;  /* tells that the intake has ended and is stored */
     atomic_bool stopping;
     /* Monotonic; each written by its thread, read by the watchdog: relaxed, nothing else hangs on
      * them. */
@@ -444,7 +445,7 @@ int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, stru
     char names[64];
 
     if (!(model->codecs.carriers & PD_CARRIER_DSCP) == pipeline->use_dscp ||
-        model->codecs.lists != pipeline->lists) {
+        model->codecs.lists != pipeline->lists || model->codecs.tpid != pipeline->tpid) {
         pd_fail(error, -PD_E_UNSUPPORTED,
                 "codec %s cannot replace the one in force without a restart",
                 pd_codec_set_names(&model->codecs, names, sizeof names));
@@ -487,6 +488,7 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     pipeline->use_dscp = config->model->codecs.carriers & PD_CARRIER_DSCP;
     intake_config.use_dscp = pipeline->use_dscp;
     intake_config.lists = pipeline->lists = config->model->codecs.lists;
+    intake_config.tpid = pipeline->tpid = config->model->codecs.tpid;
     intake_config.wake_fd = pipeline->wake_fd;
     intake_config.stored = stored;
     intake_config.stored_context = config->tib;

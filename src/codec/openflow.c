@@ -28,6 +28,8 @@ static void write_match(const struct pd_codec_row *row, FILE *out)
     }
     if (row->depth == 0) {
         fputs(",vlan_tci=0x0000/0x1000", out);
+    } else if (row->depth == PD_ROW_TENANT) {
+        fputs(",dl_vlan_pcp=0", out);
     } else if (row->depth != PD_ROW_ANY) {
         fprintf(out, ",dl_vlan_pcp=%u", row->depth);
     }
@@ -38,7 +40,7 @@ static void write_push(const struct pd_codec_rows *rows, const struct pd_codec_r
 {
     fprintf(out, "push_vlan:0x%04x,set_field:%u->vlan_vid,", rows->tpid, 4096U | row->value);
     if (row->depth != PD_ROW_ANY) {
-        fprintf(out, "set_field:%u->vlan_pcp,", row->depth + 1U);
+        fprintf(out, "set_field:%u->vlan_pcp,", row->depth == PD_ROW_TENANT ? 1U : row->depth + 1U);
     }
     fputs("goto_table:1", out);
 }

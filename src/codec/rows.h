@@ -28,7 +28,8 @@ enum pd_row_action {
     PD_ROW_PUNT   /* to the controller, and nowhere else */
 };
 
-#define PD_ROW_ANY 255 /* of `dscp` and `depth`: not looked at */
+#define PD_ROW_ANY    255 /* of `dscp` and `depth`: not looked at */
+#define PD_ROW_TENANT 254 /* of `depth`: no link tag, but one of a tenant of priority 0 */
 #define PD_ROW_PRIORITY \
     100 /* of the last row but the one for all packets; those before have more */
 

@@ -15,6 +15,10 @@ static int join(struct pd_codec_set *set, struct pd_codec *codec, struct pd_erro
         return pd_fail(error, -PD_E_TOPOLOGY, "codec %s writes where another codec does",
                        codec->ops->name);
     }
+    const struct pd_codec_choice *choice = pd_topology_codec(set->topology, codec->ops->name);
+    if (codec->ops->carriers & PD_CARRIER_VLAN && choice && choice->tpid != PD_TPID_DEFAULT) {
+        set->tpid = choice->tpid;
+    }
     set->carriers |= codec->ops->carriers;
     set->mark_bits |= bits;
     set->lists |= codec->ops->lists;

@@ -18,6 +18,7 @@ struct pd_codec_set {
     uint64_t mark_bits; /* of a received mark, of all keys together */
     unsigned carriers;  /* enum pd_carrier, of all */
     bool lists;         /* one of them reads lists of hops */
+    uint16_t tpid;      /* of link tags, where they have their own; 0: all tags are link tags */
 };
 
 /* All codecs that the topology names; where it names none, the one that stands in for them. As

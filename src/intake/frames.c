@@ -56,6 +56,7 @@ int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *conf
                         : config->no_marks ? 0
                                            : pd_tags_bits(config->use_dscp);
     frames->lists = config->lists;
+    frames->tpid = config->tpid;
     frames->tap = config->tap;
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
 }
@@ -109,6 +110,9 @@ const struct pd_packet *pd_frames_add(struct pd_frames *frames, const uint8_t *f
     }
     if (verdict != PD_PACKET_OK) {
         return NULL;
+    }
+    if (frames->tpid) {
+        pd_packet_select(frame, frames->tpid, packet);
     }
     if (frames->lists) {
         packet->mark = read_hops(frame, captured, packet);

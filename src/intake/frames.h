@@ -28,6 +28,7 @@ struct pd_frames {
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT];
     const struct pd_intake_tap *tap; /* NULL: nobody */
     bool lists;                      /* marks are read from telemetry */
+    uint16_t tpid;                   /* of link tags; 0: all tags are link tags */
     uint64_t mark_bits;              /* of a packet's mark that are part of the key */
     bool weighted;                   /* some packet of the batch stands for more than itself */
     uint32_t len;                    /* packets in the batch */

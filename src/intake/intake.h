@@ -36,6 +36,7 @@ struct pd_intake_tap {
 struct pd_intake_config {
     struct pd_trajectory_config trajectory;
     bool lists;          /* a packet's mark is the list of hops that switches wrote on it */
+    uint16_t tpid;       /* of link tags, where they have their own; 0: all tags are link tags */
     bool use_dscp;       /* the codec writes the DSCP: part of the key, cleared when stripping */
     bool no_marks;       /* records are of flows alone: marks are told apart by the tap */
     const void *options; /* the kind's own (ops->options); NULL: all zero */

@@ -358,6 +358,21 @@ static uint16_t checksum_update(uint16_t checksum, uint16_t old_word, uint16_t n
     return (uint16_t)~sum;
 }
 
+void pd_packet_select(const uint8_t *frame, uint16_t tpid, struct pd_packet *packet)
+{
+    const uint8_t *tags = frame + MAC_BYTES;
+    uint64_t mark = packet->mark & PD_TAGS_DSCP_MASK;
+    unsigned len = 0;
+    while (len < packet->tags_len && be16(tags + TAG_BYTES * len) == tpid) {
+        len++;
+    }
+    for (unsigned i = len; i-- > 0;) {
+        mark = pd_tags_push(mark, be16(tags + TAG_BYTES * i + 2) & 0x0fff);
+    }
+    packet->mark = mark;
+    packet->tags_len = (uint8_t)len;
+}
+
 static void clear_dscp_of(uint8_t *ip)
 {
     if (ip[0] >> 4 == 6) {

@@ -72,6 +72,11 @@ struct pd_packet {
 enum pd_packet_verdict pd_packet_parse(const uint8_t *frame, size_t captured, size_t wire,
                                        struct pd_packet *ret_packet);
 
+/* Leaves only link tags in the packet: those of this type that lie outside of all others. What is
+ * inside is a tenant's, no part of the mark, and stays when tags are taken off. `packet` must come
+ * from pd_packet_parse of this very frame. */
+void pd_packet_select(const uint8_t *frame, uint16_t tpid, struct pd_packet *packet);
+
 /* Takes the packet's VLAN tags off in place by moving the MAC addresses towards the IP header, and
  * with `clear_dscp` sets the DSCP to 0 (ECN kept, IPv4 checksum put right as in RFC 1624). Returns
  * by how many bytes the frame now begins later (4 per tag). `packet` must come from pd_packet_parse

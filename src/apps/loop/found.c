@@ -36,8 +36,7 @@ void loop_forget(struct loop_state *state, struct loop_packet *packet, bool unde
         entry->packets++;
         entry->undecided |= undecided;
         entry->last_us = packet->visits[packet->visits_len - 1].at_us;
-        entry->tags_len = visit->set.tags.len;
-        memcpy(entry->tags, visit->set.tags.vids, sizeof entry->tags);
+        entry->mark = visit->set.mark;
         entry->last =
             (struct loop_link){id_of(state, visit->set.from), id_of(state, visit->set.at)};
     }
@@ -78,7 +77,8 @@ static void write_links(const struct loop_state *state, const struct loop_packet
         }
     }
     for (uint32_t i = 0; i < found->len; i++) {
-        const struct loop_step *step = &packet->trail.steps[first + (smallest + i) % found->len];
+        const struct pd_tagging_hop *step =
+            &packet->trail.steps[first + (smallest + i) % found->len];
 
         found->links[i] = (struct loop_link){id_of(state, step->from), id_of(state, step->to)};
     }
@@ -160,7 +160,7 @@ bool loop_note(struct loop_state *state, const struct loop_packet *packet, uint3
 }
 
 struct loop_found *loop_known(struct loop_state *state, const struct pd_flow_id *flow,
-                              const struct loop_set *set, uint64_t now_ns)
+                              const struct pd_tagging_set *set, uint64_t now_ns)
 {
     struct loop_link link = {id_of(state, set->from), id_of(state, set->at)};
 

@@ -33,6 +33,10 @@ static int open_state(const struct pd_app_call *call, void **ret_state, struct p
         close_state(state);
         return failed;
     }
+    if (state->codec && !pd_tagging_is(state->codec)) {
+        pd_codec_free(state->codec);
+        state->codec = NULL;
+    }
     *ret_state = state;
     return 0;
 }
@@ -61,7 +65,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     loop_expire(own, pd_clock_monotonic_ns());
     loop_report(own, back_us < to_us ? to_us - back_us : 0, report);
     if (!own->codec) {
-        pd_report_lacks(report, "the topology names no codec: tags cannot be read");
+        pd_report_lacks(report, "the topology names no codec that tags links: tags cannot be read");
     }
     if (!call->world->ops->packet_out) {
         pd_report_lacks(report, "there are no switches here that would send packets");

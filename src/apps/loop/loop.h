@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "apps/apps.h"
-#include "apps/loop/trace.h"
+#include "codec/tagging/trace.h"
 #include "packet/packet.h"
 
 /* Paper 000, section 4.5. Internal to src/apps/loop. Belongs to one thread at a time. */
@@ -48,7 +48,7 @@ struct loop_counters {
 
 /* One time that a packet was here. */
 struct loop_visit {
-    struct loop_set set;
+    struct pd_tagging_set set;
     uint64_t at_ns; /* monotonic */
     uint64_t at_us; /* wall time */
     bool fits;      /* some walk gets these tags */
@@ -62,7 +62,7 @@ struct loop_packet {
     uint8_t ttl;         /* with which it was sent on */
     uint32_t visits_len; /* 0: this place is free */
     struct loop_visit visits[LOOP_ROUNDS_MAX + 1];
-    struct loop_trail trail;
+    struct pd_tagging_trail trail;
 };
 
 struct loop_link {
@@ -71,7 +71,7 @@ struct loop_link {
 
 struct loop_found {
     uint32_t len;
-    struct loop_link links[LOOP_STEPS_MAX]; /* begins with the smallest ID */
+    struct loop_link links[PD_TAGGING_STEPS_MAX]; /* begins with the smallest ID */
     struct loop_link repeated;
     /* its switch indexes may be of a topology that was reloaded: IDs stand beside */
     struct loop_packet proof;
@@ -86,8 +86,7 @@ struct loop_found {
 struct loop_long {
     struct pd_flow_id flow;
     uint64_t packets, last_us;
-    uint32_t tags_len;
-    uint16_t tags[PD_TAGS_MAX];
+    uint64_t mark;
     struct loop_link last; /* by which it came in; from 0: not known */
     bool undecided;        /* it came again and again, and no link was proven to repeat */
 };
@@ -115,7 +114,7 @@ bool loop_note(struct loop_state *state, const struct loop_packet *packet, uint3
                uint32_t second);
 /* The loop that was proven lately with this link and flow, or NULL. */
 struct loop_found *loop_known(struct loop_state *state, const struct pd_flow_id *flow,
-                              const struct loop_set *set, uint64_t now_ns);
+                              const struct pd_tagging_set *set, uint64_t now_ns);
 /* Everything that ended at or after `from_us` (report.c). */
 void loop_report(const struct loop_state *state, uint64_t from_us, struct pd_report *report);
 

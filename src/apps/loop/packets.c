@@ -12,7 +12,7 @@
 struct taken {
     const struct pd_app_packet *from;
     struct pd_packet parsed;
-    struct loop_set set;
+    struct pd_tagging_set set;
     uint64_t content, now_us;
     uint8_t ttl;
 };
@@ -73,13 +73,13 @@ static bool read_packet(struct loop_state *state, const struct pd_app_packet *pa
         state->counters.unreadable++;
         return false;
     }
-    if (parsed->tags_len < pd_tagging(codec)->ops->max_vlans) {
+    if (pd_tags_len(parsed->mark) < pd_tagging_punts_from(codec)) {
         state->counters.others++;
         return false;
     }
-    taken->set =
-        (struct loop_set){.at = at, .from = neighbour_at(state->topology, at, packet->in_port)};
-    taken->set.tags = pd_tags_unpack(parsed->mark & codec->mark_bits);
+    taken->set = (struct pd_tagging_set){
+        .at = at, .from = neighbour_at(state->topology, at, packet->in_port)};
+    taken->set.mark = parsed->mark & codec->mark_bits;
     taken->content = hash_content(packet, parsed);
     taken->ttl = packet->data[ttl_offset(parsed)];
     return true;
@@ -144,8 +144,8 @@ static void begin(struct loop_state *state, struct loop_packet *packet, const st
 static void visit(struct loop_state *state, struct loop_packet *packet, const struct taken *taken)
 {
     struct loop_visit *last = packet->visits_len ? &packet->visits[packet->visits_len - 1] : NULL;
-    int failed = loop_trace(state->codec, packet->src_tor, packet->dst_tor,
-                            last ? &last->set : NULL, &taken->set, &packet->trail);
+    int failed = pd_tagging_trace(state->codec, packet->src_tor, packet->dst_tor,
+                                  last ? &last->set : NULL, &taken->set, &packet->trail);
 
     if (failed) {
         state->counters.infeasible += failed == -PD_E_INFEASIBLE;
@@ -161,13 +161,13 @@ static void visit(struct loop_state *state, struct loop_packet *packet, const st
 static bool is_back(const struct loop_state *state, const struct loop_packet *packet,
                     const struct taken *taken)
 {
-    const struct loop_set *last = &packet->visits[packet->visits_len - 1].set;
-    struct loop_trail trail = {0};
+    const struct pd_tagging_set *last = &packet->visits[packet->visits_len - 1].set;
+    struct pd_tagging_trail trail = {0};
 
     return taken->from->received_ns - last_ns(packet) < LOOP_AGE_NS && taken->ttl <= packet->ttl &&
            packet->visits_len <= LOOP_ROUNDS_MAX && last->from != PD_NONE &&
-           loop_trace(state->codec, packet->src_tor, packet->dst_tor, last, &taken->set, &trail) !=
-               -PD_E_INFEASIBLE;
+           pd_tagging_trace(state->codec, packet->src_tor, packet->dst_tor, last, &taken->set,
+                            &trail) != -PD_E_INFEASIBLE;
 }
 
 /* ---- sending on */
@@ -215,7 +215,8 @@ static bool send_stripped(const struct loop_state *state, const struct pd_app_wo
     }
     memcpy(frame, packet->data, packet->bytes);
     lower_ttl(frame, &taken->parsed);
-    stripped = pd_packet_strip(frame, &taken->parsed, pd_tagging(state->codec)->ops->uses_dscp);
+    stripped =
+        pd_packet_strip(frame, &taken->parsed, state->codec->ops->carriers & PD_CARRIER_DSCP);
     return !world->ops->packet_out(world->context, packet->switch_id, packet->in_port,
                                    frame + stripped, packet->bytes - stripped);
 }
@@ -268,7 +269,7 @@ static bool take(struct loop_state *state, const struct pd_app_world *world,
         begin(state, packet, taken);
     }
     visit(state, packet, taken);
-    if (!loop_repeats(&packet->trail, &first, &second)) {
+    if (!pd_tagging_trail_repeats(&packet->trail, &first, &second)) {
         send_on(state, world, packet, taken);
         return false;
     }

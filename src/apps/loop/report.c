@@ -9,16 +9,17 @@
 #include "base/clock.h"
 
 #define TAGS_BYTES   (PD_TAGS_MAX * 6 + 1)
-#define WAY_BYTES    (LOOP_STEPS_MAX * 11 + 1)
+#define WAY_BYTES    (PD_TAGGING_STEPS_MAX * 11 + 1)
 #define PROOFS_SHOWN 8 /* loops whose packets stand in the evidence */
 
-static const char *tags_text(const uint16_t *tags, uint32_t len, char text[TAGS_BYTES])
+static const char *tags_text(uint64_t mark, char text[TAGS_BYTES])
 {
+    const struct pd_tags tags = pd_tags_unpack(mark);
     size_t at = 0;
 
     *text = '\0';
-    for (uint32_t i = 0; i < len; i++) {
-        at += (size_t)snprintf(text + at, TAGS_BYTES - at, "%s%u", i ? "," : "", tags[i]);
+    for (uint32_t i = 0; i < tags.len; i++) {
+        at += (size_t)snprintf(text + at, TAGS_BYTES - at, "%s%u", i ? "," : "", tags.vids[i]);
     }
     return text;
 }
@@ -67,7 +68,7 @@ static void add_visit(const struct loop_found *found, uint32_t i, struct pd_repo
     pd_report_evidence(
         report, "%s: switch %" PRIu32 " sent the packet here with the tags %s; it came by %s%s%s",
         pd_time_format(visit->at_us, time), found->proof_ids[i][1],
-        tags_text(visit->set.tags.vids, visit->set.tags.len, tags), link,
+        tags_text(visit->set.mark, tags), link,
         visit->fits ? "" : " (these tags fit no walk: a switch tags wrongly)",
         i + 1 < found->proof.visits_len ? "; sent on without tags" : "");
 }
@@ -158,12 +159,12 @@ static uint32_t add_longs(const struct loop_state *state, uint64_t from_us,
         if (entry->last.from) {
             pd_link_format((struct pd_link_match){entry->last.from, entry->last.to}, last);
         }
-        pd_report_row(
-            report, "long_paths",
-            json_pack("{s:s, s:I, s:s, s:s, s:b, s:I}", "flow", flow_text(&entry->flow, flow),
-                      "packets", (json_int_t)entry->packets, "tags",
-                      tags_text(entry->tags, entry->tags_len, tags), "came_by", last, "undecided",
-                      entry->undecided, "last_us", (json_int_t)entry->last_us));
+        pd_report_row(report, "long_paths",
+                      json_pack("{s:s, s:I, s:s, s:s, s:b, s:I}", "flow",
+                                flow_text(&entry->flow, flow), "packets",
+                                (json_int_t)entry->packets, "tags", tags_text(entry->mark, tags),
+                                "came_by", last, "undecided", entry->undecided, "last_us",
+                                (json_int_t)entry->last_us));
     }
     return len;
 }

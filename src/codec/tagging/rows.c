@@ -129,6 +129,11 @@ static void add_push(struct maker *m, const struct pd_codec_row *push, unsigned 
         row.action = row.depth < room ? PD_ROW_PUSH : PD_ROW_PUNT;
         row.value = row.depth < room ? push->value : 0;
         add(m, &row);
+        if (!row.depth && m->rows->tpid != PD_TPID_DEFAULT) { /* tenants may have tags, too */
+            row.depth = PD_ROW_TENANT;
+            add(m, &row);
+            row.depth = 0;
+        }
     }
 }
 

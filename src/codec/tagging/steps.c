@@ -68,7 +68,11 @@ static int resolve_switch(const struct pd_tagging *tagging, uint32_t sw,
                 return failed;
             }
             if (rules[r].ingress == PD_NONE || rules[r].ingress == from->node) {
-                put_outcomes(&rules[r], pd_tagging_room(tagging, &rules[r]), step);
+                unsigned room = pd_tagging_room(tagging, &rules[r]);
+                if (rules[r].action == PD_TAG_PUSH_VLAN && room < steps->least_room) {
+                    steps->least_room = room;
+                }
+                put_outcomes(&rules[r], room, step);
             }
         }
     }
@@ -98,6 +102,9 @@ int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
     const struct pd_topology *topology = tagging->head.topology;
     struct pd_steps *steps = calloc(1, sizeof *steps);
     int err = steps ? allocate(topology, steps) : -ENOMEM;
+    if (!err) {
+        steps->least_room = tagging->ops->max_vlans;
+    }
     for (uint32_t sw = 0; sw < topology->switches_len && !err; sw++) {
         struct pd_rule *rules;
         size_t len;

@@ -26,6 +26,7 @@ struct pd_steps {
     uint32_t *first;       /* by switch: where the steps to its neighbours begin */
     struct pd_step *steps; /* in the order of its neighbouring switches */
     uint16_t *pods;        /* by switch, 0: none */
+    unsigned least_room;   /* for tags, of all rules that push */
 };
 
 /* Executes all rule tables of the scheme. Where the topology file gives a link tag, a rule must

@@ -75,8 +75,10 @@ static int start(struct live_intake *live, struct pd_error *error)
     int r = pd_ring_open(&live->ring, live->name, &live->options, error);
 
     if (r == 0 && live->options.strip) {
-        r = pd_strip_open(live->ring.ifindex, PD_STRIP_ANY, live->config.use_dscp, &live->strip,
-                          error);
+        const struct pd_strip_what what = {.clear_dscp = live->config.use_dscp,
+                                           .tpid = live->config.tpid};
+
+        r = pd_strip_open(live->ring.ifindex, PD_STRIP_ANY, &what, &live->strip, error);
         if (r < 0) {
             pd_fail_within(error, live->name);
             pd_ring_close(&live->ring);

@@ -16,7 +16,12 @@
 #define TAG_BYTES     4
 #define DSCP_MASK     0xfc
 
-const volatile bool clear_dscp = false;
+/* What strip.c sets before it loads this. */
+const volatile struct {
+    bool clear_dscp;
+    __u8 zero;
+    __u16 tpid; /* of link tags; 0: any */
+} strip_constants = {};
 
 /* A socket of the process that loaded this; the kernel removes it here when the process ends. */
 struct {
@@ -49,8 +54,25 @@ static __always_inline int pop_old_tag(struct __sk_buff *skb)
     return bpf_skb_vlan_pop(skb) || bpf_skb_vlan_pop(skb) || bpf_skb_vlan_pop(skb) ? -1 : 0;
 }
 
+/* What lies inside the link tags is a tenant's and stays. */
+static __always_inline bool is_link_tag(struct __sk_buff *skb)
+{
+    const __u16 tpid = strip_constants.tpid;
+
+    if (!tpid) {
+        return true;
+    }
+    if (skb->vlan_present) {
+        return skb->vlan_proto == bpf_htons(tpid);
+    }
+    return skb->protocol == bpf_htons(tpid);
+}
+
 static __always_inline int pop_tag(struct __sk_buff *skb)
 {
+    if (!is_link_tag(skb)) {
+        return -1;
+    }
     if (skb->vlan_present || is_tag(skb->protocol)) {
         return bpf_skb_vlan_pop(skb);
     }
@@ -101,7 +123,7 @@ static __always_inline void clear_ipv6(struct __sk_buff *skb)
 static __always_inline int strip(struct __sk_buff *skb)
 {
     pop_tags(skb);
-    if (clear_dscp) {
+    if (strip_constants.clear_dscp) {
         if (skb->protocol == bpf_htons(ETH_P_IP)) {
             clear_ipv4(skb);
         } else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {

@@ -59,17 +59,21 @@ static int ignore_words(enum libbpf_print_level level, const char *format, va_li
     return 0;
 }
 
-/* clear_dscp is the program's only constant. */
-static int set_constants(struct bpf_object *object, bool clear_dscp)
+/* As strip_constants of the program. */
+static int set_constants(struct bpf_object *object, const struct pd_strip_what *what)
 {
+    const struct {
+        bool clear_dscp;
+        uint8_t zero;
+        uint16_t tpid;
+    } values = {.clear_dscp = what->clear_dscp, .tpid = what->tpid};
     struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
 
-    return constants ? bpf_map__set_initial_value(constants, &clear_dscp, sizeof(clear_dscp))
-                     : -EINVAL;
+    return constants ? bpf_map__set_initial_value(constants, &values, sizeof(values)) : -EINVAL;
 }
 
 /* Loads one of the two programs; the sockmap is made only for the one that asks it. */
-static int load(struct pd_strip *strip, const char *program, bool clear_dscp)
+static int load(struct pd_strip *strip, const char *program, const struct pd_strip_what *what)
 {
     const size_t bytes = (size_t)(strip_object_end - strip_object);
     struct bpf_program *each;
@@ -86,7 +90,7 @@ static int load(struct pd_strip *strip, const char *program, bool clear_dscp)
     }
     bpf_map__set_autocreate(bpf_object__find_map_by_name(strip->object, "alive"),
                             !strcmp(program, "strip_clsact"));
-    r = set_constants(strip->object, clear_dscp);
+    r = set_constants(strip->object, what);
     return r < 0 ? r : bpf_object__load(strip->object);
 }
 
@@ -117,9 +121,10 @@ static int attach_tcx(struct pd_strip *strip)
 }
 
 /* -PD_E_UNSUPPORTED where the kernel has no TCX. */
-static int open_tcx(struct pd_strip *strip, bool clear_dscp, struct pd_error *error)
+static int open_tcx(struct pd_strip *strip, const struct pd_strip_what *what,
+                    struct pd_error *error)
 {
-    int r = load(strip, "strip_tcx", clear_dscp);
+    int r = load(strip, "strip_tcx", what);
 
     if (r < 0) {
         return fail(error, r, "cannot load the BPF program");
@@ -170,9 +175,10 @@ static int attach_clsact(struct pd_strip *strip)
     return r;
 }
 
-static int open_clsact(struct pd_strip *strip, bool clear_dscp, struct pd_error *error)
+static int open_clsact(struct pd_strip *strip, const struct pd_strip_what *what,
+                       struct pd_error *error)
 {
-    int r = load(strip, "strip_clsact", clear_dscp);
+    int r = load(strip, "strip_clsact", what);
 
     if (r < 0) {
         return fail(error, r, "cannot load the BPF program");
@@ -196,7 +202,7 @@ static void detach_clsact(const struct pd_strip *strip)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-int pd_strip_open(int ifindex, enum pd_strip_hook hook, bool clear_dscp,
+int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
                   struct pd_strip **ret_strip, struct pd_error *error)
 {
     struct pd_strip *strip = calloc(1, sizeof(*strip));
@@ -209,10 +215,10 @@ int pd_strip_open(int ifindex, enum pd_strip_hook hook, bool clear_dscp,
     strip->link_fd = -1;
     strip->alive_fd = -1;
     if (hook != PD_STRIP_CLSACT) {
-        r = open_tcx(strip, clear_dscp, error);
+        r = open_tcx(strip, what, error);
     }
     if (hook == PD_STRIP_CLSACT || (hook == PD_STRIP_ANY && r == -PD_E_UNSUPPORTED)) {
-        r = open_clsact(strip, clear_dscp, error);
+        r = open_clsact(strip, what, error);
     }
     if (r < 0) {
         pd_strip_close(strip);

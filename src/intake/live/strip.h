@@ -5,6 +5,7 @@
 #define PD_INTAKE_LIVE_STRIP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -24,10 +25,15 @@ enum pd_strip_hook { PD_STRIP_ANY, PD_STRIP_TCX, PD_STRIP_CLSACT };
 
 struct pd_strip;
 
-/* From now on frames that `ifindex` receives lose their tags (up to PD_PACKET_TAGS_MAX) and with
- * `clear_dscp` their DSCP. PD_STRIP_ANY takes TCX where the kernel has it. -EPERM,
+struct pd_strip_what {
+    bool clear_dscp; /* their DSCP as well */
+    uint16_t tpid;   /* only tags of this type that lie outside of all others; 0: any */
+};
+
+/* From now on frames that `ifindex` receives lose their tags (up to PD_PACKET_TAGS_MAX), as
+ * `what` says. PD_STRIP_ANY takes TCX where the kernel has it. -EPERM,
  * -PD_E_UNSUPPORTED (kernel or build) or what failed. */
-int pd_strip_open(int ifindex, enum pd_strip_hook hook, bool clear_dscp,
+int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
                   struct pd_strip **ret_strip, struct pd_error *error);
 void pd_strip_close(struct pd_strip *strip); /* NULL is fine */
 

@@ -4,12 +4,12 @@
 
 #include "intake/live/strip.h"
 
-int pd_strip_open(int ifindex, enum pd_strip_hook hook, bool clear_dscp,
+int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
                   struct pd_strip **ret_strip, struct pd_error *error)
 {
     (void)ifindex;
     (void)hook;
-    (void)clear_dscp;
+    (void)what;
     (void)ret_strip;
     return pd_fail(error, -PD_E_UNSUPPORTED,
                    "strip: this build cannot take tags off (built without libbpf or clang)");

@@ -39,7 +39,9 @@ static struct pd_strip *open_strip(enum pd_strip_hook hook, bool clear_dscp)
     struct pd_strip *strip = NULL;
     struct pd_error error = {0};
 
-    if (pd_strip_open((int)if_nametoindex("rx"), hook, clear_dscp, &strip, &error) < 0) {
+    const struct pd_strip_what what = {.clear_dscp = clear_dscp};
+
+    if (pd_strip_open((int)if_nametoindex("rx"), hook, &what, &strip, &error) < 0) {
         fail_msg("%s", error.text);
     }
     return strip;
@@ -264,7 +266,8 @@ static pid_t start_stripper(enum pd_strip_hook hook)
         struct pd_strip *strip;
         struct pd_error error = {0};
 
-        if (pd_strip_open((int)if_nametoindex("rx"), hook, false, &strip, &error) < 0) {
+        if (pd_strip_open((int)if_nametoindex("rx"), hook, &(struct pd_strip_what){0}, &strip,
+                          &error) < 0) {
             fprintf(stderr, "%s\n", error.text);
             _exit(1);
         }
@@ -316,7 +319,8 @@ static int strip_as_nobody(enum pd_strip_hook hook, uint64_t capabilities)
         int r;
 
         net_become_nobody(capabilities);
-        r = pd_strip_open((int)if_nametoindex("rx"), hook, true, &strip, &error);
+        r = pd_strip_open((int)if_nametoindex("rx"), hook,
+                          &(struct pd_strip_what){.clear_dscp = true}, &strip, &error);
         if (r < 0) {
             fprintf(stderr, "%s\n", error.text);
         }

@@ -327,6 +327,29 @@ static void a_full_device_is_an_error(void **state)
     pd_topology_free(t);
 }
 
+/* Link tags of their own type: one flow more for a packet that has a tenant's tag. */
+static void tenants_tags_stay_inside(void **state)
+{
+    static const char file[] =
+        "{\"codec\":\"cherrypick-leaf-spine\",\"codec_options\":{\"tpid\":\"0x88a8\"},"
+        "\"nodes\":[{\"id\":1,\"role\":\"leaf\"},{\"id\":2,\"role\":\"leaf\"},"
+        "{\"id\":3,\"role\":\"spine\"}],"
+        "\"links\":[{\"source\":1,\"target\":3},{\"source\":2,\"target\":3}]}";
+    struct pd_topology *t = NULL;
+    struct pd_codec *codec = NULL;
+    (void)state;
+    assert_int_equal(pd_topology_parse(file, strlen(file), "file", &t, NULL), 0);
+    assert_int_equal(pd_codec_new(t, &codec, NULL), 0);
+    char *text = openflow_text(codec, 2, PD_DEPTH_PCP);
+    assert_non_null(strstr(text, ",ip,in_port=1,dl_vlan_pcp=0,actions=push_vlan:0x88a8,set_field:"
+                                 "4097->vlan_vid,set_field:1->vlan_pcp,goto_table:1\n"));
+    assert_non_null(strstr(text, ",ip,in_port=1,vlan_tci=0x0000/0x1000,actions=push_vlan:0x88a8,"));
+    assert_null(strstr(text, "0x8100"));
+    free(text);
+    pd_codec_free(codec);
+    pd_topology_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +357,7 @@ int main(void)
         cmocka_unit_test(interleaved_pods_are_told_apart),
         cmocka_unit_test(flows_grow_linearly_with_ports),
         cmocka_unit_test(a_full_device_is_an_error),
+        cmocka_unit_test(tenants_tags_stay_inside),
         cmocka_unit_test(ovs_ofctl_accepts_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,6 +145,33 @@ static int write_seed(const char *folder, const char *name)
     return fclose(file) || written != 2;
 }
 
+/* Tags of a tenant lie inside the link tags: they are no part of the mark, and stay. */
+static void link_tags_of_their_own_type(void **state)
+{
+    (void)state;
+    struct frame_spec spec = {.name = "tenant",
+                              .flow = {.protocol = 6, .ip_version = 4},
+                              .tags = {100, 9, 14},
+                              .tag_types = {0x8100, 0x88a8, 0x88a8},
+                              .tags_len = 3};
+    struct pd_packet packet;
+    frame_build(&spec, &frame);
+    assert_int_equal(pd_packet_parse(frame.bytes, frame.len, frame.len, &packet), PD_PACKET_OK);
+    assert_int_equal(packet.tags_len, 3);
+    pd_packet_select(frame.bytes, 0x88a8, &packet);
+    assert_int_equal(packet.tags_len, 2);
+    assert_true(packet.mark == pd_tags_push(pd_tags_push(0, 9), 14));
+    size_t cut = pd_packet_strip(frame.bytes, &packet, false);
+    assert_int_equal(cut, 8);
+    assert_int_equal(pd_packet_parse(frame.bytes + cut, frame.len - cut, frame.len - cut, &packet),
+                     PD_PACKET_OK);
+    assert_int_equal(packet.tags_len, 1);
+    assert_int_equal(pd_tags_vid(packet.mark, 0), 100);
+    pd_packet_select(frame.bytes + cut, 0x88a8, &packet);
+    assert_int_equal(packet.tags_len, 0);
+    assert_true(packet.mark == 0);
+}
+
 static int write_corpus(const char *folder)
 {
     int failed = 0;
@@ -167,9 +194,9 @@ int main(int argc, char **argv)
         return write_corpus(argv[2]);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_frames_read_back),  cmocka_unit_test(snap_length_truncates),
-        cmocka_unit_test(bad_frames_are_refused), cmocka_unit_test(wire_length_may_lie),
-        cmocka_unit_test(verdicts_have_names),
+        cmocka_unit_test(link_tags_of_their_own_type), cmocka_unit_test(good_frames_read_back),
+        cmocka_unit_test(snap_length_truncates),       cmocka_unit_test(bad_frames_are_refused),
+        cmocka_unit_test(wire_length_may_lie),         cmocka_unit_test(verdicts_have_names),
     };
     return cmocka_run_group_tests_name("packet/parse", tests, NULL, NULL);
 }

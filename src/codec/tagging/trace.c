@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks of the rules: forwards from the start, backwards from the end; tags that one link alone can
  * have put there are exact. */
-#include "apps/loop/trace.h"
+#include "codec/tagging/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "codec/tagging/steps.h"
 
 #define COUNTS     (PD_TAGS_MAX + 1)
 #define MARKS_MAX  (PD_TAGS_MAX + 1) /* the last one is the DSCP */
@@ -19,7 +21,8 @@
 struct search {
     const struct pd_codec *codec;
     uint32_t src_tor, dst_tor;
-    const struct loop_set *set;
+    const struct pd_tagging_set *set;
+    struct pd_tags tags; /* of the set */
     unsigned dscp_wanted;
     uint32_t states;
     uint32_t *parent; /* by state: the state before, on a shortest walk */
@@ -63,11 +66,11 @@ static uint32_t go(const struct search *s, uint32_t state, uint32_t rank, unsign
     if (t.action == PD_TAG_NONE) {
         return state_of(to, n, d);
     }
-    if (t.action == PD_TAG_PUSH_VLAN && n < s->set->tags.len && s->set->tags.vids[n] == t.value) {
+    if (t.action == PD_TAG_PUSH_VLAN && n < s->tags.len && s->tags.vids[n] == t.value) {
         *ret_mark = n;
         return state_of(to, n + 1, d);
     }
-    if (t.action == PD_TAG_SET_DSCP && !d && s->dscp_wanted && s->set->tags.dscp == t.value) {
+    if (t.action == PD_TAG_SET_DSCP && !d && s->dscp_wanted && s->tags.dscp == t.value) {
         *ret_mark = DSCP_MARK;
         return state_of(to, n, 1);
     }
@@ -80,8 +83,7 @@ static uint32_t go(const struct search *s, uint32_t state, uint32_t rank, unsign
 static bool is_last(const struct search *s, uint32_t state, uint32_t rank)
 {
     uint32_t sw = switch_of(state);
-    unsigned n = count_of(state), len = s->set->tags.len,
-             most = pd_tagging(s->codec)->ops->max_vlans;
+    unsigned n = count_of(state), len = s->tags.len, most = pd_tagging(s->codec)->ops->max_vlans;
     const struct pd_neighbour *to = &s->codec->topology->switches[sw].neighbours[rank];
     struct pd_tag_step t;
 
@@ -91,10 +93,9 @@ static bool is_last(const struct search *s, uint32_t state, uint32_t rank)
     }
     t = pd_tagging_step(pd_tagging(s->codec), sw, rank, s->src_tor, s->dst_tor, s->dscp_wanted);
     if (len <= most) {
-        return n == len && t.action == PD_TAG_PUSH_VLAN;
+        return n == len && t.action == PD_TAG_PUSH_VLAN && n >= t.room;
     }
-    return n == len ||
-           (n + 1 == len && t.action == PD_TAG_PUSH_VLAN && t.value == s->set->tags.vids[n]);
+    return n == len || (n + 1 == len && t.action == PD_TAG_PUSH_VLAN && t.value == s->tags.vids[n]);
 }
 
 static void reach(struct search *s, uint32_t state, uint32_t parent)
@@ -108,7 +109,7 @@ static void reach(struct search *s, uint32_t state, uint32_t parent)
 
 /* Where walks begin: at the source's rack, at any switch when nobody knows it, or behind the link
  * of the set before. */
-static void begin(struct search *s, const struct loop_set *before)
+static void begin(struct search *s, const struct pd_tagging_set *before)
 {
     const struct pd_topology *topology = s->codec->topology;
     unsigned mark;
@@ -129,7 +130,7 @@ static void begin(struct search *s, const struct loop_set *before)
     }
 }
 
-static void walk_forwards(struct search *s, const struct loop_set *before)
+static void walk_forwards(struct search *s, const struct pd_tagging_set *before)
 {
     unsigned mark;
 
@@ -230,7 +231,7 @@ static void find_marks(const struct search *s, struct mark marks[static MARKS_MA
                 see_mark(&marks[mark], sw, switch_of(to));
             }
             /* the last link may put the last tag there, instead of a link before */
-            if (is_last(s, state, rank) && count_of(state) + 1 == s->set->tags.len) {
+            if (is_last(s, state, rank) && count_of(state) + 1 == s->tags.len) {
                 see_mark(&marks[count_of(state)], sw, s->set->at);
             }
         }
@@ -247,7 +248,7 @@ static bool is_exact(const struct mark marks[static MARKS_MAX + 1], uint32_t fro
 }
 
 static int write_trail(const struct search *s, uint32_t end, const struct mark *last,
-                       struct loop_trail *trail)
+                       struct pd_tagging_trail *trail)
 {
     struct mark marks[MARKS_MAX + 1] = {{0}};
     uint32_t len = 1, at = trail->len;
@@ -255,21 +256,22 @@ static int write_trail(const struct search *s, uint32_t end, const struct mark *
     for (uint32_t state = end; s->parent[state] != START; state = s->parent[state]) {
         len++;
     }
-    if (len > LOOP_STEPS_MAX - trail->len) {
+    if (len > PD_TAGGING_STEPS_MAX - trail->len) {
         return -PD_E_TOO_LARGE;
     }
     find_marks(s, marks);
     trail->len += len;
-    trail->steps[at + len - 1] = (struct loop_step){switch_of(end), s->set->at, !last->many};
+    trail->steps[at + len - 1] = (struct pd_tagging_hop){switch_of(end), s->set->at, !last->many};
     for (uint32_t state = end; s->parent[state] != START; state = s->parent[state], len--) {
         trail->steps[at + len - 2] =
-            (struct loop_step){switch_of(s->parent[state]), switch_of(state),
-                               is_exact(marks, s->parent[state], state)};
+            (struct pd_tagging_hop){switch_of(s->parent[state]), switch_of(state),
+                                    is_exact(marks, s->parent[state], state)};
     }
     return 0;
 }
 
-static int trace(struct search *s, const struct loop_set *before, struct loop_trail *trail)
+static int trace(struct search *s, const struct pd_tagging_set *before,
+                 struct pd_tagging_trail *trail)
 {
     struct mark last = {0};
     uint32_t rank = 0, end;
@@ -284,14 +286,16 @@ static int trace(struct search *s, const struct loop_set *before, struct loop_tr
     return write_trail(s, end, &last, trail);
 }
 
-int loop_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
-               const struct loop_set *before, const struct loop_set *set, struct loop_trail *trail)
+int pd_tagging_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+                     const struct pd_tagging_set *before, const struct pd_tagging_set *set,
+                     struct pd_tagging_trail *trail)
 {
     struct search s = {.codec = codec,
                        .src_tor = src_tor,
                        .dst_tor = dst_tor,
                        .set = set,
-                       .dscp_wanted = set->tags.dscp != 0,
+                       .tags = pd_tags_unpack(set->mark),
+                       .dscp_wanted = pd_tags_dscp(set->mark) != 0,
                        .states = STATES(codec->topology->switches_len)};
     int code = -ENOMEM;
 
@@ -307,13 +311,24 @@ int loop_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
     return code;
 }
 
-bool loop_repeats(const struct loop_trail *trail, uint32_t *ret_first, uint32_t *ret_second)
+bool pd_tagging_is(const struct pd_codec *codec)
+{
+    return codec->ops->take == pd_tagging_take;
+}
+
+unsigned pd_tagging_punts_from(const struct pd_codec *codec)
+{
+    return pd_tagging(codec)->steps->least_room;
+}
+
+bool pd_tagging_trail_repeats(const struct pd_tagging_trail *trail, uint32_t *ret_first,
+                              uint32_t *ret_second)
 {
     for (uint32_t second = 1; second < trail->len; second++) {
-        const struct loop_step *b = &trail->steps[second];
+        const struct pd_tagging_hop *b = &trail->steps[second];
 
         for (uint32_t first = second; b->exact && first-- > 0;) {
-            const struct loop_step *a = &trail->steps[first];
+            const struct pd_tagging_hop *a = &trail->steps[first];
 
             if (a->exact && a->from == b->from && a->to == b->to) {
                 *ret_first = first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces: from the tags of a packet that a switch sent here to the links that it went over. */
-#ifndef PD_APPS_LOOP_TRACE_H
-#define PD_APPS_LOOP_TRACE_H
+#ifndef PD_CODEC_TAGGING_TRACE_H
+#define PD_CODEC_TAGGING_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,26 +15,26 @@
  * The link by which the packet came in is exact as well. Walks may visit switches and links more
  * than once: that is what is looked for.
  *
- * Internal to src/apps/loop. Functions work on the caller's memory only. */
+ * Functions work on the caller's memory only. */
 
-#define LOOP_STEPS_MAX 160 /* links of a trail */
+#define PD_TAGGING_STEPS_MAX 160 /* links of a trail */
 
 /* What a packet carried when a switch sent it here. Indexes of the topology. */
-struct loop_set {
-    struct pd_tags tags;
+struct pd_tagging_set {
+    uint64_t mark;
     uint32_t from; /* switch that the packet came from; PD_NONE: not known */
     uint32_t at;   /* switch that sent it here */
 };
 
-struct loop_step {
+struct pd_tagging_hop {
     uint32_t from, to; /* indexes of adjacent switches */
     bool exact;
 };
 
 /* Links in the order of the packet's way: a shortest walk that fits. */
-struct loop_trail {
+struct pd_tagging_trail {
     uint32_t len;
-    struct loop_step steps[LOOP_STEPS_MAX];
+    struct pd_tagging_hop steps[PD_TAGGING_STEPS_MAX];
 };
 
 /* Adds the walk that `set` tells to the trail. `before` is the set with which the packet was here
@@ -42,11 +42,19 @@ struct loop_trail {
  * came from the same neighbour. NULL: it comes from its source. Racks may be PD_NONE. 0;
  * -PD_E_INFEASIBLE: no walk gets these tags; -PD_E_TOO_LARGE: no room in the trail; -ENOMEM. The
  * trail stays as it was on failure. */
-int loop_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
-               const struct loop_set *before, const struct loop_set *set, struct loop_trail *trail);
+int pd_tagging_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
+                     const struct pd_tagging_set *before, const struct pd_tagging_set *set,
+                     struct pd_tagging_trail *trail);
 
 /* The first two exact steps over one link, in the same direction: between them lies the loop,
  * [*ret_first, *ret_second). */
-bool loop_repeats(const struct loop_trail *trail, uint32_t *ret_first, uint32_t *ret_second);
+bool pd_tagging_trail_repeats(const struct pd_tagging_trail *trail, uint32_t *ret_first,
+                              uint32_t *ret_second);
+
+/* Whether the codec is a tagging scheme: only packets of these can be traced. */
+bool pd_tagging_is(const struct pd_codec *codec);
+
+/* The least number of tags with which a switch sends a packet to the controller. */
+unsigned pd_tagging_punts_from(const struct pd_codec *codec);
 
 #endif
