@@ -7,6 +7,7 @@
 
 #include "apps/protocol_bugs/protocol_bugs.h"
 #include "apps/rows.h"
+#include "topology/links.h"
 
 /* ---- links ---- */
 
@@ -15,14 +16,7 @@ int pb_links_init(struct pb_case *c)
     const struct pd_topology *topology = c->call->world->topology;
     struct pb_links *links = &c->links;
 
-    links->first = calloc(topology->switches_len + 1, sizeof *links->first);
-    if (!links->first) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        links->first[i] = links->len;
-        links->len += topology->switches[i].switch_neighbours;
-    }
+    links->len = 2 * topology->fabric_links_len;
     links->pkts = calloc(links->len + 1, sizeof(double));
     links->lost = calloc(links->len + 1, sizeof(double));
     links->own = calloc(links->len + 1, sizeof(bool));
@@ -35,10 +29,8 @@ uint32_t pb_link_number(const struct pb_case *c, uint32_t from, uint32_t to)
 {
     const struct pd_topology *topology = c->call->world->topology;
     uint32_t a = pd_topology_switch(topology, from), b = pd_topology_switch(topology, to);
-    const struct pd_neighbour *link =
-        a == PD_NONE || b == PD_NONE ? NULL : pd_topology_link(topology, a, b);
 
-    return link ? c->links.first[a] + (uint32_t)(link - topology->switches[a].neighbours) : PD_NONE;
+    return a == PD_NONE || b == PD_NONE ? PD_NONE : pd_links_between(topology, a, b, NULL);
 }
 
 /* ---- flows ---- */
@@ -257,7 +249,6 @@ int pb_take(void *context, const struct pd_evidence_period *period)
 void pb_done(struct pb_case *c)
 {
     pd_localiser_free(c->localiser);
-    free(c->links.first);
     free(c->links.pkts);
     free(c->links.lost);
     free(c->links.own);

@@ -31,10 +31,8 @@ struct pb_flow {
     bool explained; /* crosses a link that drops packets, or belongs to a group that was found */
 };
 
-/* Directed links between switches by number: the first of each switch's, and its neighbours in
- * their order. */
+/* Directed links by their number in the topology; parallel ones by that of the first. */
 struct pb_links {
-    uint32_t *first; /* by index of the switch */
     uint32_t len;
     double *pkts, *lost; /* of the flows that are in no group at hand, by number */
     bool *own;           /* crossed by a group that is looked at */
