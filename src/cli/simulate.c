@@ -260,7 +260,7 @@ const struct pd_cli_command pd_cli_simulate = {
         "([{\"src\":21,\"dst\":24,\"bytes\":100000}]), spray, faults "
         "([{\"link\":\"9-17\",\"loss\":0.01}, {\"link\":\"9-17\",\"blackhole\":true}, "
         "{\"switch\":9,\"split_bytes\":1000000}, {\"switch\":9,\"weights\":{\"17\":3}}]), level "
-        "(\"flow\" or \"packet\"), period_ms, alarm_retransmissions, buffer_pkts.",
+        "(\"flow\", \"packet\" or \"epoch\"), period_ms, alarm_retransmissions, buffer_pkts.",
     .options = options,
     .required = "",
     .words = "FILE",

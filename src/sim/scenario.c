@@ -2,6 +2,8 @@
 /* Scenarios: the JSON reader, which checks every member and names the one that is wrong. */
 #include "sim/scenario.h"
 
+#include "sim/epoch.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -58,15 +60,28 @@ static int read_count(const struct reader *reader, const char *key, uint32_t lea
     return 0;
 }
 
+static int read_epochs(struct reader *reader)
+{
+    struct pd_scenario *s = &reader->scenario;
+    int code = pd_sim_epochs_read(reader->root, &s->epochs, reader->error);
+    s->duration_s = s->epochs.epochs * s->epochs.epoch_s;
+    s->period_ms = (uint32_t)(s->epochs.epoch_s * 1000);
+    return code;
+}
+
 static int read_level(struct reader *reader)
 {
     const json_t *given = json_object_get(reader->root, "level");
     const char *text = given ? json_string_value(given) : "flow";
-    if (!text || (strcmp(text, "flow") != 0 && strcmp(text, "packet") != 0)) {
-        return FAIL(reader, "level: expected \"flow\" or \"packet\"");
+    static const char *const names[] = {
+        [PD_SIM_FLOWS] = "flow", [PD_SIM_PACKETS] = "packet", [PD_SIM_EPOCHS] = "epoch"};
+    for (unsigned i = 0; text && i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(text, names[i])) {
+            reader->scenario.level = (enum pd_sim_level)i;
+            return i == PD_SIM_EPOCHS ? read_epochs(reader) : 0;
+        }
     }
-    reader->scenario.level = strcmp(text, "packet") ? PD_SIM_FLOWS : PD_SIM_PACKETS;
-    return 0;
+    return FAIL(reader, "level: expected \"flow\", \"packet\" or \"epoch\"");
 }
 
 static int read_spray(struct reader *reader)
@@ -504,9 +519,10 @@ void pd_scenario_done(struct pd_scenario *scenario)
 static int read_all(struct reader *reader)
 {
     static const char *const names[] = {
-        "topology",    "link_mbps", "load",  "duration_s", "flow_sizes",
-        "spray",       "faults",    "level", "period_ms",  "alarm_retransmissions",
-        "buffer_pkts", "flows",     NULL};
+        "topology",      "link_mbps", "load",          "duration_s", "flow_sizes",
+        "spray",         "faults",    "level",         "period_ms",  "alarm_retransmissions",
+        "buffer_pkts",   "flows",     "epochs",        "epoch_s",    "flows_per_host",
+        "pkts_per_flow", "noise",     "random_faults", "traffic",    NULL};
     if (!json_is_object(reader->root)) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
     }

@@ -17,7 +17,20 @@
 #define PD_SCENARIO_FAULTS_MAX 1024
 #define PD_SCENARIO_FLOWS_MAX  10000
 
-enum pd_sim_level { PD_SIM_FLOWS, PD_SIM_PACKETS };
+enum pd_sim_level { PD_SIM_FLOWS, PD_SIM_PACKETS, PD_SIM_EPOCHS };
+
+/* Of the level of epochs; ranges are drawn from evenly, both ends included. */
+struct pd_sim_epochs {
+    uint32_t epochs;
+    double epoch_s;
+    uint32_t flows_per_host[2], pkts_per_flow[2];
+    double noise[2];        /* loss of each healthy link */
+    uint32_t random_faults; /* links that are faulty, beside the scenario's */
+    double random_loss[2];
+    uint32_t heavy;   /* so many of them lose 10 to 100 % */
+    double hot_share; /* of all flows, to the first hot_racks racks */
+    uint32_t hot_racks;
+};
 
 enum pd_sim_fault_kind {
     PD_SIM_LOSS, /* a link drops packets */
@@ -61,6 +74,7 @@ struct pd_scenario {
     uint32_t alarm_retransmissions; /* in a period, from which a flow raises POOR_PERF */
     uint32_t buffer_pkts;           /* of each port */
     enum pd_sim_level level;
+    struct pd_sim_epochs epochs; /* of the level of epochs */
     bool spray;
 };
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sim/epoch.h"
 #include "sim/levels.h"
 
 struct run {
@@ -182,6 +183,9 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
 int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
                void *context, struct pd_sim_totals *ret_totals, struct pd_error *error)
 {
+    if (scenario->level == PD_SIM_EPOCHS) {
+        return pd_sim_epochs_run(scenario, seed, visit, context, ret_totals, error);
+    }
     struct run run;
     struct pd_sim_totals *totals = &run.world.totals;
     int code = run_init(&run, scenario, seed, error);

@@ -43,7 +43,8 @@ static int new_localiser(const struct pd_app_call *call, struct hunt *hunt, stru
     struct pd_localiser *localiser;
 
     if (!ops) {
-        return pd_fail(error, -PD_E_VALUE, "method: expects evidence or max-coverage, not \"%s\"",
+        return pd_fail(error, -PD_E_VALUE,
+                       "method: there is no localiser \"%s\": see pathdump localise --help",
                        method);
     }
     int code = pd_localiser_new(ops, &config, &localiser);

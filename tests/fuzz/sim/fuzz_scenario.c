@@ -20,6 +20,9 @@ static bool is_small(const struct pd_scenario *s)
 {
     double flows_s =
         s->load * s->link_mbps * 1e6 / 8 / s->sizes.mean_bytes * s->topology->hosts_len;
+    if (s->level == PD_SIM_EPOCHS && (s->epochs.epochs > 2 || s->epochs.flows_per_host[1] > 50)) {
+        return false;
+    }
     return s->topology->hosts_len <= 64 && flows_s < 3000 && s->link_mbps <= 10000;
 }
 
