@@ -71,12 +71,64 @@ static void claims_differ_in_each_of_their_parts(void **state)
     }
 }
 
+/* Each path once, under a number; also one of as many switches as there can be, with repeats. */
+static void paths_are_kept_once(void **state)
+{
+    struct pd_path longest = {.len = PD_PATH_MAX}, longer = {.len = PD_PATH_MAX + 1}, made;
+    const struct pd_path *kept, *again;
+    uint32_t first, number;
+    struct pd_path_counters before = pd_path_counters();
+
+    (void)state;
+    for (unsigned i = 0; i < PD_PATH_MAX; i++) {
+        longest.switches[i] = 1 + i % 3;
+    }
+    assert_int_equal(pd_path_intern(&longest, &kept, &first), 0);
+    assert_true(pd_path_equal(kept, &longest));
+    assert_ptr_equal(pd_path_at(first), kept);
+    assert_int_equal(pd_path_intern(&longest, &again, &number), 0);
+    assert_ptr_equal(again, kept);
+    assert_int_equal(number, first);
+    assert_int_equal(pd_path_intern(&longer, &again, &number), -PD_E_VALUE);
+    for (uint32_t i = 0; i < 20000; i++) {
+        made = (struct pd_path){.len = 1 + i % 7, .switches = {[0] = i + 1}};
+        assert_int_equal(pd_path_intern(&made, &again, &number), 0);
+        assert_int_equal(number, first + 1 + i);
+        assert_true(pd_path_equal(again, &made));
+    }
+    assert_int_equal(pd_path_counters().kept - before.kept, 20001);
+    assert_null(pd_path_at(number + 1));
+    assert_true(pd_path_equal(pd_path_at(first), &longest));
+}
+
+static void paths_are_ordered(void **state)
+{
+    const struct pd_path paths[] = {{.len = 0},
+                                    {.len = 1, .switches = {1}},
+                                    {.len = 2, .switches = {1, 0}},
+                                    {.len = 2, .switches = {1, 2}},
+                                    {.len = 1, .switches = {2}}};
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < 5; j++) {
+            int order = pd_path_compare(&paths[i], &paths[j]);
+
+            assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
+        }
+    }
+    assert_false(pd_path_crosses(&paths[2], (struct pd_link_match){1, 0})); /* a gap is no switch */
+    assert_true(pd_path_crosses(&paths[3], (struct pd_link_match){1, 0}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_found_again),
         cmocka_unit_test(marks_are_ordered_by_scheme_and_bytes),
         cmocka_unit_test(claims_differ_in_each_of_their_parts),
+        cmocka_unit_test(paths_are_kept_once),
+        cmocka_unit_test(paths_are_ordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,9 +142,10 @@ static void expect_answer(struct pd_tib_snapshot *snapshot, const char *name, co
 #define ROW_RACK                                                                                 \
     "{\"flow_id\":{\"src_ip\":\"fd00::2\",\"dst_ip\":\"fd00::3\",\"src_port\":0,\"dst_port\":0," \
     "\"protocol\":58},\"path\":[1],\"stime_us\":900,\"etime_us\":950,\"bytes\":64,\"pkts\":1}"
-#define END               ",\"complete\":true}"
-#define TOKEN             ",\"token\":\"t-1\""
-#define SUMS(bytes, pkts) "\"bytes\":" #bytes ",\"pkts\":" #pkts "}"
+#define END                    ",\"complete\":true}"
+#define TOKEN                  ",\"token\":\"t-1\""
+#define SUMS_OPEN(bytes, pkts) "\"bytes\":" #bytes ",\"pkts\":" #pkts
+#define SUMS(bytes, pkts)      "\"bytes\":" #bytes ",\"pkts\":" #pkts "}"
 #define RECORD(from, to, bytes, pkts) \
     "[1,9,17,11,3],\"stime_us\":" #from ",\"etime_us\":" #to "," SUMS(bytes, pkts)
 #define TOP_FLOW(last, port)                                                                  \
@@ -338,6 +339,41 @@ static void damage_makes_the_answer_incomplete(void **state)
     free(text);
 }
 
+/* Tags when nothing else is asked for; what others told of is never added to that. */
+static void origins_are_kept_apart(void **state)
+{
+    static const struct pd_claim trace = {.path = &far, .origin = PD_ORIGIN_TRACE};
+    static const struct pd_path gap = {.len = 3, .switches = {1, 0, 2}};
+    static const struct pd_claim probe = {
+        .path = &gap, .origin = PD_ORIGIN_PROBE, .state = PD_CLAIM_PARTIAL};
+    struct pd_tib_record both[3] = {records[1], records[1], records[1]};
+    struct pd_error error = {0};
+    struct store store;
+    struct pd_tib_snapshot *snapshot;
+    (void)state;
+    both[1].claim = &trace;
+    both[1].path = &far;
+    both[1].retransmissions = 7;
+    both[2].claim = &probe;
+    both[2].path = &gap;
+    snapshot = open_store(&store, both, 3);
+    expect_answer(snapshot, "getCount", "", "{" SUMS_OPEN(1500, 2) END);
+    expect_answer(snapshot, "getCount", "origin=trace", "{" SUMS_OPEN(1500, 2) END);
+    expect_answer(
+        snapshot, "pathBytes", "origin=any",
+        "{\"paths\":[{\"path\":[1,0,2],\"origin\":\"probe\",\"state\":\"partial\"," SUMS(
+            1500, 2) ",{\"path\":[1,9,17,11,3]," SUMS(1500,
+                                                      2) ",{\"path\":[1,9,17,11,3],\"origin\":"
+                                                         "\"trace\"," SUMS(1500, 2) "]" END);
+    expect_answer(snapshot, "getPaths", "origin=any", "{\"paths\":[[1,0,2],[1,9,17,11,3]]" END);
+    expect_answer(snapshot, "getPaths", "link=*-2 origin=any", "{\"paths\":[]" END);
+    struct pd_query query;
+    pd_query_init(&query, PD_QUERY_GET_COUNT);
+    assert_int_equal(pd_query_set(&query, "origin", "any", NULL), 0);
+    assert_int_equal(pd_query_finish(&query, &error), -PD_E_VALUE);
+    assert_memory_equal(error.text, "origin:", 7);
+}
+
 static void failures_write_nothing(void **state)
 {
     struct store store;
@@ -428,6 +464,7 @@ int main(void)
         cmocka_unit_test(live_records_count_like_stored_ones),
         cmocka_unit_test(ndjson_has_a_row_a_line),
         cmocka_unit_test(damage_makes_the_answer_incomplete),
+        cmocka_unit_test(origins_are_kept_apart),
         cmocka_unit_test(failures_write_nothing),
         cmocka_unit_test(capped_sums_make_the_answer_incomplete),
         cmocka_unit_test(long_answers_come_in_pieces),
