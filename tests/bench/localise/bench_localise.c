@@ -50,7 +50,7 @@ static void draw(struct bench *b, bool faulty)
 {
     uint32_t hosts = b->topology->hosts_len, faults[FAULTS];
     for (int f = 0; f < FAULTS; f++) {
-        faults[f] = pd_random_below(&b->random, b->net.fabric_len);
+        faults[f] = pd_random_below(&b->random, 2 * b->topology->fabric_links_len);
     }
     for (size_t i = 0; i < b->len; i++) {
         uint32_t src, dst;
@@ -111,8 +111,9 @@ static void measure(struct bench *b, const struct pd_localiser_ops *ops, bool fa
     printf("{\"bench\":\"localise\",\"localiser\":\"%s\",\"signatures\":%zu,\"of\":\"%s\","
            "\"links\":%u,"
            "\"named\":%zu,\"take_ms\":%.2f,\"verdict_ms\":%.2f,\"rounds\":%d}\n",
-           ops->name, b->len, faulty ? "4 faulty links" : "anywhere", b->net.fabric_len,
-           verdict.links_len, take_ms[rounds / 2], verdict_ms[rounds / 2], rounds);
+           ops->name, b->len, faulty ? "4 faulty links" : "anywhere",
+           2 * b->topology->fabric_links_len, verdict.links_len, take_ms[rounds / 2],
+           verdict_ms[rounds / 2], rounds);
 }
 
 int main(int argc, char **argv)

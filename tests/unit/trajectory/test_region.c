@@ -56,7 +56,7 @@ static void owner_init(struct owner *owner, uint32_t max_records, uint32_t ring_
     void *map = mmap(NULL, owner->bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(map, MAP_FAILED);
-    owner->index.read = 0;
+    owner->index = (struct pd_index){0};
     owner->region = pd_region_init(map, max_records, ring_slots, SAMPLES);
     assert_int_equal(owner->region->bytes, owner->bytes);
     pd_event_ring_init(&owner->ring, owner->region, &owner->index);
