@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "codec/codec.h"
-#include "codec/tagging/mark.h"
-#include "packet/tags.h"
+#include "codec/tagging/tagging.h"
 
 static void free_none(struct pd_codec *codec)
 {
@@ -39,13 +38,6 @@ static int decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_t
     return 0;
 }
 
-static struct pd_mark wrap(const struct pd_codec *codec, uint64_t mark)
-{
-    const struct pd_tags tags = pd_tags_unpack(mark);
-    (void)codec;
-    return pd_tagging_mark(tags.vids, tags.len, tags.dscp);
-}
-
 static const struct pd_codec_ops none = {
     .name = "",
     .paper = "",
@@ -53,7 +45,7 @@ static const struct pd_codec_ops none = {
     .free = free_none,
     .take = take,
     .decode = decode,
-    .wrap = wrap,
+    .wrap = pd_tagging_wrap,
 };
 
 int pd_codec_none(const struct pd_topology *topology, struct pd_codec **ret_codec)

@@ -7,19 +7,23 @@
 #include "apps/loop/loop.h"
 #include "apps/rows.h"
 #include "base/clock.h"
+#include "codec/marks.h"
 
 #define TAGS_BYTES   (PD_TAGS_MAX * 6 + 1)
 #define WAY_BYTES    (PD_TAGGING_STEPS_MAX * 11 + 1)
 #define PROOFS_SHOWN 8 /* loops whose packets stand in the evidence */
 
+/* The tags of a mark, in its scheme's words. */
 static const char *tags_text(uint64_t mark, char text[TAGS_BYTES])
 {
-    const struct pd_tags tags = pd_tags_unpack(mark);
-    size_t at = 0;
+    struct pd_mark_field fields[PD_MARK_FIELDS_MAX];
+    const struct pd_mark kept = pd_tagging_wrap(NULL, mark);
+    size_t len = pd_codec_mark_fields(&kept, fields), at = 0;
 
     *text = '\0';
-    for (uint32_t i = 0; i < tags.len; i++) {
-        at += (size_t)snprintf(text + at, TAGS_BYTES - at, "%s%u", i ? "," : "", tags.vids[i]);
+    for (uint32_t i = 0; len && i < fields[0].len; i++) {
+        at +=
+            (size_t)snprintf(text + at, TAGS_BYTES - at, "%s%u", i ? "," : "", fields[0].values[i]);
     }
     return text;
 }
