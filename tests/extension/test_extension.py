@@ -117,6 +117,15 @@ class Extension(unittest.TestCase):
         self.assertEqual({at["state"] for at in document["switches"]}, {"away"})
         self.assertEqual(controller.end(), 0)
 
+    def test_localiser(self):
+        name = os.path.join(self.folder, "evidence.ndjson")
+        rows = [{"path": [1, 9, 17], "pkts": 100, "lost": 3}, {"path": [9, 17], "pkts": 10, "lost": 2},
+                {"path": [2, 9, 1], "pkts": 100, "lost": 0}]
+        self.write(name, "".join(json.dumps(row) + "\n" for row in rows))
+        answer = json.loads(pathdump("localise", "--topology", self.topology, "--evidence", name,
+                                     "--localiser", "toy", "--json"))
+        self.assertEqual((answer["localiser"], answer["links"]), ("toy", ["9-17"]))
+
     def test_generator(self):
         self.assertIn("toy-ring", run(program("pathdump"), "topology", "generate", "--help"))
         made = json.loads(pathdump("topology", "generate", "toy-ring", "--racks", 5))
