@@ -143,17 +143,16 @@ static int with_codec(const struct settings *set, struct pd_error *error,
     return code;
 }
 
-static int find_tor(const struct settings *set, const struct pd_topology *topology,
-                    const char *flag, const struct end *end, uint32_t *ret_tor,
-                    struct pd_error *error)
+/* The switches that the address may lie behind, as indexes: several for a host with links to them.
+ */
+static int find_tors(const struct settings *set, const struct pd_topology *topology,
+                     const char *flag, const struct end *end, uint32_t ret_tors[PD_HOMES_MAX],
+                     uint32_t *ret_len, struct pd_error *error)
 {
-    uint32_t tor = pd_topology_tor_of(topology, &end->addr, end->ip_version);
-    if (tor == PD_NONE) {
-        return pd_fail(error, -PD_E_UNKNOWN_HOST, "--%s: %s belongs to no rack of %.300s", flag,
-                       end->text, set->topology);
-    }
-    *ret_tor = tor;
-    return 0;
+    *ret_len = pd_topology_tors_of(topology, &end->addr, end->ip_version, ret_tors);
+    return *ret_len ? 0
+                    : pd_fail(error, -PD_E_UNKNOWN_HOST, "--%s: %s belongs to no rack of %.300s",
+                              flag, end->text, set->topology);
 }
 
 static json_t *json_tags(const struct pd_tags *tags)
@@ -298,14 +297,17 @@ static const struct pd_option encode_options[] = {
 static int check_end(const struct settings *set, const struct pd_topology *topology,
                      const char *flag, const struct end *end, uint32_t sw, struct pd_error *error)
 {
-    uint32_t tor = 0;
-    int code = find_tor(set, topology, flag, end, &tor, error);
-    if (!code && topology->switches[tor].id != sw) {
-        code = pd_fail(error, -PD_E_INFEASIBLE,
-                       "--path: has %u at the end of --%s %s, whose ToR is %u", sw, flag, end->text,
-                       topology->switches[tor].id);
+    uint32_t tors[PD_HOMES_MAX], len;
+    int code = find_tors(set, topology, flag, end, tors, &len, error);
+    for (uint32_t i = 0; i < len && !code; i++) {
+        if (topology->switches[tors[i]].id == sw) {
+            return 0;
+        }
     }
-    return code;
+    return code ? code
+                : pd_fail(error, -PD_E_INFEASIBLE,
+                          "--path: has %u at the end of --%s %s, whose ToR is %u", sw, flag,
+                          end->text, topology->switches[tors[0]].id);
 }
 
 static int check_ends(const struct settings *set, const struct pd_topology *topology,
@@ -392,21 +394,40 @@ static const struct pd_option decode_options[] = {
     {0},
 };
 
+/* All pairs of switches are tried that the two ends may lie behind: one fit is the path. */
+static int decode_between(const struct settings *set, const struct pd_codec *codec, uint64_t mark,
+                          struct pd_path *ret_path, struct pd_error *error)
+{
+    uint32_t srcs[PD_HOMES_MAX], dsts[PD_HOMES_MAX], srcs_len, dsts_len, fits = 0;
+    int code = find_tors(set, codec->topology, "src", &set->src, srcs, &srcs_len, error);
+    if (!code) {
+        code = find_tors(set, codec->topology, "dst", &set->dst, dsts, &dsts_len, error);
+    }
+    if (code) {
+        return code;
+    }
+    for (uint32_t s = 0; s < srcs_len; s++) {
+        for (uint32_t d = 0; d < dsts_len; d++) {
+            code = pd_codec_decode(codec, srcs[s], dsts[d], mark, ret_path, error);
+            if (code && code != -PD_E_INFEASIBLE) {
+                return code;
+            }
+            fits += !code;
+        }
+    }
+    return fits > 1 ? pd_fail(error, -PD_E_AMBIGUOUS, "%u paths leave this mark", fits)
+           : fits   ? 0
+                    : code;
+}
+
 static int decode(const struct settings *set, const struct pd_codec *codec, struct pd_error *error)
 {
     struct pd_style style = pd_cli_style(stdout);
     char text[PD_CLI_PATH_BYTES];
     struct pd_tags tags = set->tags;
     struct pd_path path = {0};
-    uint32_t src_tor = 0, dst_tor = 0;
     tags.dscp = (uint8_t)set->dscp;
-    int code = find_tor(set, codec->topology, "src", &set->src, &src_tor, error);
-    if (!code) {
-        code = find_tor(set, codec->topology, "dst", &set->dst, &dst_tor, error);
-    }
-    if (!code) {
-        code = pd_codec_decode(codec, src_tor, dst_tor, pd_tags_pack(&tags), &path, error);
-    }
+    int code = decode_between(set, codec, pd_tags_pack(&tags), &path, error);
     if (code) {
         return code;
     }

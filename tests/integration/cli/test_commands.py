@@ -14,7 +14,9 @@ FAR = ("--src", "10.1.1.2", "--dst", "10.2.1.2")
 class Topology(CommandTest):
     def test_generated_files_are_good(self):
         for words in (("fat-tree", "--k", 4), ("fat-tree", "--k=8"), ("vl2", "--k", 4),
-                      ("leaf-spine", "--leaves", 4, "--spines", 2, "--hosts", 3)):
+                      ("leaf-spine", "--leaves", 4, "--spines", 2, "--hosts", 3),
+                      ("generate", "fat-tree", "--k", 4, "--addrs"),
+                      ("generate", "clos", "--pods=2", "--tors", 3, "--t1", 2, "--t2", 2, "--hosts", 1)):
             name = self.path("made.json")
             with open(name, "w", encoding="utf-8") as f:
                 f.write(self.ok("topology", *words))
@@ -27,6 +29,9 @@ class Topology(CommandTest):
             self.assertIn(pathdump("topology", "fat-tree", "--k", k)[0], (1, 2))
         for k in (3, 64):
             self.assertIn(pathdump("topology", "vl2", "--k", k)[0], (1, 2))
+        self.fails(2, "--t2 is missing", "topology", "generate", "clos", "--pods", 1, "--tors", 1, "--t1", 1, "--hosts", 1)
+        self.fails(2, "--k", "topology", "generate", "fat-tree", "--k", "four")
+        self.fails(2, "clos", "topology", "generate", "closed")
         self.fails(1, "4094", "topology", "leaf-spine", "--leaves", 4000, "--spines", 4000, "--hosts", 1)
 
     def test_broken_files_are_named_with_the_place(self):
@@ -81,6 +86,23 @@ class Codec(CommandTest):
         self.fails(1, "10.2.1.2", *encode, "1,9,17,11,4")
         self.fails(1, "", *encode, "1,17,11,3")
         self.fails(1, "10.9.1.2", "codec", "encode", "--topology", self.topology(), "--src", "10.9.1.2", "--dst", "10.1.1.2", "--path", "1")
+
+    def test_a_host_at_two_leaves(self):
+        """both are tried: one fit is the path, two are ambiguous"""
+        nodes = [{"id": i, "role": "leaf", "prefixes": [f"10.0.{1 if i == 2 else i}.0/24"]} for i in (1, 2, 3)]
+        nodes += [{"id": i, "role": "spine"} for i in (4, 5)]
+        nodes += [{"id": 9, "role": "host", "addrs": ["10.0.1.9"]}, {"id": 10, "role": "host", "addrs": ["10.0.3.9"]}]
+        links = [(leaf, spine) for leaf in (1, 2, 3) for spine in (4, 5)] + [(9, 1), (9, 2), (10, 3)]
+        name = self.path("mlag.json")
+        with open(name, "w", encoding="utf-8") as out:
+            json.dump({"codec": "cherrypick-leaf-spine", "nodes": nodes, "links": [{"source": a, "target": b} for a, b in links]}, out)
+        ends = "--topology", name, "--src", "10.0.1.9", "--dst"
+        for path in ([1, 4, 3], [2, 5, 3]):
+            tags = json.loads(self.ok("codec", "encode", *ends, "10.0.3.9", "--path", ",".join(map(str, path)), "--json"))["tags"]
+            made = self.ok("codec", "decode", *ends, "10.0.3.9", "--tags", ",".join(map(str, tags)), "--json")
+            self.assertEqual(json.loads(made)["path"], path)
+        self.fails(1, "2 paths", "codec", "decode", *ends, "10.0.1.9", "--tags", "")
+        self.fails(1, "whose ToR is 1", "codec", "encode", *ends, "10.0.3.9", "--path", "3,5,3")
 
     def test_verify(self):
         got = self.json("codec", "verify", "--topology", self.topology(), "--max-hops", 6)
