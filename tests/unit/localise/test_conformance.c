@@ -176,6 +176,58 @@ static void hostile_observations_are_left_aside(void **state)
     pd_topology_free(topology);
 }
 
+/* One more counted path between random racks; returns whether it lost some at 9-17. */
+static bool count_path(struct pd_localiser *localiser, struct random *random, double loss,
+                       bool crossed[IDS][IDS])
+{
+    struct pd_path path;
+    random_path(random, 0, 4 + (uint32_t)random_below(random, 12), &path);
+    const struct pd_evidence_way way = way_of(&path, PD_EVIDENCE_UNKNOWN);
+    struct pd_evidence_row row = {
+        .kind = PD_EVIDENCE_PATH, .pkts = 1000, .ways = &way, .ways_len = 1};
+    const struct pd_evidence_period period = {.rows = &row, .rows_len = 1};
+    if (pd_path_crosses(&path, (struct pd_link_match){9, 17})) {
+        row.lost = (uint64_t)(1000 * loss);
+    }
+    for (unsigned i = 1; row.lost && i < path.len; i++) {
+        crossed[path.switches[i - 1]][path.switches[i]] = true;
+    }
+    assert_int_equal(pd_localiser_observe(localiser, &period), 0);
+    return row.lost;
+}
+
+/* Who can use counted paths names links of lossy ones alone; who cannot counts them. */
+static void counted_paths_are_used_or_counted(void **state)
+{
+    struct random random = {test_seed()};
+    struct pd_topology *topology = fat_tree();
+    (void)state;
+    for (size_t i = 0; pd_localisers[i]; i++) {
+        for (int round = 0; round < 20; round++) {
+            const struct pd_localiser_config config = {.topology = topology};
+            struct pd_localiser *localiser;
+            struct pd_verdict verdict;
+            bool crossed[IDS][IDS] = {{false}};
+            double loss = (double)random_below(&random, 2) * 0.3;
+            assert_int_equal(pd_localiser_new(pd_localisers[i], &config, &localiser), 0);
+            unsigned lossy = 0;
+            for (int n = 0; n < 60; n++) {
+                lossy += count_path(localiser, &random, loss, crossed);
+            }
+            assert_int_equal(pd_localiser_locate(localiser, &verdict), 0);
+            check_form(&verdict);
+            check_crossed(&verdict, crossed);
+            assert_int_equal(localiser->counters.paths, 60);
+            assert_int_equal(localiser->counters.paths_lossy, lossy);
+            bool usable = pd_localisers[i]->kinds & PD_EVIDENCE_PATH;
+            assert_int_equal(localiser->counters.paths_unused, usable ? 0 : 60);
+            assert_true(verdict.links_len == 0 || (usable && lossy));
+            pd_localiser_free(localiser);
+        }
+    }
+    pd_topology_free(topology);
+}
+
 static void each_is_found_by_its_name(void **state)
 {
     (void)state;
@@ -192,6 +244,7 @@ int main(void)
         cmocka_unit_test(only_links_of_signatures_are_named),
         cmocka_unit_test(nothing_is_named_without_losses),
         cmocka_unit_test(hostile_observations_are_left_aside),
+        cmocka_unit_test(counted_paths_are_used_or_counted),
         cmocka_unit_test(each_is_found_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
