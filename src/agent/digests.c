@@ -3,6 +3,7 @@
 #include "agent/digests.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ struct pd_digests {
     struct pd_pint_plan *plan;
     struct pd_pint_receiver *receiver;
     struct pd_agent_counters *counters;
+    struct pd_alarms *alarms; /* NULL: nobody is told */
     struct pd_intake_tap tap;
     const struct pd_intake_tap *next;
     atomic_bool wanted;
@@ -71,8 +73,8 @@ void pd_digests_free(struct pd_digests *digests)
 }
 
 int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t flows_max,
-                   struct pd_agent_counters *counters, struct pd_digests **ret_digests,
-                   struct pd_error *error)
+                   struct pd_agent_counters *counters, struct pd_alarms *alarms,
+                   struct pd_digests **ret_digests, struct pd_error *error)
 {
     struct pd_digests *digests = calloc(1, sizeof *digests);
     int err = digests ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
@@ -94,6 +96,7 @@ int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t fl
         return err;
     }
     digests->counters = counters;
+    digests->alarms = alarms;
     digests->flows_max = flows_max;
     *ret_digests = digests;
     return 0;
@@ -152,6 +155,22 @@ static void sweep(struct pd_digests *digests)
 
 /* ---- frames */
 
+/* The walk really taken: a cable that the file does not have, or a file that is old. */
+static void tell_miscabled(struct pd_digests *digests, const struct flow *flow,
+                           const struct pd_pint_path *path)
+{
+    char words[256] = "not in the topology: the walk";
+    size_t used = strlen(words);
+
+    for (uint32_t p = 0; p < path->len && used < sizeof words; p++) {
+        used += (size_t)snprintf(words + used, sizeof words - used, "%s%u", p ? "," : " ",
+                                 path->switches[p]);
+    }
+    pd_alarms_raise(digests->alarms, &(struct pd_alarm_raise){.reason = PD_ALARM_INFEASIBLE_PATH,
+                                                              .flow = &flow->id,
+                                                              .detail = words});
+}
+
 static void fold(struct pd_digests *digests, const struct pd_packet *packet, const uint8_t *frame,
                  size_t captured, uint64_t time_ns)
 {
@@ -173,6 +192,11 @@ static void fold(struct pd_digests *digests, const struct pd_packet *packet, con
                          digest, hops, &record)) {
         pd_count(&digests->counters->digests_lost, 1);
         return;
+    }
+    const struct pd_pint_record *now = pd_pint_flow_record(flow->state, record);
+    if (digests->alarms && now->state == PD_PINT_MISCABLED &&
+        now->known_at == pd_pint_flow_pkts(flow->state)) {
+        tell_miscabled(digests, flow, &now->path);
     }
     struct part *part = &flow->parts[record];
     part->first_ns = part->pkts ? part->first_ns : time_ns;

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "agent/alarms/alarms.h"
 #include "agent/counters.h"
 #include "intake/intake.h"
 #include "trajectory/record.h"
@@ -16,6 +17,8 @@
  * mark; what no path is known of keeps mark 0. Packets and bytes of the parts are those of the
  * record.
  *
+ * A walk that the topology does not have is named in an alarm as soon as it is known.
+ *
  * The paths are those of the topology that the daemon started with. Flows are forgotten two minutes
  * after their last packet.
  *
@@ -25,8 +28,8 @@ struct pd_digests;
 
 /* `flows_max`: of flows at a time; packets of more are counted and without a path. */
 int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t flows_max,
-                   struct pd_agent_counters *counters, struct pd_digests **ret_digests,
-                   struct pd_error *error);
+                   struct pd_agent_counters *counters, struct pd_alarms *alarms,
+                   struct pd_digests **ret_digests, struct pd_error *error);
 void pd_digests_free(struct pd_digests *digests); /* NULL is fine */
 
 /* What the intake is to call for each frame; it calls `next` (may be NULL), too. */

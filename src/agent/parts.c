@@ -234,7 +234,7 @@ static int open_digests(void *daemon, const void *options, struct pd_error *erro
                        settings->topology);
     }
     return pd_digests_new(settings->topology, settings->telemetry, settings->max_records,
-                          &agent->counters, &agent->digests, error);
+                          &agent->counters, agent->alarms, &agent->digests, error);
 }
 
 static void close_digests(void *daemon)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,8 +22,10 @@
     "\"sets\":[{\"weight\":65536,\"queries\":[\"path\"]}]}"
 
 static const uint32_t one[] = {1, 9, 17, 11, 3}, two[] = {1, 10, 20, 12, 4, 11, 3};
+static const uint32_t crossed[] = {1, 9, 20, 11, 3}; /* 9-20 is no cable */
 
 static struct pd_agent_counters counters;
+static struct pd_alarms *alarms;
 static struct pd_digests *digests;
 static const struct pd_intake_tap *tap;
 static struct pd_pint_plan *plan;
@@ -50,10 +53,11 @@ static int set_up(void **state)
     struct pd_error error = {0};
     (void)state;
     assert_non_null(mkdtemp(folder));
+    assert_int_equal(pd_alarms_new(&alarms), 0);
     write_file("t.json", topology_file, sizeof topology_file, NULL);
     write_file("p.json", plan_file, sizeof plan_file, PLAN);
-    assert_int_equal(pd_digests_new(topology_file, plan_file, 1000, &counters, &digests, &error),
-                     0);
+    assert_int_equal(
+        pd_digests_new(topology_file, plan_file, 1000, &counters, alarms, &digests, &error), 0);
     assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &plan, &error), 0);
     tap = pd_digests_tap(digests, NULL);
     unlink(topology_file);
@@ -65,6 +69,7 @@ static int tear_down(void **state)
 {
     (void)state;
     pd_digests_free(digests);
+    pd_alarms_free(alarms);
     pd_pint_plan_free(plan);
     return 0;
 }
@@ -187,12 +192,25 @@ static void flows_without_digests_stay_whole(void **state)
     assert_int_equal(parts.records[0].pkts, 5);
 }
 
+/* Small enough to be solved from checksums alone. */
+static void walks_beside_the_file_raise_an_alarm(void **state)
+{
+    (void)state;
+    send(crossed, 5, 2000, 200);
+    json_t *list = pd_alarms_json(alarms);
+    char *text = json_dumps(list, JSON_COMPACT);
+    assert_non_null(strstr(text, "not in the topology: the walk 1,9,20,11,3"));
+    free(text);
+    json_decref(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_split_by_path),
         cmocka_unit_test(parts_never_exceed_the_record),
         cmocka_unit_test(flows_without_digests_stay_whole),
+        cmocka_unit_test(walks_beside_the_file_raise_an_alarm),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
