@@ -17,6 +17,9 @@
 #define WINDOW        8
 #define SLOT_SWITCHES 11 /* longer paths are decoded each time */
 
+/* The path has gaps: better than an error, and no match for one without. */
+#define PARTIAL 1
+
 /* A rack is never PD_NONE here, so that 0 is not the complement of any pair of racks. */
 struct key {
     uint64_t tors; /* complement of source << 32 | destination; 0: free slot */
@@ -25,7 +28,7 @@ struct key {
 
 /* What one pair of racks gave. */
 struct answer {
-    int16_t result; /* 0 or a negative error */
+    int16_t result; /* 0, PARTIAL or a negative error */
     uint16_t len;   /* of the path */
     /* switch IDs; of an ambiguous answer the first is the number of candidates */
     uint32_t switches[SLOT_SWITCHES];
@@ -116,13 +119,18 @@ void pd_resolver_free(struct pd_resolver *resolver)
 
 /* ---- one pair of racks */
 
+static uint32_t id_of(const struct pd_topology *topology, uint32_t sw)
+{
+    return sw == PD_NONE ? 0 : topology->switches[sw].id;
+}
+
 static void set_path(struct pd_path *path, const struct pd_topology *topology,
                      const struct pd_walk *walk)
 {
     memset(path, 0, sizeof *path);
     path->len = (uint16_t)walk->len;
     for (uint32_t i = 0; i < walk->len; i++) {
-        path->switches[i] = topology->switches[walk->switches[i]].id;
+        path->switches[i] = id_of(topology, walk->switches[i]);
     }
 }
 
@@ -133,7 +141,7 @@ static bool is_path(const struct pd_path *path, const struct pd_topology *topolo
         return false;
     }
     for (uint32_t i = 0; i < walk->len; i++) {
-        if (path->switches[i] != topology->switches[walk->switches[i]].id) {
+        if (path->switches[i] != id_of(topology, walk->switches[i])) {
             return false;
         }
     }
@@ -151,7 +159,9 @@ static int decode(struct pd_resolver *resolver, const struct key *key)
         const struct pd_codec *codec = set->codecs[set->keys[i]];
         int err = codec->ops->decode(codec, src_tor, dst_tor, key->mark & codec->mark_bits,
                                      &decoding, NULL);
-        if (!err && decoding.state != PD_DECODING_EXACT) {
+        if (!err && decoding.state == PD_DECODING_PARTIAL) {
+            err = PARTIAL;
+        } else if (!err && decoding.state != PD_DECODING_EXACT) {
             err = -PD_E_AMBIGUOUS;
             resolver->candidates = decoding.candidates;
         }
@@ -159,10 +169,10 @@ static int decode(struct pd_resolver *resolver, const struct key *key)
             resolver->candidates = 2;
             return -PD_E_AMBIGUOUS;
         }
-        if (!err && result) {
+        if ((!err && result) || (err == PARTIAL && result < 0)) {
             set_path(&resolver->path, set->topology, &decoding.walk);
         }
-        result = i && err ? result : err;
+        result = !i || !err || (err == PARTIAL && result < 0) ? err : result;
     }
     return result;
 }
@@ -184,11 +194,11 @@ static int decode_into(struct pd_resolver *resolver, struct slot *slot, const st
 {
     const struct pd_path *path = &resolver->path;
     int result = decode(resolver, key);
-    if (!result && path->len > SLOT_SWITCHES) {
-        return 0;
+    if (result >= 0 && path->len > SLOT_SWITCHES) {
+        return result;
     }
     *slot = (struct slot){.key = *key, .answer = {.result = (int16_t)result}};
-    if (!result) {
+    if (result >= 0) {
         slot->answer.len = (uint16_t)path->len;
         memcpy(slot->answer.switches, path->switches, path->len * sizeof *path->switches);
     } else if (result == -PD_E_AMBIGUOUS) {
@@ -197,7 +207,7 @@ static int decode_into(struct pd_resolver *resolver, struct slot *slot, const st
     return result;
 }
 
-/* The path is in resolver->path when this returns 0, the number of candidates in
+/* The path is in resolver->path when this returns 0 or PARTIAL, the number of candidates in
  * resolver->candidates when it returns -PD_E_AMBIGUOUS. */
 static int look_up(struct pd_resolver *resolver, uint32_t src_tor, uint32_t dst_tor, uint64_t mark)
 {
@@ -210,7 +220,7 @@ static int look_up(struct pd_resolver *resolver, uint32_t src_tor, uint32_t dst_
             continue;
         }
         resolver->counters.hits++;
-        if (!window[at].answer.result) {
+        if (window[at].answer.result >= 0) {
             unpack(resolver, &window[at].answer);
         } else {
             resolver->candidates = window[at].answer.switches[0];
@@ -233,11 +243,11 @@ static int look_up_all(struct pd_resolver *resolver, const struct pd_flow_id *fl
     for (uint32_t s = 0; s < srcs_len; s++) {
         for (uint32_t d = 0; d < dsts_len; d++) {
             int result = look_up(resolver, srcs[s], dsts[d], mark);
-            if (!result && !candidates) {
+            if ((!result && !candidates) || (result == PARTIAL && !candidates && none < 0)) {
                 resolver->fit = resolver->path;
             }
             candidates += !result ? 1 : result == -PD_E_AMBIGUOUS ? resolver->candidates : 0;
-            none = result && result != -PD_E_AMBIGUOUS ? result : none;
+            none = none == PARTIAL || !result || result == -PD_E_AMBIGUOUS ? none : result;
         }
     }
     resolver->path = resolver->fit;
@@ -284,6 +294,10 @@ int pd_resolver_claim(struct pd_resolver *resolver, const struct pd_flow_id *flo
     int result = find(resolver, flow, mark & resolver->codecs->mark_bits);
     *ret_claim = (struct pd_claim){
         .path = &resolver->path, .state = PD_CLAIM_EXACT, .origin = PD_ORIGIN_TAGS};
+    if (result == PARTIAL) {
+        ret_claim->state = PD_CLAIM_PARTIAL;
+        return 0;
+    }
     if (result) {
         fail_claim(resolver, result, mark, ret_claim);
     }

@@ -83,14 +83,15 @@ static void take_field(struct pd_telemetry_hop *hop, unsigned bit, const uint8_t
 static bool take_hop(const struct trace *trace, struct pd_bytes *data, struct pd_telemetry_hop *hop)
 {
     *hop = (struct pd_telemetry_hop){0};
-    for (unsigned bit = 0; bit < OPAQUE; bit++) {
-        if (has(trace, bit)) {
-            const uint8_t *at = pd_bytes_take(data, words_of[bit] * 4U);
-            if (!at) {
-                return false;
-            }
-            take_field(hop, bit, at);
-        }
+    const uint8_t *at = pd_bytes_take(data, trace->words * 4U);
+    if (!at) {
+        return false;
+    }
+    for (uint32_t left = trace->type >> (BITS - OPAQUE); left;) { /* highest bit first */
+        unsigned shift = 31 - (unsigned)__builtin_clz(left), bit = OPAQUE - 1 - shift;
+        take_field(hop, bit, at);
+        at += words_of[bit] * 4U;
+        left ^= 1U << shift;
     }
     if (!has(trace, OPAQUE)) {
         return true;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/codec.h"
+#include "resolve/resolve.h"
 #include "telemetry/hop_lists.h"
 #include "tests/shared/random.h"
 
@@ -99,11 +100,47 @@ static void a_list_is_exact_partial_or_infeasible(void **state)
     pd_topology_free(topology);
 }
 
+/* A line of three switches, a rack at each end. */
+static const char line[] = "{\"codec\":\"telemetry\",\"nodes\":["
+                           "{\"id\":1,\"role\":\"switch\",\"prefixes\":[\"10.0.1.0/24\"]},"
+                           "{\"id\":2,\"role\":\"switch\"},"
+                           "{\"id\":3,\"role\":\"switch\",\"prefixes\":[\"10.0.3.0/24\"]}],"
+                           "\"links\":[{\"source\":1,\"target\":2},{\"source\":2,\"target\":3}]}";
+
+static void a_claim_has_the_path_and_where_it_has_gaps(void **state)
+{
+    static const uint32_t path[] = {1, 2, 3}, gap[] = {1, 2, 0};
+    struct pd_topology *topology;
+    struct pd_codec_set codecs;
+    struct pd_resolver *resolver;
+    struct pd_claim claim;
+    struct pd_flow_id flow = {.ip_version = 4, .src = {{10, 0, 1, 9}}, .dst = {{10, 0, 3, 9}}};
+    (void)state;
+    assert_int_equal(pd_topology_parse(line, sizeof line - 1, "line", &topology, NULL), 0);
+    assert_int_equal(pd_codec_set_init(&codecs, topology, NULL), 0);
+    assert_true(codecs.lists);
+    assert_int_equal(pd_resolver_new(&codecs, 16, &resolver), 0);
+    for (int round = 0; round < 2; round++) { /* decoded, and from the cache */
+        assert_int_equal(pd_resolver_claim(resolver, &flow, mark_of(path, 2, false), &claim), 0);
+        assert_int_equal(claim.state, PD_CLAIM_PARTIAL);
+        assert_int_equal(claim.path->len, 3);
+        assert_memory_equal(claim.path->switches, gap, sizeof gap);
+        assert_int_equal(pd_resolver_claim(resolver, &flow, mark_of(path, 3, false), &claim), 0);
+        assert_int_equal(claim.state, PD_CLAIM_EXACT);
+        assert_memory_equal(claim.path->switches, path, sizeof path);
+        assert_int_equal(pd_resolver_claim(resolver, &flow, 0, &claim), -PD_E_UNSUPPORTED);
+    }
+    pd_resolver_free(resolver);
+    pd_codec_set_done(&codecs);
+    pd_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_lists_have_one_number_and_are_found_again),
         cmocka_unit_test(a_list_is_exact_partial_or_infeasible),
+        cmocka_unit_test(a_claim_has_the_path_and_where_it_has_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
