@@ -279,5 +279,19 @@ static void close_events(void *daemon)
     controller->events = NULL;
 }
 
-const struct pd_part pd_events_part = {
-    .name = "events", .open = open_events, .stop = stop_events, .close = close_events};
+static json_t *tell_status(void *daemon)
+{
+    const struct pd_controller *controller = daemon;
+    struct pd_events_stat stat;
+
+    pd_events_stat(controller->events, &stat);
+    return json_pack("{s:I, s:I, s:I, s:I}", "streams", (json_int_t)stat.streams, "published",
+                     (json_int_t)stat.published, "replaced", (json_int_t)stat.replaced, "lost",
+                     (json_int_t)stat.lost);
+}
+
+const struct pd_part pd_events_part = {.name = "events",
+                                       .open = open_events,
+                                       .stop = stop_events,
+                                       .close = close_events,
+                                       .status = tell_status};

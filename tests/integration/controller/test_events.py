@@ -93,6 +93,9 @@ class EventsTest(FleetTest):
         self.assertEqual((kind, number, alarm["id"], alarm["host"]), ("alarm", 1, 1, FIRST))
         self.assertEqual(alarm, self.controller.get("/v1/alarms")["alarms"][0])
         self.assertEqual(without.next()[0], "alarm")
+        counted = self.controller.status()["events"]
+        self.assertEqual((counted["streams"], counted["lost"]), (3, 0))
+        self.assertGreaterEqual(counted["published"], 3)
         self.assertEqual(self.controller.end(), 0)
 
     def test_verdicts(self):
