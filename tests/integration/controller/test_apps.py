@@ -98,11 +98,13 @@ class Apps(FleetTest):
                 lacking = report
             else:
                 whole = report
-            text = pathdump("app", "traffic-matrix", "--controller", controller.url, "--from", WINDOW["from"], "--to", WINDOW["to"])
+            code = 3 if away else 0
+            text = pathdump("app", "traffic-matrix", "--controller", controller.url, "--from", WINDOW["from"], "--to", WINDOW["to"],
+                            code=code)
             self.assertIn(report["verdict"], text)
             self.assertEqual(away, f"host {AWAY} did not answer" in text)
             self.assertEqual(report, json.loads(pathdump("app", "traffic-matrix", "--controller", controller.url, "--json",
-                                                         "--from", WINDOW["from"], "--to", WINDOW["to"])))
+                                                         "--from", WINDOW["from"], "--to", WINDOW["to"], code=code)))
             self.assertEqual(0, controller.end())
         self.assertEqual([], whole["lacks"])
         self.assertIn(f"host {AWAY} did not answer", lacking["lacks"][0])
