@@ -20,8 +20,8 @@
     X(fleet_bytes, "bytes of answers over all links of the trees")                  \
     X(http_requests, "requests to the REST interface")                              \
     X(http_problems, "of these, answered with a problem document")                  \
-    X(http_ended, "connections ended because others wanted their places")           \
-    X(http_refused, "connections refused because all places were in use")           \
+    X(http_ended, "connections ended because others wanted their slots")           \
+    X(http_refused, "connections refused because all slots were in use")           \
     X(http_unauthorized, "requests without credentials that are good here")         \
     X(http_forbidden, "requests whose role does not allow them")                    \
     X(apps_runs, "applications run by hand")                                        \

@@ -14,7 +14,8 @@
  * docs/api/controller.json; a test compares the last with the first. */
 
 // clang-format off
-/* name, method, path ("{id}": any last segment), role that it needs, takes parameters, handler, help */
+/* name, method, path ("{id}": any last segment), role that it needs, takes parameters, handler,
+ * help */
 #define PD_CONTROLLER_ROUTES(X)                                                                                                          \
     X(EXECUTE, POST, "/v1/execute", READ, false, pd_execute_answer, "asks hosts a query or runs a program on them, and merges the answers") \
     X(ALARMS_TAKE, POST, "/v1/alarms", AGENT, false, pd_alarms_take, "takes alarms of a host, each of them once")                        \
@@ -23,7 +24,7 @@
     X(EVENTS, GET, "/v1/events", READ, true, pd_events_answer, "what is new, as server-sent events")                                     \
     X(HOSTS, GET, "/v1/hosts", READ, false, pd_hosts_answer, "hosts of the inventory and how they answered")                             \
     X(INSTALL, POST, "/v1/install", INSTALL, false, pd_install_answer, "installs a query on hosts, where it runs by itself")              \
-    X(INSTALLED, GET, "/v1/installed", READ, false, pd_installed_answer, "installed queries, their counters and hosts")                  \
+    X(INSTALLED, GET, "/v1/installed", READ, false, pd_controller_installed_answer, "installed queries, their counters and hosts")                  \
     X(INSTALLED_ONE, GET, "/v1/installed/{id}", READ, false, pd_installed_one_answer, "one of them")                                     \
     X(UNINSTALL, DELETE, "/v1/installed/{id}", INSTALL, false, pd_uninstall_answer, "uninstalls a query from its hosts")                 \
     X(APPS, GET, "/v1/apps", READ, false, pd_apps_answer, "applications, with their arguments")                                          \

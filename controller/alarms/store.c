@@ -116,7 +116,7 @@ int pd_alarm_store_open(const struct pd_alarm_store_config *config,
     int e;
 
     if (!store) {
-        return pd_fail(error, -ENOMEM, "%s: out of memory", config->directory);
+        return pd_fail(error, -ENOMEM, "%s: no memory", config->directory);
     }
     store->config = *config;
     init_locks(store);

@@ -24,7 +24,7 @@
 
 struct pd_events;
 
-struct pd_events *pd_events_new(void); /* NULL: out of memory */
+struct pd_events *pd_events_new(void); /* NULL: no memory */
 void pd_events_free(struct pd_events *hub);
 void pd_events_stop(struct pd_events *hub); /* streams end */
 

@@ -240,8 +240,8 @@ static json_t *install_json(const struct pd_install *install)
     return object;
 }
 
-int pd_installed_answer(struct pd_controller *controller, struct pd_call *call,
-                        struct pd_answer *answer, struct pd_problem *problem)
+int pd_controller_installed_answer(struct pd_controller *controller, struct pd_call *call,
+                                   struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_installs *installs = controller->installs;
     json_t *list = json_array();

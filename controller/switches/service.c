@@ -199,7 +199,7 @@ int pd_switch_service_open(const struct pd_topology *topology,
 {
     struct pd_switch_service *service = calloc(1, sizeof *service);
     if (!service) {
-        return pd_fail(error, -ENOMEM, "switches: out of memory");
+        return pd_fail(error, -ENOMEM, "switches: no memory");
     }
     service->settings = *settings;
     service->topology = topology;

@@ -139,7 +139,7 @@ int pd_switches_open(const struct pd_codec *codec, const struct pd_switches_sett
 {
     struct pd_switches *s = calloc(1, sizeof *s);
     if (!s) {
-        return pd_fail(error, -ENOMEM, "openflow: out of memory");
+        return pd_fail(error, -ENOMEM, "openflow: no memory");
     }
     init(s, codec, settings);
     int failed = open_listener(s, settings->listen, error);

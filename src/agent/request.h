@@ -17,9 +17,11 @@
 /* Thread safety: pure. */
 
 // clang-format off
-/* Routes beside GET of the queries ("/v1/" + name of the query) and GET and POST of the questions of query/question.h: name, method, path ("{id}": any last segment), least role, handler, help. They
- * take no parameters. A POST has a JSON object as its body, of at most pd_request_body_bytes. A new route is a line here and its handler, a
- * pd_rest_handler in a file of its own. */
+/* Routes beside GET of the queries ("/v1/" + name of the query) and GET and POST of the
+ * questions of query/question.h: name, method, path ("{id}": any last segment), least role,
+ * handler, help. They take no parameters. A POST has a JSON object as its body, of at most
+ * pd_request_body_bytes. A new route is a line here and its handler, a pd_rest_handler in a file
+ * of its own. */
 #define PD_ROUTES(X)                                                                                         \
     X(QUERY, POST, "/v1/query", ANY, pd_rest_query, "a query or a program, of this host or of those below as well") \
     X(ALARMS, GET, "/v1/alarms", READ, pd_rest_alarms, "newest alarms of this host")                         \

@@ -10,10 +10,11 @@
 #include "base/flow_id.h"
 
 /* In JSON:
- * {"app","verdict","links":["9-17"],"switches":[9],"flows":[{"flow_id":{…},…}],"certain","confidence","evidence":["…"],"lacks":["…"],
- * "results":{…}}. Links are directed. "results" is there when the application has figures to show:
- * its members are arrays of flat objects, which people get as tables, or texts of several lines.
- * "missing":[ID,…] is there when hosts did not answer; "lacks" has the reasons.
+ * {"app","verdict","links":["9-17"],"switches":[9],"flows":[{"flow_id":{…},…}],"certain",
+ * "confidence","evidence":["…"],"lacks":["…"],"results":{…}}. Links are directed. "results" is
+ * there when the application has figures to show: its members are arrays of flat objects, which
+ * people get as tables, or texts of several lines. "missing":[ID,…] is there when hosts did not
+ * answer; "lacks" has the reasons.
  *
  * Everything that can grow is bounded; what is beyond is counted in "lacks". Without memory a
  * report goes on as far as it can, and says so when it is finished. Belongs to one thread. */

@@ -15,10 +15,12 @@
 
 /* `seconds`: how long it is when no begin is given, as text. */
 // clang-format off
-#define PD_APP_WINDOW_PARAMS(seconds)                                                          \
-    {"from", PD_APP_TIME, "TIME", NULL, false, "begin; `window` before the end unless given"}, \
-    {"to", PD_APP_TIME, "TIME", NULL, false, "end; now unless given"},                         \
-    {"window", PD_APP_SECONDS, "S", seconds, false, "how long, when no begin is given"}
+#define PD_APP_WINDOW_PARAMS(seconds)                                                        \
+    {.name = "from", .kind = PD_APP_TIME, .value = "TIME",                                   \
+     .help = "begin; `window` before the end unless given"},                                 \
+    {.name = "to", .kind = PD_APP_TIME, .value = "TIME", .help = "end; now unless given"},   \
+    {.name = "window", .kind = PD_APP_SECONDS, .value = "S", .fallback = seconds,            \
+     .help = "how long, when no begin is given"}
 // clang-format on
 
 struct pd_app_window {

@@ -133,7 +133,8 @@ static int count_links(struct pd_alarm_sums *sums, const json_t *paths, const st
     return code;
 }
 
-static int add_one(struct pd_alarm_sums *sums, const struct pd_reader *reader, const json_t *alarm)
+static int add_one(struct pd_alarm_sums *sums, const struct pd_cli_reader *reader,
+                   const json_t *alarm)
 {
     struct entry entry = {.count = 1};
     const char *reason = json_string_value(json_object_get(alarm, "reason"));
@@ -164,7 +165,7 @@ static int add_one(struct pd_alarm_sums *sums, const struct pd_reader *reader, c
 
 int pd_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error)
 {
-    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer's", error};
     const json_t *rows;
     int code = pd_read_array(&reader, answer, "alarms", &rows);
     for (size_t i = 0; i < json_array_size(rows) && !code; i++) {
@@ -182,15 +183,15 @@ static int by_number(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-static void cells(struct pd_table *table, const struct row *row)
+static void cells(struct pd_cli_table *table, const struct row *row)
 {
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
-    pd_table_cell(table, row->key);
+    pd_cli_table_cell(table, row->key);
     pd_cell_number(table, row->alarms);
-    pd_table_cell(table, pd_cell_time_text(row->first_us, text));
-    pd_table_cell(table, pd_cell_time_text(row->last_us, text));
+    pd_cli_table_cell(table, pd_cell_time_text(row->first_us, text));
+    pd_cli_table_cell(table, pd_cell_time_text(row->last_us, text));
     snprintf(text, sizeof text, "%" PRIu64, row->last_id);
-    pd_table_cell(table, text);
+    pd_cli_table_cell(table, text);
 }
 
 static void print_end(const struct pd_alarm_sums *sums, size_t shown)
@@ -212,13 +213,15 @@ static void print_end(const struct pd_alarm_sums *sums, size_t shown)
 int pd_alarm_sums_print(struct pd_alarm_sums *sums, struct pd_error *error)
 {
     static const char *const titles[] = {"REASON", "HOST", "LINK"};
-    const struct pd_column columns[] = {{titles[sums->by], sums->by == PD_ALARM_SUMS_HOST},
-                                        {"ALARMS", true},
-                                        {"FIRST", false},
-                                        {"LAST", false},
-                                        {"NEWEST ID", true}};
+    const struct pd_cli_column columns[] = {
+        {.title = titles[sums->by], .right = sums->by == PD_ALARM_SUMS_HOST},
+        {.title = "ALARMS", .right = true},
+        {.title = "FIRST"},
+        {.title = "LAST"},
+        {.title = "NEWEST ID", .right = true},
+    };
     struct pd_style style = pd_cli_style(stdout);
-    struct pd_table *table = pd_table_new(columns, sizeof columns / sizeof *columns);
+    struct pd_cli_table *table = pd_cli_table_new(columns, sizeof columns / sizeof *columns);
     size_t shown = sums->len < PD_ALARM_SUMS_SHOW ? sums->len : PD_ALARM_SUMS_SHOW;
     int code = table ? 0 : -ENOMEM;
     if (sums->len) {
@@ -228,11 +231,11 @@ int pd_alarm_sums_print(struct pd_alarm_sums *sums, struct pd_error *error)
         cells(table, &sums->rows[i]);
     }
     if (!code && shown) {
-        code = pd_table_print(table, &style, stdout);
+        code = pd_cli_table_print(table, &style, stdout);
     }
     if (!code) {
         print_end(sums, shown);
     }
-    pd_table_free(table);
+    pd_cli_table_free(table);
     return code == -ENOMEM ? pd_fail(error, code, "no memory for the table") : code;
 }

@@ -122,7 +122,7 @@ struct alarm {
 };
 
 /* Paths after each other, as many as fit. */
-static int read_paths(const struct pd_reader *reader, const json_t *row,
+static int read_paths(const struct pd_cli_reader *reader, const json_t *row,
                       const struct pd_style *style, char *text)
 {
     const json_t *paths = NULL;
@@ -146,7 +146,7 @@ static int read_paths(const struct pd_reader *reader, const json_t *row,
     return code;
 }
 
-static int read_alarm(const struct pd_reader *reader, const json_t *row,
+static int read_alarm(const struct pd_cli_reader *reader, const json_t *row,
                       const struct pd_style *style, struct alarm *ret_alarm)
 {
     struct alarm alarm = {0};
@@ -181,39 +181,45 @@ static int read_alarm(const struct pd_reader *reader, const json_t *row,
 
 /* ---- those that are there ---- */
 
-static const struct pd_column columns[] = {
-    {"ID", true},      {"TIME", false},   {"HOST", true},
-    {"REASON", false}, {"SOURCE", false}, {"DESTINATION", false},
-    {"PROTO", false},  {"PATHS", false},  {"DETAIL", false},
+static const struct pd_cli_column columns[] = {
+    {.title = "ID", .right = true},
+    {.title = "TIME"},
+    {.title = "HOST", .right = true},
+    {.title = "REASON"},
+    {.title = "SOURCE"},
+    {.title = "DESTINATION"},
+    {.title = "PROTO"},
+    {.title = "PATHS"},
+    {.title = "DETAIL"},
 };
 
-static void alarm_cells(struct pd_table *table, const struct alarm *alarm)
+static void alarm_cells(struct pd_cli_table *table, const struct alarm *alarm)
 {
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     snprintf(text, sizeof text, "%" PRIu64, alarm->id);
-    pd_table_cell(table, text);
-    pd_table_cell(table, pd_cell_time_text(alarm->time_us, text));
+    pd_cli_table_cell(table, text);
+    pd_cli_table_cell(table, pd_cell_time_text(alarm->time_us, text));
     snprintf(text, sizeof text, "%" PRIu64, alarm->host);
-    pd_table_cell(table, text);
-    pd_table_cell(table, alarm->reason);
+    pd_cli_table_cell(table, text);
+    pd_cli_table_cell(table, alarm->reason);
     if (alarm->has_flow) {
         pd_cell_flow(table, &alarm->flow);
     } else {
         for (int i = 0; i < 3; i++) {
-            pd_table_cell(table, "-");
+            pd_cli_table_cell(table, "-");
         }
     }
-    pd_table_cell(table, *alarm->paths ? alarm->paths : "-");
-    pd_table_cell(table, *alarm->detail ? alarm->detail : "-");
+    pd_cli_table_cell(table, *alarm->paths ? alarm->paths : "-");
+    pd_cli_table_cell(table, *alarm->detail ? alarm->detail : "-");
 }
 
 static int print_table(const json_t *answer, struct pd_error *error)
 {
-    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer's", error};
     struct pd_style style = pd_cli_style(stdout);
     char number[PD_CLI_NUMBER_BYTES];
     const json_t *rows = NULL;
-    struct pd_table *table = pd_table_new(columns, sizeof columns / sizeof *columns);
+    struct pd_cli_table *table = pd_cli_table_new(columns, sizeof columns / sizeof *columns);
     int code = table ? pd_read_array(&reader, answer, "alarms", &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     for (size_t i = 0; i < len && !code; i++) {
@@ -224,7 +230,7 @@ static int print_table(const json_t *answer, struct pd_error *error)
         }
     }
     if (!code && len) {
-        code = pd_table_print(table, &style, stdout);
+        code = pd_cli_table_print(table, &style, stdout);
     }
     if (!code) {
         printf("%s%s alarm%s\n", len ? "\n" : "", pd_cli_number(len, number), pd_cell_plural(len));
@@ -232,7 +238,7 @@ static int print_table(const json_t *answer, struct pd_error *error)
     if (code == -ENOMEM) {
         pd_fail(error, code, "no memory for the table");
     }
-    pd_table_free(table);
+    pd_cli_table_free(table);
     return code;
 }
 
@@ -370,7 +376,7 @@ static void print_line(const struct follower *follower, const struct alarm *alar
 
 static int show_event(struct follower *follower, const json_t *row)
 {
-    const struct pd_reader reader = {"an alarm's", follower->error};
+    const struct pd_cli_reader reader = {"an alarm's", follower->error};
     const char *reason = json_string_value(json_object_get(row, "reason"));
     struct alarm alarm;
     int code = read_alarm(&reader, row, &follower->style, &alarm);

@@ -122,9 +122,9 @@ static int print_answer(bool json, struct pd_cli_memory *text, json_t *answer,
 /* ---- apps ---- */
 
 static const struct pd_cli_field app_fields[] = {
-    {"NAME", "name", PD_CLI_WORD},
-    {"PAPER", "section", PD_CLI_WORD},
-    {"QUESTION", "help", PD_CLI_WORD},
+    {.title = "NAME", .member = "name", .kind = PD_CLI_WORD},
+    {.title = "PAPER", .member = "section", .kind = PD_CLI_WORD},
+    {.title = "QUESTION", .member = "help", .kind = PD_CLI_WORD},
 };
 
 static const struct pd_cli_listing app_listing = {"apps", "application", "applications", app_fields,
@@ -407,10 +407,14 @@ const struct pd_cli_command pd_cli_watch = {
 /* ---- watches ---- */
 
 static const struct pd_cli_field watch_fields[] = {
-    {"ID", "id", PD_CLI_WORD},           {"APPLICATION", "app", PD_CLI_WORD},
-    {"ARGUMENTS", "args", PD_CLI_WORD},  {"WHEN", "when", PD_CLI_WORD},
-    {"RUNS", "runs", PD_CLI_NUMBER},     {"FAILURES", "failures", PD_CLI_NUMBER},
-    {"LAST", "last_us", PD_CLI_TIME_US}, {"VERDICT", "verdict", PD_CLI_WORD},
+    {.title = "ID", .member = "id", .kind = PD_CLI_WORD},
+    {.title = "APPLICATION", .member = "app", .kind = PD_CLI_WORD},
+    {.title = "ARGUMENTS", .member = "args", .kind = PD_CLI_WORD},
+    {.title = "WHEN", .member = "when", .kind = PD_CLI_WORD},
+    {.title = "RUNS", .member = "runs", .kind = PD_CLI_NUMBER},
+    {.title = "FAILURES", .member = "failures", .kind = PD_CLI_NUMBER},
+    {.title = "LAST", .member = "last_us", .kind = PD_CLI_TIME_US},
+    {.title = "VERDICT", .member = "verdict", .kind = PD_CLI_WORD},
 };
 
 static const struct pd_cli_listing watch_listing = {"watches", "watch", "watches", watch_fields,

@@ -33,47 +33,49 @@ const char *pd_cell_plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
-void pd_cell_number(struct pd_table *table, uint64_t number)
+void pd_cell_number(struct pd_cli_table *table, uint64_t number)
 {
     char text[PD_CLI_NUMBER_BYTES];
-    pd_table_cell(table, pd_cli_number(number, text));
+    pd_cli_table_cell(table, pd_cli_number(number, text));
 }
 
-void pd_cell_flow(struct pd_table *table, const struct pd_flow_id *flow)
+void pd_cell_flow(struct pd_cli_table *table, const struct pd_flow_id *flow)
 {
     char end[PD_END_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
     const char *name = pd_protocol_name(flow->protocol);
     snprintf(number, sizeof number, "%u", flow->protocol);
-    pd_table_cell(table, pd_cell_end(&flow->src, flow, flow->src_port, end));
-    pd_table_cell(table, pd_cell_end(&flow->dst, flow, flow->dst_port, end));
-    pd_table_cell(table, name ? name : number);
+    pd_cli_table_cell(table, pd_cell_end(&flow->src, flow, flow->src_port, end));
+    pd_cli_table_cell(table, pd_cell_end(&flow->dst, flow, flow->dst_port, end));
+    pd_cli_table_cell(table, name ? name : number);
 }
 
-void pd_cell_way(const struct pd_style *style, struct pd_table *table, const struct pd_claim *claim)
+void pd_cell_way(const struct pd_style *style, struct pd_cli_table *table,
+                 const struct pd_claim *claim)
 {
     char text[PD_CLI_WAY_BYTES];
 
-    pd_table_cell(table, pd_cli_way(claim, style, text));
+    pd_cli_table_cell(table, pd_cli_way(claim, style, text));
 }
 
-void pd_cell_path(const struct pd_style *style, struct pd_table *table, const struct pd_path *path)
+void pd_cell_path(const struct pd_style *style, struct pd_cli_table *table,
+                  const struct pd_path *path)
 {
     char text[PD_CLI_PATH_BYTES];
-    pd_table_cell(table, pd_cli_path(path, style, text));
+    pd_cli_table_cell(table, pd_cli_path(path, style, text));
 }
 
-void pd_cell_hops(struct pd_table *table, const struct pd_path *path)
+void pd_cell_hops(struct pd_cli_table *table, const struct pd_path *path)
 {
     char hops[12] = "?";
     if (path->len) {
         snprintf(hops, sizeof hops, "%u", path->len - 1U);
     }
-    pd_table_cell(table, hops);
+    pd_cli_table_cell(table, hops);
 }
 
-void pd_cell_times(struct pd_table *table, const struct pd_tib_record *record)
+void pd_cell_times(struct pd_cli_table *table, const struct pd_tib_record *record)
 {
     char time[PD_TIME_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
-    pd_table_cell(table, pd_cell_time_text(record->stime_us, time));
-    pd_table_cell(table, pd_cli_span(record->etime_us - record->stime_us, number));
+    pd_cli_table_cell(table, pd_cell_time_text(record->stime_us, time));
+    pd_cli_table_cell(table, pd_cli_span(record->etime_us - record->stime_us, number));
 }

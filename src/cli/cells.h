@@ -23,13 +23,15 @@ const char *pd_cell_time_text(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES]);
 const char *pd_cell_plural(uint64_t n); /* "s" or "" */
 
 /* The next cell or cells of the table. */
-void pd_cell_number(struct pd_table *table, uint64_t number);
-void pd_cell_flow(struct pd_table *table, const struct pd_flow_id *flow); /* both ends, protocol */
-void pd_cell_way(const struct pd_style *style, struct pd_table *table,
+void pd_cell_number(struct pd_cli_table *table, uint64_t number);
+void pd_cell_flow(struct pd_cli_table *table,
+                  const struct pd_flow_id *flow); /* both ends, protocol */
+void pd_cell_way(const struct pd_style *style, struct pd_cli_table *table,
                  const struct pd_claim *claim);
-void pd_cell_path(const struct pd_style *style, struct pd_table *table, const struct pd_path *path);
-void pd_cell_hops(struct pd_table *table, const struct pd_path *path);
-void pd_cell_times(struct pd_table *table,
+void pd_cell_path(const struct pd_style *style, struct pd_cli_table *table,
+                  const struct pd_path *path);
+void pd_cell_hops(struct pd_cli_table *table, const struct pd_path *path);
+void pd_cell_times(struct pd_cli_table *table,
                    const struct pd_tib_record *record); /* first packet, how long */
 
 #endif

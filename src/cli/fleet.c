@@ -104,7 +104,7 @@ int pd_cli_hosts_check(void *target, const char *name, const char *value, struct
 
 /* ---- what an answer says about them ---- */
 
-static int read_hosts(const struct pd_reader *reader, const json_t *hosts,
+static int read_hosts(const struct pd_cli_reader *reader, const json_t *hosts,
                       struct pd_cli_outcome *outcome)
 {
     const json_t *missing;
@@ -115,7 +115,7 @@ static int read_hosts(const struct pd_reader *reader, const json_t *hosts,
     return code ? code : pd_read_array(reader, hosts, "missing", &missing);
 }
 
-int pd_cli_outcome_read(const struct pd_reader *reader, const json_t *answer, bool may_lack,
+int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer, bool may_lack,
                         struct pd_cli_outcome *ret_outcome)
 {
     const json_t *complete = json_object_get(answer, "complete"),

@@ -20,7 +20,7 @@ int pd_cli_hosts_check(void *target, const char *name, const char *value, struct
 
 /* "complete" and "hosts" of an answer. An answer without hosts has outcome.asked 0; without
  * "complete" it is an error unless `may_lack` says that this is fine, and complete then. */
-int pd_cli_outcome_read(const struct pd_reader *reader, const json_t *answer, bool may_lack,
+int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer, bool may_lack,
                         struct pd_cli_outcome *ret_outcome);
 
 /* Lines below a table: how many hosts, asked how and why so, which are missing and why. Nothing

@@ -118,7 +118,7 @@ static int install_body(const struct install *set, char **ret_body, struct pd_er
 /* The ID alone on stdout, for scripts; who did not take it on stderr. */
 static int show_id(const struct install *set, const json_t *answer, struct pd_error *error)
 {
-    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer's", error};
     struct pd_cli_outcome outcome;
     uint64_t id;
     int code = pd_read_number(&reader, answer, "id", PD_READ_MAX, &id);
@@ -204,7 +204,7 @@ static int check_id(void *settings, const struct pd_cli_words *words, struct pd_
 static int show_removed(const struct pd_cli_list_settings *set, const struct pd_cli_memory *text,
                         struct pd_error *error)
 {
-    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer's", error};
     struct pd_cli_outcome outcome = {.complete = true};
     json_t *answer = NULL;
     int code = text->len ? pd_cli_memory_json(text, &answer, error) : 0;
@@ -246,16 +246,16 @@ static int run_uninstall(const void *settings, const struct pd_cli_words *words,
 }
 
 static const struct pd_cli_field fields[] = {
-    {"ID", "id", PD_CLI_WORD},
-    {"WHAT", NULL, PD_CLI_QUESTION},
-    {"WHEN", NULL, PD_CLI_WHEN},
-    {"HOSTS", "hosts", PD_CLI_WORD},
-    {"STATE", "state", PD_CLI_WORD},
-    {"RUNS", "runs", PD_CLI_NUMBER},
-    {"BUSY", "busy_us", PD_CLI_SPAN_US},
-    {"ALARMS", "alarms", PD_CLI_NUMBER},
-    {"SKIPPED", "skipped", PD_CLI_NUMBER},
-    {"FAILURES", "failures", PD_CLI_NUMBER},
+    {.title = "ID", .member = "id", .kind = PD_CLI_WORD},
+    {.title = "WHAT", .kind = PD_CLI_QUESTION},
+    {.title = "WHEN", .kind = PD_CLI_WHEN},
+    {.title = "HOSTS", .member = "hosts", .kind = PD_CLI_WORD},
+    {.title = "STATE", .member = "state", .kind = PD_CLI_WORD},
+    {.title = "RUNS", .member = "runs", .kind = PD_CLI_NUMBER},
+    {.title = "BUSY", .member = "busy_us", .kind = PD_CLI_SPAN_US},
+    {.title = "ALARMS", .member = "alarms", .kind = PD_CLI_NUMBER},
+    {.title = "SKIPPED", .member = "skipped", .kind = PD_CLI_NUMBER},
+    {.title = "FAILURES", .member = "failures", .kind = PD_CLI_NUMBER},
 };
 
 static const struct pd_cli_listing listing = {"installed", "installed query", "installed queries",

@@ -4,27 +4,27 @@
 #include "cli/listing.h"
 
 static const struct pd_cli_field host_fields[] = {
-    {"ID", "id", PD_CLI_WORD},
-    {"NAME", "name", PD_CLI_WORD},
-    {"RACK", "rack", PD_CLI_WORD},
-    {"URL", "url", PD_CLI_WORD},
-    {"STATE", "state", PD_CLI_WORD},
-    {"LAST ANSWER", "last_seen_us", PD_CLI_TIME_US},
-    {"LAST ERROR", "error", PD_CLI_WORD},
+    {.title = "ID", .member = "id", .kind = PD_CLI_WORD},
+    {.title = "NAME", .member = "name", .kind = PD_CLI_WORD},
+    {.title = "RACK", .member = "rack", .kind = PD_CLI_WORD},
+    {.title = "URL", .member = "url", .kind = PD_CLI_WORD},
+    {.title = "STATE", .member = "state", .kind = PD_CLI_WORD},
+    {.title = "LAST ANSWER", .member = "last_seen_us", .kind = PD_CLI_TIME_US},
+    {.title = "LAST ERROR", .member = "error", .kind = PD_CLI_WORD},
 };
 
 static const struct pd_cli_field switch_fields[] = {
-    {"ID", "id", PD_CLI_WORD},
-    {"NAME", "name", PD_CLI_WORD},
-    {"ROLE", "role", PD_CLI_WORD},
-    {"STATE", "state", PD_CLI_WORD},
-    {"RULES", "rules", PD_CLI_NUMBER},
-    {"MISSING", "missing", PD_CLI_NUMBER},
-    {"DIFFERING", "differing", PD_CLI_NUMBER},
-    {"SURPLUS", "surplus", PD_CLI_NUMBER},
-    {"PACKET-INS", "packet_ins", PD_CLI_NUMBER},
-    {"SINCE", "last_change_us", PD_CLI_TIME_US},
-    {"LAST ERROR", "last_error", PD_CLI_WORD},
+    {.title = "ID", .member = "id", .kind = PD_CLI_WORD},
+    {.title = "NAME", .member = "name", .kind = PD_CLI_WORD},
+    {.title = "ROLE", .member = "role", .kind = PD_CLI_WORD},
+    {.title = "STATE", .member = "state", .kind = PD_CLI_WORD},
+    {.title = "RULES", .member = "rules", .kind = PD_CLI_NUMBER},
+    {.title = "MISSING", .member = "missing", .kind = PD_CLI_NUMBER},
+    {.title = "DIFFERING", .member = "differing", .kind = PD_CLI_NUMBER},
+    {.title = "SURPLUS", .member = "surplus", .kind = PD_CLI_NUMBER},
+    {.title = "PACKET-INS", .member = "packet_ins", .kind = PD_CLI_NUMBER},
+    {.title = "SINCE", .member = "last_change_us", .kind = PD_CLI_TIME_US},
+    {.title = "LAST ERROR", .member = "last_error", .kind = PD_CLI_WORD},
 };
 
 #define FIELDS(fields) fields, sizeof(fields) / sizeof(fields)[0]

@@ -17,7 +17,7 @@ int pd_json_print(json_t *document, struct pd_error *error)
     return code;
 }
 
-int pd_read_bad(const struct pd_reader *reader, const char *key, const char *expected)
+int pd_read_bad(const struct pd_cli_reader *reader, const char *key, const char *expected)
 {
     return pd_fail(reader->error, -PD_E_SYNTAX, "%s \"%s\" is not %s", reader->where, key,
                    expected);
@@ -29,7 +29,7 @@ static bool is_number(const json_t *value, uint64_t max)
            (uint64_t)json_integer_value(value) <= max;
 }
 
-int pd_read_number(const struct pd_reader *reader, const json_t *object, const char *key,
+int pd_read_number(const struct pd_cli_reader *reader, const json_t *object, const char *key,
                    uint64_t max, uint64_t *ret_number)
 {
     const json_t *value = json_object_get(object, key);
@@ -40,7 +40,7 @@ int pd_read_number(const struct pd_reader *reader, const json_t *object, const c
     return 0;
 }
 
-int pd_read_array(const struct pd_reader *reader, const json_t *object, const char *key,
+int pd_read_array(const struct pd_cli_reader *reader, const json_t *object, const char *key,
                   const json_t **ret_array)
 {
     const json_t *array = json_object_get(object, key);
@@ -51,7 +51,7 @@ int pd_read_array(const struct pd_reader *reader, const json_t *object, const ch
     return 0;
 }
 
-int pd_read_addr(const struct pd_reader *reader, const json_t *object, const char *key,
+int pd_read_addr(const struct pd_cli_reader *reader, const json_t *object, const char *key,
                  struct pd_addr *ret_addr, uint8_t *ret_ip_version)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -61,14 +61,14 @@ int pd_read_addr(const struct pd_reader *reader, const json_t *object, const cha
     return 0;
 }
 
-int pd_read_switches(const struct pd_reader *reader, const json_t *array, struct pd_path *path)
+int pd_read_switches(const struct pd_cli_reader *reader, const json_t *array, struct pd_path *path)
 {
     const char *expected = pd_way_read_switches(array, path);
 
     return expected ? pd_read_bad(reader, "path", expected) : 0;
 }
 
-int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd_path *ret_path,
+int pd_read_path(const struct pd_cli_reader *reader, const json_t *object, struct pd_path *ret_path,
                  struct pd_claim *ret_claim)
 {
     const char *member, *expected = pd_way_read(object, ret_path, ret_claim, &member);
@@ -76,7 +76,7 @@ int pd_read_path(const struct pd_reader *reader, const json_t *object, struct pd
     return expected ? pd_read_bad(reader, member, expected) : 0;
 }
 
-static int read_addrs(const struct pd_reader *reader, const json_t *id, struct pd_flow_id *flow)
+static int read_addrs(const struct pd_cli_reader *reader, const json_t *id, struct pd_flow_id *flow)
 {
     uint8_t dst_version;
     int code = pd_read_addr(reader, id, "src_ip", &flow->src, &flow->ip_version);
@@ -89,7 +89,8 @@ static int read_addrs(const struct pd_reader *reader, const json_t *id, struct p
     return code;
 }
 
-int pd_read_flow(const struct pd_reader *reader, const json_t *object, struct pd_flow_id *ret_flow)
+int pd_read_flow(const struct pd_cli_reader *reader, const json_t *object,
+                 struct pd_flow_id *ret_flow)
 {
     const json_t *id = json_object_get(object, "flow_id");
     struct pd_flow_id flow = {0};
@@ -115,7 +116,7 @@ int pd_read_flow(const struct pd_reader *reader, const json_t *object, struct pd
     return 0;
 }
 
-int pd_read_times(const struct pd_reader *reader, const json_t *object,
+int pd_read_times(const struct pd_cli_reader *reader, const json_t *object,
                   struct pd_tib_record *record)
 {
     uint64_t stime_us, etime_us;
@@ -134,7 +135,7 @@ int pd_read_times(const struct pd_reader *reader, const json_t *object,
     return 0;
 }
 
-int pd_read_counts(const struct pd_reader *reader, const json_t *object, uint64_t max,
+int pd_read_counts(const struct pd_cli_reader *reader, const json_t *object, uint64_t max,
                    struct pd_tib_record *record)
 {
     uint64_t bytes, pkts;

@@ -22,43 +22,43 @@ static bool is_count(const json_t *value)
 }
 
 /* Any value: texts without their quotation marks, all else as JSON. */
-static void word_cell(struct pd_table *table, const json_t *value)
+static void word_cell(struct pd_cli_table *table, const json_t *value)
 {
     char word[CELL_BYTES];
     char *text = NULL;
     const char *string = json_string_value(value);
     if (!value || json_is_null(value) || (string && !*string)) {
-        pd_table_cell(table, "-");
+        pd_cli_table_cell(table, "-");
         return;
     }
     if (json_is_boolean(value)) {
-        pd_table_cell(table, json_is_true(value) ? "yes" : "no");
+        pd_cli_table_cell(table, json_is_true(value) ? "yes" : "no");
         return;
     }
     if (!json_is_string(value)) {
         text = json_dumps(value, JSON_WORDS);
     }
-    pd_table_cell(table, pd_cli_word(text ? text : string, word, sizeof word));
+    pd_cli_table_cell(table, pd_cli_word(text ? text : string, word, sizeof word));
     free(text);
 }
 
-static void count_cell(struct pd_table *table, const json_t *value, enum pd_cli_kind kind)
+static void count_cell(struct pd_cli_table *table, const json_t *value, enum pd_cli_kind kind)
 {
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     uint64_t number = (uint64_t)json_integer_value(value);
     if (!is_count(value)) {
         word_cell(table, value);
     } else if (kind == PD_CLI_TIME_US) {
-        pd_table_cell(table, pd_cell_time_text(number, text));
+        pd_cli_table_cell(table, pd_cell_time_text(number, text));
     } else if (kind == PD_CLI_SPAN_US) {
-        pd_table_cell(table, pd_cli_span(number, text));
+        pd_cli_table_cell(table, pd_cli_span(number, text));
     } else {
-        pd_table_cell(table, pd_cli_number(number, text));
+        pd_cli_table_cell(table, pd_cli_number(number, text));
     }
 }
 
 /* "conformance {"max_hops":5}", "program {…}" */
-static void question_cell(struct pd_table *table, const json_t *row)
+static void question_cell(struct pd_cli_table *table, const json_t *row)
 {
     char word[CELL_BYTES], name[64];
     const json_t *args = json_object_get(row, "args");
@@ -71,13 +71,13 @@ static void question_cell(struct pd_table *table, const json_t *row)
     if (asprintf(&all, "%s%s%s", name, text ? " " : "", text ? text : "") < 0) {
         all = NULL;
     }
-    pd_table_cell(table, pd_cli_word(all ? all : name, word, sizeof word));
+    pd_cli_table_cell(table, pd_cli_word(all ? all : name, word, sizeof word));
     free(all);
     free(text);
 }
 
 /* "every 10.000 ms", "on new_flow" */
-static void when_cell(struct pd_table *table, const json_t *row)
+static void when_cell(struct pd_cli_table *table, const json_t *row)
 {
     char word[64], span[PD_CLI_NUMBER_BYTES], text[80];
     const json_t *period = json_object_get(row, "period_ms");
@@ -88,10 +88,10 @@ static void when_cell(struct pd_table *table, const json_t *row)
     } else {
         snprintf(text, sizeof text, "on %s", pd_cli_word(on, word, sizeof word));
     }
-    pd_table_cell(table, text);
+    pd_cli_table_cell(table, text);
 }
 
-static void cell(struct pd_table *table, const json_t *row, const struct pd_cli_field *field)
+static void cell(struct pd_cli_table *table, const json_t *row, const struct pd_cli_field *field)
 {
     const json_t *value = field->member ? json_object_get(row, field->member) : row;
     switch (field->kind) {
@@ -104,8 +104,8 @@ static void cell(struct pd_table *table, const json_t *row, const struct pd_cli_
     }
 }
 
-static int fill(const struct pd_cli_listing *listing, const json_t *rows, struct pd_table *table,
-                const struct pd_reader *reader)
+static int fill(const struct pd_cli_listing *listing, const json_t *rows,
+                struct pd_cli_table *table, const struct pd_cli_reader *reader)
 {
     size_t i;
     const json_t *row;
@@ -124,23 +124,23 @@ static int fill(const struct pd_cli_listing *listing, const json_t *rows, struct
 int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
                 const struct pd_style *style, FILE *out, struct pd_error *error)
 {
-    const struct pd_reader reader = {"the answer's", error};
-    struct pd_column columns[FIELDS_MAX];
+    const struct pd_cli_reader reader = {"the answer's", error};
+    struct pd_cli_column columns[FIELDS_MAX];
     const json_t *rows = NULL;
     char number[PD_CLI_NUMBER_BYTES];
     for (size_t i = 0; i < listing->fields_len; i++) {
-        columns[i] = (struct pd_column){listing->fields[i].title,
-                                        listing->fields[i].kind == PD_CLI_NUMBER ||
-                                            listing->fields[i].kind == PD_CLI_SPAN_US};
+        columns[i] = (struct pd_cli_column){listing->fields[i].title,
+                                            listing->fields[i].kind == PD_CLI_NUMBER ||
+                                                listing->fields[i].kind == PD_CLI_SPAN_US};
     }
-    struct pd_table *table = pd_table_new(columns, listing->fields_len);
+    struct pd_cli_table *table = pd_cli_table_new(columns, listing->fields_len);
     int code = table ? pd_read_array(&reader, answer, listing->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     if (!code) {
         code = fill(listing, rows, table, &reader);
     }
     if (!code && len) {
-        code = pd_table_print(table, style, out);
+        code = pd_cli_table_print(table, style, out);
     }
     if (!code) {
         fprintf(out, "%s%s %s\n", len ? "\n" : "", pd_cli_number(len, number),
@@ -149,7 +149,7 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
     if (code == -ENOMEM) {
         pd_fail(error, code, "no memory for the table");
     }
-    pd_table_free(table);
+    pd_cli_table_free(table);
     return code;
 }
 

@@ -113,7 +113,9 @@ static int make_flags(struct chosen *chosen, const struct pd_cli_words *words)
 static int choose(const struct settings *set, const struct pd_cli_words *words,
                   struct chosen *ret_chosen, struct pd_error *error)
 {
-    static const struct pd_option none[] = {{0}};
+    static const struct pd_option none[] = {
+        {0},
+    };
     struct chosen chosen = {.ops = pd_localiser_find(set->localiser)};
     const struct pd_option *table = chosen.ops->options ? chosen.ops->options : none;
     char **given = NULL;

@@ -87,7 +87,7 @@ static bool is_one_of(const char *const *names, const char *name)
 }
 
 /* No member but these; NULL-terminated. */
-static int check_members(const struct pd_reader *reader, const json_t *object,
+static int check_members(const struct pd_cli_reader *reader, const json_t *object,
                          const char *const *allowed, const char *const *also)
 {
     const char *key;
@@ -127,7 +127,7 @@ static const char *read_chunk(const json_t *chunk, uint8_t *to, uint32_t *used)
 }
 
 /* [{"kind":N,"bytes":"00ff"}…]: further columns of a record. */
-static int read_extra(const struct pd_reader *reader, const json_t *list,
+static int read_extra(const struct pd_cli_reader *reader, const json_t *list,
                       struct pd_tib_record *record, uint8_t **ret_extra)
 {
     const char *expected = NULL;
@@ -153,7 +153,7 @@ static int read_extra(const struct pd_reader *reader, const json_t *list,
     return 0;
 }
 
-static int read_record(const struct pd_reader *reader, const json_t *object,
+static int read_record(const struct pd_cli_reader *reader, const json_t *object,
                        struct pd_tib_record *record, struct pd_path *path, struct pd_claim *claim,
                        uint8_t **ret_extra)
 {
@@ -194,7 +194,7 @@ static int read_line(struct ndjson *ndjson, const char *line, size_t len)
 {
     char place[32];
     snprintf(place, sizeof place, "line %" PRIu64 ":", ndjson->line);
-    const struct pd_reader reader = {place, ndjson->error};
+    const struct pd_cli_reader reader = {place, ndjson->error};
     json_error_t where;
     json_t *object = json_loadb(line, len, JSON_REJECT_DUPLICATES, &where);
     if (!object) {

@@ -78,7 +78,7 @@ static int digit(char c)
                                   : -1;
 }
 
-static int read_frame(const struct pd_reader *reader, const json_t *line, struct item *item)
+static int read_frame(const struct pd_cli_reader *reader, const json_t *line, struct item *item)
 {
     const char *text = json_string_value(json_object_get(line, "frame"));
     const size_t digits = text ? strlen(text) : 0;
@@ -97,7 +97,7 @@ static int read_frame(const struct pd_reader *reader, const json_t *line, struct
     return 0;
 }
 
-static int read_path(const struct pd_reader *reader, const struct pd_topology *topology,
+static int read_path(const struct pd_cli_reader *reader, const struct pd_topology *topology,
                      const json_t *line, struct item *item)
 {
     const json_t *list = json_object_get(line, "path");
@@ -119,7 +119,7 @@ static int read_path(const struct pd_reader *reader, const struct pd_topology *t
     return 0;
 }
 
-static int read_values(const struct pd_reader *reader, const struct pd_pint_plan *plan,
+static int read_values(const struct pd_cli_reader *reader, const struct pd_pint_plan *plan,
                        const json_t *line, struct item *item)
 {
     const json_t *values = json_object_get(line, "values");
@@ -164,7 +164,7 @@ static void print_crossing(const struct pd_pint_crossing *crossing, const uint8_
     fputs("\",\"loop\":null}\n", out);
 }
 
-static int encode_item(const struct pd_reader *reader, const struct pd_pint_plan *plan,
+static int encode_item(const struct pd_cli_reader *reader, const struct pd_pint_plan *plan,
                        const struct item *item, FILE *out)
 {
     static uint8_t frame[FRAME_BYTES_MAX + 4];
@@ -187,7 +187,7 @@ static int encode_item(const struct pd_reader *reader, const struct pd_pint_plan
 }
 
 static int encode_line(const struct pd_cli_pint *pint, const char *text, size_t bytes,
-                       const struct pd_reader *reader, struct item *item, FILE *out)
+                       const struct pd_cli_reader *reader, struct item *item, FILE *out)
 {
     json_error_t words;
     json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &words);
@@ -219,7 +219,7 @@ static int encode_lines(const struct pd_cli_pint *pint, FILE *in, FILE *out, str
     int err = item ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
 
     while (!err && (bytes = getline(&text, &room, in)) > 0) {
-        const struct pd_reader reader = {where, error};
+        const struct pd_cli_reader reader = {where, error};
         snprintf(where, sizeof where, "standard input:%llu:", ++number);
         err = (size_t)bytes > LINE_BYTES_MAX
                   ? pd_fail(error, -PD_E_TOO_LARGE, "%s the line is too long", where)
@@ -262,7 +262,11 @@ static int run_encode(const void *settings, const struct pd_cli_words *words,
     return err;
 }
 
-static const struct pd_option encode_options[] = {OPTION_TOPOLOGY, OPTION_PLAN, {0}};
+static const struct pd_option encode_options[] = {
+    OPTION_TOPOLOGY,
+    OPTION_PLAN,
+    {0},
+};
 
 const struct pd_cli_command pd_cli_pint_encode = {
     .name = "pint encode",

@@ -149,7 +149,7 @@ static void print_watch(const json_t *answer, FILE *out)
 int pd_cli_view_poor(const char *text, size_t len, const struct pd_style *style, FILE *out,
                      struct pd_cli_outcome *ret_outcome, struct pd_error *error)
 {
-    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer's", error};
     const struct pd_cli_memory memory = {.bytes = (char *)(uintptr_t)text, .len = len};
     const json_t *flows;
     json_t *answer;

@@ -23,7 +23,7 @@
 struct shape {
     const char *members[COLUMNS_MAX];
     size_t members_len;
-    struct pd_column columns[COLUMNS_MAX * FLOW_COLUMNS];
+    struct pd_cli_column columns[COLUMNS_MAX * FLOW_COLUMNS];
     char titles[COLUMNS_MAX][TITLE_BYTES];
     size_t columns_len;
 };
@@ -67,8 +67,11 @@ static void put_title(char title[TITLE_BYTES], const char *member)
 
 static void add_column(struct shape *shape, const char *member, const json_t *value)
 {
-    static const struct pd_column flow[FLOW_COLUMNS] = {
-        {"SOURCE", false}, {"DESTINATION", false}, {"PROTO", false}};
+    static const struct pd_cli_column flow[FLOW_COLUMNS] = {
+        {.title = "SOURCE"},
+        {.title = "DESTINATION"},
+        {.title = "PROTO"},
+    };
     char *title = shape->titles[shape->members_len];
 
     shape->members[shape->members_len++] = member;
@@ -78,7 +81,7 @@ static void add_column(struct shape *shape, const char *member, const json_t *va
         return;
     }
     put_title(title, member);
-    shape->columns[shape->columns_len++] = (struct pd_column){title, json_is_number(value)};
+    shape->columns[shape->columns_len++] = (struct pd_cli_column){title, json_is_number(value)};
 }
 
 static void find_shape(const json_t *rows, struct shape *shape)
@@ -100,16 +103,17 @@ static void find_shape(const json_t *rows, struct shape *shape)
 
 /* ---- cells ---- */
 
-static void word_cell(struct pd_table *table, const json_t *value)
+static void word_cell(struct pd_cli_table *table, const json_t *value)
 {
     char word[CELL_BYTES];
     char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_WORDS);
 
-    pd_table_cell(table, pd_cli_word(text ? text : json_string_value(value), word, sizeof word));
+    pd_cli_table_cell(table,
+                      pd_cli_word(text ? text : json_string_value(value), word, sizeof word));
     free(text);
 }
 
-static void number_cell(struct pd_table *table, const char *member, const json_t *value)
+static void number_cell(struct pd_cli_table *table, const char *member, const json_t *value)
 {
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     json_int_t number = json_integer_value(value);
@@ -128,11 +132,11 @@ static void number_cell(struct pd_table *table, const char *member, const json_t
     } else {
         pd_cli_number((uint64_t)number, text);
     }
-    pd_table_cell(table, text);
+    pd_cli_table_cell(table, text);
 }
 
 /* All three of them, also when it is none. */
-static void flow_cells(struct pd_table *table, const json_t *value)
+static void flow_cells(struct pd_cli_table *table, const json_t *value)
 {
     struct pd_flow_id flow;
 
@@ -141,21 +145,21 @@ static void flow_cells(struct pd_table *table, const json_t *value)
         return;
     }
     word_cell(table, value ? value : json_null());
-    pd_table_cell(table, "-");
-    pd_table_cell(table, "-");
+    pd_cli_table_cell(table, "-");
+    pd_cli_table_cell(table, "-");
 }
 
-static void value_cell(struct pd_table *table, const struct pd_style *style, const char *member,
+static void value_cell(struct pd_cli_table *table, const struct pd_style *style, const char *member,
                        const json_t *value)
 {
     struct pd_path path;
 
     if (!value || json_is_null(value)) {
-        pd_table_cell(table, "-");
+        pd_cli_table_cell(table, "-");
     } else if (json_is_number(value)) {
         number_cell(table, member, value);
     } else if (json_is_boolean(value)) {
-        pd_table_cell(table, json_is_true(value) ? "yes" : "no");
+        pd_cli_table_cell(table, json_is_true(value) ? "yes" : "no");
     } else if (json_is_array(value) && !pd_path_read(value, member, &path, NULL)) {
         pd_cell_path(style, table, &path);
     } else {
@@ -170,7 +174,7 @@ static bool takes_flow(const struct shape *shape, size_t member)
 }
 
 static void fill(const json_t *rows, const struct shape *shape, const struct pd_style *style,
-                 struct pd_table *table)
+                 struct pd_cli_table *table)
 {
     const json_t *row;
     size_t i;
@@ -192,18 +196,18 @@ static void fill(const json_t *rows, const struct shape *shape, const struct pd_
 int pd_cli_rows(const json_t *rows, const struct pd_style *style, FILE *out, struct pd_error *error)
 {
     struct shape shape = {0};
-    struct pd_table *table;
+    struct pd_cli_table *table;
     int code;
 
     find_shape(rows, &shape);
     if (!shape.columns_len) {
         return 0;
     }
-    table = pd_table_new(shape.columns, shape.columns_len);
+    table = pd_cli_table_new(shape.columns, shape.columns_len);
     if (table) {
         fill(rows, &shape, style, table);
     }
-    code = table ? pd_table_print(table, style, out) : -ENOMEM;
-    pd_table_free(table);
+    code = table ? pd_cli_table_print(table, style, out) : -ENOMEM;
+    pd_cli_table_free(table);
     return code ? pd_fail(error, code, "no memory for the table") : 0;
 }

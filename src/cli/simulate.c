@@ -140,7 +140,7 @@ static int report_text(void *context, double now_s, const json_t *report)
     return 0;
 }
 
-static int print_end(const struct pd_watch_end *end, uint64_t seed, bool json)
+static int print_end(const struct pd_sim_watch_end *end, uint64_t seed, bool json)
 {
     const struct pd_sim_totals *totals = &end->totals;
     char hops[PD_CLI_NUMBER_BYTES], flows[PD_CLI_NUMBER_BYTES], alarms[PD_CLI_NUMBER_BYTES];
@@ -204,28 +204,28 @@ static int close_evidence(const struct settings *set, FILE *file, int code, stru
 }
 
 static int simulate(const struct settings *set, const struct pd_scenario *scenario,
-                    const json_t *given, struct pd_watch_end *ret_end, struct pd_error *error)
+                    const json_t *given, struct pd_sim_watch_end *ret_end, struct pd_error *error)
 {
     FILE *evidence = set->evidence ? fopen(set->evidence, "w") : NULL;
-    const struct pd_watch watch = {.scenario = scenario,
-                                   .seed = set->seed,
-                                   .app = find_app(set->app),
-                                   .args = given,
-                                   .every_run = set->every_run,
-                                   .evidence = evidence,
-                                   .report = set->json ? report_json : report_text};
+    const struct pd_sim_watch watch = {.scenario = scenario,
+                                       .seed = set->seed,
+                                       .app = find_app(set->app),
+                                       .args = given,
+                                       .every_run = set->every_run,
+                                       .evidence = evidence,
+                                       .report = set->json ? report_json : report_text};
 
     if (set->evidence && !evidence) {
         return pd_fail(error, -errno, "%.300s: %s", set->evidence, strerror(errno));
     }
-    return close_evidence(set, evidence, pd_watch(&watch, ret_end, error), error);
+    return close_evidence(set, evidence, pd_sim_watch(&watch, ret_end, error), error);
 }
 
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
     struct pd_scenario scenario;
-    struct pd_watch_end end;
+    struct pd_sim_watch_end end;
     json_t *given = NULL;
     int code = read_arguments(set, words, &given, error);
 

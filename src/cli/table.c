@@ -6,8 +6,8 @@
 
 #include "cli/text.h"
 
-struct pd_table {
-    const struct pd_column *columns;
+struct pd_cli_table {
+    const struct pd_cli_column *columns;
     size_t columns_len;
     char **cells; /* row by row */
     size_t cells_len;
@@ -15,9 +15,9 @@ struct pd_table {
     bool failed;
 };
 
-struct pd_table *pd_table_new(const struct pd_column *columns, size_t columns_len)
+struct pd_cli_table *pd_cli_table_new(const struct pd_cli_column *columns, size_t columns_len)
 {
-    struct pd_table *table = calloc(1, sizeof *table);
+    struct pd_cli_table *table = calloc(1, sizeof *table);
     if (table) {
         table->columns = columns;
         table->columns_len = columns_len;
@@ -25,7 +25,7 @@ struct pd_table *pd_table_new(const struct pd_column *columns, size_t columns_le
     return table;
 }
 
-void pd_table_free(struct pd_table *table)
+void pd_cli_table_free(struct pd_cli_table *table)
 {
     if (!table) {
         return;
@@ -37,7 +37,7 @@ void pd_table_free(struct pd_table *table)
     free(table);
 }
 
-void pd_table_cell(struct pd_table *table, const char *text)
+void pd_cli_table_cell(struct pd_cli_table *table, const char *text)
 {
     if (table->cells_len == table->cells_max) {
         size_t max = table->cells_max * 2 + 64;
@@ -67,7 +67,7 @@ static size_t width_of(const char *text)
     return width;
 }
 
-static size_t column_width(const struct pd_table *table, size_t column)
+static size_t column_width(const struct pd_cli_table *table, size_t column)
 {
     size_t widest = width_of(table->columns[column].title);
     for (size_t i = column; i < table->cells_len; i += table->columns_len) {
@@ -78,8 +78,8 @@ static size_t column_width(const struct pd_table *table, size_t column)
 }
 
 /* The last column is not padded on its right: no blanks at the end of a line. */
-static void print_cell(const struct pd_table *table, size_t column, size_t width, const char *text,
-                       FILE *out)
+static void print_cell(const struct pd_cli_table *table, size_t column, size_t width,
+                       const char *text, FILE *out)
 {
     size_t blanks = width - width_of(text);
     bool last = column + 1 == table->columns_len;
@@ -87,7 +87,7 @@ static void print_cell(const struct pd_table *table, size_t column, size_t width
             "", text, table->columns[column].right || last ? 0 : (int)blanks, "");
 }
 
-int pd_table_print(const struct pd_table *table, const struct pd_style *style, FILE *out)
+int pd_cli_table_print(const struct pd_cli_table *table, const struct pd_style *style, FILE *out)
 {
     size_t *widths = calloc(table->columns_len, sizeof *widths);
     if (table->failed || !widths) {

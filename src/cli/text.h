@@ -43,24 +43,25 @@ const char *pd_cli_word(const char *text, char *word, size_t size);
 
 /* ---- tables ---- */
 
-struct pd_column {
+struct pd_cli_column {
     const char *title;
     bool right; /* numbers are aligned to the right */
 };
 
 /* Columns as wide as their widest cell, two blanks apart. The cells are kept until they are
  * printed. */
-struct pd_table;
+struct pd_cli_table;
 
 /* `columns` outlives the table. NULL without memory. */
-struct pd_table *pd_table_new(const struct pd_column *columns, size_t columns_len);
-void pd_table_free(struct pd_table *table); /* NULL is fine */
+struct pd_cli_table *pd_cli_table_new(const struct pd_cli_column *columns, size_t columns_len);
+void pd_cli_table_free(struct pd_cli_table *table); /* NULL is fine */
 
-/* The next cell, left to right, then the next row. Copied. A failure is kept for pd_table_print. */
-void pd_table_cell(struct pd_table *table, const char *text);
+/* The next cell, left to right, then the next row. Copied. A failure is kept for
+ * pd_cli_table_print. */
+void pd_cli_table_cell(struct pd_cli_table *table, const char *text);
 
 /* Whole rows under their titles. 0 or -ENOMEM when a cell could not be kept (nothing is printed
  * then). */
-int pd_table_print(const struct pd_table *table, const struct pd_style *style, FILE *out);
+int pd_cli_table_print(const struct pd_cli_table *table, const struct pd_style *style, FILE *out);
 
 #endif

@@ -41,7 +41,10 @@ static const struct pd_option options[] = {
      .help = "print one JSON object, for programs"},
     {0},
 };
-static const struct pd_option export_options[] = {OPTION_TIB, {0}};
+static const struct pd_option export_options[] = {
+    OPTION_TIB,
+    {0},
+};
 
 /* ---- what the commands share ---- */
 

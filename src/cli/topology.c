@@ -13,7 +13,9 @@ struct settings {
     bool addrs;
 };
 
-static const struct pd_option no_options[] = {{0}};
+static const struct pd_option no_options[] = {
+    {0},
+};
 
 static int write_made(const struct pd_generator *generator, const struct settings *set,
                       struct pd_error *error)
@@ -40,7 +42,10 @@ static int write_made(const struct pd_generator *generator, const struct setting
 
 /* ---- generate ---- */
 
-static const struct pd_option generate_options[] = {ADDRS_OPTION, {0}};
+static const struct pd_option generate_options[] = {
+    ADDRS_OPTION,
+    {0},
+};
 
 static int find_generator(const char *name, const struct pd_generator **ret_generator,
                           struct pd_error *error)

@@ -15,11 +15,11 @@
 struct view {
     const struct pd_style *style;
     FILE *out;
-    struct pd_reader reader;
+    struct pd_cli_reader reader;
 };
 
 /* What is summed below a list, too. */
-static int counts(const struct view *view, const json_t *row, struct pd_table *table,
+static int counts(const struct view *view, const json_t *row, struct pd_cli_table *table,
                   struct pd_tib_record *sums)
 {
     char text[PD_CLI_NUMBER_BYTES];
@@ -29,7 +29,7 @@ static int counts(const struct view *view, const json_t *row, struct pd_table *t
         return code;
     }
     pd_cell_number(table, record.pkts);
-    pd_table_cell(table, pd_cli_bytes(record.bytes, text));
+    pd_cli_table_cell(table, pd_cli_bytes(record.bytes, text));
     pd_tib_sum(&sums->bytes, record.bytes);
     pd_tib_sum(&sums->pkts, record.pkts);
     return 0;
@@ -41,18 +41,24 @@ struct list {
     const char *member; /* of the answer */
     const char *noun;   /* one of them */
     bool counted;       /* rows have packets and bytes */
-    const struct pd_column *columns;
+    const struct pd_cli_column *columns;
     size_t columns_len;
-    int (*row)(const struct view *view, const json_t *row, struct pd_table *table,
+    int (*row)(const struct view *view, const json_t *row, struct pd_cli_table *table,
                struct pd_tib_record *sums);
 };
 
-static const struct pd_column flow_path_columns[] = {
-    {"SOURCE", false},       {"DESTINATION", false}, {"PROTO", false},  {"PATH", false},
-    {"FIRST PACKET", false}, {"LASTED", true},       {"PACKETS", true}, {"BYTES", true},
+static const struct pd_cli_column flow_path_columns[] = {
+    {.title = "SOURCE"},
+    {.title = "DESTINATION"},
+    {.title = "PROTO"},
+    {.title = "PATH"},
+    {.title = "FIRST PACKET"},
+    {.title = "LASTED", .right = true},
+    {.title = "PACKETS", .right = true},
+    {.title = "BYTES", .right = true},
 };
 
-static int flow_path_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int flow_path_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                          struct pd_tib_record *sums)
 {
     struct pd_tib_record record = {0};
@@ -74,11 +80,15 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_t
     return counts(view, row, table, sums);
 }
 
-static const struct pd_column flow_columns[] = {
-    {"SOURCE", false}, {"DESTINATION", false}, {"PROTO", false}, {"PACKETS", true}, {"BYTES", true},
+static const struct pd_cli_column flow_columns[] = {
+    {.title = "SOURCE"},
+    {.title = "DESTINATION"},
+    {.title = "PROTO"},
+    {.title = "PACKETS", .right = true},
+    {.title = "BYTES", .right = true},
 };
 
-static int flow_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int flow_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                     struct pd_tib_record *sums)
 {
     struct pd_flow_id flow;
@@ -90,10 +100,13 @@ static int flow_row(const struct view *view, const json_t *row, struct pd_table 
     return counts(view, row, table, sums);
 }
 
-static const struct pd_column host_columns[] = {
-    {"SOURCE", false}, {"PACKETS", true}, {"BYTES", true}};
+static const struct pd_cli_column host_columns[] = {
+    {.title = "SOURCE"},
+    {.title = "PACKETS", .right = true},
+    {.title = "BYTES", .right = true},
+};
 
-static int host_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int host_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                     struct pd_tib_record *sums)
 {
     char text[PD_ADDR_TEXT_BYTES];
@@ -103,14 +116,17 @@ static int host_row(const struct view *view, const json_t *row, struct pd_table 
     if (code) {
         return code;
     }
-    pd_table_cell(table, pd_addr_format(&addr, version, text));
+    pd_cli_table_cell(table, pd_addr_format(&addr, version, text));
     return counts(view, row, table, sums);
 }
 
-static const struct pd_column link_columns[] = {
-    {"LINK", false}, {"PACKETS", true}, {"BYTES", true}};
+static const struct pd_cli_column link_columns[] = {
+    {.title = "LINK"},
+    {.title = "PACKETS", .right = true},
+    {.title = "BYTES", .right = true},
+};
 
-static int link_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int link_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                     struct pd_tib_record *sums)
 {
     const char *text = json_string_value(json_object_get(row, "link"));
@@ -122,10 +138,14 @@ static int link_row(const struct view *view, const json_t *row, struct pd_table 
     return counts(view, row, table, sums);
 }
 
-static const struct pd_column pair_columns[] = {
-    {"FROM SWITCH", true}, {"TO SWITCH", true}, {"PACKETS", true}, {"BYTES", true}};
+static const struct pd_cli_column pair_columns[] = {
+    {.title = "FROM SWITCH", .right = true},
+    {.title = "TO SWITCH", .right = true},
+    {.title = "PACKETS", .right = true},
+    {.title = "BYTES", .right = true},
+};
 
-static int pair_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int pair_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                     struct pd_tib_record *sums)
 {
     static const char *const keys[] = {"src_switch", "dst_switch"};
@@ -137,15 +157,19 @@ static int pair_row(const struct view *view, const json_t *row, struct pd_table 
             return code;
         }
         snprintf(text, sizeof text, "%" PRIu64, id); /* a name, not an amount */
-        pd_table_cell(table, text);
+        pd_cli_table_cell(table, text);
     }
     return counts(view, row, table, sums);
 }
 
-static const struct pd_column path_counts_columns[] = {
-    {"HOPS", true}, {"PATH", false}, {"PACKETS", true}, {"BYTES", true}};
+static const struct pd_cli_column path_counts_columns[] = {
+    {.title = "HOPS", .right = true},
+    {.title = "PATH"},
+    {.title = "PACKETS", .right = true},
+    {.title = "BYTES", .right = true},
+};
 
-static int path_counts_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int path_counts_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                            struct pd_tib_record *sums)
 {
     struct pd_path path;
@@ -159,9 +183,12 @@ static int path_counts_row(const struct view *view, const json_t *row, struct pd
     return counts(view, row, table, sums);
 }
 
-static const struct pd_column bin_columns[] = {{"FROM BYTES", true}, {"FLOWS", true}};
+static const struct pd_cli_column bin_columns[] = {
+    {.title = "FROM BYTES", .right = true},
+    {.title = "FLOWS", .right = true},
+};
 
-static int bin_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int bin_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                    struct pd_tib_record *sums)
 {
     uint64_t from_bytes, flows;
@@ -178,11 +205,12 @@ static int bin_row(const struct view *view, const json_t *row, struct pd_table *
     return 0;
 }
 
-static const struct pd_column violation_columns[] = {
-    {"SOURCE", false}, {"DESTINATION", false}, {"PROTO", false}, {"PATH", false}, {"RULE", false},
+static const struct pd_cli_column violation_columns[] = {
+    {.title = "SOURCE"}, {.title = "DESTINATION"}, {.title = "PROTO"},
+    {.title = "PATH"},   {.title = "RULE"},
 };
 
-static int violation_row(const struct view *view, const json_t *row, struct pd_table *table,
+static int violation_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
                          struct pd_tib_record *sums)
 {
     const char *text = json_string_value(json_object_get(row, "rule"));
@@ -207,7 +235,7 @@ static int violation_row(const struct view *view, const json_t *row, struct pd_t
     (void)sums;
     pd_cell_flow(table, &flow);
     pd_cell_way(view->style, table, &claim);
-    pd_table_cell(table, text);
+    pd_cli_table_cell(table, text);
     return 0;
 }
 
@@ -244,25 +272,28 @@ static int view_list(const struct view *view, const json_t *answer, const struct
 {
     struct pd_tib_record sums = {0};
     const json_t *rows = NULL;
-    struct pd_table *table = pd_table_new(list->columns, list->columns_len);
+    struct pd_cli_table *table = pd_cli_table_new(list->columns, list->columns_len);
     int code = table ? pd_read_array(&view->reader, answer, list->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     for (size_t i = 0; i < len && !code; i++) {
         code = list->row(view, json_array_get(rows, i), table, &sums);
     }
     if (!code && len) {
-        code = pd_table_print(table, view->style, view->out);
+        code = pd_cli_table_print(table, view->style, view->out);
     }
     if (!code) {
         print_sums(view, list, len, &sums);
     }
-    pd_table_free(table);
+    pd_cli_table_free(table);
     return code;
 }
 
 /* ---- the others ---- */
 
-static const struct pd_column path_columns[] = {{"HOPS", true}, {"PATH", false}};
+static const struct pd_cli_column path_columns[] = {
+    {.title = "HOPS", .right = true},
+    {.title = "PATH"},
+};
 
 /* A trajectory that fits no path: a row without one. */
 static int read_mark(const struct view *view, const json_t *row, struct pd_path *path,
@@ -278,7 +309,7 @@ static int read_mark(const struct view *view, const json_t *row, struct pd_path 
 }
 
 static int fill_paths(const struct view *view, const json_t *paths, const json_t *infeasible,
-                      struct pd_table *table)
+                      struct pd_cli_table *table)
 {
     size_t feasible = json_array_size(paths), len = feasible + json_array_size(infeasible);
     for (size_t i = 0; i < len; i++) {
@@ -299,7 +330,7 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
 static int view_paths(const struct view *view, const json_t *answer)
 {
     const json_t *paths = NULL, *infeasible = json_object_get(answer, "infeasible");
-    struct pd_table *table = pd_table_new(path_columns, 2);
+    struct pd_cli_table *table = pd_cli_table_new(path_columns, 2);
     int code = table ? pd_read_array(&view->reader, answer, "paths", &paths) : -ENOMEM;
     if (!code) {
         code = fill_paths(view, paths, infeasible, table);
@@ -307,7 +338,7 @@ static int view_paths(const struct view *view, const json_t *answer)
     if (!code) {
         size_t len = json_array_size(paths), others = json_array_size(infeasible);
         if (len + others) {
-            code = pd_table_print(table, view->style, view->out);
+            code = pd_cli_table_print(table, view->style, view->out);
         }
         fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_cell_plural(len));
         if (others) {
@@ -315,7 +346,7 @@ static int view_paths(const struct view *view, const json_t *answer)
         }
         fputc('\n', view->out);
     }
-    pd_table_free(table);
+    pd_cli_table_free(table);
     return code;
 }
 
@@ -447,7 +478,7 @@ static int print_result(const json_t *result, FILE *out)
 int pd_cli_view_result(const char *json, size_t len, FILE *out, struct pd_cli_outcome *ret_outcome,
                        struct pd_error *error)
 {
-    const struct pd_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer's", error};
     const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
     struct pd_cli_outcome outcome = {0};
     json_t *answer = NULL;

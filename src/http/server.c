@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/places.h"
 #include "http/role.h"
+#include "http/slots.h"
 #include "http/tls.h"
 #include "http/who.h"
 
@@ -35,7 +35,7 @@ struct pd_http {
     unsigned streams_max, stream_take_s;
     atomic_bool stopping;               /* relaxed: streams end within a second */
     struct pd_credentials *credentials; /* NULL: nobody needs any */
-    struct pd_places *places;
+    struct pd_http_slots *slots;
     pthread_mutex_t mutex; /* over what follows */
     unsigned streams;
     struct pd_log_limit refusals; /* lines about those who may not */
@@ -60,7 +60,7 @@ static enum MHD_Result admit(void *context, const struct sockaddr *peer, socklen
 {
     struct pd_http *http = context;
     unsigned ended;
-    bool room = pd_places_admit(http->places, &ended);
+    bool room = pd_http_slots_admit(http->slots, &ended);
 
     (void)peer;
     (void)peer_bytes;
@@ -84,42 +84,42 @@ static gnutls_session_t session_of(const struct pd_http *http, struct MHD_Connec
 
 /* The certificate that the handshake shows stays while the connection does, whatever is reloaded
  * meanwhile. */
-static struct pd_place *come(struct pd_http *http, struct MHD_Connection *connection)
+static struct pd_http_slot *come(struct pd_http *http, struct MHD_Connection *connection)
 {
-    struct pd_place *place = pd_places_take(
-        http->places,
+    struct pd_http_slot *slot = pd_http_slots_take(
+        http->slots,
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
         pd_clock_monotonic_ns() + PD_HTTP_HEAD_S * PD_NS_PER_S);
     gnutls_session_t session = session_of(http, connection);
 
     if (session) {
-        place->set = pd_credentials_hold(http->credentials);
-        gnutls_session_set_ptr(session, &place->set->tls);
+        slot->set = pd_credentials_hold(http->credentials);
+        gnutls_session_set_ptr(session, &slot->set->tls);
     }
-    return place;
+    return slot;
 }
 
-static void come_or_go(void *context, struct MHD_Connection *connection, void **place,
+static void come_or_go(void *context, struct MHD_Connection *connection, void **slot,
                        enum MHD_ConnectionNotificationCode what)
 {
     struct pd_http *http = context;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        *place = come(http, connection);
+        *slot = come(http, connection);
         return;
     }
-    pd_credentials_drop(((struct pd_place *)*place)->set);
-    pd_places_give(http->places, *place);
+    pd_credentials_drop(((struct pd_http_slot *)*slot)->set);
+    pd_http_slots_give(http->slots, *slot);
 }
 
-static struct pd_place *place_of(struct MHD_Connection *connection)
+static struct pd_http_slot *slot_of(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 static void keep_until(struct pd_http *http, struct MHD_Connection *connection, uint64_t until_ns)
 {
-    pd_places_keep(http->places, place_of(connection), until_ns);
+    pd_http_slots_keep(http->slots, slot_of(connection), until_ns);
 }
 
 static void keep_for(struct pd_http *http, struct MHD_Connection *connection, uint64_t seconds)
@@ -424,7 +424,7 @@ static bool find_out_who(struct pd_http *http, struct MHD_Connection *connection
 
     pd_who(set, session_of(http, connection),
            MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"),
-           &place_of(connection)->who, who);
+           &slot_of(connection)->who, who);
     if (pd_credentials_open(set)) {
         distrust_pages(connection, who);
     }
@@ -505,10 +505,10 @@ static void ask(struct pd_http *http, struct MHD_Connection *connection, const c
 /* Called once for the headers, then for each piece of a body, then for the answer. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *body,
-                              size_t *body_bytes, void **place)
+                              size_t *body_bytes, void **slot)
 {
     struct pd_http *http = context;
-    struct exchange *exchange = *place;
+    struct exchange *exchange = *slot;
     struct pd_answer answer;
 
     (void)url;
@@ -555,7 +555,7 @@ static struct MHD_Daemon *start(struct pd_http *http, int fd)
         MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC |
             MHD_USE_ERROR_LOG | (http->tls ? MHD_USE_TLS : 0),
         0, admit, http, handle, http, MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, pd_places_len(http->places),
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, pd_http_slots_len(http->slots),
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PD_HTTP_TIMEOUT_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)PD_HTTP_HEADER_BYTES,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin, http,
@@ -567,7 +567,7 @@ static struct MHD_Daemon *start(struct pd_http *http, int fd)
 static void free_http(struct pd_http *http)
 {
     pthread_mutex_destroy(&http->mutex);
-    pd_places_free(http->places);
+    pd_http_slots_free(http->slots);
     free(http);
 }
 
@@ -586,8 +586,8 @@ int pd_http_start(const struct pd_http_service *service, struct pd_listener *lis
     http->stream_take_s = service->stream_take_s ? service->stream_take_s : PD_HTTP_TIMEOUT_S;
     http->credentials = listener->path[0] ? NULL : service->credentials;
     http->tls = pd_credentials_tls(http->credentials);
-    http->places = pd_places_new(most);
-    if (!http->places) {
+    http->slots = pd_http_slots_new(most);
+    if (!http->slots) {
         free_http(http);
         return -ENOMEM;
     }

@@ -13,13 +13,13 @@
  * thread more instead of a pool. A connection that neither sends nor takes anything for
  * PD_HTTP_TIMEOUT_S is closed.
  *
- * Slow ones and idle ones lock nobody out: when all places are taken and somebody else wants one,
+ * Slow ones and idle ones lock nobody out: when all slots are taken and somebody else wants one,
  * connections end that have not sent their request line, or the rest of the request after it,
  * within PD_HTTP_HEAD_S, that were idle for PD_HTTP_IDLE_S after an answer, or that take an answer
  * more slowly than PD_HTTP_ANSWER_BYTES_PER_S. Only when there are none of these is the newcomer
  * refused. Both are counted.
  *
- * A stream (struct pd_answer_stream) keeps its place while it has nothing to say; its number is
+ * A stream (struct pd_answer_stream) keeps its slot while it has nothing to say; its number is
  * limited, too. A client that does not take what there is, at the pace demanded of all, is cut off.
  */
 

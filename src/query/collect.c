@@ -8,7 +8,7 @@
 void pd_collect_init(struct pd_collect *collect, const struct pd_query *query)
 {
     collect->query = query;
-    collect->plan = pd_plan_of(query);
+    collect->plan = pd_query_plan_of(query);
     collect->budget.left_bytes = query->memory_bytes;
     pd_tib_groups_init(&collect->groups, collect->plan.by, &collect->budget);
     pd_tib_top_init(&collect->top, collect->plan.order, query->k, &collect->budget);
@@ -98,13 +98,13 @@ int pd_collect_sums(struct pd_collect *collect, const struct pd_query_sums *sums
 
 int pd_collect_local(struct pd_collect *collect, const struct pd_tib_record *group)
 {
-    if (!pd_plan_wants(collect->query, group)) {
+    if (!pd_query_plan_wants(collect->query, group)) {
         return 0;
     }
     if (collect->plan.kind == PD_PLAN_SUMS) {
-        return pd_plan_fold(collect->query, &collect->fold, group, &collect->complete);
+        return pd_query_plan_fold(collect->query, &collect->fold, group, &collect->complete);
     }
-    struct pd_tib_record item = pd_plan_item(&collect->plan, group);
+    struct pd_tib_record item = pd_query_plan_item(&collect->plan, group);
     return pd_collect_group(collect, &item);
 }
 
@@ -139,7 +139,7 @@ static int give_all(void *context, const struct pd_tib_record *groups, size_t n)
 
 static int give_groups(struct pd_collect *collect, bool ordered, const struct pd_items *items)
 {
-    const struct pd_plan *plan = &collect->plan;
+    const struct pd_query_plan *plan = &collect->plan;
     const struct pd_tib_grouping grouping = {
         .by = plan->by,
         .order = ordered ? plan->order : PD_TIB_ORDER_NONE,

@@ -14,7 +14,7 @@
 
 struct pd_collect {
     const struct pd_query *query;
-    struct pd_plan plan;
+    struct pd_query_plan plan;
     struct pd_tib_budget budget;
     struct pd_tib_groups groups; /* by `plan.kind` one of these four */
     struct pd_tib_top top;

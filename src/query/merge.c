@@ -91,7 +91,7 @@ static int on_group(void *context, const struct pd_tib_record *group)
 {
     struct pd_query_merge *merge = context;
     struct pd_tib_record item = *group;
-    if (!pd_plan_fits_group(&merge->query, &merge->collect.plan, group)) {
+    if (!pd_query_plan_fits_group(&merge->query, &merge->collect.plan, group)) {
         return -PD_E_VALUE;
     }
     int error = item.path ? copy_path(merge, &item) : 0;
@@ -101,7 +101,7 @@ static int on_group(void *context, const struct pd_tib_record *group)
 static int on_sums(void *context, const struct pd_query_sums *sums)
 {
     struct pd_query_merge *merge = context;
-    if (!pd_plan_fits_sums(&merge->query, &merge->collect.plan, sums)) {
+    if (!pd_query_plan_fits_sums(&merge->query, &merge->collect.plan, sums)) {
         return -PD_E_VALUE;
     }
     return pd_collect_sums(&merge->collect, sums);
@@ -152,7 +152,7 @@ static int on_local(void *context, const struct pd_tib_record *groups, size_t n)
     int error = 0;
     for (size_t i = 0; i < n && !error; i++) {
         struct pd_tib_record group = groups[i];
-        if (!pd_plan_wants(&merge->query, &group)) {
+        if (!pd_query_plan_wants(&merge->query, &group)) {
             continue;
         }
         if (group.path && merge->collect.plan.kind <= PD_PLAN_RECORDS) {

@@ -10,7 +10,7 @@
 #define GROUP PD_PLAN_GROUPS
 
 // clang-format off
-static const struct pd_plan plans[PD_QUERY_COUNT] = {
+static const struct pd_query_plan plans[PD_QUERY_COUNT] = {
     /*                          kind             local_by             by                   order  top    prune  times  counts */
     [PD_QUERY_GET_FLOWS]      = {GROUP,           PD_TIB_BY_FLOW_PATH, PD_TIB_BY_FLOW_PATH, KEY, false, false, true,  true},
     [PD_QUERY_GET_PATHS]      = {GROUP,           PD_TIB_BY_PATH,      PD_TIB_BY_PATH,      KEY, false, false, false, false},
@@ -28,9 +28,9 @@ static const struct pd_plan plans[PD_QUERY_COUNT] = {
 };
 // clang-format on
 
-struct pd_plan pd_plan_of(const struct pd_query *query)
+struct pd_query_plan pd_query_plan_of(const struct pd_query *query)
 {
-    struct pd_plan plan = plans[query->name];
+    struct pd_query_plan plan = plans[query->name];
     if (query->name == PD_QUERY_DISTINCT && query->of == PD_TIB_BY_SOURCE) {
         plan.kind = PD_PLAN_GROUPS; /* a source is counted once, however many hosts it sent to */
     }
@@ -43,25 +43,26 @@ struct pd_plan pd_plan_of(const struct pd_query *query)
     return plan;
 }
 
-static bool has_path(const struct pd_plan *plan)
+static bool has_path(const struct pd_query_plan *plan)
 {
     return plan->kind != PD_PLAN_TOTAL && plan->by != PD_TIB_BY_FLOW &&
            plan->by != PD_TIB_BY_SOURCE;
 }
 
-bool pd_plan_tells_origin(const struct pd_query *query)
+bool pd_query_plan_tells_origin(const struct pd_query *query)
 {
-    const struct pd_plan plan = pd_plan_of(query);
+    const struct pd_query_plan plan = pd_query_plan_of(query);
     return (plan.kind == PD_PLAN_GROUPS || plan.kind == PD_PLAN_RECORDS) && has_path(&plan);
 }
 
-bool pd_plan_wants(const struct pd_query *query, const struct pd_tib_record *group)
+bool pd_query_plan_wants(const struct pd_query *query, const struct pd_tib_record *group)
 {
     return query->name != PD_QUERY_CONFORMANCE || pd_conformance_check(query, group) ||
            (group->path && !group->path->len && pd_conformance_judges_paths(query));
 }
 
-struct pd_tib_record pd_plan_item(const struct pd_plan *plan, const struct pd_tib_record *group)
+struct pd_tib_record pd_query_plan_item(const struct pd_query_plan *plan,
+                                        const struct pd_tib_record *group)
 {
     struct pd_tib_record item = *group;
     if (!plan->times) {
@@ -99,8 +100,8 @@ static int fold_pair(struct pd_query_fold *fold, const struct pd_tib_record *gro
         fold, pd_query_fold_pair(path->switches[0], path->switches[path->len - 1]), group);
 }
 
-int pd_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
-                 const struct pd_tib_record *group, bool *complete)
+int pd_query_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
+                       const struct pd_tib_record *group, bool *complete)
 {
     if (query->name == PD_QUERY_TOP_LINKS) {
         return fold_links(fold, group);
@@ -126,7 +127,7 @@ static bool is_zero(const void *bytes, size_t len)
 }
 
 /* Of the flow ID: nothing, the source alone, or all of it. */
-static bool fits_flow(const struct pd_plan *plan, const struct pd_flow_id *flow)
+static bool fits_flow(const struct pd_query_plan *plan, const struct pd_flow_id *flow)
 {
     if (plan->kind == PD_PLAN_TOTAL || plan->by == PD_TIB_BY_PATH) {
         return is_zero(flow, sizeof *flow);
@@ -138,8 +139,8 @@ static bool fits_flow(const struct pd_plan *plan, const struct pd_flow_id *flow)
     return flow->ip_version == 4 || flow->ip_version == 6;
 }
 
-bool pd_plan_fits_group(const struct pd_query *query, const struct pd_plan *plan,
-                        const struct pd_tib_record *group)
+bool pd_query_plan_fits_group(const struct pd_query *query, const struct pd_query_plan *plan,
+                              const struct pd_tib_record *group)
 {
     if (plan->kind == PD_PLAN_SUMS || !fits_flow(plan, &group->flow) ||
         (group->path != NULL) != has_path(plan) ||
@@ -150,11 +151,11 @@ bool pd_plan_fits_group(const struct pd_query *query, const struct pd_plan *plan
         (!plan->counts && (group->bytes || group->pkts))) {
         return false;
     }
-    return pd_plan_wants(query, group);
+    return pd_query_plan_wants(query, group);
 }
 
-bool pd_plan_fits_sums(const struct pd_query *query, const struct pd_plan *plan,
-                       const struct pd_query_sums *sums)
+bool pd_query_plan_fits_sums(const struct pd_query *query, const struct pd_query_plan *plan,
+                             const struct pd_query_sums *sums)
 {
     if (plan->kind != PD_PLAN_SUMS || !sums->groups) {
         return false;

@@ -15,15 +15,16 @@
  *
  * Fields that an item does not need are 0 in it, so they cost no bytes on the way. */
 
-enum pd_plan_kind {
+enum pd_query_plan_kind {
     PD_PLAN_GROUPS,  /* one for each key of `by`, added up where hosts share it */
     PD_PLAN_RECORDS, /* single records */
     PD_PLAN_TOTAL,   /* at most one group, of everything */
     PD_PLAN_SUMS     /* struct pd_query_sums, not in the store's terms */
 };
 
-struct pd_plan {
-    enum pd_plan_kind kind;  /* distinct flows: one sum, since a flow's records lie at one host */
+struct pd_query_plan {
+    /* Distinct flows: one sum, since a flow's records lie at one host. */
+    enum pd_query_plan_kind kind;
     enum pd_tib_by local_by; /* distinct: stands in the query, as `by` */
     enum pd_tib_by by;       /* GROUPS */
     enum pd_tib_order order; /* of the answer; `top`: stands in the query */
@@ -40,26 +41,27 @@ struct pd_items {
 };
 
 /* The table's line, with what stands in the query filled in. */
-struct pd_plan pd_plan_of(const struct pd_query *query);
+struct pd_query_plan pd_query_plan_of(const struct pd_query *query);
 /* Does each item of the answer say from where its path is known? */
-bool pd_plan_tells_origin(const struct pd_query *query);
+bool pd_query_plan_tells_origin(const struct pd_query *query);
 
 /* Whether a group of the store is an item of the query: conformance wants those that break a rule,
  * and those that cannot be judged. */
-bool pd_plan_wants(const struct pd_query *query, const struct pd_tib_record *group);
+bool pd_query_plan_wants(const struct pd_query *query, const struct pd_tib_record *group);
 
 /* SUMS: adds a group of the store. *complete becomes false where a sum had reached its end before.
  */
-int pd_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
-                 const struct pd_tib_record *group, bool *complete);
+int pd_query_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
+                       const struct pd_tib_record *group, bool *complete);
 
 /* The group without what an item does not need. */
-struct pd_tib_record pd_plan_item(const struct pd_plan *plan, const struct pd_tib_record *group);
+struct pd_tib_record pd_query_plan_item(const struct pd_query_plan *plan,
+                                        const struct pd_tib_record *group);
 
 /* Whether something that another host sent can be an item of this query. */
-bool pd_plan_fits_group(const struct pd_query *query, const struct pd_plan *plan,
-                        const struct pd_tib_record *group);
-bool pd_plan_fits_sums(const struct pd_query *query, const struct pd_plan *plan,
-                       const struct pd_query_sums *sums);
+bool pd_query_plan_fits_group(const struct pd_query *query, const struct pd_query_plan *plan,
+                              const struct pd_tib_record *group);
+bool pd_query_plan_fits_sums(const struct pd_query *query, const struct pd_query_plan *plan,
+                             const struct pd_query_sums *sums);
 
 #endif

@@ -217,8 +217,8 @@ static int finish(json_t *answer, struct pd_error *error)
 /* ---- the entry ---- */
 
 static const struct pd_question_param params[] = {
-    {"threshold", "N", "retransmissions in a row, 3 when not given"},
-    {"from", "TIME", "only connections that were seen then or later"},
+    {.name = "threshold", .value = "N", .help = "retransmissions in a row, 3 when not given"},
+    {.name = "from", .value = "TIME", .help = "only connections that were seen then or later"},
     {0},
 };
 _Static_assert(sizeof(struct pd_poor_question) <= PD_QUESTION_ARGS_BYTES, "documents keep it");

@@ -317,7 +317,7 @@ struct pd_tib_filter pd_query_filter(const struct pd_query *query)
  * tags were on. */
 static int check_origin(const struct pd_query *query, struct pd_error *error)
 {
-    if (query->filter.origins != ANY_ORIGIN || pd_plan_tells_origin(query)) {
+    if (query->filter.origins != ANY_ORIGIN || pd_query_plan_tells_origin(query)) {
         return 0;
     }
     return pd_fail(error, -PD_E_VALUE,

@@ -30,7 +30,7 @@ int pd_run_fail(const struct pd_query *query, int code, struct pd_error *error)
 
 /* ---- what the store is asked ---- */
 
-int pd_run_visit(const struct pd_query *query, const struct pd_plan *plan,
+int pd_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
                  const struct pd_run_store *store, bool ordered,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context, bool *complete)
@@ -100,7 +100,7 @@ static int give_all(void *context, const struct pd_tib_record *groups, size_t n)
     struct run *run = context;
     int error = 0;
     for (size_t i = 0; i < n && !error; i++) {
-        struct pd_tib_record item = pd_plan_item(&run->collect.plan, &groups[i]);
+        struct pd_tib_record item = pd_query_plan_item(&run->collect.plan, &groups[i]);
         error = run->items.group(run->items.context, &item);
     }
     return error;
@@ -109,7 +109,7 @@ static int give_all(void *context, const struct pd_tib_record *groups, size_t n)
 /* Groups that are items already stream; the others are collected first. */
 static int give_items(struct run *run, bool ordered)
 {
-    const struct pd_plan *plan = &run->collect.plan;
+    const struct pd_query_plan *plan = &run->collect.plan;
     if (plan->kind <= PD_PLAN_RECORDS && plan->local_by == plan->by) {
         return pd_run_visit(run->query, plan, &run->store, ordered, give_all, run, &run->complete);
     }

@@ -16,7 +16,7 @@ struct pd_run_store {
 /* Gives the groups that the store has for this query to `visit`. `ordered`: as the answer wants
  * them; where not, they come in any order and are cut to the first k only where these are all it
  * takes. *complete becomes false where the store is damaged. Errors as of pd_tib_group. */
-int pd_run_visit(const struct pd_query *query, const struct pd_plan *plan,
+int pd_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
                  const struct pd_run_store *store, bool ordered,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context, bool *complete);

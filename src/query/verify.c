@@ -40,7 +40,7 @@ int pd_partial_read_all(const struct pd_partial_source *source,
 struct verify {
     const struct pd_query *query;
     const struct pd_partial_source *source;
-    struct pd_plan plan;
+    struct pd_query_plan plan;
     uint64_t items, missing;
     const char *wrong; /* what does not hold, in words */
 };
@@ -63,7 +63,7 @@ static int count_item(struct verify *verify)
 static int on_group(void *context, const struct pd_tib_record *group)
 {
     struct verify *verify = context;
-    if (!pd_plan_fits_group(verify->query, &verify->plan, group)) {
+    if (!pd_query_plan_fits_group(verify->query, &verify->plan, group)) {
         return refuse(verify, "it has a group that this query does not have");
     }
     return count_item(verify);
@@ -72,7 +72,7 @@ static int on_group(void *context, const struct pd_tib_record *group)
 static int on_sums(void *context, const struct pd_query_sums *sums)
 {
     struct verify *verify = context;
-    if (!pd_plan_fits_sums(verify->query, &verify->plan, sums)) {
+    if (!pd_query_plan_fits_sums(verify->query, &verify->plan, sums)) {
         return refuse(verify, "it has sums that this query does not have");
     }
     return count_item(verify);
@@ -100,7 +100,7 @@ static int check_hosts(struct verify *verify, const struct pd_partial_end *end)
 int pd_partial_verify(const struct pd_query *query, const struct pd_partial_source *source,
                       struct pd_partial_end *ret_end, struct pd_error *error)
 {
-    struct verify verify = {.query = query, .source = source, .plan = pd_plan_of(query)};
+    struct verify verify = {.query = query, .source = source, .plan = pd_query_plan_of(query)};
     const struct pd_partial_handler handler = {&verify, on_group, on_sums, on_missing};
     struct pd_tib_budget budget = {query->memory_bytes};
     struct pd_partial_end end;

@@ -96,7 +96,7 @@ static struct flow_state *state_of(const struct pd_sim_flow *flow)
 
 /* ---- losses of faulty links */
 
-static double route_loss(const struct pd_net *net, const struct pd_route *route)
+static double route_loss(const struct pd_net *net, const struct pd_sim_net_route *route)
 {
     double passes = 1;
     for (uint32_t i = 0; i < route->links_len; i++) {

@@ -23,7 +23,7 @@
 #define PD_SIM_FLOWS_MAX 4000000 /* at once; a flow beyond is counted as refused */
 
 struct pd_sim_route {
-    struct pd_route route;
+    struct pd_sim_net_route route;
     uint64_t pkts; /* arrived over it in this period */
     double carry;  /* flow level: part of a packet */
     bool seen;     /* the receiver's TIB has this path */

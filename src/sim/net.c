@@ -214,7 +214,7 @@ static uint32_t draw_parallel(const struct pd_neighbour *to, struct pd_random *r
 }
 
 void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host, double bytes,
-                  struct pd_random *random, struct pd_route *ret_route)
+                  struct pd_random *random, struct pd_sim_net_route *ret_route)
 {
     const struct pd_topology *topology = net->topology;
     uint32_t at = topology->hosts[src_host].tor, to = topology->hosts[dst_host].tor;

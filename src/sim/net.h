@@ -20,7 +20,7 @@
 
 #define PD_ROUTE_LINKS_MAX 12 /* host to host; longer shortest paths are refused */
 
-struct pd_route {
+struct pd_sim_net_route {
     struct pd_path path;
     uint32_t links[PD_ROUTE_LINKS_MAX];
     uint32_t links_len;
@@ -50,7 +50,7 @@ void pd_net_faults(struct pd_net *net, const struct pd_scenario *scenario, doubl
 
 /* One of the shortest routes, for a flow of this size. */
 void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host, double bytes,
-                  struct pd_random *random, struct pd_route *ret_route);
+                  struct pd_random *random, struct pd_sim_net_route *ret_route);
 
 static inline bool pd_net_is_up(const struct pd_net *net, uint32_t link)
 {

@@ -16,11 +16,11 @@ struct pd_record_row {
     struct pd_tib_record record; /* its path is the process's (pd_path_intern) */
 };
 
-void pd_records_done(struct pd_records *records)
+void pd_sim_records_done(struct pd_sim_records *records)
 {
     pd_tib_close(records->tib);
     free(records->rows);
-    *records = (struct pd_records){0};
+    *records = (struct pd_sim_records){0};
 }
 
 /* ---- the store */
@@ -42,7 +42,7 @@ static void remove_directory(const char *name)
     rmdir(name);
 }
 
-static int open_store(struct pd_records *records, struct pd_error *error)
+static int open_store(struct pd_sim_records *records, struct pd_error *error)
 {
     const char *root = getenv("TMPDIR");
     const struct pd_tib_config config = {0};
@@ -77,7 +77,7 @@ static int append(struct pd_tib *tib, struct pd_record_row *rows, uint32_t len)
     return code;
 }
 
-static int flush(struct pd_records *records, struct pd_error *error)
+static int flush(struct pd_sim_records *records, struct pd_error *error)
 {
     int code = records->tib ? 0 : open_store(records, error);
 
@@ -94,7 +94,7 @@ static int flush(struct pd_records *records, struct pd_error *error)
 
 /* ---- in and out */
 
-static int grow(struct pd_records *records)
+static int grow(struct pd_sim_records *records)
 {
     uint32_t room = records->room ? records->room * 2 : ROOM_FIRST;
     struct pd_record_row *grown = realloc(records->rows, room * sizeof *grown);
@@ -107,7 +107,7 @@ static int grow(struct pd_records *records)
     return 0;
 }
 
-static int take_one(struct pd_records *records, const struct pd_tib_record *record,
+static int take_one(struct pd_sim_records *records, const struct pd_tib_record *record,
                     struct pd_error *error)
 {
     int code = records->len == PD_RECORDS_WAITING ? flush(records, error) : 0;
@@ -128,7 +128,7 @@ static int take_one(struct pd_records *records, const struct pd_tib_record *reco
 }
 
 /* What the receiver of the flow has of one of its ways. */
-static int take_way(struct pd_records *records, const struct pd_sim_period *period, size_t flow,
+static int take_way(struct pd_sim_records *records, const struct pd_sim_period *period, size_t flow,
                     const struct pd_evidence_way *way, struct pd_error *error)
 {
     struct pd_path path = {.len = (uint16_t)way->nodes_len};
@@ -147,8 +147,8 @@ static int take_way(struct pd_records *records, const struct pd_sim_period *peri
 }
 
 /* A way without packets says only that the path is known: no receiver has a record of it. */
-int pd_records_take(struct pd_records *records, const struct pd_sim_period *period,
-                    struct pd_error *error)
+int pd_sim_records_take(struct pd_sim_records *records, const struct pd_sim_period *period,
+                        struct pd_error *error)
 {
     int code = 0;
 
@@ -162,8 +162,8 @@ int pd_records_take(struct pd_records *records, const struct pd_sim_period *peri
     return code;
 }
 
-int pd_records_snapshot(struct pd_records *records, struct pd_tib_snapshot **ret_snapshot,
-                        struct pd_error *error)
+int pd_sim_records_snapshot(struct pd_sim_records *records, struct pd_tib_snapshot **ret_snapshot,
+                            struct pd_error *error)
 {
     int code = flush(records, error);
 

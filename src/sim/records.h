@@ -15,19 +15,19 @@
 
 struct pd_record_row;
 
-struct pd_records {
+struct pd_sim_records {
     struct pd_record_row *rows;
     uint32_t len, room;
     struct pd_tib *tib;
 };
 
-void pd_records_done(struct pd_records *records); /* works on zeroed memory */
+void pd_sim_records_done(struct pd_sim_records *records); /* works on zeroed memory */
 
-int pd_records_take(struct pd_records *records, const struct pd_sim_period *period,
-                    struct pd_error *error);
+int pd_sim_records_take(struct pd_sim_records *records, const struct pd_sim_period *period,
+                        struct pd_error *error);
 
 /* With every record so far. Ends with pd_tib_release. */
-int pd_records_snapshot(struct pd_records *records, struct pd_tib_snapshot **ret_snapshot,
-                        struct pd_error *error);
+int pd_sim_records_snapshot(struct pd_sim_records *records, struct pd_tib_snapshot **ret_snapshot,
+                            struct pd_error *error);
 
 #endif

@@ -46,14 +46,14 @@ static int ring_add(struct pd_sender_ring *ring, const struct pd_sender_entry *e
     return 0;
 }
 
-void pd_senders_done(struct pd_senders *senders)
+void pd_sim_senders_done(struct pd_sim_senders *senders)
 {
     free(senders->lossy.entries);
     free(senders->closed.entries);
-    *senders = (struct pd_senders){0};
+    *senders = (struct pd_sim_senders){0};
 }
 
-int pd_senders_take(struct pd_senders *senders, const struct pd_sim_period *period)
+int pd_sim_senders_take(struct pd_sim_senders *senders, const struct pd_sim_period *period)
 {
     int code = 0;
 
@@ -73,14 +73,14 @@ int pd_senders_take(struct pd_senders *senders, const struct pd_sim_period *peri
     return code;
 }
 
-static json_int_t host_id(const struct pd_senders *senders, const struct pd_sim_sender *sender)
+static json_int_t host_id(const struct pd_sim_senders *senders, const struct pd_sim_sender *sender)
 {
     return senders->scenario->topology->hosts[sender->host].id;
 }
 
 /* ---- alarms */
 
-static json_t *alarm_json(const struct pd_senders *senders, const struct pd_sender_entry *entry)
+static json_t *alarm_json(const struct pd_sim_senders *senders, const struct pd_sender_entry *entry)
 {
     const struct pd_sim_sender *sender = &entry->sender;
     char detail[ALARM_DETAIL];
@@ -96,8 +96,8 @@ static json_t *alarm_json(const struct pd_senders *senders, const struct pd_send
                      "detail", detail);
 }
 
-json_t *pd_senders_alarms(const struct pd_senders *senders, uint64_t from_us, uint64_t to_us,
-                          uint64_t least_id, size_t most)
+json_t *pd_sim_senders_alarms(const struct pd_sim_senders *senders, uint64_t from_us,
+                              uint64_t to_us, uint64_t least_id, size_t most)
 {
     const struct pd_sender_ring *ring = &senders->lossy;
     json_t *alarms = json_array();
@@ -184,7 +184,7 @@ static void table_add(struct poor_table *table, const struct pd_sim_sender *send
 }
 
 /* The last period stands in the rings, too, as far as it is kept there: it is given once. */
-static void table_fill(struct poor_table *table, const struct pd_senders *senders)
+static void table_fill(struct poor_table *table, const struct pd_sim_senders *senders)
 {
     const struct pd_sender_ring *lossy = &senders->lossy, *closed = &senders->closed;
     uint32_t l = lossy->len, c = closed->len;
@@ -228,7 +228,8 @@ static json_t *time_json(uint64_t time_us, bool known)
     return known ? json_integer((json_int_t)time_us) : json_null();
 }
 
-static json_t *poor_json(const struct pd_senders *senders, const struct poor *row, bool has_from)
+static json_t *poor_json(const struct pd_sim_senders *senders, const struct poor *row,
+                         bool has_from)
 {
     const struct pd_sim_sender *s = &row->sender;
     uint64_t lived_us = row->time_us > s->opened_us ? row->time_us - s->opened_us : 1;
@@ -257,8 +258,8 @@ static json_t *poor_json(const struct pd_senders *senders, const struct poor *ro
     return flow;
 }
 
-json_t *pd_senders_poor(const struct pd_senders *senders, const struct pd_poor_question *question,
-                        const bool *asked)
+json_t *pd_sim_senders_poor(const struct pd_sim_senders *senders,
+                            const struct pd_poor_question *question, const bool *asked)
 {
     struct poor_table table = {.question = question, .asked = asked};
     uint64_t forgotten = senders->lossy.forgotten + senders->closed.forgotten;

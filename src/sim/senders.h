@@ -28,26 +28,26 @@ struct pd_sender_ring {
     uint64_t forgotten;
 };
 
-struct pd_senders {
+struct pd_sim_senders {
     const struct pd_scenario *scenario;
     struct pd_sender_ring lossy, closed;
     struct pd_sim_period now; /* the last period; valid as it is */
     uint64_t alarms;
 };
 
-void pd_senders_done(struct pd_senders *senders); /* works on zeroed memory */
+void pd_sim_senders_done(struct pd_sim_senders *senders); /* works on zeroed memory */
 
 /* 0 or -ENOMEM. */
-int pd_senders_take(struct pd_senders *senders, const struct pd_sim_period *period);
+int pd_sim_senders_take(struct pd_sim_senders *senders, const struct pd_sim_period *period);
 
 /* Alarms of [from_us, to_us], the newest `most`, oldest first; NULL without memory. `least_id` (0:
  * any): only later ones than that. */
-json_t *pd_senders_alarms(const struct pd_senders *senders, uint64_t from_us, uint64_t to_us,
-                          uint64_t least_id, size_t most);
+json_t *pd_sim_senders_alarms(const struct pd_sim_senders *senders, uint64_t from_us,
+                              uint64_t to_us, uint64_t least_id, size_t most);
 
 /* The members of an agent's getPoorTCPFlows, each flow with its "host". `asked`: per host of the
  * topology; NULL: all. NULL without memory. */
-json_t *pd_senders_poor(const struct pd_senders *senders, const struct pd_poor_question *question,
-                        const bool *asked);
+json_t *pd_sim_senders_poor(const struct pd_sim_senders *senders,
+                            const struct pd_poor_question *question, const bool *asked);
 
 #endif

@@ -15,7 +15,7 @@
 #include "sim/world.h"
 
 struct run {
-    const struct pd_watch *watch;
+    const struct pd_sim_watch *watch;
     struct pd_world world;
     json_t *args;
     void *state;
@@ -23,7 +23,7 @@ struct run {
     double period_s, next_s;
     bool by_alarm;
     uint64_t alarm_id; /* latest one that was looked at */
-    struct pd_watch_end end;
+    struct pd_sim_watch_end end;
     struct pd_error *error;
 };
 
@@ -65,7 +65,7 @@ static bool has_changed(const json_t *a, const json_t *b)
 /* Takes the report over. */
 static int give(struct run *run, double now_s, json_t *report)
 {
-    const struct pd_watch *watch = run->watch;
+    const struct pd_sim_watch *watch = run->watch;
 
     if (!watch->every_run && run->last && !has_changed(run->last, report)) {
         json_decref(report);
@@ -108,7 +108,7 @@ static bool is_wanted(const struct pd_app_ops *app, const char *reason)
 /* All alarms of this simulator have one reason. */
 static int run_for_alarms(struct run *run, double now_s)
 {
-    const struct pd_senders *senders = &run->world.senders;
+    const struct pd_sim_senders *senders = &run->world.senders;
     const json_t *alarm;
     size_t i;
     int code = 0;
@@ -116,7 +116,8 @@ static int run_for_alarms(struct run *run, double now_s)
     if (!is_wanted(run->watch->app, "POOR_PERF")) {
         return 0;
     }
-    json_t *alarms = pd_senders_alarms(senders, 0, UINT64_MAX, run->alarm_id, PD_WATCH_ALARMS_MAX);
+    json_t *alarms =
+        pd_sim_senders_alarms(senders, 0, UINT64_MAX, run->alarm_id, PD_WATCH_ALARMS_MAX);
     if (!alarms) {
         return pd_fail(run->error, -ENOMEM, "no memory");
     }
@@ -185,7 +186,8 @@ static int open_app(struct run *run)
     return code;
 }
 
-int pd_watch(const struct pd_watch *watch, struct pd_watch_end *ret_end, struct pd_error *error)
+int pd_sim_watch(const struct pd_sim_watch *watch, struct pd_sim_watch_end *ret_end,
+                 struct pd_error *error)
 {
     struct run run = {.watch = watch, .error = error};
     uint64_t start_ns = pd_clock_monotonic_ns();

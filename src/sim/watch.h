@@ -20,7 +20,7 @@
 #define PD_WATCH_CONFIDENCE_STEP 0.05
 #define PD_WATCH_ALARMS_MAX      64
 
-struct pd_watch {
+struct pd_sim_watch {
     const struct pd_scenario *scenario;
     uint64_t seed;
     const struct pd_app_ops *app; /* NULL: nothing is looked for */
@@ -34,7 +34,7 @@ struct pd_watch {
     void *context;
 };
 
-struct pd_watch_end {
+struct pd_sim_watch_end {
     struct pd_sim_totals totals;
     uint64_t runs;
     uint64_t alarms_left; /* for which the application did not run */
@@ -42,6 +42,7 @@ struct pd_watch_end {
 };
 
 /* 0, or an error in words: of the arguments, the application, or the simulator. */
-int pd_watch(const struct pd_watch *watch, struct pd_watch_end *ret_end, struct pd_error *error);
+int pd_sim_watch(const struct pd_sim_watch *watch, struct pd_sim_watch_end *ret_end,
+                 struct pd_error *error);
 
 #endif

@@ -147,7 +147,7 @@ static int ask_records(struct pd_world *world, const struct pd_query *query, con
     struct chosen chosen = {.topology = world->scenario->topology, .asked = asked};
     const struct pd_tib_filter filter = pd_query_filter(query);
     struct pd_tib_snapshot *snapshot;
-    int code = pd_records_snapshot(&world->records, &snapshot, error);
+    int code = pd_sim_records_snapshot(&world->records, &snapshot, error);
 
     if (code) {
         return code;
@@ -174,7 +174,7 @@ static int ask_tcp(void *context, const struct pd_poor_question *question, json_
 {
     const struct asking *asking = context;
 
-    *ret_answer = pd_senders_poor(&asking->world->senders, question, asking->asked);
+    *ret_answer = pd_sim_senders_poor(&asking->world->senders, question, asking->asked);
     return *ret_answer ? 0 : pd_fail(error, -ENOMEM, "no memory");
 }
 
@@ -234,7 +234,7 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
     const struct pd_world *world = context;
     bool none = reason && strcmp(reason, "POOR_PERF") != 0;
     json_t *found =
-        none ? json_array() : pd_senders_alarms(&world->senders, from_us, to_us, 0, most);
+        none ? json_array() : pd_sim_senders_alarms(&world->senders, from_us, to_us, 0, most);
 
     if (!found) {
         return pd_fail(error, -ENOMEM, "no memory");
@@ -301,8 +301,8 @@ void pd_world_init(struct pd_world *world, const struct pd_scenario *scenario)
 
 void pd_world_done(struct pd_world *world)
 {
-    pd_records_done(&world->records);
-    pd_senders_done(&world->senders);
+    pd_sim_records_done(&world->records);
+    pd_sim_senders_done(&world->senders);
     pd_history_done(&world->history);
 }
 
@@ -312,10 +312,10 @@ int pd_world_take(struct pd_world *world, const struct pd_sim_period *period,
     int code = pd_history_take(&world->history, period);
 
     if (!code) {
-        code = pd_senders_take(&world->senders, period);
+        code = pd_sim_senders_take(&world->senders, period);
     }
     if (code) {
         return pd_fail(error, code, "no memory");
     }
-    return pd_records_take(&world->records, period, error);
+    return pd_sim_records_take(&world->records, period, error);
 }

@@ -23,8 +23,8 @@
 struct pd_world {
     const struct pd_scenario *scenario;
     struct pd_app_world app;
-    struct pd_records records;
-    struct pd_senders senders;
+    struct pd_sim_records records;
+    struct pd_sim_senders senders;
     struct pd_history history;
     FILE *evidence; /* what is given is written here, too; NULL: nowhere */
 };

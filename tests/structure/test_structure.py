@@ -10,6 +10,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import structure  # noqa: E402
 
+structure.HELD = True
+
+LINE = "tests/structure/exceptions.txt"
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 GOOD = {
     "src/base/error.h": SPDX + "#include <errno.h>\n#include <sys/types.h>\n",
@@ -42,6 +45,16 @@ BAD = {
     "no README": ("src/query/plan.h", SPDX, "src/query: no README.md"),
     "a long README": ("src/base/README.md", "word\n" * 61, "more than one screen"),
     "a dead link": ("docs/a.md", "see [b](b.md#place)\n", "the link to b.md leads nowhere"),
+    "a wide comment": ("src/base/error.c", SPDX + "/* " + 100 * "x" + " */\n", "more than 100 columns"),
+    "a wide paragraph": ("docs/a.md", "word " * 21, "docs/a.md:1: more than 100 columns"),
+    "a tag of another stage": ("src/tib/t.h", SPDX + "struct pd_x {\n};\nstruct pd_x {\n", "the tag pd_x is there twice"),
+    # "a symbol of somebody else": ("src/tib/t.c", SPDX + "int pd_find(int a)\n{\n}\n", "src/tib: symbols begin with pd_tib_"),
+    # "an error code by another name": ("src/base/error.c", SPDX + "    int rc = f();\n", "is not called err"),
+    "a table in order": ("src/base/error.c", SPDX + "static const struct a b[] = {\n    {1},\n};\n", "without designated"),
+    "a torn member": ("src/base/error.c", SPDX + "struct a {\n    const char *\n        name;\n};\n", "is torn in two"),
+    "a kind by its name": ("src/base/error.c", SPDX + 'x = !strcmp(status.kind, "ovs");\n', "known by its name"),
+    "another word for it": ("src/base/error.c", SPDX + 'fail("x: out of memory");\n', 'the wording is "no memory"'),
+    "an exception of nobody": (LINE, "torn src/base/error.c 1\n", "is down to 0, no longer 1"),
     "an unknown stage": ("src/misc/README.md", "things\n", "src/misc: not a stage"),
 }
 

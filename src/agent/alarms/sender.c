@@ -419,7 +419,7 @@ int pd_alarm_sender_new(const struct pd_alarm_sender_config *config,
     int e;
 
     if (!sender) {
-        return pd_fail(error, -ENOMEM, "alarms: out of memory");
+        return pd_fail(error, -ENOMEM, "alarms: no memory");
     }
     sender->config = *config;
     sender->reached = true;

@@ -28,7 +28,7 @@
 #define PD_ALARM_RETRY_MIN_MS 100u
 #define PD_ALARM_RETRY_MAX_MS 15000u
 #define PD_ALARM_POST_NS      (UINT64_C(10) * 1000000000) /* for one request */
-#define PD_ALARM_GRACE_NS     (UINT64_C(2) * 1000000000) /* at the end: to send what is still there */
+#define PD_ALARM_GRACE_NS     (UINT64_C(2) * 1000000000)  /* at the end: to send what is left */
 
 struct pd_alarm_sender_config {
     struct pd_alarm_spool_config spool;

@@ -124,7 +124,7 @@ int pd_alarm_spool_open(const struct pd_alarm_spool_config *config,
     int e;
 
     if (!spool) {
-        return pd_fail(error, -ENOMEM, "%s: out of memory", config->file);
+        return pd_fail(error, -ENOMEM, "%s: no memory", config->file);
     }
     pthread_mutex_init(&spool->lock, NULL);
     spool->host = config->host;

@@ -56,8 +56,8 @@ struct pd_packet_log {
     _Atomic uint64_t tail; /* slots emptied: the other way round */
     atomic_bool stop;      /* asks the writer to end; relaxed, the join is what counts */
     atomic_bool finished;  /* nothing more is written: released with all counters behind it */
-    _Atomic(const char *)
-        why; /* static words, once it is finished; relaxed: read after `finished` */
+    /* Static words, once it is finished; relaxed: read after `finished`. */
+    _Atomic(const char *) why;
 #define X(name) _Atomic uint64_t name; /* numbers by themselves: relaxed */
     COUNTERS(X)
 #undef X

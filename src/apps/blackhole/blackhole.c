@@ -20,17 +20,34 @@
 enum { WAIT_MS = 50, LOOKS_STRICT = 12, LOOKS_MAX = 40 };
 
 static const struct pd_app_param params[] = {
-    {"src_ip", PD_APP_ADDRESS, "IP", NULL, false,
-     "only this flow, whether it raised an alarm or not"},
-    {"dst_ip", PD_APP_ADDRESS, "IP", NULL, false, "its destination"},
-    {"src_port", PD_APP_INTEGER, "PORT", NULL, false, "its source port"},
-    {"dst_port", PD_APP_INTEGER, "PORT", NULL, false, "its destination port"},
-    {"protocol", PD_APP_INTEGER, "N", "6", false, "its protocol"},
-    {"spray", PD_APP_BOOL, "BOOL", NULL, false,
-     "packets of one flow take all shortest paths; else it is told from what arrived"},
-    {"seconds", PD_APP_SECONDS, "S", "60", false, "how far back alarms and records are looked at"},
-    {"slack", PD_APP_SECONDS, "S", "2", false, "by how much clocks of hosts may differ"},
-    {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
+    {.name = "src_ip",
+     .kind = PD_APP_ADDRESS,
+     .value = "IP",
+     .help = "only this flow, whether it raised an alarm or not"},
+    {.name = "dst_ip", .kind = PD_APP_ADDRESS, .value = "IP", .help = "its destination"},
+    {.name = "src_port", .kind = PD_APP_INTEGER, .value = "PORT", .help = "its source port"},
+    {.name = "dst_port", .kind = PD_APP_INTEGER, .value = "PORT", .help = "its destination port"},
+    {.name = "protocol",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .fallback = "6",
+     .help = "its protocol"},
+    {.name = "spray",
+     .kind = PD_APP_BOOL,
+     .value = "BOOL",
+     .help = "packets of one flow take all shortest paths; else it is told from what arrived"},
+    {.name = "seconds",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "60",
+     .help = "how far back alarms and records are looked at"},
+    {.name = "slack",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "2",
+     .help = "by how much clocks of hosts may differ"},
+    {.name = NULL, .kind = PD_APP_TEXT},
+};
 
 /* An alarm comes with the first losses, when few packets of its flow have arrived, and TCP may
  * stall: a verdict within a second may wait for more, and is then content with a little less; after

@@ -290,15 +290,28 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"link_mbps", PD_APP_INTEGER, "N", NULL, false,
-     "capacity of a link; the controller's setting unless given"},
-    {"above", PD_APP_NUMBER, "R", "0.8", false,
-     "share of the capacity beyond which a link is congested"},
-    {"target", PD_APP_NUMBER, "R", "0.7", false,
-     "flows are moved until it carries no more than this"},
-    {"k", PD_APP_INTEGER, "N", "10", false, "how many links are listed"},
+    {.name = "link_mbps",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .help = "capacity of a link; the controller's setting unless given"},
+    {.name = "above",
+     .kind = PD_APP_NUMBER,
+     .value = "R",
+     .fallback = "0.8",
+     .help = "share of the capacity beyond which a link is congested"},
+    {.name = "target",
+     .kind = PD_APP_NUMBER,
+     .value = "R",
+     .fallback = "0.7",
+     .help = "flows are moved until it carries no more than this"},
+    {.name = "k",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .fallback = "10",
+     .help = "how many links are listed"},
     PD_APP_WINDOW_PARAMS("10"),
-    {.name = NULL}};
+    {.name = NULL},
+};
 
 const struct pd_app_ops pd_app_congested_link = {
     .name = "congested-link",

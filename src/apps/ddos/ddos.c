@@ -312,12 +312,23 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"dst_ip", PD_APP_ADDRESS, "IP", NULL, false,
-     "the destination; the one with the most sources unless given"},
-    {"sources", PD_APP_INTEGER, "N", "100", false, "so many sources are many"},
-    {"mbps", PD_APP_NUMBER, "R", "0", false, "and they have to send so much together"},
+    {.name = "dst_ip",
+     .kind = PD_APP_ADDRESS,
+     .value = "IP",
+     .help = "the destination; the one with the most sources unless given"},
+    {.name = "sources",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .fallback = "100",
+     .help = "so many sources are many"},
+    {.name = "mbps",
+     .kind = PD_APP_NUMBER,
+     .value = "R",
+     .fallback = "0",
+     .help = "and they have to send so much together"},
     PD_APP_WINDOW_PARAMS("60"),
-    {.name = NULL}};
+    {.name = NULL},
+};
 
 const struct pd_app_ops pd_app_ddos = {
     .name = "ddos",

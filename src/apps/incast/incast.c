@@ -152,12 +152,18 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"senders", PD_APP_INTEGER, "N", PD_APP_SENDERS_LEAST, false,
-     "so many sources have to suffer at once"},
-    {"link_mbps", PD_APP_INTEGER, "N", NULL, false,
-     "capacity of the access link; the controller's setting unless given"},
+    {.name = "senders",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .fallback = PD_APP_SENDERS_LEAST,
+     .help = "so many sources have to suffer at once"},
+    {.name = "link_mbps",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .help = "capacity of the access link; the controller's setting unless given"},
     PD_APP_WINDOW_PARAMS("10"),
-    {.name = NULL}};
+    {.name = NULL},
+};
 
 static const char *const alarms[] = {"POOR_PERF", NULL};
 

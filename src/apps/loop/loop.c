@@ -74,8 +74,12 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"seconds", PD_APP_SECONDS, "S", "600", false, "how far to look back"},
-    {0},
+    {.name = "seconds",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "600",
+     .help = "how far to look back"},
+    {.name = 0},
 };
 
 const struct pd_app_ops pd_app_loop = {

@@ -254,14 +254,23 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"senders", PD_APP_INTEGER, "N", PD_APP_SENDERS_LEAST, false,
-     "so many sources have to raise alarms about one destination"},
-    {"ratio", PD_APP_NUMBER, "R", "0.5", false,
-     "starved: a flow gets at most so much of what a flow by the busiest port gets"},
-    {"link_mbps", PD_APP_INTEGER, "N", NULL, false,
-     "capacity of the access link; the controller's setting unless given"},
+    {.name = "senders",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .fallback = PD_APP_SENDERS_LEAST,
+     .help = "so many sources have to raise alarms about one destination"},
+    {.name = "ratio",
+     .kind = PD_APP_NUMBER,
+     .value = "R",
+     .fallback = "0.5",
+     .help = "starved: a flow gets at most so much of what a flow by the busiest port gets"},
+    {.name = "link_mbps",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .help = "capacity of the access link; the controller's setting unless given"},
     PD_APP_WINDOW_PARAMS("10"),
-    {.name = NULL}};
+    {.name = NULL},
+};
 
 static const char *const alarms[] = {"POOR_PERF", NULL};
 

@@ -343,13 +343,26 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"balancers", PD_APP_TEXT, "LIST", NULL, false,
-     "addresses of load balancers, virtual or their own: 10.1.1.2,10.2.1.2"},
-    {"ports", PD_APP_TEXT, "LIST", "4789,8472,6081", false,
-     "UDP ports of the overlay; GRE and IP in IP always belong to it"},
-    {"seconds", PD_APP_SECONDS, "S", "30", false, "how far to look back"},
-    {"min_pkts", PD_APP_INTEGER, "N", "20", false, "fewer packets than that are no loop"},
-    {0},
+    {.name = "balancers",
+     .kind = PD_APP_TEXT,
+     .value = "LIST",
+     .help = "addresses of load balancers, virtual or their own: 10.1.1.2,10.2.1.2"},
+    {.name = "ports",
+     .kind = PD_APP_TEXT,
+     .value = "LIST",
+     .fallback = "4789,8472,6081",
+     .help = "UDP ports of the overlay; GRE and IP in IP always belong to it"},
+    {.name = "seconds",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "30",
+     .help = "how far to look back"},
+    {.name = "min_pkts",
+     .kind = PD_APP_INTEGER,
+     .value = "N",
+     .fallback = "20",
+     .help = "fewer packets than that are no loop"},
+    {.name = 0},
 };
 
 const struct pd_app_ops pd_app_overlay_loop = {

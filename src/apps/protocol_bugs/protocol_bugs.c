@@ -11,11 +11,18 @@
 /* Paper 000, Table 2: flows whose retransmissions have no lossy link in common. */
 
 static const struct pd_app_param params[] = {
-    {"seconds", PD_APP_SECONDS, "S", "60", false, "how far back to look"},
-    {"link_mbps", PD_APP_INTEGER, "MBPS", NULL, false,
-     "what each link carries, so that losses of full links are left aside; else what the "
-     "controller knows"},
-    {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
+    {.name = "seconds",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "60",
+     .help = "how far back to look"},
+    {.name = "link_mbps",
+     .kind = PD_APP_INTEGER,
+     .value = "MBPS",
+     .help = "what each link carries, so that losses of full links are left aside; else what the "
+             "controller knows"},
+    {.name = NULL, .kind = PD_APP_TEXT},
+};
 
 static int prepare(struct pb_case *c, uint64_t window_us)
 {

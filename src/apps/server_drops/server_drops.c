@@ -48,9 +48,17 @@ struct drops {
 };
 
 static const struct pd_app_param params[] = {
-    {"server", PD_APP_INTEGER, "HOST", NULL, false, "ID of the server; any when not given"},
-    {"seconds", PD_APP_SECONDS, "S", "60", false, "flows that retransmitted since so long"},
-    {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
+    {.name = "server",
+     .kind = PD_APP_INTEGER,
+     .value = "HOST",
+     .help = "ID of the server; any when not given"},
+    {.name = "seconds",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "60",
+     .help = "flows that retransmitted since so long"},
+    {.name = NULL, .kind = PD_APP_TEXT},
+};
 
 /* ---- senders ---- */
 

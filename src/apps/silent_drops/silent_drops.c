@@ -22,13 +22,23 @@ struct hunt {
 };
 
 static const struct pd_app_param params[] = {
-    {"method", PD_APP_TEXT, "NAME", "evidence", false,
-     "localiser: evidence, or max-coverage, the paper's baseline, which is never certain"},
-    {"seconds", PD_APP_SECONDS, "S", "60", false, "how far back the first look goes"},
-    {"link_mbps", PD_APP_INTEGER, "MBPS", NULL, false,
-     "what each link carries, so that losses of full links are left aside; else what the "
-     "controller knows"},
-    {NULL, PD_APP_TEXT, NULL, NULL, false, NULL}};
+    {.name = "method",
+     .kind = PD_APP_TEXT,
+     .value = "NAME",
+     .fallback = "evidence",
+     .help = "localiser: evidence, or max-coverage, the paper's baseline, which is never certain"},
+    {.name = "seconds",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "60",
+     .help = "how far back the first look goes"},
+    {.name = "link_mbps",
+     .kind = PD_APP_INTEGER,
+     .value = "MBPS",
+     .help = "what each link carries, so that losses of full links are left aside; else what the "
+             "controller knows"},
+    {.name = NULL, .kind = PD_APP_TEXT},
+};
 
 /* ---- the localiser ---- */
 

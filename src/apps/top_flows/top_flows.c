@@ -192,13 +192,21 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"k", PD_APP_INTEGER, "N", "10", false, "how many flows"},
-    {"by", PD_APP_TEXT, "bytes|pkts", "bytes", false, "what is large"},
-    {"share", PD_APP_NUMBER, "R", "0.1", false,
-     "a heavy hitter has at least this share of all bytes"},
-    {"link", PD_APP_LINK, "A-B", NULL, false, "only flows over this link"},
+    {.name = "k", .kind = PD_APP_INTEGER, .value = "N", .fallback = "10", .help = "how many flows"},
+    {.name = "by",
+     .kind = PD_APP_TEXT,
+     .value = "bytes|pkts",
+     .fallback = "bytes",
+     .help = "what is large"},
+    {.name = "share",
+     .kind = PD_APP_NUMBER,
+     .value = "R",
+     .fallback = "0.1",
+     .help = "a heavy hitter has at least this share of all bytes"},
+    {.name = "link", .kind = PD_APP_LINK, .value = "A-B", .help = "only flows over this link"},
     PD_APP_WINDOW_PARAMS("60"),
-    {.name = NULL}};
+    {.name = NULL},
+};
 
 const struct pd_app_ops pd_app_top_flows = {
     .name = "top-flows",

@@ -146,7 +146,10 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     return e;
 }
 
-static const struct pd_app_param params[] = {PD_APP_WINDOW_PARAMS("60"), {.name = NULL}};
+static const struct pd_app_param params[] = {
+    PD_APP_WINDOW_PARAMS("60"),
+    {.name = NULL},
+};
 
 const struct pd_app_ops pd_app_traffic_matrix = {
     .name = "traffic-matrix",

@@ -399,11 +399,17 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 }
 
 static const struct pd_app_param params[] = {
-    {"seconds", PD_APP_SECONDS, "S", "30", false,
-     "how far to look back; at most 50, since monitors forget closed connections"},
-    {"protocol", PD_APP_TEXT, "tcp|udp|all", "tcp", false,
-     "what you want to know about: only TCP's senders know what they sent"},
-    {0},
+    {.name = "seconds",
+     .kind = PD_APP_SECONDS,
+     .value = "S",
+     .fallback = "30",
+     .help = "how far to look back; at most 50, since monitors forget closed connections"},
+    {.name = "protocol",
+     .kind = PD_APP_TEXT,
+     .value = "tcp|udp|all",
+     .fallback = "tcp",
+     .help = "what you want to know about: only TCP's senders know what they sent"},
+    {.name = 0},
 };
 
 static const char *const alarms[] = {"INFEASIBLE_PATH", NULL};

@@ -117,7 +117,7 @@ int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
     }
     if (err) {
         pd_steps_free(steps);
-        return err == -ENOMEM ? pd_fail(error, err, "codec: out of memory") : err;
+        return err == -ENOMEM ? pd_fail(error, err, "codec: no memory") : err;
     }
     *ret_steps = steps;
     return 0;

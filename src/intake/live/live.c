@@ -353,12 +353,24 @@ static void live_status(const struct pd_intake *intake, struct pd_intake_status 
 #define AT(member) offsetof(struct pd_intake_live_options, member)
 
 static const struct pd_option rows[] = {
-    {"intake", "strip", PD_OPTION_FLAG, AT(strip), 0, 0, NULL, NULL,
-     "live: take the tags off for the host's own stack", NULL},
-    {"intake", "promiscuous", PD_OPTION_FLAG, AT(promiscuous), 0, 0, NULL, NULL,
-     "live: receive frames for other hosts, too", NULL},
-    {"intake", "ring-bytes", PD_OPTION_BYTES, AT(ring_bytes), 0, UINT32_MAX, "BYTES", "0",
-     "live: size of the ring that is shared with the kernel; 0: as the intake likes it", NULL},
+    {.section = "intake",
+     .name = "strip",
+     .type = PD_OPTION_FLAG,
+     .offset = AT(strip),
+     .help = "live: take the tags off for the host's own stack"},
+    {.section = "intake",
+     .name = "promiscuous",
+     .type = PD_OPTION_FLAG,
+     .offset = AT(promiscuous),
+     .help = "live: receive frames for other hosts, too"},
+    {.section = "intake",
+     .name = "ring-bytes",
+     .type = PD_OPTION_BYTES,
+     .offset = AT(ring_bytes),
+     .max = UINT32_MAX,
+     .value = "BYTES",
+     .fallback = "0",
+     .help = "live: size of the ring that is shared with the kernel; 0: as the intake likes it"},
     {0},
 };
 

@@ -95,7 +95,10 @@ static int set_lambda(void *target, const char *name, const char *value, struct 
         .set = set_lambda, .help = "weight of x (1 - x); 0.25n: times the paths of a link" \
     }
 
-static const struct pd_option once_options[] = {OPTION_LAMBDA, {0}};
+static const struct pd_option once_options[] = {
+    OPTION_LAMBDA,
+    {0},
+};
 
 static const struct pd_option stage_options[] = {
     OPTION_LAMBDA,

@@ -60,7 +60,7 @@ static struct tier *find_tier(struct tier *tiers, size_t *len, const char *name)
 }
 
 /* Log odds of a link that n packets crossed and that loses a share of them, as expected. */
-static double odds(const struct pd_model *model, double n, double loss)
+static double odds(const struct pd_evidence_model *model, double n, double loss)
 {
     double lost = n * loss, noise = fmax(n * model->noise, 1e-300);
     double prior = -log(model->network->links_len + 1.0);
@@ -69,7 +69,7 @@ static double odds(const struct pd_model *model, double n, double loss)
     return lost * log(lost / noise) - (lost - noise) + fmin(width, 0) + prior;
 }
 
-static json_t *least_loss(const struct pd_model *model, double n)
+static json_t *least_loss(const struct pd_evidence_model *model, double n)
 {
     double low = model->noise, high = 1;
     if (!(n > 0) || isinf(n) || odds(model, n, high) <= 0) {
@@ -86,7 +86,7 @@ static json_t *least_loss(const struct pd_model *model, double n)
     return json_real(high);
 }
 
-json_t *pd_model_detects(const struct pd_model *model)
+json_t *pd_evidence_model_detects(const struct pd_evidence_model *model)
 {
     struct tier tiers[TIERS_MAX];
     size_t len = 0;

@@ -23,7 +23,7 @@ static void free_evidence(struct pd_localiser *localiser)
     free(evidence->fresh);
     free(evidence->marks);
     free(evidence->named);
-    pd_model_free(evidence->model);
+    pd_evidence_model_free(evidence->model);
     pd_evidence_answer_done(&evidence->answer);
     free(evidence);
 }
@@ -334,7 +334,7 @@ static bool is_live(const struct pd_localiser *localiser)
 
 static int reserve_model(struct pd_evidence *evidence)
 {
-    return evidence->model ? 0 : pd_model_new(evidence->head.network, &evidence->model);
+    return evidence->model ? 0 : pd_evidence_model_new(evidence->head.network, &evidence->model);
 }
 
 static int take_resolved(struct pd_localiser *localiser, const struct pd_localise_row *row)
@@ -342,7 +342,7 @@ static int take_resolved(struct pd_localiser *localiser, const struct pd_localis
     struct pd_evidence *evidence = (struct pd_evidence *)localiser;
     struct pd_localiser_counters *counters = &localiser->counters;
     bool is_signature = row->row->kind == PD_EVIDENCE_FLOW && row->row->lost;
-    int err = pd_model_take(evidence->model, row);
+    int err = pd_evidence_model_take(evidence->model, row);
     counters->signatures += !err && is_signature;
     counters->spread += !err && is_signature && row->ways_len > 1;
     counters->dropped += err == -PD_E_FULL;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void pd_model_free(struct pd_model *model)
+void pd_evidence_model_free(struct pd_evidence_model *model)
 {
     if (model) {
         pd_localise_groups_done(&model->lossy);
@@ -23,9 +23,10 @@ void pd_model_free(struct pd_model *model)
     free(model);
 }
 
-int pd_model_new(const struct pd_localise_network *network, struct pd_model **ret_model)
+int pd_evidence_model_new(const struct pd_localise_network *network,
+                          struct pd_evidence_model **ret_model)
 {
-    struct pd_model *model = calloc(1, sizeof *model);
+    struct pd_evidence_model *model = calloc(1, sizeof *model);
     size_t len = (size_t)network->links_len + 1;
     if (!model) {
         return -ENOMEM;
@@ -41,7 +42,7 @@ int pd_model_new(const struct pd_localise_network *network, struct pd_model **re
     model->odds = calloc(len, sizeof *model->odds);
     if (!model->passed || !model->crossed || !model->share || !model->touched || !model->members ||
         !model->theta || !model->is_faulty || !model->odds) {
-        pd_model_free(model);
+        pd_evidence_model_free(model);
         return -ENOMEM;
     }
     *ret_model = model;
@@ -49,7 +50,7 @@ int pd_model_new(const struct pd_localise_network *network, struct pd_model **re
 }
 
 /* The links of the row with the chance that one of its packets crosses each. */
-static size_t gather(struct pd_model *model, const struct pd_localise_row *row)
+static size_t gather(struct pd_evidence_model *model, const struct pd_localise_row *row)
 {
     size_t len = 0;
     for (size_t w = 0; w < row->ways_len; w++) {
@@ -70,7 +71,7 @@ static size_t gather(struct pd_model *model, const struct pd_localise_row *row)
     return len;
 }
 
-static int take_blind(struct pd_model *model, double lost, size_t len)
+static int take_blind(struct pd_evidence_model *model, double lost, size_t len)
 {
     int err =
         lost > 0 ? pd_localise_groups_add(&model->blind, model->members, len, 0, lost, NULL) : 0;
@@ -79,7 +80,7 @@ static int take_blind(struct pd_model *model, double lost, size_t len)
 }
 
 /* Counts of others are hostile: no more was lost than was sent. */
-int pd_model_take(struct pd_model *model, const struct pd_localise_row *row)
+int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_localise_row *row)
 {
     double lost = (double)row->row->lost, sent = (double)row->row->pkts;
     size_t len = gather(model, row);

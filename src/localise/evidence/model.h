@@ -26,7 +26,7 @@
  *
  * Internal to the folder. One thread. */
 
-struct pd_model {
+struct pd_evidence_model {
     const struct pd_localise_network *network;
     struct pd_localise_groups lossy, blind; /* members are links with their w */
     double *passed;                         /* by link: packets that crossed it and were not lost */
@@ -47,19 +47,20 @@ struct pd_model {
 };
 
 /* 0 or -ENOMEM. */
-int pd_model_new(const struct pd_localise_network *network, struct pd_model **ret_model);
-void pd_model_free(struct pd_model *model); /* NULL is fine */
+int pd_evidence_model_new(const struct pd_localise_network *network,
+                          struct pd_evidence_model **ret_model);
+void pd_evidence_model_free(struct pd_evidence_model *model); /* NULL is fine */
 
 /* 0, -ENOMEM, or -PD_E_FULL. */
-int pd_model_take(struct pd_model *model, const struct pd_localise_row *row);
+int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_localise_row *row);
 
 /* usual.c: flows over each link under uniform racks and ECMP. 0 or -ENOMEM. */
-int pd_model_usual(struct pd_model *model);
+int pd_evidence_model_usual(struct pd_evidence_model *model);
 
 /* search.c: the most probable set of faulty links that a local search finds. 0 or -ENOMEM. */
-int pd_model_search(struct pd_model *model);
+int pd_evidence_model_search(struct pd_evidence_model *model);
 
 /* detects.c: the least loss that would have been named on each link of a tier, as JSON. */
-json_t *pd_model_detects(const struct pd_model *model);
+json_t *pd_evidence_model_detects(const struct pd_evidence_model *model);
 
 #endif

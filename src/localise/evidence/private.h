@@ -90,8 +90,8 @@ struct pd_evidence {
     size_t marks_room;
     uint64_t fabric_links; /* directed links between switches of the topology; 0: no topology */
     double fade_s;         /* seconds since the counts last faded */
-    struct pd_verdict_link *named; /* of the last verdict */
-    struct pd_model *model;        /* of evidence without a clock; NULL: none yet */
+    struct pd_verdict_link *named;   /* of the last verdict */
+    struct pd_evidence_model *model; /* of evidence without a clock; NULL: none yet */
     struct pd_evidence_answer answer;
 };
 

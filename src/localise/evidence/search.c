@@ -27,7 +27,7 @@ struct side {
 };
 
 struct search {
-    struct pd_model *model;
+    struct pd_evidence_model *model;
     struct side lossy, blind;
     double usual_x, usual_w; /* Σ u θ, Σ u of healthy links */
     double healthy_passed;
@@ -82,7 +82,7 @@ static void search_done(struct search *s)
     free(s->doubt);
 }
 
-static int search_init(struct pd_model *model, struct search *s)
+static int search_init(struct pd_evidence_model *model, struct search *s)
 {
     uint32_t links = model->network->links_len;
     size_t len = (size_t)links + 1;
@@ -118,7 +118,7 @@ static void find_candidates(struct search *s)
 
 /* ---- sums ---- */
 
-static void sum_side(const struct pd_model *model, struct side *side)
+static void sum_side(const struct pd_evidence_model *model, struct side *side)
 {
     for (size_t g = 0; g < side->groups->len; g++) {
         const struct pd_localise_group *group = &side->groups->groups[g];
@@ -134,7 +134,7 @@ static void sum_side(const struct pd_model *model, struct side *side)
 /* Everything from θ, so that nothing drifts. */
 static void sum_all(struct search *s)
 {
-    const struct pd_model *model = s->model;
+    const struct pd_evidence_model *model = s->model;
     sum_side(model, &s->lossy);
     sum_side(model, &s->blind);
     s->usual_x = s->usual_w = s->healthy_passed = 0;
@@ -157,7 +157,7 @@ static void move_side(struct side *side, uint32_t link, double change)
 /* θ of one link becomes another one. */
 static void set_theta(struct search *s, uint32_t link, double theta)
 {
-    struct pd_model *model = s->model;
+    struct pd_evidence_model *model = s->model;
     double change = theta - model->theta[link];
     move_side(&s->lossy, link, change);
     move_side(&s->blind, link, change);
@@ -176,7 +176,7 @@ struct view {
 
 static struct view look(const struct search *s, uint32_t link, double theta)
 {
-    const struct pd_model *model = s->model;
+    const struct pd_evidence_model *model = s->model;
     const struct side *lossy = &s->lossy, *blind = &s->blind;
     double change = theta - model->theta[link];
     struct view view = {.passes = model->passed[link]};
@@ -205,7 +205,7 @@ static struct view look(const struct search *s, uint32_t link, double theta)
 /* The log likelihood of a link's rows, without what does not depend on θ. */
 static double value_of(const struct search *s, uint32_t link, double theta)
 {
-    const struct pd_model *model = s->model;
+    const struct pd_evidence_model *model = s->model;
     const struct side *lossy = &s->lossy, *blind = &s->blind;
     double change = theta - model->theta[link], value = -model->passed[link] * theta;
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
@@ -263,7 +263,7 @@ static double find_theta(const struct search *s, uint32_t link, double low)
  * to where noise would not have hit one of the flows seen. */
 static double range_of(const struct search *s, uint32_t link)
 {
-    const struct pd_model *model = s->model;
+    const struct pd_evidence_model *model = s->model;
     if (s->healthy_passed > 0 || !model->usual || model->usual[link] <= 0) {
         return fmax(log(1 / model->noise), 1);
     }
@@ -391,7 +391,7 @@ static bool name_all(struct search *s)
  * seen may still happen. */
 static void fit_noise(struct search *s)
 {
-    struct pd_model *model = s->model;
+    struct pd_evidence_model *model = s->model;
     if (s->healthy_passed <= 0) {
         model->noise = 1; /* only shares are known */
         return;
@@ -414,7 +414,7 @@ static void fit_noise(struct search *s)
 
 static void fit_all(struct search *s)
 {
-    struct pd_model *model = s->model;
+    struct pd_evidence_model *model = s->model;
     for (int fit = 0; fit < FITS; fit++) {
         sum_all(s);
         fit_noise(s);
@@ -487,7 +487,7 @@ static bool reconsider_all(struct search *s)
 /* The chance that each link named is faulty and no other is, as if these were independent. */
 static void conclude(struct search *s)
 {
-    struct pd_model *model = s->model;
+    struct pd_evidence_model *model = s->model;
     double right = 0;
     look_at_all(s);
     for (uint32_t i = 0; i < s->candidates_len; i++) {
@@ -504,7 +504,7 @@ static void conclude(struct search *s)
 
 static void begin(struct search *s)
 {
-    struct pd_model *model = s->model;
+    struct pd_evidence_model *model = s->model;
     model->named_len = 0;
     model->noise = 1e-6;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
@@ -516,10 +516,10 @@ static void begin(struct search *s)
     fit_all(s);
 }
 
-int pd_model_search(struct pd_model *model)
+int pd_evidence_model_search(struct pd_evidence_model *model)
 {
     struct search s = {0};
-    int err = model->blind.len ? pd_model_usual(model) : 0;
+    int err = model->blind.len ? pd_evidence_model_usual(model) : 0;
     err = err ? err : search_init(model, &s);
     if (!err) {
         begin(&s);

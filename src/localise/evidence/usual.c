@@ -86,7 +86,7 @@ static void send_to(struct usual *u, uint32_t rack)
     }
 }
 
-int pd_model_usual(struct pd_model *model)
+int pd_evidence_model_usual(struct pd_evidence_model *model)
 {
     struct usual u = {.network = model->network, .topology = model->network->topology};
     if (model->usual) {

@@ -34,7 +34,7 @@ static int by_score(const void *a, const void *b)
     return by_ids(a, b);
 }
 
-static struct pd_verdict_link link_of(const struct pd_model *model, uint32_t link)
+static struct pd_verdict_link link_of(const struct pd_evidence_model *model, uint32_t link)
 {
     bool is_counted = model->noise < 1;
     return (struct pd_verdict_link){.from = model->network->ends[link].from,
@@ -43,7 +43,7 @@ static struct pd_verdict_link link_of(const struct pd_model *model, uint32_t lin
                                     .score = model->odds[link]};
 }
 
-static int reserve(const struct pd_model *model, struct pd_evidence_answer *answer)
+static int reserve(const struct pd_evidence_model *model, struct pd_evidence_answer *answer)
 {
     size_t len = (size_t)model->network->links_len + 1;
     if (!answer->links) {
@@ -53,12 +53,12 @@ static int reserve(const struct pd_model *model, struct pd_evidence_answer *answ
     return answer->links && answer->ranking ? 0 : -ENOMEM;
 }
 
-int pd_evidence_conclude(struct pd_model *model, struct pd_evidence_answer *answer,
+int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_answer *answer,
                          struct pd_verdict *ret_verdict)
 {
     struct pd_verdict verdict = {.links_len = 0};
     int err = reserve(model, answer);
-    err = err ? err : pd_model_search(model);
+    err = err ? err : pd_evidence_model_search(model);
     for (uint32_t l = 0; l < model->network->links_len && !err; l++) {
         if (isinf(model->odds[l])) {
             continue;
@@ -90,7 +90,7 @@ void pd_evidence_answer_done(struct pd_evidence_answer *answer)
 /* ---- causes ---- */
 
 /* The named link that most of its losses are due to, when noise is less likely. */
-void pd_evidence_cause(const struct pd_model *model, const struct pd_localise_row *row,
+void pd_evidence_cause(const struct pd_evidence_model *model, const struct pd_localise_row *row,
                        struct pd_cause *ret_cause)
 {
     double most = 0, faults = 0, noise = 0;
@@ -128,17 +128,17 @@ static json_t *fault_row(const char *kind, const struct pd_verdict_link *link)
                      chance_of(link->score));
 }
 
-static bool is_host_link(const struct pd_model *model, const struct pd_verdict_link *link)
+static bool is_host_link(const struct pd_evidence_model *model, const struct pd_verdict_link *link)
 {
     return model->network->ends[pd_localise_link(model->network, link->from, link->to)].is_access;
 }
 
-static bool is_named(const struct pd_model *model, const struct pd_verdict_link *link)
+static bool is_named(const struct pd_evidence_model *model, const struct pd_verdict_link *link)
 {
     return model->is_faulty[pd_localise_link(model->network, link->from, link->to)];
 }
 
-void pd_evidence_describe(const struct pd_model *model, const struct pd_verdict *verdict,
+void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd_verdict *verdict,
                           json_t *answer)
 {
     json_t *faults = json_array(), *others = json_array();
@@ -153,5 +153,5 @@ void pd_evidence_describe(const struct pd_model *model, const struct pd_verdict 
     }
     json_object_set_new(answer, "faults", faults);
     json_object_set_new(answer, "alternatives", others);
-    json_object_set_new(answer, "detects", pd_model_detects(model));
+    json_object_set_new(answer, "detects", pd_evidence_model_detects(model));
 }

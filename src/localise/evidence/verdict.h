@@ -13,14 +13,14 @@ struct pd_evidence_answer {
 };
 
 /* Searches, and makes the verdict. 0 or -ENOMEM. */
-int pd_evidence_conclude(struct pd_model *model, struct pd_evidence_answer *answer,
+int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_answer *answer,
                          struct pd_verdict *ret_verdict);
 void pd_evidence_answer_done(struct pd_evidence_answer *answer);
 
-void pd_evidence_cause(const struct pd_model *model, const struct pd_localise_row *row,
+void pd_evidence_cause(const struct pd_evidence_model *model, const struct pd_localise_row *row,
                        struct pd_cause *ret_cause);
 /* "faults", "alternatives" and "detects" into the answer. */
-void pd_evidence_describe(const struct pd_model *model, const struct pd_verdict *verdict,
+void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd_verdict *verdict,
                           json_t *answer);
 
 #endif

@@ -118,7 +118,7 @@ static int take_piece(void *context, void *bytes, size_t len)
     struct source *source = context;
     struct pd_monitor_reading reading;
 
-    if (pd_event_read(bytes, len, &reading)) {
+    if (pd_monitor_event_read(bytes, len, &reading)) {
         source->told.events++;
         source->take(source->taker, &reading);
     } else {

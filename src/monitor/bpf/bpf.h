@@ -9,6 +9,6 @@
 #include "monitor/reading.h"
 
 /* A piece of the ring, checked. false: it makes no sense. Thread safety: pure. */
-bool pd_event_read(const void *bytes, size_t len, struct pd_monitor_reading *ret_reading);
+bool pd_monitor_event_read(const void *bytes, size_t len, struct pd_monitor_reading *ret_reading);
 
 #endif

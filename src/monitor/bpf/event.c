@@ -26,7 +26,7 @@ static void read_addr(const uint8_t bytes[16], bool four, struct pd_addr *ret_ad
     }
 }
 
-static bool read_flow(const struct pd_event *event, struct pd_flow_id *ret_flow)
+static bool read_flow(const struct pd_monitor_event *event, struct pd_flow_id *ret_flow)
 {
     bool mapped = event->family == AF_INET6 && is_mapped(event->dst);
     bool four = event->family == AF_INET || mapped;
@@ -48,7 +48,7 @@ static bool read_flow(const struct pd_event *event, struct pd_flow_id *ret_flow)
     return event->src_port && event->dst_port;
 }
 
-static bool read_kind(const struct pd_event *event, struct pd_monitor_reading *reading)
+static bool read_kind(const struct pd_monitor_event *event, struct pd_monitor_reading *reading)
 {
     switch (event->kind) {
     case PD_EVENT_RETRANSMISSION:
@@ -63,7 +63,7 @@ static bool read_kind(const struct pd_event *event, struct pd_monitor_reading *r
 }
 
 /* The kernel's own formula (tcp_compute_delivery_rate). */
-static uint64_t throughput_bps(const struct pd_event *event)
+static uint64_t throughput_bps(const struct pd_monitor_event *event)
 {
     if (!event->delivered_us || event->mss_bytes > 65535) {
         return 0;
@@ -71,10 +71,10 @@ static uint64_t throughput_bps(const struct pd_event *event)
     return (uint64_t)event->delivered_pkts * event->mss_bytes * 8 / event->delivered_us * 1000000;
 }
 
-bool pd_event_read(const void *bytes, size_t len, struct pd_monitor_reading *ret_reading)
+bool pd_monitor_event_read(const void *bytes, size_t len, struct pd_monitor_reading *ret_reading)
 {
     struct pd_monitor_reading reading = {.kind = PD_MONITOR_CHANGE};
-    struct pd_event event;
+    struct pd_monitor_event event;
 
     if (len < sizeof event) {
         return false;

@@ -15,7 +15,7 @@
 
 #define PD_EVENT_NO_TIMEOUTS    0xffffffffU /* this kernel does not count them */
 
-struct pd_event {
+struct pd_monitor_event {
     __u64 time_ns; /* monotonic */
     __u64 cookie;
     __u64 bytes_acked;
@@ -38,6 +38,6 @@ struct pd_event {
     __u32 delivered_us;
     __u32 backoff;
 };
-_Static_assert(sizeof(struct pd_event) == 104, "no padding: both sides see the same");
+_Static_assert(sizeof(struct pd_monitor_event) == 104, "no padding: both sides see the same");
 
 #endif

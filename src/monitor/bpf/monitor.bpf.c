@@ -100,9 +100,9 @@ struct {
     __type(value, __u64);
 } lost SEC(".maps");
 
-static __always_inline struct pd_event *reserve(__u8 kind)
+static __always_inline struct pd_monitor_event *reserve(__u8 kind)
 {
-    struct pd_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+    struct pd_monitor_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
     __u32 first = 0;
     __u64 *count;
 
@@ -148,7 +148,8 @@ static __always_inline void put_words(__u8 bytes[16], const struct in6_addr *add
     words[3] = addr->in6_u.u6_addr32[3];
 }
 
-static __always_inline void put_flow(struct pd_event *event, const struct sock_common *common)
+static __always_inline void put_flow(struct pd_monitor_event *event,
+                                     const struct sock_common *common)
 {
     event->family = common->skc_family;
     event->dst_port = bpf_ntohs(common->skc_dport);
@@ -161,7 +162,7 @@ static __always_inline void put_flow(struct pd_event *event, const struct sock_c
     }
 }
 
-static __always_inline void put_figures(struct pd_event *event, const struct tcp_sock *tcp)
+static __always_inline void put_figures(struct pd_monitor_event *event, const struct tcp_sock *tcp)
 {
     event->src_port = bpf_ntohs(tcp->inet_conn.icsk_inet.inet_sport);
     event->unanswered = tcp->inet_conn.icsk_retransmits;
@@ -184,7 +185,7 @@ static __always_inline void put_figures(struct pd_event *event, const struct tcp
 static __always_inline int tell(const struct sock *sk, __u8 kind, __u8 state)
 {
     struct tcp_sock *tcp;
-    struct pd_event *event;
+    struct pd_monitor_event *event;
 
     if (!is_ours(&sk->__sk_common)) {
         return 0;
@@ -231,7 +232,7 @@ int BPF_PROG(on_state, const struct sock *sk, int before, int now)
 SEC("tp_btf/tcp_retransmit_synack")
 int BPF_PROG(on_syn_ack, const struct sock *sk, const struct request_sock *request)
 {
-    struct pd_event *event;
+    struct pd_monitor_event *event;
 
     if (!is_ours(&sk->__sk_common) || !(event = reserve(PD_EVENT_SYN_ACK))) {
         return 0;

@@ -40,7 +40,7 @@
  *
  * Thread safety: a chunk is immutable; struct pd_chunk is a view of bytes that the caller keeps. */
 
-#define PD_CHUNK_ROWS           65536u /* rows of a full segment, and the most that any chunk holds */
+#define PD_CHUNK_ROWS           65536u      /* of a full segment: the most that any chunk holds */
 #define PD_CHUNK_MAGIC          0x47534450u /* "PDSG" */
 #define PD_CHUNK_VERSION        2u          /* of a chunk without further columns */
 #define PD_CHUNK_VERSION_MORE   3u

@@ -21,7 +21,7 @@ static unsigned size_for(uint64_t rows)
 
 void pd_crew_init(struct pd_crew *crew, const struct pd_select *select)
 {
-    const struct pd_view *view = select->snapshot->view;
+    const struct pd_lmdb_view *view = select->snapshot->view;
     uint64_t rows = 0;
     unsigned member = 0;
     crew->size = size_for(select->rows);

@@ -363,7 +363,7 @@ int pd_store_env_open(struct pd_store *store, const char *location, struct pd_er
     }
     store->location = strdup(location);
     if (!store->location) {
-        return pd_fail(error, -ENOMEM, "%s: out of memory", location);
+        return pd_fail(error, -ENOMEM, "%s: no memory", location);
     }
     if (store->mode == PD_TIB_WRITE && mkdir(location, DIRECTORY_MODE) && errno != EEXIST) {
         return pd_fail(error, -errno, "%s: cannot make the directory: %s", location,
@@ -398,7 +398,7 @@ int pd_store_reopen_locked(struct pd_store *store)
     if (store->txns_live) {
         return -PD_E_BUSY;
     }
-    pd_view_forget(store);
+    pd_lmdb_view_forget(store);
     pd_directory_forget(store->directory);
     env_close(store);
     int directory_fd = directory_open(store->location, NULL);

@@ -111,13 +111,13 @@ static int paths_init(struct pd_select *select)
 
 /* ---- chunks ---- */
 
-static void keep_times_and_commits(struct pd_select *select, const struct pd_view *view)
+static void keep_times_and_commits(struct pd_select *select, const struct pd_lmdb_view *view)
 {
     uint64_t from_us = select->filter->from_us, to_us = select->filter->to_us;
     uint64_t since_row = select->since_row;
     size_t kept = 0;
     for (size_t i = 0; i < view->len; i++) {
-        const struct pd_view_range *range = &view->ranges[i];
+        const struct pd_lmdb_view_range *range = &view->ranges[i];
         select->chunks[kept] = (uint32_t)i;
         kept += (range->min_time_us <= to_us) & (range->max_time_us >= from_us) &
                 (range->last_commit_row >= since_row) & !range->damaged;
@@ -126,13 +126,13 @@ static void keep_times_and_commits(struct pd_select *select, const struct pd_vie
 }
 
 /* A flow's block: in what the columns have of it, where the values are less the base. */
-static const uint8_t *bloom_block(const struct pd_view_bloom *bloom, uint64_t flow_hash)
+static const uint8_t *bloom_block(const struct pd_lmdb_view_bloom *bloom, uint64_t flow_hash)
 {
     return bloom->at +
            pd_bloom_block(flow_hash, bloom->blocks) * PD_BLOOM_BLOCK_WORDS * bloom->width_bytes;
 }
 
-static bool bloom_may_have(const struct pd_view_bloom *bloom, uint64_t flow_hash)
+static bool bloom_may_have(const struct pd_lmdb_view_bloom *bloom, uint64_t flow_hash)
 {
     const uint8_t *block = bloom_block(bloom, flow_hash);
     bool passes = true;
@@ -145,7 +145,7 @@ static bool bloom_may_have(const struct pd_view_bloom *bloom, uint64_t flow_hash
 
 /* All blocks are on their way before the first is looked at: each is a miss, and misses can
  * overlap. */
-static void keep_flow(struct pd_select *select, const struct pd_view *view)
+static void keep_flow(struct pd_select *select, const struct pd_lmdb_view *view)
 {
     uint64_t flow_hash = select->flow_hash;
     size_t kept = 0;
@@ -164,7 +164,7 @@ static void keep_flow(struct pd_select *select, const struct pd_view *view)
 
 static int chunks_init(struct pd_select *select)
 {
-    const struct pd_view *view = select->snapshot->view;
+    const struct pd_lmdb_view *view = select->snapshot->view;
     select->chunks = malloc((view->len + 1) * sizeof *select->chunks);
     select->broken = calloc(view->len + 1, sizeof *select->broken);
     if (!select->chunks || !select->broken) {
@@ -198,7 +198,7 @@ int pd_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
     if (err || !snapshot->txn) {
         return err;
     }
-    err = pd_view_get(snapshot);
+    err = pd_lmdb_view_get(snapshot);
     if (err) {
         return err;
     }
@@ -297,7 +297,7 @@ void pd_rows_done(struct pd_rows *rows)
 
 bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t i)
 {
-    const struct pd_view *view = select->snapshot->view;
+    const struct pd_lmdb_view *view = select->snapshot->view;
     rows->select = select;
     rows->place = i;
     rows->chunk = &view->chunks[select->chunks[i]]->chunk;

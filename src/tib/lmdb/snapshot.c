@@ -22,7 +22,7 @@ static int map_adopt(struct pd_store *store)
     while (store->pool_len) {
         mdb_txn_abort(store->pool[--store->pool_len]);
     }
-    pd_view_forget(store); /* it points into the old map */
+    pd_lmdb_view_forget(store); /* it points into the old map */
     pd_directory_forget(store->directory);
     return pd_lmdb_error(mdb_env_set_mapsize(store->env, 0));
 }
@@ -132,7 +132,7 @@ int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 void pd_store_release(struct pd_tib_snapshot *head)
 {
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
-    pd_view_put(snapshot->store, snapshot->view);
+    pd_lmdb_view_put(snapshot->store, snapshot->view);
     if (snapshot->txn) {
         txn_end(snapshot->store, snapshot->txn);
     }

@@ -11,7 +11,7 @@
 /* Takes half-built stores. */
 static void store_free(struct pd_store *store)
 {
-    pd_view_forget(store);
+    pd_lmdb_view_forget(store);
     pd_store_env_close(store);
     pd_paths_free(store->paths);
     pd_directory_free(store->directory);
@@ -38,9 +38,8 @@ static int store_open(const char *location, enum pd_tib_mode mode,
     pthread_mutex_init(&store->view_lock, NULL);
     store->paths = pd_paths_new();
     store->directory = pd_directory_new();
-    int err = store->paths && store->directory
-                  ? 0
-                  : pd_fail(error, -ENOMEM, "%s: out of memory", location);
+    int err =
+        store->paths && store->directory ? 0 : pd_fail(error, -ENOMEM, "%s: no memory", location);
     err = err ? err : pd_store_env_open(store, location, error);
     if (!err && mode == PD_TIB_WRITE && (err = pd_store_writer_open(store))) {
         pd_fail(error, err, "%s/data.mdb: %s", location, pd_error_text(err));

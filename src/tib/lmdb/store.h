@@ -123,7 +123,7 @@ struct pd_store {
     unsigned txns_live;
 
     pthread_mutex_t view_lock; /* taken alone, but for the locks of `paths` and `directory` */
-    struct pd_view *view;      /* the latest; NULL: none yet */
+    struct pd_lmdb_view *view; /* the latest; NULL: none yet */
     _Atomic uint64_t asked_ns; /* when a view was last asked for; 0: never. Relaxed: a hint */
 };
 
@@ -132,7 +132,7 @@ struct pd_store_snapshot {
     struct pd_store *store;
     MDB_txn *txn; /* NULL: an empty store */
     struct pd_store_meta meta;
-    struct pd_view *view; /* NULL until a scan asks for it */
+    struct pd_lmdb_view *view; /* NULL until a scan asks for it */
 };
 
 /* env.c. open fills the store as far as it gets; close takes what is there. */

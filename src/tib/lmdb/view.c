@@ -14,14 +14,14 @@
 
 /* ---- all of these run under view_lock ---- */
 
-static void chunk_put(struct pd_view_chunk *chunk)
+static void chunk_put(struct pd_lmdb_view_chunk *chunk)
 {
     if (!--chunk->views) {
         free(chunk);
     }
 }
 
-static void view_free(struct pd_view *view)
+static void view_free(struct pd_lmdb_view *view)
 {
     for (size_t i = 0; i < view->len; i++) {
         chunk_put(view->chunks[i]);
@@ -32,14 +32,14 @@ static void view_free(struct pd_view *view)
     free(view);
 }
 
-static void view_put(struct pd_view *view)
+static void view_put(struct pd_lmdb_view *view)
 {
     if (view && !--view->users) {
         view_free(view);
     }
 }
 
-static int reserve(struct pd_view *view, size_t first_room)
+static int reserve(struct pd_lmdb_view *view, size_t first_room)
 {
     if (view->len < view->room) {
         return 0;
@@ -65,7 +65,7 @@ static int reserve(struct pd_view *view, size_t first_room)
 }
 
 /* Is it the same chunk in the view before? *place moves along to it, up to `end`. */
-static bool is_known(const struct pd_view *before, size_t *place, size_t end, uint64_t key,
+static bool is_known(const struct pd_lmdb_view *before, size_t *place, size_t end, uint64_t key,
                      const MDB_val *value)
 {
     while (*place < end && before->chunks[*place]->key < key) {
@@ -74,15 +74,15 @@ static bool is_known(const struct pd_view *before, size_t *place, size_t end, ui
     if (*place + AHEAD < end) {
         __builtin_prefetch(before->chunks[*place + AHEAD], 1); /* its key, and `views` */
     }
-    const struct pd_view_chunk *chunk = *place < end ? before->chunks[*place] : NULL;
+    const struct pd_lmdb_view_chunk *chunk = *place < end ? before->chunks[*place] : NULL;
     return chunk && chunk->key == key && chunk->at == value->mv_data &&
            chunk->size_bytes == value->mv_size;
 }
 
-static struct pd_view_chunk *chunk_new(struct pd_store *store, uint64_t number, const MDB_val *key,
-                                       const MDB_val *value)
+static struct pd_lmdb_view_chunk *chunk_new(struct pd_store *store, uint64_t number,
+                                            const MDB_val *key, const MDB_val *value)
 {
-    struct pd_view_chunk *chunk = calloc(1, sizeof *chunk);
+    struct pd_lmdb_view_chunk *chunk = calloc(1, sizeof *chunk);
     if (!chunk) {
         return NULL;
     }
@@ -95,9 +95,9 @@ static struct pd_view_chunk *chunk_new(struct pd_store *store, uint64_t number, 
 
 /* As the view before has it: the chunk itself is not looked at, of hundreds that stay as they are
  * with each commit. */
-static void add_known(struct pd_view *view, const struct pd_view *before, size_t place)
+static void add_known(struct pd_lmdb_view *view, const struct pd_lmdb_view *before, size_t place)
 {
-    const struct pd_view_range *range = &before->ranges[place];
+    const struct pd_lmdb_view_range *range = &before->ranges[place];
     before->chunks[place]->views++;
     view->rows += range->rows;
     view->damaged += range->damaged;
@@ -106,19 +106,19 @@ static void add_known(struct pd_view *view, const struct pd_view *before, size_t
     view->chunks[view->len++] = before->chunks[place];
 }
 
-static void add_new(struct pd_view *view, struct pd_view_chunk *chunk)
+static void add_new(struct pd_lmdb_view *view, struct pd_lmdb_view_chunk *chunk)
 {
     const struct pd_chunk_header *header = &chunk->chunk.header;
-    struct pd_view_range range = {.damaged = 1};
-    struct pd_view_bloom bloom = {0};
+    struct pd_lmdb_view_range range = {.damaged = 1};
+    struct pd_lmdb_view_bloom bloom = {0};
     if (!chunk->error) {
         const struct pd_column *commits = &chunk->chunk.columns[PD_COLUMN_COMMIT_ROW];
-        range = (struct pd_view_range){header->min_time_us, header->max_time_us,
-                                       pd_column_get(commits, commits->len - 1),
-                                       header->len[PD_AXIS_ROWS], 0};
+        range = (struct pd_lmdb_view_range){header->min_time_us, header->max_time_us,
+                                            pd_column_get(commits, commits->len - 1),
+                                            header->len[PD_AXIS_ROWS], 0};
         const struct pd_column *column = &chunk->chunk.columns[PD_COLUMN_BLOOM];
-        bloom = (struct pd_view_bloom){column->at, column->base, column->len / PD_BLOOM_BLOCK_WORDS,
-                                       column->width_bytes};
+        bloom = (struct pd_lmdb_view_bloom){
+            column->at, column->base, column->len / PD_BLOOM_BLOCK_WORDS, column->width_bytes};
         view->rows += header->len[PD_AXIS_ROWS];
     }
     view->damaged += chunk->error != 0;
@@ -128,10 +128,10 @@ static void add_new(struct pd_view *view, struct pd_view_chunk *chunk)
     view->chunks[view->len++] = chunk;
 }
 
-static int add(struct pd_view *view, struct pd_store *store, uint64_t number, const MDB_val *key,
-               const MDB_val *value)
+static int add(struct pd_lmdb_view *view, struct pd_store *store, uint64_t number,
+               const MDB_val *key, const MDB_val *value)
 {
-    struct pd_view_chunk *chunk = chunk_new(store, number, key, value);
+    struct pd_lmdb_view_chunk *chunk = chunk_new(store, number, key, value);
     if (!chunk) {
         return -ENOMEM;
     }
@@ -139,8 +139,8 @@ static int add(struct pd_view *view, struct pd_store *store, uint64_t number, co
     return 0;
 }
 
-static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_view *before,
-                size_t place, size_t end, struct pd_view *view)
+static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_lmdb_view *before,
+                size_t place, size_t end, struct pd_lmdb_view *view)
 {
     MDB_cursor *cursor;
     MDB_val key, value;
@@ -162,11 +162,11 @@ static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_
     return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
 }
 
-static int view_new(struct pd_store_snapshot *snapshot, struct pd_view **ret_view)
+static int view_new(struct pd_store_snapshot *snapshot, struct pd_lmdb_view **ret_view)
 {
     struct pd_store *store = snapshot->store;
-    const struct pd_view *before = store->view;
-    struct pd_view *view = calloc(1, sizeof *view);
+    const struct pd_lmdb_view *before = store->view;
+    struct pd_lmdb_view *view = calloc(1, sizeof *view);
     if (!view) {
         return -ENOMEM;
     }
@@ -189,7 +189,7 @@ static int view_new(struct pd_store_snapshot *snapshot, struct pd_view **ret_vie
 static int get_locked(struct pd_store_snapshot *snapshot)
 {
     struct pd_store *store = snapshot->store;
-    struct pd_view *view = store->view;
+    struct pd_lmdb_view *view = store->view;
     if (!view || view->txn_id != mdb_txn_id(snapshot->txn)) {
         int err = view_new(snapshot, &view);
         if (err) {
@@ -207,7 +207,7 @@ static int get_locked(struct pd_store_snapshot *snapshot)
     return 0;
 }
 
-int pd_view_get(struct pd_store_snapshot *snapshot)
+int pd_lmdb_view_get(struct pd_store_snapshot *snapshot)
 {
     if (snapshot->view) {
         return 0;
@@ -220,7 +220,7 @@ int pd_view_get(struct pd_store_snapshot *snapshot)
     return err;
 }
 
-void pd_view_put(struct pd_store *store, struct pd_view *view)
+void pd_lmdb_view_put(struct pd_store *store, struct pd_lmdb_view *view)
 {
     if (!view) {
         return;
@@ -230,7 +230,7 @@ void pd_view_put(struct pd_store *store, struct pd_view *view)
     pthread_mutex_unlock(&store->view_lock);
 }
 
-void pd_view_forget(struct pd_store *store)
+void pd_lmdb_view_forget(struct pd_store *store)
 {
     pthread_mutex_lock(&store->view_lock);
     view_put(store->view);

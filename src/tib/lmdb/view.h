@@ -17,7 +17,7 @@
 struct pd_store;
 struct pd_store_snapshot;
 
-struct pd_view_chunk {
+struct pd_lmdb_view_chunk {
     uint64_t key;
     const void *at;
     size_t size_bytes;
@@ -27,7 +27,7 @@ struct pd_view_chunk {
 };
 
 /* What pruning looks at, side by side. */
-struct pd_view_range {
+struct pd_lmdb_view_range {
     uint64_t min_time_us, max_time_us;
     uint64_t last_commit_row; /* number of the first record of its last commit */
     uint32_t rows;
@@ -35,30 +35,31 @@ struct pd_view_range {
 };
 
 /* Where the Bloom filters are: a look-up of one flow asks all of them. */
-struct pd_view_bloom {
+struct pd_lmdb_view_bloom {
     const uint8_t *at;
     uint64_t base;
     uint32_t blocks; /* 0: no filter, rows have to be looked at */
     uint32_t width_bytes;
 };
 
-struct pd_view {
+struct pd_lmdb_view {
     unsigned users; /* snapshots, and the store while it is the latest; guarded by view_lock */
     size_t txn_id;
     size_t segments_len; /* these come first, then the tail */
     size_t len, room;
     uint64_t rows; /* of all undamaged chunks */
     uint64_t damaged;
-    struct pd_view_chunk **chunks;
-    struct pd_view_range *ranges;
-    struct pd_view_bloom *blooms;
+    struct pd_lmdb_view_chunk **chunks;
+    struct pd_lmdb_view_range *ranges;
+    struct pd_lmdb_view_bloom *blooms;
 };
 
-/* The view of a snapshot, which keeps it until pd_view_put. 0, -ENOMEM or an error of LMDB's. */
-int pd_view_get(struct pd_store_snapshot *snapshot);
-void pd_view_put(struct pd_store *store, struct pd_view *view); /* NULL is fine */
+/* The view of a snapshot, which keeps it until pd_lmdb_view_put. 0, -ENOMEM or an error of LMDB's.
+ */
+int pd_lmdb_view_get(struct pd_store_snapshot *snapshot);
+void pd_lmdb_view_put(struct pd_store *store, struct pd_lmdb_view *view); /* NULL is fine */
 
 /* Drops the latest view: before the map moves (no snapshot is in use then) or the store closes. */
-void pd_view_forget(struct pd_store *store);
+void pd_lmdb_view_forget(struct pd_store *store);
 
 #endif

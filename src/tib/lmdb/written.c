@@ -58,6 +58,6 @@ void pd_store_written_settle(struct pd_store *store, bool committed)
     store->writer.written_len = 0;
     pd_directory_forget_written(store->directory);
     if (damaged) {
-        pd_view_forget(store); /* it may hold what was taken for good in between */
+        pd_lmdb_view_forget(store); /* it may hold what was taken for good in between */
     }
 }

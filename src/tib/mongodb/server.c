@@ -92,7 +92,7 @@ static int server_fill(struct pd_mongo_server *server, mongoc_uri_t *uri, struct
     server->secrets[0] = copy(mongoc_uri_get_username(uri));
     server->secrets[1] = copy(mongoc_uri_get_password(uri));
     if (!server->place || !server->database) {
-        return pd_fail(error, -ENOMEM, "out of memory");
+        return pd_fail(error, -ENOMEM, "no memory");
     }
     set_options(uri);
     server->pool = mongoc_client_pool_new_with_error(uri, &mongo);

@@ -206,7 +206,7 @@ int pd_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
 {
     struct pd_spool *spool = calloc(1, sizeof *spool);
     if (!spool) {
-        return pd_fail(error, -ENOMEM, "%s: out of memory", directory);
+        return pd_fail(error, -ENOMEM, "%s: no memory", directory);
     }
     spool->lock_fd = -1;
     spool->max_bytes = max_bytes;

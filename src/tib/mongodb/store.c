@@ -93,7 +93,7 @@ static int store_open(const char *location, enum pd_tib_mode mode,
 {
     struct pd_mongo_store *store = store_new(mode);
     if (!store) {
-        return pd_fail(error, -ENOMEM, "out of memory");
+        return pd_fail(error, -ENOMEM, "no memory");
     }
     int code = pd_mongo_server_open(location, &store->server, error);
     if (!code) {

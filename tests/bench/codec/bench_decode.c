@@ -36,7 +36,7 @@ struct bench {
 static void *need(void *memory)
 {
     if (!memory) {
-        fputs("out of memory\n", stderr);
+        fputs("no memory\n", stderr);
         exit(1);
     }
     return memory;

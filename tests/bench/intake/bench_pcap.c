@@ -14,7 +14,8 @@
 
 /* Frames of one tag and 4K flows over 20 s of packet time; 64 bytes on the wire, and 512. Prints,
  * for each format and size, the median of interleaved runs:
- * {"bench":"pcap","format":…,"frame_bytes":…,"pkts":…,"intake_pkts_per_s":…,"libpcap_pkts_per_s":…,"ratio":…,"intake_cpu_ns_per_pkt":…}
+ * {"bench":"pcap","format":…,"frame_bytes":…,"pkts":…,"intake_pkts_per_s":…,"libpcap_pkts_per_s":…,
+ * "ratio":…,"intake_cpu_ns_per_pkt":…}
  * The last one is what is left of the number on a machine that others use as well. */
 
 #define PKTS      1000000U

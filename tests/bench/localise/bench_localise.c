@@ -19,7 +19,7 @@ struct bench {
     struct pd_topology *topology;
     struct pd_net net;
     struct pd_random random;
-    struct pd_route *routes;
+    struct pd_sim_net_route *routes;
     struct pd_evidence_way *ways;
     struct pd_evidence_row *rows;
     size_t len;
@@ -34,7 +34,7 @@ static void *need(void *memory)
     return memory;
 }
 
-static bool crosses(const struct pd_route *route, const uint32_t *faults)
+static bool crosses(const struct pd_sim_net_route *route, const uint32_t *faults)
 {
     for (uint32_t i = 1; i + 1 < route->links_len; i++) {
         for (int f = 0; f < FAULTS; f++) {

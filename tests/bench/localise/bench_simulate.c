@@ -19,7 +19,7 @@ static int measure(const char *topology, const char *level, double duration_s, c
 {
     char json[400];
     struct pd_scenario scenario;
-    struct pd_watch_end end;
+    struct pd_sim_watch_end end;
     struct pd_error error = {0};
     snprintf(json, sizeof json,
              "{\"topology\":%s,\"level\":\"%s\",\"duration_s\":%g,\"load\":0.7,"
@@ -30,9 +30,9 @@ static int measure(const char *topology, const char *level, double duration_s, c
         return 1;
     }
     double start_s = cpu_s();
-    const struct pd_watch watch = {
+    const struct pd_sim_watch watch = {
         .scenario = &scenario, .seed = 2016, .app = app ? pd_app_find(app) : NULL};
-    int code = pd_watch(&watch, &end, &error);
+    int code = pd_sim_watch(&watch, &end, &error);
     double used_s = cpu_s() - start_s;
     pd_scenario_done(&scenario);
     if (code) {

@@ -11,10 +11,10 @@
 #include "query/merge.h"
 
 /* One line each:
- * {"bench":"merge","query":…,"params":…,"children":4,"leaf_bytes":…,"leaf_us":…,"encode_us":…,"verify_us":…,
- * "merge_us":…,"write_us":…,"inner_bytes":…,"json_us":…}: medians of processor time. A leaf's whole
- * answer, and writing its groups alone; then for the answers of all children: checking, merging,
- * sending the merged result on, or writing it as JSON. */
+ * {"bench":"merge","query":…,"params":…,"children":4,"leaf_bytes":…,"leaf_us":…,"encode_us":…,
+ * "verify_us":…,"merge_us":…,"write_us":…,"inner_bytes":…,"json_us":…}: medians of processor time.
+ * A leaf's whole answer, and writing its groups alone; then for the answers of all children:
+ * checking, merging, sending the merged result on, or writing it as JSON. */
 
 #define CHILDREN 4
 

@@ -14,7 +14,8 @@
 #include "tib/tib.h"
 
 /* One line each:
- * {"bench":"query","query":…,"params":…,"records":…,"answer_bytes":…,"cpu_us":…,"scan_cpu_us":…,"ratio":…}:
+ * {"bench":"query","query":…,"params":…,"records":…,"answer_bytes":…,"cpu_us":…,
+ * "scan_cpu_us":…,"ratio":…}:
  * the median processor time of the query, that of its scan with a visitor that only counts, and how
  * many scans a query takes. */
 

@@ -174,7 +174,7 @@ size_t ask(struct pd_tib *tib, const struct data *data, enum question question, 
 #define COUNTS (BIT(BYTES) | BIT(PKTS))
 
 /* Average bytes of these columns for one row of the store. */
-static double row_bytes(const struct pd_view *view, uint32_t columns)
+static double row_bytes(const struct pd_lmdb_view *view, uint32_t columns)
 {
     double bytes = 0;
     for (size_t i = 0; i < view->len; i++) {
@@ -189,7 +189,7 @@ static double row_bytes(const struct pd_view *view, uint32_t columns)
 }
 
 /* Rows that a question reads of columns: `rows` of the answer, or all. */
-static double bytes_of(const struct pd_view *view, enum question question, double rows)
+static double bytes_of(const struct pd_lmdb_view *view, enum question question, double rows)
 {
     double all = (double)view->rows, of_link = all / 64, chunks = (double)view->len;
     const double record = sizeof(struct pd_tib_record),
@@ -215,7 +215,7 @@ static double bytes_of(const struct pd_view *view, enum question question, doubl
 uint64_t bytes_touched(struct pd_tib *tib, enum question question, size_t rows)
 {
     struct pd_tib_snapshot *head;
-    if (pd_tib_snapshot(tib, &head) || pd_view_get((struct pd_store_snapshot *)head)) {
+    if (pd_tib_snapshot(tib, &head) || pd_lmdb_view_get((struct pd_store_snapshot *)head)) {
         die("snapshot");
     }
     double bytes = bytes_of(((struct pd_store_snapshot *)head)->view, question, (double)rows);

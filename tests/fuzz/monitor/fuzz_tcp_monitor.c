@@ -47,9 +47,10 @@ static void read_ring(struct pd_flow_table *table, const uint8_t *bytes, size_t 
 {
     struct pd_monitor_reading reading;
 
-    for (; len; bytes += len < sizeof(struct pd_event) ? len : sizeof(struct pd_event),
-                len -= len < sizeof(struct pd_event) ? len : sizeof(struct pd_event)) {
-        if (pd_event_read(bytes, len, &reading)) {
+    for (; len;
+         bytes += len < sizeof(struct pd_monitor_event) ? len : sizeof(struct pd_monitor_event),
+         len -= len < sizeof(struct pd_monitor_event) ? len : sizeof(struct pd_monitor_event)) {
+        if (pd_monitor_event_read(bytes, len, &reading)) {
             take(table, &reading);
         }
     }

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct pd_scenario scenario;
     struct pd_error error = {0};
-    struct pd_watch_end end;
+    struct pd_sim_watch_end end;
     if (pd_scenario_parse((const char *)bytes, len, "input", false, &scenario, &error)) {
         need(error.code < 0 && !strncmp(error.text, "input:", 6));
         return 0;
@@ -38,9 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     need(scenario.topology && scenario.load >= 0 && scenario.duration_s > 0);
     if (is_small(&scenario)) {
         scenario.duration_s = 0.02;
-        const struct pd_watch watch = {
+        const struct pd_sim_watch watch = {
             .scenario = &scenario, .seed = len, .app = pd_app_find("silent-drops")};
-        need(watch.app && !pd_watch(&watch, &end, &error));
+        need(watch.app && !pd_sim_watch(&watch, &end, &error));
     }
     pd_scenario_done(&scenario);
     return 0;

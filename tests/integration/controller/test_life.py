@@ -61,7 +61,7 @@ class Life(FleetTest):
         self.write("hosts.json", [{"id": 36, "url": "http://127.0.0.1:1"}])
         controller.process.send_signal(signal.SIGHUP)
         controller.wait(lambda: ids() == [36])
-        self.assertEqual(controller.status()["controller"]["reloads"], 1)
+        controller.wait(lambda: controller.status()["controller"]["reloads"] == 1)
         status, answer = post(controller, "/v1/execute", {"hosts": "all", "query": "getCount", "args": {}, "deadline_ms": 5000})
         self.assertEqual((status, [missing["id"] for missing in answer["hosts"]["missing"]]), (200, [36]), answer)
         self.assertFalse(answer["complete"])

@@ -17,14 +17,25 @@ class Switch:
         self.folder = folder
         self.socket = os.path.join(folder, "trajectory.sock")
         self.environment = {**os.environ, **{f"OVS_{name}DIR": folder for name in ("RUN", "LOG", "DB", "SYSCONF")}}
+        # Of DPDK's own files: with those below /var/run the second of two switches that start at
+        # the same moment ends at once, and who asked it for a bridge waits for an answer.
+        self.environment["RUNTIME_DIRECTORY"] = folder
         self.ports = 0
+        self.daemon = self.database = None
+        try:
+            self.start_all(settings)
+        except BaseException:
+            self.stop()
+            raise
+
+    def start_all(self, settings):
+        folder, build = self.folder, self.build
         self.run("ovsdb/ovsdb-tool", "create", f"{folder}/conf.db", f"{build}/vswitchd/vswitch.ovsschema")
         self.database = self.start("ovsdb/ovsdb-server", f"--remote=punix:{folder}/db.sock", f"{folder}/conf.db")
         self.until(lambda: os.path.exists(f"{folder}/db.sock"))
         self.vsctl("--no-wait", "init")
         wanted = {"dpdk-init": "true", "per-port-memory": "true", "dpdk-extra": DPDK, "trajectory-socket": self.socket, **settings}
         self.vsctl("--no-wait", "set", "Open_vSwitch", ".", *(f'other_config:{key}="{value}"' for key, value in wanted.items()))
-        self.daemon = None
         self.boot()
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
 
@@ -49,7 +60,13 @@ class Switch:
         return done.stdout
 
     def vsctl(self, *words):
-        return self.run("utilities/ovs-vsctl", f"--db=unix:{self.folder}/db.sock", "--timeout=30", *words)
+        try:
+            return self.run("utilities/ovs-vsctl", f"--db=unix:{self.folder}/db.sock", "--timeout=30", *words)
+        except AssertionError as failed:
+            code = self.daemon and self.daemon.poll()
+            if code is None:
+                raise
+            raise AssertionError(f"{failed}; ovs-vswitchd has ended ({code}): {self.log()[-2000:]}") from None
 
     def appctl(self, *words):
         return self.run("utilities/ovs-appctl", "-t", f"{self.folder}/vswitchd.ctl", *words)

@@ -72,25 +72,25 @@ static void paths_read_well(void **state)
     assert_int_equal(strlen(pd_cli_path(&path, &utf8, text)), PD_PATH_MAX * 13 - 3);
 }
 
-static char *print(const struct pd_table *table, const struct pd_style *style)
+static char *print(const struct pd_cli_table *table, const struct pd_style *style)
 {
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
-    assert_int_equal(pd_table_print(table, style, out), 0);
+    assert_int_equal(pd_cli_table_print(table, style, out), 0);
     fclose(out);
     return text;
 }
 
 static void tables_are_aligned(void **state)
 {
-    static const struct pd_column columns[] = {{"NAME", false}, {"N", true}, {"PATH", false}};
+    static const struct pd_cli_column columns[] = {{"NAME", false}, {"N", true}, {"PATH", false}};
     static const char *const cells[] = {"a", "1,000", "1\u21922\u21923", "longer", "7", "1"};
-    struct pd_table *table = pd_table_new(columns, 3);
+    struct pd_cli_table *table = pd_cli_table_new(columns, 3);
     (void)state;
     for (size_t i = 0; i < 6; i++) {
-        pd_table_cell(table, cells[i]);
+        pd_cli_table_cell(table, cells[i]);
     }
     char *text = print(table, &(struct pd_style){.utf8 = true});
     assert_string_equal(text, "NAME        N  PATH\n"
@@ -101,7 +101,7 @@ static void tables_are_aligned(void **state)
     assert_memory_equal(text, "\033[1mNAME", 8);
     assert_non_null(strstr(text, "PATH\033[0m\n"));
     free(text);
-    pd_table_free(table);
+    pd_cli_table_free(table);
 }
 
 /* Neither files nor NO_COLOR nor dumb terminals get colour. */

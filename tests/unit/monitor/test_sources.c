@@ -172,31 +172,31 @@ static void hostile_messages(void **state)
 
 /* ---- the ring ---- */
 
-static struct pd_event make_event(void)
+static struct pd_monitor_event make_event(void)
 {
-    return (struct pd_event){.time_ns = 9,
-                             .cookie = 7,
-                             .kind = PD_EVENT_RETRANSMISSION,
-                             .family = AF_INET,
-                             .state = 1,
-                             .src = {10, 9, 0, 1},
-                             .dst = {10, 9, 0, 2},
-                             .src_port = 1000,
-                             .dst_port = 80,
-                             .retransmissions = 3,
-                             .timeouts = PD_EVENT_NO_TIMEOUTS,
-                             .mss_bytes = 1000,
-                             .delivered_pkts = 10,
-                             .delivered_us = 1000};
+    return (struct pd_monitor_event){.time_ns = 9,
+                                     .cookie = 7,
+                                     .kind = PD_EVENT_RETRANSMISSION,
+                                     .family = AF_INET,
+                                     .state = 1,
+                                     .src = {10, 9, 0, 1},
+                                     .dst = {10, 9, 0, 2},
+                                     .src_port = 1000,
+                                     .dst_port = 80,
+                                     .retransmissions = 3,
+                                     .timeouts = PD_EVENT_NO_TIMEOUTS,
+                                     .mss_bytes = 1000,
+                                     .delivered_pkts = 10,
+                                     .delivered_us = 1000};
 }
 
 static void events_are_read(void **state)
 {
-    struct pd_event event = make_event();
+    struct pd_monitor_event event = make_event();
     struct pd_monitor_reading reading;
 
     (void)state;
-    assert_true(pd_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
     assert_int_equal(reading.kind, PD_MONITOR_RETRANSMISSION);
     assert_int_equal(reading.throughput_bps, 80000000);
     assert_int_equal(reading.timeouts, UINT32_MAX);
@@ -205,35 +205,35 @@ static void events_are_read(void **state)
     event.src[10] = event.src[11] = 0xff;
     event.src[12] = 10;
     memcpy(event.dst, event.src, 16);
-    assert_true(pd_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
     assert_int_equal(reading.flow.ip_version, 4);
     assert_int_equal(reading.flow.dst.bytes[0], 10);
     event.kind = PD_EVENT_CLOSED;
-    assert_true(pd_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
     assert_true(reading.closed);
     event.kind = PD_EVENT_SYN_ACK;
-    assert_true(pd_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
     assert_false(reading.has_info);
 }
 
 static void wrong_events_are_refused(void **state)
 {
-    struct pd_event event = make_event();
+    struct pd_monitor_event event = make_event();
     struct pd_monitor_reading reading;
 
     (void)state;
-    assert_false(pd_event_read(&event, sizeof event - 1, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event - 1, &reading));
     event.kind = 0;
-    assert_false(pd_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
     event = make_event();
     event.state = 6;
-    assert_false(pd_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
     event = make_event();
     event.family = AF_UNIX;
-    assert_false(pd_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
     event = make_event();
     event.dst_port = 0;
-    assert_false(pd_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
 }
 
 /* ---- /proc/net/snmp ---- */

@@ -55,8 +55,8 @@ static void sizes_have_their_mean(void **state)
     }
 }
 
-static void check_route(const struct pd_net *net, const struct pd_route *route, uint32_t src,
-                        uint32_t dst)
+static void check_route(const struct pd_net *net, const struct pd_sim_net_route *route,
+                        uint32_t src, uint32_t dst)
 {
     const struct pd_topology *topology = net->topology;
     uint32_t at = topology->hosts[src].tor;
@@ -83,7 +83,7 @@ static void routes_are_shortest_and_even(void **state)
     assert_int_equal(pd_topology_fat_tree(4, &topology, NULL), 0);
     assert_int_equal(pd_net_init(topology, &net, NULL), 0);
     for (int i = 0; i < DRAWS; i++) {
-        struct pd_route route;
+        struct pd_sim_net_route route;
         pd_net_route(&net, 0, 15, 1, &random, &route);
         check_route(&net, &route, 0, 15);
         assert_int_equal(route.path.len, 5);
@@ -108,7 +108,7 @@ static void routes_exist_in_every_shape(void **state)
         struct pd_net net;
         assert_int_equal(pd_net_init(topologies[t], &net, NULL), 0);
         for (int i = 0; i < 2000; i++) {
-            struct pd_route route;
+            struct pd_sim_net_route route;
             uint32_t src = pd_random_below(&random, topologies[t]->hosts_len);
             uint32_t dst = pd_random_below(&random, topologies[t]->hosts_len);
             pd_net_route(&net, src, dst, 1, &random, &route);

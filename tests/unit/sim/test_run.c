@@ -151,20 +151,20 @@ static int judge(void *context, double now_s, const json_t *report)
 static struct found hunt(const char *members, uint32_t from, uint32_t to, double loss)
 {
     char json[400], faults[100] = "";
-    struct pd_watch_end end;
+    struct pd_sim_watch_end end;
     struct found found = {.from = from, .to = to};
     if (from) {
         snprintf(faults, sizeof faults, "{\"link\":\"%u-%u\",\"loss\":%g}", from, to, loss);
     }
     snprintf(json, sizeof json, "{%s,\"faults\":[%s]}", members, faults);
     struct pd_scenario scenario = read_scenario(json);
-    const struct pd_watch watch = {.scenario = &scenario,
-                                   .seed = 2016,
-                                   .app = pd_app_find("silent-drops"),
-                                   .report = judge,
-                                   .context = &found};
+    const struct pd_sim_watch watch = {.scenario = &scenario,
+                                       .seed = 2016,
+                                       .app = pd_app_find("silent-drops"),
+                                       .report = judge,
+                                       .context = &found};
     assert_non_null(watch.app);
-    assert_int_equal(pd_watch(&watch, &end, NULL), 0);
+    assert_int_equal(pd_sim_watch(&watch, &end, NULL), 0);
     assert_true(end.totals.flows > 0 && end.totals.packet_hops > 0);
     pd_scenario_done(&scenario);
     return found;

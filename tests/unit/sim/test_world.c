@@ -342,19 +342,19 @@ static unsigned watch(const struct pd_app_ops *app, const char *args, bool every
 {
     struct pd_scenario scenario =
         read_scenario("{" SMALL ",\"faults\":[{\"link\":\"3-11\",\"loss\":0.05}]}");
-    struct pd_watch_end end;
+    struct pd_sim_watch_end end;
     struct pd_error error = {0};
     unsigned reports = 0;
     json_t *given = json_loads(args, 0, NULL);
     opened = closed = runs = alarmed = 0;
-    const struct pd_watch watch = {.scenario = &scenario,
-                                   .seed = 1,
-                                   .app = app,
-                                   .args = given,
-                                   .every_run = every_run,
-                                   .report = count_report,
-                                   .context = &reports};
-    assert_int_equal(pd_watch(&watch, &end, &error), wanted);
+    const struct pd_sim_watch watch = {.scenario = &scenario,
+                                       .seed = 1,
+                                       .app = app,
+                                       .args = given,
+                                       .every_run = every_run,
+                                       .report = count_report,
+                                       .context = &reports};
+    assert_int_equal(pd_sim_watch(&watch, &end, &error), wanted);
     if (!wanted) {
         assert_int_equal(opened, 1);
         assert_int_equal(closed, 1);

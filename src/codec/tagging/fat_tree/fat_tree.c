@@ -217,7 +217,7 @@ static int new_tagging(const struct pd_topology *topology, struct pd_tagging **r
     struct fat_tree *ft = calloc(1, sizeof *ft);
     if (!ft || pd_fat_tree_new(topology, &findings, &ft->shape)) {
         free(ft);
-        return pd_fail(error, -ENOMEM, "codec: out of memory");
+        return pd_fail(error, -ENOMEM, "codec: no memory");
     }
     int failed = pd_findings_end(&findings, error);
     if (failed) {

@@ -75,7 +75,7 @@ static int new_tagging(const struct pd_topology *topology, struct pd_tagging **r
     struct leaf_spine *ls = calloc(1, sizeof *ls);
     if (!ls || pd_leaf_spine_new(topology, &findings, &ls->shape)) {
         free(ls);
-        return pd_fail(error, -ENOMEM, "codec: out of memory");
+        return pd_fail(error, -ENOMEM, "codec: no memory");
     }
     int failed = pd_findings_end(&findings, error);
     if (failed) {

@@ -113,7 +113,7 @@ static int new_tagging(const struct pd_topology *topology, struct pd_tagging **r
     struct vl2 *v = calloc(1, sizeof *v);
     if (!v || pd_vl2_new(topology, &findings, &v->shape)) {
         free(v);
-        return pd_fail(error, -ENOMEM, "codec: out of memory");
+        return pd_fail(error, -ENOMEM, "codec: no memory");
     }
     int failed = pd_findings_end(&findings, error);
     if (failed) {
