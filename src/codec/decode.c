@@ -56,10 +56,9 @@ int pd_codec_decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst
     if (err) {
         return err;
     }
-    struct pd_path path = {.len = (uint16_t)decoding.walk.len};
+    ret_path->len = decoding.walk.len;
     for (uint32_t i = 0; i < decoding.walk.len; i++) {
-        path.switches[i] = topology->switches[decoding.walk.switches[i]].id;
+        ret_path->switches[i] = topology->switches[decoding.walk.switches[i]].id;
     }
-    *ret_path = path;
     return 0;
 }
