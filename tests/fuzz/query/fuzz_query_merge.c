@@ -86,7 +86,7 @@ static struct pd_query_merge *merge(const struct pd_query *query, struct reading
 static void send_on(const struct pd_query *query, struct pd_query_merge *merged)
 {
     const struct pd_partial_end end = {.complete = true, .asked = 2, .answered = 1};
-    const struct pd_partial_missing missing = {7, "away"};
+    const struct pd_partial_missing missing = {7, "away", 0};
     struct bytes bytes = {NULL, 0};
     const struct pd_query_sink sink = {&bytes, keep};
     struct pd_partial_end again;
