@@ -44,7 +44,7 @@ static int judge(void *context, const struct pd_tib_record *groups, size_t n)
 
         for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT && !e; rule++) {
             if (broken & 1U << rule) {
-                e = search->found(search->context, &groups[i].flow, groups[i].path,
+                e = search->found(search->context, &groups[i],
                                   pd_conformance_rule_text((enum pd_conformance_rule)rule));
             }
         }
@@ -102,6 +102,7 @@ static void raise_alarm(void *context, const struct pd_installed_alarm *alarm)
                                                             .flow = alarm->flow,
                                                             .paths = alarm->path,
                                                             .paths_len = alarm->path ? 1 : 0,
+                                                            .mark = alarm->mark,
                                                             .detail = alarm->detail});
 }
 

@@ -62,12 +62,12 @@ struct pd_installed_alarm {
     const char *reason;
     const struct pd_flow_id *flow; /* or NULL */
     const struct pd_path *path;    /* or NULL */
+    const struct pd_mark *mark;    /* of a trajectory without a path; or NULL */
     const char *detail;
 };
 
 /* A violation of a conformance query; `rule` names what does not hold. Non-zero ends the search. */
-typedef int pd_installed_found(void *context, const struct pd_flow_id *flow,
-                               const struct pd_path *path, const char *rule);
+typedef int pd_installed_found(void *context, const struct pd_tib_record *record, const char *rule);
 
 /* What the agent does for the list; tests have another one. From the list's two threads, never with
  * a lock held. */

@@ -135,8 +135,7 @@ void pd_installed_answer(struct pd_installed_outcome *outcome, json_t *document)
  * of `list`, while that is short. Returns how many alarms were raised: 0 or 1. In the query's
  * thread. */
 unsigned pd_installed_raise(struct pd_installed *installed, struct pd_installed_query *query,
-                            const struct pd_flow_id *flow, const struct pd_path *path,
-                            const char *rule, json_t *list);
+                            const struct pd_tib_record *record, const char *rule, json_t *list);
 
 /* A record as JSON, as a row of getFlows; NULL without memory. */
 json_t *pd_installed_record_json(const struct pd_tib_record *record);

@@ -52,21 +52,26 @@ void pd_raised_free(struct pd_raised *raised)
     free(raised);
 }
 
-/* Nobody who does not know the secret can choose paths of one hash. */
-static uint64_t hash_of(const struct pd_raised *raised, const struct pd_path *path)
+/* Nobody who does not know the secret can choose paths of one hash, or marks where there is none.
+ */
+static uint64_t hash_of(const struct pd_raised *raised, const struct pd_tib_record *record)
 {
+    const struct pd_path *path = record->path;
     uint64_t hash = raised->secret[0];
 
     for (uint32_t i = 0; i < path->len; i++) {
         hash = pd_hash_mix((hash ^ path->switches[i]) * raised->secret[1] | 1);
     }
+    if (!path->len && record->claim) {
+        hash ^= pd_claim_hash(record->claim) * (raised->secret[1] | 1);
+    }
     return hash;
 }
 
-static uint64_t key_of(const struct pd_raised *raised, const struct pd_flow_id *flow,
-                       const struct pd_path *path, const char *rule)
+static uint64_t key_of(const struct pd_raised *raised, const struct pd_tib_record *record,
+                       const char *rule)
 {
-    struct violation violation = {.flow = *flow, .path = hash_of(raised, path)};
+    struct violation violation = {.flow = record->flow, .path = hash_of(raised, record)};
     uint64_t key;
 
     memcpy(violation.secret, raised->secret, sizeof violation.secret);
@@ -75,10 +80,9 @@ static uint64_t key_of(const struct pd_raised *raised, const struct pd_flow_id *
     return key ? key : 1;
 }
 
-bool pd_raised_add(struct pd_raised *raised, const struct pd_flow_id *flow,
-                   const struct pd_path *path, const char *rule)
+bool pd_raised_add(struct pd_raised *raised, const struct pd_tib_record *record, const char *rule)
 {
-    uint64_t key = key_of(raised, flow, path, rule);
+    uint64_t key = key_of(raised, record, rule);
     size_t set = key % SETS;
 
     for (unsigned i = 0; i < WAYS; i++) {

@@ -6,13 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/flow_id.h"
-#include "base/path.h"
+#include "tib/tib.h"
 
-/* Each violation ⟨flow ID, path, rule⟩ of an installed query raises one alarm, and the flow goes on
- * for hours, in slices. So what was raised is remembered, as 64 bits each, under a secret so that
- * nobody can choose a flow that hides behind another one. The oldest of a few are forgotten when
- * there are too many: then an alarm comes once more, never once too few.
+/* Each violation ⟨flow ID, path or mark, rule⟩ of an installed query raises one alarm, and the flow
+ * goes on for hours, in slices. So what was raised is remembered, as 64 bits each, under a secret
+ * so that nobody can choose a flow that hides behind another one. The oldest of a few are forgotten
+ * when there are too many: then an alarm comes once more, never once too few.
  *
  * Thread safety: one thread. */
 
@@ -24,7 +23,6 @@ int pd_raised_new(struct pd_raised **ret_raised); /* 0, -ENOMEM or what getrando
 void pd_raised_free(struct pd_raised *raised);    /* NULL is fine */
 
 /* Whether it is new; it is remembered from now on. */
-bool pd_raised_add(struct pd_raised *raised, const struct pd_flow_id *flow,
-                   const struct pd_path *path, const char *rule);
+bool pd_raised_add(struct pd_raised *raised, const struct pd_tib_record *record, const char *rule);
 
 #endif

@@ -119,15 +119,14 @@ struct search {
     uint64_t found;
 };
 
-static int found(void *context, const struct pd_flow_id *flow, const struct pd_path *path,
-                 const char *rule)
+static int found(void *context, const struct pd_tib_record *record, const char *rule)
 {
     struct search *search = context;
     struct turn *turn = search->turn;
 
     search->found++;
     turn->outcome.alarms +=
-        pd_installed_raise(turn->installed, turn->query, flow, path, rule, search->list);
+        pd_installed_raise(turn->installed, turn->query, record, rule, search->list);
     return atomic_load_explicit(&turn->installed->stopping, memory_order_relaxed) ? -PD_E_BUSY : 0;
 }
 

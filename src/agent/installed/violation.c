@@ -47,11 +47,9 @@ json_t *pd_installed_record_json(const struct pd_tib_record *record)
     return json;
 }
 
-static void list_violation(json_t *list, const struct pd_flow_id *flow, const struct pd_path *path,
-                           const char *rule)
+static void list_violation(json_t *list, const struct pd_tib_record *record, const char *rule)
 {
-    const struct pd_tib_record record = {.flow = *flow, .path = path};
-    json_t *row = json_array_size(list) < LIST_MAX ? pd_installed_record_json(&record) : NULL;
+    json_t *row = json_array_size(list) < LIST_MAX ? pd_installed_record_json(record) : NULL;
 
     if (!row) {
         return;
@@ -63,19 +61,21 @@ static void list_violation(json_t *list, const struct pd_flow_id *flow, const st
 }
 
 unsigned pd_installed_raise(struct pd_installed *installed, struct pd_installed_query *query,
-                            const struct pd_flow_id *flow, const struct pd_path *path,
-                            const char *rule, json_t *list)
+                            const struct pd_tib_record *record, const char *rule, json_t *list)
 {
     char detail[120];
-    const struct pd_installed_alarm alarm = {
-        .reason = "PC_FAIL", .flow = flow, .path = path, .detail = detail};
+    const struct pd_installed_alarm alarm = {.reason = "PC_FAIL",
+                                             .flow = &record->flow,
+                                             .path = record->path,
+                                             .mark = record->claim ? &record->claim->mark : NULL,
+                                             .detail = detail};
 
-    if (!pd_raised_add(query->raised, flow, path, rule)) {
+    if (!pd_raised_add(query->raised, record, rule)) {
         return 0;
     }
     snprintf(detail, sizeof detail, "%s does not hold (installed query %llu)", rule,
              (unsigned long long)query->id);
     installed->host.alarm(installed->host.context, &alarm);
-    list_violation(list, flow, path, rule);
+    list_violation(list, record, rule);
     return 1;
 }

@@ -90,9 +90,9 @@ static unsigned judge(struct watch *watch, struct pd_installed_query *query, siz
 
     for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
         if (broken & 1U << rule) {
-            alarms += pd_installed_raise(
-                watch->installed, query, &watch->rows[i].flow, &watch->ways[i].path,
-                pd_conformance_rule_text((enum pd_conformance_rule)rule), list);
+            alarms +=
+                pd_installed_raise(watch->installed, query, &watch->rows[i],
+                                   pd_conformance_rule_text((enum pd_conformance_rule)rule), list);
         }
     }
     return alarms;

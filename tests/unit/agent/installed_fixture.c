@@ -81,7 +81,7 @@ static int violations(void *context, const struct pd_query *asked, pd_installed_
                       void *found_context, char *ret_token, struct pd_error *error)
 {
     const struct pd_path path = {.len = 2, .switches = {1, 9}};
-    const struct pd_flow_id flow = {.ip_version = 4, .src_port = 5};
+    const struct pd_tib_record record = {.flow = {.ip_version = 4, .src_port = 5}, .path = &path};
     int e = enter(error);
 
     (void)context;
@@ -89,7 +89,7 @@ static int violations(void *context, const struct pd_query *asked, pd_installed_
     snprintf(host.since, sizeof host.since, "%.60s", asked->since);
     snprintf(ret_token, PD_QUERY_TOKEN_BYTES, "token%u", ++host.searches);
     pthread_mutex_unlock(&host.lock);
-    return e ? e : found(found_context, &flow, &path, "avoid");
+    return e ? e : found(found_context, &record, "avoid");
 }
 
 static void alarm_raised(void *context, const struct pd_installed_alarm *alarm)

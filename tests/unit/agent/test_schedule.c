@@ -43,42 +43,52 @@ static void what_falls_due_meanwhile_is_skipped(void **state)
 
 static void each_violation_is_new_once(void **state)
 {
-    struct pd_flow_id flow = {.ip_version = 4, .src_port = 1};
     struct pd_path path = {.len = 2, .switches = {1, 9}}, other = {.len = 2, .switches = {1, 10}};
+    const struct pd_path none = {.len = 0};
+    struct pd_claim claim = {
+        .path = &none, .state = PD_CLAIM_INFEASIBLE, .mark = {.scheme = 1, .len = 1}};
+    struct pd_tib_record record = {.flow = {.ip_version = 4, .src_port = 1}, .path = &path};
     struct pd_raised *raised;
 
     (void)state;
     assert_int_equal(pd_raised_new(&raised), 0);
-    assert_true(pd_raised_add(raised, &flow, &path, "max_hops"));
-    assert_false(pd_raised_add(raised, &flow, &path, "max_hops"));
-    assert_true(pd_raised_add(raised, &flow, &path, "avoid"));
-    assert_true(pd_raised_add(raised, &flow, &other, "avoid"));
-    flow.src_port++;
-    assert_true(pd_raised_add(raised, &flow, &other, "avoid"));
-    assert_false(pd_raised_add(raised, &flow, &other, "avoid"));
+    assert_true(pd_raised_add(raised, &record, "max_hops"));
+    assert_false(pd_raised_add(raised, &record, "max_hops"));
+    assert_true(pd_raised_add(raised, &record, "avoid"));
+    record.path = &other;
+    assert_true(pd_raised_add(raised, &record, "avoid"));
+    record.flow.src_port++;
+    assert_true(pd_raised_add(raised, &record, "avoid"));
+    assert_false(pd_raised_add(raised, &record, "avoid"));
+    record.path = &none; /* without a path the marks tell violations apart */
+    record.claim = &claim;
+    assert_true(pd_raised_add(raised, &record, "avoid"));
+    assert_false(pd_raised_add(raised, &record, "avoid"));
+    claim.mark.bytes[0]++;
+    assert_true(pd_raised_add(raised, &record, "avoid"));
     pd_raised_free(raised);
 }
 
 /* Ten times what it holds: memory stays, the latest ones are still known. */
 static void the_memory_is_bounded(void **state)
 {
-    struct pd_flow_id flow = {.ip_version = 4};
     struct pd_path path = {.len = 1, .switches = {1}};
+    struct pd_tib_record record = {.flow.ip_version = 4, .path = &path};
     struct pd_raised *raised;
     unsigned fresh = 0;
 
     (void)state;
     assert_int_equal(pd_raised_new(&raised), 0);
     for (unsigned i = 0; i < 10 * PD_RAISED_MAX; i++) {
-        flow.src_port = (uint16_t)i;
-        flow.dst_port = (uint16_t)(i >> 16);
-        fresh += pd_raised_add(raised, &flow, &path, "avoid");
+        record.flow.src_port = (uint16_t)i;
+        record.flow.dst_port = (uint16_t)(i >> 16);
+        fresh += pd_raised_add(raised, &record, "avoid");
     }
     assert_int_equal(fresh, 10 * PD_RAISED_MAX);
     for (unsigned i = 10 * PD_RAISED_MAX - 8; i < 10 * PD_RAISED_MAX; i++) {
-        flow.src_port = (uint16_t)i;
-        flow.dst_port = (uint16_t)(i >> 16);
-        assert_false(pd_raised_add(raised, &flow, &path, "avoid"));
+        record.flow.src_port = (uint16_t)i;
+        record.flow.dst_port = (uint16_t)(i >> 16);
+        assert_false(pd_raised_add(raised, &record, "avoid"));
     }
     pd_raised_free(raised);
 }
