@@ -58,12 +58,28 @@ void pd_openflow_row(const struct pd_codec_rows *rows, const struct pd_codec_row
     }
 }
 
+/* It has no action that sets single bits of a mark: a switch that passed such packets on as they
+ * are would look right and write nothing. */
+static bool can_write(const struct pd_codec_rows *rows)
+{
+    for (size_t i = 0; i < rows->len; i++) {
+        if (rows->rows[i].action == PD_ROW_BEGIN || rows->rows[i].action == PD_ROW_ADD) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int pd_openflow_write(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth, FILE *out)
 {
     struct pd_codec_rows rows;
     int err = pd_codec_rows_make(codec, sw, depth, &rows);
     if (err) {
         return err;
+    }
+    if (!can_write(&rows)) {
+        pd_codec_rows_done(&rows);
+        return -PD_E_UNSUPPORTED;
     }
     errno = 0;
     for (size_t i = 0; i < rows.len; i++) {
