@@ -10,8 +10,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import structure  # noqa: E402
 
-structure.HELD = True
-
 LINE = "tests/structure/exceptions.txt"
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 GOOD = {
