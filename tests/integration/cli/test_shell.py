@@ -29,8 +29,9 @@ class Completion(CommandTest):
 
     def test_words(self):
         for words, wanted in {
-                ("",): ["topology", "codec", "query", "install", "uninstall", "installed", "alarms", "hosts", "switches", "apps", "app",
-                        "watch", "watches", "unwatch", "tib", "simulate", "ca", "help", "--help", "--version"], ("co",): ["codec"],
+                ("",): ["topology", "codec", "pint", "probes", "telemetry", "trace", "query", "install", "uninstall", "installed", "alarms",
+                        "hosts", "switches", "apps", "app", "watch", "watches", "unwatch", "tib", "simulate", "localise", "ca", "help",
+                        "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "--help"], ("topology", "f"): ["fat-tree"],
                 ("query", "getPa"): ["getPaths"], ("install", "--on", "n"): ["new_flow"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
                 ("codec", "rules", "--depth", "p"): ["pcp", "plain"], ("codec", "rules", "--depth", "=", "pl"): ["plain"],

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -138,12 +139,31 @@ int net_own_packet_socket(const char *name)
     return fd;
 }
 
+/* After its other end came up a device sends nothing until the kernel has noted the carrier, in its
+ * own time: on a busy machine what was sent before is gone. */
+static void wait_for_carrier(int fd, const char *name)
+{
+    struct ifreq request = {.ifr_flags = 0};
+
+    strncpy(request.ifr_name, name, sizeof(request.ifr_name) - 1);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(ioctl(fd, SIOCGIFFLAGS, &request), 0);
+        if (request.ifr_flags & IFF_RUNNING) {
+            poll(NULL, 0, 10); /* the queue is set up behind the flag */
+            return;
+        }
+        poll(NULL, 0, 10);
+    }
+    fail_msg("%s has no carrier", name);
+}
+
 int net_packet_socket(void)
 {
     int fd;
 
     net_enter_sender();
     fd = net_own_packet_socket("tx");
+    wait_for_carrier(fd, "tx");
     net_leave_sender();
     return fd;
 }
