@@ -174,7 +174,8 @@ class TestPeers(SwitchTest):
             listener.bind(path)
             listener.listen()
             agent = self.start(intake="ovs:" + path)
-            for first, detail in ((MESSAGE.pack(HELLO, 7, 1, 0, 0), "the switch speaks version 7, this agent version 1"),
+            for first, detail in ((MESSAGE.pack(HELLO, 7, 1, 0, 0), "the switch speaks version 7, this agent version 2"),
+                                  (MESSAGE.pack(HELLO, 1, 1, 0, 0), "the switch speaks version 1, this agent version 2"),
                                   (b"nonsense", "what came from the switch is not a message")):
                 switch, _ = listener.accept()
                 switch.send(first)
@@ -193,7 +194,7 @@ class TestPeers(SwitchTest):
     def lie(switch):
         """a region that is none, in files that could shrink"""
         files = [os.memfd_create("lie") for _ in range(2)]
-        switch.send(MESSAGE.pack(HELLO, 1, 1, 0, 0))
+        switch.send(MESSAGE.pack(HELLO, 2, 1, 0, 0))
         socket.send_fds(switch, [MESSAGE.pack(REGION, 1, 1, 1, 0)], files)
         for fd in files:
             os.close(fd)
