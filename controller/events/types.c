@@ -16,7 +16,7 @@ const struct pd_event_type pd_event_reload = {.name = "reload"};
 const struct pd_event_type *const pd_event_types[] = {
     &pd_event_alarm, &pd_event_host, &pd_event_switch, &pd_event_verdict, &pd_event_reload, NULL,
 };
-_Static_assert(sizeof pd_event_types / sizeof *pd_event_types <= PD_EVENT_TYPES_MAX + 1,
+_Static_assert(sizeof pd_event_types / sizeof(void *) <= PD_EVENT_TYPES_MAX + 1,
                "a stream has room for a source of each");
 
 static int reserve(struct pd_event_out *out, size_t more)

@@ -14,6 +14,5 @@ const struct pd_switch_provider_ops *const pd_switch_providers[] = {
 #undef X
         NULL,
 };
-_Static_assert(sizeof pd_switch_providers / sizeof *pd_switch_providers <=
-                   PD_SWITCH_PROVIDERS_MAX + 1,
+_Static_assert(sizeof pd_switch_providers / sizeof(void *) <= PD_SWITCH_PROVIDERS_MAX + 1,
                "the service has room for each");

@@ -101,7 +101,7 @@ static int add(const struct pd_path *path, uint32_t *ret_number)
         return -PD_E_FULL;
     }
     block = &table.blocks[number / BLOCK];
-    if (!*block && !(*block = malloc(BLOCK * sizeof **block))) {
+    if (!*block && !(*block = malloc(BLOCK * sizeof(void *)))) {
         return -ENOMEM;
     }
     place = place_for(path->len);

@@ -190,7 +190,7 @@ static int keep(struct judging *judging, const struct pd_evidence_row *row)
     if (judging->rows_len == judging->rows_room) {
         size_t room = judging->rows_room ? 2 * judging->rows_room : 1024;
         struct pd_evidence_row **rows =
-            room > CAUSES_MAX ? NULL : realloc(judging->rows, room * sizeof *rows);
+            room > CAUSES_MAX ? NULL : realloc(judging->rows, room * sizeof(void *));
         if (!rows) {
             return room > CAUSES_MAX ? -PD_E_FULL : -ENOMEM;
         }

@@ -62,7 +62,7 @@ struct decoder {
 static int grow(struct decoder *decoder)
 {
     const uint32_t room = decoder->flows_room ? 2 * decoder->flows_room : 256;
-    struct flow **flows = realloc(decoder->flows, room * sizeof *flows);
+    struct flow **flows = realloc(decoder->flows, room * sizeof(void *));
     uint32_t *table = calloc((size_t)room * 2, sizeof *table);
 
     decoder->flows = flows ? flows : decoder->flows;

@@ -10,7 +10,7 @@ static const struct pd_probe_carrier *const carriers[] = {&pd_probe_carrier_sr_i
 
 const struct pd_probe_carrier *pd_probe_carrier_find(const char *name)
 {
-    for (size_t n = 0; n < sizeof carriers / sizeof *carriers; n++) {
+    for (size_t n = 0; n < sizeof carriers / sizeof(void *); n++) {
         if (!strcmp(carriers[n]->name, name)) {
             return carriers[n];
         }

@@ -21,7 +21,7 @@ const struct pd_question *const pd_questions[] = {
 
 #define X(symbol) +1
 const size_t pd_questions_own =
-    sizeof pd_questions / sizeof *pd_questions - 1 - (0 PD_EXTENSION_QUESTION(X));
+    sizeof pd_questions / sizeof(void *) - 1 - (0 PD_EXTENSION_QUESTION(X));
 #undef X
 
 const struct pd_question *pd_question_find(const char *name)

@@ -112,8 +112,9 @@ static bool has_room(uint32_t words)
 static uint32_t number_of(const uint32_t *list)
 {
     uint32_t words = list_words(list), *slot = table.slots ? find_slot(list) : NULL;
-    if (slot && *slot) {
-        return *slot;
+    uint32_t known = slot ? *slot : 0;
+    if (known) {
+        return known;
     }
     if (!has_room(words)) {
         return PD_HOP_LISTS_FULL;

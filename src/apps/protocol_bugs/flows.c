@@ -146,9 +146,10 @@ static bool is_full(const struct pb_case *c, const struct pd_evidence_row *row)
         return true;
     }
     for (size_t w = 0; w < row->ways_len; w++) {
+        const uint32_t *nodes = row->ways[w].nodes;
+
         for (uint32_t i = 0; i + 1 < row->ways[w].nodes_len; i++) {
-            const uint32_t *hop = &row->ways[w].nodes[i];
-            uint32_t link = pb_link_number(c, hop[0], hop[1]);
+            uint32_t link = pb_link_number(c, nodes[i], nodes[i + 1]);
 
             if (link != PD_NONE && c->links.bytes[link] > limit) {
                 return true;

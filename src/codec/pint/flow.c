@@ -189,13 +189,17 @@ static int record_new(struct pd_pint_flow *flow, uint32_t hops, uint64_t first_p
 {
     const size_t room = flow->records_len + 1;
     struct pd_pint_record *records = realloc(flow->records, room * sizeof *records);
-    struct work **works = realloc(flow->works, room * sizeof *works);
+    struct work **works;
 
-    flow->records = records ? records : flow->records;
-    flow->works = works ? works : flow->works;
-    if (!records || !works) {
+    if (!records) {
         return -ENOMEM;
     }
+    flow->records = records;
+    works = realloc(flow->works, room * sizeof(void *));
+    if (!works) {
+        return -ENOMEM;
+    }
+    flow->works = works;
     records[flow->records_len] = (struct pd_pint_record){
         .hops = hops, .first_packet = first_packet, .candidates = UINT64_MAX};
     works[flow->records_len] = NULL;

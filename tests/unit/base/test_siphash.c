@@ -15,8 +15,8 @@ static void the_hash_is_that_of_its_authors(void **state)
 {
     uint8_t bytes[16];
     (void)state;
-    for (uint8_t n = 0; n < sizeof bytes; n++) {
-        bytes[n] = n;
+    for (size_t n = 0; n < sizeof bytes; n++) {
+        bytes[n] = (uint8_t)n;
     }
     assert_true(pd_siphash(bytes, bytes, 0) == UINT64_C(0x726fdb47dd0e0e31));
     assert_true(pd_siphash(bytes, bytes, 8) == UINT64_C(0x93f5f5799a932462));

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/hash.h"
 #include "naive.h"
 #include "topology/links.h"
 
@@ -85,10 +86,17 @@ static void free_shape(struct shape *shape)
 
 /* ---- what goes */
 
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t most)
+{
+    return (uint32_t)(pd_splitmix64(&random_state) % most);
+}
+
 static uint32_t draw_switch(const struct pd_topology *t, bool rack)
 {
     for (;;) {
-        const struct pd_switch *sw = &t->switches[(uint32_t)rand() % t->switches_len];
+        const struct pd_switch *sw = &t->switches[draw(t->switches_len)];
         bool top = sw->role == PD_ROLE_CORE || sw->role == PD_ROLE_INTERMEDIATE ||
                    sw->role == PD_ROLE_SPINE;
         if (rack ? pd_role_is_tor(sw->role) : top) {
@@ -113,7 +121,7 @@ static void draw_cut(const struct pd_topology *t, enum part part, struct cut *cu
     } else {
         uint32_t left = (t->fabric_links_len * percents[part] + 99) / 100;
         while (left) {
-            uint32_t d = 2 * ((uint32_t)rand() % t->fabric_links_len);
+            uint32_t d = 2 * draw(t->fabric_links_len);
             uint32_t a = pd_links_from_id(t, d), b = pd_links_to_id(t, d);
             left -= !cut->cables[a][b];
             cut->cables[a][b] = cut->cables[b][a] = true;
@@ -216,7 +224,7 @@ static void check_shape(const struct naive *naive, unsigned max_hops)
     struct shape shape;
     assert_non_null(cut);
     make_shape(naive, max_hops, &shape);
-    srand(2016);
+    random_state = 2016;
     for (enum part part = CABLES_1; part < PARTS; part++) {
         for (unsigned i = 0; i < draws; i++) {
             check_cut(&shape, part, part != CABLES_1 || i % 2, cut);
