@@ -86,14 +86,13 @@ static void fill_link(struct build_links *b, uint32_t i, struct pd_prefix **addr
                              .addrs = (uint32_t)(*addrs - b->storage->link_addrs),
                              .tag = given->tag,
                              .is_host = cable->is_host};
-    const struct pd_prefix *from = b->draft->addrs + given->addrs;
     for (int end = 0; end < 2; end++) {
         int side = end != (int)cable->turned;
         link->ports[end] = given->ports[side];
         link->addrs_len[end] = given->addrs_len[side];
-        const struct pd_prefix *own = from + (side ? given->addrs_len[0] : 0);
+        uint32_t own = given->addrs + (side ? given->addrs_len[0] : 0);
         for (uint32_t nth = 0; nth < given->addrs_len[side]; nth++) {
-            *(*addrs)++ = own[nth];
+            *(*addrs)++ = b->draft->addrs[own + nth];
         }
     }
 }

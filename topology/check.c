@@ -332,12 +332,12 @@ static size_t collect_addrs(const struct pd_draft *draft, struct owned_prefix *a
     }
     for (uint32_t i = 0; i < draft->links_len; i++) {
         const struct pd_draft_link *link = &draft->links[i];
-        const struct pd_prefix *at = draft->addrs + link->addrs;
+        uint32_t at = (uint32_t)link->addrs;
         for (uint32_t end = 0; end < 2; at += link->addrs_len[end++]) {
             bool host = link->nodes[end] != PD_NONE && !is_switch(&draft->nodes[link->nodes[end]]);
             uint32_t place = (uint32_t)draft->nodes_len + 2 * i + end;
             for (uint32_t nth = 0; !host && nth < link->addrs_len[end]; nth++) {
-                all[len++] = (struct owned_prefix){at[nth], place, nth};
+                all[len++] = (struct owned_prefix){draft->addrs[at + nth], place, nth};
             }
         }
     }

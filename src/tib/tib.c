@@ -43,10 +43,11 @@ bool pd_tib_extra_next(const struct pd_tib_record *record, uint32_t *at,
 {
     uint16_t kind;
     uint32_t len, left = record->extra_bytes - *at;
-    const uint8_t *bytes = record->extra + *at;
+    const uint8_t *bytes;
     if (*at >= record->extra_bytes || left < EXTRA_HEAD) {
         return false;
     }
+    bytes = record->extra + *at;
     memcpy(&kind, bytes, sizeof kind);
     memcpy(&len, bytes + sizeof kind, sizeof len);
     len = le32toh(len);

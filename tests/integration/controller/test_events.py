@@ -70,30 +70,44 @@ class EventsTest(FleetTest):
         body = {"hosts": "all", "query": "getCount", "args": {}, "deadline_ms": 5000}
         post(self.controller, "/v1/execute", body)
 
+    @staticmethod
+    def until(events, kind):
+        """the next event of this type"""
+        event = events.next()
+        while event[0] != kind:
+            event = events.next()
+        return event
+
     def test_types(self):
         everything, hosts, without = self.follow(), self.follow("host"), self.follow(None)
         self.write("hosts.json", [{"id": host, "url": f"http://127.0.0.1:{host}"}
                                   for host in (FIRST, SECOND)])
         self.controller.process.send_signal(signal.SIGHUP)
-        for events in (everything, without):  # before it, hosts would be asked at their old places
-            kind, number, data = events.next()
-            self.assertEqual((kind, number, data["hosts"]), ("reload", None, 2))
+        self.controller.wait(lambda: self.controller.status()["reloads"])
         self.ask()
-        for events in (hosts, everything, without):
-            got = [events.next() for _ in range(2)]
-            self.assertEqual({(kind, number) for kind, number, _ in got}, {("host", None)})
-            self.assertEqual({data["id"] for *_, data in got}, {FIRST, SECOND})
-            self.assertEqual({data["state"] for *_, data in got}, {"missing"})
+        for events in (hosts, everything, without):  # its own rounds ask hosts, too, at any time
+            seen, wanted = set(), {FIRST, SECOND} | ({"reload"} if events is not hosts else set())
+            while seen != wanted:
+                kind, number, data = events.next()
+                self.assertIsNone(number)
+                self.assertIn(kind, ("host", "reload"))
+                if kind == "reload":
+                    self.assertEqual(data["hosts"], 2)
+                else:
+                    self.assertEqual(data["state"], "missing")
+                    columns = set(data)
+                seen.add(data["id"] if kind == "host" else kind)
         listed = {host["id"]: host for host in self.controller.get("/v1/hosts")["hosts"]}
-        self.assertEqual(set(listed[FIRST]), set(got[0][2]))
+        self.assertEqual(set(listed[FIRST]), columns)
+        fresh = self.follow()
         self.ask()  # nothing has changed
         self.send_alarms([1])
-        kind, number, alarm = everything.next()
+        kind, number, alarm = fresh.next()
         self.assertEqual((kind, number, alarm["id"], alarm["host"]), ("alarm", 1, 1, FIRST))
         self.assertEqual(alarm, self.controller.get("/v1/alarms")["alarms"][0])
-        self.assertEqual(without.next()[0], "alarm")
+        self.until(without, "alarm")
         counted = self.controller.status()["events"]
-        self.assertEqual((counted["streams"], counted["lost"]), (3, 0))
+        self.assertEqual((counted["streams"], counted["lost"]), (4, 0))
         self.assertGreaterEqual(counted["published"], 3)
         self.assertEqual(self.controller.end(), 0)
 
