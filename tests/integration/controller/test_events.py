@@ -83,7 +83,7 @@ class EventsTest(FleetTest):
         self.write("hosts.json", [{"id": host, "url": f"http://127.0.0.1:{host}"}
                                   for host in (FIRST, SECOND)])
         self.controller.process.send_signal(signal.SIGHUP)
-        self.controller.wait(lambda: self.controller.status()["reloads"])
+        self.controller.wait(lambda: self.controller.status()["controller"]["reloads"])
         self.ask()
         for events in (hosts, everything, without):  # its own rounds ask hosts, too, at any time
             seen, wanted = set(), {FIRST, SECOND} | ({"reload"} if events is not hosts else set())
