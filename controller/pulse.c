@@ -29,40 +29,41 @@ struct pd_pulse {
 struct round {
     struct pd_hosts *hosts;
     uint32_t last;
-    uint32_t *ids;
-    char **urls;
+    struct silent {
+        uint32_t id;
+        char *url;
+    } *silent;
     size_t len, size;
 };
 
 static bool make_room(struct round *round)
 {
     size_t size = round->size ? 2 * round->size : 16;
-    uint32_t *ids;
-    char **urls;
+    struct silent *grown;
 
     if (round->len < round->size) {
         return true;
     }
-    ids = reallocarray(round->ids, size, sizeof *ids);
-    round->ids = ids ? ids : round->ids;
-    urls = ids ? reallocarray(round->urls, size, sizeof *urls) : NULL;
-    round->urls = urls ? urls : round->urls;
-    round->size = urls ? size : round->size;
-    return urls != NULL;
+    grown = reallocarray(round->silent, size, sizeof *grown);
+    if (!grown) {
+        return false;
+    }
+    round->silent = grown;
+    round->size = size;
+    return true;
 }
 
 static bool next(void *context, struct pd_fanout_peer *ret_peer)
 {
     struct round *round = context;
-    char *url;
+    char *url = NULL;
     uint32_t id = make_room(round) ? pd_hosts_next_silent(round->hosts, round->last, &url) : 0;
 
     if (!id) {
         return false;
     }
     round->last = id;
-    round->ids[round->len] = id;
-    round->urls[round->len++] = url;
+    round->silent[round->len++] = (struct silent){id, url};
     *ret_peer = (struct pd_fanout_peer){.url = url};
     return true;
 }
@@ -81,7 +82,7 @@ static void end(void *context, size_t i, const struct pd_error *error)
     if (error->code == -PD_E_SILENT || error->code == -PD_E_DEADLINE || error->code == -ENOMEM) {
         return;
     }
-    pd_hosts_asked(round->hosts, round->ids[i],
+    pd_hosts_asked(round->hosts, round->silent[i].id,
                    error->code == -PD_E_UNREACHABLE ? error->text : NULL);
 }
 
@@ -100,10 +101,9 @@ static void go_round(struct pd_pulse *pulse)
 
     pd_fanout_run(pulse->fanout, &request, &source, &sink);
     for (size_t i = 0; i < round.len; i++) {
-        free(round.urls[i]);
+        free(round.silent[i].url);
     }
-    free(round.urls);
-    free(round.ids);
+    free(round.silent);
 }
 
 static void *run(void *context)

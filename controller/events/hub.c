@@ -28,7 +28,7 @@ struct pd_events {
     uint64_t turn, number;
     unsigned followers[PD_EVENT_TYPES_MAX];
     TAILQ_HEAD(kept_list, kept) kept;
-    LIST_HEAD(, kept) buckets[BUCKETS];
+    LIST_HEAD(hub_bucket, kept) buckets[BUCKETS];
     unsigned kept_len;
     struct pd_events_stat stat;
 };
@@ -117,6 +117,7 @@ static struct kept *take_place(struct pd_events *hub, unsigned type, uint64_t ke
 
     LIST_FOREACH(kept, &hub->buckets[bucket], chain)
     {
+        /* cppcheck-suppress uninitvar ; the loop sets it */
         if (kept->type == type && kept->key == key) {
             TAILQ_REMOVE(&hub->kept, kept, link);
             free(kept->json);

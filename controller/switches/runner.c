@@ -33,7 +33,7 @@ struct pd_switch_runner {
     struct pd_error error;
     void *provider;
     uint64_t called_ns; /* monotonic: when the call that is under way began; 0: none */
-    STAILQ_HEAD(, packet) packets;
+    STAILQ_HEAD(runner_packets, packet) packets;
     unsigned packets_len;
 };
 

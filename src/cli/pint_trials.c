@@ -125,7 +125,7 @@ int pd_cli_pint_verify(const struct pd_topology *topology, bool json, struct pd_
     json_t *queries = json_pack("[{s:s,s:s,s:s,s:i}]", "name", "path", "aggregation", "static",
                                 "value", "switch-id", "bits", 8);
     struct pd_pint_plan *plan = NULL;
-    struct pd_pint_outcome outcome;
+    struct pd_pint_outcome outcome = {0};
     int err = pd_pint_plan_make(queries, "verify", &order, &plan, error);
 
     if (!err) {
