@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec pint probes telemetry trace query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help --help --version'
+        _pathdump_words 'topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches audit apps app watch watches unwatch tib simulate localise ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -36,7 +36,14 @@ _pathdump()
     fi
     if [[ $command == codec ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'verify encode decode rules --help'
+            _pathdump_words 'verify encode decode rules assign --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == meters ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'count compare --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -76,6 +83,13 @@ _pathdump()
         fi
         command+=" ${COMP_WORDS[2]}"
     fi
+    if [[ $command == ca ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'revoke renew --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
     case $command in
     'topology generate')
         flags='--addrs --help'
@@ -106,37 +120,90 @@ _pathdump()
         [[ $cur == -* ]] || rest=FILE
         ;;
     'codec verify')
-        flags='--topology --max-hops --json --help'
+        flags='--topology --max-hops --codec --carrier --bits --hashes --monitors --order --json --help'
         case $prev in
         --topology) rest=FILE ;;
         --max-hops) rest=- ;;
+        --codec) rest=- ;;
+        --carrier) rest='vxlan vlan2 vlan' ;;
+        --bits) rest=- ;;
+        --hashes) rest=- ;;
+        --monitors) rest='tor tor+top' ;;
         esac
         ;;
     'codec encode')
-        flags='--topology --src --dst --path --json --help'
+        flags='--topology --codec --src --dst --path --tags --dscp --carrier --bits --hashes --monitors --order --json --help'
         case $prev in
         --topology) rest=FILE ;;
+        --codec) rest=- ;;
         --src) rest=- ;;
         --dst) rest=- ;;
         --path) rest=- ;;
+        --tags) rest=- ;;
+        --dscp) rest=- ;;
+        --carrier) rest='vxlan vlan2 vlan' ;;
+        --bits) rest=- ;;
+        --hashes) rest=- ;;
+        --monitors) rest='tor tor+top' ;;
         esac
         ;;
     'codec decode')
-        flags='--topology --src --dst --tags --dscp --json --help'
+        flags='--topology --codec --src --dst --tags --dscp --filter --carrier --bits --hashes --monitors --order --json --help'
         case $prev in
         --topology) rest=FILE ;;
+        --codec) rest=- ;;
         --src) rest=- ;;
         --dst) rest=- ;;
         --tags) rest=- ;;
         --dscp) rest=- ;;
+        --filter) rest=- ;;
+        --carrier) rest='vxlan vlan2 vlan' ;;
+        --bits) rest=- ;;
+        --hashes) rest=- ;;
+        --monitors) rest='tor tor+top' ;;
         esac
         ;;
     'codec rules')
-        flags='--topology --switch --depth --help'
+        flags='--topology --codec --switch --depth --help'
         case $prev in
         --topology) rest=FILE ;;
+        --codec) rest=- ;;
         --switch) rest=- ;;
         --depth) rest='pcp plain' ;;
+        esac
+        ;;
+    'codec assign')
+        flags='--topology --max-hops --seed --out --carrier --bits --hashes --monitors --order --json --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --max-hops) rest=- ;;
+        --seed) rest=- ;;
+        --out) rest=- ;;
+        --carrier) rest='vxlan vlan2 vlan' ;;
+        --bits) rest=- ;;
+        --hashes) rest=- ;;
+        --monitors) rest='tor tor+top' ;;
+        esac
+        ;;
+    'meters count')
+        flags='--role --rules --pcap --topology --monitor --rows --width --epoch-ms --out --json --help'
+        case $prev in
+        --role) rest='usm dsm' ;;
+        --rules) rest=- ;;
+        --pcap) rest=- ;;
+        --topology) rest=- ;;
+        --monitor) rest=- ;;
+        --rows) rest=- ;;
+        --width) rest=- ;;
+        --epoch-ms) rest=- ;;
+        --out) rest=- ;;
+        esac
+        ;;
+    'meters compare')
+        flags='--topology --json --help'
+        [[ $cur == -* ]] || rest=FILE
+        case $prev in
+        --topology) rest=- ;;
         esac
         ;;
     'pint plan')
@@ -244,15 +311,32 @@ _pathdump()
         --packets) rest=- ;;
         esac
         ;;
+    'trace')
+        flags='--agent --src-ip --src-port --dst-ip --dst-port --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --help'
+        case $prev in
+        --agent) rest=- ;;
+        --src-ip) rest=- ;;
+        --src-port) rest=- ;;
+        --dst-ip) rest=- ;;
+        --dst-port) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --csv --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces'
         case $prev in
         --tib) rest=DIR ;;
         --agent) rest=- ;;
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
@@ -287,12 +371,13 @@ _pathdump()
         esac
         ;;
     'install')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
@@ -325,34 +410,37 @@ _pathdump()
         esac
         ;;
     'uninstall')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --help'
         [[ $cur == -* ]] || rest=-
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
         esac
         ;;
     'installed')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
         esac
         ;;
     'alarms')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --since --reason --limit --by --follow --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --since --reason --limit --by --follow --json --csv --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
@@ -363,45 +451,64 @@ _pathdump()
         esac
         ;;
     'hosts')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
         esac
         ;;
     'switches')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
         esac
         ;;
-    'apps')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+    'audit')
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --from --to --limit --follow --json --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        --from) rest=- ;;
+        --to) rest=- ;;
+        --limit) rest=- ;;
+        esac
+        ;;
+    'apps')
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
         esac
         ;;
     'app')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --evidence --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --evidence --json --help'
         [[ $cur == -* ]] || rest=-
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
@@ -409,12 +516,13 @@ _pathdump()
         esac
         ;;
     'watch')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --every --on-alarm --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --every --on-alarm --json --help'
         [[ $cur == -* ]] || rest=-
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
@@ -422,23 +530,25 @@ _pathdump()
         esac
         ;;
     'watches')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
         esac
         ;;
     'unwatch')
-        flags='--controller --timeout --tls-ca --tls-cert --tls-key --token-file --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --help'
         [[ $cur == -* ]] || rest=-
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
         --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
         --tls-cert) rest=FILE ;;
         --tls-key) rest=FILE ;;
         --token-file) rest=FILE ;;
@@ -491,18 +601,33 @@ _pathdump()
         --localiser) rest=- ;;
         esac
         ;;
+    'ca revoke')
+        flags='--ca --help'
+        [[ $cur == -* ]] || rest=FILE
+        case $prev in
+        --ca) rest=DIR ;;
+        esac
+        ;;
+    'ca renew')
+        flags='--days --help'
+        [[ $cur == -* ]] || rest=DIR
+        case $prev in
+        --days) rest=- ;;
+        esac
+        ;;
     'ca')
-        flags='--controller --hosts --days --renew --help'
+        flags='--controller --hosts --topology --days --renew --help'
         [[ $cur == -* ]] || rest=DIR
         case $prev in
         --controller) rest=- ;;
         --hosts) rest=FILE ;;
+        --topology) rest=FILE ;;
         --days) rest=- ;;
         esac
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec pint probes telemetry trace query install uninstall installed alarms hosts switches apps app watch watches unwatch tib simulate localise ca help'
+        [[ $cur == -* ]] || rest='topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches audit apps app watch watches unwatch tib simulate localise ca help'
         ;;
     esac
     case $rest in

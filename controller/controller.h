@@ -12,8 +12,8 @@
 #include "controller/settings.h"
 #include "controller/state.h"
 #include "controller/switches/service.h"
+#include "daemon/admission.h"
 #include "daemon/part.h"
-#include "daemon/turns.h"
 #include "fleet/fanout.h"
 #include "http/credentials.h"
 #include "program/program.h"
@@ -29,10 +29,12 @@ struct pd_controller {
     struct pd_credentials *credentials;            /* of clients, and for whom it asks */
     struct pd_fanout *fanout;                      /* connections to agents */
     struct pd_pulse *pulse;                        /* signs of life of silent hosts */
-    struct pd_turns *turns;                        /* of queries */
+    struct pd_daemon_admission *admission;         /* of queries */
     struct pd_programs *programs;                  /* for merge() of programs */
     struct pd_events *events;                      /* never NULL while requests are answered */
+    struct pd_audit *audit;                        /* never NULL while requests are answered */
     struct pd_alarm_store *alarms;                 /* never NULL while requests are answered */
+    char openflow[PD_CONTROLLER_OPENFLOW_BYTES];   /* where switches come to; "": nowhere */
     struct pd_switch_service *switches;            /* never NULL while requests are answered */
     /* by whose topology they are programmed; main thread */
     struct pd_inventory *switches_inventory;

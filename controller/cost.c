@@ -5,100 +5,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define FLOWS_OF_HOST                                                          \
-    UINT64_C(10000) /* flows that a host has records of, when nothing is known \
-                     */
-#define PATHS_OF_FLOW UINT64_C(4)
-#define BINS          UINT64_C(64)
-#define VIOLATIONS    UINT64_C(16)
-#define UNLIMITED     UINT64_MAX
-
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t count_racks(const struct pd_topology *topology)
-{
-    uint64_t racks = 0;
-
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        racks += pd_role_is_tor(topology->switches[i].role);
-    }
-    return racks;
-}
-
-static uint64_t count_links(const struct pd_topology *topology)
-{
-    uint64_t links = 0;
-
-    for (uint32_t i = 0; i < topology->switches_len; i++) {
-        links += topology->switches[i].switch_neighbours;
-    }
-    return links;
-}
-
-/* A question about one flow ID has few groups, whatever else it is. */
-static bool is_one_flow(const struct pd_query *query)
-{
-    const unsigned needed = 1U << PD_QUERY_PARAM_SRC_IP | 1U << PD_QUERY_PARAM_DST_IP |
-                            1U << PD_QUERY_PARAM_SRC_PORT | 1U << PD_QUERY_PARAM_DST_PORT;
-
-    return (query->given & needed) == needed;
-}
-
-/* Groups of a host and of all. */
-static void shape_query(const struct pd_query *query, const struct pd_topology *topology,
-                        struct pd_cost_shape *shape)
-{
-    uint64_t racks = count_racks(topology), links = count_links(topology);
-
-    switch (query->name) {
-    case PD_QUERY_GET_COUNT:
-    case PD_QUERY_GET_DURATION: shape->groups = shape->groups_max = 1; return;
-    case PD_QUERY_TOP_FLOWS:
-    case PD_QUERY_TOP_RECORDS:
-        shape->groups = min_u64(query->k, FLOWS_OF_HOST);
-        shape->groups_max = query->k;
-        return;
-    case PD_QUERY_TOP_HOSTS:
-        shape->groups = shape->groups_max = topology->hosts_len ? topology->hosts_len : racks;
-        return;
-    case PD_QUERY_TOP_LINKS: /* a host's packets come over a part of the links, far from it over few
-                              */
-        shape->groups = min_u64(links, 4 * racks);
-        shape->groups_max = links;
-        return;
-    case PD_QUERY_FLOW_SIZES: shape->groups = shape->groups_max = BINS; return;
-    case PD_QUERY_TRAFFIC_MATRIX:
-        shape->groups = racks;
-        shape->groups_max = racks * racks;
-        return;
-    case PD_QUERY_GET_PATHS:
-    case PD_QUERY_PATH_BYTES: shape->groups = is_one_flow(query) ? PATHS_OF_FLOW : racks; return;
-    case PD_QUERY_GET_FLOWS:
-    case PD_QUERY_DISTINCT:
-        shape->groups = is_one_flow(query) ? PATHS_OF_FLOW : FLOWS_OF_HOST;
-        return;
-    default: shape->groups = VIOLATIONS; return; /* conformance */
-    }
-}
-
 struct pd_cost_shape pd_cost_shape(const struct pd_document *document,
                                    const struct pd_topology *topology)
 {
-    struct pd_cost_shape shape = {
-        .groups = 1, .groups_max = UNLIMITED, .answer_ns = PD_COST_ANSWER_NS};
+    const struct pd_question_size size = pd_question_size(document, topology);
 
-    if (document->is_program) {
-        shape.answer_ns += PD_COST_PROGRAM_NS;
-        shape.groups_max = 1;
-    } else if (document->question) {
-        shape.groups = document->question->groups;
-    } else {
-        shape_query(&document->query, topology, &shape);
-    }
-    return shape;
+    return (struct pd_cost_shape){.groups = size.groups,
+                                  .groups_max = size.groups_max,
+                                  .answer_ns = PD_COST_ANSWER_NS + size.merge_ns};
 }
 
 /* Time until a list of hosts has been asked and taken in, and the groups that come together. */

@@ -18,7 +18,7 @@
  * (topFlows, sums) and hosts are many; where they only grow (getFlows) each level copies them once
  * more, and direct stays ahead.
  *
- * What the constants were measured with is in docs/decisions/2026-11-22-controller.md. They need to
+ * What the constants were measured with is in docs/decisions/controller.md. They need to
  * be right to a factor of two or so: near the break-even point both ways take the same time.
  *
  * Thread safety: pure. */
@@ -29,9 +29,6 @@
 /* Of a level: the request taken apart, the children's written, the answer sent. */
 #define PD_COST_HOP_NS   UINT64_C(400000)
 #define PD_COST_GROUP_NS UINT64_C(140) /* of a group: verified, merged, and written once more */
-/* Of a result of a program: merge() in a process of its own. */
-#define PD_COST_PROGRAM_NS UINT64_C(300000)
-
 /* What a query's answers are like. */
 struct pd_cost_shape {
     uint64_t groups;     /* from one host */

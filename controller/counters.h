@@ -17,11 +17,15 @@
     X(executes_refused, "queries refused because too many were waiting")            \
     X(hosts_asked, "hosts whose records a query wanted")                            \
     X(hosts_missing, "of these, hosts that are missing from the answer")            \
+    X(children_refused, "answers of hosts that spoke of other hosts than were asked") \
     X(fleet_bytes, "bytes of answers over all links of the trees")                  \
+    X(audited, "lines of the audit")                                                \
+    X(audit_failed, "lines of the audit that could not be written")                 \
     X(http_requests, "requests to the REST interface")                              \
     X(http_problems, "of these, answered with a problem document")                  \
     X(http_ended, "connections ended because others wanted their slots")           \
-    X(http_refused, "connections refused because all slots were in use")           \
+    X(http_refused, "connections and requests refused: too many at once")           \
+    X(http_slow, "answers cut off: their readers took them too slowly")             \
     X(http_unauthorized, "requests without credentials that are good here")         \
     X(http_forbidden, "requests whose role does not allow them")                    \
     X(apps_runs, "applications run by hand")                                        \

@@ -10,10 +10,13 @@
 
 #include "base/clock.h"
 #include "controller/cost.h"
+#include "controller/nearest.h"
 #include "controller/routes.h"
 #include "controller/select.h"
 #include "controller/trees.h"
 #include "fleet/execute.h"
+#include "http/principal.h"
+#include "program/merger.h"
 
 #define SILENT_WORDS PD_FANOUT_SILENT "not asked again before it gives a sign of life"
 
@@ -25,7 +28,9 @@ static const char *const mode_ids[] = {"auto", "direct", "tree"};
 struct job {
     struct pd_controller *controller;
     const char *client; /* whose turn it is */
-    const struct pd_query_sink *sink;
+    struct pd_fleet_asker asker;
+    const struct pd_query_sink *sink;   /* or … */
+    struct pd_execution_within *within; /* … for who asks from within */
     enum pd_execute_form form;
     bool takes_ndjson;
     struct pd_inventory *inventory;
@@ -40,7 +45,9 @@ struct job {
     /* hosts that are left out, since they are silent */
     struct pd_partial_missing *silent;
     size_t silent_len;
-    char why[PD_COST_WORDS_BYTES + 64];
+    char why[PD_COST_WORDS_BYTES + 128];
+    struct pd_credentials_set *credentials; /* held; NULL: there are none */
+    bool no_tree;                           /* nothing to sign an order with */
 };
 
 /* ---- the body ---- */
@@ -99,34 +106,65 @@ static int read_body(struct job *job, const json_t *body, struct pd_error *error
 {
     static const char *const others[] = {
         "hosts", "mode", "fanout", "deadline_ms", "partial_after_ms", NULL};
-    int e = pd_document_parse(body, others, &job->document, error);
+    int err = pd_document_parse(body, others, &job->document, error);
 
-    if (!e) {
-        e = read_mode(json_object_get(body, "mode"), &job->mode, error);
+    if (!err) {
+        err = read_mode(json_object_get(body, "mode"), &job->mode, error);
     }
-    if (!e) {
-        e = read_fanout(json_object_get(body, "fanout"), job->mode, &job->fanout, error);
+    if (!err) {
+        err = read_fanout(json_object_get(body, "fanout"), job->mode, &job->fanout, error);
     }
-    if (!e) {
-        e = pd_execute_deadline(json_object_get(body, "deadline_ms"), &job->deadline_ns, error);
+    if (!err) {
+        err = pd_execute_deadline(json_object_get(body, "deadline_ms"), &job->deadline_ns, error);
     }
-    if (!e) {
-        e = read_partial(json_object_get(body, "partial_after_ms"), &job->partial_ns, error);
+    if (!err) {
+        err = read_partial(json_object_get(body, "partial_after_ms"), &job->partial_ns, error);
     }
-    if (!e) {
-        e = pd_select(job->inventory, json_object_get(body, "hosts"), &job->selection, error);
+    if (!err && !job->document.text) {
+        err = pd_controller_check_args(job->inventory->topology, job->document.args, error);
     }
-    return e;
+    if (!err) {
+        err = pd_select(job->inventory, json_object_get(body, "hosts"), &job->selection, error);
+    }
+    return err;
 }
 
 /* ---- which way ---- */
+
+/* Hosts that know each other by credentials answer each other only what a controller has signed.
+ */
+static bool can_sign(const struct job *job)
+{
+    return job->credentials && pd_http_sign_can(&job->credentials->tls);
+}
+
+static bool can_tree(const struct job *job)
+{
+    const struct pd_credentials_set *set = job->credentials;
+
+    return can_sign(job) || (pd_credentials_open(set) && !(set && set->token_out));
+}
+
+static int check_mode(struct job *job, struct pd_error *error)
+{
+    if (can_tree(job)) {
+        return 0;
+    }
+    if (job->mode == TREE) {
+        return pd_fail(error, -PD_E_VALUE,
+                       "mode: hosts of a tree want an order that is signed, and there is no "
+                       "certificate (--tls-cert) to sign with");
+    }
+    job->no_tree = true;
+    return 0;
+}
 
 /* Both are built, one is kept. */
 static void choose(struct job *job, struct pd_trees *tree, struct pd_trees *direct)
 {
     const struct pd_cost_shape shape = pd_cost_shape(&job->document, job->inventory->topology);
     uint64_t tree_ns = pd_cost_ns(&shape, tree), direct_ns = pd_cost_ns(&shape, direct);
-    enum mode estimated = tree_ns < direct_ns ? TREE : DIRECT;
+    enum mode estimated = tree_ns < direct_ns && !job->no_tree ? TREE : DIRECT;
     char words[PD_COST_WORDS_BYTES];
 
     pd_cost_words(&shape, tree, tree_ns, direct_ns, words);
@@ -169,6 +207,11 @@ static void add_why(struct job *job)
 {
     size_t len = strlen(job->why);
 
+    if (job->no_tree) {
+        snprintf(job->why + len, sizeof job->why - len,
+                 "; no tree, for there is no certificate to sign orders with");
+        len = strlen(job->why);
+    }
     if (job->silent_len) {
         snprintf(job->why + len, sizeof job->why - len, "; %zu silent host%s not asked",
                  job->silent_len, job->silent_len == 1 ? "" : "s");
@@ -178,24 +221,24 @@ static void add_why(struct job *job)
 static int plan(struct job *job)
 {
     struct pd_trees tree, direct;
-    int e = leave_out_silent(job);
+    int err = leave_out_silent(job);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_trees_new(job->inventory, &job->selection, job->fanout, &tree);
+    err = pd_trees_new(job->inventory, &job->selection, job->fanout, &tree);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_trees_direct(job->inventory, &job->selection, &direct);
-    if (e) {
+    err = pd_trees_direct(job->inventory, &job->selection, &direct);
+    if (err) {
         pd_trees_done(&tree);
     } else {
         choose(job, &tree, &direct);
         add_why(job);
     }
-    return e;
+    return err;
 }
 
 /* ---- asking ---- */
@@ -218,30 +261,33 @@ static void count(struct job *job, const struct pd_execute_summary *summary)
     pd_count(&counters->executes_incomplete, !summary->complete);
     pd_count(&counters->hosts_asked, summary->asked);
     pd_count(&counters->hosts_missing, summary->asked - summary->answered);
+    pd_count(&counters->children_refused, summary->refused);
     pd_count(&counters->fleet_bytes, summary->bytes);
 }
 
-/* What is no query answers in JSON, whatever form its rows would have. */
+/* What is no query over records answers in JSON, whatever form its rows would have. */
 static enum pd_execute_form form_of(const struct job *job)
 {
-    bool has_rows = !job->document.is_program && !job->document.question;
-
-    return has_rows && job->takes_ndjson ? PD_EXECUTE_NDJSON : PD_EXECUTE_JSON;
+    return job->takes_ndjson && pd_document_query(&job->document) ? PD_EXECUTE_NDJSON
+                                                                  : PD_EXECUTE_JSON;
 }
 
 static int ask(struct job *job, struct pd_error *error)
 {
-    const struct pd_execute_local local = {
-        .programs = job->controller->programs,
-        .limits = {.instructions = PD_PROGRAM_INSTRUCTIONS_DEFAULT,
-                   .memory_bytes = PD_PROGRAM_MEMORY_DEFAULT_BYTES,
-                   .deadline_ns = job->deadline_ns}};
+    const struct pd_program_limits limits = {.instructions = PD_PROGRAM_INSTRUCTIONS_DEFAULT,
+                                             .memory_bytes = PD_PROGRAM_MEMORY_DEFAULT_BYTES,
+                                             .deadline_ns = job->deadline_ns};
+    struct pd_program_merger merger;
+    const struct pd_question_host host = {.merger = &merger.merger};
     struct pd_execution execution = {.fanout = job->controller->fanout,
                                      .document = &job->document,
                                      .trees = job->trees.tops,
                                      .trees_len = job->trees.tops_len,
-                                     .local = &local,
+                                     .asker = &job->asker,
+                                     .signer = can_sign(job) ? &job->credentials->tls : NULL,
+                                     .host = &host,
                                      .form = job->form,
+                                     .within = job->within,
                                      .deadline_ns = job->deadline_ns,
                                      .partial_ns = job->partial_ns,
                                      .left_out = job->silent,
@@ -252,65 +298,72 @@ static int ask(struct job *job, struct pd_error *error)
                                      .told = note_host,
                                      .told_context = job->controller->hosts};
     struct pd_execute_summary summary = {0};
+
+    pd_program_merger_init(&merger, job->controller->programs, &limits);
     json_t *extra = json_pack("{s:s, s:s}", "mode", mode_ids[job->mode], "why", job->why);
-    int e = extra ? 0 : -ENOMEM;
+    int err = extra ? 0 : -ENOMEM;
 
     execution.extra = extra;
-    if (!e) {
-        e = pd_execute(&execution, job->sink, &summary, error);
+    if (!err) {
+        err = pd_execute(&execution, job->sink, &summary, error);
     }
-    if (!e) {
+    if (!err) {
         count(job, &summary);
     }
     json_decref(extra);
-    return e;
+    return err;
 }
 
 /* A turn is for the work, not for reading the body: what is wrong is told at once. */
 static int ask_in_turn(struct job *job, struct pd_error *error)
 {
     struct pd_controller *controller = job->controller;
-    int e = pd_turns_take(controller->turns, job->client, job->deadline_ns);
+    int err = pd_daemon_admission_take(controller->admission, job->client, job->deadline_ns);
 
-    if (e == -PD_E_BUSY) {
+    if (err == -PD_E_BUSY) {
         pd_count(&controller->counters.executes_refused, 1);
-        return pd_fail(error, e, "too many queries are waiting already; try again");
+        return pd_fail(error, err, "too many queries are waiting already; try again");
     }
-    if (e) {
-        return pd_fail(error, e, "the deadline has passed before this query had its turn");
+    if (err) {
+        return pd_fail(error, err, "the deadline has passed before this query had its turn");
     }
     pd_count(&controller->counters.executes, 1);
     job->begun_ns = pd_clock_thread_ns();
-    e = ask(job, error);
-    pd_turns_give(controller->turns, job->client);
-    if (e) {
+    err = ask(job, error);
+    pd_daemon_admission_give(controller->admission, job->client);
+    if (err) {
         pd_count(&controller->counters.executes_failed, 1);
     }
-    return e;
+    return err;
 }
 
 static int run(struct job *job, const json_t *document, struct pd_error *error)
 {
-    int e;
+    int err;
 
     job->inventory = pd_hosts_inventory(job->controller->hosts);
-    e = read_body(job, document, error);
-    job->form = form_of(job);
-    if (!e) {
-        e = plan(job);
+    job->credentials = pd_credentials_hold(job->controller->credentials);
+    err = read_body(job, document, error);
+    if (!err) {
+        job->form = form_of(job);
+        err = check_mode(job, error);
     }
-    if (!e) {
-        e = ask_in_turn(job, error);
+    if (!err) {
+        err = plan(job);
     }
-    if (e && error->code != e) {
-        pd_fail(error, e, "%s", pd_error_text(e));
+    if (!err) {
+        err = ask_in_turn(job, error);
+    }
+    if (err && error->code != err) {
+        pd_fail(error, err, "%s", pd_error_text(err));
     }
     pd_trees_done(&job->trees);
     free(job->silent);
     pd_selection_done(&job->selection);
     pd_document_done(&job->document);
     pd_inventory_free(job->inventory);
-    return e;
+    pd_credentials_drop(job->credentials);
+    return err;
 }
 
 /* ---- over REST ---- */
@@ -339,74 +392,36 @@ int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
     const struct pd_query_sink sink = {&stream, write_answer};
     struct job job = {.controller = controller,
                       .client = call->http->peer ? call->http->peer : "",
+                      .asker = pd_fleet_asker_of(call->http),
                       .sink = &sink,
                       .takes_ndjson = accept && strstr(accept, PD_EXECUTE_NDJSON_TYPE)};
-    int e = run(&job, call->body, &problem->error);
+    int err = run(&job, call->body, &problem->error);
 
-    if (!e) {
-        e = pd_answer_finish(answer);
+    if (!err) {
+        err = pd_answer_finish(answer);
     }
-    if (!e && job.form == PD_EXECUTE_NDJSON) {
+    if (!err && job.form == PD_EXECUTE_NDJSON) {
         answer->type = PD_EXECUTE_NDJSON_TYPE;
     }
-    return e && problem->error.code != e ? pd_fail(&problem->error, e, "%s", pd_error_text(e)) : e;
+    return err && problem->error.code != err
+               ? pd_fail(&problem->error, err, "%s", pd_error_text(err))
+               : err;
 }
 
 /* ---- from within ---- */
 
-struct memory {
-    const struct pd_controller *controller;
-    char *bytes;
-    size_t len, size;
-};
-
-static int write_memory(void *context, const char *bytes, size_t len)
-{
-    struct memory *memory = context;
-
-    if (atomic_load_explicit(&memory->controller->stopping, memory_order_relaxed)) {
-        return -PD_E_BUSY;
-    }
-    if (len > PD_EXECUTE_WITHIN_MAX_BYTES - memory->len) {
-        return -PD_E_TOO_LARGE;
-    }
-    if (len > memory->size - memory->len) {
-        size_t size = (memory->len + len) * 2;
-        char *grown = realloc(memory->bytes, size);
-
-        if (!grown) {
-            return -ENOMEM;
-        }
-        memory->bytes = grown;
-        memory->size = size;
-    }
-    memcpy(memory->bytes + memory->len, bytes, len);
-    memory->len += len;
-    return 0;
-}
-
 int pd_execute_within(struct pd_controller *controller, const char *client, const json_t *document,
-                      json_t **ret_answer, struct pd_error *error)
+                      const struct pd_items *items, json_t **ret_answer, struct pd_error *error)
 {
-    struct memory memory = {.controller = controller};
-    const struct pd_query_sink sink = {&memory, write_memory};
-    struct job job = {.controller = controller, .client = client, .sink = &sink};
+    struct pd_execution_within within = {.items = items ? *items : (struct pd_items){0}};
+    struct job job = {.controller = controller, .client = client, .within = &within};
     struct pd_error unheard = {0};
-    json_t *answer = NULL;
-    int e = run(&job, document, error ? error : &unheard);
+    int err = run(&job, document, error ? error : &unheard);
 
-    if (!e) {
-        answer = json_loadb(memory.bytes ? memory.bytes : "", memory.len, 0, NULL);
+    if (!err) {
+        *ret_answer = within.answer;
     }
-    free(memory.bytes);
-    if (e) {
-        return e;
-    }
-    if (!answer) {
-        return pd_fail(error, -ENOMEM, "no memory for the answer of the hosts");
-    }
-    *ret_answer = answer;
-    return 0;
+    return err;
 }
 
 /* ---- the part */
@@ -414,17 +429,17 @@ int pd_execute_within(struct pd_controller *controller, const char *client, cons
 static int open_part(void *daemon, const void *options, struct pd_error *error)
 {
     struct pd_controller *controller = daemon;
-    const struct pd_turns_limits limits = {
+    const struct pd_daemon_admission_limits limits = {
         .working = (unsigned)controller->settings->queries_at_once,
         .waiting = (unsigned)controller->settings->queries_waiting,
         .waiting_per_client = (unsigned)controller->settings->queries_waiting};
-    int e = pd_turns_new(&limits, &controller->turns);
+    int err = pd_daemon_admission_new(&limits, &controller->admission);
 
     (void)options;
-    if (!e) {
-        e = pd_programs_new(NULL, &controller->programs);
+    if (!err) {
+        err = pd_programs_new(NULL, &controller->programs);
     }
-    return e ? pd_fail(error, e, "queries: %s", pd_error_text(e)) : 0;
+    return err ? pd_fail(error, err, "queries: %s", pd_error_text(err)) : 0;
 }
 
 static void close_part(void *daemon)
@@ -432,7 +447,7 @@ static void close_part(void *daemon)
     struct pd_controller *controller = daemon;
 
     pd_programs_free(controller->programs);
-    pd_turns_free(controller->turns);
+    pd_daemon_admission_free(controller->admission);
 }
 
 const struct pd_part pd_execute_part = {.name = "queries", .open = open_part, .close = close_part};

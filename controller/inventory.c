@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/url.h"
+#include "http/url.h"
 
 struct storage {
     struct pd_inventory inventory;
@@ -121,7 +121,7 @@ static int read_url(const struct reader *reader, size_t i, const json_t *entry,
     if (!json_is_string(url)) {
         return refuse(reader, i, "url", "expects a string");
     }
-    if (pd_fleet_url_check(json_string_value(url), &why)) {
+    if (pd_http_url_check(json_string_value(url), &why)) {
         return refuse(reader, i, "url", why.text);
     }
     host->url = json_string_value(url);
@@ -131,15 +131,15 @@ static int read_url(const struct reader *reader, size_t i, const json_t *entry,
 static int read_host(const struct reader *reader, size_t i, json_t *entry,
                      struct pd_inventory_host *ret_host)
 {
-    int e = check_members(reader, i, entry);
+    int err = check_members(reader, i, entry);
 
-    if (!e) {
-        e = read_id(reader, i, entry, ret_host);
+    if (!err) {
+        err = read_id(reader, i, entry, ret_host);
     }
-    if (!e) {
-        e = read_name(reader, i, entry, ret_host);
+    if (!err) {
+        err = read_name(reader, i, entry, ret_host);
     }
-    return e ? e : read_url(reader, i, entry, ret_host);
+    return err ? err : read_url(reader, i, entry, ret_host);
 }
 
 /* ---- all of them ---- */
@@ -217,30 +217,30 @@ static void index_names(struct storage *storage, const struct entry *entries_by_
 static int read_entries(const struct reader *reader, struct storage *storage, struct entry *entries)
 {
     size_t len = json_array_size(storage->document);
-    int e = 0;
+    int err = 0;
 
-    for (size_t i = 0; i < len && !e; i++) {
+    for (size_t i = 0; i < len && !err; i++) {
         entries[i].place = i;
-        e = read_host(reader, i, json_array_get(storage->document, i), &entries[i].host);
+        err = read_host(reader, i, json_array_get(storage->document, i), &entries[i].host);
     }
-    if (!e) {
-        e = sort_unique(reader, entries, len, "url", by_url);
+    if (!err) {
+        err = sort_unique(reader, entries, len, "url", by_url);
     }
-    if (!e) {
-        e = sort_unique(reader, entries, len, "id", by_id);
+    if (!err) {
+        err = sort_unique(reader, entries, len, "id", by_id);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     for (size_t i = 0; i < len; i++) {
         storage->inventory.hosts[i] = entries[i].host;
     }
     storage->inventory.hosts_len = len;
-    e = sort_unique(reader, entries, len, "name", by_name);
-    if (!e) {
+    err = sort_unique(reader, entries, len, "name", by_name);
+    if (!err) {
         index_names(storage, entries, len);
     }
-    return e;
+    return err;
 }
 
 static int fill(const struct reader *reader, struct storage *storage, const char *json,
@@ -260,17 +260,17 @@ static int fill(const struct reader *reader, struct storage *storage, const char
 
     size_t len = json_array_size(storage->document);
     struct entry *entries = calloc(len + 1, sizeof *entries);
-    int e;
+    int err;
 
     storage->inventory.hosts = calloc(len + 1, sizeof *storage->inventory.hosts);
     storage->by_name = calloc(len + 1, sizeof *storage->by_name);
     if (entries && storage->inventory.hosts && storage->by_name) {
-        e = read_entries(reader, storage, entries);
+        err = read_entries(reader, storage, entries);
     } else {
-        e = pd_fail(reader->error, -ENOMEM, "%.200s: %s", reader->file, strerror(ENOMEM));
+        err = pd_fail(reader->error, -ENOMEM, "%.200s: %s", reader->file, strerror(ENOMEM));
     }
     free(entries);
-    return e;
+    return err;
 }
 
 int pd_inventory_parse(struct pd_topology *topology, const char *json, size_t bytes,
@@ -279,7 +279,7 @@ int pd_inventory_parse(struct pd_topology *topology, const char *json, size_t by
 {
     const struct reader reader = {topology, name, error};
     struct storage *storage = calloc(1, sizeof *storage);
-    int e;
+    int err;
 
     if (!storage) {
         pd_topology_free(topology);
@@ -288,13 +288,13 @@ int pd_inventory_parse(struct pd_topology *topology, const char *json, size_t by
     storage->inventory.topology = topology;
     storage->inventory.storage = storage;
     atomic_init(&storage->references, 1);
-    e = fill(&reader, storage, json, bytes);
-    if (e) {
+    err = fill(&reader, storage, json, bytes);
+    if (err) {
         pd_inventory_free(&storage->inventory);
     } else {
         *ret_inventory = &storage->inventory;
     }
-    return e;
+    return err;
 }
 
 static int read_text(const char *file, char **ret_text, size_t *ret_bytes, struct pd_error *error)
@@ -302,22 +302,22 @@ static int read_text(const char *file, char **ret_text, size_t *ret_bytes, struc
     FILE *in = fopen(file, "re");
     char *text = in ? malloc(PD_INVENTORY_FILE_BYTES + 1) : NULL;
     size_t bytes = text ? fread(text, 1, PD_INVENTORY_FILE_BYTES + 1, in) : 0;
-    int e = 0;
+    int err = 0;
 
     if (!in || ferror(in)) {
-        e = pd_fail(error, errno ? -errno : -EIO, "%.200s: %s", file, strerror(errno));
+        err = pd_fail(error, errno ? -errno : -EIO, "%.200s: %s", file, strerror(errno));
     } else if (!text) {
-        e = pd_fail(error, -ENOMEM, "%.200s: %s", file, strerror(ENOMEM));
+        err = pd_fail(error, -ENOMEM, "%.200s: %s", file, strerror(ENOMEM));
     } else if (bytes > PD_INVENTORY_FILE_BYTES) {
-        e = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than %zu bytes", file,
-                    PD_INVENTORY_FILE_BYTES);
+        err = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than %zu bytes", file,
+                      PD_INVENTORY_FILE_BYTES);
     }
     if (in) {
         fclose(in);
     }
-    if (e) {
+    if (err) {
         free(text);
-        return e;
+        return err;
     }
     *ret_text = text;
     *ret_bytes = bytes;
@@ -330,19 +330,19 @@ int pd_inventory_read(const char *topology_file, const char *hosts_file,
     struct pd_topology *topology;
     char *text;
     size_t bytes;
-    int e = pd_topology_read(topology_file, &topology, error);
+    int err = pd_topology_read(topology_file, &topology, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = read_text(hosts_file, &text, &bytes, error);
-    if (e) {
+    err = read_text(hosts_file, &text, &bytes, error);
+    if (err) {
         pd_topology_free(topology);
-        return e;
+        return err;
     }
-    e = pd_inventory_parse(topology, text, bytes, hosts_file, ret_inventory, error);
+    err = pd_inventory_parse(topology, text, bytes, hosts_file, ret_inventory, error);
     free(text);
-    return e;
+    return err;
 }
 
 struct pd_inventory *pd_inventory_hold(struct pd_inventory *inventory)

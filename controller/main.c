@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "controller/audit/rest.h"
 #include "controller/controller.h"
 #include "controller/events/events.h"
 #include "controller/rest.h"
@@ -54,23 +55,24 @@ static void print_help(void)
 static int open_hosts(struct daemon *daemon, struct pd_error *error)
 {
     struct pd_inventory *inventory;
-    int e = pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, error);
+    int err =
+        pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_hosts_new(inventory, &daemon->controller.hosts);
-    if (e) {
+    err = pd_hosts_new(inventory, &daemon->controller.hosts);
+    if (err) {
         pd_inventory_free(inventory);
     }
-    return e;
+    return err;
 }
 
 /* What may be refused comes before what leaves traces. */
 static int open_all(struct daemon *daemon, struct pd_error *error)
 {
     struct pd_controller *controller = &daemon->controller;
-    int e;
+    int err;
 
     pd_signals_hold();
     controller->settings = &daemon->settings;
@@ -78,39 +80,42 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     if (gethostname(controller->host, sizeof controller->host - 1)) {
         controller->host[0] = '\0';
     }
-    e = pd_credentials_new(&daemon->settings.common.credentials, &controller->credentials, error);
-    if (!e) {
-        e = open_hosts(daemon, error);
+    err = pd_credentials_new(&daemon->settings.common.credentials, &controller->credentials, error);
+    if (!err) {
+        err = open_hosts(daemon, error);
     }
-    if (!e) {
-        e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
-                                  &daemon->listener, error);
+    if (!err) {
+        err = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
+                                    &daemon->listener, error);
     }
-    if (!e) {
-        e = pd_state_open(daemon->settings.state, &controller->state, error);
+    if (!err) {
+        err = pd_state_open(daemon->settings.state, &controller->state, error);
     }
-    if (!e && !(controller->fanout = pd_fanout_new())) {
-        e = -ENOMEM;
+    if (!err && !(controller->fanout = pd_fanout_new())) {
+        err = -ENOMEM;
     }
-    if (!e) {
+    if (!err) {
         pd_fanout_use(controller->fanout, controller->credentials);
-        e = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
+        err = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
     }
-    if (!e) {
-        e = pd_parts_open(&daemon->parts, pd_controller_joined(), &daemon->settings, error);
+    if (!err) {
+        err = pd_parts_open(&daemon->parts, pd_controller_joined(), &daemon->settings, error);
     }
-    return e ? e : pd_parts_start(&daemon->parts, error);
+    return err ? err : pd_parts_start(&daemon->parts, error);
 }
 
 static int start_http(struct daemon *daemon, struct pd_error *error)
 {
     struct pd_http_service service = pd_controller_service(&daemon->controller);
-    int e;
+    int err;
 
     service.credentials = daemon->controller.credentials;
-    e = pd_http_start(&service, &daemon->listener, &daemon->http);
+    service.allowed_hosts = daemon->settings.common.allowed_host;
+    service.answer_budget_bytes = daemon->settings.common.answer_budget_bytes;
+    err = pd_http_start(&service, &daemon->listener, &daemon->http);
 
-    return e ? pd_fail(error, e, "listen: %s: %s", daemon->settings.listen, pd_error_text(e)) : 0;
+    return err ? pd_fail(error, err, "listen: %s: %s", daemon->settings.listen, pd_error_text(err))
+               : 0;
 }
 
 static void announce(struct daemon *daemon)
@@ -136,24 +141,25 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
 {
     struct pd_credentials_set *set = NULL;
     struct pd_inventory *inventory = NULL;
-    int e = pd_controller_settings_check(wanted, error);
+    int err = pd_controller_settings_check(wanted, error);
 
-    if (!e) {
-        e = pd_credentials_read(daemon->controller.credentials, &wanted->common.credentials, &set,
-                                error);
+    if (!err) {
+        err = pd_credentials_read(daemon->controller.credentials, &wanted->common.credentials, &set,
+                                  error);
     }
-    if (!e) {
-        e = pd_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
+    if (!err) {
+        err = pd_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
     }
-    if (!e && (e = pd_hosts_replace(daemon->controller.hosts, inventory))) {
+    if (!err && (err = pd_hosts_replace(daemon->controller.hosts, inventory))) {
         pd_inventory_free(inventory);
-        pd_fail(error, e, "%s", pd_error_text(e));
+        pd_fail(error, err, "%s", pd_error_text(err));
     }
-    if (e) {
+    if (err) {
         pd_credentials_drop(set);
-        return e;
+        return err;
     }
     pd_credentials_put(daemon->controller.credentials, set);
+    pd_http_reload(daemon->http);
     pd_parts_reload(&daemon->parts);
     pd_events_reloaded(&daemon->controller);
     return 0;
@@ -163,16 +169,16 @@ static int load_again(struct daemon *daemon, struct pd_controller_settings *ret_
                       struct pd_error *error)
 {
     bool usage;
-    int e = pd_controller_settings_load(daemon->argc, daemon->argv, ret_wanted, &usage, error);
+    int err = pd_controller_settings_load(daemon->argc, daemon->argv, ret_wanted, &usage, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = replace_inventory(daemon, ret_wanted, error);
-    if (e) {
+    err = replace_inventory(daemon, ret_wanted, error);
+    if (err) {
         pd_controller_settings_done(ret_wanted);
     }
-    return e;
+    return err;
 }
 
 /* All or nothing: after an error everything stays as it was. */
@@ -182,9 +188,10 @@ static void reload(struct daemon *daemon)
     struct pd_error error = {0};
 
     pd_notify_reloading();
-    if (load_again(daemon, &wanted, &error)) {
+    if (pd_audit_reload_begin(&daemon->controller, &error) || load_again(daemon, &wanted, &error)) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
         pd_count(&daemon->controller.counters.reloads_failed, 1);
+        pd_audit_reload_end(&daemon->controller, error.text);
     } else {
         pd_controller_settings_compare(&daemon->settings, &wanted, warn_restart);
         pd_log_set_level(wanted.common.log_level);
@@ -192,6 +199,7 @@ static void reload(struct daemon *daemon)
         pd_log(PD_LOG_INFO, MODULE, NULL,
                "configuration, topology, hosts and credentials reloaded");
         pd_count(&daemon->controller.counters.reloads, 1);
+        pd_audit_reload_end(&daemon->controller, "done");
     }
     pd_notify("READY=1");
 }
@@ -241,13 +249,13 @@ static void close_all(struct daemon *daemon)
 static int run(struct daemon *daemon)
 {
     struct pd_error error = {0};
-    int status = EXIT_OK, e = open_all(daemon, &error);
+    int status = EXIT_OK, err = open_all(daemon, &error);
 
-    if (!e) {
-        e = start_http(daemon, &error);
+    if (!err) {
+        err = start_http(daemon, &error);
     }
-    if (e) {
-        error.code = e;
+    if (err) {
+        error.code = err;
         status = complain(&error);
     } else {
         announce(daemon);
@@ -255,7 +263,7 @@ static int run(struct daemon *daemon)
         pd_notify("STOPPING=1");
     }
     close_all(daemon);
-    if (!e) {
+    if (!err) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "stopped");
     }
     return status;
@@ -280,15 +288,25 @@ static int check_config(struct daemon *daemon)
 }
 
 /* The address to listen on is that of the switches; a controller that runs has it. */
-static int dry_run(const struct daemon *daemon)
+static int dry_run(struct daemon *daemon)
 {
     const struct pd_controller_settings *settings = &daemon->settings;
+    struct pd_controller *controller = &daemon->controller;
     struct pd_error error = {0};
-    int e =
-        pd_switch_service_dry_run(settings->topology, settings->openflow, settings->openflow_depth,
-                                  settings->dry_run_wait_s * 1000, stdout, &error);
+    int err = pd_credentials_new(&settings->common.credentials, &controller->credentials, &error);
 
-    return e ? complain(&error) : EXIT_OK;
+    pd_controller_openflow(settings, controller->openflow);
+    if (!err) {
+        const struct pd_switch_service_settings wanted = {
+            .listen = *controller->openflow ? controller->openflow : NULL,
+            .credentials = controller->credentials,
+            .depth = settings->openflow_depth};
+
+        err = pd_switch_service_dry_run(settings->topology, &wanted,
+                                        settings->dry_run_wait_s * 1000, stdout, &error);
+    }
+    pd_credentials_free(controller->credentials);
+    return err ? complain(&error) : EXIT_OK;
 }
 
 static int start(struct daemon *daemon)

@@ -18,12 +18,29 @@
 static void raise_unknown(void *context, uint64_t datapath_id, const char *peer)
 {
     const struct pd_controller *controller = context;
-    struct pd_alarm_message alarm = {.time_us = pd_clock_wall_us(), .reason = "SWITCH_UNKNOWN"};
+    struct pd_alarm_message alarm = {.time_us = pd_clock_wall_us(),
+                                     .reason = "SWITCH_UNKNOWN",
+                                     .origin = PD_ALARM_ORIGIN_APP,
+                                     .by = "switches"};
 
     snprintf(alarm.detail, sizeof alarm.detail,
              "datapath ID %" PRIu64
              " at %s is no switch of the topology: nothing is installed there",
              datapath_id, peer);
+    pd_alarm_store_raise(controller->alarms, &alarm);
+}
+
+static void raise_refused(void *context, uint32_t switch_id, const char *peer)
+{
+    const struct pd_controller *controller = context;
+    struct pd_alarm_message alarm = {.time_us = pd_clock_wall_us(),
+                                     .reason = "SWITCH_REFUSED",
+                                     .origin = PD_ALARM_ORIGIN_APP,
+                                     .by = "switches"};
+
+    snprintf(alarm.detail, sizeof alarm.detail,
+             "%s says that it is switch %" PRIu32 ", but its certificate is another's", peer,
+             switch_id);
     pd_alarm_store_raise(controller->alarms, &alarm);
 }
 
@@ -55,16 +72,19 @@ static int open_switches(void *daemon, const void *options, struct pd_error *err
     struct pd_controller *controller = daemon;
     const struct pd_controller_settings *settings = controller->settings;
     struct pd_switch_service_settings wanted = {
-        .listen = settings->openflow,
+        .credentials = controller->credentials,
         .depth = settings->openflow_depth,
         .context = controller,
         .options = provider_options,
         .unknown = raise_unknown,
+        .refused = raise_refused,
         .changed = publish,
         .packet_in = hand_on,
     };
 
     (void)options;
+    pd_controller_openflow(settings, controller->openflow);
+    wanted.listen = *controller->openflow ? controller->openflow : NULL;
     controller->switches_inventory = pd_hosts_inventory(controller->hosts);
     return pd_switch_service_open(controller->switches_inventory->topology, &wanted,
                                   &controller->switches, error);

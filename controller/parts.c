@@ -2,6 +2,7 @@
 /* The parts that there are, opened in this order and closed in the opposite one. */
 #include "controller/alarms/rest.h"
 #include "controller/apps/apps.h"
+#include "controller/audit/rest.h"
 #include "controller/controller.h"
 #include "controller/events/events.h"
 #include "controller/execute.h"
@@ -16,6 +17,7 @@ PD_EXTENSION_CONTROLLER_PART(X)
 
 const struct pd_part *const pd_controller_parts[] = {
     &pd_events_part, /* first: the others publish */
+    &pd_audit_part,
     &pd_alarms_part, /* then: the others may raise some */
     &pd_pulse_part,
     &pd_execute_part,

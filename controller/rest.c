@@ -2,6 +2,7 @@
 /* The way of every request: route, role, parameters, body, handler. */
 #include "controller/rest.h"
 
+#include "controller/audit/rest.h"
 #include "controller/routes.h"
 
 #define IGNORED_BODY_BYTES ((size_t)65536)
@@ -39,6 +40,7 @@ const struct pd_rest *pd_controller_rest(void)
             pd_rest_add(&rest, &own_routes[i]);
         }
         rest.own_len = rest.len;
+        rest.witness = &pd_audit_witness;
         pd_parts_routes(pd_controller_parts, &rest);
     }
     return &rest;
@@ -72,6 +74,7 @@ static void count_event(void *context, enum pd_http_event event)
     switch (event) {
     case PD_HTTP_ENDED: pd_count(&counters->http_ended, 1); break;
     case PD_HTTP_REFUSED: pd_count(&counters->http_refused, 1); break;
+    case PD_HTTP_SLOW: pd_count(&counters->http_slow, 1); break;
     case PD_HTTP_UNAUTHORIZED:
         pd_count(&counters->http_unauthorized, 1);
         pd_count(&counters->http_requests, 1);
@@ -79,6 +82,7 @@ static void count_event(void *context, enum pd_http_event event)
         break;
     case PD_HTTP_FORBIDDEN: pd_count(&counters->http_forbidden, 1); break;
     case PD_HTTP_TOO_LARGE:
+    case PD_HTTP_MALFORMED:
         pd_count(&counters->http_requests, 1);
         pd_count(&counters->http_problems, 1);
         break;
@@ -92,14 +96,24 @@ static size_t wanted_bytes(void *context, const char *method, const char *target
     return pd_rest_wants_body(&rest, method, target) ? PD_CONTROLLER_BODY_BYTES : 0;
 }
 
+/* Whoever holds a turn and waits for a reader keeps others waiting. */
+static bool contended(void *context)
+{
+    struct pd_daemon_admission_counters counters;
+
+    pd_daemon_admission_counters(((struct pd_controller *)context)->admission, &counters);
+    return counters.waiting;
+}
+
 struct pd_http_service pd_controller_service(struct pd_controller *controller)
 {
     pd_controller_rest();
     return (struct pd_http_service){.context = controller,
                                     .answer = answer_http,
                                     .count = count_event,
+                                    .contended = contended,
                                     .body_max_bytes = IGNORED_BODY_BYTES,
-                                    .connections_max = PD_CONTROLLER_CONNECTIONS_MAX,
+                                    .requests_max = PD_CONTROLLER_REQUESTS_MAX,
                                     .streams_max = PD_CONTROLLER_STREAMS_MAX,
                                     .stream_take_s = PD_CONTROLLER_STREAM_TAKE_S,
                                     .wanted_bytes = wanted_bytes};

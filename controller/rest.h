@@ -10,10 +10,10 @@
 /* The longest body: a list of 100,000 hosts and a program. */
 #define PD_CONTROLLER_BODY_BYTES ((size_t)4 << 20)
 
-/* Agents keep their connections, and people theirs to streams of events. */
-#define PD_CONTROLLER_CONNECTIONS_MAX 512
-#define PD_CONTROLLER_STREAMS_MAX     128
-#define PD_CONTROLLER_STREAM_TAKE_S   20
+/* At work at once, people's streams of events among them. */
+#define PD_CONTROLLER_REQUESTS_MAX  512
+#define PD_CONTROLLER_STREAMS_MAX   128
+#define PD_CONTROLLER_STREAM_TAKE_S 20
 
 /* All routes: those of the table, then those of parts. The first call, from the main thread, makes
  * it. */

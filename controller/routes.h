@@ -33,6 +33,7 @@
     X(WATCHES, GET, "/v1/watches", READ, false, pd_watches_answer, "watched applications and their last reports")                        \
     X(UNWATCH, DELETE, "/v1/watches/{id}", INSTALL, false, pd_unwatch_answer, "ends a watch")                                            \
     X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
+    X(AUDIT, GET, "/v1/audit", ADMIN, true, pd_audit_answer, "who has changed what, and what became of it")                              \
     X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \
     X(METRICS, GET, "/metrics", READ, false, pd_metrics_answer, "the same counters in the text format of Prometheus")                    \
     X(OPENAPI, GET, "/openapi.json", READ, false, pd_openapi_answer, "description of this API")

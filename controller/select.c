@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/nearest.h"
+
 static const char all[] = "all", rack_prefix[] = "rack:";
 
 /* What was chosen so far: a mark for each host of the inventory, so that twice is once. */
@@ -75,7 +77,7 @@ static int choose_rack(struct choice *choice, const char *place, const char *tex
                        text);
     }
     for (size_t i = 0; i < choice->inventory->hosts_len; i++) {
-        if (topology->hosts[choice->inventory->hosts[i].index].tor == rack) {
+        if (pd_host_hangs_at(&topology->hosts[choice->inventory->hosts[i].index], rack)) {
             choose(choice, i);
             found = true;
         }
@@ -86,6 +88,22 @@ static int choose_rack(struct choice *choice, const char *place, const char *tex
 }
 
 /* ---- items ---- */
+
+static int no_host(const struct choice *choice, const char *place, const char *how,
+                   const char *text, const char *shown)
+{
+    size_t i = pd_controller_nearest_host(choice->inventory, text);
+    char nearest[PD_INVENTORY_NAME_BYTES + 48] = "";
+
+    if (i != SIZE_MAX) {
+        const struct pd_inventory_host *host = &choice->inventory->hosts[i];
+
+        snprintf(nearest, sizeof nearest, "; the nearest is %s (%u)",
+                 host->name ? host->name : "host", host->id);
+    }
+    return pd_fail(choice->error, -PD_E_VALUE, "%s: no host of the inventory %s %.80s%s", place,
+                   how, shown, nearest);
+}
 
 static int choose_text(struct choice *choice, const char *place, const char *text)
 {
@@ -102,8 +120,10 @@ static int choose_text(struct choice *choice, const char *place, const char *tex
     }
     i = pd_inventory_find_name(choice->inventory, text);
     if (i == SIZE_MAX) {
-        return pd_fail(choice->error, -PD_E_VALUE,
-                       "%s: no host of the inventory is called \"%.80s\"", place, text);
+        char quoted[90];
+
+        snprintf(quoted, sizeof quoted, "\"%.80s\"", text);
+        return no_host(choice, place, "is called", text, quoted);
     }
     choose(choice, i);
     return 0;
@@ -115,8 +135,10 @@ static int choose_id(struct choice *choice, const char *place, json_int_t id)
         id < 0 || id > UINT32_MAX ? SIZE_MAX : pd_inventory_find(choice->inventory, (uint32_t)id);
 
     if (i == SIZE_MAX) {
-        return pd_fail(choice->error, -PD_E_VALUE, "%s: no host of the inventory has the ID %lld",
-                       place, (long long)id);
+        char text[32];
+
+        snprintf(text, sizeof text, "%lld", (long long)id);
+        return no_host(choice, place, "has the ID", text, text);
     }
     choose(choice, i);
     return 0;
@@ -138,7 +160,7 @@ static int choose_item(struct choice *choice, const char *place, const json_t *i
 static int choose_all_of(struct choice *choice, const json_t *hosts)
 {
     char place[40];
-    int e = 0;
+    int err = 0;
 
     if (!json_is_array(hosts)) {
         return choose_item(choice, "hosts", hosts);
@@ -147,11 +169,11 @@ static int choose_all_of(struct choice *choice, const json_t *hosts)
         return pd_fail(choice->error, -PD_E_VALUE, "hosts: more than %d items",
                        PD_SELECTION_ITEMS_MAX);
     }
-    for (size_t i = 0; i < json_array_size(hosts) && !e; i++) {
+    for (size_t i = 0; i < json_array_size(hosts) && !err; i++) {
         snprintf(place, sizeof place, "hosts[%zu]", i);
-        e = choose_item(choice, place, json_array_get(hosts, i));
+        err = choose_item(choice, place, json_array_get(hosts, i));
     }
-    return e;
+    return err;
 }
 
 static int gather(const struct choice *choice, struct pd_selection *ret_selection)
@@ -175,7 +197,7 @@ int pd_select(const struct pd_inventory *inventory, const json_t *hosts,
               struct pd_selection *ret_selection, struct pd_error *error)
 {
     struct choice choice = {.inventory = inventory, .error = error};
-    int e;
+    int err;
 
     if (!hosts) {
         return pd_fail(error, -PD_E_VALUE,
@@ -185,15 +207,15 @@ int pd_select(const struct pd_inventory *inventory, const json_t *hosts,
     if (!choice.chosen) {
         return pd_fail(error, -ENOMEM, "%s", strerror(ENOMEM));
     }
-    e = choose_all_of(&choice, hosts);
-    if (!e && !choice.len) {
-        e = pd_fail(error, -PD_E_VALUE, "hosts: this means no host at all");
+    err = choose_all_of(&choice, hosts);
+    if (!err && !choice.len) {
+        err = pd_fail(error, -PD_E_VALUE, "hosts: this means no host at all");
     }
-    if (!e) {
-        e = gather(&choice, ret_selection);
+    if (!err) {
+        err = gather(&choice, ret_selection);
     }
     free(choice.chosen);
-    return e;
+    return err;
 }
 
 void pd_selection_done(struct pd_selection *selection)

@@ -3,6 +3,7 @@
 #include "controller/settings.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "controller/controller.h"
@@ -13,17 +14,11 @@
 static int accept_openflow(void *target, const char *name, const char *value,
                            struct pd_error *error)
 {
-    bool tcp = !strncmp(value, "tcp:", 4);
-    int e = -PD_E_VALUE;
+    bool tls;
 
     (void)target;
-    if (tcp || !strncmp(value, "unix:", 5)) {
-        e = pd_listen_check(tcp ? value + 4 : value, error); /* there is no TLS for switches */
-    }
-    return e ? pd_fail(error, e,
-                       "%s: expects tcp:ADDRESS:PORT on loopback or unix:/PATH, not \"%.100s\"",
-                       name, value)
-             : 0;
+    (void)name; /* what is wrong begins with it */
+    return pd_endpoint_check(value, &tls, error);
 }
 
 static int set_depth(void *target, const char *name, const char *value, struct pd_error *error)
@@ -111,12 +106,12 @@ static const struct pd_option first_rows[] = {
      .help = "remove alarms that are older; 0: none"},
     {.section = "switches",
      .name = "openflow",
-     .type = PD_OPTION_STRING,
+     .type = PD_OPTION_LIST,
      .offset = AT(openflow),
-     .value = "tcp:ADDRESS:PORT",
-     .help = "serve OpenFlow 1.3 to the switches here, or on unix:/PATH; when not given: switches "
-             "are left "
-             "alone",
+     .value = "ADDRESS[,ADDRESS...]",
+     .help = "serve OpenFlow 1.3 to the switches here: tls:ADDRESS:PORT, where they are known by "
+             "their certificates; tcp:ADDRESS:PORT on loopback; unix:/PATH. When not given: "
+             "switches are left alone",
      .set = accept_openflow},
     {.section = "switches",
      .name = "openflow-depth",
@@ -169,13 +164,42 @@ int pd_controller_settings_load(int argc, char **argv, struct pd_controller_sett
                                 bool *ret_usage, struct pd_error *error)
 {
     struct pd_controller_settings settings = {0};
-    int e = pd_daemon_settings_load(pd_controller_options(), &settings.common, argc, argv,
-                                    ret_usage, error);
+    int err = pd_daemon_settings_load(pd_controller_options(), &settings.common, argc, argv,
+                                      ret_usage, error);
 
-    if (!e) {
+    if (!err) {
         *ret_settings = settings;
     }
-    return e;
+    return err;
+}
+
+void pd_controller_openflow(const struct pd_controller_settings *settings,
+                            char text[PD_CONTROLLER_OPENFLOW_BYTES])
+{
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < settings->openflow.len && at < PD_CONTROLLER_OPENFLOW_BYTES; i++) {
+        at += (size_t)snprintf(text + at, PD_CONTROLLER_OPENFLOW_BYTES - at, "%s%s", i ? "," : "",
+                               settings->openflow.items[i]);
+    }
+}
+
+/* All together, and that switches can know us, and we them. */
+static int check_openflow(const struct pd_controller_settings *settings, struct pd_error *error)
+{
+    const struct pd_credentials_files *files = &settings->common.credentials;
+    char text[PD_CONTROLLER_OPENFLOW_BYTES];
+    bool tls = false;
+    int err;
+
+    pd_controller_openflow(settings, text);
+    err = *text ? pd_endpoint_check(text, &tls, error) : 0;
+    if (!err && tls && !(files->cert && files->key && files->ca)) {
+        err =
+            pd_fail(error, -PD_E_VALUE, "openflow: tls: needs --tls-cert, --tls-key and --tls-ca");
+    }
+    return err;
 }
 
 int pd_controller_settings_check(const struct pd_controller_settings *settings,
@@ -183,12 +207,13 @@ int pd_controller_settings_check(const struct pd_controller_settings *settings,
 {
     const struct pd_daemon_needed needed[] = {
         {"topology", settings->topology}, {"hosts", settings->hosts}, {"state", settings->state}};
-    int e = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
+    int err = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    return pd_daemon_check_listen(&settings->common, settings->listen, error);
+    err = check_openflow(settings, error);
+    return err ? err : pd_daemon_check_listen(&settings->common, settings->listen, error);
 }
 
 void pd_controller_settings_done(struct pd_controller_settings *settings)

@@ -18,11 +18,11 @@
 
 struct pd_controller_settings {
     struct pd_daemon_settings common;
-    const char *topology; /* file */
-    const char *hosts;    /* file */
-    const char *state;    /* directory */
-    const char *listen;   /* "127.0.0.1:7412", "unix:/run/pathdump/controller.sock" */
-    const char *openflow; /* "tcp:127.0.0.1:6653", or NULL: switches are left alone */
+    const char *topology;           /* file */
+    const char *hosts;              /* file */
+    const char *state;              /* directory */
+    const char *listen;             /* "127.0.0.1:7412", "unix:/run/pathdump/controller.sock" */
+    struct pd_option_list openflow; /* "tcp:127.0.0.1:6653"; none: switches are left alone */
     enum pd_depth openflow_depth;
     bool dry_run;
     uint64_t dry_run_wait_s;
@@ -48,6 +48,11 @@ int pd_controller_settings_check(const struct pd_controller_settings *settings,
                                  struct pd_error *error);
 
 void pd_controller_settings_done(struct pd_controller_settings *settings);
+
+/* All addresses of --openflow in one list; "": none. */
+#define PD_CONTROLLER_OPENFLOW_BYTES 2048
+void pd_controller_openflow(const struct pd_controller_settings *settings,
+                            char text[PD_CONTROLLER_OPENFLOW_BYTES]);
 
 /* Calls `report` with the name of each option whose value differs and that only a restart can
  * change. */

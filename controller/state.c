@@ -41,17 +41,17 @@ static int take_lock(struct pd_state *state, struct pd_error *error)
 int pd_state_open(const char *path, struct pd_state *ret_state, struct pd_error *error)
 {
     struct pd_state state = {.path = path, .fd = -1, .lock_fd = -1};
-    int e = open_directory(path, &state.fd, error);
+    int err = open_directory(path, &state.fd, error);
 
-    if (!e) {
-        e = take_lock(&state, error);
+    if (!err) {
+        err = take_lock(&state, error);
     }
-    if (e) {
+    if (err) {
         pd_state_close(&state);
     } else {
         *ret_state = state;
     }
-    return e;
+    return err;
 }
 
 void pd_state_close(struct pd_state *state)

@@ -84,7 +84,7 @@ int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
     SET(document, "uptime_s", (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
     json_object_set_new(document, "topology", topology_json(inventory->topology));
     json_object_set_new(document, "hosts", hosts_json(controller->hosts));
-    json_object_set_new(document, "queries", pd_turns_json(controller->turns));
+    json_object_set_new(document, "queries", pd_daemon_admission_json(controller->admission));
     json_object_set_new(document, "programs", programs_json(controller->programs));
     json_object_set_new(document, "alarms", alarms_json(controller->alarms));
     json_object_set_new(document, "controller", counters_json(&controller->counters));
@@ -120,11 +120,11 @@ static void put_hosts(struct pd_metrics *metrics, struct pd_hosts *hosts)
     pd_metrics_gauge(metrics, "controller_hosts_missing", "of these, did not", numbers.missing);
 }
 
-static void put_queries(struct pd_metrics *metrics, struct pd_turns *turns)
+static void put_queries(struct pd_metrics *metrics, struct pd_daemon_admission *admission)
 {
-    struct pd_turns_counters counters;
+    struct pd_daemon_admission_counters counters;
 
-    pd_turns_counters(turns, &counters);
+    pd_daemon_admission_counters(admission, &counters);
     pd_metrics_gauge(metrics, "controller_queries_working", "queries that are at work",
                      counters.working);
     pd_metrics_gauge(metrics, "controller_queries_waiting", "queries that wait for their turn",
@@ -161,7 +161,7 @@ int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
     pd_metrics_gauge(&metrics, "controller_uptime_seconds", "seconds since the controller started",
                      (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
     put_hosts(&metrics, controller->hosts);
-    put_queries(&metrics, controller->turns);
+    put_queries(&metrics, controller->admission);
 #define X(name, text)                                                \
     pd_metrics_counter(&metrics, "controller_" #name "_total", text, \
                        pd_counted(&controller->counters.name));

@@ -96,19 +96,19 @@ static int place_leaves(const struct pd_inventory *inventory, const struct pd_se
 {
     const struct pd_topology *topology = inventory->topology;
     uint32_t *pods = calloc(topology->switches_len + 1, sizeof *pods);
-    int e = pods ? find_pods(topology, pods) : -ENOMEM;
+    int err = pods ? find_pods(topology, pods) : -ENOMEM;
 
-    for (size_t i = 0; i < selection->len && !e; i++) {
+    for (size_t i = 0; i < selection->len && !err; i++) {
         const struct pd_inventory_host *host = &inventory->hosts[selection->hosts[i]];
         uint32_t rack = topology->hosts[host->index].tor;
 
         leaves[i] = (struct leaf){host, pods[rack], rack};
     }
     free(pods);
-    if (!e) {
+    if (!err) {
         qsort(leaves, selection->len, sizeof *leaves, by_place);
     }
-    return e;
+    return err;
 }
 
 /* ---- nodes ---- */
@@ -282,23 +282,23 @@ static int build(const struct pd_inventory *inventory, const struct pd_selection
 {
     struct builder builder = {.len = selection->len};
     struct pd_trees trees = {.hosts = selection->len};
-    int e = -ENOMEM;
+    int err = -ENOMEM;
 
     builder.leaves = calloc(selection->len + 1, sizeof *builder.leaves);
     builder.nodes = calloc(selection->len + 1, sizeof *builder.nodes);
     if (builder.leaves && builder.nodes) {
-        e = place_leaves(inventory, selection, builder.leaves);
+        err = place_leaves(inventory, selection, builder.leaves);
     }
-    if (!e && (flat || fanout)) {
+    if (!err && (flat || fanout)) {
         trees.tops = build_even(&builder, 0, builder.len, flat ? (uint32_t)builder.len : fanout,
                                 &trees.tops_len);
-    } else if (!e) {
+    } else if (!err) {
         trees.tops = build_from_topology(&builder, &trees.tops_len);
     }
     free(builder.leaves);
-    if (e) {
+    if (err) {
         free(builder.nodes);
-        return e;
+        return err;
     }
     *ret_trees = trees;
     ret_trees->chain = measure(ret_trees, trees.tops, trees.tops_len, 1);

@@ -96,6 +96,8 @@ static void fill_switches(struct build *b)
                                .x = node->x,
                                .y = node->y,
                                .ioam_id = node->ioam_id ? node->ioam_id : node->id,
+                               .dpid = node->dpid ? node->dpid : node->id,
+                               .path_id = node->path_id ? node->path_id : node->id,
                                .sid = node->sid};
         for (uint32_t nth = 0; nth < node->addrs_len; nth++) {
             *prefix++ = draft->addrs[node->addrs + nth];
@@ -137,7 +139,8 @@ static void fill_nodes(struct build *b)
         storage->codecs[i] = (struct pd_codec_choice){.name = storage->strings + codec->name,
                                                       .options = storage->strings + codec->options,
                                                       .tpid = codec->tpid,
-                                                      .max_hops = codec->max_hops};
+                                                      .max_hops = codec->max_hops,
+                                                      .edge = codec->edge};
     }
     b->topology->name = storage->strings + draft->name;
     b->topology->codecs = storage->codecs;
@@ -251,7 +254,7 @@ static int build(struct build *b)
     }
     error = pd_address_tables_init(b->storage, b->topology);
     if (!error) {
-        error = pd_ioam_ids_init(b->storage, b->topology, b->findings);
+        error = pd_other_ids_init(b->storage, b->topology, b->findings);
     }
     if (!error) {
         error = count_components(b->topology);

@@ -89,6 +89,7 @@ static void fill_link(struct build_links *b, uint32_t i, struct pd_prefix **addr
     for (int end = 0; end < 2; end++) {
         int side = end != (int)cable->turned;
         link->ports[end] = given->ports[side];
+        link->cards[end] = given->cards[side];
         link->addrs_len[end] = given->addrs_len[side];
         uint32_t own = given->addrs + (side ? given->addrs_len[0] : 0);
         for (uint32_t nth = 0; nth < given->addrs_len[side]; nth++) {

@@ -35,6 +35,8 @@ struct pd_draft_node {
     uint32_t index;         /* in the topology; set by pd_topology_build */
     float x, y;             /* NAN: none */
     uint32_t ioam_id;       /* 0: the ID */
+    uint64_t dpid;          /* 0: the ID */
+    uint64_t path_id;       /* 0: the ID */
     struct pd_addr sid;     /* all 0: none */
 };
 
@@ -44,6 +46,7 @@ struct pd_draft_link {
     uint32_t addrs;    /* first of its interfaces' addresses in `addrs`: source's, then target's */
     uint32_t mbps;     /* 0: none */
     uint16_t ports[2]; /* 0: the neighbour's rank */
+    uint16_t cards[2]; /* 0: none */
     uint16_t tag;      /* 0: none */
     uint8_t addrs_len[2];
 };
@@ -51,6 +54,7 @@ struct pd_draft_link {
 struct pd_draft_codec {
     uint32_t name, options; /* offsets in `strings` */
     uint16_t tpid, max_hops;
+    enum pd_edge_option edge;
 };
 
 struct pd_draft {

@@ -29,6 +29,7 @@ struct pd_link {
     uint32_t mbps;     /* 0: not given */
     uint32_t addrs;    /* place of the interfaces' addresses: pd_links_addrs() */
     uint16_t ports[2]; /* a host's is 0 unless given */
+    uint16_t cards[2]; /* line cards that the ports are on; 0: not given */
     uint16_t tag;      /* 0: not given */
     uint8_t addrs_len[2];
     bool is_host;
@@ -71,6 +72,12 @@ uint32_t pd_links_to_id(const struct pd_topology *topology, uint32_t number);
 static inline uint16_t pd_links_port(const struct pd_topology *topology, uint32_t number)
 {
     return pd_links_of(topology, number)->ports[number & 1];
+}
+
+/* The line card of that port; 0: not given. */
+static inline uint16_t pd_links_card(const struct pd_topology *topology, uint32_t number)
+{
+    return pd_links_of(topology, number)->cards[number & 1];
 }
 
 /* The number of the first link parallel to it, in the same direction. */

@@ -267,7 +267,8 @@ void pd_topology_free(struct pd_topology *topology)
         free(storage->link_addrs);
         free(storage->homes);
         pd_address_tables_done(storage);
-        free(storage->by_ioam_id);
+        free(storage->by_other_id[PD_OTHER_IOAM]);
+        free(storage->by_other_id[PD_OTHER_DPID]);
         free(storage->racks.slots4);
         free(storage->racks.slots6);
         free(storage);

@@ -56,6 +56,9 @@ struct pd_shared_prefix {
     uint32_t sw;
 };
 
+/* IDs that others know switches by. */
+enum pd_other_id { PD_OTHER_IOAM, PD_OTHER_DPID, PD_OTHER_IDS };
+
 struct pd_topology_storage {
     struct pd_switch *switches;
     struct pd_host *hosts;
@@ -76,7 +79,7 @@ struct pd_topology_storage {
     size_t homed_len;
     struct pd_shared_prefix *shared;
     size_t shared_len;
-    uint32_t *by_ioam_id; /* indexes of switches; NULL: their IDs are their IOAM IDs */
+    uint32_t *by_other_id[PD_OTHER_IDS]; /* indexes of switches; NULL: these IDs are their own */
 };
 
 /* Fills the table from the prefixes of all switches. 0 or -ENOMEM. */
@@ -86,8 +89,8 @@ int pd_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *to
 int pd_address_tables_init(struct pd_topology_storage *storage, const struct pd_topology *topology);
 void pd_address_tables_done(struct pd_topology_storage *storage);
 
-/* Fills the table of IOAM node IDs; two switches with the same one are a finding. 0 or -ENOMEM. */
-int pd_ioam_ids_init(struct pd_topology_storage *storage, const struct pd_topology *topology,
-                     struct pd_findings *findings);
+/* Fills the tables of other IDs; two switches with the same one are a finding. 0 or -ENOMEM. */
+int pd_other_ids_init(struct pd_topology_storage *storage, const struct pd_topology *topology,
+                      struct pd_findings *findings);
 
 #endif

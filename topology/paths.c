@@ -43,10 +43,10 @@ int pd_topology_shortest(const struct pd_topology *topology, uint32_t from, uint
 {
     uint32_t *steps, nodes[PD_PATH_MAX] = {from}, tried[PD_PATH_MAX] = {0}, depth = 0;
     struct pd_path path = {0};
-    int e = measure(topology, to, &steps);
+    int err = measure(topology, to, &steps);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (steps[from] >= PD_PATH_MAX) {
         free(steps);
@@ -55,9 +55,9 @@ int pd_topology_shortest(const struct pd_topology *topology, uint32_t from, uint
     path.len = (uint16_t)(steps[from] + 1);
     path.switches[0] = topology->switches[from].id;
     if (from == to) {
-        e = visit(context, &path);
+        err = visit(context, &path);
     }
-    while (!e && from != to) {
+    while (!err && from != to) {
         const struct pd_switch *at = &topology->switches[nodes[depth]];
         uint32_t i = tried[depth]++, node;
 
@@ -73,14 +73,14 @@ int pd_topology_shortest(const struct pd_topology *topology, uint32_t from, uint
         }
         path.switches[depth + 1] = topology->switches[node].id;
         if (node == to) {
-            e = visit(context, &path);
+            err = visit(context, &path);
             continue;
         }
         nodes[++depth] = node;
         tried[depth] = 0;
     }
     free(steps);
-    return e;
+    return err;
 }
 
 struct list {
@@ -104,7 +104,7 @@ int64_t pd_topology_shortest_list(const struct pd_topology *topology, uint32_t f
                                   struct pd_path *paths, size_t most)
 {
     struct list list = {.paths = paths, .most = most};
-    int e = pd_topology_shortest(topology, from, to, keep, &list);
+    int err = pd_topology_shortest(topology, from, to, keep, &list);
 
-    return e ? e : list.len;
+    return err ? err : list.len;
 }

@@ -8,11 +8,28 @@
 
 #include "topology/reader.h"
 
+static void read_edge(struct pd_reader *reader, const json_t *edge, const char *place,
+                      struct pd_draft_codec *codec)
+{
+    static const char *const names[] = {
+        [PD_EDGE_DROP] = "drop", [PD_EDGE_STRIP] = "strip", [PD_EDGE_OPEN] = "open"};
+    const char *text = json_is_string(edge) ? json_string_value(edge) : "";
+    for (int i = PD_EDGE_DROP; i <= PD_EDGE_OPEN; i++) {
+        if (!strcmp(text, names[i])) {
+            codec->edge = (enum pd_edge_option)i;
+            return;
+        }
+    }
+    pd_findings_add(reader->findings, "%s.edge: wrong, expected \"drop\", \"strip\" or \"open\"",
+                    place);
+}
+
 /* What every scheme may be told; the rest of its options is its own. */
 static void read_common(struct pd_reader *reader, json_t *options, const char *place,
                         struct pd_draft_codec *codec)
 {
     json_t *tpid = json_object_get(options, "tpid"), *hops = json_object_get(options, "max_hops");
+    json_t *edge = json_object_get(options, "edge");
     if (tpid) {
         const char *text = json_is_string(tpid) ? json_string_value(tpid) : "";
         char *end;
@@ -34,6 +51,9 @@ static void read_common(struct pd_reader *reader, json_t *options, const char *p
         } else {
             codec->max_hops = (uint16_t)value;
         }
+    }
+    if (edge) {
+        read_edge(reader, edge, place, codec);
     }
 }
 

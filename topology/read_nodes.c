@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "topology/reader.h"
@@ -173,14 +174,38 @@ static void read_sid(struct pd_reader *reader, json_t *node, size_t nth, struct 
     }
 }
 
+/* An optional number of 64 bits, which JSON's numbers are not for. */
+static void read_dpid(struct pd_reader *reader, json_t *node, size_t nth, uint64_t *ret_dpid)
+{
+    json_t *value = json_object_get(node, "dpid");
+    const char *text = json_string_value(value);
+    size_t digits =
+        text && !strncmp(text, "0x", 2) ? strspn(text + 2, "0123456789abcdefABCDEF") : 0;
+    char buffer[PD_READER_TEXT_BYTES];
+    if (!value) {
+        return;
+    }
+    if (digits >= 1 && digits <= 16 && !text[2 + digits] && strtoull(text, NULL, 16)) {
+        *ret_dpid = strtoull(text, NULL, 16);
+    } else {
+        pd_findings_add(
+            reader->findings,
+            "nodes[%zu].dpid: `%s`, expected 1 to 16 hexadecimal digits, as \"0x00001b21abcd0009\"",
+            nth, pd_reader_safe(text ? text : "", buffer));
+    }
+}
+
 static int read_switch(struct pd_reader *reader, json_t *node, size_t nth)
 {
     struct pd_draft_node *draft = &reader->draft.nodes[reader->draft.nodes_len - 1];
-    json_int_t position = 0, ioam_id = 0;
+    json_int_t position = 0, ioam_id = 0, path_id = 0;
     read_integer(reader, node, "nodes", nth, "position", POSITION_MAX, 0, &position);
     draft->position = (uint32_t)position;
     read_integer(reader, node, "nodes", nth, "ioam_id", UINT32_MAX, 0, &ioam_id);
     draft->ioam_id = (uint32_t)ioam_id;
+    read_dpid(reader, node, nth, &draft->dpid);
+    read_integer(reader, node, "nodes", nth, "path_id", PD_PATH_ID_MAX, 0, &path_id);
+    draft->path_id = (uint64_t)path_id;
     read_sid(reader, node, nth, &draft->sid);
     read_coordinate(reader, node, nth, "x", &draft->x);
     read_coordinate(reader, node, nth, "y", &draft->y);
@@ -231,11 +256,13 @@ int pd_reader_link(struct pd_reader *reader, json_t *link, size_t nth)
         pd_findings_add(reader->findings, "links[%zu]: wrong, expected an object", nth);
         return 0;
     }
-    json_int_t ids[2] = {0}, ports[2] = {0}, tag = 0, mbps = 0;
+    json_int_t ids[2] = {0}, ports[2] = {0}, cards[2] = {0}, tag = 0, mbps = 0;
     bool good = read_integer(reader, link, "links", nth, "source", UINT32_MAX, -1, &ids[0]);
     good &= read_integer(reader, link, "links", nth, "target", UINT32_MAX, -1, &ids[1]);
     good &= read_integer(reader, link, "links", nth, "source_port", PORT_MAX, 0, &ports[0]);
     good &= read_integer(reader, link, "links", nth, "target_port", PORT_MAX, 0, &ports[1]);
+    good &= read_integer(reader, link, "links", nth, "source_card", PORT_MAX, 0, &cards[0]);
+    good &= read_integer(reader, link, "links", nth, "target_card", PORT_MAX, 0, &cards[1]);
     good &= read_integer(reader, link, "links", nth, "tag", TAG_MAX, 0, &tag);
     good &= read_integer(reader, link, "links", nth, "mbps", MBPS_MAX, 0, &mbps);
     if (!good) {
@@ -247,6 +274,8 @@ int pd_reader_link(struct pd_reader *reader, json_t *link, size_t nth)
     struct pd_draft_link *draft = &reader->draft.links[reader->draft.links_len - 1];
     draft->ports[0] = (uint16_t)ports[0];
     draft->ports[1] = (uint16_t)ports[1];
+    draft->cards[0] = (uint16_t)cards[0];
+    draft->cards[1] = (uint16_t)cards[1];
     draft->tag = (uint16_t)tag;
     draft->mbps = (uint32_t)mbps;
     struct addr_list at = {

@@ -49,6 +49,8 @@ struct pd_neighbour {
     bool is_host;
 };
 
+#define PD_PATH_ID_MAX ((UINT64_C(1) << 48) - 1)
+
 struct pd_switch {
     uint32_t id;
     enum pd_switch_role role;
@@ -65,6 +67,8 @@ struct pd_switch {
     uint32_t addrs_len;
     float x, y;         /* where it is drawn; NAN: not given */
     uint32_t ioam_id;   /* what it writes on packets as its IOAM node ID */
+    uint64_t dpid;      /* what it calls itself in OpenFlow */
+    uint64_t path_id;   /* what its bits of a path filter are made of; at most PD_PATH_ID_MAX */
     struct pd_addr sid; /* of its /64 of SRv6 segments: that of port p is sid::p; all 0: none */
 };
 
@@ -79,12 +83,26 @@ struct pd_host {
     uint32_t addrs_len;
 };
 
+/* Whether it is linked with this switch (an index). */
+static inline bool pd_host_hangs_at(const struct pd_host *host, uint32_t sw)
+{
+    bool hangs = false;
+    for (uint32_t t = 0; t < host->tors_len; t++) {
+        hangs |= host->tors[t] == sw;
+    }
+    return hangs;
+}
+
+/* What becomes of frames of hosts that come with link tags. */
+enum pd_edge_option { PD_EDGE_DROP, PD_EDGE_STRIP, PD_EDGE_OPEN };
+
 /* One of the file's codecs and what "codec_options" says of it. */
 struct pd_codec_choice {
     const char *name;
     const char *options; /* the JSON object as text, for the scheme to read; "": none */
     uint16_t tpid;       /* of link tags, 0x8100 or 0x88a8 */
     uint16_t max_hops;   /* paths with more links are suspicious; 0: the scheme's own limit */
+    enum pd_edge_option edge;
 };
 
 struct pd_link; /* topology/links.h */
@@ -145,6 +163,8 @@ uint32_t pd_topology_host(const struct pd_topology *topology, uint32_t id);
 
 /* Index of the switch with this IOAM node ID, or PD_NONE. */
 uint32_t pd_topology_ioam(const struct pd_topology *topology, uint32_t ioam_id);
+/* The same by its datapath ID. */
+uint32_t pd_topology_datapath(const struct pd_topology *topology, uint64_t dpid);
 
 /* The neighbour entry of `from` for switch `to` (both indexes), or NULL when they are not adjacent.
  */

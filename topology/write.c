@@ -2,6 +2,7 @@
 /* Writes a topology as node-link JSON, one node or link a line; equal topologies give equal bytes.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,12 @@ static void write_switch(const struct pd_switch *sw, FILE *out)
     if (sw->ioam_id != sw->id) {
         fprintf(out, ",\"ioam_id\":%u", sw->ioam_id);
     }
+    if (sw->dpid != sw->id) {
+        fprintf(out, ",\"dpid\":\"0x%016" PRIx64 "\"", sw->dpid);
+    }
+    if (sw->path_id != sw->id) {
+        fprintf(out, ",\"path_id\":%" PRIu64, sw->path_id);
+    }
     if (memcmp(&sw->sid, &(struct pd_addr){{0}}, sizeof sw->sid) != 0) {
         fprintf(out, ",\"sid\":\"%s/64\"", pd_addr_format(&sw->sid, 6, text));
     }
@@ -101,6 +108,7 @@ static void mark_ports(const struct pd_topology *topology, uint8_t *marks)
 static void write_link(const struct pd_topology *topology, uint32_t i, uint8_t marks, FILE *out)
 {
     static const char *const ports[] = {"source_port", "target_port"};
+    static const char *const cards[] = {"source_card", "target_card"};
     static const char *const addrs[] = {"source_addrs", "target_addrs"};
     const struct pd_link *link = &topology->links[i];
     fprintf(out, "{\"source\":%u,\"target\":%u", pd_links_from_id(topology, 2 * i),
@@ -108,6 +116,11 @@ static void write_link(const struct pd_topology *topology, uint32_t i, uint8_t m
     for (int end = 0; end < 2; end++) {
         if (marks & 1 << end || (end && link->is_host && link->ports[end])) {
             fprintf(out, ",\"%s\":%u", ports[end], link->ports[end]);
+        }
+    }
+    for (int end = 0; end < 2; end++) {
+        if (link->cards[end]) {
+            fprintf(out, ",\"%s\":%u", cards[end], link->cards[end]);
         }
     }
     if (link->tag) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "controller/alarms/private.h"
-#include "tib/lmdb/error.h"
+#include "tib/lmdb_error.h"
 
 /* The first alarm from this ID on. */
 static int look(MDB_cursor *cursor, uint64_t id, uint64_t *ret_id, uint64_t *ret_received_us)
@@ -58,7 +58,7 @@ int pd_alarm_store_find(struct pd_alarm_store *store, uint64_t received_us, uint
     int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
 
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     result = mdb_cursor_open(txn, store->alarms_db, &cursor);
     if (!result) {
@@ -66,7 +66,7 @@ int pd_alarm_store_find(struct pd_alarm_store *store, uint64_t received_us, uint
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);
-    return pd_lmdb_error(result);
+    return pd_tib_lmdb_error(result);
 }
 
 /* From the last alarm back; with a reason, in the index of reasons, whose values are IDs. */
@@ -104,7 +104,7 @@ int pd_alarm_store_newest(struct pd_alarm_store *store, const char *reason, size
     int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
 
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     result = mdb_cursor_open(txn, reason ? store->reasons_db : store->alarms_db, &cursor);
     if (!result) {
@@ -112,5 +112,5 @@ int pd_alarm_store_newest(struct pd_alarm_store *store, const char *reason, size
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);
-    return pd_lmdb_error(result);
+    return pd_tib_lmdb_error(result);
 }

@@ -73,10 +73,10 @@ int pd_alarm_parameters_read(struct pd_call *call, bool takes_limit,
 {
     char value[PD_TARGET_MAX_BYTES];
     unsigned seen = 0;
-    int e;
+    int err;
 
-    while ((e = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
-                               value, sizeof value, &problem->error)) > 0) {
+    while ((err = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
+                                 value, sizeof value, &problem->error)) > 0) {
         unsigned bit = name_bit(problem->parameter, takes_limit);
 
         if (!bit) {
@@ -91,13 +91,13 @@ int pd_alarm_parameters_read(struct pd_call *call, bool takes_limit,
             return pd_fail(&problem->error, -PD_E_VALUE,
                            "newest: neither since nor limit can be given beside it");
         }
-        e = take(parameters, bit, value, &problem->error);
-        if (e) {
-            return e;
+        err = take(parameters, bit, value, &problem->error);
+        if (err) {
+            return err;
         }
     }
-    if (!e) {
+    if (!err) {
         problem->parameter[0] = '\0';
     }
-    return e;
+    return err;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "controller/alarms/judge.h"
 #include "controller/alarms/parameters.h"
 #include "controller/alarms/store.h"
 #include "controller/events/hub.h"
@@ -68,10 +69,13 @@ const struct pd_part pd_alarms_part = {
     .close = close_alarms,
 };
 
-void pd_controller_alarm(struct pd_controller *controller, const char *reason, const char *detail)
+void pd_controller_alarm(struct pd_controller *controller, const char *by, const char *reason,
+                         const char *detail)
 {
-    struct pd_alarm_message message = {.time_us = pd_clock_wall_us()};
+    struct pd_alarm_message message = {.time_us = pd_clock_wall_us(),
+                                       .origin = PD_ALARM_ORIGIN_APP};
 
+    snprintf(message.by, sizeof message.by, "%s", by);
     snprintf(message.reason, sizeof message.reason, "%s", reason);
     snprintf(message.detail, sizeof message.detail, "%s", detail);
     pd_alarm_store_raise(controller->alarms, &message);
@@ -120,18 +124,19 @@ static int read_spool(const json_t *body, uint64_t *ret_spool, struct pd_error *
 
 /* All or nothing: an agent whose request is refused sends it in parts, and so finds the one alarm
  * that is wrong. */
-static int read_alarms(const json_t *list, struct pd_alarm_message *messages, uint64_t *seqs,
-                       struct pd_error *error)
+static int read_alarms(const struct pd_controller_alarm_judge *judge, const json_t *list,
+                       struct pd_alarm_message *messages, uint64_t *seqs, struct pd_error *error)
 {
     size_t len = json_array_size(list);
 
     for (size_t i = 0; i < len; i++) {
         char place[32];
-        int e =
+        int err =
             pd_alarm_message_read(json_array_get(list, i), "seq", &messages[i], &seqs[i], error);
 
+        err = err ? err : pd_controller_alarm_judge(judge, &messages[i], error);
         snprintf(place, sizeof place, "alarms[%zu]", i);
-        if (e) {
+        if (err) {
             return pd_fail_within(error, place);
         }
         if (i && seqs[i] <= seqs[i - 1]) {
@@ -141,6 +146,22 @@ static int read_alarms(const json_t *list, struct pd_alarm_message *messages, ui
     return 0;
 }
 
+static int read_judged(struct pd_controller *controller, const struct pd_call *call,
+                       struct pd_alarm_message *messages, uint64_t *seqs, struct pd_error *error)
+{
+    struct pd_credentials_set *set = pd_credentials_hold(controller->credentials);
+    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    const struct pd_controller_alarm_judge judge = {.topology = inventory->topology,
+                                                    .request = call->http,
+                                                    .open = pd_credentials_open(set),
+                                                    .now_us = pd_clock_wall_us()};
+    int err = read_alarms(&judge, json_object_get(call->body, "alarms"), messages, seqs, error);
+
+    pd_inventory_free(inventory);
+    pd_credentials_drop(set);
+    return err;
+}
+
 static int take_delivery(struct pd_controller *controller, const struct pd_call *call,
                          struct pd_alarm_delivery *delivery, uint64_t *ret_last,
                          struct pd_error *error)
@@ -148,7 +169,7 @@ static int take_delivery(struct pd_controller *controller, const struct pd_call 
     const json_t *list = json_object_get(call->body, "alarms");
     struct pd_alarm_message *messages = NULL;
     uint64_t *seqs = NULL;
-    int e = 0;
+    int err = 0;
 
     delivery->len = json_array_size(list);
     if (!json_is_array(list) || !delivery->len || delivery->len > PD_ALARM_DELIVERY_MAX) {
@@ -157,18 +178,19 @@ static int take_delivery(struct pd_controller *controller, const struct pd_call 
     }
     messages = malloc(delivery->len * sizeof *messages);
     seqs = malloc(delivery->len * sizeof *seqs);
-    e = messages && seqs ? read_alarms(list, messages, seqs, error) : -ENOMEM;
-    if (!e) {
+    err = messages && seqs ? read_judged(controller, call, messages, seqs, error) : -ENOMEM;
+    if (!err) {
         delivery->messages = messages;
         delivery->seqs = seqs;
-        e = pd_alarm_store_add(controller->alarms, delivery, ret_last);
-        if (e) {
-            pd_fail(error, e, "the alarms cannot be stored: %s", pd_error_text(e));
+        err = pd_alarm_store_add(controller->alarms, delivery, ret_last);
+        if (err) {
+            pd_fail(error, err, "the alarms cannot be stored: %s",
+                    err == -PD_E_VALUE ? "their numbers do not go on" : pd_error_text(err));
         }
     }
     free(messages);
     free(seqs);
-    return e;
+    return err;
 }
 
 int pd_alarms_take(struct pd_controller *controller, struct pd_call *call, struct pd_answer *answer,
@@ -177,25 +199,25 @@ int pd_alarms_take(struct pd_controller *controller, struct pd_call *call, struc
     struct pd_alarm_delivery delivery = {0};
     struct pd_error *error = &problem->error;
     uint64_t last = 0;
-    int e;
+    int err;
 
     if (json_object_size(call->body) != 3) {
         return pd_fail(error, -PD_E_VALUE, "expects the members host, spool and alarms");
     }
-    e = read_host(call, &delivery.host, error);
-    if (!e) {
-        e = check_known(controller, delivery.host, error);
+    err = read_host(call, &delivery.host, error);
+    if (!err) {
+        err = check_known(controller, delivery.host, error);
     }
-    if (!e) {
-        e = read_spool(call->body, &delivery.spool, error);
+    if (!err) {
+        err = read_spool(call->body, &delivery.spool, error);
     }
-    if (!e) {
-        e = take_delivery(controller, call, &delivery, &last, error);
+    if (!err) {
+        err = take_delivery(controller, call, &delivery, &last, error);
     }
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "last", (json_int_t)last));
     }
-    return e;
+    return err;
 }
 
 /* ---- GET ---- */
@@ -233,22 +255,22 @@ int pd_alarms_list(struct pd_controller *controller, struct pd_call *call, struc
     uint64_t next = 0;
     bool more = false;
     char tail[80];
-    int e = pd_alarm_parameters_read(call, true, &wanted, problem), len;
+    int err = pd_alarm_parameters_read(call, true, &wanted, problem), len;
     const char *reason = *wanted.reason ? wanted.reason : NULL;
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     write_text(&listing, "{\"alarms\":[", 11);
     if (wanted.newest) {
-        e = pd_alarm_store_newest(controller->alarms, reason, wanted.newest, &wanted.since);
+        err = pd_alarm_store_newest(controller->alarms, reason, wanted.newest, &wanted.since);
     }
-    if (!e) {
-        e = pd_alarm_store_read(controller->alarms, wanted.since, reason, wanted.limit, list_alarm,
-                                &listing, &next, &more);
+    if (!err) {
+        err = pd_alarm_store_read(controller->alarms, wanted.since, reason, wanted.limit,
+                                  list_alarm, &listing, &next, &more);
     }
-    if (e) {
-        return pd_fail(&problem->error, e, "the alarms cannot be read: %s", pd_error_text(e));
+    if (err) {
+        return pd_fail(&problem->error, err, "the alarms cannot be read: %s", pd_error_text(err));
     }
     len = snprintf(tail, sizeof tail, "],\"last\":%" PRIu64 ",\"more\":%s}", next,
                    more ? "true" : "false");

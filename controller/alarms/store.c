@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "controller/alarms/private.h"
-#include "tib/lmdb/error.h"
+#include "tib/lmdb_error.h"
 
 #define READERS     1024u
 #define READ_STEP   500u
@@ -46,7 +46,7 @@ static int env_open(struct pd_alarm_store *store)
         return -errno;
     }
     if (!result) {
-        result = mdb_env_set_maxdbs(store->env, 4);
+        result = mdb_env_set_maxdbs(store->env, 5);
     }
     if (!result) {
         result = mdb_env_set_maxreaders(store->env, READERS);
@@ -58,7 +58,7 @@ static int env_open(struct pd_alarm_store *store)
         result =
             mdb_env_open(store->env, store->config.directory, MDB_NOTLS | MDB_NORDAHEAD, FILES);
     }
-    return pd_lmdb_error(result);
+    return pd_tib_lmdb_error(result);
 }
 
 static int meta_read(struct pd_alarm_store *store, MDB_txn *txn)
@@ -69,14 +69,19 @@ static int meta_read(struct pd_alarm_store *store, MDB_txn *txn)
 
     store->next_id = 1;
     if (result) {
-        return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+        return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
     }
     if (value.mv_size != sizeof meta) {
         return -PD_E_CORRUPT;
     }
     memcpy(&meta, value.mv_data, sizeof meta);
-    if (le32toh(meta.version) != PD_ALARM_STORE_VERSION) {
+    if (le32toh(meta.version) == 1) {
+        result = pd_alarm_index_all(store, txn);
+    } else if (le32toh(meta.version) != PD_ALARM_STORE_VERSION) {
         return -PD_E_VERSION;
+    }
+    if (result) {
+        return pd_tib_lmdb_error(result);
     }
     store->next_id = le64toh(meta.next_id);
     return store->next_id ? 0 : -PD_E_CORRUPT;
@@ -88,7 +93,7 @@ static int databases_open(struct pd_alarm_store *store)
     int result = mdb_txn_begin(store->env, NULL, 0, &txn), e;
 
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     result = mdb_dbi_open(txn, "alarms", MDB_CREATE, &store->alarms_db);
     if (!result) {
@@ -96,41 +101,45 @@ static int databases_open(struct pd_alarm_store *store)
                               &store->reasons_db);
     }
     if (!result) {
+        result =
+            mdb_dbi_open(txn, "hosts", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED, &store->hosts_db);
+    }
+    if (!result) {
         result = mdb_dbi_open(txn, "spools", MDB_CREATE, &store->spools_db);
     }
     if (!result) {
         result = mdb_dbi_open(txn, "meta", MDB_CREATE, &store->meta_db);
     }
-    e = result ? pd_lmdb_error(result) : meta_read(store, txn);
+    e = result ? pd_tib_lmdb_error(result) : meta_read(store, txn);
     if (e) {
         mdb_txn_abort(txn);
         return e;
     }
-    return pd_lmdb_error(mdb_txn_commit(txn));
+    return pd_tib_lmdb_error(mdb_txn_commit(txn));
 }
 
 int pd_alarm_store_open(const struct pd_alarm_store_config *config,
                         struct pd_alarm_store **ret_store, struct pd_error *error)
 {
     struct pd_alarm_store *store = calloc(1, sizeof *store);
-    int e;
+    int err;
 
     if (!store) {
         return pd_fail(error, -ENOMEM, "%s: no memory", config->directory);
     }
     store->config = *config;
     init_locks(store);
-    e = env_open(store);
-    if (!e) {
-        e = databases_open(store);
+    err = env_open(store);
+    if (!err) {
+        err = databases_open(store);
     }
-    store->stat.last_id = store->heard = e ? 0 : store->next_id - 1;
-    if (!e) {
-        e = pd_alarm_keeper_start(store);
+    store->stat.last_id = store->heard = err ? 0 : store->next_id - 1;
+    if (!err) {
+        err = pd_alarm_writer_start(store);
     }
-    if (e) {
+    if (err) {
         pd_alarm_store_close(store);
-        return pd_fail(error, e, "%s: %s", config->directory, pd_error_text(e));
+        return pd_fail(error, err, "%s: %s", config->directory, pd_error_text(err));
     }
     *ret_store = store;
     return 0;
@@ -150,8 +159,8 @@ void pd_alarm_store_close(struct pd_alarm_store *store)
         return;
     }
     pd_alarm_store_stop(store);
-    if (store->keeper_runs) {
-        pthread_join(store->keeper, NULL);
+    if (store->writer_runs) {
+        pthread_join(store->writer, NULL);
     }
     if (store->env) {
         mdb_env_close(store->env);
@@ -162,6 +171,8 @@ void pd_alarm_store_close(struct pd_alarm_store *store)
         free(store->own_first);
         store->own_first = next;
     }
+    pd_alarm_retold_free(store->to_retell);
+    free(store->recent);
     pthread_cond_destroy(&store->committed);
     pthread_cond_destroy(&store->grown);
     pthread_mutex_destroy(&store->commit_lock);
@@ -175,17 +186,17 @@ void pd_alarm_store_close(struct pd_alarm_store *store)
 static void commit_all(struct pd_alarm_store *store)
 {
     struct commit *first = store->first, *next;
-    int e;
+    int err;
 
     store->first = store->last = NULL;
     store->committing = true;
     pthread_mutex_unlock(&store->commit_lock);
-    e = pd_alarm_store_commit(store, first);
+    err = pd_alarm_store_commit(store, first);
     pthread_mutex_lock(&store->commit_lock);
     store->committing = false;
     for (struct commit *commit = first; commit; commit = next) {
         next = commit->next; /* once it is done it may be gone */
-        commit->error = e;
+        commit->error = err ? err : commit->refused;
         commit->done = true;
     }
     pthread_cond_broadcast(&store->committed);
@@ -300,7 +311,7 @@ static int step_all(struct reading *reading, MDB_cursor *cursor)
         result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     reading->ended = result == MDB_NOTFOUND;
-    return e || reading->ended ? e : pd_lmdb_error(result);
+    return e || reading->ended ? e : pd_tib_lmdb_error(result);
 }
 
 /* One reason: by its index. */
@@ -324,25 +335,26 @@ static int step_reason(struct reading *reading, MDB_cursor *cursor)
         result = mdb_cursor_get(cursor, &key, &id, MDB_NEXT_DUP);
     }
     reading->ended = result == MDB_NOTFOUND;
-    return e || reading->ended ? e : pd_lmdb_error(result);
+    return e || reading->ended ? e : pd_tib_lmdb_error(result);
 }
 
 static int step(struct reading *reading)
 {
     MDB_dbi db = reading->reason ? reading->store->reasons_db : reading->store->alarms_db;
     MDB_cursor *cursor;
-    int e = pd_lmdb_error(mdb_txn_begin(reading->store->env, NULL, MDB_RDONLY, &reading->txn));
+    int err =
+        pd_tib_lmdb_error(mdb_txn_begin(reading->store->env, NULL, MDB_RDONLY, &reading->txn));
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_lmdb_error(mdb_cursor_open(reading->txn, db, &cursor));
-    if (!e) {
-        e = reading->reason ? step_reason(reading, cursor) : step_all(reading, cursor);
+    err = pd_tib_lmdb_error(mdb_cursor_open(reading->txn, db, &cursor));
+    if (!err) {
+        err = reading->reason ? step_reason(reading, cursor) : step_all(reading, cursor);
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(reading->txn);
-    return e;
+    return err;
 }
 
 int pd_alarm_store_read(struct pd_alarm_store *store, uint64_t since, const char *reason,
@@ -355,13 +367,13 @@ int pd_alarm_store_read(struct pd_alarm_store *store, uint64_t since, const char
                               .context = context,
                               .next = since,
                               .left = most};
-    int e = 0;
+    int err = 0;
 
-    while (!e && !reading.ended && !reading.stopped && reading.left) {
-        e = step(&reading);
+    while (!err && !reading.ended && !reading.stopped && reading.left) {
+        err = step(&reading);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     *ret_next = reading.next;
     *ret_more = !reading.ended;

@@ -21,26 +21,35 @@
  * grows by 1. So a reader that is slow costs nobody anything; what retention removed meanwhile it
  * does not see any more.
  *
- * Bounded in number and age; the oldest go first.
+ * The same alarm of a flow that comes again within a minute becomes one with a count; listeners
+ * hear of it all the same.
+ *
+ * Bounded in number and age; the oldest go first. Where there are too many, those of the host go
+ * that has the most: whatever one host tells, it takes nothing of what another one has within its
+ * share of the store.
  *
  * Thread safety: all functions may be called from any thread, but for open, listen and close.
- * Locks: two mutexes, neither inside the other; LMDB's own. One thread of its own, the keeper:
- * retention by age, alarms of the controller's own, listeners. Format: docs/formats/alarms.md. */
+ * Locks: two mutexes, neither inside the other; LMDB's own. One thread of its own, the store
+ * writer: retention by age, alarms of the controller's own, listeners. Format:
+ * docs/formats/alarms.md. */
 
 #define PD_ALARM_DELIVERY_MAX 256u /* alarms of one request */
 /* Spools of a host that are remembered: one for each start of its agent; the latest stay. */
-#define PD_ALARM_SPOOLS_MAX    64u
-#define PD_ALARM_OWN_MAX       1024u /* of the controller that wait for the keeper */
+#define PD_ALARM_SPOOLS_MAX 64u
+/* Numbers of a spool go on: no spool can have lost so many in between. */
+#define PD_ALARM_AHEAD_MAX     (UINT64_C(1) << 20)
+#define PD_ALARM_OWN_MAX       1024u /* of the controller that wait for the store writer */
 #define PD_ALARM_LISTENERS_MAX 8u
 
-#define PD_ALARM_STORE_COUNTERS(X)                                     \
-    X(accepted, "alarms that were stored")                             \
-    X(repeated, "alarms that were sent again, and passed over")        \
-    X(missing, "alarms that agents never sent, by their numbers")      \
-    X(removed, "alarms that retention removed")                        \
-    X(forgotten, "spools of agents that are not remembered any more")  \
-    X(lost, "alarms of the controller's own that could not be stored") \
-    X(commits, "transactions that made alarms durable")                \
+#define PD_ALARM_STORE_COUNTERS(X)                                              \
+    X(accepted, "alarms that were stored")                                      \
+    X(merged, "alarms of a flow that were told again within a minute: counted") \
+    X(repeated, "alarms that were sent again, and passed over")                 \
+    X(missing, "alarms that agents never sent, by their numbers")               \
+    X(removed, "alarms that retention removed")                                 \
+    X(forgotten, "spools of agents that are not remembered any more")           \
+    X(lost, "alarms of the controller's own that could not be stored")          \
+    X(commits, "transactions that made alarms durable")                         \
     X(commits_failed, "transactions that failed: their alarms are sent again")
 
 struct pd_alarm_store_stat {
@@ -82,11 +91,11 @@ struct pd_alarm_delivery {
 };
 
 /* Waits until they are durable. 0; -PD_E_FULL, -EIO, …: none of them is there; -PD_E_VALUE: seqs
- * are not ascending. */
+ * are not ascending, or do not go on from those of before. */
 int pd_alarm_store_add(struct pd_alarm_store *store, const struct pd_alarm_delivery *delivery,
                        uint64_t *ret_last);
 
-/* An alarm of the controller itself: host 0. Does not wait: the keeper stores it. */
+/* An alarm of the controller itself: host 0. Does not wait: the store writer stores it. */
 void pd_alarm_store_raise(struct pd_alarm_store *store, const struct pd_alarm_message *message);
 
 /* ---- reading ---- */
@@ -110,8 +119,8 @@ int pd_alarm_store_newest(struct pd_alarm_store *store, const char *reason, size
  * when it is stopped. */
 bool pd_alarm_store_wait(struct pd_alarm_store *store, uint64_t since, uint64_t until_ns);
 
-/* `hear` gets each alarm that comes from now on, in order, in the keeper's thread; when it is slow
- * it hears of them later. Before the first one comes. */
+/* `hear` gets each alarm that comes from now on, in order, in the store writer's thread; when it is
+ * slow it hears of them later. Before the first one comes. */
 void pd_alarm_store_listen(struct pd_alarm_store *store,
                            void (*hear)(void *context, uint64_t id, uint32_t host,
                                         const struct pd_alarm_message *message),

@@ -74,12 +74,12 @@ static ssize_t read_events(void *context, char *buffer, size_t size)
     struct events events = {stream, buffer, put_comment(stream, buffer, size), size};
     uint64_t known = pd_alarm_store_last(stream->store), next;
     bool more = false;
-    int e = pd_alarm_store_read(stream->store, stream->wanted.since,
-                                *stream->wanted.reason ? stream->wanted.reason : NULL, STEP,
-                                put_event, &events, &next, &more);
+    int err = pd_alarm_store_read(stream->store, stream->wanted.since,
+                                  *stream->wanted.reason ? stream->wanted.reason : NULL, STEP,
+                                  put_event, &events, &next, &more);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (!more && known > stream->wanted.since) {
         stream->wanted.since = known; /* the others have other reasons */
@@ -103,11 +103,11 @@ int pd_alarms_stream(struct pd_controller *controller, struct pd_call *call,
                      struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_alarm_parameters wanted = {0};
-    int e = pd_alarm_parameters_read(call, false, &wanted, problem);
+    int err = pd_alarm_parameters_read(call, false, &wanted, problem);
     struct stream *stream;
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (call->http->last_event_id && *call->http->last_event_id) {
         if (pd_alarm_id_parse(call->http->last_event_id, &wanted.since)) {

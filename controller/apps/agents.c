@@ -147,22 +147,22 @@ int pd_apps_request(void *context, const char *method, const char *route, const 
         .at_once = AT_ONCE,
         .cancelled = &world->controller->stopping,
     };
-    int e = body && !text ? -ENOMEM : choose(world->inventory, hosts, &round);
+    int err = body && !text ? -ENOMEM : choose(world->inventory, hosts, &round);
 
     for (size_t i = 0; i < round.len && text; i++) {
         round.peers[i].body = text;
         round.peers[i].body_bytes = strlen(text);
     }
-    if (!e && atomic_load_explicit(&world->controller->stopping, memory_order_relaxed)) {
-        e = -PD_E_BUSY;
+    if (!err && atomic_load_explicit(&world->controller->stopping, memory_order_relaxed)) {
+        err = -PD_E_BUSY;
     }
-    if (!e) {
-        e = pd_fanout_ask(world->controller->fanout, &request, round.peers, round.len, &sink);
+    if (!err) {
+        err = pd_fanout_ask(world->controller->fanout, &request, round.peers, round.len, &sink);
     }
-    if (!e) {
-        e = collect(world->inventory, hosts, &round, ret_answers);
+    if (!err) {
+        err = collect(world->inventory, hosts, &round, ret_answers);
     }
     done(&round);
     free(text);
-    return e ? pd_fail(error, e, "agents cannot be asked: %s", pd_error_text(e)) : 0;
+    return err ? pd_fail(error, err, "agents cannot be asked: %s", pd_error_text(err)) : 0;
 }

@@ -63,7 +63,7 @@ static void *work(void *context)
 int pd_apps_packets_open(struct pd_controller *controller, struct pd_apps_packets **ret_packets)
 {
     struct pd_apps_packets *packets = calloc(1, sizeof *packets);
-    int e;
+    int err;
 
     if (!packets) {
         return -ENOMEM;
@@ -73,9 +73,9 @@ int pd_apps_packets_open(struct pd_controller *controller, struct pd_apps_packet
     pthread_mutex_init(&packets->lock, NULL);
     pthread_cond_init(&packets->wake, NULL);
     *ret_packets = packets;
-    e = pd_apps_thread(&packets->thread, work, packets);
-    packets->started = !e;
-    return e;
+    err = pd_apps_thread(&packets->thread, work, packets);
+    packets->started = !err;
+    return err;
 }
 
 void pd_apps_packets_stop(struct pd_apps_packets *packets)
@@ -121,6 +121,7 @@ static struct packet *copy_of(const struct pd_switches_packet_in *from)
         .data = packet->data,
         .bytes = from->bytes,
         .received_ns = pd_clock_monotonic_ns(),
+        .limited = from->limited,
     };
     return packet;
 }

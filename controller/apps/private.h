@@ -7,14 +7,14 @@
 #include <stdio.h>
 
 #include "apps/apps.h"
+#include "apps/join.h"
 #include "controller/apps/apps.h"
-#include "controller/apps/senders.h"
 #include "controller/inventory.h"
-#include "daemon/turns.h"
+#include "daemon/admission.h"
 
 /* Locks, none taken inside another but as said: a resident's `lock` (a run may hold it for
  * seconds); the packets' `lock`; the watches' `change`, and inside it `lock`. No lock of this
- * folder is held by whoever feeds it: the alarm store's keeper and the switches' thread take the
+ * folder is held by whoever feeds it: the alarm store's writer and the switches' thread take the
  * last two kinds for a moment. */
 
 #define PD_APPS_AT_ONCE     4u /* runs by hand */
@@ -30,9 +30,8 @@ struct pd_apps_world {
     struct pd_app_world world; /* its context is this */
     struct pd_controller *controller;
     struct pd_inventory *inventory; /* held: its topology is the world's */
-    char client[PD_TURNS_CLIENT_BYTES];
-    struct pd_senders senders; /* of observe.c: what was known of them the time before */
-    FILE *evidence;            /* what is given to localisers is written here, too; NULL: nowhere */
+    char client[PD_DAEMON_ADMISSION_CLIENT_BYTES];
+    struct pd_app_join join;
 };
 
 /* `client`: whose turn its questions take. 0 or -ENOMEM. */
@@ -41,11 +40,6 @@ int pd_apps_world_open(struct pd_controller *controller, const char *client,
 void pd_apps_world_close(struct pd_apps_world *world); /* NULL is fine */
 /* Whether the inventory in force is still the one that it holds. */
 bool pd_apps_world_holds(const struct pd_apps_world *world);
-
-/* Evidence for localisers: observe.c. */
-int pd_apps_observe(void *world, uint64_t from_us, uint64_t to_us,
-                    const struct pd_evidence_sink *sink, struct pd_report *report,
-                    struct pd_error *error);
 
 /* Requests to agents: agents.c. */
 int pd_apps_request(void *world, const char *method, const char *route, const json_t *body,
@@ -112,7 +106,7 @@ void pd_watches_close(struct pd_watches *watches); /* after stop; NULL is fine *
 int pd_apps_thread(pthread_t *thread, void *(*run)(void *context), void *context);
 
 struct pd_apps {
-    struct pd_turns *turns; /* of runs by hand */
+    struct pd_daemon_admission *admission; /* of runs by hand */
     struct pd_apps_residents *residents;
     struct pd_apps_packets *packets;
     struct pd_watches *watches;

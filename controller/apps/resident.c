@@ -33,40 +33,40 @@ static int open_state(struct pd_controller *controller, struct pd_apps_resident 
                       struct pd_error *error)
 {
     struct pd_app_call call = {0};
-    int e = pd_apps_world_open(controller, resident->ops->name, &resident->world);
+    int err = pd_apps_world_open(controller, resident->ops->name, &resident->world);
 
-    if (!e) {
-        e = pd_app_args_read(resident->ops, resident->world->world.topology, NULL, &resident->args,
-                             error);
+    if (!err) {
+        err = pd_app_args_read(resident->ops, resident->world->world.topology, NULL,
+                               &resident->args, error);
     }
-    if (!e) {
+    if (!err) {
         call = (struct pd_app_call){.world = &resident->world->world, .args = resident->args};
-        e = resident->ops->open ? resident->ops->open(&call, &resident->state, error) : 0;
+        err = resident->ops->open ? resident->ops->open(&call, &resident->state, error) : 0;
     }
-    resident->opened = !e;
-    if (e) {
+    resident->opened = !err;
+    if (err) {
         close_state(resident);
     }
-    return e;
+    return err;
 }
 
 /* With the lock held. A topology that was replaced takes the state along. */
 static int make_ready(struct pd_controller *controller, struct pd_apps_resident *resident,
                       struct pd_error *error)
 {
-    int e;
+    int err;
 
     if (resident->opened && pd_apps_world_holds(resident->world)) {
         return 0;
     }
     close_state(resident);
-    e = open_state(controller, resident, error);
-    if (e && !resident->complained) {
+    err = open_state(controller, resident, error);
+    if (err && !resident->complained) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%s takes no packets: %s", resident->ops->name,
                error->text);
     }
-    resident->complained = e != 0;
-    return e;
+    resident->complained = err != 0;
+    return err;
 }
 
 int pd_apps_residents_open(struct pd_controller *controller, struct pd_apps_residents **ret_list)
@@ -112,20 +112,20 @@ int pd_apps_resident_run(struct pd_apps_residents *list, const struct pd_app_ops
                          const json_t *args, json_t **ret_report, struct pd_error *error)
 {
     struct pd_apps_resident *resident = list->items;
-    int e;
+    int err;
 
     while (resident->ops != ops) {
         resident++;
     }
     pthread_mutex_lock(&resident->lock);
-    e = make_ready(list->controller, resident, error);
-    if (!e) {
+    err = make_ready(list->controller, resident, error);
+    if (!err) {
         struct pd_app_call call = {.world = &resident->world->world, .args = args};
 
-        e = pd_apps_run(ops, resident->state, &call, ret_report, error);
+        err = pd_apps_run(ops, resident->state, &call, ret_report, error);
     }
     pthread_mutex_unlock(&resident->lock);
-    return e;
+    return err;
 }
 
 /* Beside watches, which have IDs from 1 on. */

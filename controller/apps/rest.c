@@ -10,12 +10,12 @@
 
 /* ---- the list ---- */
 
-static json_t *alarms_json(const char *const *alarms)
+static json_t *alarms_json(const struct pd_app_trigger *triggers)
 {
     json_t *list = json_array();
 
-    for (; alarms && *alarms; alarms++) {
-        json_array_append_new(list, json_string(*alarms));
+    for (; triggers && triggers->reason; triggers++) {
+        json_array_append_new(list, json_string(triggers->reason));
     }
     return list;
 }
@@ -24,7 +24,7 @@ static json_t *app_json(const struct pd_app_ops *ops)
 {
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:f, s:b}", "name", ops->name, "section",
                      ops->section, "help", ops->help, "params", pd_app_params_json(ops), "alarms",
-                     alarms_json(ops->alarms), "period_s", ops->period_s, "packets",
+                     alarms_json(ops->triggers), "period_s", ops->period_s, "packets",
                      ops->packet_in != NULL);
 }
 
@@ -65,18 +65,19 @@ static int run_in_turn(struct pd_controller *controller, const struct pd_app_ops
                        struct pd_error *error)
 {
     const char *client = call->http->peer ? call->http->peer : "";
-    struct pd_turns *turns = controller->apps->turns;
-    int e = pd_turns_take(turns, client, pd_clock_monotonic_ns() + PD_APPS_WAIT_NS);
+    struct pd_daemon_admission *admission = controller->apps->admission;
+    int err =
+        pd_daemon_admission_take(admission, client, pd_clock_monotonic_ns() + PD_APPS_WAIT_NS);
 
-    if (e) {
+    if (err) {
         pd_count(&controller->counters.apps_refused, 1);
         return pd_fail(error, -PD_E_BUSY, "too many applications run already; try again");
     }
     pd_count(&controller->counters.apps_runs, 1);
-    e = pd_apps_by_hand(controller, ops, client, call->body, evidence, ret_report, error);
-    pd_turns_give(turns, client);
-    pd_count(&controller->counters.apps_failed, e != 0);
-    return e;
+    err = pd_apps_by_hand(controller, ops, client, call->body, evidence, ret_report, error);
+    pd_daemon_admission_give(admission, client);
+    pd_count(&controller->counters.apps_failed, err != 0);
+    return err;
 }
 
 int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
@@ -85,22 +86,22 @@ int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
     const struct pd_app_ops *ops = pd_app_find(call->id);
     json_t *report, *args = NULL;
     bool evidence = take_evidence(call->body);
-    int e;
+    int err;
 
     if (!ops) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "there is no application \"%.40s\"",
                        call->id);
     }
     /* what is wrong is told at once; with the topology it is looked at once more */
-    e = pd_app_args_read(ops, NULL, call->body, &args, &problem->error);
+    err = pd_app_args_read(ops, NULL, call->body, &args, &problem->error);
     json_decref(args);
-    if (!e) {
-        e = run_in_turn(controller, ops, call, evidence, &report, &problem->error);
+    if (!err) {
+        err = run_in_turn(controller, ops, call, evidence, &report, &problem->error);
     }
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, report);
     }
-    return e;
+    return err;
 }
 
 /* ---- the part ---- */
@@ -108,25 +109,25 @@ int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
 static int open_apps(void *daemon, const void *options, struct pd_error *error)
 {
     struct pd_controller *controller = daemon;
-    const struct pd_turns_limits limits = {.working = PD_APPS_AT_ONCE,
-                                           .waiting = PD_APPS_WAITING,
-                                           .waiting_per_client = PD_APPS_WAITING};
+    const struct pd_daemon_admission_limits limits = {.working = PD_APPS_AT_ONCE,
+                                                      .waiting = PD_APPS_WAITING,
+                                                      .waiting_per_client = PD_APPS_WAITING};
     struct pd_apps *apps = calloc(1, sizeof *apps);
-    int e = apps ? 0 : -ENOMEM;
+    int err = apps ? 0 : -ENOMEM;
 
     (void)options;
     controller->apps = apps;
-    if (!e) {
-        e = pd_turns_new(&limits, &apps->turns);
+    if (!err) {
+        err = pd_daemon_admission_new(&limits, &apps->admission);
     }
-    if (!e) {
-        e = pd_apps_residents_open(controller, &apps->residents);
+    if (!err) {
+        err = pd_apps_residents_open(controller, &apps->residents);
     }
-    if (!e) {
-        e = pd_apps_packets_open(controller, &apps->packets);
+    if (!err) {
+        err = pd_apps_packets_open(controller, &apps->packets);
     }
-    if (e) {
-        return pd_fail(error, e, "applications: %s", pd_error_text(e));
+    if (err) {
+        return pd_fail(error, err, "applications: %s", pd_error_text(err));
     }
     return pd_watches_open(controller, &apps->watches, error);
 }
@@ -156,7 +157,7 @@ static void close_apps(void *daemon)
     pd_watches_close(apps->watches);
     pd_apps_packets_close(apps->packets);
     pd_apps_residents_close(apps->residents);
-    pd_turns_free(apps->turns);
+    pd_daemon_admission_free(apps->admission);
     free(apps);
     controller->apps = NULL;
 }

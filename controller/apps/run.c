@@ -13,13 +13,13 @@
 int pd_apps_thread(pthread_t *thread, void *(*run)(void *context), void *context)
 {
     pthread_attr_t attr;
-    int e;
+    int err;
 
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, PD_APPS_STACK_BYTES);
-    e = pthread_create(thread, &attr, run, context);
+    err = pthread_create(thread, &attr, run, context);
     pthread_attr_destroy(&attr);
-    return -e;
+    return -err;
 }
 
 int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_call *call,
@@ -27,22 +27,22 @@ int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_c
 {
     struct pd_report report;
     json_t *json = NULL;
-    int e;
+    int err;
 
     pd_report_init(&report);
-    e = ops->run(state, call, &report, error);
-    if (!e) {
+    err = ops->run(state, call, &report, error);
+    if (!err) {
         json = pd_report_json(&report, ops->name);
-        e = json ? 0 : pd_fail(error, -ENOMEM, "no memory for the report");
+        err = json ? 0 : pd_fail(error, -ENOMEM, "no memory for the report");
     }
     pd_report_done(&report);
-    if (e && error && !*error->text) {
-        pd_fail(error, e, "%s", pd_error_text(e));
+    if (err && error && !*error->text) {
+        pd_fail(error, err, "%s", pd_error_text(err));
     }
-    if (!e) {
+    if (!err) {
         *ret_report = json;
     }
-    return e;
+    return err;
 }
 
 /* ---- by hand ---- */
@@ -55,28 +55,28 @@ struct hand {
     bool evidence; /* is asked for */
     json_t *report;
     struct pd_error *error;
-    int code;
+    int err;
 };
 
 static int run_once(struct hand *hand, const struct pd_app_call *call)
 {
     const struct pd_app_ops *ops = hand->ops;
     void *state = NULL;
-    int e;
+    int err;
 
     if (ops->packet_in) {
         return pd_apps_resident_run(hand->controller->apps->residents, ops, call->args,
                                     &hand->report, hand->error);
     }
-    e = ops->open ? ops->open(call, &state, hand->error) : 0;
-    if (e) {
-        return e;
+    err = ops->open ? ops->open(call, &state, hand->error) : 0;
+    if (err) {
+        return err;
     }
-    e = pd_apps_run(ops, state, call, &hand->report, hand->error);
+    err = pd_apps_run(ops, state, call, &hand->report, hand->error);
     if (ops->close) {
         ops->close(state);
     }
-    return e;
+    return err;
 }
 
 /* As run_once; what was judged becomes the report's "evidence", as lines of a file. */
@@ -86,47 +86,47 @@ static int run_with_evidence(struct hand *hand, struct pd_apps_world *world,
     char *text = NULL;
     size_t bytes = 0;
 
-    world->evidence = hand->evidence ? open_memstream(&text, &bytes) : NULL;
-    if (hand->evidence && !world->evidence) {
+    world->join.copy = hand->evidence ? open_memstream(&text, &bytes) : NULL;
+    if (hand->evidence && !world->join.copy) {
         return pd_fail(hand->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    int e = run_once(hand, call);
-    if (world->evidence && fclose(world->evidence) && !e) {
+    int err = run_once(hand, call);
+    if (world->join.copy && fclose(world->join.copy) && !err) {
         json_decref(hand->report);
-        e = pd_fail(hand->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+        err = pd_fail(hand->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    if (world->evidence && !e) {
+    if (world->join.copy && !err) {
         json_object_set_new(hand->report, "evidence_rows", json_stringn(text, bytes));
     }
-    world->evidence = NULL;
+    world->join.copy = NULL;
     free(text);
-    return e;
+    return err;
 }
 
 static int open_and_run(struct hand *hand)
 {
     struct pd_apps_world *world;
     json_t *args = NULL;
-    int e = pd_apps_world_open(hand->controller, hand->client, &world);
+    int err = pd_apps_world_open(hand->controller, hand->client, &world);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_app_args_read(hand->ops, world->world.topology, hand->given, &args, hand->error);
-    if (!e) {
-        e = run_with_evidence(hand, world,
-                              &(struct pd_app_call){.world = &world->world, .args = args});
+    err = pd_app_args_read(hand->ops, world->world.topology, hand->given, &args, hand->error);
+    if (!err) {
+        err = run_with_evidence(hand, world,
+                                &(struct pd_app_call){.world = &world->world, .args = args});
     }
     json_decref(args);
     pd_apps_world_close(world);
-    return e;
+    return err;
 }
 
 static void *run_hand(void *context)
 {
     struct hand *hand = context;
 
-    hand->code = open_and_run(hand);
+    hand->err = open_and_run(hand);
     return NULL;
 }
 
@@ -141,18 +141,18 @@ int pd_apps_by_hand(struct pd_controller *controller, const struct pd_app_ops *o
                         .evidence = evidence,
                         .error = error};
     pthread_t thread;
-    int e = pd_apps_thread(&thread, run_hand, &hand);
+    int err = pd_apps_thread(&thread, run_hand, &hand);
 
-    if (e) {
-        return pd_fail(error, e, "no thread for this run: %s", pd_error_text(e));
+    if (err) {
+        return pd_fail(error, err, "no thread for this run: %s", pd_error_text(err));
     }
     pthread_join(thread, NULL);
-    if (!hand.code) {
+    if (!hand.err) {
         *ret_report = hand.report;
     } else if (!error->code) {
-        pd_fail(error, hand.code, "%s", pd_error_text(hand.code));
+        pd_fail(error, hand.err, "%s", pd_error_text(hand.err));
     }
-    return hand.code;
+    return hand.err;
 }
 
 /* ---- what is new ---- */
@@ -213,7 +213,7 @@ void pd_apps_remember(struct pd_controller *controller, const struct pd_app_ops 
     }
     if (names_something(found) || flows || memory->found_something) {
         name_reason(ops->name, reason);
-        pd_controller_alarm(controller, reason,
+        pd_controller_alarm(controller, ops->name, reason,
                             json_string_value(json_object_get(report, "verdict")));
         pd_count(&controller->counters.apps_alarms, 1);
     }

@@ -88,7 +88,7 @@ static int read_when(const json_t *json, struct pd_watch *watch, struct pd_error
     if (on && (!json_is_string(on) || strcmp(json_string_value(on), "alarm") != 0)) {
         return pd_fail(error, -PD_E_VALUE, "on: expects \"alarm\"");
     }
-    if (on && !watch->ops->alarms) {
+    if (on && !watch->ops->triggers) {
         return pd_fail(error, -PD_E_VALUE, "on: no alarm starts %s; give a period_s",
                        watch->ops->name);
     }
@@ -98,7 +98,7 @@ static int read_when(const json_t *json, struct pd_watch *watch, struct pd_error
                        PD_WATCHES_PERIOD_MIN, PD_WATCHES_PERIOD_MAX);
     }
     watch->period_s = period ? period_s : on ? 0 : watch->ops->period_s;
-    if (!on && !watch->period_s && !watch->ops->alarms) {
+    if (!on && !watch->period_s && !watch->ops->triggers) {
         return pd_fail(error, -PD_E_VALUE, "period_s: is missing: %s has no period of its own",
                        watch->ops->name);
     }
@@ -109,9 +109,9 @@ static int read_args(const json_t *json, const struct pd_topology *topology, str
                      struct pd_error *error)
 {
     const json_t *given = json_object_get(json, "args");
-    int e = pd_app_args_read(watch->ops, topology, given, &watch->read_args, error);
+    int err = pd_app_args_read(watch->ops, topology, given, &watch->read_args, error);
 
-    if (e) {
+    if (err) {
         return pd_fail_within(error, "args");
     }
     watch->args = given ? json_deep_copy(given) : json_object();
@@ -122,42 +122,42 @@ static int read_watch(const json_t *json, const struct pd_topology *topology,
                       struct pd_watch *watch, struct pd_error *error)
 {
     const json_t *id = json_object_get(json, "id");
-    int e = check_members(json, error);
+    int err = check_members(json, error);
 
-    if (!e) {
-        e = read_app(json, &watch->ops, error);
+    if (!err) {
+        err = read_app(json, &watch->ops, error);
     }
-    if (!e) {
-        e = read_args(json, topology, watch, error);
+    if (!err) {
+        err = read_args(json, topology, watch, error);
     }
-    if (!e) {
-        e = read_when(json, watch, error);
+    if (!err) {
+        err = read_when(json, watch, error);
     }
-    if (!e && id &&
+    if (!err && id &&
         (!json_is_integer(id) || json_integer_value(id) < 1 ||
          (uint64_t)json_integer_value(id) > ID_MAX)) {
-        e = pd_fail(error, -PD_E_VALUE, "id: expects a number from 1 on");
+        err = pd_fail(error, -PD_E_VALUE, "id: expects a number from 1 on");
     }
-    if (!e) {
+    if (!err) {
         watch->id = (uint64_t)json_integer_value(id);
     }
-    return e;
+    return err;
 }
 
 int pd_watch_parse(const json_t *json, const struct pd_topology *topology,
                    struct pd_watch **ret_watch, struct pd_error *error)
 {
     struct pd_watch *watch = calloc(1, sizeof *watch);
-    int e;
+    int err;
 
     if (!watch) {
         pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
         return -ENOMEM;
     }
-    e = read_watch(json, topology, watch, error);
-    if (e) {
+    err = read_watch(json, topology, watch, error);
+    if (err) {
         pd_watch_free(watch);
-        return e;
+        return err;
     }
     *ret_watch = watch;
     return 0;
@@ -223,47 +223,47 @@ struct pd_watch *pd_watches_take_out(struct pd_watches *watches, size_t at)
 int pd_watches_save(struct pd_watches *watches, struct pd_error *error)
 {
     json_t *list = json_array(), *document;
-    int e = 0;
+    int err = 0;
 
     pthread_mutex_lock(&watches->lock);
-    for (size_t i = 0; i < watches->len && !e; i++) {
-        e = json_array_append_new(list, pd_watch_json(watches->items[i]));
+    for (size_t i = 0; i < watches->len && !err; i++) {
+        err = json_array_append_new(list, pd_watch_json(watches->items[i]));
     }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)watches->next_id, "watches", list);
     pthread_mutex_unlock(&watches->lock);
-    if (e || !document) {
-        e = pd_fail(error, -ENOMEM, "%.200s: no memory", watches->file);
+    if (err || !document) {
+        err = pd_fail(error, -ENOMEM, "%.200s: no memory", watches->file);
     } else {
-        e = pd_state_write(watches->file, document, error);
+        err = pd_state_write(watches->file, document, error);
     }
     json_decref(document);
-    return e;
+    return err;
 }
 
 static int load_one(struct pd_watches *watches, const json_t *item, struct pd_error *error)
 {
     struct pd_watch *watch = NULL;
-    int e;
+    int err;
 
     if (!json_is_object(item)) {
         pd_fail(error, -PD_E_VALUE, "expected an object");
         return -PD_E_VALUE;
     }
-    e = pd_watch_parse(item, NULL, &watch, error);
-    if (e || !watch) {
-        return e;
+    err = pd_watch_parse(item, NULL, &watch, error);
+    if (err || !watch) {
+        return err;
     }
     if (!watch->id || pd_watches_find(watches, watch->id) != SIZE_MAX) {
-        e = pd_fail(error, -PD_E_VALUE, "no ID of its own");
+        err = pd_fail(error, -PD_E_VALUE, "no ID of its own");
     }
-    if (!e) {
-        e = pd_watches_insert(watches, watch, error);
+    if (!err) {
+        err = pd_watches_insert(watches, watch, error);
     }
-    if (e) {
+    if (err) {
         pd_watch_free(watch);
     }
-    return e;
+    return err;
 }
 
 static void load_all(struct pd_watches *watches, const json_t *document)
@@ -289,9 +289,9 @@ static void load_all(struct pd_watches *watches, const json_t *document)
 static int load(struct pd_watches *watches, struct pd_error *error)
 {
     json_t *document = NULL;
-    int e = pd_state_read(watches->file, VERSION, FILE_MAX_BYTES, &document, error);
+    int err = pd_state_read(watches->file, VERSION, FILE_MAX_BYTES, &document, error);
 
-    if (e == -PD_E_CORRUPT) {
+    if (err == -PD_E_CORRUPT) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "no application is watched: %s", error->text);
         *error = (struct pd_error){0};
         return 0;
@@ -300,7 +300,7 @@ static int load(struct pd_watches *watches, struct pd_error *error)
         load_all(watches, document);
     }
     json_decref(document);
-    return e;
+    return err;
 }
 
 /* ---- life ---- */
@@ -321,7 +321,7 @@ int pd_watches_open(struct pd_controller *controller, struct pd_watches **ret_wa
                     struct pd_error *error)
 {
     struct pd_watches *watches = calloc(1, sizeof *watches);
-    int e;
+    int err;
 
     if (!watches) {
         return pd_fail(error, -ENOMEM, "no memory for watches");
@@ -334,15 +334,15 @@ int pd_watches_open(struct pd_controller *controller, struct pd_watches **ret_wa
         watches->file = NULL;
         return pd_fail(error, -ENOMEM, "no memory for watches");
     }
-    e = load(watches, error);
-    if (e) {
-        return e;
+    err = load(watches, error);
+    if (err) {
+        return err;
     }
     pd_alarm_store_listen(controller->alarms, pd_watches_hear, watches);
     watches->listens = true;
-    e = pd_apps_thread(&watches->thread, pd_watches_work, watches);
-    watches->started = !e;
-    return e ? pd_fail(error, e, "watches: %s", pd_error_text(e)) : 0;
+    err = pd_apps_thread(&watches->thread, pd_watches_work, watches);
+    watches->started = !err;
+    return err ? pd_fail(error, err, "watches: %s", pd_error_text(err)) : 0;
 }
 
 void pd_watches_stop(struct pd_watches *watches)

@@ -13,12 +13,12 @@
 /* With `change` held. The list owns it when 0 is returned. */
 static int keep(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error)
 {
-    int e;
+    int err;
 
     pthread_mutex_lock(&watches->lock);
-    e = pd_watches_insert(watches, watch, error);
+    err = pd_watches_insert(watches, watch, error);
     pthread_mutex_unlock(&watches->lock);
-    return e ? e : pd_watches_save(watches, error);
+    return err ? err : pd_watches_save(watches, error);
 }
 
 /* With `change` held. A run that is under way ends by itself, and with it the watch. */
@@ -48,32 +48,32 @@ int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
     struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
     struct pd_watch *watch = NULL;
     uint64_t id = 0;
-    int e;
+    int err;
 
     if (json_object_get(call->body, "id")) {
         pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
-        e = -PD_E_UNKNOWN_KEY;
+        err = -PD_E_UNKNOWN_KEY;
     } else {
-        e = pd_watch_parse(call->body, inventory->topology, &watch, &problem->error);
+        err = pd_watch_parse(call->body, inventory->topology, &watch, &problem->error);
     }
     pd_inventory_free(inventory);
-    if (e || !watch) {
-        return e;
+    if (err || !watch) {
+        return err;
     }
     pthread_mutex_lock(&watches->change);
-    e = keep(watches, watch, &problem->error);
-    if (e && watch->id) {
+    err = keep(watches, watch, &problem->error);
+    if (err && watch->id) {
         remove_watch(watches, watch->id);
-    } else if (e) {
+    } else if (err) {
         pd_watch_free(watch);
     } else {
         id = watches->next_id - 1;
     }
     pthread_mutex_unlock(&watches->change);
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
     }
-    return e;
+    return err;
 }
 
 /* ---- GET ---- */
@@ -132,7 +132,7 @@ static int save_without(struct pd_watches *watches, uint64_t id, struct pd_error
 {
     struct pd_watch *watch;
     size_t at;
-    int e;
+    int err;
 
     pthread_mutex_lock(&watches->lock);
     at = pd_watches_find(watches, id);
@@ -141,14 +141,14 @@ static int save_without(struct pd_watches *watches, uint64_t id, struct pd_error
     if (!watch) {
         return pd_fail(error, -PD_E_NOT_FOUND, "there is no watch %llu", (unsigned long long)id);
     }
-    e = pd_watches_save(watches, error);
+    err = pd_watches_save(watches, error);
     pthread_mutex_lock(&watches->lock);
     watches->items[watches->len++] = watch; /* it had its place */
     pthread_mutex_unlock(&watches->lock);
-    if (!e) {
+    if (!err) {
         remove_watch(watches, id);
     }
-    return e;
+    return err;
 }
 
 int pd_unwatch_answer(struct pd_controller *controller, struct pd_call *call,
@@ -156,16 +156,16 @@ int pd_unwatch_answer(struct pd_controller *controller, struct pd_call *call,
 {
     struct pd_watches *watches = controller->apps->watches;
     uint64_t id = id_of(call->id);
-    int e;
+    int err;
 
     if (!id) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "there is no watch %.40s", call->id);
     }
     pthread_mutex_lock(&watches->change);
-    e = save_without(watches, id, &problem->error);
+    err = save_without(watches, id, &problem->error);
     pthread_mutex_unlock(&watches->change);
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
     }
-    return e;
+    return err;
 }

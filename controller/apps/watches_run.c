@@ -30,27 +30,27 @@ static int make_ready(struct pd_watches *watches, struct pd_watch *watch, struct
 {
     struct pd_app_call call;
     json_t *args;
-    int e;
+    int err;
 
     if (watch->opened && pd_apps_world_holds(watch->world)) {
         return 0;
     }
     close_state(watch);
-    e = pd_apps_world_open(watches->controller, watch->ops->name, &watch->world);
-    if (!e) {
-        e = pd_app_args_read(watch->ops, watch->world->world.topology, watch->args, &args, error);
+    err = pd_apps_world_open(watches->controller, watch->ops->name, &watch->world);
+    if (!err) {
+        err = pd_app_args_read(watch->ops, watch->world->world.topology, watch->args, &args, error);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     json_decref(watch->read_args);
     watch->read_args = args;
     call = (struct pd_app_call){.world = &watch->world->world, .args = args};
     if (watch->ops->open && !watch->ops->packet_in) {
-        e = watch->ops->open(&call, &watch->state, error);
+        err = watch->ops->open(&call, &watch->state, error);
     }
-    watch->opened = !e;
-    return e;
+    watch->opened = !err;
+    return err;
 }
 
 static json_t *alarm_json(const struct pd_watch_alarm *alarm)
@@ -71,21 +71,21 @@ static int run_watch(struct pd_watches *watches, struct pd_watch *watch,
 {
     struct pd_app_call call = {0};
     json_t *json = alarm ? alarm_json(alarm) : NULL;
-    int e = make_ready(watches, watch, error);
+    int err = make_ready(watches, watch, error);
 
-    if (!e) {
+    if (!err) {
         call = (struct pd_app_call){
             .world = &watch->world->world, .args = watch->read_args, .alarm = json};
-        e = watch->ops->packet_in
-                ? pd_apps_resident_run(watches->controller->apps->residents, watch->ops,
-                                       watch->read_args, ret_report, error)
-                : pd_apps_run(watch->ops, watch->state, &call, ret_report, error);
+        err = watch->ops->packet_in
+                  ? pd_apps_resident_run(watches->controller->apps->residents, watch->ops,
+                                         watch->read_args, ret_report, error)
+                  : pd_apps_run(watch->ops, watch->state, &call, ret_report, error);
     }
     json_decref(json);
-    if (e && !*error->text) {
-        pd_fail(error, e, "%s", pd_error_text(e));
+    if (err && !*error->text) {
+        pd_fail(error, err, "%s", pd_error_text(err));
     }
-    return e;
+    return err;
 }
 
 /* ---- with the lock ---- */
@@ -123,16 +123,16 @@ static void wait_until(struct pd_watches *watches, uint64_t until_ns)
 }
 
 /* Takes the report over. */
-static void note(struct pd_watch *watch, uint64_t begun_ns, int code, json_t *report,
+static void note(struct pd_watch *watch, uint64_t begun_ns, int err, json_t *report,
                  const struct pd_error *error)
 {
     watch->runs++;
-    watch->failures += code != 0;
+    watch->failures += err != 0;
     watch->last_us = pd_clock_wall_us();
-    snprintf(watch->error, sizeof watch->error, "%s", code ? error->text : "");
+    snprintf(watch->error, sizeof watch->error, "%s", err ? error->text : "");
     watch->next_ns = watch->period_s ? begun_ns + (uint64_t)(watch->period_s * PD_NS_PER_S)
                                      : pd_clock_monotonic_ns() + PD_WATCHES_ALARM_NS;
-    if (code) {
+    if (err) {
         return;
     }
     json_decref(watch->report);
@@ -148,23 +148,23 @@ static void run_one(struct pd_watches *watches, struct pd_watch *watch)
     uint64_t begun_ns = pd_clock_monotonic_ns();
     struct pd_error error = {0};
     json_t *report = NULL;
-    int e;
+    int err;
 
     watch->running = true;
     watch->has_alarm = false;
     pthread_mutex_unlock(&watches->lock);
-    e = run_watch(watches, watch, has_alarm ? &alarm : NULL, &report, &error);
+    err = run_watch(watches, watch, has_alarm ? &alarm : NULL, &report, &error);
     pd_count(&controller->counters.apps_watch_runs, 1);
-    pd_count(&controller->counters.apps_failed, e != 0);
-    if (!e && !watch->ops->packet_in) { /* else the packet itself has raised it */
+    pd_count(&controller->counters.apps_failed, err != 0);
+    if (!err && !watch->ops->packet_in) { /* else the packet itself has raised it */
         pd_apps_remember(controller, watch->ops, &watch->memory, report);
     }
     pthread_mutex_lock(&watches->lock);
-    if (e && strcmp(watch->error, error.text) != 0 && !watches->stopping) {
+    if (err && strcmp(watch->error, error.text) != 0 && !watches->stopping) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%s (watch %llu) has failed: %s", watch->ops->name,
                (unsigned long long)watch->id, error.text);
     }
-    note(watch, begun_ns, e, report, &error);
+    note(watch, begun_ns, err, report, &error);
     if (pd_events_wanted(controller->events, &pd_event_verdict)) {
         pd_events_publish(controller->events, &pd_event_verdict, watch->id,
                           pd_watch_status_json(watch));
@@ -196,20 +196,24 @@ void *pd_watches_work(void *context)
 
 /* ---- alarms ---- */
 
-static bool wants(const struct pd_watch *watch, const char *reason)
+/* What is not of this network concerns no application. */
+static bool wants(const struct pd_watch *watch, const struct pd_alarm_message *message)
 {
-    if (watch->period_s) {
+    const struct pd_app_trigger *wanted = watch->ops->triggers;
+
+    if (watch->period_s || message->unverified) {
         return false;
     }
-    for (const char *const *wanted = watch->ops->alarms; wanted && *wanted; wanted++) {
-        if (!strcmp(*wanted, reason)) {
+    for (; wanted && wanted->reason; wanted++) {
+        if (!strcmp(wanted->reason, message->reason) &&
+            !strcmp(wanted->origin, pd_alarm_origin_id(message->origin))) {
             return true;
         }
     }
     return false;
 }
 
-/* In the keeper's thread. One run does for all alarms that come before it begins. */
+/* In the store writer's thread. One run does for all alarms that come before it begins. */
 void pd_watches_hear(void *context, uint64_t id, uint32_t host,
                      const struct pd_alarm_message *message)
 {
@@ -219,7 +223,7 @@ void pd_watches_hear(void *context, uint64_t id, uint32_t host,
     for (size_t i = 0; i < watches->len; i++) {
         struct pd_watch *watch = watches->items[i];
 
-        if (!wants(watch, message->reason)) {
+        if (!wants(watch, message)) {
             continue;
         }
         watch->coalesced += watch->has_alarm;

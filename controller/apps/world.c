@@ -18,11 +18,12 @@ static uint64_t now_us(void *context)
 }
 
 /* An operator who waits for a diagnosis does not wait half a minute for a host that is down. */
-static int ask(void *context, json_t *document, json_t **ret_answer, struct pd_error *error)
+static int rows(void *context, json_t *document, const struct pd_items *items, json_t **ret_answer,
+                struct pd_error *error)
 {
     struct pd_apps_world *world = context;
     json_t *question = json_copy(document);
-    int e;
+    int err;
 
     if (!question) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
@@ -32,9 +33,14 @@ static int ask(void *context, json_t *document, json_t **ret_answer, struct pd_e
         json_decref(question);
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    e = pd_execute_within(world->controller, world->client, question, ret_answer, error);
+    err = pd_execute_within(world->controller, world->client, question, items, ret_answer, error);
     json_decref(question);
-    return e;
+    return err;
+}
+
+static int ask(void *context, json_t *document, json_t **ret_answer, struct pd_error *error)
+{
+    return rows(context, document, NULL, ret_answer, error);
 }
 
 /* ---- alarms ---- */
@@ -60,7 +66,8 @@ static int take(void *context, uint64_t id, const char *json, size_t len)
     memcpy(text + 1, json, len);
     alarm = json_loadb(text, len + 1, 0, NULL);
     time_us = json_integer_value(json_object_get(alarm, "time_us"));
-    if (time_us < 0 || (uint64_t)time_us < alarms->from_us || (uint64_t)time_us > alarms->to_us) {
+    if (time_us < 0 || (uint64_t)time_us < alarms->from_us || (uint64_t)time_us > alarms->to_us ||
+        json_object_get(alarm, "unverified")) {
         json_decref(alarm);
         return 0;
     }
@@ -110,10 +117,11 @@ static int read_alarms(struct pd_alarm_store *store, const char *reason, struct 
 {
     uint64_t since = 0, next;
     bool more;
-    int e = pd_alarm_store_find(store, alarms->from_us > SKEW_US ? alarms->from_us - SKEW_US : 0,
-                                &since);
+    int err = pd_alarm_store_find(store, alarms->from_us > SKEW_US ? alarms->from_us - SKEW_US : 0,
+                                  &since);
 
-    return e ? e : pd_alarm_store_read(store, since, reason, SIZE_MAX, take, alarms, &next, &more);
+    return err ? err
+               : pd_alarm_store_read(store, since, reason, SIZE_MAX, take, alarms, &next, &more);
 }
 
 static int alarms_of(void *context, const char *reason, uint64_t from_us, uint64_t to_us,
@@ -122,7 +130,7 @@ static int alarms_of(void *context, const char *reason, uint64_t from_us, uint64
     struct pd_apps_world *world = context;
     struct alarms alarms = {.from_us = from_us, .to_us = to_us, .most = most ? most : 1};
     json_t *list;
-    int e;
+    int err;
 
     if (alarms.most > PD_APPS_ALARMS_MAX) {
         alarms.most = PD_APPS_ALARMS_MAX;
@@ -131,16 +139,28 @@ static int alarms_of(void *context, const char *reason, uint64_t from_us, uint64
     if (!alarms.ring) {
         return pd_fail(error, -ENOMEM, "alarms: %s", pd_error_text(-ENOMEM));
     }
-    e = read_alarms(world->controller->alarms, reason, &alarms);
-    alarms.failed |= e != 0;
+    err = read_alarms(world->controller->alarms, reason, &alarms);
+    alarms.failed |= err != 0;
     list = list_of(&alarms);
     free(alarms.ring);
     if (!list) {
-        return pd_fail(error, e ? e : -ENOMEM, "the alarms cannot be read: %s",
-                       pd_error_text(e ? e : -ENOMEM));
+        return pd_fail(error, err ? err : -ENOMEM, "the alarms cannot be read: %s",
+                       pd_error_text(err ? err : -ENOMEM));
     }
     *ret_alarms = list;
     return 0;
+}
+
+/* ---- evidence ---- */
+
+static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
+                   const struct pd_evidence_sink *sink, struct pd_report *report,
+                   struct pd_error *error)
+{
+    struct pd_apps_world *world = context;
+    const struct pd_app_call call = {.world = &world->world};
+
+    return pd_app_join(&world->join, &call, from_us, to_us, each, sink, report, error);
 }
 
 /* ---- switches ---- */
@@ -156,14 +176,48 @@ static int packet_out(void *context, uint32_t switch_id, uint32_t in_port, const
                : -PD_E_NOT_FOUND;
 }
 
+/* Watches run before the service of switches is open: nothing is known of an edge then. */
+static enum pd_switch_edge edge_of(const struct pd_apps_world *world, uint32_t switch_id)
+{
+    struct pd_switch_service *switches = world->controller->switches;
+
+    return switches ? pd_switch_service_edge(switches, switch_id) : PD_SWITCH_EDGE_UNKNOWN;
+}
+
+static void edges(void *context, struct pd_app_edges *ret_edges)
+{
+    struct pd_apps_world *world = context;
+    uint32_t *const len[] = {[PD_SWITCH_EDGE_HELD] = &ret_edges->held,
+                             [PD_SWITCH_EDGE_OPEN] = &ret_edges->open,
+                             [PD_SWITCH_EDGE_UNKNOWN] = &ret_edges->unknown};
+
+    *ret_edges = (struct pd_app_edges){.open = 0};
+    for (uint32_t sw = 0; sw < world->inventory->topology->switches_len; sw++) {
+        const struct pd_switch *entry = &world->inventory->topology->switches[sw];
+        enum pd_switch_edge edge = edge_of(world, entry->id);
+
+        if (!pd_switch_has_rack(entry)) {
+            continue;
+        }
+        ++*len[edge];
+        if (edge == PD_SWITCH_EDGE_OPEN && !ret_edges->first_open) {
+            ret_edges->first_open = entry->id;
+        } else if (edge == PD_SWITCH_EDGE_UNKNOWN && !ret_edges->first_unknown) {
+            ret_edges->first_unknown = entry->id;
+        }
+    }
+}
+
 /* ---- life ---- */
 
 static const struct pd_app_world_ops ops = {
     .now_us = now_us,
     .ask = ask,
+    .rows = rows,
     .alarms = alarms_of,
-    .observe = pd_apps_observe,
+    .observe = observe,
     .packet_out = packet_out,
+    .edges = edges,
     .request = pd_apps_request,
 };
 
@@ -194,7 +248,7 @@ void pd_apps_world_close(struct pd_apps_world *world)
         return;
     }
     pd_inventory_free(world->inventory);
-    pd_senders_done(&world->senders);
+    pd_app_join_done(&world->join);
     free(world);
 }
 

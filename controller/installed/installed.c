@@ -35,7 +35,7 @@ int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct
 {
     struct pd_install *install = calloc(1, sizeof *install);
     json_t *rest = json_copy((json_t *)body);
-    int e;
+    int err;
 
     if (!install || !rest) {
         free(install);
@@ -45,11 +45,11 @@ int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct
     }
     install->hosts = json_incref(json_object_get(rest, "hosts"));
     json_object_del(rest, "hosts");
-    e = pd_installation_parse(rest, &install->what, error);
+    err = pd_installation_parse(rest, &install->what, error);
     json_decref(rest);
-    if (e) {
+    if (err) {
         pd_install_free(install);
-        return e;
+        return err;
     }
     install->id = install->what.id;
     *ret_install = install;
@@ -80,14 +80,14 @@ int pd_install_aim(struct pd_install *install, const struct pd_inventory *invent
 {
     struct pd_selection selection = {0};
     struct pd_install_host *targets;
-    int e = pd_select(inventory, install->hosts, &selection, error);
+    int err = pd_select(inventory, install->hosts, &selection, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     targets = calloc(selection.len, sizeof *targets);
     if (!targets) {
-        e = pd_fail(error, -ENOMEM, "no memory for %zu hosts", selection.len);
+        err = pd_fail(error, -ENOMEM, "no memory for %zu hosts", selection.len);
     }
     for (size_t i = 0; targets && i < selection.len; i++) {
         uint32_t id = inventory->hosts[selection.hosts[i]].id;
@@ -101,7 +101,7 @@ int pd_install_aim(struct pd_install *install, const struct pd_inventory *invent
         install->targets_len = selection.len;
     }
     pd_selection_done(&selection);
-    return e;
+    return err;
 }
 
 /* ---- the list ---- */
@@ -179,13 +179,13 @@ json_t *pd_install_json(const struct pd_install *install)
 {
     json_t *document = json_deep_copy(install->what.json),
            *item = json_pack("{s:I}", "id", (json_int_t)install->id);
-    int e = document && item ? json_object_update(item, document) : -1;
+    int err = document && item ? json_object_update(item, document) : -1;
 
-    if (!e && install->hosts) {
-        e = json_object_set_new(item, "hosts", json_deep_copy(install->hosts));
+    if (!err && install->hosts) {
+        err = json_object_set_new(item, "hosts", json_deep_copy(install->hosts));
     }
     json_decref(document);
-    if (!e) {
+    if (!err) {
         return item;
     }
     json_decref(item);
@@ -195,49 +195,49 @@ json_t *pd_install_json(const struct pd_install *install)
 int pd_installs_save(struct pd_installs *installs, struct pd_error *error)
 {
     json_t *list = json_array(), *document;
-    int e = 0;
+    int err = 0;
 
     pthread_mutex_lock(&installs->lock);
-    for (size_t i = 0; i < installs->installs_len && !e; i++) {
-        e = json_array_append_new(list, pd_install_json(installs->installs[i]));
+    for (size_t i = 0; i < installs->installs_len && !err; i++) {
+        err = json_array_append_new(list, pd_install_json(installs->installs[i]));
     }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)installs->next_id, "installed", list);
     pthread_mutex_unlock(&installs->lock);
-    if (e || !document) {
-        e = pd_fail(error, -ENOMEM, "%.200s: no memory", installs->file);
+    if (err || !document) {
+        err = pd_fail(error, -ENOMEM, "%.200s: no memory", installs->file);
     } else {
-        e = pd_state_write(installs->file, document, error);
+        err = pd_state_write(installs->file, document, error);
     }
     json_decref(document);
-    return e;
+    return err;
 }
 
 static int load_one(struct pd_installs *installs, const json_t *item, struct pd_error *error)
 {
     struct pd_install *install = NULL;
-    int e;
+    int err;
 
     if (!json_is_object(item)) {
         return pd_fail(error, -PD_E_VALUE, "expected an object");
     }
-    e = pd_install_parse(item, &install, error);
-    if (e) {
-        return e;
+    err = pd_install_parse(item, &install, error);
+    if (err) {
+        return err;
     }
     if (!install->id || install->id >= PD_INSTALLATION_OWN_IDS ||
         pd_installs_find(installs, install->id)) {
-        e = pd_fail(error, -PD_E_VALUE, "no ID of its own");
+        err = pd_fail(error, -PD_E_VALUE, "no ID of its own");
     }
-    if (!e) {
-        e = pd_installs_insert(installs, install, error);
+    if (!err) {
+        err = pd_installs_insert(installs, install, error);
     }
-    if (e) {
+    if (err) {
         pd_install_free(install);
     } else if (install->id >= installs->next_id) {
         installs->next_id = install->id + 1;
     }
-    return e;
+    return err;
 }
 
 static void load_all(struct pd_installs *installs, const json_t *document)
@@ -263,9 +263,9 @@ static void load_all(struct pd_installs *installs, const json_t *document)
 static int load(struct pd_installs *installs, struct pd_error *error)
 {
     json_t *document = NULL;
-    int e = pd_state_read(installs->file, VERSION, FILE_MAX_BYTES, &document, error);
+    int err = pd_state_read(installs->file, VERSION, FILE_MAX_BYTES, &document, error);
 
-    if (e == -PD_E_CORRUPT) {
+    if (err == -PD_E_CORRUPT) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "no query is installed: %s", error->text);
         *error = (struct pd_error){0};
         return 0;
@@ -274,7 +274,7 @@ static int load(struct pd_installs *installs, struct pd_error *error)
         load_all(installs, document);
     }
     json_decref(document);
-    return e;
+    return err;
 }
 
 /* ---- life ---- */
@@ -325,7 +325,7 @@ static int open_installs(void *daemon, const void *options, struct pd_error *err
 {
     struct pd_controller *controller = daemon;
     struct pd_installs *installs = calloc(1, sizeof *installs);
-    int e;
+    int err;
 
     (void)options;
     if (!installs) {
@@ -339,30 +339,30 @@ static int open_installs(void *daemon, const void *options, struct pd_error *err
         installs->file = NULL;
         return pd_fail(error, -ENOMEM, "no memory for installed queries");
     }
-    e = load(installs, error);
-    if (e) {
-        return e;
+    err = load(installs, error);
+    if (err) {
+        return err;
     }
-    e = take_inventory(installs);
-    if (!e) {
-        e = -pthread_create(&installs->thread, NULL, pd_installs_rounds, installs);
+    err = take_inventory(installs);
+    if (!err) {
+        err = -pthread_create(&installs->thread, NULL, pd_installs_rounds, installs);
     }
-    installs->started = !e;
-    return e ? pd_fail(error, e, "installed queries: %s", pd_error_text(e)) : 0;
+    installs->started = !err;
+    return err ? pd_fail(error, err, "installed queries: %s", pd_error_text(err)) : 0;
 }
 
 static void reload_installs(void *daemon)
 {
     struct pd_controller *controller = daemon;
     struct pd_installs *installs = controller->installs;
-    int e;
+    int err;
 
     pthread_mutex_lock(&installs->lock);
-    e = take_inventory(installs);
+    err = take_inventory(installs);
     pthread_mutex_unlock(&installs->lock);
-    if (e) {
+    if (err) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "installed queries keep the hosts they had: %s",
-               pd_error_text(e));
+               pd_error_text(err));
     }
 }
 

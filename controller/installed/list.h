@@ -105,7 +105,7 @@ void pd_installs_hurry(struct pd_installs *installs, uint32_t host);
 /* ---- sync.c ---- */
 
 /* One thing to be done at one host, and how it ended. */
-struct pd_errand {
+struct pd_installed_push_item {
     uint32_t host; /* ID */
     const char *url;
     uint64_t id; /* of the query */
@@ -117,22 +117,23 @@ struct pd_errand {
 };
 
 /* Errands of one method, together. `inventory` is held for their URLs. */
-struct pd_errands {
+struct pd_installed_push {
     const char *method; /* "POST": install, "DELETE": uninstall, "GET": list */
     struct pd_inventory *inventory;
-    struct pd_errand *items;
+    struct pd_installed_push_item *items;
     size_t len, size;
 };
 
-/* The inventory in force is taken with the first errand; a host that it does not know is passed
+/* The inventory in force is taken with the first item; a host that it does not know is passed
  * over. With the list's lock held. 0 or -ENOMEM. `install`: what POST sends, else NULL. */
-int pd_errands_add(struct pd_installs *installs, struct pd_errands *errands, uint32_t host,
-                   uint64_t id, const struct pd_install *install);
+int pd_installed_push_add(struct pd_installs *installs, struct pd_installed_push *push,
+                          uint32_t host, uint64_t id, const struct pd_install *install);
 
 /* Does them all by the deadline; how each ended goes into it, and into the states of targets and
  * hosts. Without a lock. */
-void pd_errands_do(struct pd_installs *installs, struct pd_errands *errands, uint64_t deadline_ns);
-void pd_errands_done(struct pd_errands *errands);
+void pd_installed_push_run(struct pd_installs *installs, struct pd_installed_push *push,
+                           uint64_t deadline_ns);
+void pd_installed_push_done(struct pd_installed_push *push);
 
 /* Asks all hosts that have queries what they have, for their numbers, unless that was done just
  * now. */

@@ -23,102 +23,109 @@ static void tell_host(json_t *list, uint32_t host, const char *reason)
 
 /* {"asked","answered","missing":[{"id","reason"}]}: of one attempt. What was not there to be
  * uninstalled is uninstalled. */
-static json_t *attempt_json(const struct pd_errands *errands)
+static json_t *attempt_json(const struct pd_installed_push *push)
 {
     json_t *missing = json_array();
     size_t answered = 0;
 
-    for (size_t i = 0; i < errands->len; i++) {
-        const struct pd_errand *errand = &errands->items[i];
-        bool done = !errand->error.code ||
-                    (strcmp(errands->method, "POST") != 0 && errand->error.code == -PD_E_NOT_FOUND);
+    for (size_t i = 0; i < push->len; i++) {
+        const struct pd_installed_push_item *item = &push->items[i];
+        bool done = !item->error.code ||
+                    (strcmp(push->method, "POST") != 0 && item->error.code == -PD_E_NOT_FOUND);
 
         answered += done;
         if (!done) {
-            tell_host(missing, errand->host, errand->error.text);
+            tell_host(missing, item->host, item->error.text);
         }
     }
-    return json_pack("{s:I, s:I, s:o}", "asked", (json_int_t)errands->len, "answered",
+    return json_pack("{s:I, s:I, s:o}", "asked", (json_int_t)push->len, "answered",
                      (json_int_t)answered, "missing", missing);
 }
 
-static void answer_attempt(struct pd_answer *answer, uint64_t id, const struct pd_errands *errands)
+static void answer_attempt(struct pd_answer *answer, uint64_t id,
+                           const struct pd_installed_push *push)
 {
     pd_answer_json(answer, 200, answer->type,
-                   json_pack("{s:I, s:o}", "id", (json_int_t)id, "hosts", attempt_json(errands)));
+                   json_pack("{s:I, s:o}", "id", (json_int_t)id, "hosts", attempt_json(push)));
 }
 
-static int plan(struct pd_installs *installs, struct pd_errands *errands,
+static int plan(struct pd_installs *installs, struct pd_installed_push *push,
                 const struct pd_install *install, bool post)
 {
-    int e = 0;
+    int err = 0;
 
-    for (size_t i = 0; i < install->targets_len && !e; i++) {
-        e = pd_errands_add(installs, errands, install->targets[i].host, install->id,
-                           post ? install : NULL);
+    for (size_t i = 0; i < install->targets_len && !err; i++) {
+        err = pd_installed_push_add(installs, push, install->targets[i].host, install->id,
+                                    post ? install : NULL);
     }
-    return e;
+    return err;
 }
 
 /* ---- install ---- */
 
 /* With `change` held. The list owns it when 0 is returned. */
 static int keep(struct pd_installs *installs, struct pd_install *install,
-                struct pd_errands *errands, struct pd_error *error)
+                struct pd_installed_push *push, struct pd_error *error)
 {
-    int e;
+    int err;
 
     pthread_mutex_lock(&installs->lock);
-    e = pd_install_aim(install, installs->inventory, error);
-    if (!e) {
-        e = pd_installs_insert(installs, install, error);
+    err = pd_install_aim(install, installs->inventory, error);
+    if (!err) {
+        err = pd_installs_insert(installs, install, error);
     }
     pthread_mutex_unlock(&installs->lock);
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_installs_save(installs, error);
+    err = pd_installs_save(installs, error);
     pthread_mutex_lock(&installs->lock);
-    if (e) {
+    if (err) {
         pd_installs_take_out(installs, install);
-    } else if (plan(installs, errands, install, true)) {
-        errands->len = 0; /* no memory: the rounds see to it */
+    } else if (plan(installs, push, install, true)) {
+        push->len = 0; /* no memory: the rounds see to it */
     }
     pthread_mutex_unlock(&installs->lock);
-    return e;
+    return err;
 }
 
 int pd_install_answer(struct pd_controller *controller, struct pd_call *call,
                       struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_installs *installs = controller->installs;
-    struct pd_errands errands = {.method = "POST"};
+    struct pd_installed_push push = {.method = "POST"};
     struct pd_install *install;
     uint64_t id;
-    int e;
+    int err;
 
     if (json_object_get(call->body, "id")) {
         return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
     }
-    e = pd_programs_check_document(controller->programs, call->body, &problem->error);
-    if (!e) {
-        e = pd_install_parse(call->body, &install, &problem->error);
+    if (json_object_get(call->body, "by")) {
+        return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "by: the controller notes it");
     }
-    if (e) {
-        return e;
+    err = pd_programs_check_document(controller->programs, call->body, &problem->error);
+    if (!err) {
+        err = pd_installation_name(call->body, call->http, &problem->error);
+    }
+    if (!err) {
+        err = pd_install_parse(call->body, &install, &problem->error);
+    }
+    if (err) {
+        return err;
     }
     pthread_mutex_lock(&installs->change);
-    e = keep(installs, install, &errands, &problem->error);
+    err = keep(installs, install, &push, &problem->error);
     id = install->id;
     pthread_mutex_unlock(&installs->change);
-    if (e) {
+    if (err) {
         pd_install_free(install);
     } else {
-        pd_errands_do(installs, &errands, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
-        answer_attempt(answer, id, &errands);
+        pd_installed_push_run(installs, &push, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
+        answer_attempt(answer, id, &push);
     }
-    pd_errands_done(&errands);
-    return e;
+    pd_installed_push_done(&push);
+    return err;
 }
 
 /* ---- uninstall ---- */
@@ -135,12 +142,12 @@ static int parse_id(const char *text, uint64_t *ret_id)
 }
 
 /* With `change` held. */
-static int drop(struct pd_installs *installs, uint64_t id, struct pd_errands *errands,
+static int drop(struct pd_installs *installs, uint64_t id, struct pd_installed_push *push,
                 struct pd_error *error)
 {
     struct pd_install *install;
     struct pd_error ignored = {0};
-    int e;
+    int err;
 
     pthread_mutex_lock(&installs->lock);
     install = pd_installs_find(installs, id);
@@ -152,40 +159,40 @@ static int drop(struct pd_installs *installs, uint64_t id, struct pd_errands *er
         return pd_fail(error, -PD_E_NOT_FOUND, "no query %llu is installed",
                        (unsigned long long)id);
     }
-    e = pd_installs_save(installs, error);
+    err = pd_installs_save(installs, error);
     pthread_mutex_lock(&installs->lock);
-    if (e) {
+    if (err) {
         pd_installs_insert(installs, install, &ignored);
-    } else if (plan(installs, errands, install, false)) {
-        errands->len = 0;
+    } else if (plan(installs, push, install, false)) {
+        push->len = 0;
     }
     pthread_mutex_unlock(&installs->lock);
-    if (!e) {
+    if (!err) {
         pd_install_free(install);
     }
-    return e;
+    return err;
 }
 
 int pd_uninstall_answer(struct pd_controller *controller, struct pd_call *call,
                         struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_installs *installs = controller->installs;
-    struct pd_errands errands = {.method = "DELETE"};
+    struct pd_installed_push push = {.method = "DELETE"};
     uint64_t id;
-    int e;
+    int err;
 
     if (parse_id(call->id, &id)) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "no query %.40s is installed", call->id);
     }
     pthread_mutex_lock(&installs->change);
-    e = drop(installs, id, &errands, &problem->error);
+    err = drop(installs, id, &push, &problem->error);
     pthread_mutex_unlock(&installs->change);
-    if (!e) {
-        pd_errands_do(installs, &errands, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
-        answer_attempt(answer, id, &errands);
+    if (!err) {
+        pd_installed_push_run(installs, &push, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
+        answer_attempt(answer, id, &push);
     }
-    pd_errands_done(&errands);
-    return e;
+    pd_installed_push_done(&push);
+    return err;
 }
 
 /* ---- what is installed; with the list's lock held ---- */

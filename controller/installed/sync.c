@@ -69,7 +69,7 @@ static const json_t *find_item(const json_t *list, uint64_t id)
 
 /* What a host lacks, and what it has and shall not. */
 struct plan {
-    struct pd_errands install, uninstall;
+    struct pd_installed_push install, uninstall;
     int error;
 };
 
@@ -84,7 +84,8 @@ static void plan_installs(struct pd_installs *installs, uint32_t host, const jso
         if (item && same_document(item, install->what.json)) {
             note_target(target, item);
         } else if (target && plan && !plan->error) {
-            plan->error = pd_errands_add(installs, &plan->install, host, install->id, install);
+            plan->error =
+                pd_installed_push_add(installs, &plan->install, host, install->id, install);
         }
     }
 }
@@ -104,7 +105,7 @@ static void plan_uninstalls(struct pd_installs *installs, uint32_t host, const j
             continue;
         }
         if (!plan->error) {
-            plan->error = pd_errands_add(installs, &plan->uninstall, host, id, NULL);
+            plan->error = pd_installed_push_add(installs, &plan->uninstall, host, id, NULL);
         }
     }
 }
@@ -125,23 +126,24 @@ static void note_nonsense(struct pd_installs *installs, uint32_t host)
 }
 
 /* `plan` may be NULL: then only states and numbers are taken over. */
-static void compare(struct pd_installs *installs, const struct pd_errand *errand, struct plan *plan)
+static void compare(struct pd_installs *installs, const struct pd_installed_push_item *item,
+                    struct plan *plan)
 {
     json_t *document = NULL;
     const json_t *list;
 
-    if (pd_body_json(errand->answer ? errand->answer : "", errand->answer_len, &document, NULL)) {
+    if (pd_body_json(item->answer ? item->answer : "", item->answer_len, &document, NULL)) {
         document = NULL;
     }
     list = json_object_get(document, "installed");
     pthread_mutex_lock(&installs->lock);
     if (json_is_array(list)) {
-        plan_installs(installs, errand->host, list, plan);
+        plan_installs(installs, item->host, list, plan);
         if (plan) {
-            plan_uninstalls(installs, errand->host, list, plan);
+            plan_uninstalls(installs, item->host, list, plan);
         }
     } else {
-        note_nonsense(installs, errand->host);
+        note_nonsense(installs, item->host);
     }
     pthread_mutex_unlock(&installs->lock);
     json_decref(document);
@@ -149,20 +151,20 @@ static void compare(struct pd_installs *installs, const struct pd_errand *errand
 
 /* ---- rounds ---- */
 
-static void note_away(struct pd_installs *installs, const struct pd_errand *errand)
+static void note_away(struct pd_installs *installs, const struct pd_installed_push_item *item)
 {
     size_t at;
 
     pthread_mutex_lock(&installs->lock);
-    at = pd_inventory_find(installs->inventory, errand->host);
+    at = pd_inventory_find(installs->inventory, item->host);
     if (at != SIZE_MAX && installs->hosts[at].wait_ns < PD_INSTALLS_WAIT_MAX_NS) {
         installs->hosts[at].wait_ns *= 2;
     }
     for (size_t i = 0; i < installs->installs_len; i++) {
-        struct pd_install_host *target = pd_install_target(installs->installs[i], errand->host);
+        struct pd_install_host *target = pd_install_target(installs->installs[i], item->host);
 
         if (target && target->state == PD_TARGET_PENDING) {
-            snprintf(target->reason, sizeof target->reason, "%.110s", errand->error.text);
+            snprintf(target->reason, sizeof target->reason, "%.110s", item->error.text);
         }
     }
     pthread_mutex_unlock(&installs->lock);
@@ -180,11 +182,11 @@ static void note_here(struct pd_installs *installs, uint32_t host)
     pthread_mutex_unlock(&installs->lock);
 }
 
-static void work(struct pd_installs *installs, struct pd_errands *look)
+static void work(struct pd_installs *installs, struct pd_installed_push *look)
 {
     struct plan plan = {.install.method = "POST", .uninstall.method = "DELETE"};
 
-    pd_errands_do(installs, look, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
+    pd_installed_push_run(installs, look, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
     for (size_t i = 0; i < look->len; i++) {
         if (look->items[i].error.code) {
             note_away(installs, &look->items[i]);
@@ -197,15 +199,17 @@ static void work(struct pd_installs *installs, struct pd_errands *look)
         pd_log(PD_LOG_ERROR, MODULE, NULL, "hosts do not get what they shall have: %s",
                pd_error_text(plan.error));
     }
-    pd_errands_do(installs, &plan.install, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
-    pd_errands_do(installs, &plan.uninstall, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
-    pd_errands_done(&plan.install);
-    pd_errands_done(&plan.uninstall);
+    pd_installed_push_run(installs, &plan.install,
+                          pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
+    pd_installed_push_run(installs, &plan.uninstall,
+                          pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
+    pd_installed_push_done(&plan.install);
+    pd_installed_push_done(&plan.uninstall);
 }
 
 /* Hosts whose time has come; whoever hurries one from now on has it looked at again. Returns when
  * to come back. */
-static uint64_t choose(struct pd_installs *installs, struct pd_errands *look)
+static uint64_t choose(struct pd_installs *installs, struct pd_installed_push *look)
 {
     const uint64_t now_ns = pd_clock_monotonic_ns();
     uint64_t next_ns = now_ns + PD_INSTALLS_ROUND_NS;
@@ -214,7 +218,7 @@ static uint64_t choose(struct pd_installs *installs, struct pd_errands *look)
         struct pd_round_host *host = &installs->hosts[i];
 
         if (host->next_ns <= now_ns && look->len < HOSTS_MAX &&
-            !pd_errands_add(installs, look, host->id, 0, NULL)) {
+            !pd_installed_push_add(installs, look, host->id, 0, NULL)) {
             host->next_ns = now_ns + PD_INSTALLS_ROUND_NS;
         }
         if (host->next_ns < next_ns) {
@@ -230,7 +234,7 @@ void *pd_installs_rounds(void *context)
 
     pthread_mutex_lock(&installs->lock);
     while (!installs->stopping) {
-        struct pd_errands look = {.method = "GET"};
+        struct pd_installed_push look = {.method = "GET"};
         uint64_t next_ns = choose(installs, &look);
         struct timespec next = {(time_t)(next_ns / PD_NS_PER_S), (long)(next_ns % PD_NS_PER_S)};
 
@@ -240,7 +244,7 @@ void *pd_installs_rounds(void *context)
         }
         pthread_mutex_unlock(&installs->lock);
         work(installs, &look);
-        pd_errands_done(&look);
+        pd_installed_push_done(&look);
         pthread_mutex_lock(&installs->lock);
     }
     pthread_mutex_unlock(&installs->lock);
@@ -250,7 +254,7 @@ void *pd_installs_rounds(void *context)
 /* ---- numbers ---- */
 
 /* Every host that some query is meant for, once. */
-static void choose_targets(struct pd_installs *installs, struct pd_errands *look)
+static void choose_targets(struct pd_installs *installs, struct pd_installed_push *look)
 {
     for (size_t i = 0; i < installs->inventory->hosts_len; i++) {
         uint32_t host = installs->hosts[i].id;
@@ -259,7 +263,7 @@ static void choose_targets(struct pd_installs *installs, struct pd_errands *look
         for (size_t k = 0; k < installs->installs_len && !wanted; k++) {
             wanted = pd_install_target(installs->installs[k], host) != NULL;
         }
-        if (wanted && pd_errands_add(installs, look, host, 0, NULL)) {
+        if (wanted && pd_installed_push_add(installs, look, host, 0, NULL)) {
             return;
         }
     }
@@ -268,7 +272,7 @@ static void choose_targets(struct pd_installs *installs, struct pd_errands *look
 void pd_installs_hear(struct pd_installs *installs)
 {
     const uint64_t now_ns = pd_clock_monotonic_ns();
-    struct pd_errands look = {.method = "GET"};
+    struct pd_installed_push look = {.method = "GET"};
 
     pthread_mutex_lock(&installs->lock);
     if (!installs->heard_ns || now_ns - installs->heard_ns > HEAR_AGE_NS) {
@@ -276,11 +280,11 @@ void pd_installs_hear(struct pd_installs *installs)
         choose_targets(installs, &look);
     }
     pthread_mutex_unlock(&installs->lock);
-    pd_errands_do(installs, &look, now_ns + HEAR_NS);
+    pd_installed_push_run(installs, &look, now_ns + HEAR_NS);
     for (size_t i = 0; i < look.len; i++) {
         if (!look.items[i].error.code) {
             compare(installs, &look.items[i], NULL);
         }
     }
-    pd_errands_done(&look);
+    pd_installed_push_done(&look);
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "controller/switches/secure.h"
 #include "controller/switches/session.h"
 #include "http/listen.h"
 
@@ -16,7 +17,8 @@
  * Internal to controller/switches/. */
 
 #define PD_ENDPOINT_COMMAND_BYTES_MAX (4 << 20) /* that wait for the thread */
-#define PD_ENDPOINT_UNKNOWN_MAX       256       /* switches that were reported lately */
+#define PD_ENDPOINT_LISTENERS_MAX     16
+#define PD_ENDPOINT_UNKNOWN_MAX       256 /* switches that were reported lately */
 #define PD_ENDPOINT_UNKNOWN_NS        (60 * UINT64_C(1000000000))
 
 enum pd_command_kind { PD_COMMAND_CHECK, PD_COMMAND_PACKET_OUT };
@@ -41,13 +43,20 @@ struct pd_connection {
     TAILQ_ENTRY(pd_connection) link; /* of `list` */
     enum pd_connection_list list;
     int fd;
-    uint32_t sw; /* PD_NONE before the handshake */
+    struct pd_of_tls *tls; /* NULL: plain */
+    bool shaking;          /* it is not known yet who it is, by its certificate */
+    uint32_t sw;           /* PD_NONE before the handshake */
     bool checking;
     bool wants_check; /* another one, behind that which runs */
     bool writing;     /* epoll tells when it can be written */
     char peer[64];
 };
 TAILQ_HEAD(pd_connections, pd_connection);
+
+struct pd_endpoint_listener {
+    struct pd_listener listener;
+    bool tls;
+};
 
 struct pd_published {
     struct pd_switch_status status;
@@ -57,8 +66,10 @@ struct pd_published {
 struct pd_switches {
     const struct pd_codec *codec;
     struct pd_switches_settings settings; /* without zeros */
-    struct pd_listener listener;
-    int epoll, wake; /* file descriptors, -1 when not open */
+    struct pd_endpoint_listener listeners[PD_ENDPOINT_LISTENERS_MAX];
+    unsigned listeners_len;
+    char address[512]; /* of all of them */
+    int epoll, wake;   /* file descriptors, -1 when not open */
     pthread_t thread;
     bool running; /* the thread was started */
     atomic_bool stopping;
@@ -79,6 +90,16 @@ struct pd_switches {
     struct pd_commands commands;
     size_t commands_bytes;
 };
+
+/* accept.c: listens at all addresses of the settings; listeners are closed by who opened them, also
+ * after an error. */
+int pd_endpoint_listen(struct pd_switches *s, struct pd_error *error);
+/* -errno; the connection is the caller's, and in no list. */
+int pd_endpoint_accept(struct pd_switches *s, const struct pd_endpoint_listener *listener,
+                       struct pd_connection **ret_connection);
+/* Bytes; 0 at the end of the connection; -EAGAIN, or another error. */
+ssize_t pd_endpoint_recv(struct pd_connection *c, uint8_t *room, size_t bytes);
+ssize_t pd_endpoint_send(struct pd_connection *c, const uint8_t *data, size_t bytes);
 
 /* loop.c */
 void *pd_endpoint_run(void *switches); /* until `stopping` */

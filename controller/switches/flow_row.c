@@ -40,6 +40,13 @@ static void write_prefix(struct of_buffer *buffer, enum of_field ipv4, enum of_f
     of_write_bytes(buffer, mask, bytes);
 }
 
+static uint16_t eth_type_of(const struct pd_codec_row *row)
+{
+    static const uint16_t types[] = {
+        [4] = 0x0800, [6] = 0x86dd, [PD_ROW_ARP] = 0x0806, [PD_ROW_OLD] = 0x9100};
+    return types[row->family];
+}
+
 /* The outer PCP holds the depth; to ask for it is to ask for a tag, whatever its number. */
 static void write_match(struct of_buffer *buffer, const struct pd_codec_row *row)
 {
@@ -47,12 +54,12 @@ static void write_match(struct of_buffer *buffer, const struct pd_codec_row *row
         write_field(buffer, OF_IN_PORT, row->in_port, 4);
     }
     if (row->family) {
-        write_field(buffer, OF_ETH_TYPE, row->family == 4 ? 0x0800 : 0x86dd, 2);
+        write_field(buffer, OF_ETH_TYPE, eth_type_of(row), 2);
     }
     if (row->depth != PD_ROW_ANY) {
         write_masked(buffer, OF_VLAN_VID, row->depth ? OF_VLAN_PRESENT : 0, OF_VLAN_PRESENT, 2);
     }
-    if (row->depth && row->depth != PD_ROW_ANY) {
+    if (row->depth && row->depth != PD_ROW_ANY && row->depth != PD_ROW_TAGGED) {
         write_field(buffer, OF_VLAN_PCP, row->depth == PD_ROW_TENANT ? 0 : row->depth, 1);
     }
     if (row->dscp != PD_ROW_ANY) {
@@ -98,13 +105,22 @@ static void write_push(struct of_buffer *buffer, const struct pd_codec_rows *row
     }
 }
 
-static void write_punt(struct of_buffer *buffer)
+static void write_output(struct of_buffer *buffer, uint32_t port)
 {
     size_t start = begin_action(buffer, OF_OUTPUT);
-    of_write_number(buffer, OF_PORT_CONTROL, 4);
-    of_write_number(buffer, UINT16_MAX, 2); /* the whole packet */
+    of_write_number(buffer, port, 4);
+    of_write_number(buffer, port == OF_PORT_CONTROL ? UINT16_MAX : 0, 2); /* the whole packet */
     of_write(buffer, 6);
     of_end(buffer, start);
+}
+
+/* Then through the tables once more, since there may be another tag. */
+static void write_strip(struct of_buffer *buffer)
+{
+    size_t start = begin_action(buffer, OF_POP_VLAN);
+    of_write(buffer, 4);
+    of_end(buffer, start);
+    write_output(buffer, OF_PORT_TABLE);
 }
 
 static int write_actions(struct of_buffer *buffer, const struct pd_codec_rows *rows,
@@ -113,7 +129,8 @@ static int write_actions(struct of_buffer *buffer, const struct pd_codec_rows *r
     switch (row->action) {
     case PD_ROW_PUSH: write_push(buffer, rows, row); return 0;
     case PD_ROW_DSCP: write_set_field(buffer, OF_IP_DSCP, row->value, 1); return 0;
-    case PD_ROW_PUNT: write_punt(buffer); return 0;
+    case PD_ROW_PUNT: write_output(buffer, OF_PORT_CONTROL); return 0;
+    case PD_ROW_STRIP: write_strip(buffer); return 0;
     default: return pd_fail(error, -PD_E_UNSUPPORTED, "OpenFlow cannot write this codec's marks");
     }
 }
@@ -121,14 +138,18 @@ static int write_actions(struct of_buffer *buffer, const struct pd_codec_rows *r
 static int write_instructions(struct of_buffer *buffer, const struct pd_codec_rows *rows,
                               const struct pd_codec_row *row, struct pd_error *error)
 {
+    bool ends = row->action == PD_ROW_PUNT || row->action == PD_ROW_STRIP;
     int err = 0;
+    if (row->action == PD_ROW_DROP) {
+        return 0;
+    }
     if (row->action != PD_ROW_PASS) {
         size_t start = begin_action(buffer, (enum of_action)OF_APPLY_ACTIONS);
         of_write(buffer, 4);
         err = write_actions(buffer, rows, row, error);
         of_end(buffer, start);
     }
-    if (row->action != PD_ROW_PUNT) {
+    if (!ends) {
         of_write_number(buffer, OF_GOTO_TABLE, 2);
         of_write_number(buffer, 8, 2);
         of_write_number(buffer, NEXT_TABLE, 1);

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The endpoint's thread: accepts, reads, writes, ticks, and gives each switch its check in turn. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "controller/switches/edge.h"
 #include "controller/switches/endpoint.h"
 
 #define EVENTS      64    /* of one turn; also connections accepted in one */
@@ -26,6 +24,17 @@ static void count(struct pd_switches *s, enum pd_switches_counter counter)
 
 /* ---- what others see of a switch */
 
+/* While it is looked at, what was known before stands. */
+static enum pd_switch_edge edge_of(const struct pd_connection *c, enum pd_switch_state state,
+                                   enum pd_switch_edge before)
+{
+    bool compared = state == PD_SWITCH_INSTALLED || state == PD_SWITCH_DIFFERING;
+    return state == PD_SWITCH_CHECKING
+               ? before
+               : pd_switch_edge_of(c->owner->codec->topology, c->sw,
+                                   compared ? &c->session.differences : NULL);
+}
+
 /* Changes the published state; `changes` replaces the list if it is not NULL. */
 static void publish(struct pd_connection *c, enum pd_switch_state state, char *changes,
                     const char *error)
@@ -38,6 +47,7 @@ static void publish(struct pd_connection *c, enum pd_switch_state state, char *c
     if (status->state != state) {
         status->changed_us = pd_clock_wall_us();
     }
+    status->edge = edge_of(c, state, status->edge);
     status->state = state;
     status->rules = d->rules;
     status->missing = d->missing;
@@ -109,6 +119,8 @@ static void end_connection(struct pd_connection *c, enum pd_switches_counter why
         return;
     }
     count(s, why);
+    pd_of_tls_close(c->tls);
+    c->tls = NULL;
     close(c->fd);
     set_checking(c, false);
     move(c, PD_LIST_ENDED);
@@ -146,14 +158,11 @@ static void want_writing(struct pd_connection *c, bool wanted)
 static void flush(struct pd_connection *c)
 {
     struct of_buffer *out = &c->session.out;
-    ssize_t sent = 0;
-    if (c->list == PD_LIST_ENDED || !out->bytes) {
+    if (c->list == PD_LIST_ENDED || c->shaking || !out->bytes) {
         return;
     }
-    do {
-        sent = send(c->fd, out->data, out->bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-    } while (sent < 0 && errno == EINTR);
-    if (sent < 0 && errno != EAGAIN) {
+    ssize_t sent = pd_endpoint_send(c, out->data, out->bytes);
+    if (sent < 0 && sent != -EAGAIN) {
         end_connection(c, PD_SWITCHES_PEER_ENDED);
         return;
     }
@@ -244,17 +253,29 @@ static int refuse_unknown(struct pd_connection *c, uint64_t datapath_id)
     return -1;
 }
 
+/* Its certificate was good, but it is another's: nothing is installed there. */
+static int refuse_certificate(struct pd_connection *c, uint32_t sw, uint64_t datapath_id)
+{
+    struct pd_switches *s = c->owner;
+    c->session.end = PD_SWITCHES_WRONG_CERTIFICATE;
+    if (is_news(s, datapath_id, c->session.heard_ns) && s->settings.on_refused) {
+        s->settings.on_refused(s->settings.context, s->codec->topology->switches[sw].id, c->peer);
+    }
+    return -1;
+}
+
 /* A switch that comes back may find its old connection still there, half dead: the newer one
  * counts. */
 static int identified(struct pd_of_session *session, uint64_t datapath_id)
 {
     struct pd_connection *c = connection_of(session);
     struct pd_switches *s = c->owner;
-    uint32_t sw = datapath_id > UINT32_MAX
-                      ? PD_NONE
-                      : pd_topology_switch(s->codec->topology, (uint32_t)datapath_id);
+    uint32_t sw = pd_topology_datapath(s->codec->topology, datapath_id);
     if (sw == PD_NONE) {
         return refuse_unknown(c, datapath_id);
+    }
+    if (c->tls && !pd_of_tls_names(c->tls, s->codec->topology->switches[sw].name)) {
+        return refuse_certificate(c, sw, datapath_id);
     }
     if (s->by_switch[sw]) {
         end_connection(s->by_switch[sw], PD_SWITCHES_REPLACED);
@@ -302,51 +323,30 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     }
 }
 
-static const struct pd_of_events events = {identified, packet_in, checked};
+/* The status of a switch counts what it sent, the endpoint's counters all of them. */
+static void limited(struct pd_of_session *session)
+{
+    struct pd_connection *c = connection_of(session);
+    pthread_mutex_lock(&c->owner->lock);
+    c->owner->published[c->sw].status.packet_ins_limited++;
+    pthread_mutex_unlock(&c->owner->lock);
+}
+
+static const struct pd_of_events events = {
+    .identified = identified, .packet_in = packet_in, .limited = limited, .checked = checked};
 
 /* ---- accepting */
 
-union peer_address {
-    struct sockaddr any;
-    struct sockaddr_in in;
-    struct sockaddr_in6 in6;
-    struct sockaddr_storage room;
-};
-
-static void name_peer(struct pd_connection *c, const union peer_address *address)
+static void add_connection(struct pd_switches *s, struct pd_connection *c, uint64_t now_ns)
 {
-    char host[INET6_ADDRSTRLEN] = "";
-    if (address->any.sa_family == AF_INET) {
-        snprintf(c->peer, sizeof c->peer, "%s:%u",
-                 inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof host),
-                 ntohs(address->in.sin_port));
-    } else if (address->any.sa_family == AF_INET6) {
-        snprintf(c->peer, sizeof c->peer, "[%s]:%u",
-                 inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof host),
-                 ntohs(address->in6.sin6_port));
-    } else {
-        snprintf(c->peer, sizeof c->peer, "unix");
-    }
-}
-
-/* Takes the descriptor in any case. */
-static void add_connection(struct pd_switches *s, int fd, const union peer_address *address,
-                           uint64_t now_ns)
-{
-    int one = 1;
-    struct pd_connection *c = calloc(1, sizeof *c);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
-    if (!c || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event)) {
+    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->fd, &event)) {
         count(s, PD_SWITCHES_NO_ROOM);
+        pd_of_tls_close(c->tls);
+        close(c->fd);
         free(c);
-        close(fd);
         return;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* fails on unix sockets: fine */
-    c->owner = s;
-    c->fd = fd;
-    c->sw = PD_NONE;
-    name_peer(c, address);
     if (s->strangers_len >= s->settings.strangers_max) {
         end_connection(TAILQ_FIRST(&s->strangers), PD_SWITCHES_CROWDED);
     }
@@ -359,29 +359,33 @@ static void add_connection(struct pd_switches *s, int fd, const union peer_addre
  */
 static void set_deaf(struct pd_switches *s, bool deaf)
 {
-    struct epoll_event event = {.events = deaf ? 0 : EPOLLIN, .data.ptr = s};
-    if (s->deaf != deaf && !epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener.fd, &event)) {
-        s->deaf = deaf;
+    bool changed = s->deaf != deaf;
+    for (unsigned i = 0; i < s->listeners_len && changed; i++) {
+        struct pd_endpoint_listener *listener = &s->listeners[i];
+        struct epoll_event event = {.events = deaf ? 0 : EPOLLIN, .data.ptr = listener};
+        if (!epoll_ctl(s->epoll, EPOLL_CTL_MOD, listener->listener.fd, &event)) {
+            s->deaf = deaf;
+        }
     }
 }
 
-static void accept_some(struct pd_switches *s, uint64_t now_ns)
+static void accept_some(struct pd_switches *s, const struct pd_endpoint_listener *listener,
+                        uint64_t now_ns)
 {
     for (unsigned i = 0; i < EVENTS; i++) {
-        union peer_address address = {0};
-        socklen_t bytes = sizeof address;
-        int fd = accept4(s->listener.fd, &address.any, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
+        struct pd_connection *c;
+        int err = pd_endpoint_accept(s, listener, &c);
+        if (!err) {
             count(s, PD_SWITCHES_ACCEPTED);
-            add_connection(s, fd, &address, now_ns);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            add_connection(s, c, now_ns);
+        } else if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
             count(s, PD_SWITCHES_NO_ROOM);
             if (TAILQ_FIRST(&s->strangers)) {
                 end_connection(TAILQ_FIRST(&s->strangers), PD_SWITCHES_CROWDED);
             }
             set_deaf(s, true);
             return;
-        } else if (errno == EAGAIN) {
+        } else if (err == -EAGAIN) {
             return;
         }
     }
@@ -391,17 +395,53 @@ static void accept_some(struct pd_switches *s, uint64_t now_ns)
 
 static void read_some(struct pd_connection *c, uint8_t *room, uint64_t now_ns)
 {
-    ssize_t got = recv(c->fd, room, READ_BYTES, MSG_DONTWAIT);
-    if (got > 0) {
-        after(c, pd_of_session_input(&c->session, room, (size_t)got, now_ns));
-    } else if (!got || (errno != EAGAIN && errno != EINTR)) {
+    ssize_t got;
+    do {
+        got = pd_endpoint_recv(c, room, READ_BYTES);
+        if (got > 0) {
+            after(c, pd_of_session_input(&c->session, room, (size_t)got, now_ns));
+        }
+    } while (got > 0 && c->list != PD_LIST_ENDED && c->tls && pd_of_tls_pending(c->tls));
+    if (!got || (got < 0 && got != -EAGAIN)) {
         end_connection(c, PD_SWITCHES_PEER_ENDED);
+    }
+}
+
+/* Strangers at an open address are logged, but not one by one. */
+static void shake(struct pd_connection *c)
+{
+    static struct pd_log_limit limit;
+    struct pd_error error = {0};
+    int err = pd_of_tls_shake(c->tls, &error);
+    if (err == -EAGAIN) {
+        want_writing(c, pd_of_tls_writes(c->tls));
+    } else if (err) {
+        pd_log_limited(&limit, PD_LOG_WARN, "switches", "OpenFlow over TLS from %s: %s", c->peer,
+                       error.text);
+        end_connection(c, PD_SWITCHES_TLS_FAILED);
+    } else {
+        c->shaking = false;
+        want_writing(c, false);
+        flush(c);
+    }
+}
+
+/* A certificate may have been revoked, or its CA changed. */
+static void check_trust(struct pd_connection *c)
+{
+    struct pd_error error = {0};
+    if (c->tls && !c->shaking && pd_of_tls_renew(c->tls, c->owner->settings.credentials, &error)) {
+        pd_log(PD_LOG_WARN, "switches", NULL, "OpenFlow over TLS from %s: %s", c->peer, error.text);
+        end_connection(c, PD_SWITCHES_TLS_FAILED);
     }
 }
 
 static void tick_connection(struct pd_connection *c, uint64_t now_ns)
 {
-    after(c, pd_of_session_tick(&c->session, now_ns));
+    check_trust(c);
+    if (c->list != PD_LIST_ENDED) {
+        after(c, pd_of_session_tick(&c->session, now_ns));
+    }
 }
 
 static void tick(struct pd_switches *s, uint64_t now_ns)
@@ -455,14 +495,26 @@ static void obey_all(struct pd_switches *s)
     }
 }
 
+static bool is_listener(const struct pd_switches *s, const void *pointer)
+{
+    for (unsigned i = 0; i < s->listeners_len; i++) {
+        if (pointer == &s->listeners[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void handle(struct pd_switches *s, const struct epoll_event *event, uint8_t *room,
                    uint64_t now_ns)
 {
     struct pd_connection *c = event->data.ptr;
-    if (event->data.ptr == s) {
-        accept_some(s, now_ns);
+    if (is_listener(s, event->data.ptr)) {
+        accept_some(s, event->data.ptr, now_ns);
     } else if (!c) {
         obey_all(s);
+    } else if (c->list != PD_LIST_ENDED && c->shaking) {
+        shake(c);
     } else if (c->list != PD_LIST_ENDED) {
         if (event->events & EPOLLOUT) {
             flush(c);

@@ -13,9 +13,11 @@ static int open_endpoint(const struct pd_switch_provider_config *config, void **
 {
     const struct pd_switches_settings settings = {
         .listen = config->listen,
+        .credentials = config->credentials,
         .depth = config->depth,
         .context = config->events.context,
         .on_unknown = config->events.unknown,
+        .on_refused = config->events.refused,
         .on_state = config->events.state,
         .on_packet_in = config->events.packet_in,
     };

@@ -22,6 +22,8 @@ struct pd_switch_events {
     void *context;
     /* A switch that the topology does not know. */
     void (*unknown)(void *context, uint64_t datapath_id, const char *peer);
+    /* Who says that it is this switch, and has another's certificate. */
+    void (*refused)(void *context, uint32_t switch_id, const char *peer);
     void (*state)(void *context, const struct pd_switch_status *status); /* it has changed */
     void (*packet_in)(void *context, const struct pd_switches_packet_in *packet);
 };
@@ -29,7 +31,8 @@ struct pd_switch_events {
 struct pd_switch_provider_config {
     const struct pd_topology *topology; /* both outlive the provider */
     const struct pd_codec *codec;       /* NULL: the topology names none */
-    const char *listen;                 /* --openflow; NULL: not given */
+    const char *listen;                 /* --openflow, with commas; NULL: not given */
+    struct pd_credentials *credentials; /* for TLS */
     enum pd_depth depth;
     const void *options; /* its own; NULL: it has none */
     struct pd_switch_events events;

@@ -4,13 +4,16 @@
 
 #include <stdio.h>
 
+#include "controller/switches/edge.h"
+
 static void status_of(struct pd_switches *switches, const struct pd_topology *topology, uint32_t i,
                       struct pd_switch_status *ret_status)
 {
     if (switches) {
         pd_switches_status(switches, i, ret_status);
     } else {
-        *ret_status = (struct pd_switch_status){.id = topology->switches[i].id};
+        *ret_status = (struct pd_switch_status){.id = topology->switches[i].id,
+                                                .edge = pd_switch_edge_of(topology, i, NULL)};
     }
 }
 
@@ -23,14 +26,15 @@ static uint64_t counter_of(const struct pd_switches *switches, enum pd_switches_
 
 static json_t *switch_json(const struct pd_switch *sw, const struct pd_switch_status *s)
 {
-    return json_pack("{s:I,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:s}", "id",
+    return json_pack("{s:I,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:s}", "id",
                      (json_int_t)s->id, "name", sw->name ? sw->name : "", "role",
-                     pd_role_name(sw->role), "state", pd_switch_state_name(s->state), "rules",
-                     (json_int_t)s->rules, "missing", (json_int_t)s->missing, "differing",
-                     (json_int_t)s->differing, "surplus", (json_int_t)s->surplus, "blocked",
-                     (json_int_t)s->blocked, "foreign", (json_int_t)s->foreign, "connects",
-                     (json_int_t)s->connects, "packet_ins", (json_int_t)s->packet_ins,
-                     "last_change_us",
+                     pd_role_name(sw->role), "state", pd_switch_state_name(s->state), "edge",
+                     pd_switch_edge_name(s->edge), "rules", (json_int_t)s->rules, "missing",
+                     (json_int_t)s->missing, "differing", (json_int_t)s->differing, "surplus",
+                     (json_int_t)s->surplus, "blocked", (json_int_t)s->blocked, "foreign",
+                     (json_int_t)s->foreign, "connects", (json_int_t)s->connects, "packet_ins",
+                     (json_int_t)s->packet_ins, "packet_ins_limited",
+                     (json_int_t)s->packet_ins_limited, "last_change_us",
                      s->changed_us ? json_integer((json_int_t)s->changed_us) : json_null(),
                      "last_error", s->last_error);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/edge.h"
 #include "codec/openflow.h"
 #include "controller/switches/switches.h"
 
@@ -22,6 +23,7 @@ struct pd_of_rules {
     struct rule **order; /* the same by pd_of_flow_compare */
     uint32_t surplus;
     uint64_t foreign;
+    bool before_edge;           /* a foreign flow has a priority of the edge's, or more */
     struct of_buffer deletions; /* of surplus flows, xid 0 */
 };
 
@@ -92,6 +94,7 @@ void pd_of_rules_begin(struct pd_of_rules *rules)
     }
     rules->surplus = 0;
     rules->foreign = 0;
+    rules->before_edge = false;
     of_buffer_done(&rules->deletions);
 }
 
@@ -111,6 +114,7 @@ int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow)
         return 0;
     }
     rules->foreign += !ours;
+    rules->before_edge |= !ours && flow->priority >= PD_ROW_EDGE;
     struct rule *rule = find(rules, flow);
     if (rule && !flow->timed && pd_of_flow_does_same(flow, &rule->flow)) {
         rule->verdict = SAME;
@@ -127,6 +131,16 @@ int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow)
 
 /* ---- what to do */
 
+static bool is_edge_open(const struct pd_of_rules *rules)
+{
+    bool open = rules->before_edge;
+    for (size_t i = 0; i < rules->rows.len; i++) {
+        open |= pd_codec_is_edge_row(&rules->rows.rows[i]) &&
+                (rules->rules[i].verdict != SAME || rules->rows.tpid != PD_TPID_DEFAULT);
+    }
+    return open;
+}
+
 uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
                            struct pd_of_differences *ret_differences)
 {
@@ -141,6 +155,7 @@ uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
         .surplus = rules->surplus,
         .blocked = verdicts[BLOCKED],
         .foreign = rules->foreign,
+        .edge_open = is_edge_open(rules),
     };
     return verdicts[MISSING] + verdicts[DIFFERING] + rules->surplus;
 }
@@ -186,7 +201,7 @@ int pd_of_rules_changes(const struct pd_of_rules *rules, char **ret_text)
     for (size_t i = 0; i < rules->rows.len; i++) {
         if (words[rules->rules[i].verdict]) {
             fprintf(out, "%s ", words[rules->rules[i].verdict]);
-            pd_openflow_row(&rules->rows, &rules->rows.rows[i], out);
+            pd_codec_openflow_row(&rules->rows, &rules->rows.rows[i], out);
             fputc('\n', out);
         }
     }

@@ -30,6 +30,9 @@ struct pd_of_differences {
     uint32_t surplus;   /* flows of ours that are no rule */
     uint32_t blocked;   /* somebody else's flow is in the way; not repaired */
     uint64_t foreign;   /* flows of others in this table */
+    /* a row of the edge is not there, somebody else's flow stands before it, or OpenFlow cannot
+     * tell hosts' tags from tenants' */
+    bool edge_open;
 };
 
 int pd_of_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,

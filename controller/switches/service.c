@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "controller/switches/dry_run.h"
+#include "controller/switches/edge.h"
 #include "controller/switches/runner.h"
 #include "topology/topology.h"
 
@@ -66,6 +67,17 @@ static void tell_unknown(void *context, uint64_t datapath_id, const char *peer)
     }
 }
 
+static void tell_refused(void *context, uint32_t switch_id, const char *peer)
+{
+    struct pd_switch_service *service = context;
+    pd_log(PD_LOG_ERROR, MODULE, NULL,
+           "%s says that it is switch %u, but its certificate is another's: it is refused", peer,
+           switch_id);
+    if (service->settings.refused) {
+        service->settings.refused(service->settings.context, switch_id, peer);
+    }
+}
+
 static void tell_state(void *context, const struct pd_switch_status *status)
 {
     struct pd_switch_service *service = context;
@@ -109,7 +121,12 @@ static struct pd_switch_provider_config config_of(struct pd_switch_service *serv
         .options = service->settings.options && ops->options
                        ? service->settings.options(service->settings.context, ops)
                        : NULL,
-        .events = {service, tell_unknown, tell_state, tell_packet},
+        .credentials = service->settings.credentials,
+        .events = {.context = service,
+                   .unknown = tell_unknown,
+                   .refused = tell_refused,
+                   .state = tell_state,
+                   .packet_in = tell_packet},
     };
 }
 
@@ -289,6 +306,21 @@ int pd_switch_service_packet_out(struct pd_switch_service *service, uint32_t swi
     return failed;
 }
 
+enum pd_switch_edge pd_switch_service_edge(struct pd_switch_service *service, uint32_t switch_id)
+{
+    enum pd_switch_edge edge = PD_SWITCH_EDGE_UNKNOWN;
+    pthread_rwlock_rdlock(&service->lock);
+    uint32_t index = pd_topology_switch(service->topology, switch_id);
+    if (index != PD_NONE) {
+        struct pd_switch_status status;
+        edge = runner_of(service, index, &status)
+                   ? status.edge
+                   : pd_switch_edge_of(service->topology, index, NULL);
+    }
+    pthread_rwlock_unlock(&service->lock);
+    return edge;
+}
+
 /* ---- reports */
 
 /* With the lock held. NULL: there is none, or it is not open. */
@@ -361,13 +393,15 @@ int pd_switch_service_meters(struct pd_switch_service *service, uint32_t switch_
     return failed;
 }
 
-int pd_switch_service_dry_run(const char *topology_file, const char *listen, enum pd_depth depth,
-                              uint64_t wait_ms, FILE *out, struct pd_error *error)
+int pd_switch_service_dry_run(const char *topology_file,
+                              const struct pd_switch_service_settings *wanted, uint64_t wait_ms,
+                              FILE *out, struct pd_error *error)
 {
-    struct pd_switches_settings settings = {.listen = listen, .depth = depth};
+    struct pd_switches_settings settings = {
+        .listen = wanted->listen, .credentials = wanted->credentials, .depth = wanted->depth};
     struct pd_topology *topology = NULL;
     struct pd_codec *codec = NULL;
-    if (!listen) {
+    if (!wanted->listen) {
         return pd_fail(error, -PD_E_VALUE,
                        "--dry-run says what would change on switches: give --openflow");
     }

@@ -19,7 +19,9 @@
  * Thread safety: reports and packets from any thread; open, reload and close from one. */
 
 struct pd_switch_service_settings {
-    const char *listen; /* "tcp:127.0.0.1:6653", "unix:/PATH", or NULL; outlives the service */
+    /* "tcp:127.0.0.1:6653", "tls:0.0.0.0:6653,unix:/PATH", or NULL; outlives the service */
+    const char *listen;
+    struct pd_credentials *credentials; /* for TLS; NULL: none; outlive the service */
     enum pd_depth depth;
     void *context;
     /* The own options of a provider that has some; NULL: none are set. */
@@ -27,6 +29,8 @@ struct pd_switch_service_settings {
     /* A switch that the topology does not know, at most once a minute for each; NULL: it is logged
      * only. In the endpoint's thread: returns soon. */
     void (*unknown)(void *context, uint64_t datapath_id, const char *peer);
+    /* Who says that it is this switch, and has another's certificate; as `unknown`. */
+    void (*refused)(void *context, uint32_t switch_id, const char *peer);
     /* The state of a switch is another one; NULL: nobody is told. In the endpoint's thread: returns
      * soon, and calls nothing of the service. */
     void (*changed)(void *context, const struct pd_topology *topology,
@@ -64,6 +68,8 @@ json_t *pd_switch_service_json(struct pd_switch_service *service);
  * it is not connected; what pd_switches_packet_out returns. */
 int pd_switch_service_packet_out(struct pd_switch_service *service, uint32_t switch_id,
                                  uint32_t in_port, const uint8_t *data, size_t bytes);
+/* Whether marks of hosts are stopped at a switch; unknown where the topology has none such. */
+enum pd_switch_edge pd_switch_service_edge(struct pd_switch_service *service, uint32_t switch_id);
 /* What a switch has counted. -PD_E_UNSUPPORTED: its provider cannot say; -PD_E_NOT_FOUND. */
 int pd_switch_service_meters(struct pd_switch_service *service, uint32_t switch_id,
                              int (*visit)(void *context, const struct pd_switch_meter *meter),
@@ -71,7 +77,8 @@ int pd_switch_service_meters(struct pd_switch_service *service, uint32_t switch_
 void pd_switch_service_metrics(struct pd_switch_service *service, struct pd_metrics *metrics);
 
 /* --dry-run: prints what would change, changes nothing (dry_run.h). */
-int pd_switch_service_dry_run(const char *topology_file, const char *listen, enum pd_depth depth,
-                              uint64_t wait_ms, FILE *out, struct pd_error *error);
+int pd_switch_service_dry_run(const char *topology_file,
+                              const struct pd_switch_service_settings *settings, uint64_t wait_ms,
+                              FILE *out, struct pd_error *error);
 
 #endif

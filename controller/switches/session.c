@@ -281,9 +281,13 @@ static int hear_packet(struct pd_of_session *session, struct of_reader *body, ui
     packet_in.data = body->at;
     packet_in.bytes = body->left;
     if (!may_hand_on(session, now_ns)) {
-        pd_of_count(session, PD_SWITCHES_PACKET_INS_DROPPED, 1);
+        pd_of_count(session, PD_SWITCHES_PACKET_INS_LIMITED, 1);
+        session->limited++;
+        session->events->limited(session);
         return 0;
     }
+    packet_in.limited = session->limited;
+    session->limited = 0;
     pd_of_count(session, PD_SWITCHES_PACKET_INS, 1);
     session->events->packet_in(session, &packet_in);
     return 0;

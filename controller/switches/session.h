@@ -30,6 +30,7 @@ struct pd_of_events {
     /* The peer has said who it is; nonzero ends the session, which `end` then explains. */
     int (*identified)(struct pd_of_session *session, uint64_t datapath_id);
     void (*packet_in)(struct pd_of_session *session, const struct pd_switches_packet_in *packet_in);
+    void (*limited)(struct pd_of_session *session); /* a packet beyond the rate was dropped */
     /* A check is over: `differences` are those of the last reading; `rules` go away after the call.
      */
     void (*checked)(struct pd_of_session *session, uint32_t changes);
@@ -55,6 +56,7 @@ struct pd_of_session {
     bool asked;           /* an echo is on its way */
     uint64_t credit_ns;   /* packet-ins: a bucket that holds one second */
     uint64_t credited_ns;
+    uint64_t limited; /* packets beyond the rate since one was handed on */
 };
 
 /* Says hello. */

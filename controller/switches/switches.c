@@ -3,7 +3,6 @@
 #include "controller/switches/switches.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "controller/switches/edge.h"
 #include "controller/switches/endpoint.h"
 
 /* ---- tables */
@@ -44,6 +44,16 @@ const char *pd_switch_state_name(enum pd_switch_state state)
     return state_names[state];
 }
 
+const char *pd_switch_edge_name(enum pd_switch_edge edge)
+{
+    static const char *const names[] = {
+#define X(id, name) name,
+        PD_SWITCH_EDGES(X)
+#undef X
+    };
+    return names[edge];
+}
+
 /* ---- open and close */
 
 static void default_u64(uint64_t *value, uint64_t fallback)
@@ -63,33 +73,22 @@ static void fill_defaults(struct pd_switches_settings *settings)
     default_u64(&settings->check_ms, 30000);
     default_u32(&settings->strangers_max, 1024);
     default_u32(&settings->checks_max, 32);
-    default_u32(&settings->packet_ins_per_s, 1000);
-}
-
-static int open_listener(struct pd_switches *s, const char *listen, struct pd_error *error)
-{
-    bool tcp = !strncmp(listen, "tcp:", 4);
-    if (!tcp && strncmp(listen, "unix:", 5) != 0) {
-        return pd_fail(error, -PD_E_VALUE,
-                       "openflow: expects tcp:ADDRESS:PORT or unix:/PATH, not \"%.100s\"", listen);
-    }
-    int failed = pd_listen_open(tcp ? listen + 4 : listen, &s->listener, error);
-    if (failed) {
-        return failed;
-    }
-    int flags = fcntl(s->listener.fd, F_GETFL);
-    return fcntl(s->listener.fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
+    default_u32(&settings->packet_ins_per_s, 100);
 }
 
 static int open_epoll(struct pd_switches *s)
 {
     struct epoll_event wake = {.events = EPOLLIN, .data.ptr = NULL};
-    struct epoll_event listener = {.events = EPOLLIN, .data.ptr = s};
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->epoll < 0 || s->wake < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->wake, &wake) ||
-        epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener.fd, &listener)) {
+    if (s->epoll < 0 || s->wake < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->wake, &wake)) {
         return -errno;
+    }
+    for (unsigned i = 0; i < s->listeners_len; i++) {
+        struct epoll_event listener = {.events = EPOLLIN, .data.ptr = &s->listeners[i]};
+        if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listeners[i].listener.fd, &listener)) {
+            return -errno;
+        }
     }
     return 0;
 }
@@ -104,6 +103,7 @@ static int make_tables(struct pd_switches *s)
     }
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         s->published[i].status.id = topology->switches[i].id;
+        s->published[i].status.edge = pd_switch_edge_of(topology, i, NULL);
     }
     return 0;
 }
@@ -126,7 +126,7 @@ static void init(struct pd_switches *s, const struct pd_codec *codec,
     s->codec = codec;
     s->settings = *settings;
     fill_defaults(&s->settings);
-    s->listener.fd = s->epoll = s->wake = -1;
+    s->epoll = s->wake = -1;
     TAILQ_INIT(&s->strangers);
     TAILQ_INIT(&s->waiting);
     TAILQ_INIT(&s->ended);
@@ -142,7 +142,7 @@ int pd_switches_open(const struct pd_codec *codec, const struct pd_switches_sett
         return pd_fail(error, -ENOMEM, "openflow: no memory");
     }
     init(s, codec, settings);
-    int failed = open_listener(s, settings->listen, error);
+    int failed = pd_endpoint_listen(s, error);
     if (failed) {
         goto out;
     }
@@ -202,7 +202,9 @@ void pd_switches_close(struct pd_switches *switches)
     if (s->wake >= 0) {
         close(s->wake);
     }
-    pd_listen_close(&s->listener);
+    for (unsigned i = 0; i < s->listeners_len; i++) {
+        pd_listen_close(&s->listeners[i].listener);
+    }
     free_tables(s);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -212,7 +214,7 @@ void pd_switches_close(struct pd_switches *switches)
 
 const char *pd_switches_address(const struct pd_switches *switches)
 {
-    return switches->listener.name;
+    return switches->address;
 }
 
 uint64_t pd_switches_counter(const struct pd_switches *switches, enum pd_switches_counter counter)

@@ -47,7 +47,7 @@ enum of_type {
 
 enum of_command { OF_ADD = 0, OF_DELETE_STRICT = 4 };
 enum of_instruction { OF_GOTO_TABLE = 1, OF_APPLY_ACTIONS = 4 };
-enum of_action { OF_OUTPUT = 0, OF_PUSH_VLAN = 17, OF_SET_FIELD = 25 };
+enum of_action { OF_OUTPUT = 0, OF_PUSH_VLAN = 17, OF_POP_VLAN = 18, OF_SET_FIELD = 25 };
 
 #define OF_OXM_BASIC        0x8000U
 #define OF_OXM_EXPERIMENTER 0xffffU

@@ -22,7 +22,7 @@ function run(args)
     end
   end
   if #result > 0 then
-    alarm{flow_id = flow_id, reason = "PC_FAIL", paths = result}
+    alarm{flow_id = flow_id, reason = "USER_PC_FAIL", paths = result}
   end
   return result
 end

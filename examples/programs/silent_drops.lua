@@ -7,7 +7,7 @@
 function run(args)
   local poor = {}
   for flow_id in get_poor_tcp_flows{threshold = args.threshold or 3} do
-    alarm{flow_id = flow_id, reason = "POOR_PERF", paths = {}}
+    alarm{flow_id = flow_id, reason = "USER_POOR_PERF", paths = {}}
     poor[#poor + 1] = flow_id
   end
   return poor

@@ -6,20 +6,22 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "agent/again.h"
 #include "agent/alarms/alarms.h"
 #include "agent/alarms/sender.h"
 #include "agent/counters.h"
 #include "agent/installed/installed.h"
 #include "agent/logs/logs.h"
+#include "agent/orders.h"
 #include "agent/pipeline.h"
+#include "agent/response_cache.h"
+#include "daemon/admission.h"
 #include "daemon/part.h"
-#include "daemon/turns.h"
 #include "fleet/fanout.h"
 #include "http/credentials.h"
 #include "monitor/monitor.h"
 #include "program/program.h"
 #include "tib/tib.h"
+#include "trace/tracer.h"
 
 /* Made by the parts before the first thread starts and unmade after the last one ended; in between
  * the pointers do not change. What they point to says itself how it is shared. */
@@ -44,15 +46,19 @@ struct pd_agent {
     struct pd_programs *programs;
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
     struct pd_monitor *monitor;         /* of TCP; NULL where there is none: tests */
+    struct pd_tracer *tracer;           /* NULL: flows are not traced */
+    struct pd_agent_poor_alarms *poor;  /* whose alarms count; NULL likewise */
     struct pd_installed *installed;     /* NULL where there is none: tests */
     struct pd_packet_logs *logs;        /* likewise */
-    struct pd_again *again;             /* NULL: no answer is kept */
+    struct pd_response_cache *again;    /* NULL: no answer is kept */
+    struct pd_agent_orders *orders;     /* NULL: none are needed: tests */
     struct pd_agent_counters counters;
     uint64_t started_ns; /* monotonic */
     char host[65];
-    uint32_t host_id;             /* 0: not told */
-    struct pd_turns *query_turns; /* daemon/turns.h; this and the next for questions over REST */
-    struct pd_turns *program_turns;
+    uint32_t host_id; /* 0: not told */
+    struct pd_daemon_admission
+        *query_turns; /* daemon/admission.h; this and the next for questions over REST */
+    struct pd_daemon_admission *program_turns;
     struct pd_fanout *fanout;                /* to hosts below; NULL: there is no REST */
     struct pd_program_limits program_limits; /* its deadline is not used … */
     uint64_t program_time_ns;                /* … but this long a run may take */

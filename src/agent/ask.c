@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "agent/local.h"
-#include "agent/program_host.h"
 #include "agent/question.h"
 #include "base/clock.h"
 #include "fleet/execute.h"
@@ -16,12 +15,13 @@
 struct ask {
     struct pd_agent *agent;
     struct pd_answer *answer;
-    const char *client; /* whose turn it is */
-    uint64_t begun_ns;  /* of this thread's processor time */
-    uint64_t deadline_ns;
+    uint64_t begun_ns; /* of this thread's processor time */
+    struct pd_agent_host host;
     enum pd_execute_form form;
     struct pd_document document;
     struct pd_forest forest;
+    struct pd_fleet_asker asker; /* the person behind it */
+    struct pd_fleet_order order; /* that came with it; zeroed: none is needed */
 };
 
 /* A daemon that stops does not wait for long answers, nor does anybody who asked. */
@@ -32,7 +32,7 @@ static int write_answer(void *context, const char *bytes, size_t len)
     if (atomic_load_explicit(&ask->agent->stopping, memory_order_relaxed)) {
         return -PD_E_BUSY;
     }
-    if (pd_clock_monotonic_ns() > ask->deadline_ns) {
+    if (pd_clock_monotonic_ns() > ask->host.deadline_ns) {
         return -PD_E_DEADLINE;
     }
     return pd_answer_write(ask->answer, bytes, len);
@@ -46,129 +46,48 @@ static int choose_form(struct ask *ask, const struct pd_http_request *http, stru
         [PD_EXECUTE_PARTIAL] = PD_EXECUTE_PARTIAL_TYPE,
     };
     size_t form = 0;
-    int e =
-        pd_accept_choose(http->accept, types,
-                         ask->document.is_program || ask->document.question ? 1 : 3, &form, error);
+    int err = pd_accept_choose(http->accept, types, pd_document_query(&ask->document) ? 3 : 1,
+                               &form, error);
 
-    if (!e) {
+    if (!err) {
         ask->form = (enum pd_execute_form)form;
         ask->answer->type = types[form];
     }
-    return e;
-}
-
-static int take_turn(const struct ask *ask, struct pd_turns *turns, const char *what,
-                     struct pd_error *error)
-{
-    int e = pd_turns_take(turns, ask->client, ask->deadline_ns);
-
-    if (e == -PD_E_BUSY) {
-        pd_count(&ask->agent->counters.queries_refused, 1);
-        return pd_fail(error, e, "too many %s are waiting already; try again", what);
-    }
-    if (e) {
-        pd_fail(error, e, "the deadline passed before the %s could begin", what);
-        return e;
-    }
-    if (!atomic_load_explicit(&ask->agent->stopping, memory_order_relaxed)) {
-        return 0;
-    }
-    pd_turns_give(turns, ask->client); /* so all that wait are gone at once */
-    return pd_fail(error, -PD_E_BUSY, "this agent is about to stop");
-}
-
-/* ---- this host's own part ---- */
-
-static int local_query(void *context, const struct pd_document *document,
-                       struct pd_query_merge *merge, uint64_t deadline_ns, struct pd_error *error)
-{
-    struct ask *ask = context;
-    struct pd_picture *picture;
-    int e = take_turn(ask, ask->agent->query_turns, "queries", error);
-
-    (void)deadline_ns;
-    if (e) {
-        return e;
-    }
-    e = pd_local_open(ask->agent, &document->query, &picture, error);
-    if (!e) {
-        e = pd_query_merge_local(merge, picture->snapshot, picture->rows, picture->rows_len, error);
-        pd_picture_free(picture);
-    }
-    pd_turns_give(ask->agent->query_turns, ask->client);
-    return e;
-}
-
-/* However far the deadline is: a program may keep the processor only so long. */
-static int local_program(void *context, const struct pd_document *document, uint64_t deadline_ns,
-                         json_t **ret_result, struct pd_error *error)
-{
-    struct ask *ask = context;
-    int e = take_turn(ask, ask->agent->program_turns, "programs", error);
-
-    if (e) {
-        return e;
-    }
-    uint64_t until_ns = pd_clock_monotonic_ns() + ask->agent->program_time_ns;
-    pd_count(&ask->agent->counters.programs, 1);
-    e = pd_program_host_run(ask->agent, document->program, document->args,
-                            until_ns < deadline_ns ? until_ns : deadline_ns, ret_result, NULL,
-                            error);
-    if (e) {
-        pd_count(&ask->agent->counters.programs_failed, 1);
-    }
-    pd_turns_give(ask->agent->program_turns, ask->client);
-    return e;
-}
-
-static int local_question(void *context, const struct pd_document *document, json_t **ret_answer,
-                          struct pd_error *error)
-{
-    const struct ask *ask = context;
-
-    return pd_agent_question(ask->agent, document->question, document->question_args, ask->client,
-                             ask->deadline_ns, ret_answer, error);
+    return err;
 }
 
 /* ---- alone ---- */
 
 static int answer_query(struct ask *ask, const struct pd_query *query, struct pd_error *error)
 {
+    struct pd_agent *agent = ask->agent;
     struct pd_query_sink sink = {ask, write_answer};
-    int e = take_turn(ask, ask->agent->query_turns, "queries", error);
+    int err = pd_agent_host_turn(&ask->host, agent->query_turns, "queries", error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = ask->form == PD_EXECUTE_PARTIAL
-            ? pd_local_partial(ask->agent, query, ask->begun_ns, &sink, error)
-            : pd_local_answer(ask->agent, query,
-                              ask->form == PD_EXECUTE_NDJSON ? PD_FORM_NDJSON : PD_FORM_JSON, &sink,
-                              ask->answer, error);
-    pd_turns_give(ask->agent->query_turns, ask->client);
-    return e;
+    err = ask->form == PD_EXECUTE_PARTIAL
+              ? pd_local_partial(agent, query, ask->begun_ns, &sink, error)
+              : pd_local_answer(agent, query,
+                                ask->form == PD_EXECUTE_NDJSON ? PD_FORM_NDJSON : PD_FORM_JSON,
+                                &sink, ask->answer, error);
+    pd_daemon_admission_give(agent->query_turns, ask->host.client);
+    return err;
 }
 
-static int answer_program(struct ask *ask, struct pd_error *error)
+static int answer_alone(struct ask *ask, struct pd_error *error)
 {
-    json_t *result;
-    int e = local_program(ask, &ask->document, ask->deadline_ns, &result, error);
-
-    if (!e) {
-        pd_answer_json(ask->answer, 200, ask->answer->type, json_pack("{s:o}", "result", result));
-    }
-    return e;
-}
-
-static int answer_question(struct ask *ask, struct pd_error *error)
-{
+    struct pd_question_run run = {.document = &ask->document, .host = &ask->host.host};
+    const struct pd_query *query = pd_document_query(&ask->document);
     json_t *answer;
-    int e = local_question(ask, &ask->document, &answer, error);
+    int err = query ? answer_query(ask, query, error)
+                    : ask->document.question->local(&run, &answer, error);
 
-    if (!e) {
+    if (!err && !query) {
         pd_answer_json(ask->answer, 200, ask->answer->type, answer);
     }
-    return e;
+    return err;
 }
 
 /* ---- with others ---- */
@@ -176,36 +95,31 @@ static int answer_question(struct ask *ask, struct pd_error *error)
 static int answer_tree(struct ask *ask, struct pd_error *error)
 {
     struct pd_agent *agent = ask->agent;
-    struct pd_execute_local local = {
-        .context = ask,
-        .host = agent->host_id,
-        .programs = agent->programs,
-        .limits = agent->program_limits,
-        .query = local_query,
-        .program = local_program,
-        .question = local_question,
-    };
     struct pd_execution execution = {
         .fanout = agent->fanout,
         .document = &ask->document,
         .trees = ask->forest.trees,
         .trees_len = ask->forest.trees_len,
-        .local = &local,
+        .order = ask->order.bytes ? &ask->order : NULL,
+        .asker = &ask->asker,
+        .host = &ask->host.host,
+        .has_part = true,
         .form = ask->form,
-        .deadline_ns = ask->deadline_ns,
+        .deadline_ns = ask->host.deadline_ns,
         .begun_ns = ask->begun_ns,
         .cancelled = &agent->stopping,
     };
     struct pd_query_sink sink = {ask, write_answer};
     struct pd_execute_summary summary;
-    int e = pd_execute(&execution, &sink, &summary, error);
+    int err = pd_execute(&execution, &sink, &summary, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     pd_count(&agent->counters.hosts_asked, summary.asked - 1);
     pd_count(&agent->counters.hosts_missing, summary.asked - summary.answered);
     pd_count(&agent->counters.hosts_adopted, summary.adopted);
+    pd_count(&agent->counters.children_refused, summary.refused);
     if (!summary.complete) {
         pd_count(&agent->counters.queries_incomplete, 1);
     }
@@ -214,43 +128,54 @@ static int answer_tree(struct ask *ask, struct pd_error *error)
 
 /* ---- requests ---- */
 
-static int finish(const struct ask *ask, int e, struct pd_error *error)
+static int finish(const struct ask *ask, int err, struct pd_error *error)
 {
-    if (!e) {
-        e = pd_answer_finish(ask->answer);
+    if (!err) {
+        err = pd_answer_finish(ask->answer);
     }
-    if (e == -PD_E_DEADLINE && error->code != e) {
-        return pd_fail(error, e, "the deadline passed before the answer was whole");
+    if (err == -PD_E_DEADLINE && error->code != err) {
+        return pd_fail(error, err, "the deadline passed before the answer was whole");
     }
-    if (e && error->code != e) {
-        pd_fail(error, e, "the answer cannot be kept: %s", pd_error_text(e));
+    if (err && error->code != err) {
+        pd_fail(error, err, "the answer cannot be kept: %s", pd_error_text(err));
     }
-    return e;
+    return err;
 }
 
-static struct ask begin(struct pd_agent *agent, const struct pd_request *request,
-                        struct pd_answer *answer)
+static void begin(struct ask *ask, struct pd_agent *agent, const struct pd_request *request,
+                  struct pd_answer *answer)
 {
     pd_count(&agent->counters.queries, 1);
-    return (struct ask){
-        .agent = agent,
-        .answer = answer,
-        .client = request->http->peer ? request->http->peer : "",
-        .begun_ns = request->begun_ns,
-    };
+    *ask = (struct ask){.agent = agent, .answer = answer, .begun_ns = request->begun_ns};
 }
 
-int pd_ask_named(struct pd_agent *agent, const struct pd_request *request, struct pd_answer *answer,
-                 struct pd_problem *problem)
+/* From the deadline on it is known what the host may be asked. */
+static int read_deadline(struct ask *ask, const struct pd_request *request,
+                         const json_t *deadline_ms, struct pd_error *error)
 {
-    struct ask ask = begin(agent, request, answer);
-    int e = pd_execute_deadline(NULL, &ask.deadline_ns, &problem->error);
+    const char *peer = request->http->peer;
+    uint64_t deadline_ns = 0;
+    int err = pd_execute_deadline(deadline_ms, &deadline_ns, error);
 
-    if (!e) {
-        e = choose_form(&ask, request->http, &problem->error);
+    pd_agent_host_init(&ask->host, ask->agent, peer ? peer : "", deadline_ns);
+    ask->host.asker = &ask->asker;
+    return err;
+}
+
+int pd_rest_question(struct pd_agent *agent, const struct pd_request *request,
+                     struct pd_answer *answer, struct pd_problem *problem)
+{
+    struct pd_error *error = &problem->error;
+    struct ask ask;
+    int err;
+
+    begin(&ask, agent, request, answer);
+    ask.document = request->document; /* stays the request's */
+    err = read_deadline(&ask, request, NULL, error);
+    if (!err) {
+        err = choose_form(&ask, request->http, error);
     }
-    return e ? e
-             : finish(&ask, answer_query(&ask, &request->query, &problem->error), &problem->error);
+    return err ? err : finish(&ask, answer_alone(&ask, error), error);
 }
 
 /* Nobody asks himself: by way of others he would not even notice. */
@@ -258,62 +183,113 @@ static int check_forest(const struct ask *ask, struct pd_error *error)
 {
     size_t len;
     uint32_t *ids = pd_trees_ids(ask->forest.trees, ask->forest.trees_len, &len);
-    int e = 0;
+    int err = 0;
 
     if (!ids) {
         return pd_fail(error, -ENOMEM, "children: no memory");
     }
-    for (size_t i = 0; i < len && ask->agent->host_id && !e; i++) {
+    for (size_t i = 0; i < len && ask->agent->host_id && !err; i++) {
         if (ids[i] == ask->agent->host_id) {
-            e = pd_fail(error, -PD_E_VALUE, "children: host %u is this one", ids[i]);
+            err = pd_fail(error, -PD_E_VALUE, "children: host %u is this one", ids[i]);
         }
     }
     free(ids);
-    return e ? e
+    return err ? err
            : ask->agent->fanout || !len
                ? 0
                : pd_fail(error, -PD_E_UNSUPPORTED, "children: this host asks nobody");
 }
 
+/* Until its deadline is over, and nobody's clock more than the tolerance ahead, it is good. */
+static void limit_time(struct ask *ask)
+{
+    uint64_t until_us = ask->order.terms.deadline_us + PD_FLEET_ORDER_TOLERANCE_US;
+    uint64_t now_us = pd_clock_wall_us();
+    uint64_t left_ns = until_us > now_us ? (until_us - now_us) * PD_NS_PER_US : 0;
+    uint64_t until_ns = pd_clock_monotonic_ns() + left_ns;
+
+    if (until_ns < ask->host.deadline_ns) {
+        pd_agent_host_limit(&ask->host, until_ns);
+    }
+}
+
+static int take_order(struct ask *ask, const struct pd_request *request, struct pd_error *error)
+{
+    struct pd_agent *agent = ask->agent;
+    int err;
+
+    if (!pd_agent_orders_needed(agent->orders, request->http, ask->forest.trees_len != 0)) {
+        return 0;
+    }
+    err = pd_agent_orders_take(agent->orders, request->http, request->body, &ask->forest,
+                               &ask->order, error);
+    if (err) {
+        pd_count(&agent->counters.orders_refused, 1);
+        return err;
+    }
+    limit_time(ask);
+    return 0;
+}
+
+/* A controller's word for whom it asks; an agent's is the controller's, whose order it has. */
+static int read_asker(struct ask *ask, const struct pd_request *request, struct pd_error *error)
+{
+    const json_t *asker = json_object_get(request->body, "asker");
+
+    ask->asker = pd_fleet_asker_of(request->http);
+    if (!asker) {
+        return 0;
+    }
+    if (request->http->role != PD_ROLE_ADMIN && request->http->role != PD_ROLE_AGENT) {
+        return pd_fail(error, -PD_E_FORBIDDEN, "asker: only a controller may name one");
+    }
+    return pd_fleet_asker_read(asker, &ask->asker, error);
+}
+
 static int read_question(struct ask *ask, const struct pd_request *request, struct pd_error *error)
 {
-    static const char *const others[] = {"deadline_ms", "children", NULL};
-    int e = pd_execute_deadline(json_object_get(request->body, "deadline_ms"), &ask->deadline_ns,
-                                error);
+    static const char *const others[] = {"deadline_ms", "children", "asker", NULL};
+    int err = read_deadline(ask, request, json_object_get(request->body, "deadline_ms"), error);
 
-    if (!e) {
-        e = pd_document_parse(request->body, others, &ask->document, error);
+    if (!err) {
+        err = pd_document_parse(request->body, others, &ask->document, error);
     }
-    if (!e) {
-        e = pd_forest_parse(json_object_get(request->body, "children"), &ask->forest, error);
+    if (!err) {
+        err = pd_forest_parse(json_object_get(request->body, "children"), &ask->forest, error);
     }
-    if (!e && ask->forest.trees_len && request->http->role != PD_ROLE_ADMIN &&
+    if (!err && ask->forest.trees_len && request->http->role != PD_ROLE_ADMIN &&
         request->http->role !=
             PD_ROLE_AGENT) { /* in this host's name, at URLs of the client's choice */
-        e = pd_fail(error, -PD_E_FORBIDDEN,
-                    "children: only a controller or an agent may name them");
+        err = pd_fail(error, -PD_E_FORBIDDEN,
+                      "children: only a controller or an agent may name them");
     }
-    if (!e) {
-        e = check_forest(ask, error);
+    if (!err) {
+        err = read_asker(ask, request, error);
     }
-    return e ? e : choose_form(ask, request->http, error);
+    if (!err) {
+        err = check_forest(ask, error);
+    }
+    if (!err) {
+        err = take_order(ask, request, error);
+    }
+    return err ? err : choose_form(ask, request->http, error);
 }
 
 int pd_rest_query(struct pd_agent *agent, const struct pd_request *request,
                   struct pd_answer *answer, struct pd_problem *problem)
 {
-    struct ask ask = begin(agent, request, answer);
     struct pd_error *error = &problem->error;
-    int e = read_question(&ask, request, error);
+    struct ask ask;
+    int err;
 
-    if (!e) {
-        e = ask.forest.trees_len      ? answer_tree(&ask, error)
-            : ask.document.is_program ? answer_program(&ask, error)
-            : ask.document.question   ? answer_question(&ask, error)
-                                      : answer_query(&ask, &ask.document.query, error);
-        e = finish(&ask, e, error);
+    begin(&ask, agent, request, answer);
+    err = read_question(&ask, request, error);
+    if (!err) {
+        err = ask.forest.trees_len ? answer_tree(&ask, error) : answer_alone(&ask, error);
+        err = finish(&ask, err, error);
     }
     pd_document_done(&ask.document);
+    pd_fleet_order_done(&ask.order);
     pd_forest_done(&ask.forest);
-    return e;
+    return err;
 }

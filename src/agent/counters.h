@@ -17,8 +17,8 @@
     X(digests_missing, "packets without one, where there is a telemetry plan")                    \
     X(digests_lost, "digests left out: no room for their flow")                                   \
     X(queue_waits, "times that the intake waited for the store")                                  \
-    X(pictures, "exact pictures taken for live queries")                                          \
-    X(pictures_late, "live queries given up: intake and store did not answer in time")            \
+    X(snapshots, "exact snapshots taken for live queries")                                        \
+    X(snapshots_late, "live queries given up: intake and store did not answer in time")           \
     X(queries, "queries and programs asked for")                                                  \
     X(queries_refused, "queries and programs refused: too many were waiting")                     \
     X(queries_again, "queries answered with the bytes of the answer before: nothing had changed") \
@@ -28,10 +28,13 @@
     X(hosts_asked, "hosts below that were asked by this one or for it")                           \
     X(hosts_missing, "of these: did not answer")                                                  \
     X(hosts_adopted, "of these: asked instead of a host that failed")                             \
+    X(children_refused, "answers of hosts below that spoke of other hosts than were asked")       \
+    X(orders_refused, "questions without an order of the controller's that is good here")         \
     X(http_requests, "HTTP requests answered")                                                    \
     X(http_problems, "HTTP requests answered with a problem document")                            \
     X(http_ended, "HTTP connections ended: too slow or idle, and another one came")               \
-    X(http_refused, "HTTP connections refused: too many at once")                                 \
+    X(http_refused, "HTTP connections and requests refused: too many at once")                    \
+    X(http_slow, "HTTP answers cut off: their readers took them too slowly")                      \
     X(http_unauthorized, "HTTP requests without credentials that are good here")                  \
     X(http_forbidden, "HTTP requests whose role does not allow them")                             \
     X(reloads, "reloads of the configuration, successful ones")                                   \

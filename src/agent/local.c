@@ -9,91 +9,116 @@
 
 #define KEEP_NS PD_NS_PER_MS /* of processor time: what takes less is not worth being kept */
 
-int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
-                  struct pd_picture **ret_picture, struct pd_error *error)
+/* Traces leave the tracer for the store while it is not held: each is in the snapshot once. */
+static int open_live(struct pd_agent *agent, const struct pd_query *query,
+                     struct pd_agent_snapshot **ret_snapshot)
 {
-    struct pd_picture *picture;
-    int e;
+    const struct pd_tib_filter *filter = &query->filter;
+    bool traces = agent->tracer && (!filter->origins || filter->origins >> PD_ORIGIN_TRACE & 1);
+    int err;
+
+    if (!traces) {
+        return pd_pipeline_snapshot(agent->pipeline, query, ret_snapshot);
+    }
+    pd_tracer_hold(agent->tracer);
+    err = pd_pipeline_snapshot(agent->pipeline, query, ret_snapshot);
+    if (!err) {
+        pd_tracer_visit(agent->tracer, &filter->flow, filter->from_us, filter->to_us,
+                        pd_agent_snapshot_trace, *ret_snapshot);
+        err = (*ret_snapshot)->error;
+        if (err) {
+            pd_agent_snapshot_free(*ret_snapshot);
+        }
+    }
+    pd_tracer_let_go(agent->tracer);
+    return err;
+}
+
+int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
+                  struct pd_agent_snapshot **ret_snapshot, struct pd_error *error)
+{
+    struct pd_agent_snapshot *snapshot;
+    int err;
 
     if (query->live) {
-        e = pd_pipeline_picture(agent->pipeline, query, ret_picture);
-    } else if ((picture = pd_picture_new(query))) {
-        e = pd_tib_snapshot(agent->tib, &picture->snapshot);
-        if (e) {
-            pd_picture_free(picture);
+        err = open_live(agent, query, ret_snapshot);
+    } else if ((snapshot = pd_agent_snapshot_new(query))) {
+        err = pd_tib_snapshot(agent->tib, &snapshot->tib);
+        if (err) {
+            pd_agent_snapshot_free(snapshot);
         } else {
-            *ret_picture = picture;
+            *ret_snapshot = snapshot;
         }
     } else {
-        e = -ENOMEM;
+        err = -ENOMEM;
     }
-    if (e == -PD_E_BUSY) {
-        pd_fail(error, e, "the live picture was not ready in time; try again");
-    } else if (e) {
-        pd_fail(error, e, "the store cannot be read: %s", pd_error_text(e));
+    if (err == -PD_E_BUSY) {
+        pd_fail(error, err, "the live snapshot was not ready in time; try again");
+    } else if (err) {
+        pd_fail(error, err, "the store cannot be read: %s", pd_error_text(err));
     }
-    return e;
+    return err;
 }
 
-static int count_incomplete(struct pd_agent *agent, int e, bool complete)
+static int count_incomplete(struct pd_agent *agent, int err, bool complete)
 {
-    if (!e && !complete) {
+    if (!err && !complete) {
         pd_count(&agent->counters.queries_incomplete, 1);
     }
-    return e;
+    return err;
 }
 
-/* Runs over the picture, and keeps an answer that took long. */
+/* Runs over the snapshot, and keeps an answer that took long. */
 static int answer_anew(struct pd_agent *agent, const struct pd_query *query,
-                       enum pd_query_form form, const struct pd_picture *picture, uint64_t version,
-                       const struct pd_query_sink *sink, struct pd_answer *answer,
+                       enum pd_query_form form, const struct pd_agent_snapshot *snapshot,
+                       uint64_t version, const struct pd_query_sink *sink, struct pd_answer *answer,
                        struct pd_error *error)
 {
     uint64_t begun_ns = pd_clock_thread_ns();
     bool complete = false;
-    int e = pd_query_run_as(query, form, picture->snapshot, picture->rows, picture->rows_len, sink,
-                            &complete, error);
+    int err = pd_query_run_as(query, form, snapshot->tib, snapshot->rows, snapshot->rows_len, sink,
+                              &complete, error);
     bool keep = answer && complete && pd_clock_thread_ns() - begun_ns >= KEEP_NS;
 
-    if (!e && keep && !pd_answer_finish(answer)) {
-        pd_again_keep(agent->again, query, form, version, answer);
+    if (!err && keep && !pd_answer_finish(answer)) {
+        pd_response_cache_keep(agent->again, query, form, version, answer);
     }
-    return count_incomplete(agent, e, complete);
+    return count_incomplete(agent, err, complete);
 }
 
 int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum pd_query_form form,
                     const struct pd_query_sink *sink, struct pd_answer *answer,
                     struct pd_error *error)
 {
-    struct pd_picture *picture;
-    int e = pd_local_open(agent, query, &picture, error);
+    struct pd_agent_snapshot *snapshot;
+    int err = pd_local_open(agent, query, &snapshot, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     /* With live records the answer changes with every packet. */
-    uint64_t version = picture->rows_len ? 0 : pd_tib_version(picture->snapshot);
-    if (answer && pd_again_find(agent->again, query, form, version, answer)) {
+    uint64_t version = snapshot->rows_len ? 0 : pd_tib_version(snapshot->tib);
+    if (answer && pd_response_cache_find(agent->again, query, form, version, answer)) {
         pd_count(&agent->counters.queries_again, 1);
     } else {
-        e = answer_anew(agent, query, form, picture, version, sink, answer, error);
+        err = answer_anew(agent, query, form, snapshot, version, sink, answer, error);
     }
-    pd_picture_free(picture);
-    return e;
+    pd_agent_snapshot_free(snapshot);
+    return err;
 }
 
 int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint64_t begun_ns,
                      const struct pd_query_sink *sink, struct pd_error *error)
 {
-    struct pd_picture *picture;
+    struct pd_agent_snapshot *snapshot;
     bool complete = false;
-    int e = pd_local_open(agent, query, &picture, error);
+    int err = pd_local_open(agent, query, &snapshot, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_query_run_partial(query, picture->snapshot, picture->rows, picture->rows_len, begun_ns,
-                             sink, &complete, error);
-    pd_picture_free(picture);
-    return count_incomplete(agent, e, complete);
+    err = pd_query_run_partial(query, snapshot->tib, snapshot->rows, snapshot->rows_len, begun_ns,
+                               sink, &complete, error);
+    pd_agent_snapshot_free(snapshot);
+    return count_incomplete(agent, err, complete);
 }

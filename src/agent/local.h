@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this host itself has to a question: a picture of its records for a query. */
+/* What this host itself has to a question: a snapshot of its records for a query. */
 #ifndef PD_AGENT_LOCAL_H
 #define PD_AGENT_LOCAL_H
 
 #include "agent/agent.h"
-#include "agent/picture.h"
+#include "agent/snapshot.h"
 #include "base/error.h"
 #include "http/answer.h"
 #include "query/query.h"
@@ -12,13 +12,14 @@
 /* Thread safety: any number of threads at once. Who is asked by many takes a turn first
  * (agent->query_turns). */
 
-/* The snapshot alone or, for a live query, the exact picture of store and trajectory memory;
- * pd_picture_free. Errors in words. */
+/* The snapshot alone or, for a live query, the exact snapshot of store and trajectory memory;
+ * pd_agent_snapshot_free. Errors in words. */
 int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
-                  struct pd_picture **ret_picture, struct pd_error *error);
+                  struct pd_agent_snapshot **ret_snapshot, struct pd_error *error);
 
 /* Its answer in JSON. Counts answers that are not complete. `answer`: empty, where the sink writes
- * to; it may be given the bytes of an answer before instead (again.h). NULL: each is made anew. */
+ * to; it may be given the bytes of an answer before instead (response_cache.h). NULL: each is made
+ * anew. */
 int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum pd_query_form form,
                     const struct pd_query_sink *sink, struct pd_answer *answer,
                     struct pd_error *error);

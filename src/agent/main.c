@@ -11,8 +11,10 @@
 #include "agent/agent.h"
 #include "agent/intake_log.h"
 #include "agent/model.h"
+#include "agent/poor.h"
 #include "agent/rest.h"
 #include "agent/settings.h"
+#include "agent/traces.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/notify.h"
@@ -63,7 +65,7 @@ static void print_help(void)
 static int open_all(struct daemon *daemon, struct pd_error *error)
 {
     struct pd_agent *agent = &daemon->agent;
-    int e;
+    int err;
 
     pd_signals_hold();
     agent->settings = &daemon->settings;
@@ -71,28 +73,31 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     if (gethostname(agent->host, sizeof agent->host - 1)) {
         agent->host[0] = '\0';
     }
-    e = pd_credentials_new(&daemon->settings.common.credentials, &agent->credentials, error);
-    if (!e && daemon->settings.listen) {
-        e = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
-                                  &daemon->listener, error);
+    err = pd_credentials_new(&daemon->settings.common.credentials, &agent->credentials, error);
+    if (!err && daemon->settings.listen) {
+        err = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
+                                    &daemon->listener, error);
     }
-    if (!e) {
-        e = pd_parts_open(&daemon->parts, pd_settings_joined(), &daemon->settings, error);
+    if (!err) {
+        err = pd_parts_open(&daemon->parts, pd_settings_joined(), &daemon->settings, error);
     }
-    return e ? e : pd_signals_open(&daemon->signal_fd, error);
+    return err ? err : pd_signals_open(&daemon->signal_fd, error);
 }
 
 static int start_all(struct daemon *daemon, struct pd_error *error)
 {
-    int e = pd_parts_start(&daemon->parts, error);
+    int err = pd_parts_start(&daemon->parts, error);
 
-    if (e || !daemon->settings.listen) {
-        return e;
+    if (err || !daemon->settings.listen) {
+        return err;
     }
     struct pd_http_service service = pd_rest_service(&daemon->agent);
     service.credentials = daemon->agent.credentials;
-    e = pd_http_start(&service, &daemon->listener, &daemon->http);
-    return e ? pd_fail(error, e, "listen: %s: %s", daemon->settings.listen, pd_error_text(e)) : 0;
+    service.allowed_hosts = daemon->settings.common.allowed_host;
+    service.answer_budget_bytes = daemon->settings.common.answer_budget_bytes;
+    err = pd_http_start(&service, &daemon->listener, &daemon->http);
+    return err ? pd_fail(error, err, "listen: %s: %s", daemon->settings.listen, pd_error_text(err))
+               : 0;
 }
 
 static void announce(struct daemon *daemon)
@@ -123,39 +128,42 @@ static int reload_model(struct daemon *daemon, const struct pd_settings *wanted,
                         struct pd_error *error)
 {
     struct pd_model *model;
-    int e = pd_model_load(wanted->topology, &model, error);
+    int err = pd_model_load(wanted->topology, &model, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     pd_model_hold(model);
-    e = pd_pipeline_model(daemon->agent.pipeline, model, error);
-    if (!e) {
+    err = pd_pipeline_model(daemon->agent.pipeline, model, error);
+    if (!err) {
         pd_installed_model(daemon->agent.installed, model);
         pd_packet_logs_model(daemon->agent.logs, model);
+        pd_agent_traces_model(&daemon->agent, model);
+        pd_agent_poor_model(&daemon->agent, model);
     }
     pd_model_free(model);
-    return e;
+    return err;
 }
 
 static int reload_checked(struct daemon *daemon, struct pd_settings *wanted, struct pd_error *error)
 {
     struct pd_credentials_set *set = NULL;
-    int e = pd_settings_check(wanted, error);
+    int err = pd_settings_check(wanted, error);
 
-    if (!e) {
-        e = pd_credentials_read(daemon->agent.credentials, &wanted->common.credentials, &set,
-                                error);
+    if (!err) {
+        err = pd_credentials_read(daemon->agent.credentials, &wanted->common.credentials, &set,
+                                  error);
     }
-    if (!e) {
-        e = reload_model(daemon, wanted, error);
+    if (!err) {
+        err = reload_model(daemon, wanted, error);
     }
-    if (e) {
+    if (err) {
         pd_credentials_drop(set);
     } else {
         pd_credentials_put(daemon->agent.credentials, set);
+        pd_http_reload(daemon->http);
     }
-    return e;
+    return err;
 }
 
 /* All or nothing: after an error everything stays as it was. */
@@ -164,17 +172,17 @@ static void reload(struct daemon *daemon)
     struct pd_settings wanted;
     struct pd_error error = {0};
     bool usage;
-    int e;
+    int err;
 
     pd_notify_reloading();
-    e = pd_settings_load(daemon->argc, daemon->argv, &wanted, &usage, &error);
-    if (!e) {
-        e = reload_checked(daemon, &wanted, &error);
-        if (e) {
+    err = pd_settings_load(daemon->argc, daemon->argv, &wanted, &usage, &error);
+    if (!err) {
+        err = reload_checked(daemon, &wanted, &error);
+        if (err) {
             pd_settings_done(&wanted);
         }
     }
-    if (e) {
+    if (err) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
         pd_count(&daemon->agent.counters.reloads_failed, 1);
     } else {
@@ -294,19 +302,20 @@ static void close_all(struct daemon *daemon)
 static int run(struct daemon *daemon)
 {
     struct pd_error error = {0};
-    int status, e = open_all(daemon, &error);
+    int status, err = open_all(daemon, &error);
 
-    if (!e) {
-        e = start_all(daemon, &error);
+    if (!err) {
+        err = start_all(daemon, &error);
     }
-    if (e) {
-        error.code = e;
+    if (err) {
+        error.code = err;
         status = complain(&error);
     } else {
         malloc_trim(0);
         announce(daemon);
         work(daemon);
         pd_notify("STOPPING=1\nSTATUS=storing what is in memory");
+        pd_agent_traces_stop(&daemon->agent);
         pd_pipeline_stop(daemon->agent.pipeline);
         status = verdict(daemon);
         pd_log(PD_LOG_INFO, MODULE, NULL, "stopped");
@@ -319,9 +328,9 @@ static int check_config(struct daemon *daemon)
 {
     struct pd_model *model;
     struct pd_error error = {0};
-    int e = pd_model_load(daemon->settings.topology, &model, &error);
+    int err = pd_model_load(daemon->settings.topology, &model, &error);
 
-    if (e) {
+    if (err) {
         return complain(&error);
     }
     pd_model_free(model);

@@ -175,10 +175,10 @@ static void put_turns(struct pd_metrics *metrics, const struct pd_agent *agent)
                                        "waited until their deadline"};
     static const char *const names[] = {"agent_turns_working", "agent_turns_waiting",
                                         "agent_turns_waited_total", "agent_turns_late_total"};
-    struct pd_turns_counters queries, programs;
+    struct pd_daemon_admission_counters queries, programs;
 
-    pd_turns_counters(agent->query_turns, &queries);
-    pd_turns_counters(agent->program_turns, &programs);
+    pd_daemon_admission_counters(agent->query_turns, &queries);
+    pd_daemon_admission_counters(agent->program_turns, &programs);
     const uint64_t values[][2] = {{queries.working, programs.working},
                                   {queries.waiting, programs.waiting},
                                   {queries.waited, programs.waited},

@@ -13,14 +13,14 @@ struct reading {
     const char *file;
     struct pd_topology *topology;
     struct pd_error *error;
-    int e;
+    int err;
 };
 
 static void *read_topology(void *context)
 {
     struct reading *reading = context;
 
-    reading->e = pd_topology_read(reading->file, &reading->topology, reading->error);
+    reading->err = pd_topology_read(reading->file, &reading->topology, reading->error);
     return NULL;
 }
 
@@ -37,44 +37,44 @@ static int read_apart(const char *file, struct pd_topology **ret_topology, struc
     } else {
         pthread_join(thread, NULL);
     }
-    if (!reading.e) {
+    if (!reading.err) {
         *ret_topology = reading.topology;
     }
-    return reading.e;
+    return reading.err;
 }
 
 static int build(const char *file, struct pd_model *model, struct pd_error *error)
 {
-    int e = read_apart(file, &model->topology, error);
+    int err = read_apart(file, &model->topology, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_codec_set_init(&model->codecs, model->topology, error);
-    if (e) {
+    err = pd_codec_set_init(&model->codecs, model->topology, error);
+    if (err) {
         pd_fail_within(error, file);
-        return e;
+        return err;
     }
-    e = pd_resolver_new(&model->codecs, CACHE_ENTRIES, &model->resolver);
-    return e ? pd_fail(error, e, "%s: no memory for the resolver", file) : 0;
+    err = pd_resolver_new(&model->codecs, CACHE_ENTRIES, &model->resolver);
+    return err ? pd_fail(error, err, "%s: no memory for the resolver", file) : 0;
 }
 
 int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error)
 {
     struct pd_model *model = calloc(1, sizeof *model);
-    int e = model ? 0 : pd_fail(error, -ENOMEM, "%s: no memory", file);
+    int err = model ? 0 : pd_fail(error, -ENOMEM, "%s: no memory", file);
 
     if (model) {
         atomic_init(&model->held, 1);
-        e = build(file, model, error);
+        err = build(file, model, error);
     }
-    if (e) {
+    if (err) {
         pd_model_free(model);
     } else {
         *ret_model = model;
     }
     malloc_trim(0);
-    return e;
+    return err;
 }
 
 struct pd_model *pd_model_hold(struct pd_model *model)

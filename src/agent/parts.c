@@ -8,6 +8,7 @@
 #include "agent/installed/host.h"
 #include "agent/poor.h"
 #include "agent/settings.h"
+#include "agent/traces.h"
 #include "base/clock.h"
 #include "pd_extensions.h"
 
@@ -34,34 +35,39 @@ static const struct pd_part alarms = {.name = "alarms", .open = open_alarms, .cl
 /* What questions take, beside the store. */
 static int open_questions(void *daemon, const void *options, struct pd_error *error)
 {
-    static const struct pd_turns_limits queries = {PD_AGENT_QUERIES_MAX, PD_AGENT_WAITING_MAX,
-                                                   PD_AGENT_CLIENT_WAITS_MAX},
-                                        programs = {PD_AGENT_PROGRAMS_MAX, PD_AGENT_WAITING_MAX,
-                                                    PD_AGENT_CLIENT_WAITS_MAX};
+    static const struct pd_daemon_admission_limits queries = {PD_AGENT_QUERIES_MAX,
+                                                              PD_AGENT_WAITING_MAX,
+                                                              PD_AGENT_CLIENT_WAITS_MAX},
+                                                   programs = {PD_AGENT_PROGRAMS_MAX,
+                                                               PD_AGENT_WAITING_MAX,
+                                                               PD_AGENT_CLIENT_WAITS_MAX};
     struct pd_agent *agent = daemon;
     const struct pd_settings *settings = agent->settings;
-    int e = pd_turns_new(&queries, &agent->query_turns);
+    int err = pd_daemon_admission_new(&queries, &agent->query_turns);
 
     (void)options;
-    agent->again = pd_again_new(); /* without it each answer is made anew */
+    agent->again = pd_response_cache_new(); /* without it each answer is made anew */
 
     agent->host_id = (uint32_t)settings->host_id;
     agent->program_limits = (struct pd_program_limits){settings->program_instructions,
                                                        settings->program_memory_bytes, 0};
     agent->program_time_ns = settings->program_time_s * PD_NS_PER_S;
-    if (!e) {
-        e = pd_turns_new(&programs, &agent->program_turns);
+    if (!err) {
+        err = pd_daemon_admission_new(&programs, &agent->program_turns);
     }
-    if (!e) {
-        e = pd_programs_new(NULL, &agent->programs);
+    if (!err) {
+        err = pd_programs_new(NULL, &agent->programs);
     }
-    if (!e && (settings->listen || settings->controller) && !(agent->fanout = pd_fanout_new())) {
-        e = -ENOMEM;
+    if (!err && (settings->listen || settings->controller) && !(agent->fanout = pd_fanout_new())) {
+        err = -ENOMEM;
     }
-    if (!e && agent->fanout) {
+    if (!err && agent->fanout) {
         pd_fanout_use(agent->fanout, agent->credentials);
     }
-    return e ? pd_fail(error, e, "questions: %s", pd_error_text(e)) : 0;
+    if (!err) {
+        err = pd_agent_orders_new(agent->credentials, agent->host_id, &agent->orders);
+    }
+    return err ? pd_fail(error, err, "questions: %s", pd_error_text(err)) : 0;
 }
 
 static void close_questions(void *daemon)
@@ -72,9 +78,10 @@ static void close_questions(void *daemon)
         pd_fanout_free(agent->fanout);
     }
     pd_programs_free(agent->programs);
-    pd_turns_free(agent->program_turns);
-    pd_turns_free(agent->query_turns);
-    pd_again_free(agent->again);
+    pd_daemon_admission_free(agent->program_turns);
+    pd_daemon_admission_free(agent->query_turns);
+    pd_response_cache_free(agent->again);
+    pd_agent_orders_free(agent->orders);
 }
 
 static const struct pd_part questions = {
@@ -128,6 +135,7 @@ static int open_sender(void *daemon, const void *options, struct pd_error *error
         .controller = settings->controller,
         .alarms = agent->alarms,
         .fanout = agent->fanout,
+        .budget = settings->alarm_budget,
     };
 
     (void)options;
@@ -144,9 +152,9 @@ static int open_sender(void *daemon, const void *options, struct pd_error *error
 static int start_sender(void *daemon, struct pd_error *error)
 {
     struct pd_agent *agent = daemon;
-    int e = agent->sender ? pd_alarm_sender_start(agent->sender) : 0;
+    int err = agent->sender ? pd_alarm_sender_start(agent->sender) : 0;
 
-    return e ? pd_fail(error, e, "threads: %s", pd_error_text(e)) : 0;
+    return err ? pd_fail(error, err, "threads: %s", pd_error_text(err)) : 0;
 }
 
 static void end_sender(void *daemon)
@@ -185,9 +193,9 @@ static const struct pd_part installed = {
 
 static int start_runs(void *daemon, struct pd_error *error)
 {
-    int e = pd_installed_start(((struct pd_agent *)daemon)->installed);
+    int err = pd_installed_start(((struct pd_agent *)daemon)->installed);
 
-    return e ? pd_fail(error, e, "threads: %s", pd_error_text(e)) : 0;
+    return err ? pd_fail(error, err, "threads: %s", pd_error_text(err)) : 0;
 }
 
 static void end_runs(void *daemon)
@@ -261,7 +269,7 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
         .counters = &agent->counters,
         .feed = pd_installed_feed(agent->installed),
     };
-    int e;
+    int err;
 
     (void)options;
     config.intake_config.tap = pd_packet_logs_tap(agent->logs);
@@ -270,18 +278,18 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
         config.intake_config.tap = pd_digests_tap(agent->digests, config.intake_config.tap);
         config.intake_config.no_marks = true;
     }
-    e = pd_pipeline_open(&config, &agent->pipeline, error);
-    if (e) {
+    err = pd_pipeline_open(&config, &agent->pipeline, error);
+    if (err) {
         pd_model_free(config.model);
     }
-    return e;
+    return err;
 }
 
 static int start_pipeline(void *daemon, struct pd_error *error)
 {
-    int e = pd_pipeline_start(((struct pd_agent *)daemon)->pipeline);
+    int err = pd_pipeline_start(((struct pd_agent *)daemon)->pipeline);
 
-    return e ? pd_fail(error, e, "threads: %s", pd_error_text(e)) : 0;
+    return err ? pd_fail(error, err, "threads: %s", pd_error_text(err)) : 0;
 }
 
 static void stop_pipeline(void *daemon)
@@ -316,6 +324,7 @@ static void end_tcp(void *daemon)
 
     pd_monitor_close(agent->monitor);
     agent->monitor = NULL;
+    pd_agent_poor_done(agent);
 }
 
 static const struct pd_part tcp = {.name = "tcp", .start = start_tcp, .end = end_tcp};
@@ -327,7 +336,8 @@ PD_EXTENSION_AGENT_PART(X)
 #undef X
 
 /* What may be refused comes before what leaves traces: the store is made only when all else is well
- * but the intakes. Runs begin when all else is there. */
+ * but the intakes. Runs begin when all else is there. What gives to the pipeline is told to stop
+ * before it. */
 const struct pd_part *const pd_agent_parts[] = {
     &alarms,
     &questions,
@@ -337,9 +347,10 @@ const struct pd_part *const pd_agent_parts[] = {
     &installed,
     &logs,
     &digests,
+    &tcp,
+    &pd_agent_traces,
     &pipeline,
     &runs,
-    &tcp,
 #define X(symbol) &(symbol),
     PD_EXTENSION_AGENT_PART(X)
 #undef X

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The intake thread, the store thread, and the mailbox through which live queries reach them. */
+/* The intake thread and the store thread, and what is asked of them. */
 #include "agent/pipeline.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/intake_log.h"
+#include "agent/mailbox.h"
 #include "agent/queue.h"
 #include "agent/recorder.h"
 #include "base/clock.h"
@@ -24,19 +25,10 @@
 #define QUEUE_LEN  16384
 #define OUTBOX_LEN 128 /* records that the intake thread gathers for one push */
 #define POP_LEN    256
-#define POLL_MS    100               /* longest sleep of the intake thread */
-#define PICTURE_NS (5 * PD_NS_PER_S) /* longest wait of a live query */
-#define JOIN_MS    100               /* between two looks whether the intake thread has ended */
-#define JOIN_LOOKS 20                /* until what it may be blocked in is interrupted */
+#define POLL_MS    100 /* longest sleep of the intake thread */
+#define JOIN_MS    100 /* between two looks whether the intake thread has ended */
+#define JOIN_LOOKS 20  /* until what it may be blocked in is interrupted */
 #define INTERRUPT  SIGUSR1
-
-struct mailbox {
-    pthread_mutex_t lock; /* of everything below and of the state of the picture under way */
-    pthread_cond_t changed;
-    struct pd_picture *waiting; /* for the intake thread */
-    bool busy; /* a picture is under way: waiting, in the queue, or being worked on */
-    bool closed;
-};
 
 struct pd_pipeline {
     struct pd_intake_set intakes; /* the intake thread's */
@@ -47,7 +39,8 @@ struct pd_pipeline {
     struct pd_agent_counters *counters;
     struct pd_feed *feed;       /* the intake thread writes */
     struct pd_digests *digests; /* the intake thread's; NULL: none */
-    bool use_dscp, lists, started;
+    bool use_dscp, started;
+    pd_packet_mark_reader *read_mark;
     uint16_t tpid; /* of link tags, where they have their own */
     int wake_fd;   /* wakes the intake thread */
     int ended_fd;  /* tells that the intake has ended and is stored */
@@ -56,7 +49,7 @@ struct pd_pipeline {
      * them. */
     _Atomic uint64_t intake_alive_ns, store_alive_ns;
     pthread_t intake_thread, store_thread;
-    struct mailbox mailbox;
+    struct pd_agent_mailbox mailbox;
     pthread_mutex_t status_lock; /* of `status` */
     struct pd_pipeline_status status;
     struct pd_item outbox[OUTBOX_LEN]; /* the intake thread's */
@@ -162,43 +155,40 @@ static void publish_intakes(struct pd_pipeline *pipeline)
 
 static void visit_live(void *context, const struct pd_trajectory_record *record)
 {
-    pd_picture_add(context, record);
+    pd_agent_snapshot_add(context, record);
 }
 
 static void serve_mailbox(struct pd_pipeline *pipeline)
 {
-    struct mailbox *mailbox = &pipeline->mailbox;
-    struct pd_item mark = {.kind = PD_ITEM_PICTURE};
+    struct pd_item mark = {.kind = PD_ITEM_SNAPSHOT,
+                           .snapshot = pd_agent_mailbox_take(&pipeline->mailbox)};
 
-    pthread_mutex_lock(&mailbox->lock);
-    mark.picture = mailbox->waiting;
-    mailbox->waiting = NULL;
-    pthread_mutex_unlock(&mailbox->lock);
-    if (!mark.picture) {
+    if (!mark.snapshot) {
         return;
     }
-    struct pd_digests_walk walk = {pipeline->digests, visit_live, mark.picture};
+    struct pd_digests_walk walk = {pipeline->digests, visit_live, mark.snapshot};
     pd_intake_set_walk(&pipeline->intakes, pd_digests_visit, &walk);
     send_positions(pipeline);
     send_mark(pipeline, &mark);
 }
 
 /* Behind everything that it gave. */
-static void tell_end(void *context, unsigned member, int e)
+static void tell_end(void *context, unsigned member, int err)
 {
     struct pd_pipeline *pipeline = context;
     struct pd_item mark = {.kind = PD_ITEM_ENDED, .end = {.member = member}};
     struct pd_intake_status status;
 
     pd_intake_status(pipeline->intakes.members[member].intake, &status);
-    mark.end.state = e == -PD_E_EOF || e == -PD_E_TRUNCATED ? PD_INTAKE_FINISHED : PD_INTAKE_FAILED;
+    mark.end.state =
+        err == -PD_E_EOF || err == -PD_E_TRUNCATED ? PD_INTAKE_FINISHED : PD_INTAKE_FAILED;
     mark.end.last = !pd_intake_set_left(&pipeline->intakes);
-    if (e == -PD_E_TRUNCATED) {
+    if (err == -PD_E_TRUNCATED) {
         pd_alarms_note(pipeline->alarms, PD_ALARM_INTAKE_TRUNCATED, status.detail);
         pd_log(PD_LOG_WARN, MODULE, NULL, "the capture is cut, what came before is kept: %s",
                status.detail);
-    } else if (e != -PD_E_EOF) {
-        const char *detail = status.detail[0] ? status.detail : pd_error_text(e);
+    } else if (err != -PD_E_EOF) {
+        const char *detail = status.detail[0] ? status.detail : pd_error_text(err);
 
         pd_alarms_note(pipeline->alarms, PD_ALARM_INTAKE_FAILED, detail);
         pd_log(PD_LOG_ERROR, MODULE, NULL, "the intake failed, nothing more is counted: %s",
@@ -249,25 +239,6 @@ static void *run_intake(void *context)
 
 /* ---- store thread ---- */
 
-/* Hands the picture back, unless the asker has given up: then it is ours to free. */
-static void finish_picture(struct pd_pipeline *pipeline, struct pd_picture *picture)
-{
-    struct mailbox *mailbox = &pipeline->mailbox;
-    bool given_up;
-
-    pthread_mutex_lock(&mailbox->lock);
-    given_up = picture->state == PD_PICTURE_GIVEN_UP;
-    if (!given_up) {
-        picture->state = PD_PICTURE_DONE;
-    }
-    mailbox->busy = false;
-    pthread_cond_broadcast(&mailbox->changed);
-    pthread_mutex_unlock(&mailbox->lock);
-    if (given_up) {
-        pd_picture_free(picture);
-    }
-}
-
 static void publish_store(struct pd_pipeline *pipeline)
 {
     struct pd_resolver_counters decoder = pd_recorder_decoder(&pipeline->recorder);
@@ -312,9 +283,13 @@ static bool work_on(struct pd_pipeline *pipeline, const struct pd_item *item)
     case PD_ITEM_POSITION:
         pd_recorder_position(recorder, item->position.key, item->position.position);
         return false;
-    case PD_ITEM_PICTURE:
-        pd_recorder_picture(recorder, item->picture);
-        finish_picture(pipeline, item->picture);
+    case PD_ITEM_SNAPSHOT:
+        pd_recorder_snapshot(recorder, item->snapshot);
+        pd_agent_mailbox_hand_back(&pipeline->mailbox, item->snapshot);
+        return false;
+    case PD_ITEM_TRACE:
+        pd_recorder_trace(recorder, item->trace);
+        free(item->trace);
         return false;
     case PD_ITEM_MODEL:
         publish_model(pipeline, item->model);
@@ -347,72 +322,29 @@ static void *run_store(void *context)
 
 /* ---- askers ---- */
 
-/* Waits until no picture is under way, then puts this one into the mailbox. */
-static int post(struct mailbox *mailbox, struct pd_picture *picture,
-                const struct timespec *deadline)
+int pd_pipeline_snapshot(struct pd_pipeline *pipeline, const struct pd_query *query,
+                         struct pd_agent_snapshot **ret_snapshot)
 {
-    while (mailbox->busy && !mailbox->closed) {
-        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT) {
-            break;
-        }
-    }
-    if (mailbox->busy || mailbox->closed) {
-        return -PD_E_BUSY;
-    }
-    mailbox->busy = true;
-    mailbox->waiting = picture;
-    return 0;
-}
+    struct pd_agent_snapshot *snapshot = pd_agent_snapshot_new(query);
+    bool ours;
+    int err;
 
-static int await(struct mailbox *mailbox, struct pd_picture *picture,
-                 const struct timespec *deadline)
-{
-    while (picture->state == PD_PICTURE_WAITING) {
-        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT) {
-            break;
-        }
-    }
-    if (picture->state == PD_PICTURE_DONE) {
-        return 0;
-    }
-    picture->state = PD_PICTURE_GIVEN_UP; /* the store thread frees it */
-    return -PD_E_BUSY;
-}
-
-int pd_pipeline_picture(struct pd_pipeline *pipeline, const struct pd_query *query,
-                        struct pd_picture **ret_picture)
-{
-    uint64_t deadline_ns = pd_clock_monotonic_ns() + PICTURE_NS;
-    struct timespec deadline = {(time_t)(deadline_ns / PD_NS_PER_S),
-                                (long)(deadline_ns % PD_NS_PER_S)};
-    struct mailbox *mailbox = &pipeline->mailbox;
-    struct pd_picture *picture = pd_picture_new(query);
-    bool ours = true;
-    int e;
-
-    if (!picture) {
+    if (!snapshot) {
         return -ENOMEM;
     }
-    pthread_mutex_lock(&mailbox->lock);
-    e = post(mailbox, picture, &deadline);
-    if (!e) {
-        eventfd_write(pipeline->wake_fd, 1);
-        e = await(mailbox, picture, &deadline);
-        ours = !e;
-    }
-    pthread_mutex_unlock(&mailbox->lock);
-    if (e) {
-        pd_count(&pipeline->counters->pictures_late, 1);
+    err = pd_agent_mailbox_ask(&pipeline->mailbox, snapshot, pipeline->wake_fd, &ours);
+    if (err) {
+        pd_count(&pipeline->counters->snapshots_late, 1);
     } else {
-        pd_count(&pipeline->counters->pictures, 1);
-        e = picture->error;
+        pd_count(&pipeline->counters->snapshots, 1);
+        err = snapshot->error;
     }
-    if (e && ours) {
-        pd_picture_free(picture);
-    } else if (!e) {
-        *ret_picture = picture;
+    if (err && ours) {
+        pd_agent_snapshot_free(snapshot);
+    } else if (!err) {
+        *ret_snapshot = snapshot;
     }
-    return e;
+    return err;
 }
 
 void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status)
@@ -439,13 +371,25 @@ int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline)
     return pipeline->ended_fd;
 }
 
+int pd_pipeline_trace(struct pd_pipeline *pipeline, const struct pd_trace *trace)
+{
+    struct pd_item item = {.kind = PD_ITEM_TRACE, .trace = malloc(sizeof *trace)};
+
+    if (!item.trace) {
+        return -ENOMEM;
+    }
+    *item.trace = *trace;
+    pd_queue_push(pipeline->queue, &item, 1);
+    return 0;
+}
+
 int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, struct pd_error *error)
 {
     struct pd_item item = {.kind = PD_ITEM_MODEL, .model = model};
     char names[64];
 
     if (!(model->codecs.carriers & PD_CARRIER_DSCP) == pipeline->use_dscp ||
-        model->codecs.lists != pipeline->lists || model->codecs.tpid != pipeline->tpid) {
+        model->codecs.read_mark != pipeline->read_mark || model->codecs.tpid != pipeline->tpid) {
         pd_fail(error, -PD_E_UNSUPPORTED,
                 "codec %s cannot replace the one in force without a restart",
                 pd_codec_set_names(&model->codecs, names, sizeof names));
@@ -474,20 +418,20 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     struct pd_trajectory_sink sink = {
         .context = pipeline, .evicted = evicted, .new_flow = new_flow};
     struct pd_intake_config intake_config = config->intake_config;
-    int e;
+    int err;
 
     pipeline->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pipeline->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (pipeline->wake_fd < 0 || pipeline->ended_fd < 0) {
         return pd_fail(error, -errno, "eventfd: %s", strerror(errno));
     }
-    e = pd_queue_new(QUEUE_LEN, &pipeline->queue);
-    if (e) {
-        return pd_fail(error, e, "no memory for the queue");
+    err = pd_queue_new(QUEUE_LEN, &pipeline->queue);
+    if (err) {
+        return pd_fail(error, err, "no memory for the queue");
     }
     pipeline->use_dscp = config->model->codecs.carriers & PD_CARRIER_DSCP;
     intake_config.use_dscp = pipeline->use_dscp;
-    intake_config.lists = pipeline->lists = config->model->codecs.lists;
+    intake_config.read_mark = pipeline->read_mark = config->model->codecs.read_mark;
     intake_config.tpid = pipeline->tpid = config->model->codecs.tpid;
     intake_config.wake_fd = pipeline->wake_fd;
     intake_config.stored = stored;
@@ -495,18 +439,6 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     return pd_intake_set_open(config->intakes.items, config->intakes.len, &intake_config,
                               config->intake_options, config->intake_options_context, &sink,
                               &pipeline->intakes, error);
-}
-
-static void init_locks(struct pd_pipeline *pipeline)
-{
-    pthread_condattr_t attr;
-
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&pipeline->mailbox.changed, &attr);
-    pthread_condattr_destroy(&attr);
-    pthread_mutex_init(&pipeline->mailbox.lock, NULL);
-    pthread_mutex_init(&pipeline->status_lock, NULL);
 }
 
 static void name_intakes(struct pd_pipeline *pipeline)
@@ -522,7 +454,7 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
                      struct pd_error *error)
 {
     struct pd_pipeline *pipeline = calloc(1, sizeof *pipeline);
-    int e;
+    int err;
 
     if (!pipeline) {
         return pd_fail(error, -ENOMEM, "no memory");
@@ -532,11 +464,12 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
     pipeline->counters = config->counters;
     pipeline->feed = config->feed;
     pipeline->digests = config->digests;
-    init_locks(pipeline);
-    e = open_parts(pipeline, config, error);
-    if (e) {
+    pd_agent_mailbox_init(&pipeline->mailbox);
+    pthread_mutex_init(&pipeline->status_lock, NULL);
+    err = open_parts(pipeline, config, error);
+    if (err) {
         pd_pipeline_free(pipeline);
-        return e;
+        return err;
     }
     pd_recorder_init(&pipeline->recorder, config->tib, config->model, config->alarms,
                      config->counters);
@@ -552,16 +485,16 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
 
 int pd_pipeline_start(struct pd_pipeline *pipeline)
 {
-    int e = pthread_create(&pipeline->store_thread, NULL, run_store, pipeline);
+    int err = pthread_create(&pipeline->store_thread, NULL, run_store, pipeline);
 
-    if (e) {
-        return -e;
+    if (err) {
+        return -err;
     }
-    e = pthread_create(&pipeline->intake_thread, NULL, run_intake, pipeline);
-    if (e) {
+    err = pthread_create(&pipeline->intake_thread, NULL, run_intake, pipeline);
+    if (err) {
         pd_queue_push(pipeline->queue, &(struct pd_item){.kind = PD_ITEM_STOP}, 1);
         pthread_join(pipeline->store_thread, NULL);
-        return -e;
+        return -err;
     }
     pthread_setname_np(pipeline->store_thread, "pd-store");
     pthread_setname_np(pipeline->intake_thread, "pd-intake");
@@ -602,15 +535,10 @@ static void join_intake(struct pd_pipeline *pipeline)
 
 void pd_pipeline_stop(struct pd_pipeline *pipeline)
 {
-    struct mailbox *mailbox = &pipeline->mailbox;
-
     if (!pipeline->started) {
         return;
     }
-    pthread_mutex_lock(&mailbox->lock);
-    mailbox->closed = true;
-    pthread_cond_broadcast(&mailbox->changed);
-    pthread_mutex_unlock(&mailbox->lock);
+    pd_agent_mailbox_close(&pipeline->mailbox);
     atomic_store_explicit(&pipeline->stopping, true, memory_order_release); /* read by run_intake */
     eventfd_write(pipeline->wake_fd, 1);
     join_intake(pipeline);
@@ -633,7 +561,6 @@ void pd_pipeline_free(struct pd_pipeline *pipeline)
         close(pipeline->ended_fd);
     }
     pthread_mutex_destroy(&pipeline->status_lock);
-    pthread_mutex_destroy(&pipeline->mailbox.lock);
-    pthread_cond_destroy(&pipeline->mailbox.changed);
+    pd_agent_mailbox_done(&pipeline->mailbox);
     free(pipeline);
 }

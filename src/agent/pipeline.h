@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the intake to the TIB: the daemon's two threads of work, and the exact picture of both for
+/* From the intake to the TIB: the daemon's two threads of work, and the exact snapshot of both for
  * live queries. */
 #ifndef PD_AGENT_PIPELINE_H
 #define PD_AGENT_PIPELINE_H
@@ -12,21 +12,21 @@
 #include "agent/digests.h"
 #include "agent/feed.h"
 #include "agent/model.h"
-#include "agent/picture.h"
+#include "agent/snapshot.h"
 #include "intake/set.h"
 #include "tib/tib.h"
 
 /*     intake thread                     store thread
  *     pd_intake_poll -> sink -> queue -> decode -> pd_tib_append -> pd_tib_commit
  *
- * A live query puts a picture into the mailbox and wakes the intake thread, which copies the live
- * records between two polls and sends the picture down the queue as a mark; the store thread,
- * having seen every record before the mark, commits and opens the snapshot. One picture is under
+ * A live query puts a snapshot into the mailbox and wakes the intake thread, which copies the live
+ * records between two polls and sends the snapshot down the queue as a mark; the store thread,
+ * having seen every record before the mark, commits and opens the snapshot. One snapshot is under
  * way at a time; each asker waits a bounded time.
  *
  * Locks: the mailbox's and the status's, never one inside the other, nor inside the queue's.
  *
- * Usage: open, start, then status and picture from any thread; stop; free. */
+ * Usage: open, start, then status and snapshot from any thread; stop; free. */
 
 struct pd_pipeline_config {
     struct pd_option_list intakes;         /* "pcap:FILE", …, or "none" */
@@ -75,10 +75,13 @@ void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status 
  * work. */
 uint64_t pd_pipeline_alive_ns(const struct pd_pipeline *pipeline);
 
-/* The exact picture for a live query, within a bounded time. -PD_E_BUSY when that was not enough,
+/* The exact snapshot for a live query, within a bounded time. -PD_E_BUSY when that was not enough,
  * or what failed. */
-int pd_pipeline_picture(struct pd_pipeline *pipeline, const struct pd_query *query,
-                        struct pd_picture **ret_picture);
+int pd_pipeline_snapshot(struct pd_pipeline *pipeline, const struct pd_query *query,
+                         struct pd_agent_snapshot **ret_snapshot);
+
+/* A trace to be stored; a copy is made. 0 or -ENOMEM: it is lost. */
+int pd_pipeline_trace(struct pd_pipeline *pipeline, const struct pd_trace *trace);
 
 /* Takes over another topology (owned from then on, whatever is returned). -PD_E_UNSUPPORTED when
  * its codec uses other parts of the packet than the one in force: that would need another intake.

@@ -15,6 +15,7 @@
 
 struct run {
     struct pd_agent *agent;
+    const struct pd_program_host_caller *caller;
     uint64_t deadline_ns;
     uint64_t alarms;
 };
@@ -26,18 +27,18 @@ static int unfold(json_t *args, struct pd_error *error)
 {
     json_t *flow_id = json_incref(json_object_get(args, "flow_id")), *path, *value;
     const char *key;
-    int e = 0;
+    int err = 0;
 
     json_object_del(args, "flow_id");
     if (flow_id && !json_is_object(flow_id)) {
-        e = pd_fail(error, -PD_E_VALUE, "flow_id: expected a table as rows have it");
+        err = pd_fail(error, -PD_E_VALUE, "flow_id: expected a table as rows have it");
     }
     json_object_foreach(flow_id, key, value)
     {
-        if (!e && json_object_get(args, key)) {
-            e = pd_fail(error, -PD_E_VALUE, "%.64s: given twice, in flow_id as well", key);
-        } else if (!e && json_object_set(args, key, value)) {
-            e = pd_fail(error, -ENOMEM, "no memory");
+        if (!err && json_object_get(args, key)) {
+            err = pd_fail(error, -PD_E_VALUE, "%.64s: given twice, in flow_id as well", key);
+        } else if (!err && json_object_set(args, key, value)) {
+            err = pd_fail(error, -ENOMEM, "no memory");
         }
     }
     json_decref(flow_id);
@@ -45,24 +46,24 @@ static int unfold(json_t *args, struct pd_error *error)
     if (json_is_array(path) && !json_array_size(path)) {
         json_object_del(args, "path");
     }
-    return e;
+    return err;
 }
 
-static int read_query(const char *name, const json_t *args, struct pd_document *document,
-                      struct pd_error *error)
+static int read_call(const struct pd_question *question, const json_t *args,
+                     struct pd_document *document, struct pd_error *error)
 {
     json_t *copy = json_copy((json_t *)(uintptr_t)args), *whole;
-    int e = copy ? unfold(copy, error) : pd_fail(error, -ENOMEM, "no memory");
+    int err = copy ? unfold(copy, error) : pd_fail(error, -ENOMEM, "no memory");
 
-    if (e) {
+    if (err) {
         json_decref(copy);
-        return e;
+        return err;
     }
-    whole = json_pack("{s:s, s:o}", "query", name, "args", copy);
-    e = whole ? pd_document_parse(whole, NULL, document, error)
-              : pd_fail(error, -ENOMEM, "no memory");
+    whole = json_pack("{s:s, s:o}", "query", question->name, "args", copy);
+    err = whole ? pd_document_parse(whole, NULL, document, error)
+                : pd_fail(error, -ENOMEM, "no memory");
     json_decref(whole);
-    return e;
+    return err;
 }
 
 /* ---- answers ---- */
@@ -126,19 +127,19 @@ static int run_query(const struct run *run, const struct pd_query *query, bool l
 {
     struct answer answer = {.run = run, .lines = lines, .listed = listed};
     const struct pd_query_sink sink = {&answer, write_answer};
-    struct pd_picture *picture;
+    struct pd_agent_snapshot *snapshot;
     struct pd_error words = {0};
     bool complete = true;
-    int e = pd_local_open(run->agent, query, &picture, error);
+    int err = pd_local_open(run->agent, query, &snapshot, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_query_run(query, picture->snapshot, picture->rows, picture->rows_len, &sink, &complete,
-                     &words);
-    pd_picture_free(picture);
-    if (e) {
-        return pd_fail(error, e, "%s", *words.text ? words.text : pd_error_text(e));
+    err = pd_query_run(query, snapshot->tib, snapshot->rows, snapshot->rows_len, &sink, &complete,
+                       &words);
+    pd_agent_snapshot_free(snapshot);
+    if (err) {
+        return pd_fail(error, err, "%s", *words.text ? words.text : pd_error_text(err));
     }
     if (!complete) {
         return pd_fail(error, -PD_E_CORRUPT, "a part of the store cannot be read");
@@ -154,66 +155,82 @@ static int write_values(char *text, const char *const *names, FILE *lines, struc
     for (; *names; names++) {
         json_array_append(values, json_object_get(answer, *names));
     }
-    int e = !answer || json_dumpf(values, lines, JSON_COMPACT) || fputc('\n', lines) == EOF
-                ? pd_fail(error, -PD_E_FULL, "no room for the answer")
-                : 0;
+    int err = !answer || json_dumpf(values, lines, JSON_COMPACT) || fputc('\n', lines) == EOF
+                  ? pd_fail(error, -PD_E_FULL, "no room for the answer")
+                  : 0;
     json_decref(values);
     json_decref(answer);
-    return e;
+    return err;
 }
 
-static int ask(struct run *run, const char *name, const char *const *values, const json_t *args,
-               FILE *lines, struct pd_error *error)
+static int ask_records(struct run *run, const struct pd_query *query, const char *const *values,
+                       FILE *lines, struct pd_error *error)
 {
-    struct pd_document document = {0};
     char *text = NULL;
     size_t bytes;
-    FILE *memory = NULL;
-    int e = read_query(name, args, &document, error);
+    FILE *memory = values ? open_memstream(&text, &bytes) : NULL;
 
-    if (!e && values) {
-        memory = open_memstream(&text, &bytes);
-        if (!memory) {
-            e = pd_fail(error, -ENOMEM, "no memory");
-        }
+    if (values && !memory) {
+        return pd_fail(error, -ENOMEM, "no memory");
     }
-    if (!e) {
-        e = run_query(run, &document.query, !values, values ? memory : lines, error);
-    }
+    int err = run_query(run, query, !values, values ? memory : lines, error);
+
     if (memory) {
         fclose(memory);
     }
-    if (!e && values) {
-        e = write_values(text, values, lines, error);
+    if (!err && values) {
+        err = write_values(text, values, lines, error);
     }
     free(text);
-    pd_document_done(&document);
-    return e;
+    return err;
 }
 
-/* Flow IDs, a line each. */
-static int ask_poor(struct run *run, const json_t *args, FILE *lines, struct pd_error *error)
+static int ask_tcp(void *context, const struct pd_poor_question *question, json_t **ret_answer,
+                   struct pd_error *error)
 {
-    struct pd_poor_question question;
-    json_t *answer = NULL, *flow;
-    size_t i;
-    int e = pd_poor_read(args, &question, error);
+    const struct run *run = context;
 
-    if (!e) {
-        e = pd_agent_poor(run->agent, &question, &answer, error);
+    return pd_agent_poor(run->agent, question, ret_answer, error);
+}
+
+/* A member of each row, a line each. */
+static int ask_object(struct run *run, const struct pd_document *document, FILE *lines,
+                      struct pd_error *error)
+{
+    const struct pd_question_call *call = document->question->call;
+    const struct pd_question_host host = {.context = run, .tcp = ask_tcp};
+    struct pd_question_run asked = {.document = document, .host = &host};
+    json_t *answer = NULL, *row;
+    size_t i;
+    int err = document->question->local(&asked, &answer, error);
+
+    if (err) {
+        return err;
     }
-    if (e) {
-        return e;
-    }
-    json_array_foreach(json_object_get(answer, "flows"), i, flow)
+    json_array_foreach(json_object_get(answer, call->list), i, row)
     {
-        if (!e && (json_dumpf(json_object_get(flow, "flow_id"), lines, JSON_COMPACT) ||
-                   fputc('\n', lines) == EOF)) {
-            e = pd_fail(error, -PD_E_FULL, "no room for the answer");
+        if (!err && (json_dumpf(json_object_get(row, call->member), lines, JSON_COMPACT) ||
+                     fputc('\n', lines) == EOF)) {
+            err = pd_fail(error, -PD_E_FULL, "no room for the answer");
         }
     }
     json_decref(answer);
-    return e;
+    return err;
+}
+
+static int ask(struct run *run, const struct pd_question *question, const json_t *args, FILE *lines,
+               struct pd_error *error)
+{
+    struct pd_document document = {0};
+    int err = read_call(question, args, &document, error);
+    const struct pd_query *query = err ? NULL : pd_document_query(&document);
+
+    if (!err) {
+        err = query ? ask_records(run, query, question->call->values, lines, error)
+                    : ask_object(run, &document, lines, error);
+    }
+    pd_document_done(&document);
+    return err;
 }
 
 /* ---- alarms ---- */
@@ -222,6 +239,7 @@ static int ask_poor(struct run *run, const json_t *args, FILE *lines, struct pd_
 static size_t complete_alarm(json_t *alarm)
 {
     static const char *const optional[] = {"flow_id", "paths", "detail"};
+    static const char *const ours[] = {"origin", "by", "count", "unverified"};
     json_t *const fallbacks[] = {json_null(), json_array(), json_string("")};
     size_t left = 0;
 
@@ -230,6 +248,9 @@ static size_t complete_alarm(json_t *alarm)
             json_object_set(alarm, optional[i], fallbacks[i]);
         }
         json_decref(fallbacks[i]);
+    }
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        json_object_del(alarm, ours[i]);
     }
     json_t *paths = json_object_get(alarm, "paths");
     while (json_array_size(paths) > PD_ALARM_PATHS_MAX) {
@@ -240,12 +261,53 @@ static size_t complete_alarm(json_t *alarm)
     return left;
 }
 
+static void tell_left(struct pd_alarm_message *message, size_t left)
+{
+    size_t used = strlen(message->detail);
+
+    if (left) {
+        snprintf(message->detail + used, sizeof message->detail - used, "%s%zu more paths",
+                 used ? ", " : "", left);
+    }
+}
+
+/* What the agent and the controller say by themselves nobody's program can say. */
+static int raise_message(struct run *run, const struct pd_alarm_message *message,
+                         struct pd_error *error)
+{
+    const struct pd_alarm_raise raise = {.reason = message->reason,
+                                         .flow = message->flow.ip_version ? &message->flow : NULL,
+                                         .paths = message->paths,
+                                         .paths_len = message->paths_len,
+                                         .detail = message->detail,
+                                         .origin = run->caller->origin,
+                                         .by = run->caller->by};
+
+    if (!pd_alarm_origin_fits(PD_ALARM_ORIGIN_PROGRAM, message->reason)) {
+        return pd_fail(error, -PD_E_VALUE,
+                       "reason: programs raise alarms whose reasons begin with USER_, not %s",
+                       message->reason);
+    }
+    if (pd_alarms_raise(run->agent->alarms, &raise)) {
+        return pd_fail(error, -PD_E_VALUE, "reason: expected a text as in USER_SLOW");
+    }
+    run->alarms++;
+    return 0;
+}
+
 static int raise_alarm(struct run *run, const json_t *args, struct pd_error *error)
 {
-    struct pd_alarm_message *message = malloc(sizeof *message);
-    json_t *alarm = json_deep_copy(args);
-    size_t left, used;
-    int e;
+    struct pd_alarm_message *message;
+    json_t *alarm;
+    size_t left;
+    int err;
+
+    if (!run->caller->may_alarm) {
+        return pd_fail(error, -PD_E_FORBIDDEN,
+                       "programs raise alarms for the roles install and admin alone");
+    }
+    message = malloc(sizeof *message);
+    alarm = json_deep_copy(args);
 
     if (!message || !alarm) {
         json_decref(alarm);
@@ -253,81 +315,47 @@ static int raise_alarm(struct run *run, const json_t *args, struct pd_error *err
         return pd_fail(error, -ENOMEM, "no memory");
     }
     left = complete_alarm(alarm);
-    e = pd_alarm_message_read(alarm, NULL, message, NULL, error);
-    if (!e) {
-        used = strlen(message->detail);
-        if (left) {
-            snprintf(message->detail + used, sizeof message->detail - used, "%s%zu more paths",
-                     used ? ", " : "", left);
-        }
-        e = pd_alarms_raise(
-            run->agent->alarms,
-            &(struct pd_alarm_raise){.reason = message->reason,
-                                     .flow = message->flow.ip_version ? &message->flow : NULL,
-                                     .paths = message->paths,
-                                     .paths_len = message->paths_len,
-                                     .detail = message->detail});
-        if (e) {
-            pd_fail(error, e, "reason: expected a text as in PC_FAIL");
-        } else {
-            run->alarms++;
-        }
+    err = pd_alarm_message_read(alarm, NULL, message, NULL, error);
+    if (!err) {
+        tell_left(message, left);
+        err = raise_message(run, message, error);
     }
     json_decref(alarm);
     free(message);
-    return e;
+    return err;
 }
 
 /* ---- calls ---- */
-
-static const char *const count_values[] = {"bytes", "pkts", NULL}, *const duration_values[] = {
-                                                                       "duration_us", "stime_us",
-                                                                       "etime_us", NULL};
-
-static const struct call {
-    const char *name;          /* in Lua */
-    const char *query;         /* NULL: an alarm */
-    const char *const *values; /* NULL: rows */
-} calls[] = {
-    {"get_flows", "getFlows", NULL},
-    {"get_paths", "getPaths", NULL},
-    {"get_count", "getCount", count_values},
-    {"get_duration", "getDuration", duration_values},
-    {"alarm", NULL, NULL},
-};
 
 static int call(void *context, const char *name, const json_t *args, FILE *lines,
                 struct pd_error *error)
 {
     struct run *run = context;
+    const struct pd_question *question = pd_question_called(name);
 
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (!strcmp(name, calls[i].name)) {
-            return calls[i].query ? ask(run, calls[i].query, calls[i].values, args, lines, error)
-                                  : raise_alarm(run, args, error);
-        }
-    }
-    return ask_poor(run, args, lines, error); /* get_poor_tcp_flows: there is no other */
+    /* alarm: there is no other */
+    return question ? ask(run, question, args, lines, error) : raise_alarm(run, args, error);
 }
 
-int pd_program_host_run(struct pd_agent *agent, const char *source, json_t *args,
-                        uint64_t deadline_ns, json_t **ret_result, uint64_t *ret_alarms,
-                        struct pd_error *error)
+int pd_program_host_run(struct pd_agent *agent, const struct pd_program_host_caller *caller,
+                        const char *source, json_t *args, uint64_t deadline_ns, json_t **ret_result,
+                        uint64_t *ret_alarms, struct pd_error *error)
 {
-    struct run run = {.agent = agent, .deadline_ns = deadline_ns};
+    struct run run = {.agent = agent, .caller = caller, .deadline_ns = deadline_ns};
     const struct pd_program_host host = {&run, call};
     const struct pd_program_limits limits = {agent->program_limits.instructions,
                                              agent->program_limits.memory_bytes, deadline_ns};
-    int e = agent->programs
-                ? pd_programs_run(agent->programs, source, args, &limits, &host, ret_result, error)
-                : pd_fail(error, -PD_E_UNSUPPORTED, "programs are not supported here");
+    int err =
+        agent->programs
+            ? pd_programs_run(agent->programs, source, args, &limits, &host, ret_result, error)
+            : pd_fail(error, -PD_E_UNSUPPORTED, "programs are not supported here");
 
-    if (e == -PD_E_PROGRAM &&
+    if (err == -PD_E_PROGRAM &&
         pd_clock_monotonic_ns() >= deadline_ns) { /* a call was refused for it */
-        e = pd_fail(error, -PD_E_DEADLINE, "%s", pd_error_text(-PD_E_DEADLINE));
+        err = pd_fail(error, -PD_E_DEADLINE, "%s", pd_error_text(-PD_E_DEADLINE));
     }
     if (ret_alarms) {
         *ret_alarms = run.alarms;
     }
-    return e;
+    return err;
 }

@@ -20,10 +20,18 @@
  * Thread safety: any number of threads may run programs at once; each has to hold a turn or
  * otherwise be few. */
 
-/* Runs run(args) of `source` with the agent's programs. As pd_programs_run; -PD_E_BUSY when the
+/* On whose word a program runs: of what it may raise, and in whose name. */
+struct pd_program_host_caller {
+    enum pd_alarm_origin origin; /* PROGRAM or INSTALLED */
+    const char *by;
+    bool may_alarm; /* else a call of alarm{} fails */
+};
+
+/* Runs run(args) of `source` with the agent's programs. Alarms have reasons that begin with USER_.
+ * As pd_programs_run; -PD_E_BUSY when the
  * agent is stopping. *ret_alarms (may be NULL, set in any case) is how many alarms it raised. */
-int pd_program_host_run(struct pd_agent *agent, const char *source, json_t *args,
-                        uint64_t deadline_ns, json_t **ret_result, uint64_t *ret_alarms,
-                        struct pd_error *error);
+int pd_program_host_run(struct pd_agent *agent, const struct pd_program_host_caller *caller,
+                        const char *source, json_t *args, uint64_t deadline_ns, json_t **ret_result,
+                        uint64_t *ret_alarms, struct pd_error *error);
 
 #endif

@@ -8,12 +8,13 @@
 #include <stdint.h>
 
 #include "intake/intake.h"
+#include "trace/trace.h"
 #include "trajectory/record.h"
 
 /* First in, first out, with records and marks in one order: whoever pops a mark has seen every
- * record before it. That order is what makes the picture of a live query exact and "finished" true.
- * A full queue blocks the pusher, so nothing is lost here; with a live intake the kernel's ring
- * then absorbs, and counts what it cannot.
+ * record before it. That order is what makes the snapshot of a live query exact and "finished"
+ * true. A full queue blocks the pusher, so nothing is lost here; with a live intake the kernel's
+ * ring then absorbs, and counts what it cannot.
  *
  * Batches under one mutex cost a few ns a record; nothing lock-free was needed.
  *
@@ -22,7 +23,8 @@
 enum pd_item_kind {
     PD_ITEM_RECORD,
     PD_ITEM_POSITION, /* up to here a source has given its records */
-    PD_ITEM_PICTURE,  /* commit, take the snapshot, decode the live records */
+    PD_ITEM_SNAPSHOT, /* commit, take the snapshot, decode the live records */
+    PD_ITEM_TRACE,    /* a trace of an epoch that is over */
     PD_ITEM_MODEL,    /* take over another topology */
     PD_ITEM_ENDED,    /* the intake has ended: commit, then tell */
     PD_ITEM_STOP,     /* commit and leave */
@@ -38,7 +40,8 @@ struct pd_item {
         struct pd_item_position {
             uint64_t key, position;
         } position;
-        struct pd_picture *picture;
+        struct pd_agent_snapshot *snapshot;
+        struct pd_trace *trace; /* the popper's from then on */
         struct pd_model *model; /* the popper's from then on */
         struct pd_item_end {
             enum pd_intake_state state;

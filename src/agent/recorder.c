@@ -27,15 +27,15 @@ void pd_recorder_done(struct pd_recorder *recorder)
 }
 
 /* The TIB has counted what was lost; here people are told. */
-static void judge(struct pd_recorder *recorder, int e)
+static void judge(struct pd_recorder *recorder, int err)
 {
-    if (e) {
-        bool full = e == -PD_E_FULL;
+    if (err) {
+        bool full = err == -PD_E_FULL;
 
         pd_alarms_note(recorder->alarms, full ? PD_ALARM_TIB_FULL : PD_ALARM_TIB_ERROR,
-                       pd_error_text(e));
+                       pd_error_text(err));
         pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE, "records are being lost: %s",
-                       pd_error_text(e));
+                       pd_error_text(err));
         if (!recorder->log_limit.suppressed) {
             recorder->told = true;
         }
@@ -47,32 +47,35 @@ static void judge(struct pd_recorder *recorder, int e)
 
 /* An append that works tells little: the batch may only be buffered. A commit that works ends a
  * failure. */
-static void append(struct pd_recorder *recorder)
+static void give(struct pd_recorder *recorder, const struct pd_tib_record *records, uint32_t n)
 {
-    int e;
+    int err = pd_tib_append(recorder->tib, records, n);
 
-    if (!recorder->batch_len) {
-        return;
-    }
-    e = pd_tib_append(recorder->tib, recorder->records, recorder->batch_len);
-    if (e) {
-        judge(recorder, e);
+    if (err) {
+        judge(recorder, err);
     }
     if (!recorder->uncommitted) {
         recorder->commit_by_ns = pd_clock_monotonic_ns() + PD_RECORDER_COMMIT_NS;
     }
-    recorder->uncommitted += recorder->batch_len;
-    recorder->batch_len = 0;
+    recorder->uncommitted += n;
+}
+
+static void append(struct pd_recorder *recorder)
+{
+    if (recorder->batch_len) {
+        give(recorder, recorder->records, recorder->batch_len);
+        recorder->batch_len = 0;
+    }
 }
 
 static void alarm_undecoded(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
-                            const struct pd_claim *claim, int e)
+                            const struct pd_claim *claim, int err)
 {
     struct pd_alarm_raise raise = {
-        .reason = e == -PD_E_UNKNOWN_HOST ? PD_ALARM_UNKNOWN_HOST : PD_ALARM_INFEASIBLE_PATH,
+        .reason = err == -PD_E_UNKNOWN_HOST ? PD_ALARM_UNKNOWN_HOST : PD_ALARM_INFEASIBLE_PATH,
         .flow = &record->flow,
         .mark = &claim->mark,
-        .detail = pd_error_text(e),
+        .detail = pd_error_text(err),
     };
 
     pd_alarms_raise(recorder->alarms, &raise);
@@ -91,12 +94,12 @@ void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_r
                       bool kept)
 {
     struct pd_way *way = &recorder->ways[recorder->batch_len];
-    int e = pd_picture_path(recorder->model->resolver, record, way);
+    int err = pd_agent_snapshot_path(recorder->model->resolver, record, way);
 
-    if (e && e != -PD_E_UNSUPPORTED) { /* where nothing is marked, that is nobody's fault */
-        alarm_undecoded(recorder, record, &way->claim, e);
+    if (err && err != -PD_E_UNSUPPORTED) { /* where nothing is marked, that is nobody's fault */
+        alarm_undecoded(recorder, record, &way->claim, err);
     }
-    recorder->records[recorder->batch_len++] = pd_picture_row(record, &way->claim);
+    recorder->records[recorder->batch_len++] = pd_agent_snapshot_row(record, &way->claim);
     pd_count(&recorder->counters->records, 1);
     recorder->since_mark |= kept;
     if (recorder->batch_len == PD_RECORDER_BATCH) {
@@ -106,6 +109,16 @@ void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_r
             pd_recorder_commit(recorder);
         }
     }
+}
+
+void pd_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trace)
+{
+    struct pd_agent_trace_row row;
+
+    pd_agent_trace_row(trace, &row);
+    append(recorder);
+    give(recorder, &row.record, 1);
+    pd_count(&recorder->counters->records, 1);
 }
 
 /* The TIB commits by itself when it has PD_RECORDER_COMMIT_RECORDS: one stretch between two
@@ -157,11 +170,11 @@ uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns)
         pd_recorder_commit(recorder);
     }
     if (now_ns >= recorder->maintain_ns) {
-        int e = pd_tib_maintain(recorder->tib, pd_clock_wall_us());
+        int err = pd_tib_maintain(recorder->tib, pd_clock_wall_us());
 
-        if (e) {
+        if (err) {
             pd_log_limited(&recorder->log_limit, PD_LOG_ERROR, MODULE,
-                           "the store cannot be maintained: %s", pd_error_text(e));
+                           "the store cannot be maintained: %s", pd_error_text(err));
         }
         recorder->maintain_ns = now_ns + MAINTAIN_NS;
     }
@@ -177,20 +190,20 @@ static void retain(struct pd_tib *tib)
     const uint64_t until_ns = pd_clock_monotonic_ns() + RETAIN_NS;
     struct pd_tib_stat stat = {0};
     uint64_t before;
-    int e = pd_tib_stat(tib, &stat);
+    int err = pd_tib_stat(tib, &stat);
 
     do {
         before = stat.expired;
-        if (!e) {
-            e = pd_tib_maintain(tib, pd_clock_wall_us());
+        if (!err) {
+            err = pd_tib_maintain(tib, pd_clock_wall_us());
         }
-        if (!e) {
-            e = pd_tib_stat(tib, &stat);
+        if (!err) {
+            err = pd_tib_stat(tib, &stat);
         }
-    } while (!e && stat.expired > before && pd_clock_monotonic_ns() < until_ns);
-    if (e) {
+    } while (!err && stat.expired > before && pd_clock_monotonic_ns() < until_ns);
+    if (err) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "retention was not applied at the end: %s",
-               pd_error_text(e));
+               pd_error_text(err));
     }
 }
 
@@ -200,13 +213,13 @@ void pd_recorder_end(struct pd_recorder *recorder)
     retain(recorder->tib);
 }
 
-void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *picture)
+void pd_recorder_snapshot(struct pd_recorder *recorder, struct pd_agent_snapshot *snapshot)
 {
     pd_recorder_commit(recorder);
-    if (!picture->error) {
-        picture->error = pd_tib_snapshot(recorder->tib, &picture->snapshot);
+    if (!snapshot->error) {
+        snapshot->error = pd_tib_snapshot(recorder->tib, &snapshot->tib);
     }
-    pd_picture_decode(picture, recorder->model->resolver);
+    pd_agent_snapshot_decode(snapshot, recorder->model->resolver);
 }
 
 struct pd_resolver_counters pd_recorder_decoder(const struct pd_recorder *recorder)

@@ -9,9 +9,10 @@
 #include "agent/alarms/alarms.h"
 #include "agent/counters.h"
 #include "agent/model.h"
-#include "agent/picture.h"
+#include "agent/snapshot.h"
 #include "base/log.h"
 #include "tib/tib.h"
+#include "trace/trace.h"
 
 /* Records are appended in batches and committed once a second or every PD_RECORDER_COMMIT_RECORDS.
  * What the TIB cannot take is counted by the TIB, alarmed and logged once a second at most; the
@@ -59,6 +60,9 @@ void pd_recorder_done(struct pd_recorder *recorder);
 void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
                       bool kept);
 
+/* Stores a trace, as a record of its own. */
+void pd_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trace);
+
 /* The records of a source up to this position were taken. Once they are in the TIB, and with them
  * the position, `recorder->committed` is called. */
 void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position);
@@ -72,8 +76,8 @@ void pd_recorder_end(struct pd_recorder *recorder);
 /* Commits and maintains when it is time; returns when to call again at the latest (monotonic). */
 uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns);
 
-/* The second half of a picture: commit, snapshot, live rows. */
-void pd_recorder_picture(struct pd_recorder *recorder, struct pd_picture *picture);
+/* The second half of a snapshot: commit, snapshot, live rows. */
+void pd_recorder_snapshot(struct pd_recorder *recorder, struct pd_agent_snapshot *snapshot);
 
 /* Decodes with another model from now on; the old one is freed. */
 void pd_recorder_model(struct pd_recorder *recorder, struct pd_model *model);

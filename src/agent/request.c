@@ -14,34 +14,44 @@
 
 #define BODY_MAX_BYTES ((size_t)16 << 20) /* a tree of PD_TREE_HOSTS_MAX hosts fits */
 
-/* The queries come first, by their numbers; then the table; then each question, GET and POST. */
+/* The table, then each question that is asked by its name: GET and perhaps POST. */
 static const struct pd_route fixed[] = {
-#define X(id, name, help) {"GET", "/v1/" name, PD_ROLE_READ, help},
-    PD_QUERIES(X)
-#undef X
 #define X(name, method, path, role, handler, help) {#method, path, PD_ROLE_##role, help},
-        PD_ROUTES(X)
+    PD_ROUTES(X)
 #undef X
 };
 #define FIXED_LEN     (sizeof fixed / sizeof *fixed)
-#define QUESTIONS_MAX 32u
+#define QUESTIONS_MAX 64u
 
 static struct {
     struct pd_route routes[FIXED_LEN + 2 * QUESTIONS_MAX];
-    size_t len;
+    const struct pd_question *asked[FIXED_LEN + 2 * QUESTIONS_MAX]; /* by such a route */
+    size_t len, own;
     char paths[QUESTIONS_MAX][PD_ROUTE_PATH_BYTES];
 } all;
+
+static void add_route(const struct pd_question *question, const char *method, const char *path,
+                      const char *help)
+{
+    all.asked[all.len] = question;
+    all.routes[all.len++] = (struct pd_route){method, path, question->role, help};
+}
 
 static void make_routes(void)
 {
     memcpy(all.routes, fixed, sizeof fixed);
     all.len = FIXED_LEN;
     for (size_t i = 0; i < QUESTIONS_MAX && pd_questions[i]; i++) {
-        snprintf(all.paths[i], sizeof all.paths[i], "/v1/%s", pd_questions[i]->name);
-        all.routes[all.len++] =
-            (struct pd_route){"GET", all.paths[i], PD_ROLE_READ, pd_questions[i]->help};
-        all.routes[all.len++] = (struct pd_route){"POST", all.paths[i], PD_ROLE_READ,
-                                                  "the same, with the parameters in the body"};
+        const struct pd_question *question = pd_questions[i];
+
+        if (!question->member) {
+            snprintf(all.paths[i], sizeof all.paths[i], "/v1/%s", question->name);
+            add_route(question, "GET", all.paths[i], question->help);
+        }
+        if (question->posts) {
+            add_route(question, "POST", all.paths[i], "the same, with the parameters in the body");
+        }
+        all.own = i < pd_questions_own ? all.len : all.own;
     }
 }
 
@@ -54,25 +64,28 @@ const struct pd_route *pd_request_routes(size_t *ret_len)
     return all.routes;
 }
 
+size_t pd_request_routes_own(void)
+{
+    size_t len;
+
+    (void)pd_request_routes(&len);
+    return all.own;
+}
+
 static int find_route(const char *method, const char *path, struct pd_request *request,
                       enum pd_role *ret_role, struct pd_problem *problem)
 {
     size_t len, i;
     const struct pd_route *routes = pd_request_routes(&len);
-    int e = pd_route_find(routes, len, method, path, &i, request->id, problem);
+    int err = pd_route_find(routes, len, method, path, &i, request->id, problem);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     *ret_role = routes[i].role;
-    if (i < PD_QUERY_COUNT) {
-        pd_query_init(&request->query, (enum pd_query_name)i);
-    } else if (i < FIXED_LEN) {
-        request->route = (enum pd_request_route)(PD_ROUTE_QUESTION + 1 + (int)(i - PD_QUERY_COUNT));
-    } else {
-        request->route = PD_ROUTE_QUESTION;
-        request->question = pd_questions[(i - FIXED_LEN) / 2];
-    }
+    request->document.question = all.asked[i];
+    request->route =
+        all.asked[i] ? PD_ROUTE_QUESTION : (enum pd_request_route)(PD_ROUTE_QUESTION + 1 + (int)i);
     return 0;
 }
 
@@ -83,22 +96,19 @@ static int keep_parameter(struct pd_request *request, const char *name, const ch
     if (json_object_get(request->body, name)) {
         return pd_fail(&problem->error, -PD_E_VALUE, "%s: given twice", name);
     }
-    return json_object_set_new(request->body, name, json_string(value))
-               ? pd_fail(&problem->error, -PD_E_VALUE, "%s: expected UTF-8", name)
+    return json_object_set_new_nocheck(request->body, name, json_string_nocheck(value))
+               ? pd_fail(&problem->error, -ENOMEM, "no memory")
                : 0;
 }
 
 static int set_parameter(struct pd_request *request, const char *name, const char *value,
                          struct pd_problem *problem)
 {
-    if (request->route == PD_ROUTE_QUESTION && request->body) {
+    if (request->body) {
         return keep_parameter(request, name, value, problem);
     }
-    if (request->route != PD_ROUTE_NAMED_QUERY) {
-        return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
-                       "%s: unknown parameter, this route takes none", name);
-    }
-    return pd_query_set(&request->query, name, value, &problem->error);
+    return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
+                   "%s: unknown parameter, this route takes none", name);
 }
 
 static int parse_parameters(struct pd_target *target, struct pd_request *request,
@@ -126,14 +136,19 @@ void pd_request_name_parameter(struct pd_problem *problem)
              (int)strcspn(problem->error.text, ":"), problem->error.text);
 }
 
-static int finish_query(struct pd_request *request, struct pd_problem *problem)
+/* The question with its parameters, wherever they stood. */
+static int make_document(struct pd_request *request, struct pd_problem *problem)
 {
-    int e = pd_query_finish(&request->query, &problem->error);
+    struct pd_document document;
+    int err =
+        pd_document_make(request->document.question, request->body, &document, &problem->error);
 
-    if (e) {
+    if (err) {
         pd_request_name_parameter(problem);
+    } else {
+        request->document = document;
     }
-    return e;
+    return err;
 }
 
 /* The path decides first, then the method: what is not there has no methods. */
@@ -142,13 +157,13 @@ static int parse_path(const struct pd_http_request *http, struct pd_target *targ
                       struct pd_problem *problem)
 {
     char path[PD_ROUTE_PATH_BYTES];
-    int e = pd_target_path(target, http->target, http->target_bytes, path, sizeof path);
+    int err = pd_target_path(target, http->target, http->target_bytes, path, sizeof path);
 
-    if (e == -PD_E_URI_TOO_LONG) {
-        return pd_fail(&problem->error, e, "the request target is longer than %d bytes",
+    if (err == -PD_E_URI_TOO_LONG) {
+        return pd_fail(&problem->error, err, "the request target is longer than %d bytes",
                        PD_TARGET_MAX_BYTES);
     }
-    return find_route(http->method, e ? "" : path, request, ret_role, problem);
+    return find_route(http->method, err ? "" : path, request, ret_role, problem);
 }
 
 static int parse(const struct pd_http_request *http, struct pd_request *request,
@@ -156,33 +171,28 @@ static int parse(const struct pd_http_request *http, struct pd_request *request,
 {
     struct pd_target target;
     enum pd_role role;
-    int e = parse_path(http, &target, request, &role, problem);
+    int err = parse_path(http, &target, request, &role, problem);
 
-    if (!e) {
-        e = pd_role_check(http, role, problem);
+    if (!err) {
+        err = pd_role_check(http, role, problem);
     }
-    if (!e && request->route == PD_ROUTE_QUESTION && strcmp(http->method, "POST") != 0 &&
+    if (!err && request->route == PD_ROUTE_QUESTION && strcmp(http->method, "POST") != 0 &&
         !(request->body = json_object())) {
-        e = pd_fail(&problem->error, -ENOMEM, "no memory");
+        err = pd_fail(&problem->error, -ENOMEM, "no memory");
     }
-    if (!e) {
-        e = parse_parameters(&target, request, problem);
-    }
-    if (e) {
-        return e;
+    if (!err) {
+        err = parse_parameters(&target, request, problem);
     }
     request->http = http;
-    if (request->route == PD_ROUTE_NAMED_QUERY) {
-        return finish_query(request, problem);
+    if (!err && !strcmp(http->method, "POST")) {
+        err = pd_body_json(http->body, http->body_bytes, &request->body, &problem->error);
     }
-    return strcmp(http->method, "POST")
-               ? 0
-               : pd_body_json(http->body, http->body_bytes, &request->body, &problem->error);
+    return err || request->route != PD_ROUTE_QUESTION ? err : make_document(request, problem);
 }
 
 size_t pd_request_body_bytes(const char *method, const char *target)
 {
-    struct pd_request request = {.route = PD_ROUTE_NAMED_QUERY};
+    struct pd_request request = {0};
     struct pd_problem problem = {0};
     struct pd_target rest;
     enum pd_role role;
@@ -196,6 +206,7 @@ size_t pd_request_body_bytes(const char *method, const char *target)
 
 void pd_request_done(struct pd_request *request)
 {
+    pd_document_done(&request->document);
     json_decref(request->body);
     request->body = NULL;
 }
@@ -204,14 +215,14 @@ int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_
                      struct pd_problem *ret_problem)
 {
     struct pd_problem problem = {0};
-    struct pd_request request = {.route = PD_ROUTE_NAMED_QUERY, .begun_ns = pd_clock_thread_ns()};
-    int e = parse(http, &request, &problem);
+    struct pd_request request = {.begun_ns = pd_clock_thread_ns()};
+    int err = parse(http, &request, &problem);
 
-    if (e) {
+    if (err) {
         pd_request_done(&request);
         *ret_problem = problem;
     } else {
         *ret_request = request;
     }
-    return e;
+    return err;
 }

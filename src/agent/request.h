@@ -11,14 +11,12 @@
 #include "daemon/routes.h"
 #include "http/answer.h"
 #include "http/server.h"
-#include "query/query.h"
-#include "query/question.h"
+#include "query/document.h"
 
 /* Thread safety: pure. */
 
 // clang-format off
-/* Routes beside GET of the queries ("/v1/" + name of the query) and GET and POST of the
- * questions of query/question.h: name, method, path ("{id}": any last segment), least role,
+/* Routes beside those of the questions of query/question.h ("/v1/" + name): name, method, path ("{id}": any last segment), least role,
  * handler, help. They take no parameters. A POST has a JSON object as its body, of at most
  * pd_request_body_bytes. A new route is a line here and its handler, a pd_rest_handler in a file
  * of its own. */
@@ -40,7 +38,6 @@
 // clang-format on
 
 enum pd_request_route {
-    PD_ROUTE_NAMED_QUERY,
     PD_ROUTE_QUESTION,
 #define X(name, method, path, role, handler, help) PD_ROUTE_##name,
     PD_ROUTES(X)
@@ -50,10 +47,9 @@ enum pd_request_route {
 
 struct pd_request {
     enum pd_request_route route;
-    struct pd_query query;              /* of PD_ROUTE_NAMED_QUERY */
-    const struct pd_question *question; /* of PD_ROUTE_QUESTION; `body` has its parameters */
-    char id[PD_ROUTE_ID_BYTES];         /* of a path with "{id}" */
-    json_t *body;                       /* of a POST: an object; else NULL */
+    struct pd_document document; /* of PD_ROUTE_QUESTION */
+    char id[PD_ROUTE_ID_BYTES];  /* of a path with "{id}" */
+    json_t *body;                /* of a POST: an object; of PD_ROUTE_QUESTION its parameters */
     uint64_t begun_ns; /* of the thread's processor time, when it began to read the request */
     const struct pd_http_request *http;
 };
@@ -65,8 +61,10 @@ int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_
                      struct pd_problem *ret_problem);
 void pd_request_done(struct pd_request *request);
 
-/* All routes: queries, the table above, questions. The first call makes them. */
+/* All routes: the table above, then questions. The first call makes them. */
 const struct pd_route *pd_request_routes(size_t *ret_len);
+/* So many of them, the first ones, are described in docs/api; the others come from extensions. */
+size_t pd_request_routes_own(void);
 
 /* Most that the body of such a request may have; 0: none is wanted. */
 size_t pd_request_body_bytes(const char *method, const char *target);

@@ -8,7 +8,6 @@
 #include "agent/ask.h"
 #include "agent/metrics.h"
 #include "agent/openapi.h"
-#include "agent/question.h"
 #include "agent/status.h"
 
 #define PD_REST_BODY_MAX_BYTES ((size_t)65536) /* of bodies that nobody wants */
@@ -57,8 +56,7 @@ int pd_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
     return pd_answer_write(answer, pd_openapi, pd_openapi_bytes());
 }
 
-static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_NAMED_QUERY] = pd_ask_named,
-                                                          [PD_ROUTE_QUESTION] = pd_rest_question,
+static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_QUESTION] = pd_rest_question,
 #define X(name, method, path, role, handler, help) [PD_ROUTE_##name] = (handler),
                                                           PD_ROUTES(X)
 #undef X
@@ -69,21 +67,21 @@ void pd_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
 {
     struct pd_problem problem = {0};
     struct pd_request request = {0};
-    int e = pd_request_parse(http, &request, &problem);
+    int err = pd_request_parse(http, &request, &problem);
 
     pd_count(&agent->counters.http_requests, 1);
-    if (!e) {
-        e = handlers[request.route](agent, &request, answer, &problem);
-    } else if (e == -PD_E_NOT_FOUND && part_routes.len) {
+    if (!err) {
+        err = handlers[request.route](agent, &request, answer, &problem);
+    } else if (err == -PD_E_NOT_FOUND && part_routes.len) {
         problem = (struct pd_problem){0};
-        e = pd_rest_call(&part_routes, agent, http, answer, &problem);
+        err = pd_rest_call(&part_routes, agent, http, answer, &problem);
     }
     pd_request_done(&request);
-    if (e) {
+    if (err) {
         if (!problem.error.code) {
-            problem.error.code = e;
+            problem.error.code = err;
         }
-        if ((e == -PD_E_VALUE || e == -PD_E_UNKNOWN_KEY) && !problem.parameter[0]) {
+        if ((err == -PD_E_VALUE || err == -PD_E_UNKNOWN_KEY) && !problem.parameter[0]) {
             pd_request_name_parameter(&problem);
         }
         pd_count(&agent->counters.http_problems, 1);
@@ -106,6 +104,7 @@ static void count_event(void *context, enum pd_http_event event)
     switch (event) {
     case PD_HTTP_ENDED: pd_count(&counters->http_ended, 1); break;
     case PD_HTTP_REFUSED: pd_count(&counters->http_refused, 1); break;
+    case PD_HTTP_SLOW: pd_count(&counters->http_slow, 1); break;
     case PD_HTTP_UNAUTHORIZED:
         pd_count(&counters->http_unauthorized, 1);
         pd_count(&counters->http_requests, 1);
@@ -113,6 +112,7 @@ static void count_event(void *context, enum pd_http_event event)
         break;
     case PD_HTTP_FORBIDDEN: pd_count(&counters->http_forbidden, 1); break;
     case PD_HTTP_TOO_LARGE:
+    case PD_HTTP_MALFORMED:
         pd_count(&counters->http_requests, 1);
         pd_count(&counters->http_problems, 1);
         break;
@@ -128,16 +128,22 @@ static size_t wanted_bytes(void *context, const char *method, const char *target
     return pd_request_body_bytes(method, target);
 }
 
-/* Those of extensions: theirs are the last routes, a GET and a POST each. */
+/* Whoever holds a turn and waits for a reader keeps others waiting. */
+static bool contended(void *context)
+{
+    struct pd_daemon_admission_counters counters;
+
+    pd_daemon_admission_counters(((struct pd_agent *)context)->query_turns, &counters);
+    return counters.waiting;
+}
+
+/* Those of extensions. */
 static void add_questions(void)
 {
-    size_t len, more = 0;
+    size_t len;
     const struct pd_route *routes = pd_request_routes(&len);
 
-    while (pd_questions[pd_questions_own + more]) {
-        more++;
-    }
-    for (size_t i = len - 2 * more; i < len; i++) {
+    for (size_t i = pd_request_routes_own(); i < len; i++) {
         pd_rest_add(&undescribed, &(const struct pd_part_route){.route = routes[i]});
     }
 }
@@ -152,6 +158,7 @@ struct pd_http_service pd_rest_service(struct pd_agent *agent)
     return (struct pd_http_service){.context = agent,
                                     .answer = answer_http,
                                     .count = count_event,
+                                    .contended = contended,
                                     .body_max_bytes = PD_REST_BODY_MAX_BYTES,
                                     .wanted_bytes = wanted_bytes};
 }

@@ -11,7 +11,7 @@
 #include "http/server.h"
 
 /* Thread safety: may be called from any number of threads. Blocks as long as the query runs; a live
- * query some seconds at most for its picture. */
+ * query some seconds at most for its snapshot. */
 
 /* One route's work. Fills the answer (initialised by the caller) and returns 0; or fills the
  * problem and returns its negative error: what the answer holds by then is dropped. */

@@ -7,7 +7,7 @@
 
 #include "agent/agent.h"
 #include "daemon/own.h"
-#include "fleet/url.h"
+#include "http/url.h"
 #include "intake/set.h"
 
 /* What it names is looked at when it is opened. */
@@ -24,7 +24,7 @@ static int accept_controller(void *target, const char *name, const char *value,
                              struct pd_error *error)
 {
     (void)target;
-    return pd_fleet_url_check(value, error) ? pd_fail_within(error, name) : 0;
+    return pd_http_url_check(value, error) ? pd_fail_within(error, name) : 0;
 }
 
 static int accept_monitor(void *target, const char *name, const char *value, struct pd_error *error)
@@ -221,6 +221,16 @@ static const struct pd_option last_rows[] = {
      .value = "BYTES",
      .fallback = "4M",
      .help = "most alarms that may wait for the controller; what comes then is lost, and counted"},
+    {.section = "alarms",
+     .name = "alarm-budget",
+     .type = PD_OPTION_U64,
+     .offset = AT(alarm_budget),
+     .min = 1,
+     .max = 1000000,
+     .value = "N",
+     .fallback = "60",
+     .help = "alarms a minute that the controller is brought, besides the first of each reason; "
+             "one more says how many there were beyond"},
     {.section = "tcp",
      .name = "tcp-monitor",
      .type = PD_OPTION_STRING,
@@ -250,6 +260,11 @@ static const struct pd_option last_rows[] = {
      .value = "N",
      .fallback = "1",
      .help = "alarm POOR_PERF at so many retransmissions of a connection in one period; 0: never"},
+    {.section = "tcp",
+     .name = "tcp-alarm-all",
+     .type = PD_OPTION_FLAG,
+     .offset = AT(tcp_alarm_all),
+     .help = "alarm POOR_PERF also of connections with an address that the topology does not have"},
     PD_DAEMON_OPTIONS_LAST,
     {0},
 };
@@ -307,11 +322,11 @@ int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bo
                      struct pd_error *error)
 {
     struct pd_settings settings = {0};
-    int e = pd_daemon_settings_load(pd_settings_table(), &settings.common, argc, argv, ret_usage,
-                                    error);
+    int err = pd_daemon_settings_load(pd_settings_table(), &settings.common, argc, argv, ret_usage,
+                                      error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     /* Whoever only stores a capture does not want to be in the way of the agent that serves. */
     if (!settings.listen && !settings.exit_after_intake) {
@@ -354,21 +369,21 @@ static const char *idle_flag(const struct pd_settings *settings, const struct pd
 
 static int check_intakes(const struct pd_settings *settings, struct pd_error *error)
 {
-    int e = pd_intake_set_check(settings->intakes.items, settings->intakes.len, error);
+    int err = pd_intake_set_check(settings->intakes.items, settings->intakes.len, error);
 
-    for (size_t i = 0; pd_intakes[i] && !e; i++) {
+    for (size_t i = 0; pd_intakes[i] && !err; i++) {
         const char *name =
             has_kind(settings, pd_intakes[i]) ? NULL : idle_flag(settings, pd_intakes[i]);
 
         if (name) {
-            e = pd_fail(error, -PD_E_VALUE, "%s: only a %s intake can do that", name,
-                        pd_intakes[i]->kind);
+            err = pd_fail(error, -PD_E_VALUE, "%s: only a %s intake can do that", name,
+                          pd_intakes[i]->kind);
         }
     }
-    if (!e && settings->exit_after_intake && !strcmp(settings->intakes.items[0], "none")) {
-        e = pd_fail(error, -PD_E_VALUE, "exit-after-intake: there is no intake");
+    if (!err && settings->exit_after_intake && !strcmp(settings->intakes.items[0], "none")) {
+        err = pd_fail(error, -PD_E_VALUE, "exit-after-intake: there is no intake");
     }
-    return e;
+    return err;
 }
 
 int pd_settings_check(const struct pd_settings *settings, struct pd_error *error)
@@ -377,14 +392,14 @@ int pd_settings_check(const struct pd_settings *settings, struct pd_error *error
         {"topology", settings->topology},
         {"intake", settings->intakes.len ? settings->intakes.items[0] : NULL},
         {"tib", settings->tib}};
-    int e = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
+    int err = pd_daemon_check_needed(needed, sizeof needed / sizeof needed[0], error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = check_intakes(settings, error);
-    if (e) {
-        return e;
+    err = check_intakes(settings, error);
+    if (err) {
+        return err;
     }
     if (settings->controller && !settings->host_id) {
         return pd_fail(error, -PD_E_VALUE,

@@ -43,9 +43,11 @@ struct pd_settings {
     uint64_t spool_bytes;
     const char *controller; /* URL; NULL: alarms stay here */
     uint64_t alarm_spool_bytes;
+    uint64_t alarm_budget;
     const char *tcp_monitor; /* enum pd_monitor_source, as text */
     uint64_t tcp_period_ms;
     uint64_t tcp_alarm_retransmissions;
+    bool tcp_alarm_all;
     /* options that kinds of intake bring, each in a struct of its own (daemon/own.h) */
     _Alignas(max_align_t) unsigned char own[PD_OPTIONS_OWN_BYTES];
 };

@@ -68,9 +68,9 @@ static json_t *tib_json(struct pd_tib *tib)
 {
     struct pd_tib_stat stat = {0};
     json_t *object = json_object();
-    int e = pd_tib_stat(tib, &stat);
+    int err = pd_tib_stat(tib, &stat);
 
-    json_object_set_new(object, "state", pd_text_json(e ? pd_error_text(e) : "ok"));
+    json_object_set_new(object, "state", pd_text_json(err ? pd_error_text(err) : "ok"));
 #define X(name, text) SET(object, #name, stat.name);
     PD_TIB_COUNTERS(X)
 #undef X
@@ -199,7 +199,7 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "tcp", tcp_json(agent->monitor));
     json_object_set_new(document, "agent", agent_json(agent, &status));
     pd_parts_status(pd_agent_parts, agent, document);
-    json_object_set_new(document, "query_turns", pd_turns_json(agent->query_turns));
-    json_object_set_new(document, "program_turns", pd_turns_json(agent->program_turns));
+    json_object_set_new(document, "query_turns", pd_daemon_admission_json(agent->query_turns));
+    json_object_set_new(document, "program_turns", pd_daemon_admission_json(agent->program_turns));
     return document;
 }

@@ -12,6 +12,7 @@
 #include "apps/report.h"
 #include "base/error.h"
 #include "localise/localise.h"
+#include "query/plan.h"
 #include "topology/topology.h"
 
 /* Paper 000, sections 2.3 and 4 and Table 2. An application has a folder of its own with a page of
@@ -36,6 +37,13 @@ struct pd_app_packet {
     const uint8_t *data;
     size_t bytes;
     uint64_t received_ns; /* monotonic */
+    uint64_t limited;     /* others that this switch sent since, too many to be looked at */
+};
+
+/* Switches that face hosts, by what is known of their edge (codec/edge.h). */
+struct pd_app_edges {
+    uint32_t held, open, unknown;
+    uint32_t first_open, first_unknown; /* IDs */
 };
 
 struct pd_app_world_ops {
@@ -47,8 +55,16 @@ struct pd_app_world_ops {
      * caller's; *ret_answer is the body of its answer and becomes the caller's. Its "complete" and
      * "hosts":{"missing"} say what it lacks. Programs: see docs/programs.md.
      * {"query":"getPoorTCPFlows"} is a question like any other. -PD_E_UNSUPPORTED: this world has
-     * nothing to ask that way. */
+     * nothing to ask that way; the rows of queries over records are had of `rows` where there is
+     * one. */
     int (*ask)(void *context, json_t *document, json_t **ret_answer, struct pd_error *error);
+
+    /* The same for a query over records, whose rows go to `items` as they are (query/plan.h), in
+     * order, from this call; nothing may be asked from there. *ret_answer has the other members. A
+     * non-zero return of theirs ends it with that value. NULL: this world has them in JSON, from
+     * `ask`. */
+    int (*rows)(void *context, json_t *document, const struct pd_items *items, json_t **ret_answer,
+                struct pd_error *error);
 
     /* Alarms of this reason (NULL: any) whose time lies in [from_us, to_us], oldest first, at most
      * `most`, the newest of them: an array of objects as in GET /v1/alarms. Clocks of hosts may
@@ -57,15 +73,19 @@ struct pd_app_world_ops {
                   json_t **ret_alarms, struct pd_error *error);
 
     /* Evidence of [from_us, to_us] (evidence/evidence.h): paths of receivers joined with
-     * retransmissions of senders. The sink is called once, or once for each of several periods.
+     * retransmissions of senders. Flows that suffered are rows, all others sums by path and host,
+     * or with `each` rows as well. The sink is called once, or once for each of several periods.
      * What is missing is said in `report`. */
-    int (*observe)(void *context, uint64_t from_us, uint64_t to_us,
+    int (*observe)(void *context, uint64_t from_us, uint64_t to_us, bool each,
                    const struct pd_evidence_sink *sink, struct pd_report *report,
                    struct pd_error *error);
 
     /* Sends a frame through the tables of a switch. NULL: this world has no switches. */
     int (*packet_out)(void *context, uint32_t switch_id, uint32_t in_port, const uint8_t *data,
                       size_t bytes);
+
+    /* Whether hosts can put marks of their own on packets. NULL: in this world none does. */
+    void (*edges)(void *context, struct pd_app_edges *ret_edges);
 
     /* The same request to the agents of `hosts` (an array of IDs; NULL: all that have one), for
      * what is no query. `body` is that of a POST or NULL. Both stay the caller's; *ret_answers is
@@ -128,12 +148,18 @@ struct pd_app_call {
     const json_t *alarm; /* that started this run, as in GET /v1/alarms; NULL: by hand or by time */
 };
 
+/* An alarm that may start an application: its reason, and whose word it is (fleet/alarm_message.h):
+ * what somebody's program says starts nothing that wants an agent's own observation. */
+struct pd_app_trigger {
+    const char *reason, *origin;
+};
+
 struct pd_app_ops {
-    const char *name;                  /* "silent-drops" */
-    const char *section;               /* of the paper: "4.3", "Table 2" */
-    const char *help;                  /* one line: the question that it answers */
-    const struct pd_app_param *params; /* NULL: none */
-    const char *const *alarms;         /* reasons that may start it; NULL-terminated; NULL: none */
+    const char *name;                      /* "silent-drops" */
+    const char *section;                   /* of the paper: "4.3", "Table 2" */
+    const char *help;                      /* one line: the question that it answers */
+    const struct pd_app_param *params;     /* NULL: none */
+    const struct pd_app_trigger *triggers; /* alarms that may start it; ends with {0}; NULL: none */
     double period_s; /* of a watch that says nothing else; 0: it is started by alarms */
 
     /* NULL: no state. 0 or a negative error in words. */

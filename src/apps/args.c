@@ -365,7 +365,7 @@ static int read_value(const struct pd_topology *topology, const struct pd_app_pa
     char room[VALUE_TEXT_BYTES];
     const char *text = text_of(given, room), *expected;
     json_t *value = NULL;
-    int e;
+    int err;
 
     if (json_is_string(given) && !text) {
         return pd_fail(error, -PD_E_VALUE, "%s: expects a text without NULs", param->name);
@@ -383,21 +383,21 @@ static int read_value(const struct pd_topology *topology, const struct pd_app_pa
         }
         return -PD_E_VALUE;
     }
-    e = value ? check_topology(topology, param, value, error)
-              : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    if (e) {
+    err = value ? check_topology(topology, param, value, error)
+                : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    if (err) {
         json_decref(value);
     } else {
         *ret_value = value;
     }
-    return e;
+    return err;
 }
 
 static int read_param(const struct pd_topology *topology, const struct pd_app_param *param,
                       const json_t *given, json_t *args, struct pd_error *error)
 {
     json_t *fallback = NULL, *value = NULL;
-    int e;
+    int err;
 
     if (!given && param->required) {
         return pd_fail(error, -PD_E_VALUE, "%s: is missing: %s", param->name, param->help);
@@ -408,12 +408,12 @@ static int read_param(const struct pd_topology *topology, const struct pd_app_pa
     if (!given) {
         given = fallback = json_string(param->fallback);
     }
-    e = read_value(topology, param, given, &value, error);
+    err = read_value(topology, param, given, &value, error);
     json_decref(fallback);
-    if (!e && json_object_set_new(args, param->name, value)) {
-        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    if (!err && json_object_set_new(args, param->name, value)) {
+        err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    return e;
+    return err;
 }
 
 static bool knows(const struct pd_app_ops *ops, const char *name)
@@ -451,25 +451,25 @@ static int check_names(const struct pd_app_ops *ops, const json_t *given, struct
 int pd_app_args_read(const struct pd_app_ops *ops, const struct pd_topology *topology,
                      const json_t *given, json_t **ret_args, struct pd_error *error)
 {
-    int e = check_names(ops, given, error);
+    int err = check_names(ops, given, error);
     json_t *args;
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     args = json_object();
     if (!args) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    for (const struct pd_app_param *param = ops->params; !e && param && param->name; param++) {
-        e = read_param(topology, param, json_object_get(given, param->name), args, error);
+    for (const struct pd_app_param *param = ops->params; !err && param && param->name; param++) {
+        err = read_param(topology, param, json_object_get(given, param->name), args, error);
     }
-    if (e) {
+    if (err) {
         json_decref(args);
     } else {
         *ret_args = args;
     }
-    return e;
+    return err;
 }
 
 json_t *pd_app_params_json(const struct pd_app_ops *ops)

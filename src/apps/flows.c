@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 struct taking {
     const struct pd_topology *topology;
     struct pd_app_flows *flows;
@@ -21,15 +23,8 @@ static int take(void *context, const struct pd_app_row *row, const json_t *objec
         flows->unknown++;
         return 0;
     }
-    if (flows->len == flows->room) {
-        size_t room = flows->room ? 2 * flows->room : 64;
-        struct pd_app_row *rows = reallocarray(flows->rows, room, sizeof *rows);
-
-        if (!rows) {
-            return -ENOMEM;
-        }
-        flows->rows = rows;
-        flows->room = room;
+    if (PD_GROW(flows->rows, flows->room, flows->len + 1)) {
+        return -ENOMEM;
     }
     flows->rows[flows->len++] = *row;
     return 0;
@@ -40,19 +35,16 @@ int pd_app_flows_ask(const struct pd_app_call *call, struct pd_report *report, j
 {
     struct pd_app_flows flows = {0};
     struct taking taking = {call->world->topology, &flows};
-    json_t *answer = NULL;
-    int e = pd_app_ask(call, report, "getFlows", args, hosts, &answer, error);
+    const struct pd_app_rows_query query = {
+        .name = "getFlows", .list = "flows", .args = args, .hosts = hosts};
+    int err = pd_app_ask_rows(call, report, &query, take, &taking, NULL, error);
 
-    if (!e) {
-        e = pd_app_rows(answer, "flows", report, take, &taking, error);
+    if (err == -ENOMEM) {
+        pd_fail(error, err, "flows: %s", pd_error_text(err));
     }
-    json_decref(answer);
-    if (e == -ENOMEM) {
-        pd_fail(error, e, "flows: %s", pd_error_text(e));
-    }
-    if (e) {
+    if (err) {
         pd_app_flows_done(&flows);
-        return e;
+        return err;
     }
     if (flows.unknown) {
         pd_report_lacks(report, "%zu flows have a path that does not exist: left out",

@@ -10,6 +10,7 @@
     X(blackhole)        \
     X(congested_link)   \
     X(ddos)             \
+    X(drop_causes)      \
     X(incast)           \
     X(load_imbalance)   \
     X(loop)             \

@@ -31,6 +31,7 @@ void pd_report_done(struct pd_report *report)
     json_decref(report->evidence);
     json_decref(report->lacks);
     json_decref(report->results);
+    json_decref(report->more);
     json_decref(report->missing);
     *report = (struct pd_report){0};
 }
@@ -173,6 +174,14 @@ void pd_report_text(struct pd_report *report, const char *name, const char *text
     }
 }
 
+void pd_report_member(struct pd_report *report, const char *name, json_t *value)
+{
+    report->more = report->more ? report->more : json_object();
+    if (json_object_set_new(report->more, name, value)) {
+        report->failed = true;
+    }
+}
+
 /* An application may ask several questions: a host is missing once. */
 static void note_missing(struct pd_report *report, json_int_t host)
 {
@@ -224,7 +233,8 @@ json_t *pd_report_json(struct pd_report *report, const char *app)
                   report->verdict, "links", report->links, "switches", report->switches, "flows",
                   report->flows, "certain", report->certain && !json_array_size(report->lacks),
                   "confidence", confidence, "evidence", report->evidence, "lacks", report->lacks);
-    if (object && ((report->results && json_object_set(object, "results", report->results)) ||
+    if (object && ((report->more && json_object_update_missing(object, report->more)) ||
+                   (report->results && json_object_set(object, "results", report->results)) ||
                    (report->missing && json_object_set(object, "missing", report->missing)))) {
         json_decref(object);
         return NULL;

@@ -14,7 +14,8 @@
  * "confidence","evidence":["…"],"lacks":["…"],"results":{…}}. Links are directed. "results" is
  * there when the application has figures to show: its members are arrays of flat objects, which
  * people get as tables, or texts of several lines. "missing":[ID,…] is there when hosts did not
- * answer; "lacks" has the reasons.
+ * answer; "lacks" has the reasons. An application may have further members (silent-drops: "faults",
+ * "detects" …).
  *
  * Everything that can grow is bounded; what is beyond is counted in "lacks". Without memory a
  * report goes on as far as it can, and says so when it is finished. Belongs to one thread. */
@@ -28,6 +29,7 @@
 struct pd_report {
     char verdict[PD_REPORT_TEXT_BYTES]; /* a sentence */
     json_t *links, *switches, *flows, *evidence, *lacks, *results;
+    json_t *more;    /* members of an application's own; NULL: none */
     json_t *missing; /* IDs of hosts that did not answer, each once; NULL: none */
     bool certain;
     double confidence; /* 0 … 1 */
@@ -57,6 +59,9 @@ void pd_report_flow(struct pd_report *report, json_t *flow);
 void pd_report_row(struct pd_report *report, const char *name, json_t *row);
 /* results.NAME as text. */
 void pd_report_text(struct pd_report *report, const char *name, const char *text);
+
+/* A member of an application's own beside those of all reports; `value` is taken over. */
+void pd_report_member(struct pd_report *report, const char *name, json_t *value);
 
 /* What an answer of the world lacks: hosts that are missing, with their reasons, or that it was cut
  * off. */

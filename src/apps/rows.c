@@ -7,38 +7,159 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "query/conform.h"
+#include "query/document.h"
 #include "query/members.h"
 #include "query/way.h"
 
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 
+/* ---- rows that are no JSON ---- */
+
+struct taking {
+    const struct pd_query *query;
+    pd_app_visit *visit;
+    void *context;
+    uint64_t infeasible; /* of conformance: flows that cannot be judged */
+};
+
+/* A row for each rule that is broken. */
+static int take_violations(struct taking *taking, const struct pd_tib_record *group,
+                           struct pd_app_row *row)
+{
+    unsigned broken = pd_conformance_check(taking->query, group);
+    int err = 0;
+
+    taking->infeasible += !group->path->len && pd_tib_claim(group).state == PD_CLAIM_INFEASIBLE &&
+                          pd_conformance_judges_paths(taking->query);
+    for (unsigned rule = 0; rule < PD_CONFORMANCE_RULE_COUNT && !err; rule++) {
+        if (broken >> rule & 1) {
+            row->rule = pd_conformance_rule_text((enum pd_conformance_rule)rule);
+            err = taking->visit(taking->context, row, NULL);
+        }
+    }
+    return err;
+}
+
+static int take_group(void *context, const struct pd_tib_record *group)
+{
+    struct taking *taking = context;
+    struct pd_app_row row = {.flow = group->flow,
+                             .has_path = group->path,
+                             .stime_us = group->stime_us,
+                             .etime_us = group->etime_us,
+                             .bytes = group->bytes,
+                             .pkts = group->pkts};
+
+    if (group->path) {
+        pd_path_copy(&row.path, group->path);
+    }
+    return taking->query->name == PD_QUERY_CONFORMANCE ? take_violations(taking, group, &row)
+                                                       : taking->visit(taking->context, &row, NULL);
+}
+
+static int take_sums(void *context, const struct pd_query_sums *sums)
+{
+    struct taking *taking = context;
+    const struct pd_app_row row = {.src_switch = (uint32_t)(sums->key >> 32),
+                                   .dst_switch = (uint32_t)sums->key,
+                                   .bytes = sums->bytes,
+                                   .pkts = sums->pkts};
+
+    return taking->visit(taking->context, &row, NULL);
+}
+
+static int give_rows(const struct pd_app_world *world, json_t *document, struct taking *taking,
+                     json_t **ret_answer, struct pd_error *error)
+{
+    static const char *const others[] = {"hosts", NULL};
+    const struct pd_items items = {taking, take_group, take_sums};
+    struct pd_document read;
+    int err = pd_document_parse(document, others, &read, error);
+
+    if (err) {
+        return err;
+    }
+    taking->query = pd_document_query(&read);
+    err = world->ops->rows(world->context, document, &items, ret_answer, error);
+    pd_document_done(&read);
+    return err;
+}
+
 /* ---- asking ---- */
 
-int pd_app_ask(const struct pd_app_call *call, struct pd_report *report, const char *query,
-               json_t *args, json_t *hosts, json_t **ret_answer, struct pd_error *error)
+static json_t *document_of(const char *query, json_t *args, json_t *hosts)
+{
+    return json_pack("{s:s, s:o, s:o}", "query", query, "args", args ? args : json_object(),
+                     "hosts", hosts ? hosts : json_string("all"));
+}
+
+/* Rows go to `taking` where there is one and the world has them. */
+static int ask(const struct pd_app_call *call, struct pd_report *report, const char *query,
+               json_t *document, struct taking *taking, json_t **ret_answer, struct pd_error *error)
 {
     const struct pd_app_world *world = call->world;
-    json_t *document =
-        json_pack("{s:s, s:o, s:o}", "query", query, "args", args ? args : json_object(), "hosts",
-                  hosts ? hosts : json_string("all"));
     json_t *answer = NULL;
-    int e;
+    int err;
 
     if (!document) {
         return pd_fail(error, -ENOMEM, "%s: %s", query, pd_error_text(-ENOMEM));
     }
-    e = world->ops->ask
-            ? world->ops->ask(world->context, document, &answer, error)
-            : pd_fail(error, -PD_E_UNSUPPORTED, "%s: there are no hosts to ask here", query);
+    err = taking ? give_rows(world, document, taking, &answer, error)
+          : world->ops->ask
+              ? world->ops->ask(world->context, document, &answer, error)
+              : pd_fail(error, -PD_E_UNSUPPORTED, "%s: there are no hosts to ask here", query);
     json_decref(document);
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (report) {
         pd_report_answer(report, answer);
     }
     *ret_answer = answer;
     return 0;
+}
+
+int pd_app_ask(const struct pd_app_call *call, struct pd_report *report, const char *query,
+               json_t *args, json_t *hosts, json_t **ret_answer, struct pd_error *error)
+{
+    return ask(call, report, query, document_of(query, args, hosts), NULL, ret_answer, error);
+}
+
+/* Where the answer itself is the row: bytes and packets. */
+static int visit_answer(const json_t *answer, pd_app_visit *visit, void *context,
+                        struct pd_error *error)
+{
+    struct pd_app_row row = {0};
+
+    if (!pd_app_number(answer, "bytes", &row.bytes) || !pd_app_number(answer, "pkts", &row.pkts)) {
+        return pd_fail(error, -PD_E_VALUE, "an answer of the hosts has no bytes and packets");
+    }
+    return visit(context, &row, answer);
+}
+
+int pd_app_ask_rows(const struct pd_app_call *call, struct pd_report *report,
+                    const struct pd_app_rows_query *query, pd_app_visit *visit, void *context,
+                    uint64_t *ret_infeasible, struct pd_error *error)
+{
+    bool typed = call->world->ops->rows;
+    struct taking taking = {.visit = visit, .context = context};
+    json_t *answer = NULL;
+    int err = ask(call, report, query->name, document_of(query->name, query->args, query->hosts),
+                  typed ? &taking : NULL, &answer, error);
+
+    if (!err && !typed) {
+        err = query->list ? pd_app_rows(answer, query->list, report, visit, context, error)
+                          : visit_answer(answer, visit, context, error);
+    }
+    if (!err && !typed) {
+        (void)pd_app_number(answer, "infeasible", &taking.infeasible);
+    }
+    json_decref(answer);
+    if (!err && ret_infeasible) {
+        *ret_infeasible = taking.infeasible;
+    }
+    return err;
 }
 
 /* No flow retransmits that often: the answer says who is there, and nothing else. */
@@ -61,21 +182,21 @@ int pd_app_alarms(const struct pd_app_call *call, const char *reason, uint64_t f
 {
     const struct pd_app_world *world = call->world;
     json_t *alarms = NULL;
-    int e = 0;
+    int err = 0;
 
     if (world->ops->alarms) {
-        e = world->ops->alarms(world->context, reason, from_us, to_us, most, &alarms, error);
+        err = world->ops->alarms(world->context, reason, from_us, to_us, most, &alarms, error);
     } else {
         alarms = json_array();
     }
-    if (!e && !json_is_array(alarms)) {
+    if (!err && !json_is_array(alarms)) {
         json_decref(alarms);
-        e = pd_fail(error, -ENOMEM, "alarms: %s", pd_error_text(-ENOMEM));
+        err = pd_fail(error, -ENOMEM, "alarms: %s", pd_error_text(-ENOMEM));
     }
-    if (!e) {
+    if (!err) {
         *ret_alarms = alarms;
     }
-    return e;
+    return err;
 }
 
 /* ---- flows, paths ---- */
@@ -153,12 +274,26 @@ static bool read_optional(const json_t *object, const char *member, uint64_t *re
     return !json_object_get(object, member) || pd_app_number(object, member, ret_number);
 }
 
+static bool read_switches(const json_t *object, struct pd_app_row *row)
+{
+    uint64_t src = 0, dst = 0;
+
+    if (!pd_app_number(object, "src_switch", &src) || !pd_app_number(object, "dst_switch", &dst) ||
+        src > UINT32_MAX || dst > UINT32_MAX) {
+        return false;
+    }
+    row->src_switch = (uint32_t)src;
+    row->dst_switch = (uint32_t)dst;
+    return true;
+}
+
 bool pd_app_row_read(const json_t *object, struct pd_app_row *ret_row)
 {
     const json_t *flow = json_object_get(object, "flow_id");
-    struct pd_app_row row = {.has_path = json_object_get(object, "path")};
+    struct pd_app_row row = {.has_path = json_object_get(object, "path"),
+                             .rule = json_string_value(json_object_get(object, "rule"))};
 
-    if (!flow && !row.has_path) {
+    if (!flow && !row.has_path && !read_switches(object, &row)) {
         return false;
     }
     if (flow && !pd_app_flow_read(flow, &row.flow)) {
@@ -177,12 +312,11 @@ bool pd_app_row_read(const json_t *object, struct pd_app_row *ret_row)
 }
 
 int pd_app_rows(const json_t *answer, const char *list, struct pd_report *report,
-                int (*visit)(void *context, const struct pd_app_row *row, const json_t *object),
-                void *context, struct pd_error *error)
+                pd_app_visit *visit, void *context, struct pd_error *error)
 {
     const json_t *rows = json_object_get(answer, list), *object;
     size_t i, wrong = 0;
-    int e = 0;
+    int err = 0;
 
     if (!json_is_array(rows)) {
         return pd_fail(error, -PD_E_VALUE, "an answer of the hosts has no list \"%s\"", list);
@@ -193,7 +327,7 @@ int pd_app_rows(const json_t *answer, const char *list, struct pd_report *report
 
         if (!pd_app_row_read(object, &row)) {
             wrong++;
-        } else if ((e = visit(context, &row, object))) {
+        } else if ((err = visit(context, &row, object))) {
             break;
         }
     }
@@ -201,7 +335,7 @@ int pd_app_rows(const json_t *answer, const char *list, struct pd_report *report
         pd_report_lacks(report, "%zu rows of an answer (%s) were not in order: left out", wrong,
                         list);
     }
-    return e;
+    return err;
 }
 
 bool pd_app_alarm_read(const json_t *object, struct pd_app_alarm *ret_alarm)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alarms grouped by destination, and the senders of one receiver. */
+/* The senders of the receiver that most complaints are about: their flows, and what they lost. */
 #include "apps/senders.h"
 
 #include <errno.h>
@@ -9,150 +9,41 @@
 #include <string.h>
 
 #include "apps/args.h"
+#include "apps/complaints.h"
 #include "apps/sums.h"
 #include "apps/tree.h"
-
-/* ---- whom the alarms are about ---- */
-
-struct complaint {
-    struct pd_flow_id flow;
-};
-
-struct complaints {
-    struct complaint *list;
-    size_t len;
-};
-
-static int by_destination(const void *a, const void *b)
-{
-    const struct complaint *x = a, *y = b;
-    int order = memcmp(&x->flow.dst, &y->flow.dst, sizeof x->flow.dst);
-
-    if (order || x->flow.ip_version != y->flow.ip_version) {
-        return order ? order : x->flow.ip_version - y->flow.ip_version;
-    }
-    return memcmp(&x->flow.src, &y->flow.src, sizeof x->flow.src);
-}
-
-static bool same_destination(const struct complaint *a, const struct complaint *b)
-{
-    return a->flow.ip_version == b->flow.ip_version &&
-           !memcmp(&a->flow.dst, &b->flow.dst, sizeof a->flow.dst);
-}
-
-static int read_complaints(const json_t *alarms, struct pd_report *report,
-                           struct complaints *complaints, struct pd_error *error)
-{
-    size_t i, wrong = 0;
-    const json_t *object;
-
-    complaints->list = calloc(json_array_size(alarms) + 1, sizeof *complaints->list);
-    if (!complaints->list) {
-        return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    }
-    json_array_foreach((json_t *)(uintptr_t)alarms, i, object)
-    {
-        struct pd_app_alarm alarm;
-
-        if (pd_app_alarm_read(object, &alarm) && alarm.flow.ip_version) {
-            complaints->list[complaints->len++].flow = alarm.flow;
-        } else {
-            wrong++;
-        }
-    }
-    if (wrong) {
-        pd_report_lacks(report, "%zu alarms do not say which flow suffers: left out", wrong);
-    }
-    if (complaints->len) {
-        qsort(complaints->list, complaints->len, sizeof *complaints->list, by_destination);
-    }
-    return 0;
-}
-
-static uint64_t sources_of(const struct complaints *complaints, size_t begin, size_t end)
-{
-    uint64_t sources = 0;
-
-    for (size_t i = begin; i < end; i++) {
-        sources +=
-            i == begin || memcmp(&complaints->list[i].flow.src, &complaints->list[i - 1].flow.src,
-                                 sizeof(struct pd_addr)) != 0;
-    }
-    return sources;
-}
-
-static void choose(const struct complaints *complaints, const struct pd_app_alarm *started,
-                   struct pd_app_receiver *receiver)
-{
-    for (size_t begin = 0, end; begin < complaints->len; begin = end) {
-        const struct complaint *first = &complaints->list[begin];
-        struct complaint wanted = {started->flow};
-        uint64_t sources;
-
-        for (end = begin;
-             end < complaints->len && same_destination(first, &complaints->list[end]);) {
-            end++;
-        }
-        sources = sources_of(complaints, begin, end);
-        if (started->flow.ip_version ? !same_destination(first, &wanted)
-                                     : sources <= receiver->sources) {
-            continue;
-        }
-        receiver->addr = first->flow.dst;
-        receiver->ip_version = first->flow.ip_version;
-        receiver->sources = sources;
-    }
-}
-
-static int ask_alarms(const struct pd_app_call *call, const struct pd_app_window *window,
-                      uint64_t before_us, struct pd_report *report, struct complaints *complaints,
-                      struct pd_error *error)
-{
-    uint64_t from = window->from_us > before_us ? window->from_us - before_us : 0;
-    json_t *alarms = NULL;
-    int e = pd_app_alarms(call, "POOR_PERF", from, window->to_us + PD_APP_SKEW_US,
-                          PD_APP_ALARMS_MOST, &alarms, error);
-
-    if (!e && json_array_size(alarms) >= PD_APP_ALARMS_MOST) {
-        pd_report_lacks(report, "there are more than %d alarms: only the newest are looked at",
-                        PD_APP_ALARMS_MOST - 1);
-    }
-    if (!e) {
-        e = read_complaints(alarms, report, complaints, error);
-    }
-    json_decref(alarms);
-    return e;
-}
+#include "base/grow.h"
 
 int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *report,
                          struct pd_app_receiver *ret_receiver, struct pd_error *error)
 {
     struct pd_app_receiver receiver = {0};
-    struct complaints complaints = {0};
+    struct pd_app_complaints complaints = {0};
     struct pd_app_alarm started = {0};
-    int e = pd_app_window_read(call, &receiver.window, error);
+    int err = pd_app_window_read(call, &receiver.window, error);
 
-    if (!e) {
-        e = ask_alarms(call, &receiver.window, PD_APP_AGAIN_US + PD_APP_SKEW_US, report,
-                       &complaints, error);
+    if (!err) {
+        err = pd_app_complaints_ask(call, &receiver.window, PD_APP_AGAIN_US + PD_APP_SKEW_US,
+                                    report, &complaints, error);
     }
-    if (!e) {
+    if (!err) {
         if (call->alarm) {
             pd_app_alarm_read(call->alarm, &started);
         }
-        choose(&complaints, &started, &receiver);
+        pd_app_complaints_choose(&complaints, &started, &receiver);
         if (receiver.ip_version) {
-            uint32_t tor =
-                pd_topology_tor_of(call->world->topology, &receiver.addr, receiver.ip_version);
+            uint32_t tors[PD_HOMES_MAX];
+            uint32_t len = pd_topology_tors_of(call->world->topology, &receiver.addr,
+                                               receiver.ip_version, tors);
 
             receiver.host =
                 pd_app_host_of(call->world->topology, &receiver.addr, receiver.ip_version);
-            receiver.tor = tor == PD_NONE ? 0 : call->world->topology->switches[tor].id;
+            receiver.tor = len == 1 ? call->world->topology->switches[tors[0]].id : 0;
         }
         *ret_receiver = receiver;
     }
     free(complaints.list);
-    return e;
+    return err;
 }
 
 /* A run that an alarm started has no time for a roll call, and the next alarm comes soon. */
@@ -362,16 +253,9 @@ struct asking {
 
 static void add_loser(struct losers *losers, const struct pd_flow_id *flow)
 {
-    if (losers->len == losers->room) {
-        size_t room = losers->room ? 2 * losers->room : 256;
-        struct pd_flow_id *list = realloc(losers->list, room * sizeof *list);
-
-        if (!list) {
-            losers->failed = true;
-            return;
-        }
-        losers->list = list;
-        losers->room = room;
+    if (PD_GROW(losers->list, losers->room, losers->len + 1)) {
+        losers->failed = true;
+        return;
     }
     losers->list[losers->len++] = *flow;
 }
@@ -379,15 +263,16 @@ static void add_loser(struct losers *losers, const struct pd_flow_id *flow)
 static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *receiver,
                        struct losers *losers, struct pd_report *report, struct pd_error *error)
 {
-    struct complaints complaints = {0};
+    struct pd_app_complaints complaints = {0};
     struct pd_report scratch = {0}; /* what is wrong was said when the receiver was chosen */
     uint64_t unknown = 0;
-    int e;
+    int err;
 
     pd_report_init(&scratch);
-    e = ask_alarms(call, &receiver->window, PD_APP_SKEW_US, &scratch, &complaints, error);
-    for (size_t i = 0; i < complaints.len && !e; i++) {
-        const struct pd_flow_id *flow = &complaints.list[i].flow;
+    err = pd_app_complaints_ask(call, &receiver->window, PD_APP_SKEW_US, &scratch, &complaints,
+                                error);
+    for (size_t i = 0; i < complaints.len && !err; i++) {
+        const struct pd_flow_id *flow = &complaints.list[i];
         struct pd_app_sender *sender;
 
         if (flow->ip_version != receiver->ip_version ||
@@ -408,7 +293,7 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
     }
     pd_report_done(&scratch);
     free(complaints.list);
-    return e;
+    return err;
 }
 
 /* ---- what their TCP says ---- */
@@ -460,7 +345,7 @@ static void ask_senders(const struct pd_app_call *call, struct pd_report *report
     struct pd_error error = {0};
     json_t *answer = NULL, *hosts = hosts_of(receiver),
            *args = pd_app_window_args(&receiver->window);
-    int e;
+    int err;
 
     json_object_del(args, "to");
     json_object_del(args, "live");
@@ -470,11 +355,11 @@ static void ask_senders(const struct pd_app_call *call, struct pd_report *report
         json_decref(args);
         return;
     }
-    e = pd_app_ask(call, report, "getPoorTCPFlows", args, hosts, &answer, &error);
-    if (!e) {
-        e = pd_app_rows(answer, "flows", report, take_poor, &asking, &error);
+    err = pd_app_ask(call, report, "getPoorTCPFlows", args, hosts, &answer, &error);
+    if (!err) {
+        err = pd_app_rows(answer, "flows", report, take_poor, &asking, &error);
     }
-    if (e && e != -PD_E_UNSUPPORTED) {
+    if (err && err != -PD_E_UNSUPPORTED) {
         pd_report_lacks(report, "what the senders' TCP saw: %.300s", error.text);
     }
     json_decref(answer);
@@ -532,32 +417,33 @@ int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report
     struct pd_app_flows flows = {0};
     struct losers losers = {0};
     json_t *args = pd_app_window_args(&receiver->window);
-    int e;
+    int err;
 
     json_object_set_new(args, "dst_ip",
                         json_string(pd_addr_format(&receiver->addr, receiver->ip_version, text)));
-    e = pd_app_flows_ask(call, report, args,
-                         receiver->host ? json_pack("[I]", (json_int_t)receiver->host) : NULL,
-                         &flows, error);
-    if (!e && (group(receiver, call->world->topology, &flows, report) || sweep(receiver, &flows))) {
-        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    err = pd_app_flows_ask(call, report, args,
+                           receiver->host ? json_pack("[I]", (json_int_t)receiver->host) : NULL,
+                           &flows, error);
+    if (!err &&
+        (group(receiver, call->world->topology, &flows, report) || sweep(receiver, &flows))) {
+        err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    if (!e) {
-        e = note_alarms(call, receiver, &losers, report, error);
+    if (!err) {
+        err = note_alarms(call, receiver, &losers, report, error);
     }
-    if (!e) {
+    if (!err) {
         ask_senders(call, report, receiver, &losers);
     }
-    if (!e && losers.failed) {
-        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    if (!err && losers.failed) {
+        err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    if (!e) {
+    if (!err) {
         count_losers(receiver, &flows, &losers);
         sum_up(receiver);
     }
     pd_app_flows_done(&flows);
     free(losers.list);
-    return e;
+    return err;
 }
 
 void pd_app_receiver_done(struct pd_app_receiver *receiver)

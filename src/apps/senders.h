@@ -47,7 +47,7 @@ struct pd_app_receiver {
     struct pd_addr addr;
     uint8_t ip_version; /* 0: there is none that anybody complains about */
     uint32_t host;
-    uint32_t tor; /* its switch; 0: not known */
+    uint32_t tor; /* its switch; 0: not known, or one of several */
     struct pd_app_window window;
     struct pd_app_sender *senders; /* by address */
     size_t senders_len;

@@ -18,21 +18,21 @@ static const struct {
 
 const char *pd_error_text(int error)
 {
-    int code = -error;
-    if (code > PD_E_FIRST && code < PD_E_END) {
-        return table[code - PD_E_FIRST - 1].text;
+    int err = -error;
+    if (err > PD_E_FIRST && err < PD_E_END) {
+        return table[err - PD_E_FIRST - 1].text;
     }
-    return code > 0 ? strerror(code) : "no error";
+    return err > 0 ? strerror(err) : "no error";
 }
 
 /* Of the C library's errors only those that a request can meet have a status of their own. */
 int pd_error_http(int error)
 {
-    int code = -error;
-    if (code > PD_E_FIRST && code < PD_E_END) {
-        return table[code - PD_E_FIRST - 1].http;
+    int err = -error;
+    if (err > PD_E_FIRST && err < PD_E_END) {
+        return table[err - PD_E_FIRST - 1].http;
     }
-    switch (code) {
+    switch (err) {
     case EINVAL: return 400;
     case ENOENT: return 404;
     case ENOMEM:
@@ -43,16 +43,16 @@ int pd_error_http(int error)
     }
 }
 
-int pd_fail(struct pd_error *error, int code, const char *format, ...)
+int pd_fail(struct pd_error *error, int err, const char *format, ...)
 {
     if (error) {
         va_list args;
         va_start(args, format);
         vsnprintf(error->text, sizeof error->text, format, args);
         va_end(args);
-        error->code = code;
+        error->code = err;
     }
-    return code;
+    return err;
 }
 
 int pd_fail_within(struct pd_error *error, const char *prefix)

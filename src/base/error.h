@@ -25,6 +25,7 @@
     X(PD_E_NOT_ACCEPTABLE, 406, "no form that would be accepted")           \
     X(PD_E_TOO_LARGE, 413, "too large")                                     \
     X(PD_E_URI_TOO_LONG, 414, "request target too long")                    \
+    X(PD_E_MISDIRECTED, 421, "not a name of this server")                   \
     X(PD_E_TOO_MANY, 429, "as many as there may be are there already")      \
     X(PD_E_TOPOLOGY, 422, "topology is not consistent")                     \
     X(PD_E_INFEASIBLE, 422, "infeasible trajectory")                        \
@@ -67,9 +68,9 @@ const char *pd_error_text(int error);
 /* HTTP status of a negative error; 500 for what has no better one. */
 int pd_error_http(int error);
 
-/* Fills `error` (may be NULL) with code and printf-like words, cut where they do not fit; returns
- * `code`. */
-int pd_fail(struct pd_error *error, int code, const char *format, ...)
+/* Fills `error` (may be NULL) with err and printf-like words, cut where they do not fit; returns
+ * `err`. */
+int pd_fail(struct pd_error *error, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " in front of the words that are there, for example the file name; returns the

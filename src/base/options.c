@@ -174,15 +174,15 @@ static int set_value(const struct pd_option *option, void *target, const char *v
     case PD_OPTION_FLAG: return set_bool(option, place, value, error);
     case PD_OPTION_STRING:
     case PD_OPTION_LIST: {
-        int e = option->set ? option->set(target, option->name, value, error) : 0;
+        int err = option->set ? option->set(target, option->name, value, error) : 0;
 
-        if (!e && option->type == PD_OPTION_LIST) {
+        if (!err && option->type == PD_OPTION_LIST) {
             return add_item(option, place, value, error);
         }
-        if (!e) {
+        if (!err) {
             memcpy(place, &value, sizeof value);
         }
-        return e;
+        return err;
     }
     case PD_OPTION_U64:
     case PD_OPTION_BYTES:
@@ -214,10 +214,10 @@ int pd_options_defaults(const struct pd_option *table, void *target, struct pd_e
             set_nothing(option, target);
             continue;
         }
-        int e = set_value(option, target, option->fallback, error);
+        int err = set_value(option, target, option->fallback, error);
 
-        if (e) {
-            return e;
+        if (err) {
+            return err;
         }
     }
     return 0;
@@ -262,15 +262,15 @@ static const char *flag_value(const struct pd_option *option, int argc, char **a
 }
 
 /* The words of a key's error begin with its name; on the command line that name is a flag. */
-static int as_flag(int e, struct pd_error *error)
+static int as_flag(int err, struct pd_error *error)
 {
     struct pd_error inner;
 
     if (!error) {
-        return e;
+        return err;
     }
     inner = *error;
-    return pd_fail(error, e, "--%s", inner.text);
+    return pd_fail(error, err, "--%s", inner.text);
 }
 
 static int take_flag(const struct pd_option *table, void *target, int argc, char **argv, int *i,
@@ -279,7 +279,7 @@ static int take_flag(const struct pd_option *table, void *target, int argc, char
     const char *name = argv[*i] + 2;
     const struct pd_option *option = find_flag(table, name, strcspn(name, "="));
     const char *value;
-    int e;
+    int err;
 
     if (!option || argv[*i][1] != '-') {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: unknown flag", argv[*i]);
@@ -289,9 +289,9 @@ static int take_flag(const struct pd_option *table, void *target, int argc, char
         return pd_fail(error, -PD_E_VALUE, "--%s: expects a value (%s)", option->name,
                        placeholder(option));
     }
-    e = set_value(option, target, value, error);
-    if (e) {
-        return as_flag(e, error);
+    err = set_value(option, target, value, error);
+    if (err) {
+        return as_flag(err, error);
     }
     if (given) {
         given[option - table] = true;
@@ -315,10 +315,10 @@ int pd_options_flags(const struct pd_option *table, void *target, int argc, char
             argv[i] = argv[words + 1];
             argv[++words] = word;
         } else {
-            int e = take_flag(table, target, argc, argv, &i, ret_given, error);
+            int err = take_flag(table, target, argc, argv, &i, ret_given, error);
 
-            if (e) {
-                return e;
+            if (err) {
+                return err;
             }
         }
     }
@@ -454,21 +454,21 @@ static int read_lines(struct file_reader *reader, FILE *in, const char *file)
     char *text = NULL;
     size_t text_bytes = 0, total_bytes = 0;
     ssize_t len;
-    int e = 0;
+    int err = 0;
 
-    while (!e && (len = getline(&text, &text_bytes, in)) >= 0) {
+    while (!err && (len = getline(&text, &text_bytes, in)) >= 0) {
         reader->line++;
         total_bytes += (size_t)len;
         if (total_bytes > FILE_MAX_BYTES) {
-            e = pd_fail(reader->error, -PD_E_TOO_LARGE, "the file is larger than %d bytes",
-                        FILE_MAX_BYTES);
+            err = pd_fail(reader->error, -PD_E_TOO_LARGE, "the file is larger than %d bytes",
+                          FILE_MAX_BYTES);
         } else if (memchr(text, '\0', (size_t)len)) {
-            e = pd_fail(reader->error, -PD_E_SYNTAX, "the line holds a NUL byte");
+            err = pd_fail(reader->error, -PD_E_SYNTAX, "the line holds a NUL byte");
         } else {
-            e = read_line(reader, text);
+            err = read_line(reader, text);
         }
     }
-    if (e) {
+    if (err) {
         char place[300];
 
         snprintf(place, sizeof place, "%.280s:%u", file, reader->line);
@@ -476,10 +476,10 @@ static int read_lines(struct file_reader *reader, FILE *in, const char *file)
             pd_fail_within(reader->error, place);
         }
     } else if (ferror(in)) {
-        e = pd_fail(reader->error, -EIO, "%.280s: cannot be read", file);
+        err = pd_fail(reader->error, -EIO, "%.280s: cannot be read", file);
     }
     free(text);
-    return e;
+    return err;
 }
 
 int pd_options_file(const struct pd_option *table, void *target, const char *file,
@@ -489,7 +489,7 @@ int pd_options_file(const struct pd_option *table, void *target, const char *fil
         .table = table, .target = target, .given = given, .memory = memory, .error = error};
     size_t len = 0;
     FILE *in;
-    int e;
+    int err;
 
     while (table[len].name) {
         len++;
@@ -499,11 +499,11 @@ int pd_options_file(const struct pd_option *table, void *target, const char *fil
         return pd_fail(error, -errno, "%.280s: %s", file, strerror(errno));
     }
     reader.lines = calloc(len + 1, sizeof *reader.lines);
-    e = reader.lines ? read_lines(&reader, in, file)
-                     : pd_fail(error, -ENOMEM, "%.280s: no memory", file);
+    err = reader.lines ? read_lines(&reader, in, file)
+                       : pd_fail(error, -ENOMEM, "%.280s: no memory", file);
     free(reader.lines);
     fclose(in);
-    return e;
+    return err;
 }
 
 /* ---- help ---- */

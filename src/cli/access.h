@@ -18,6 +18,11 @@ struct pd_cli_access {
      .offset = offsetof(target, member.files.ca),                            \
      .value = "FILE",                                                        \
      .help = "CA (PEM) of the server; else those the system trusts"},        \
+        {.name = "tls-crl",                                                  \
+         .type = PD_OPTION_STRING,                                           \
+         .offset = offsetof(target, member.files.crl),                       \
+         .value = "FILE",                                                    \
+         .help = "certificates that the CA has revoked (CRL, PEM)"},         \
         {.name = "tls-cert",                                                 \
          .type = PD_OPTION_STRING,                                           \
          .offset = offsetof(target, member.files.cert),                      \

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/path.h"
 #include "cli/cells.h"
 #include "cli/json.h"
@@ -70,18 +71,6 @@ struct entry {
     uint64_t id, time_us, count;
 };
 
-static int grow(struct pd_alarm_sums *sums)
-{
-    size_t size = sums->size ? 2 * sums->size : 64;
-    struct row *rows = realloc(sums->rows, size * sizeof *rows);
-    if (!rows) {
-        return -ENOMEM;
-    }
-    sums->rows = rows;
-    sums->size = size;
-    return 0;
-}
-
 /* The row of the key, a new one if need be; NULL: no memory, or (counted) no room. */
 static struct row *row_of(struct pd_alarm_sums *sums, const char *key, const struct entry *entry)
 {
@@ -93,7 +82,7 @@ static struct row *row_of(struct pd_alarm_sums *sums, const char *key, const str
         sums->left_out += entry->count;
         return NULL;
     }
-    if ((sums->len == sums->size && grow(sums)) ||
+    if (PD_GROW(sums->rows, sums->size, sums->len + 1) ||
         json_object_set_new(sums->places, key, json_integer((json_int_t)sums->len))) {
         return NULL;
     }
@@ -120,17 +109,17 @@ static int count(struct pd_alarm_sums *sums, const char *text, const struct entr
 
 static int count_links(struct pd_alarm_sums *sums, const json_t *paths, const struct entry *entry)
 {
-    int code = 0;
-    for (size_t i = 0; i < json_array_size(paths) && !code; i++) {
+    int err = 0;
+    for (size_t i = 0; i < json_array_size(paths) && !err; i++) {
         const json_t *path = json_array_get(paths, i);
-        for (size_t at = 1; at < json_array_size(path) && !code; at++) {
+        for (size_t at = 1; at < json_array_size(path) && !err; at++) {
             char text[PD_LINK_TEXT_BYTES];
             struct pd_link_match link = {(uint32_t)json_integer_value(json_array_get(path, at - 1)),
                                          (uint32_t)json_integer_value(json_array_get(path, at))};
-            code = count(sums, pd_link_format(link, text), entry);
+            err = count(sums, pd_link_format(link, text), entry);
         }
     }
-    return code;
+    return err;
 }
 
 static int add_one(struct pd_alarm_sums *sums, const struct pd_cli_reader *reader,
@@ -140,18 +129,18 @@ static int add_one(struct pd_alarm_sums *sums, const struct pd_cli_reader *reade
     const char *reason = json_string_value(json_object_get(alarm, "reason"));
     uint64_t host;
     char text[PD_CLI_NUMBER_BYTES];
-    int code = pd_read_number(reader, alarm, "id", PD_READ_MAX, &entry.id);
-    if (!code) {
-        code = pd_read_number(reader, alarm, "host", UINT32_MAX, &host);
+    int err = pd_read_number(reader, alarm, "id", PD_READ_MAX, &entry.id);
+    if (!err) {
+        err = pd_read_number(reader, alarm, "host", UINT32_MAX, &host);
     }
-    if (!code) {
-        code = pd_read_number(reader, alarm, "time_us", PD_READ_MAX, &entry.time_us);
+    if (!err) {
+        err = pd_read_number(reader, alarm, "time_us", PD_READ_MAX, &entry.time_us);
     }
-    if (!code && json_object_get(alarm, "count")) {
-        code = pd_read_number(reader, alarm, "count", PD_READ_MAX, &entry.count);
+    if (!err && json_object_get(alarm, "count")) {
+        err = pd_read_number(reader, alarm, "count", PD_READ_MAX, &entry.count);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     sums->alarms += entry.count;
     switch (sums->by) {
@@ -167,11 +156,11 @@ int pd_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct p
 {
     const struct pd_cli_reader reader = {"the answer's", error};
     const json_t *rows;
-    int code = pd_read_array(&reader, answer, "alarms", &rows);
-    for (size_t i = 0; i < json_array_size(rows) && !code; i++) {
-        code = add_one(sums, &reader, json_array_get(rows, i));
+    int err = pd_read_array(&reader, answer, "alarms", &rows);
+    for (size_t i = 0; i < json_array_size(rows) && !err; i++) {
+        err = add_one(sums, &reader, json_array_get(rows, i));
     }
-    return code == -ENOMEM ? pd_fail(error, code, "no memory for the table") : code;
+    return err == -ENOMEM ? pd_fail(error, err, "no memory for the table") : err;
 }
 
 static int by_number(const void *a, const void *b)
@@ -188,8 +177,8 @@ static void cells(struct pd_cli_table *table, const struct row *row)
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     pd_cli_table_cell(table, row->key);
     pd_cell_number(table, row->alarms);
-    pd_cli_table_cell(table, pd_cell_time_text(row->first_us, text));
-    pd_cli_table_cell(table, pd_cell_time_text(row->last_us, text));
+    pd_cell_time(table, row->first_us);
+    pd_cell_time(table, row->last_us);
     snprintf(text, sizeof text, "%" PRIu64, row->last_id);
     pd_cli_table_cell(table, text);
 }
@@ -210,7 +199,7 @@ static void print_end(const struct pd_alarm_sums *sums, size_t shown)
     putchar('\n');
 }
 
-int pd_alarm_sums_print(struct pd_alarm_sums *sums, struct pd_error *error)
+int pd_alarm_sums_print(struct pd_alarm_sums *sums, bool csv, struct pd_error *error)
 {
     static const char *const titles[] = {"REASON", "HOST", "LINK"};
     const struct pd_cli_column columns[] = {
@@ -220,22 +209,23 @@ int pd_alarm_sums_print(struct pd_alarm_sums *sums, struct pd_error *error)
         {.title = "LAST"},
         {.title = "NEWEST ID", .right = true},
     };
-    struct pd_style style = pd_cli_style(stdout);
-    struct pd_cli_table *table = pd_cli_table_new(columns, sizeof columns / sizeof *columns);
+    struct pd_style style = pd_cli_style_as(stdout, csv);
+    struct pd_cli_table *table =
+        pd_cli_table_new(columns, sizeof columns / sizeof *columns, &style);
     size_t shown = sums->len < PD_ALARM_SUMS_SHOW ? sums->len : PD_ALARM_SUMS_SHOW;
-    int code = table ? 0 : -ENOMEM;
+    int err = table ? 0 : -ENOMEM;
     if (sums->len) {
         qsort(sums->rows, sums->len, sizeof *sums->rows, by_number);
     }
-    for (size_t i = 0; i < shown && !code; i++) {
+    for (size_t i = 0; i < shown && !err; i++) {
         cells(table, &sums->rows[i]);
     }
-    if (!code && shown) {
-        code = pd_cli_table_print(table, &style, stdout);
+    if (!err) {
+        err = pd_cli_table_print(table, stdout);
     }
-    if (!code) {
+    if (!err && !csv) {
         print_end(sums, shown);
     }
     pd_cli_table_free(table);
-    return code == -ENOMEM ? pd_fail(error, code, "no memory for the table") : code;
+    return err == -ENOMEM ? pd_fail(error, err, "no memory for the table") : err;
 }

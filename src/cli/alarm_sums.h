@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /* An alarm counts once for its reason and its host, and once for each link of its paths; its
@@ -30,6 +32,6 @@ void pd_alarm_sums_free(struct pd_alarm_sums *sums);                            
 int pd_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error);
 
 /* The most frequent first, on standard output. 0 or a negative error. */
-int pd_alarm_sums_print(struct pd_alarm_sums *sums, struct pd_error *error);
+int pd_alarm_sums_print(struct pd_alarm_sums *sums, bool csv, struct pd_error *error);
 
 #endif

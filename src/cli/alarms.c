@@ -29,6 +29,7 @@ struct settings {
     uint64_t limit;
     bool follow;
     bool json;
+    bool csv;
 };
 
 static int check_since(void *target, const char *name, const char *value, struct pd_error *error)
@@ -96,6 +97,7 @@ static const struct pd_option options[] = {
      .offset = offsetof(struct settings, follow),
      .help = "go on: show each as it comes"},
     PD_CLI_JSON_OPTION(struct settings, json),
+    PD_CLI_CSV_OPTION(struct settings, csv),
     {0},
 };
 
@@ -105,6 +107,10 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     (void)words;
     if (set->limit && set->follow) {
         return pd_fail(error, -PD_E_VALUE, "--limit is for lists, not for --follow");
+    }
+    if (set->csv && (set->json || set->follow)) {
+        return pd_fail(error, -PD_E_VALUE, "--csv is for lists, not for %s",
+                       set->json ? "--json" : "--follow");
     }
     if (set->by && (set->follow || set->limit || set->json)) {
         return pd_fail(error, -PD_E_VALUE, "--by goes with --since and --reason alone");
@@ -128,13 +134,13 @@ static int read_paths(const struct pd_cli_reader *reader, const json_t *row,
     const json_t *paths = NULL;
     char one[PD_CLI_PATH_BYTES];
     size_t used = 0;
-    int code = pd_read_array(reader, row, "paths", &paths);
+    int err = pd_read_array(reader, row, "paths", &paths);
     *text = '\0';
-    for (size_t i = 0; i < json_array_size(paths) && !code; i++) {
+    for (size_t i = 0; i < json_array_size(paths) && !err; i++) {
         struct pd_path path = {0};
-        code = pd_read_switches(reader, json_array_get(paths, i), &path);
-        if (code) {
-            return code;
+        err = pd_read_switches(reader, json_array_get(paths, i), &path);
+        if (err) {
+            return err;
         }
         size_t len = strlen(pd_cli_path(&path, style, one));
         if (used + len + 8 > PATHS_BYTES) {
@@ -143,7 +149,7 @@ static int read_paths(const struct pd_cli_reader *reader, const json_t *row,
         }
         used += (size_t)snprintf(text + used, PATHS_BYTES - used, "%s%s", i ? " " : "", one);
     }
-    return code;
+    return err;
 }
 
 static int read_alarm(const struct pd_cli_reader *reader, const json_t *row,
@@ -153,25 +159,25 @@ static int read_alarm(const struct pd_cli_reader *reader, const json_t *row,
     const json_t *flow = json_object_get(row, "flow_id");
     const char *reason = json_string_value(json_object_get(row, "reason")),
                *detail = json_string_value(json_object_get(row, "detail"));
-    int code = pd_read_number(reader, row, "id", PD_READ_MAX, &alarm.id);
-    if (!code) {
-        code = pd_read_number(reader, row, "host", UINT32_MAX, &alarm.host);
+    int err = pd_read_number(reader, row, "id", PD_READ_MAX, &alarm.id);
+    if (!err) {
+        err = pd_read_number(reader, row, "host", UINT32_MAX, &alarm.host);
     }
-    if (!code) {
-        code = pd_read_number(reader, row, "time_us", PD_READ_MAX, &alarm.time_us);
+    if (!err) {
+        err = pd_read_number(reader, row, "time_us", PD_READ_MAX, &alarm.time_us);
     }
-    if (!code && !reason) {
-        code = pd_read_bad(reader, "reason", "a text");
+    if (!err && !reason) {
+        err = pd_read_bad(reader, "reason", "a text");
     }
     alarm.has_flow = flow && !json_is_null(flow);
-    if (!code && alarm.has_flow) {
-        code = pd_read_flow(reader, row, &alarm.flow);
+    if (!err && alarm.has_flow) {
+        err = pd_read_flow(reader, row, &alarm.flow);
     }
-    if (!code) {
-        code = read_paths(reader, row, style, alarm.paths);
+    if (!err) {
+        err = read_paths(reader, row, style, alarm.paths);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     pd_cli_word(reason, alarm.reason, sizeof alarm.reason);
     pd_cli_word(detail ? detail : "", alarm.detail, sizeof alarm.detail);
@@ -198,7 +204,7 @@ static void alarm_cells(struct pd_cli_table *table, const struct alarm *alarm)
     char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     snprintf(text, sizeof text, "%" PRIu64, alarm->id);
     pd_cli_table_cell(table, text);
-    pd_cli_table_cell(table, pd_cell_time_text(alarm->time_us, text));
+    pd_cell_time(table, alarm->time_us);
     snprintf(text, sizeof text, "%" PRIu64, alarm->host);
     pd_cli_table_cell(table, text);
     pd_cli_table_cell(table, alarm->reason);
@@ -213,33 +219,34 @@ static void alarm_cells(struct pd_cli_table *table, const struct alarm *alarm)
     pd_cli_table_cell(table, *alarm->detail ? alarm->detail : "-");
 }
 
-static int print_table(const json_t *answer, struct pd_error *error)
+static int print_table(const struct settings *set, const json_t *answer, struct pd_error *error)
 {
     const struct pd_cli_reader reader = {"the answer's", error};
-    struct pd_style style = pd_cli_style(stdout);
+    struct pd_style style = pd_cli_style_as(stdout, set->csv);
     char number[PD_CLI_NUMBER_BYTES];
     const json_t *rows = NULL;
-    struct pd_cli_table *table = pd_cli_table_new(columns, sizeof columns / sizeof *columns);
-    int code = table ? pd_read_array(&reader, answer, "alarms", &rows) : -ENOMEM;
+    struct pd_cli_table *table =
+        pd_cli_table_new(columns, sizeof columns / sizeof *columns, &style);
+    int err = table ? pd_read_array(&reader, answer, "alarms", &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
-    for (size_t i = 0; i < len && !code; i++) {
+    for (size_t i = 0; i < len && !err; i++) {
         struct alarm alarm;
-        code = read_alarm(&reader, json_array_get(rows, i), &style, &alarm);
-        if (!code) {
+        err = read_alarm(&reader, json_array_get(rows, i), &style, &alarm);
+        if (!err) {
             alarm_cells(table, &alarm);
         }
     }
-    if (!code && len) {
-        code = pd_cli_table_print(table, &style, stdout);
+    if (!err) {
+        err = pd_cli_table_print(table, stdout);
     }
-    if (!code) {
+    if (!err && !style.csv) {
         printf("%s%s alarm%s\n", len ? "\n" : "", pd_cli_number(len, number), pd_cell_plural(len));
     }
-    if (code == -ENOMEM) {
-        pd_fail(error, code, "no memory for the table");
+    if (err == -ENOMEM) {
+        pd_fail(error, err, "no memory for the table");
     }
     pd_cli_table_free(table);
-    return code;
+    return err;
 }
 
 #define PARAMETERS 4
@@ -251,8 +258,9 @@ static void add_parameters(const struct settings *set, char limit[24], const cha
 {
     static const char *const all[PARAMETERS] = {"since", "reason", "limit", "newest"};
     snprintf(limit, 24, "%" PRIu64, set->limit);
+    bool chosen = set->since || set->limit || set->json || set->csv;
     const char *const given[PARAMETERS] = {set->since, set->reason, set->limit ? limit : NULL,
-                                           set->since || set->limit || set->json ? NULL : NEWEST};
+                                           chosen ? NULL : NEWEST};
     for (size_t i = 0; i < PARAMETERS; i++) {
         if (given[i]) {
             *names++ = all[i];
@@ -281,21 +289,21 @@ static int show_list(const struct settings *set, struct pd_error *error)
     char limit[24];
     json_t *answer;
     add_parameters(set, limit, names, values);
-    int code = pd_cli_server_ask(&set->server, request, &text, &answer, error);
-    if (code) {
-        return code;
+    int err = pd_cli_server_ask(&set->server, request, &text, &answer, error);
+    if (err) {
+        return err;
     }
     if (set->json) {
-        code = pd_cli_print_text(&text, error);
-    } else if ((code = print_table(answer, error))) {
+        err = pd_cli_print_text(&text, error);
+    } else if ((err = print_table(set, answer, error))) {
         pd_fail_within(error, set->server.url);
     }
-    if (!code) {
+    if (!err) {
         tell_more(answer);
     }
     json_decref(answer);
     free(text.bytes);
-    return code;
+    return err;
 }
 
 /* ---- summed up ---- */
@@ -305,26 +313,26 @@ static int sum_up(const struct settings *set, struct pd_alarm_sums *sums, struct
 {
     char since[24];
     bool more = true;
-    int code = 0;
+    int err = 0;
     snprintf(since, sizeof since, "%s", set->since ? set->since : "0");
-    while (more && !code) {
+    while (more && !err) {
         const char *names[] = {"since", set->reason ? "reason" : NULL, NULL},
                    *values[] = {since, set->reason};
         struct pd_cli_request request = {.route = "/v1/alarms", .names = names, .values = values};
         struct pd_cli_memory text;
         json_t *answer;
-        code = pd_cli_server_ask(&set->server, request, &text, &answer, error);
-        if (code) {
-            return code;
+        err = pd_cli_server_ask(&set->server, request, &text, &answer, error);
+        if (err) {
+            return err;
         }
-        code = pd_alarm_sums_add(sums, answer, error);
+        err = pd_alarm_sums_add(sums, answer, error);
         more = json_is_true(json_object_get(answer, "more"));
         snprintf(since, sizeof since, "%" JSON_INTEGER_FORMAT,
                  json_integer_value(json_object_get(answer, "last")));
         json_decref(answer);
         free(text.bytes);
     }
-    return code;
+    return err;
 }
 
 static int show_sums(const struct settings *set, struct pd_error *error)
@@ -332,16 +340,16 @@ static int show_sums(const struct settings *set, struct pd_error *error)
     enum pd_alarm_sums_by by = PD_ALARM_SUMS_REASON;
     struct pd_alarm_sums *sums;
     pd_alarm_sums_by(set->by, &by);
-    int code = pd_alarm_sums_new(by, &sums);
-    if (code) {
-        return pd_fail(error, code, "no memory for the table");
+    int err = pd_alarm_sums_new(by, &sums);
+    if (err) {
+        return pd_fail(error, err, "no memory for the table");
     }
-    code = sum_up(set, sums, error);
-    if (!code) {
-        code = pd_alarm_sums_print(sums, error);
+    err = sum_up(set, sums, error);
+    if (!err) {
+        err = pd_alarm_sums_print(sums, set->csv, error);
     }
     pd_alarm_sums_free(sums);
-    return code;
+    return err;
 }
 
 /* ---- those that come ---- */
@@ -379,9 +387,9 @@ static int show_event(struct follower *follower, const json_t *row)
     const struct pd_cli_reader reader = {"an alarm's", follower->error};
     const char *reason = json_string_value(json_object_get(row, "reason"));
     struct alarm alarm;
-    int code = read_alarm(&reader, row, &follower->style, &alarm);
-    if (code) {
-        return code;
+    int err = read_alarm(&reader, row, &follower->style, &alarm);
+    if (err) {
+        return err;
     }
     if (follower->set->reason && strcmp(reason, follower->set->reason) != 0) {
         return 0;
@@ -402,11 +410,11 @@ static int take_event(void *context, const char *data, size_t len)
     struct follower *follower = context;
     json_error_t where;
     json_t *row = json_loadb(data, len, JSON_REJECT_DUPLICATES, &where);
-    int code = json_is_object(row) ? show_event(follower, row)
-                                   : pd_fail(follower->error, -PD_E_SYNTAX, "an event is no alarm");
+    int err = json_is_object(row) ? show_event(follower, row)
+                                  : pd_fail(follower->error, -PD_E_SYNTAX, "an event is no alarm");
     json_decref(row);
-    follower->bad = code != 0;
-    return code;
+    follower->bad = err != 0;
+    return err;
 }
 
 static int connect_once(const struct follower *follower, struct pd_cli_events *events,
@@ -440,25 +448,25 @@ static int follow(const struct settings *set, struct pd_error *error)
     struct follower follower = {set, pd_cli_style(stdout), error, false};
     struct pd_cli_events events;
     unsigned wait_s = RETRY_S;
-    int code;
+    int err;
     pd_cli_events_begin(&events, take_event, &follower);
     if (set->since) {
         snprintf(events.id, sizeof events.id, "%s", set->since);
     }
     for (;;) {
         *error = (struct pd_error){0};
-        code = connect_once(&follower, &events, error);
-        bool lost = !code || ((code == -EIO || code == -ETIMEDOUT) && !follower.bad);
-        if (!lost || (code && !events.heard)) {
+        err = connect_once(&follower, &events, error);
+        bool lost = !err || ((err == -EIO || err == -ETIMEDOUT) && !follower.bad);
+        if (!lost || (err && !events.heard)) {
             break;
         }
         fprintf(stderr, "pathdump alarms: %s; trying again\n",
-                code ? error->text : "the stream has ended");
+                err ? error->text : "the stream has ended");
         sleep(wait_s);
-        wait_s = code && wait_s < RETRY_MAX_S ? wait_s + RETRY_S : wait_s;
+        wait_s = err && wait_s < RETRY_MAX_S ? wait_s + RETRY_S : wait_s;
     }
     pd_cli_events_done(&events);
-    return code;
+    return err;
 }
 
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
@@ -474,10 +482,11 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 const struct pd_cli_command pd_cli_alarms = {
     .name = "alarms",
     .synopsis = "--controller URL [--since ID] [--reason REASON] [--limit N] [--by "
-                "reason|host|link] [--follow] [--json]",
+                "reason|host|link] [--follow] [--json | --csv]",
     .help = "what servers complained about",
     .details = "Lists alarms that a controller has collected, the newest last: the newest 50 of "
-               "them, or those behind --since, or with --json or --limit all from the oldest on. "
+               "them, or those behind --since, or with --json, --csv or --limit all from the "
+               "oldest on. "
                "--by sums them up, "
                "the most frequent first. With --follow it "
                "stays and "

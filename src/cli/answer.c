@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 /* ---- into memory ---- */
 
 static int memory_write(void *context, const char *bytes, size_t len)
@@ -16,14 +18,8 @@ static int memory_write(void *context, const char *bytes, size_t len)
     if (len > PD_CLI_MEMORY_MAX_BYTES - memory->len) {
         return -PD_E_TOO_LARGE;
     }
-    if (len > memory->max - memory->len) {
-        size_t max = (memory->len + len) * 2;
-        char *grown = realloc(memory->bytes, max);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        memory->bytes = grown;
-        memory->max = max;
+    if (PD_GROW(memory->bytes, memory->max, memory->len + len)) {
+        return -ENOMEM;
     }
     memcpy(memory->bytes + memory->len, bytes, len);
     memory->len += len;

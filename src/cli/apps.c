@@ -37,7 +37,7 @@ static int find_app(const char *name, const struct pd_app_ops **ret_ops, struct 
 }
 
 /* Names of arguments are those of JSON; people gave flags. */
-static int name_the_flag(int code, const struct pd_error *inner, struct pd_error *error)
+static int name_the_flag(int err, const struct pd_error *inner, struct pd_error *error)
 {
     char text[sizeof inner->text];
     char *at = text;
@@ -46,7 +46,7 @@ static int name_the_flag(int code, const struct pd_error *inner, struct pd_error
     for (; *at && *at != ':'; at++) {
         *at = *at == '_' ? '-' : *at;
     }
-    return pd_fail(error, code, "--%s", text);
+    return pd_fail(error, err, "--%s", text);
 }
 
 /* Held against the table here, so that a slip is told at once; against the topology over there. */
@@ -55,18 +55,18 @@ static int check_args(const struct pd_cli_words *words, struct pd_error *error)
     const struct pd_app_ops *ops = NULL;
     struct pd_error inner = {0};
     json_t *given = NULL, *args = NULL;
-    int code = find_app(words->words[0], &ops, error);
+    int err = find_app(words->words[0], &ops, error);
 
-    if (!code) {
-        code = pd_cli_arguments_json(words, &given, error);
+    if (!err) {
+        err = pd_cli_arguments_json(words, &given, error);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
-    code = pd_app_args_read(ops, NULL, given, &args, &inner);
+    err = pd_app_args_read(ops, NULL, given, &args, &inner);
     json_decref(given);
-    if (code) {
-        return name_the_flag(code, &inner, error);
+    if (err) {
+        return name_the_flag(err, &inner, error);
     }
     json_decref(args);
     return 0;
@@ -74,9 +74,9 @@ static int check_args(const struct pd_cli_words *words, struct pd_error *error)
 
 static int check_app(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
-    int code = pd_cli_server_check(&((struct settings *)settings)->server, error);
+    int err = pd_cli_server_check(&((struct settings *)settings)->server, error);
 
-    return code ? code : check_args(words, error);
+    return err ? err : check_args(words, error);
 }
 
 /* Posts the document, which is let go. */
@@ -85,38 +85,38 @@ static int post(const struct settings *set, const char *route, json_t *document,
 {
     char *body = document ? json_dumps(document, JSON_COMPACT) : NULL;
     struct pd_progress progress;
-    int code;
+    int err;
 
     json_decref(document);
     if (!body) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
     pd_progress_begin(&progress, "waiting for the controller");
-    code = pd_cli_server_ask(&set->server,
-                             (struct pd_cli_request){.route = route,
-                                                     .body = body,
-                                                     .waiting = pd_progress_wait,
-                                                     .waiting_context = &progress},
-                             ret_text, ret_answer, error);
+    err = pd_cli_server_ask(&set->server,
+                            (struct pd_cli_request){.route = route,
+                                                    .body = body,
+                                                    .waiting = pd_progress_wait,
+                                                    .waiting_context = &progress},
+                            ret_text, ret_answer, error);
     pd_progress_end(&progress);
     free(body);
-    return code;
+    return err;
 }
 
 /* Prints an answer, as it came or as `show` (may be NULL) words it, and frees both. */
 static int print_answer(bool json, struct pd_cli_memory *text, json_t *answer,
                         int (*show)(json_t *answer, struct pd_error *error), struct pd_error *error)
 {
-    int code = 0;
+    int err = 0;
 
     if (json) {
-        code = pd_cli_print_text(text, error);
+        err = pd_cli_print_text(text, error);
     } else if (show) {
-        code = show(answer, error);
+        err = show(answer, error);
     }
     json_decref(answer);
     free(text->bytes);
-    return code;
+    return err;
 }
 
 /* ---- apps ---- */
@@ -157,9 +157,9 @@ static int check_apps(void *settings, const struct pd_cli_words *words, struct p
 static int run_apps(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct pd_cli_list_settings *set = settings;
-    struct pd_style style = pd_cli_style(stdout);
+    struct pd_style style = pd_cli_style_as(stdout, set->csv);
     json_t *apps;
-    int code;
+    int err;
 
     (void)words;
     if (set->server.url) {
@@ -169,14 +169,14 @@ static int run_apps(const void *settings, const struct pd_cli_words *words, stru
     if (set->json) {
         return pd_json_print(apps, error);
     }
-    code = pd_cli_list(&app_listing, apps, &style, stdout, error);
+    err = pd_cli_list(&app_listing, apps, &style, stdout, error);
     json_decref(apps);
-    return code;
+    return err;
 }
 
 const struct pd_cli_command pd_cli_apps = {
     .name = "apps",
-    .synopsis = "[--controller URL] [--json]",
+    .synopsis = "[--controller URL] [--json | --csv]",
     .help = "the applications: which questions about a network they answer",
     .details = "Without a controller those that this program knows. `pathdump app NAME --help` has "
                "the arguments of one.",
@@ -215,11 +215,11 @@ static int write_evidence(const char *name, json_t *report, struct pd_error *err
     size_t bytes = json_string_length(rows);
 
     if (!file || (bytes && fwrite(json_string_value(rows), 1, bytes, file) != bytes)) {
-        int code = pd_fail(error, -errno, "%.300s: %s", name, strerror(errno));
+        int err = pd_fail(error, -errno, "%.300s: %s", name, strerror(errno));
         if (file) {
             fclose(file);
         }
-        return code;
+        return err;
     }
     if (fclose(file)) {
         return pd_fail(error, -errno, "%.300s: %s", name, strerror(errno));
@@ -231,17 +231,17 @@ static int write_evidence(const char *name, json_t *report, struct pd_error *err
 static int print_judged(const struct settings *set, struct pd_cli_memory *text, json_t *report,
                         struct pd_error *error)
 {
-    int code = write_evidence(set->evidence, report, error);
+    int err = write_evidence(set->evidence, report, error);
 
     free(text->bytes);
-    if (!code && set->json) {
+    if (!err && set->json) {
         return pd_json_print(report, error);
     }
-    if (!code) {
-        code = show_report(report, error);
+    if (!err) {
+        err = show_report(report, error);
     }
     json_decref(report);
-    return code;
+    return err;
 }
 
 static int run_app(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
@@ -250,23 +250,23 @@ static int run_app(const void *settings, const struct pd_cli_words *words, struc
     struct pd_cli_memory text;
     json_t *given, *report;
     char route[80];
-    int code = pd_cli_arguments_json(words, &given, error);
+    int err = pd_cli_arguments_json(words, &given, error);
 
     snprintf(route, sizeof route, "/v1/apps/%.60s", words->words[0]);
-    if (!code && set->evidence) {
+    if (!err && set->evidence) {
         json_object_set_new(given, "evidence", json_true());
     }
-    if (!code) {
-        code = post(set, route, given, &text, &report, error);
+    if (!err) {
+        err = post(set, route, given, &text, &report, error);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     bool partial = json_array_size(json_object_get(report, "missing")) > 0;
 
-    code = set->evidence ? print_judged(set, &text, report, error)
-                         : print_answer(set->json, &text, report, show_report, error);
-    return !code && partial ? PD_CLI_PARTIAL : code;
+    err = set->evidence ? print_judged(set, &text, report, error)
+                        : print_answer(set->json, &text, report, show_report, error);
+    return !err && partial ? PD_CLI_PARTIAL : err;
 }
 
 /* The application's own table below that of the command. */
@@ -365,10 +365,10 @@ static int run_watch(const void *settings, const struct pd_cli_words *words, str
     const struct settings *set = settings;
     struct pd_cli_memory text;
     json_t *given, *answer, *document;
-    int code = pd_cli_arguments_json(words, &given, error), bad = 0;
+    int err = pd_cli_arguments_json(words, &given, error), bad = 0;
 
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     document = json_pack("{s:s, s:o}", "app", words->words[0], "args", given);
     if (document && set->period) {
@@ -381,8 +381,8 @@ static int run_watch(const void *settings, const struct pd_cli_words *words, str
         json_decref(document);
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    code = post(set, "/v1/watches", document, &text, &answer, error);
-    return code ? code : print_answer(set->json, &text, answer, show_watch, error);
+    err = post(set, "/v1/watches", document, &text, &answer, error);
+    return err ? err : print_answer(set->json, &text, answer, show_watch, error);
 }
 
 const struct pd_cli_command pd_cli_watch = {
@@ -445,12 +445,22 @@ static void add_columns(json_t *answer)
     }
 }
 
-static int show_watches(json_t *answer, struct pd_error *error)
+static int list_watches(json_t *answer, bool csv, struct pd_error *error)
 {
-    struct pd_style style = pd_cli_style(stdout);
+    struct pd_style style = pd_cli_style_as(stdout, csv);
 
     add_columns(answer);
     return pd_cli_list(&watch_listing, answer, &style, stdout, error);
+}
+
+static int show_watches(json_t *answer, struct pd_error *error)
+{
+    return list_watches(answer, false, error);
+}
+
+static int show_watches_csv(json_t *answer, struct pd_error *error)
+{
+    return list_watches(answer, true, error);
 }
 
 static int run_watches(const void *settings, const struct pd_cli_words *words,
@@ -459,16 +469,18 @@ static int run_watches(const void *settings, const struct pd_cli_words *words,
     const struct pd_cli_list_settings *set = settings;
     struct pd_cli_memory text;
     json_t *answer;
-    int code = pd_cli_server_ask(&set->server, (struct pd_cli_request){.route = "/v1/watches"},
-                                 &text, &answer, error);
+    int err = pd_cli_server_ask(&set->server, (struct pd_cli_request){.route = "/v1/watches"},
+                                &text, &answer, error);
 
     (void)words;
-    return code ? code : print_answer(set->json, &text, answer, show_watches, error);
+    return err ? err
+               : print_answer(set->json, &text, answer, set->csv ? show_watches_csv : show_watches,
+                              error);
 }
 
 const struct pd_cli_command pd_cli_watches = {
     .name = "watches",
-    .synopsis = "--controller URL [--json]",
+    .synopsis = "--controller URL [--json | --csv]",
     .help = "the watched applications and their last verdicts",
     .details = "With --json the whole last report of each.",
     .options = pd_cli_list_options,
@@ -497,13 +509,13 @@ static int run_unwatch(const void *settings, const struct pd_cli_words *words,
     struct pd_cli_memory text;
     json_t *answer;
     char route[64];
-    int code;
+    int err;
 
     snprintf(route, sizeof route, "/v1/watches/%.16s", words->words[0]);
-    code =
+    err =
         pd_cli_server_ask(&set->server, (struct pd_cli_request){.method = "DELETE", .route = route},
                           &text, &answer, error);
-    return code ? code : print_answer(set->json, &text, answer, NULL, error);
+    return err ? err : print_answer(set->json, &text, answer, NULL, error);
 }
 
 const struct pd_cli_command pd_cli_unwatch = {
@@ -511,7 +523,7 @@ const struct pd_cli_command pd_cli_unwatch = {
     .synopsis = "--controller URL ID",
     .help = "end a watch",
     .details = "ID is the number that watch printed, and that watches lists.",
-    .options = pd_cli_list_options,
+    .options = pd_cli_deed_options,
     .words = "ID",
     .words_min = 1,
     .words_max = 1,

@@ -20,22 +20,25 @@ static const struct pd_option *find(const struct pd_option *options, const char 
     return NULL;
 }
 
-/* The flag at argv[at] that no option has, and its value. Returns how many words it takes, or an
- * error. */
+/* The flag at argv[at] that no option has, and its value; one that is followed by no value says
+ * yes. Returns how many words it takes, or an error. */
 static int take_one(char **argv, int at, int argc, struct pd_cli_words *words,
                     struct pd_error *error)
 {
+    static char yes[] = "true";
     char *name = argv[at] + 2, *value = strchr(name, '=');
     int taken = value ? 1 : 2;
 
     if (value) {
         *value++ = 0;
-    } else if (at + 1 < argc) {
+    } else if (at + 1 < argc && strncmp(argv[at + 1], "--", 2) != 0) {
         value = argv[at + 1];
+    } else {
+        value = yes;
+        taken = 1;
     }
-    if (!*name || !value) {
-        return pd_fail(error, -PD_E_VALUE, "--%.60s: %s", name,
-                       *name ? "a value is missing" : "a name is missing");
+    if (!*name) {
+        return pd_fail(error, -PD_E_VALUE, "--: a name is missing");
     }
     words->arguments[words->arguments_len++] = name;
     words->arguments[words->arguments_len++] = value;
@@ -82,30 +85,30 @@ int pd_cli_arguments_json(const struct pd_cli_words *words, json_t **ret_given,
 {
     json_t *given = json_object();
     char name[NAME_BYTES];
-    int code = given ? 0 : pd_fail(error, -ENOMEM, "no memory");
+    int err = given ? 0 : pd_fail(error, -ENOMEM, "no memory");
 
-    for (int i = 0; !code && i < words->arguments_len; i += 2) {
+    for (int i = 0; !err && i < words->arguments_len; i += 2) {
         const char *text = words->arguments[i];
 
         if (strlen(text) >= sizeof name) {
-            code = pd_fail(error, -PD_E_UNKNOWN_KEY, "--%.60s: unknown flag", text);
+            err = pd_fail(error, -PD_E_UNKNOWN_KEY, "--%.60s: unknown flag", text);
         } else {
             strcpy(name, text);
         }
-        for (char *c = name; !code && *c; c++) {
+        for (char *c = name; !err && *c; c++) {
             *c = *c == '-' ? '_' : *c;
         }
-        if (!code && json_object_get(given, name)) {
-            code = pd_fail(error, -PD_E_VALUE, "--%s: given twice", text);
+        if (!err && json_object_get(given, name)) {
+            err = pd_fail(error, -PD_E_VALUE, "--%s: given twice", text);
         }
-        if (!code && json_object_set_new(given, name, json_string(words->arguments[i + 1]))) {
-            code = pd_fail(error, -PD_E_VALUE, "--%s: expects text in UTF-8", text);
+        if (!err && json_object_set_new(given, name, json_string(words->arguments[i + 1]))) {
+            err = pd_fail(error, -PD_E_VALUE, "--%s: expects text in UTF-8", text);
         }
     }
-    if (code) {
+    if (err) {
         json_decref(given);
     } else {
         *ret_given = given;
     }
-    return code;
+    return err;
 }

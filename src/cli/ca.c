@@ -12,7 +12,8 @@
 #include "cli/certificate.h"
 #include "cli/cli.h"
 #include "cli/json.h"
-#include "fleet/url.h"
+#include "http/url.h"
+#include "topology/topology.h"
 
 #define HOSTS_FILE_MAX_BYTES (64 << 20)
 #define HOSTS_MAX            16 /* names of one server */
@@ -22,6 +23,7 @@
 struct settings {
     const char *controller;
     const char *hosts;
+    const char *topology;
     uint64_t days;
     bool renew;
 };
@@ -37,6 +39,11 @@ static const struct pd_option options[] = {
      .offset = offsetof(struct settings, hosts),
      .value = "FILE",
      .help = "the hosts that run an agent, as the controller reads them"},
+    {.name = "topology",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, topology),
+     .value = "FILE",
+     .help = "its switches get certificates, too, for OpenFlow over TLS"},
     {.name = "days",
      .type = PD_OPTION_U64,
      .offset = offsetof(struct settings, days),
@@ -73,9 +80,9 @@ static int issue(struct issuing *run, struct pd_certificate *wanted, struct pd_e
         run->kept++;
         return 0;
     }
-    int code = pd_ca_issue(run->ca, wanted, error);
-    if (code) {
-        return code;
+    int err = pd_ca_issue(run->ca, wanted, error);
+    if (err) {
+        return err;
     }
     run->made++;
     printf("%s/%s.pem  %s %s%s", run->folder, wanted->file, wanted->role, wanted->name,
@@ -92,12 +99,12 @@ static int issue(struct issuing *run, struct pd_certificate *wanted, struct pd_e
 static int issue_people(struct issuing *run, struct pd_error *error)
 {
     static const char *const roles[] = {"read", "install", "admin"};
-    int code = 0;
-    for (size_t i = 0; !code && i < sizeof roles / sizeof roles[0]; i++) {
+    int err = 0;
+    for (size_t i = 0; !err && i < sizeof roles / sizeof roles[0]; i++) {
         struct pd_certificate wanted = {.file = roles[i], .role = roles[i], .name = roles[i]};
-        code = issue(run, &wanted, error);
+        err = issue(run, &wanted, error);
     }
-    return code;
+    return err;
 }
 
 static bool is_address(const char *text)
@@ -127,14 +134,14 @@ static int issue_controller(struct issuing *run, struct pd_error *error)
 {
     const char *names[HOSTS_MAX + 1];
     char *list = strdup(run->set->controller);
-    int code = list ? split(list, names, error) : pd_fail(error, -ENOMEM, "no memory");
-    if (!code) {
+    int err = list ? split(list, names, error) : pd_fail(error, -ENOMEM, "no memory");
+    if (!err) {
         struct pd_certificate wanted = {
             .file = "controller", .role = "admin", .name = names[0], .hosts = names};
-        code = issue(run, &wanted, error);
+        err = issue(run, &wanted, error);
     }
     free(list);
-    return code;
+    return err;
 }
 
 /* ---- hosts ---- */
@@ -144,19 +151,19 @@ static int issue_host(struct issuing *run, const json_t *entry, struct pd_error 
     const struct pd_cli_reader reader = {"its", error};
     const char *url = json_string_value(json_object_get(entry, "url"));
     const char *name = json_string_value(json_object_get(entry, "name"));
-    char file[32], id_text[16], host[PD_FLEET_URL_BYTES];
+    char file[32], id_text[16], host[PD_HTTP_URL_BYTES];
     const char *hosts[3] = {NULL};
     size_t len = 0;
     uint64_t id;
-    int code = pd_read_number(&reader, entry, "id", UINT32_MAX, &id);
-    if (code) {
-        return code;
+    int err = pd_read_number(&reader, entry, "id", UINT32_MAX, &id);
+    if (err) {
+        return err;
     }
-    if (!url || pd_fleet_url_check(url, error)) {
+    if (!url || pd_http_url_check(url, error)) {
         return url ? pd_fail_within(error, "url")
                    : pd_fail(error, -PD_E_VALUE, "url: expects a string");
     }
-    if (!pd_fleet_url_host(url, host, sizeof host)) {
+    if (!pd_http_url_host(url, host, sizeof host)) {
         hosts[len++] = host;
     }
     if (name && pd_certificate_is_dns_name(name) && (!len || strcmp(name, host) != 0)) {
@@ -176,7 +183,7 @@ static int issue_hosts(struct issuing *run, struct pd_error *error)
     json_t *hosts = json_load_file(file, JSON_REJECT_DUPLICATES, &where), *entry;
     char place[400];
     size_t i;
-    int code = 0;
+    int err = 0;
     if (!json_is_array(hosts)) {
         json_decref(hosts);
         return hosts ? pd_fail(error, -PD_E_SYNTAX,
@@ -186,15 +193,44 @@ static int issue_hosts(struct issuing *run, struct pd_error *error)
     }
     json_array_foreach(hosts, i, entry)
     {
-        code = issue_host(run, entry, error);
-        if (code) {
+        err = issue_host(run, entry, error);
+        if (err) {
             snprintf(place, sizeof place, "%.200s: [%zu]", file, i);
             pd_fail_within(error, place);
             break;
         }
     }
     json_decref(hosts);
-    return code;
+    return err;
+}
+
+/* ---- switches ---- */
+
+/* Known by its name in the topology; the file bears it, too, where a file can. */
+static int issue_switch(struct issuing *run, const struct pd_switch *sw, struct pd_error *error)
+{
+    bool plain = pd_certificate_is_dns_name(sw->name);
+    const char *hosts[] = {sw->name, NULL};
+    char file[128];
+    if (plain) {
+        snprintf(file, sizeof file, "switch-%s", sw->name);
+    } else {
+        snprintf(file, sizeof file, "switch-%" PRIu32, sw->id);
+    }
+    struct pd_certificate wanted = {
+        .file = file, .role = "switch", .name = sw->name, .hosts = plain ? hosts : NULL};
+    return issue(run, &wanted, error);
+}
+
+static int issue_switches(struct issuing *run, struct pd_error *error)
+{
+    struct pd_topology *topology = NULL;
+    int err = run->set->topology ? pd_topology_read(run->set->topology, &topology, error) : 0;
+    for (uint32_t i = 0; topology && !err && i < topology->switches_len; i++) {
+        err = issue_switch(run, &topology->switches[i], error);
+    }
+    pd_topology_free(topology);
+    return err;
 }
 
 /* ---- the command ---- */
@@ -218,23 +254,26 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     struct issuing run = {.set = set, .folder = words->words[0], .now = time(NULL)};
     uint64_t ca_days = set->days > CA_DAYS ? set->days : CA_DAYS;
     bool made;
-    int code = pd_ca_open(run.folder, run.now + (time_t)ca_days * DAY_S, &run.ca, &made, error);
-    if (code) {
-        return code;
+    int err = pd_ca_open(run.folder, run.now + (time_t)ca_days * DAY_S, &run.ca, &made, error);
+    if (err) {
+        return err;
     }
     printf("%s/ca.pem  the CA%s\n", run.folder, made ? "" : ", as it was");
-    code = issue_controller(&run, error);
-    if (!code) {
-        code = issue_people(&run, error);
+    err = issue_controller(&run, error);
+    if (!err) {
+        err = issue_people(&run, error);
     }
-    if (!code) {
-        code = issue_hosts(&run, error);
+    if (!err) {
+        err = issue_hosts(&run, error);
+    }
+    if (!err) {
+        err = issue_switches(&run, error);
     }
     pd_ca_free(run.ca);
     printf("%" PRIu64 " certificates made, each with its .key beside it; %" PRIu64
            " left as they were\n",
            run.made, run.kept);
-    return code;
+    return err;
 }
 
 const struct pd_cli_command pd_cli_ca = {
@@ -246,10 +285,11 @@ const struct pd_cli_command pd_cli_ca = {
         "\tca.pem\twhat all of them trust; ca.key belongs to nobody but who issues certificates\n"
         "\tcontroller.pem\tof the controller: role admin\n"
         "\thost-ID.pem\tof each agent: role agent, good for the host of its URL and for its name\n"
+        "\tswitch-NAME.pem\tof each switch of --topology: known by that name, OpenFlow alone\n"
         "\tread.pem, install.pem, admin.pem\tof people, by what they may do\n"
         "Run again, it makes what is missing, what has passed half of its time, and what is for an "
         "address that a host no longer has; the CA stays. ECDSA with the curve P-256. Keys are not "
-        "encrypted and nothing can be revoked: for test beds and trials.",
+        "encrypted: for test beds and trials. ca revoke and ca renew do the rest.",
     .options = options,
     .required = "controller hosts",
     .words = "DIR",

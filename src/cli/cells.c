@@ -2,6 +2,8 @@
 /* Cells of tables: ends of flows, times, paths, numbers as people read them. */
 #include "cli/cells.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "query/protocol.h"
@@ -33,10 +35,51 @@ const char *pd_cell_plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
-void pd_cell_number(struct pd_cli_table *table, uint64_t number)
+/* No character becomes more than four bytes. */
+void pd_cell_word(struct pd_cli_table *table, const char *text, size_t most)
+{
+    size_t size = text && pd_cli_table_is_csv(table) ? 4 * strlen(text) + 1 : most;
+    char *word = malloc(size);
+
+    pd_cli_table_cell(table, word ? pd_cli_word(text, word, size) : NULL);
+    free(word);
+}
+
+/* As it is in CSV, for people as `words` has it. */
+static void value_cell(struct pd_cli_table *table, uint64_t value,
+                       const char *(*words)(uint64_t value, char *text))
 {
     char text[PD_CLI_NUMBER_BYTES];
-    pd_cli_table_cell(table, pd_cli_number(number, text));
+
+    if (pd_cli_table_is_csv(table)) {
+        snprintf(text, sizeof text, "%" PRIu64, value);
+    } else {
+        words(value, text);
+    }
+    pd_cli_table_cell(table, text);
+}
+
+void pd_cell_number(struct pd_cli_table *table, uint64_t number)
+{
+    value_cell(table, number, pd_cli_number);
+}
+
+void pd_cell_bytes(struct pd_cli_table *table, uint64_t bytes)
+{
+    value_cell(table, bytes, pd_cli_bytes);
+}
+
+void pd_cell_span(struct pd_cli_table *table, uint64_t span_us)
+{
+    value_cell(table, span_us, pd_cli_span);
+}
+
+void pd_cell_time(struct pd_cli_table *table, uint64_t wall_us)
+{
+    char text[PD_TIME_TEXT_BYTES];
+
+    pd_cli_table_cell(table, pd_cli_table_is_csv(table) ? pd_time_format(wall_us, text)
+                                                        : pd_cell_time_text(wall_us, text));
 }
 
 void pd_cell_flow(struct pd_cli_table *table, const struct pd_flow_id *flow)
@@ -75,7 +118,6 @@ void pd_cell_hops(struct pd_cli_table *table, const struct pd_path *path)
 
 void pd_cell_times(struct pd_cli_table *table, const struct pd_tib_record *record)
 {
-    char time[PD_TIME_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
-    pd_cli_table_cell(table, pd_cell_time_text(record->stime_us, time));
-    pd_cli_table_cell(table, pd_cli_span(record->etime_us - record->stime_us, number));
+    pd_cell_time(table, record->stime_us);
+    pd_cell_span(table, record->etime_us - record->stime_us);
 }

@@ -9,7 +9,7 @@
 #include "base/flow_id.h"
 #include "base/path.h"
 #include "cli/text.h"
-#include "tib/tib.h"
+#include "tib/record.h"
 
 /* Thread safety: all of them work on the caller's memory. */
 
@@ -23,7 +23,13 @@ const char *pd_cell_time_text(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES]);
 const char *pd_cell_plural(uint64_t n); /* "s" or "" */
 
 /* The next cell or cells of the table. */
+/* What others wrote, cut to less than `most` bytes; whole in CSV. */
+void pd_cell_word(struct pd_cli_table *table, const char *text, size_t most);
+/* In CSV numbers have no commas, bytes are bytes, times RFC 3339 and spans microseconds. */
 void pd_cell_number(struct pd_cli_table *table, uint64_t number);
+void pd_cell_bytes(struct pd_cli_table *table, uint64_t bytes);
+void pd_cell_time(struct pd_cli_table *table, uint64_t wall_us);
+void pd_cell_span(struct pd_cli_table *table, uint64_t span_us);
 void pd_cell_flow(struct pd_cli_table *table,
                   const struct pd_flow_id *flow); /* both ends, protocol */
 void pd_cell_way(const struct pd_style *style, struct pd_cli_table *table,

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and certificates through GnuTLS, and their files. */
+/* Keys and certificates through GnuTLS. */
 #include "cli/certificate.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
-#include <gnutls/x509.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,144 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_BYTES   4096
+#include "cli/ca_folder.h"
+
 #define SERIAL_BYTES 16
-
-struct pd_ca {
-    char folder[PATH_BYTES - 300];
-    gnutls_x509_crt_t crt;
-    gnutls_x509_privkey_t key;
-};
-
-static int fail_tls(struct pd_error *error, const char *what, int result)
-{
-    return pd_fail(error, result == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -PD_E_VALUE, "%s: %s", what,
-                   gnutls_strerror(result));
-}
-
-/* ---- files ---- */
-
-static void path_of(const struct pd_ca *ca, const char *file, const char *suffix,
-                    char path[PATH_BYTES])
-{
-    snprintf(path, PATH_BYTES, "%s/%.200s%s", ca->folder, file, suffix);
-}
-
-static int write_all(int fd, const gnutls_datum_t *text)
-{
-    for (unsigned at = 0; at < text->size;) {
-        ssize_t n = write(fd, text->data + at, text->size - at);
-        if (n < 0 && errno != EINTR) {
-            return -errno;
-        }
-        at += n > 0 ? (unsigned)n : 0;
-    }
-    return fsync(fd) ? -errno : 0;
-}
-
-/* Under another name first. */
-static int write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
-                      struct pd_error *error)
-{
-    char draft[PATH_BYTES + 8];
-    snprintf(draft, sizeof draft, "%s.new", path);
-    unlink(draft);
-    int fd = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, mode);
-    int code = fd < 0 ? -errno : write_all(fd, text);
-    if (fd >= 0 && close(fd) && !code) {
-        code = -errno;
-    }
-    if (!code && rename(draft, path)) {
-        code = -errno;
-    }
-    if (code) {
-        unlink(draft);
-        return pd_fail(error, code, "%.300s: %s", path, pd_error_text(code));
-    }
-    return 0;
-}
-
-/* -ENOENT without words when there is none. */
-static int read_file(const char *path, gnutls_datum_t *ret_text, struct pd_error *error)
-{
-    int result;
-    if (access(path, F_OK)) {
-        return -ENOENT;
-    }
-    result = gnutls_load_file(path, ret_text);
-    return result < 0 ? pd_fail(error, -EIO, "%.300s: cannot be read", path) : 0;
-}
-
-static int write_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t key,
-                     struct pd_error *error)
-{
-    char path[PATH_BYTES];
-    gnutls_datum_t text;
-    int result =
-        gnutls_x509_privkey_export2_pkcs8(key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, &text);
-    if (result < 0) {
-        return fail_tls(error, file, result);
-    }
-    path_of(ca, file, ".key", path);
-    int code = write_file(path, 0600, &text, error);
-    gnutls_memset(text.data, 0, text.size);
-    gnutls_free(text.data);
-    return code;
-}
-
-static int write_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t crt,
-                     struct pd_error *error)
-{
-    char path[PATH_BYTES];
-    gnutls_datum_t text;
-    int result = gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &text);
-    if (result < 0) {
-        return fail_tls(error, file, result);
-    }
-    path_of(ca, file, ".pem", path);
-    int code = write_file(path, 0644, &text, error);
-    gnutls_free(text.data);
-    return code;
-}
-
-static int read_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t *ret_crt,
-                    struct pd_error *error)
-{
-    char path[PATH_BYTES];
-    gnutls_datum_t text;
-    path_of(ca, file, ".pem", path);
-    int code = read_file(path, &text, error);
-    if (code) {
-        return code;
-    }
-    int result = gnutls_x509_crt_init(ret_crt);
-    if (result >= 0 &&
-        (result = gnutls_x509_crt_import(*ret_crt, &text, GNUTLS_X509_FMT_PEM)) < 0) {
-        gnutls_x509_crt_deinit(*ret_crt);
-    }
-    gnutls_free(text.data);
-    return result < 0 ? fail_tls(error, path, result) : 0;
-}
-
-static int read_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t *ret_key,
-                    struct pd_error *error)
-{
-    char path[PATH_BYTES];
-    gnutls_datum_t text;
-    path_of(ca, file, ".key", path);
-    int code = read_file(path, &text, error);
-    if (code) {
-        return code;
-    }
-    int result = gnutls_x509_privkey_init(ret_key);
-    if (result >= 0 &&
-        (result = gnutls_x509_privkey_import(*ret_key, &text, GNUTLS_X509_FMT_PEM)) < 0) {
-        gnutls_x509_privkey_deinit(*ret_key);
-    }
-    gnutls_memset(text.data, 0, text.size);
-    gnutls_free(text.data);
-    return result < 0 ? fail_tls(error, path, result) : 0;
-}
 
 /* ---- certificates ---- */
 
@@ -279,7 +141,7 @@ static int make_ca(struct pd_ca *ca, time_t until, struct pd_error *error)
     int result = make_key(&ca->key);
     if (result < 0) {
         ca->key = NULL;
-        return fail_tls(error, "CA", result);
+        return pd_ca_fail(error, "CA", result);
     }
     result = gnutls_x509_crt_init(&ca->crt);
     if (result >= 0) {
@@ -292,23 +154,23 @@ static int make_ca(struct pd_ca *ca, time_t until, struct pd_error *error)
         result = gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
     }
     if (result < 0) {
-        return fail_tls(error, "CA", result);
+        return pd_ca_fail(error, "CA", result);
     }
-    int code = write_key(ca, "ca", ca->key, error);
-    return code ? code : write_crt(ca, "ca", ca->crt, error);
+    int err = pd_ca_write_key(ca, "ca", ca->key, error);
+    return err ? err : pd_ca_write_crt(ca, "ca", ca->crt, error);
 }
 
 /* Both files, or neither. */
 static int open_or_make(struct pd_ca *ca, time_t until, bool *ret_made, struct pd_error *error)
 {
-    int crt = read_crt(ca, "ca", &ca->crt, error);
+    int crt = pd_ca_read_crt(ca, "ca", &ca->crt, error);
     if (crt) {
         ca->crt = NULL;
     }
     if (crt && crt != -ENOENT) {
         return crt;
     }
-    int key = read_key(ca, "ca", &ca->key, error);
+    int key = pd_ca_read_key(ca, "ca", &ca->key, error);
     if (key) {
         ca->key = NULL;
     }
@@ -349,13 +211,13 @@ int pd_ca_open(const char *folder, time_t until, struct pd_ca **ret_ca, bool *re
         return pd_fail(error, -ENOMEM, "no memory");
     }
     strcpy(ca->folder, folder);
-    int code = open_or_make(ca, until, ret_made, error);
-    if (code) {
+    int err = open_or_make(ca, until, ret_made, error);
+    if (err) {
         pd_ca_free(ca);
     } else {
         *ret_ca = ca;
     }
-    return code;
+    return err;
 }
 
 void pd_ca_free(struct pd_ca *ca)
@@ -377,14 +239,14 @@ int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd
     time_t ca_until = gnutls_x509_crt_get_expiration_time(ca->crt);
     gnutls_x509_privkey_t key;
     gnutls_x509_crt_t crt;
-    int result = make_key(&key), code;
+    int result = make_key(&key), err;
     if (result < 0) {
-        return fail_tls(error, wanted->file, result);
+        return pd_ca_fail(error, wanted->file, result);
     }
     result = gnutls_x509_crt_init(&crt);
     if (result < 0) {
         gnutls_x509_privkey_deinit(key);
-        return fail_tls(error, wanted->file, result);
+        return pd_ca_fail(error, wanted->file, result);
     }
     result =
         set_common(crt, key, wanted->from, wanted->until < ca_until ? wanted->until : ca_until);
@@ -394,14 +256,14 @@ int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd
     if (result >= 0) {
         result = gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
     }
-    code = result < 0 ? fail_tls(error, wanted->file, result)
-                      : write_key(ca, wanted->file, key, error);
-    if (!code) {
-        code = write_crt(ca, wanted->file, crt, error);
+    err = result < 0 ? pd_ca_fail(error, wanted->file, result)
+                     : pd_ca_write_key(ca, wanted->file, key, error);
+    if (!err) {
+        err = pd_ca_write_crt(ca, wanted->file, crt, error);
     }
     gnutls_x509_crt_deinit(crt);
     gnutls_x509_privkey_deinit(key);
-    return code;
+    return err;
 }
 
 /* ---- what is there ---- */
@@ -445,10 +307,10 @@ const char *pd_ca_lacks(struct pd_ca *ca, const struct pd_certificate *wanted, t
     unsigned char ids[2][64];
     size_t bytes[2] = {sizeof ids[0], sizeof ids[1]};
     const char *why;
-    if (read_crt(ca, wanted->file, &crt, NULL)) {
+    if (pd_ca_read_crt(ca, wanted->file, &crt, NULL)) {
         return "";
     }
-    if (read_key(ca, wanted->file, &key, NULL)) {
+    if (pd_ca_read_key(ca, wanted->file, &key, NULL)) {
         gnutls_x509_crt_deinit(crt);
         return "its key is not here";
     }

@@ -40,6 +40,18 @@ int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd
  * NULL; or why it has to be made (static). */
 const char *pd_ca_lacks(struct pd_ca *ca, const struct pd_certificate *wanted, time_t until);
 
+/* Opens a CA that is there; -ENOENT in words otherwise. */
+int pd_ca_open_existing(const char *folder, struct pd_ca **ret_ca, struct pd_error *error);
+
+/* Puts the certificate of a file, any that this CA has issued, on the list crl.pem of the folder,
+ * which is signed anew and made when there is none. *ret_new: it was not there before. */
+int pd_ca_revoke(struct pd_ca *ca, const char *path, bool *ret_new, struct pd_error *error);
+
+/* Makes key and certificate NAME.pem of the folder anew, for the same role, name and hosts, and
+ * good for `days` from now on; *ret_done false: it is none of this CA, or revoked. */
+int pd_ca_renew(struct pd_ca *ca, const char *file, unsigned days, bool *ret_done,
+                struct pd_error *error);
+
 /* May it stand in a certificate as a DNS name? */
 bool pd_certificate_is_dns_name(const char *text);
 

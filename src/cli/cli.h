@@ -60,20 +60,21 @@ extern const struct pd_cli_command *const pd_cli_commands[]; /* NULL-terminated 
 extern const struct pd_cli_command pd_cli_topology_generate, pd_cli_topology_fat_tree,
     pd_cli_topology_vl2, pd_cli_topology_leaf_spine, pd_cli_topology_check;
 extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_cli_codec_decode,
-    pd_cli_codec_rules;
+    pd_cli_codec_rules, pd_cli_codec_assign;
+extern const struct pd_cli_command pd_cli_meters_count, pd_cli_meters_compare;
 extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cli_pint_plan,
     pd_cli_pint_tables, pd_cli_pint_trials;
 extern const struct pd_cli_command pd_cli_probes_plan, pd_cli_probes_encode, pd_cli_probes_rules,
-    pd_cli_telemetry_decode, pd_cli_trace_budget;
+    pd_cli_telemetry_decode, pd_cli_trace_budget, pd_cli_trace;
 extern const struct pd_cli_command pd_cli_query;
 extern const struct pd_cli_command pd_cli_install, pd_cli_uninstall, pd_cli_installed;
-extern const struct pd_cli_command pd_cli_alarms, pd_cli_hosts, pd_cli_switches;
+extern const struct pd_cli_command pd_cli_alarms, pd_cli_audit, pd_cli_hosts, pd_cli_switches;
 extern const struct pd_cli_command pd_cli_apps, pd_cli_app, pd_cli_watch, pd_cli_watches,
     pd_cli_unwatch;
 extern const struct pd_cli_command pd_cli_tib_stat, pd_cli_tib_check, pd_cli_tib_export,
     pd_cli_tib_import, pd_cli_tib_compact;
 extern const struct pd_cli_command pd_cli_simulate, pd_cli_localise;
-extern const struct pd_cli_command pd_cli_ca;
+extern const struct pd_cli_command pd_cli_ca, pd_cli_ca_revoke, pd_cli_ca_renew;
 extern const struct pd_cli_command pd_cli_help;
 
 /* The command that argv[1..] begins with, and how many words its name has; NULL when there is none.
@@ -82,6 +83,9 @@ const struct pd_cli_command *pd_cli_find(int argc, char **argv, int *ret_words);
 
 /* Is `name` the first word of a command of two words? */
 bool pd_cli_is_group(const char *name);
+
+/* Prints what is wrong and where help is. PD_CLI_USAGE. */
+int pd_cli_usage_error(const char *command, const struct pd_error *error);
 
 /* The whole program: parses, runs, prints errors. Returns the exit code. */
 int pd_cli_main(int argc, char **argv);

@@ -20,6 +20,9 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_codec_encode,
     &pd_cli_codec_decode,
     &pd_cli_codec_rules,
+    &pd_cli_codec_assign,
+    &pd_cli_meters_count,
+    &pd_cli_meters_compare,
     &pd_cli_pint_plan,
     &pd_cli_pint_encode,
     &pd_cli_pint_decode,
@@ -30,6 +33,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_probes_rules,
     &pd_cli_telemetry_decode,
     &pd_cli_trace_budget,
+    &pd_cli_trace,
     &pd_cli_query,
     &pd_cli_install,
     &pd_cli_uninstall,
@@ -37,6 +41,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_alarms,
     &pd_cli_hosts,
     &pd_cli_switches,
+    &pd_cli_audit,
     &pd_cli_apps,
     &pd_cli_app,
     &pd_cli_watch,
@@ -49,6 +54,8 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_tib_compact,
     &pd_cli_simulate,
     &pd_cli_localise,
+    &pd_cli_ca_revoke,
+    &pd_cli_ca_renew,
     &pd_cli_ca,
     &pd_cli_help,
     NULL,
@@ -92,7 +99,7 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
-static int usage_error(const char *command, const struct pd_error *error)
+int pd_cli_usage_error(const char *command, const struct pd_error *error)
 {
     fprintf(stderr, "pathdump%s%s: %s\n", *command ? " " : "", command, error->text);
     fprintf(stderr, "Try: pathdump help%s%s\n", *command ? " " : "", command);
@@ -145,32 +152,32 @@ static int parse(const struct pd_cli_command *command, int argc, char **argv, vo
                  struct pd_cli_words *ret_words, struct pd_error *error)
 {
     bool given[OPTIONS_MAX] = {false};
-    int code = pd_options_defaults(command->options, settings, error);
-    if (!code && command->arguments) {
-        code = pd_cli_arguments_take(command->options, &argc, argv, ret_words, error);
+    int err = pd_options_defaults(command->options, settings, error);
+    if (!err && command->arguments) {
+        err = pd_cli_arguments_take(command->options, &argc, argv, ret_words, error);
     }
     ret_words->words = argv + 1;
-    if (!code) {
-        code =
+    if (!err) {
+        err =
             pd_options_flags(command->options, settings, argc, argv, &ret_words->len, given, error);
     }
-    if (!code) {
-        code = check_required(command, given, error);
+    if (!err) {
+        err = check_required(command, given, error);
     }
-    if (!code) {
-        code = check_words(command, ret_words, error);
+    if (!err) {
+        err = check_words(command, ret_words, error);
     }
-    if (!code && command->check) {
-        code = command->check(settings, ret_words, error);
+    if (!err && command->check) {
+        err = command->check(settings, ret_words, error);
     }
-    return code;
+    return err;
 }
 
 /* An answer that did not reach its reader is no success. */
-static int finish(const struct pd_cli_command *command, int code, const struct pd_error *error)
+static int finish(const struct pd_cli_command *command, int err, const struct pd_error *error)
 {
     int flushed = fflush(stdout);
-    if (code < 0) {
+    if (err < 0) {
         fprintf(stderr, "pathdump %s: %s\n", command->name, error->text);
         return PD_CLI_FAILED;
     }
@@ -178,7 +185,7 @@ static int finish(const struct pd_cli_command *command, int code, const struct p
         fprintf(stderr, "pathdump %s: standard output: %s\n", command->name, strerror(errno));
         return PD_CLI_FAILED;
     }
-    return code;
+    return err;
 }
 
 static int run(const struct pd_cli_command *command, int argc, char **argv)
@@ -186,19 +193,19 @@ static int run(const struct pd_cli_command *command, int argc, char **argv)
     struct pd_error error = {0};
     struct pd_cli_words words = {0};
     void *settings = calloc(1, command->settings_bytes + 1);
-    int code;
+    int err;
     if (!settings) {
         fprintf(stderr, "pathdump: no memory\n");
         return PD_CLI_FAILED;
     }
     if (parse(command, argc, argv, settings, &words, &error) < 0) {
-        code = usage_error(command->name, &error);
+        err = pd_cli_usage_error(command->name, &error);
     } else {
-        code = finish(command, command->run(settings, &words, &error), &error);
+        err = finish(command, command->run(settings, &words, &error), &error);
     }
     free(settings);
     free(words.arguments);
-    return code;
+    return err;
 }
 
 /* No command: a group, a flag of the program itself, or a slip. */
@@ -224,11 +231,11 @@ static int run_bare(int argc, char **argv)
     }
     if (pd_cli_is_group(first)) {
         pd_fail(&error, -PD_E_VALUE, "%s: there is no command \"%.100s\"", first, argv[2]);
-        return usage_error("", &error);
+        return pd_cli_usage_error("", &error);
     }
     pd_fail(&error, -PD_E_VALUE,
             *first == '-' ? "%.100s: unknown flag" : "there is no command \"%.100s\"", first);
-    return usage_error("", &error);
+    return pd_cli_usage_error("", &error);
 }
 
 int pd_cli_main(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/doc.h"
+#include "cli/question.h"
 #include "topology/generators.h"
 
 /* The script is a case over the command that finds out what may stand at the cursor (`rest`): names
@@ -136,6 +137,10 @@ static void print_words(const struct pd_cli_command *command, FILE *out)
         for (size_t i = 0; pd_generators[i]; i++) {
             fprintf(out, "%s%s", i ? " " : "", pd_generators[i]->name);
         }
+        fputc('\'', out);
+    } else if (!strcmp(command->words, PD_CLI_QUESTION_WORD)) {
+        fputs("rest='", out);
+        pd_cli_question_names(" ", out);
         fputc('\'', out);
     } else {
         print_rest(command->words, out);

@@ -7,20 +7,15 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 
 static int append(struct pd_cli_text *text, const char *bytes, size_t len)
 {
     if (len > PD_CLI_EVENT_MAX_BYTES - text->len) {
         return -PD_E_TOO_LARGE;
     }
-    if (text->len + len + 1 > text->max) {
-        size_t max = (text->len + len + 1) * 2;
-        char *grown = realloc(text->bytes, max);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        text->bytes = grown;
-        text->max = max;
+    if (PD_GROW(text->bytes, text->max, text->len + len + 1)) {
+        return -ENOMEM;
     }
     if (len) {
         memcpy(text->bytes + text->len, bytes, len);
@@ -64,30 +59,30 @@ static void set_id(struct pd_cli_events *events, const char *value, size_t len)
 
 static int dispatch(struct pd_cli_events *events)
 {
-    int code = 0;
+    int err = 0;
     if (events->has_data) {
-        code = events->take(events->context, events->data.bytes, events->data.len);
+        err = events->take(events->context, events->data.bytes, events->data.len);
     }
-    if (!code) {
+    if (!err) {
         memcpy(events->id, events->next_id, sizeof events->id);
     }
     events->data.len = 0;
     events->has_data = false;
-    return code;
+    return err;
 }
 
 static int add_data(struct pd_cli_events *events, const char *value, size_t len)
 {
-    int code = events->has_data ? append(&events->data, "\n", 1) : 0;
+    int err = events->has_data ? append(&events->data, "\n", 1) : 0;
     events->has_data = true;
-    return code ? code : append(&events->data, value, len);
+    return err ? err : append(&events->data, value, len);
 }
 
 static int take_line(struct pd_cli_events *events)
 {
-    int code = append(&events->line, "", 0); /* there is a NUL, even when nothing came */
-    if (code) {
-        return code;
+    int err = append(&events->line, "", 0); /* there is a NUL, even when nothing came */
+    if (err) {
+        return err;
     }
     const char *line = events->line.bytes, *colon = memchr(line, ':', events->line.len);
     size_t len = events->line.len, name = colon ? (size_t)(colon - line) : len;
@@ -124,14 +119,14 @@ static int write_events(void *context, const char *bytes, size_t len)
         while (at < end && *at != '\n' && *at != '\r') {
             at++;
         }
-        int code = append(&events->line, bytes, (size_t)(at - bytes));
-        if (!code && at < end) {
+        int err = append(&events->line, bytes, (size_t)(at - bytes));
+        if (!err && at < end) {
             events->after_cr = *at == '\r';
-            code = take_line(events);
+            err = take_line(events);
             at++;
         }
-        if (code) {
-            return code;
+        if (err) {
+            return err;
         }
         bytes = at;
     }

@@ -95,11 +95,11 @@ int pd_cli_hosts_json(const char *text, json_t **ret_hosts, struct pd_error *err
 int pd_cli_hosts_check(void *target, const char *name, const char *value, struct pd_error *error)
 {
     json_t *hosts = NULL;
-    int code = pd_cli_hosts_json(value, &hosts, error);
+    int err = pd_cli_hosts_json(value, &hosts, error);
     (void)target;
     (void)name;
     json_decref(hosts);
-    return code;
+    return err;
 }
 
 /* ---- what an answer says about them ---- */
@@ -108,11 +108,11 @@ static int read_hosts(const struct pd_cli_reader *reader, const json_t *hosts,
                       struct pd_cli_outcome *outcome)
 {
     const json_t *missing;
-    int code = pd_read_number(reader, hosts, "asked", UINT32_MAX, &outcome->asked);
-    if (!code) {
-        code = pd_read_number(reader, hosts, "answered", outcome->asked, &outcome->answered);
+    int err = pd_read_number(reader, hosts, "asked", UINT32_MAX, &outcome->asked);
+    if (!err) {
+        err = pd_read_number(reader, hosts, "answered", outcome->asked, &outcome->answered);
     }
-    return code ? code : pd_read_array(reader, hosts, "missing", &missing);
+    return err ? err : pd_read_array(reader, hosts, "missing", &missing);
 }
 
 int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer, bool may_lack,
@@ -124,11 +124,11 @@ int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer
     if (complete ? !json_is_boolean(complete) : !may_lack) {
         return pd_read_bad(reader, "complete", "true or false");
     }
-    int code = hosts ? read_hosts(reader, hosts, &outcome) : 0;
-    if (!code) {
+    int err = hosts ? read_hosts(reader, hosts, &outcome) : 0;
+    if (!err) {
         *ret_outcome = outcome;
     }
-    return code;
+    return err;
 }
 
 void pd_cli_print_word(const char *text, FILE *out)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/access.h"
-#include "fleet/client.h"
+#include "http/client.h"
 
 #define CONNECT_TIMEOUT_S 10L
 #define PROBLEM_MAX_BYTES (64 * 1024)
@@ -38,6 +38,7 @@ struct transfer {
     size_t problem_len;
     bool problem_cut;
     char words[CURL_ERROR_SIZE];
+    struct pd_credentials *credentials; /* live until the transfer is over */
 };
 
 /* ---- the address ---- */
@@ -55,27 +56,27 @@ static int append(char *url, const char *text)
 static int append_param(CURL *curl, char *url, bool first, const char *name, const char *value)
 {
     char *escaped = curl_easy_escape(curl, value, (int)strnlen(value, URL_MAX_BYTES));
-    int code = escaped ? append(url, first ? "?" : "&") : -ENOMEM;
-    if (!code) {
-        code = append(url, name);
+    int err = escaped ? append(url, first ? "?" : "&") : -ENOMEM;
+    if (!err) {
+        err = append(url, name);
     }
-    if (!code) {
-        code = append(url, "=");
+    if (!err) {
+        err = append(url, "=");
     }
-    if (!code) {
-        code = append(url, escaped);
+    if (!err) {
+        err = append(url, escaped);
     }
     curl_free(escaped);
-    return code;
+    return err;
 }
 
 static int make_url(CURL *curl, const struct pd_cli_request *request, char *url)
 {
-    int code = pd_client_url(request->base, request->route, url, URL_MAX_BYTES);
-    for (size_t i = 0; !code && request->names && request->names[i]; i++) {
-        code = append_param(curl, url, i == 0, request->names[i], request->values[i]);
+    int err = pd_http_client_url(request->base, request->route, url, URL_MAX_BYTES);
+    for (size_t i = 0; !err && request->names && request->names[i]; i++) {
+        err = append_param(curl, url, i == 0, request->names[i], request->values[i]);
     }
-    return code;
+    return err;
 }
 
 /* ---- the answer ---- */
@@ -126,41 +127,54 @@ static int on_progress(void *context, curl_off_t all, curl_off_t got, curl_off_t
     return 0;
 }
 
+/* What was asked for by name, and is not there: a slip like a wrong flag. */
+static bool is_slip(long status, const json_t *problem)
+{
+    const char *parameter = json_string_value(json_object_get(problem, "parameter"));
+
+    return status == 400 && parameter &&
+           (!strncmp(parameter, "hosts", 5) || !strcmp(parameter, "args.link") ||
+            !strcmp(parameter, "args.path"));
+}
+
 /* "title: detail" of a problem document, or the status alone. */
 static int fail_status(struct transfer *transfer, long status, struct pd_error *error)
 {
     json_t *problem = json_loadb(transfer->problem, transfer->problem_len, 0, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     const char *title = json_string_value(json_object_get(problem, "title"));
-    int code = status == 404 ? -PD_E_NOT_FOUND : status == 413 ? -PD_E_TOO_LARGE : -PD_E_VALUE;
+    int err = status == 404 ? -PD_E_NOT_FOUND : status == 413 ? -PD_E_TOO_LARGE : -PD_E_VALUE;
+    if (is_slip(status, problem)) {
+        err = -PD_E_UNKNOWN_KEY;
+    }
     if (title || detail) {
-        pd_fail(error, code, "%s: %s%s%s (status %ld)", transfer->request->base, title ? title : "",
+        pd_fail(error, err, "%s: %s%s%s (status %ld)", transfer->request->base, title ? title : "",
                 title && detail ? ": " : "", detail ? detail : "", status);
     } else {
-        pd_fail(error, code, "%s: answers with status %ld and no reason", transfer->request->base,
+        pd_fail(error, err, "%s: answers with status %ld and no reason", transfer->request->base,
                 status);
     }
     json_decref(problem);
     if (error) {
         pd_printable(error->text);
     }
-    return code;
+    return err;
 }
 
 static int fail_transfer(struct transfer *transfer, CURLcode result, struct pd_error *error)
 {
-    const char *words = pd_client_reason(result, transfer->words);
-    int code = result == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
+    const char *words = pd_http_client_reason(result, transfer->words);
+    int err = result == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
     if (result == CURLE_OPERATION_TIMEDOUT) {
         words = "does not answer in time";
     } else if (result == CURLE_PARTIAL_FILE || result == CURLE_RECV_ERROR) {
         words = "breaks off in the middle of the answer";
     }
-    pd_fail(error, code, "%s: %s", transfer->request->base, words);
+    pd_fail(error, err, "%s: %s", transfer->request->base, words);
     if (error) {
         pd_printable(error->text);
     }
-    return code;
+    return err;
 }
 
 /* ---- the transfer ---- */
@@ -187,12 +201,12 @@ static int add_header(struct transfer *transfer, const char *name, const char *v
 static int set_up_method(struct transfer *transfer)
 {
     const struct pd_cli_request *request = transfer->request;
-    int code = add_header(transfer, "Accept", request->accept);
-    if (!code) {
-        code = add_header(transfer, "Last-Event-ID", request->last_event_id);
+    int err = add_header(transfer, "Accept", request->accept);
+    if (!err) {
+        err = add_header(transfer, "Last-Event-ID", request->last_event_id);
     }
-    if (!code && request->body) {
-        code = add_header(transfer, "Content-Type", "application/json");
+    if (!err && request->body) {
+        err = add_header(transfer, "Content-Type", "application/json");
     }
     if (request->body) {
         curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDSIZE_LARGE,
@@ -203,7 +217,7 @@ static int set_up_method(struct transfer *transfer)
         curl_easy_setopt(transfer->curl, CURLOPT_CUSTOMREQUEST, request->method);
     }
     curl_easy_setopt(transfer->curl, CURLOPT_HTTPHEADER, transfer->headers);
-    return code;
+    return err;
 }
 
 /* A server that is silent for too long, or has gone without a word. */
@@ -232,17 +246,15 @@ static int set_up_access(struct transfer *transfer, const char *url, struct pd_e
 {
     const struct pd_cli_request *request = transfer->request;
     static const struct pd_credentials_files none = {0};
-    struct pd_credentials *credentials;
-    int code =
-        pd_credentials_new(request->access ? &request->access->files : &none, &credentials, error);
-    if (code) {
-        return code;
+    int err = pd_credentials_new(request->access ? &request->access->files : &none,
+                                 &transfer->credentials, error);
+    if (err) {
+        return err;
     }
-    struct pd_credentials_set *set = pd_credentials_hold(credentials);
-    code = pd_client_set_up(transfer->curl, request->base, url, set, error);
+    struct pd_credentials_set *set = pd_credentials_hold(transfer->credentials);
+    err = pd_http_client_set_up(transfer->curl, request->base, url, set, error);
     pd_credentials_drop(set);
-    pd_credentials_free(credentials);
-    return code ? pd_fail_within(error, request->base) : 0;
+    return err ? pd_fail_within(error, request->base) : 0;
 }
 
 static int set_up(struct transfer *transfer)
@@ -273,29 +285,30 @@ int pd_cli_ask(const struct pd_cli_request *request, const struct pd_query_sink 
 {
     struct transfer transfer = {.request = request, .sink = sink};
     char url[URL_MAX_BYTES] = "";
-    int code = -ENOMEM;
+    int err = -ENOMEM;
     transfer.curl = curl_easy_init();
     transfer.problem = malloc(PROBLEM_MAX_BYTES);
     if (!transfer.curl || !transfer.problem) {
-        pd_fail(error, code, "no memory");
+        pd_fail(error, err, "no memory");
         goto out;
     }
-    code = make_url(transfer.curl, request, url);
-    if (!code) {
-        code = set_up(&transfer);
+    err = make_url(transfer.curl, request, url);
+    if (!err) {
+        err = set_up(&transfer);
     }
-    if (code) {
-        pd_fail(error, code, "%.200s: %s", request->base, pd_error_text(code));
+    if (err) {
+        pd_fail(error, err, "%.200s: %s", request->base, pd_error_text(err));
         goto out;
     }
-    code = set_up_access(&transfer, url, error);
-    if (code) {
+    err = set_up_access(&transfer, url, error);
+    if (err) {
         goto out;
     }
-    code = perform(&transfer, error);
+    err = perform(&transfer, error);
 out:
     free(transfer.problem);
     curl_slist_free_all(transfer.headers);
     curl_easy_cleanup(transfer.curl);
-    return code;
+    pd_credentials_free(transfer.credentials);
+    return err;
 }

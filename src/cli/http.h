@@ -31,7 +31,8 @@ struct pd_cli_request {
 
 /* Passes the body of an answer with a status of 2xx to `sink` as it comes. Any other status is an
  * error: its problem document (of at most 64 KiB) becomes one line. No redirect is followed and no
- * proxy is asked. Control characters of the server's words are replaced. Returns 0, a negative
+ * proxy is asked. -PD_E_UNKNOWN_KEY: hosts, a link or a path that the server does not have. Control
+ * characters of the server's words are replaced. Returns 0, a negative
  * error with words, or what the sink returned. */
 int pd_cli_ask(const struct pd_cli_request *request, const struct pd_query_sink *sink,
                struct pd_error *error);

@@ -89,30 +89,30 @@ static const struct pd_option install_options[] = {
 static int check_install(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     struct install *set = settings;
-    int code = pd_cli_question_check(&set->question, words, error);
-    if (!code && !set->period_ms == !set->on) {
-        code = pd_fail(error, -PD_E_VALUE, "either --period TIME or --on EVENT has to be given");
+    int err = pd_cli_question_check(&set->question, words, error);
+    if (!err && !set->period_ms == !set->on) {
+        err = pd_fail(error, -PD_E_VALUE, "either --period TIME or --on EVENT has to be given");
     }
-    return code ? code : pd_cli_server_check(&set->server, error);
+    return err ? err : pd_cli_server_check(&set->server, error);
 }
 
 static int install_body(const struct install *set, char **ret_body, struct pd_error *error)
 {
     json_t *document = NULL, *hosts = NULL, *when;
-    int code = pd_cli_question_document(&set->question, &document, error);
-    if (!code) {
-        code = pd_cli_hosts_json(set->hosts, &hosts, error);
+    int err = pd_cli_question_document(&set->question, &document, error);
+    if (!err) {
+        err = pd_cli_hosts_json(set->hosts, &hosts, error);
     }
-    if (!code) {
+    if (!err) {
         when = set->on ? json_string(set->on) : json_integer((json_int_t)set->period_ms);
         if (json_object_set_new(document, "hosts", hosts) ||
             json_object_set_new(document, set->on ? "on" : "period_ms", when) ||
             !(*ret_body = json_dumps(document, JSON_COMPACT))) {
-            code = pd_fail(error, -ENOMEM, "no memory");
+            err = pd_fail(error, -ENOMEM, "no memory");
         }
     }
     json_decref(document);
-    return code;
+    return err;
 }
 
 /* The ID alone on stdout, for scripts; who did not take it on stderr. */
@@ -121,11 +121,11 @@ static int show_id(const struct install *set, const json_t *answer, struct pd_er
     const struct pd_cli_reader reader = {"the answer's", error};
     struct pd_cli_outcome outcome;
     uint64_t id;
-    int code = pd_read_number(&reader, answer, "id", PD_READ_MAX, &id);
-    if (!code) {
-        code = pd_cli_outcome_read(&reader, answer, true, &outcome);
+    int err = pd_read_number(&reader, answer, "id", PD_READ_MAX, &id);
+    if (!err) {
+        err = pd_cli_outcome_read(&reader, answer, true, &outcome);
     }
-    if (code) {
+    if (err) {
         return pd_fail_within(error, set->server.url);
     }
     if (!set->json) {
@@ -146,22 +146,22 @@ static int run_install(const void *settings, const struct pd_cli_words *words,
     json_t *answer = NULL;
     char *body = NULL;
     (void)words;
-    int code = install_body(set, &body, error);
-    if (!code) {
-        code = pd_cli_server_ask(&set->server,
-                                 (struct pd_cli_request){.route = "/v1/install", .body = body},
-                                 &text, &answer, error);
+    int err = install_body(set, &body, error);
+    if (!err) {
+        err = pd_cli_server_ask(&set->server,
+                                (struct pd_cli_request){.route = "/v1/install", .body = body},
+                                &text, &answer, error);
     }
-    if (!code && set->json) {
-        code = pd_cli_print_text(&text, error);
+    if (!err && set->json) {
+        err = pd_cli_print_text(&text, error);
     }
-    if (!code) {
-        code = show_id(set, answer, error);
+    if (!err) {
+        err = show_id(set, answer, error);
     }
     json_decref(answer);
     free(text.bytes);
     free(body);
-    return code;
+    return err;
 }
 
 const struct pd_cli_command pd_cli_install = {
@@ -180,7 +180,7 @@ const struct pd_cli_command pd_cli_install = {
         "\talarm\tan alarm was raised\n"
         "One that fails again and again is stopped, and an alarm says so.",
     .options = install_options,
-    .words = PD_CLI_QUESTION_WORDS,
+    .words = PD_CLI_QUESTION_WORD,
     .words_max = 1,
     .settings_bytes = sizeof(struct install),
     .check = check_install,
@@ -207,18 +207,18 @@ static int show_removed(const struct pd_cli_list_settings *set, const struct pd_
     const struct pd_cli_reader reader = {"the answer's", error};
     struct pd_cli_outcome outcome = {.complete = true};
     json_t *answer = NULL;
-    int code = text->len ? pd_cli_memory_json(text, &answer, error) : 0;
-    if (!code && answer) {
-        code = pd_cli_outcome_read(&reader, answer, true, &outcome);
+    int err = text->len ? pd_cli_memory_json(text, &answer, error) : 0;
+    if (!err && answer) {
+        err = pd_cli_outcome_read(&reader, answer, true, &outcome);
     }
-    if (code) {
+    if (err) {
         pd_fail_within(error, set->server.url);
     } else if (outcome.answered < outcome.asked) {
         pd_cli_outcome_view(answer, &outcome, stderr);
-        code = pd_cli_outcome_report("uninstall", &outcome);
+        err = pd_cli_outcome_report("uninstall", &outcome);
     }
     json_decref(answer);
-    return code;
+    return err;
 }
 
 static int run_uninstall(const void *settings, const struct pd_cli_words *words,
@@ -229,20 +229,20 @@ static int run_uninstall(const void *settings, const struct pd_cli_words *words,
     const struct pd_query_sink sink = pd_cli_memory_sink(&text);
     char route[64];
     snprintf(route, sizeof route, "/v1/installed/%.16s", words->words[0]);
-    int code = pd_cli_ask(&(struct pd_cli_request){.base = set->server.url,
-                                                   .method = "DELETE",
-                                                   .access = &set->server.access,
-                                                   .route = route,
-                                                   .timeout_s = set->server.timeout_s},
-                          &sink, error);
-    if (!code && set->json && text.len) {
-        code = pd_cli_print_text(&text, error);
+    int err = pd_cli_ask(&(struct pd_cli_request){.base = set->server.url,
+                                                  .method = "DELETE",
+                                                  .access = &set->server.access,
+                                                  .route = route,
+                                                  .timeout_s = set->server.timeout_s},
+                         &sink, error);
+    if (!err && set->json && text.len) {
+        err = pd_cli_print_text(&text, error);
     }
-    if (!code) {
-        code = show_removed(set, &text, error);
+    if (!err) {
+        err = show_removed(set, &text, error);
     }
     free(text.bytes);
-    return code;
+    return err;
 }
 
 static const struct pd_cli_field fields[] = {
@@ -273,7 +273,7 @@ const struct pd_cli_command pd_cli_uninstall = {
     .synopsis = "--controller URL ID",
     .help = "take an installed query off its servers",
     .details = "ID is the number that install printed, and that installed lists.",
-    .options = pd_cli_list_options,
+    .options = pd_cli_deed_options,
     .words = "ID",
     .words_min = 1,
     .words_max = 1,
@@ -284,7 +284,7 @@ const struct pd_cli_command pd_cli_uninstall = {
 
 const struct pd_cli_command pd_cli_installed = {
     .name = "installed",
-    .synopsis = "--controller URL [--json]",
+    .synopsis = "--controller URL [--json | --csv]",
     .help = "the installed queries: what they do, how often they ran",
     .details =
         "Counts are those of all hosts together. BUSY is the time that the runs took, SKIPPED "

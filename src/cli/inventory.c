@@ -18,6 +18,7 @@ static const struct pd_cli_field switch_fields[] = {
     {.title = "NAME", .member = "name", .kind = PD_CLI_WORD},
     {.title = "ROLE", .member = "role", .kind = PD_CLI_WORD},
     {.title = "STATE", .member = "state", .kind = PD_CLI_WORD},
+    {.title = "EDGE", .member = "edge", .kind = PD_CLI_WORD},
     {.title = "RULES", .member = "rules", .kind = PD_CLI_NUMBER},
     {.title = "MISSING", .member = "missing", .kind = PD_CLI_NUMBER},
     {.title = "DIFFERING", .member = "differing", .kind = PD_CLI_NUMBER},
@@ -48,7 +49,7 @@ static int run_switches(const void *settings, const struct pd_cli_words *words,
 
 const struct pd_cli_command pd_cli_hosts = {
     .name = "hosts",
-    .synopsis = "--controller URL [--json]",
+    .synopsis = "--controller URL [--json | --csv]",
     .help = "the servers that a controller asks, and which of them answer",
     .details = "Lists the hosts of the controller's file: ID in the topology, name, rack, where "
                "their agent is asked, and how they are.",
@@ -61,7 +62,7 @@ const struct pd_cli_command pd_cli_hosts = {
 
 const struct pd_cli_command pd_cli_switches = {
     .name = "switches",
-    .synopsis = "--controller URL [--json]",
+    .synopsis = "--controller URL [--json | --csv]",
     .help = "the switches of a controller, and whether their rules are in place",
     .details = "Lists the switches of the topology and what the controller found on those that are "
                "connected:\n"

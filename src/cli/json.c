@@ -7,14 +7,14 @@
 
 int pd_json_print(json_t *document, struct pd_error *error)
 {
-    int code = PD_CLI_OK;
+    int err = PD_CLI_OK;
     if (!document || json_dumpf(document, stdout, JSON_COMPACT)) {
-        code = pd_fail(error, -PD_E_FULL, "the answer could not be written");
+        err = pd_fail(error, -PD_E_FULL, "the answer could not be written");
     } else {
         putchar('\n');
     }
     json_decref(document);
-    return code;
+    return err;
 }
 
 int pd_read_bad(const struct pd_cli_reader *reader, const char *key, const char *expected)
@@ -79,14 +79,14 @@ int pd_read_path(const struct pd_cli_reader *reader, const json_t *object, struc
 static int read_addrs(const struct pd_cli_reader *reader, const json_t *id, struct pd_flow_id *flow)
 {
     uint8_t dst_version;
-    int code = pd_read_addr(reader, id, "src_ip", &flow->src, &flow->ip_version);
-    if (!code) {
-        code = pd_read_addr(reader, id, "dst_ip", &flow->dst, &dst_version);
+    int err = pd_read_addr(reader, id, "src_ip", &flow->src, &flow->ip_version);
+    if (!err) {
+        err = pd_read_addr(reader, id, "dst_ip", &flow->dst, &dst_version);
     }
-    if (!code && dst_version != flow->ip_version) {
-        code = pd_read_bad(reader, "dst_ip", "an address of the same family as \"src_ip\"");
+    if (!err && dst_version != flow->ip_version) {
+        err = pd_read_bad(reader, "dst_ip", "an address of the same family as \"src_ip\"");
     }
-    return code;
+    return err;
 }
 
 int pd_read_flow(const struct pd_cli_reader *reader, const json_t *object,
@@ -95,19 +95,19 @@ int pd_read_flow(const struct pd_cli_reader *reader, const json_t *object,
     const json_t *id = json_object_get(object, "flow_id");
     struct pd_flow_id flow = {0};
     uint64_t src_port, dst_port, protocol;
-    int code = json_is_object(id) ? read_addrs(reader, id, &flow)
-                                  : pd_read_bad(reader, "flow_id", "an object");
-    if (!code) {
-        code = pd_read_number(reader, id, "src_port", UINT16_MAX, &src_port);
+    int err = json_is_object(id) ? read_addrs(reader, id, &flow)
+                                 : pd_read_bad(reader, "flow_id", "an object");
+    if (!err) {
+        err = pd_read_number(reader, id, "src_port", UINT16_MAX, &src_port);
     }
-    if (!code) {
-        code = pd_read_number(reader, id, "dst_port", UINT16_MAX, &dst_port);
+    if (!err) {
+        err = pd_read_number(reader, id, "dst_port", UINT16_MAX, &dst_port);
     }
-    if (!code) {
-        code = pd_read_number(reader, id, "protocol", UINT8_MAX, &protocol);
+    if (!err) {
+        err = pd_read_number(reader, id, "protocol", UINT8_MAX, &protocol);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     flow.src_port = (uint16_t)src_port;
     flow.dst_port = (uint16_t)dst_port;
@@ -120,15 +120,15 @@ int pd_read_times(const struct pd_cli_reader *reader, const json_t *object,
                   struct pd_tib_record *record)
 {
     uint64_t stime_us, etime_us;
-    int code = pd_read_number(reader, object, "stime_us", PD_READ_MAX, &stime_us);
-    if (!code) {
-        code = pd_read_number(reader, object, "etime_us", PD_READ_MAX, &etime_us);
+    int err = pd_read_number(reader, object, "stime_us", PD_READ_MAX, &stime_us);
+    if (!err) {
+        err = pd_read_number(reader, object, "etime_us", PD_READ_MAX, &etime_us);
     }
-    if (!code && etime_us < stime_us) {
-        code = pd_read_bad(reader, "etime_us", "at or after \"stime_us\"");
+    if (!err && etime_us < stime_us) {
+        err = pd_read_bad(reader, "etime_us", "at or after \"stime_us\"");
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     record->stime_us = stime_us;
     record->etime_us = etime_us;
@@ -139,12 +139,12 @@ int pd_read_counts(const struct pd_cli_reader *reader, const json_t *object, uin
                    struct pd_tib_record *record)
 {
     uint64_t bytes, pkts;
-    int code = pd_read_number(reader, object, "bytes", max, &bytes);
-    if (!code) {
-        code = pd_read_number(reader, object, "pkts", max, &pkts);
+    int err = pd_read_number(reader, object, "bytes", max, &bytes);
+    if (!err) {
+        err = pd_read_number(reader, object, "pkts", max, &pkts);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     record->bytes = bytes;
     record->pkts = pkts;

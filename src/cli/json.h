@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "tib/tib.h"
+#include "tib/record.h"
 
 /* Prints the document on one line of standard output and lets go of it. PD_CLI_OK, or a negative
  * error: NULL is one, too. */

@@ -24,7 +24,6 @@ static bool is_count(const json_t *value)
 /* Any value: texts without their quotation marks, all else as JSON. */
 static void word_cell(struct pd_cli_table *table, const json_t *value)
 {
-    char word[CELL_BYTES];
     char *text = NULL;
     const char *string = json_string_value(value);
     if (!value || json_is_null(value) || (string && !*string)) {
@@ -38,29 +37,28 @@ static void word_cell(struct pd_cli_table *table, const json_t *value)
     if (!json_is_string(value)) {
         text = json_dumps(value, JSON_WORDS);
     }
-    pd_cli_table_cell(table, pd_cli_word(text ? text : string, word, sizeof word));
+    pd_cell_word(table, text ? text : string, CELL_BYTES);
     free(text);
 }
 
 static void count_cell(struct pd_cli_table *table, const json_t *value, enum pd_cli_kind kind)
 {
-    char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
     uint64_t number = (uint64_t)json_integer_value(value);
     if (!is_count(value)) {
         word_cell(table, value);
     } else if (kind == PD_CLI_TIME_US) {
-        pd_cli_table_cell(table, pd_cell_time_text(number, text));
+        pd_cell_time(table, number);
     } else if (kind == PD_CLI_SPAN_US) {
-        pd_cli_table_cell(table, pd_cli_span(number, text));
+        pd_cell_span(table, number);
     } else {
-        pd_cli_table_cell(table, pd_cli_number(number, text));
+        pd_cell_number(table, number);
     }
 }
 
 /* "conformance {"max_hops":5}", "program {…}" */
 static void question_cell(struct pd_cli_table *table, const json_t *row)
 {
-    char word[CELL_BYTES], name[64];
+    char name[64];
     const json_t *args = json_object_get(row, "args");
     const char *query = json_string_value(json_object_get(row, "query"));
     char *text = json_object_size(args) ? json_dumps(args, JSON_WORDS) : NULL, *all = NULL;
@@ -71,7 +69,7 @@ static void question_cell(struct pd_cli_table *table, const json_t *row)
     if (asprintf(&all, "%s%s%s", name, text ? " " : "", text ? text : "") < 0) {
         all = NULL;
     }
-    pd_cli_table_cell(table, pd_cli_word(all ? all : name, word, sizeof word));
+    pd_cell_word(table, all ? all : name, CELL_BYTES);
     free(all);
     free(text);
 }
@@ -129,28 +127,31 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
     const json_t *rows = NULL;
     char number[PD_CLI_NUMBER_BYTES];
     for (size_t i = 0; i < listing->fields_len; i++) {
-        columns[i] = (struct pd_cli_column){listing->fields[i].title,
-                                            listing->fields[i].kind == PD_CLI_NUMBER ||
-                                                listing->fields[i].kind == PD_CLI_SPAN_US};
+        const struct pd_cli_field *field = &listing->fields[i];
+
+        columns[i] = (struct pd_cli_column){.title = field->title,
+                                            .right = field->kind == PD_CLI_NUMBER ||
+                                                     field->kind == PD_CLI_SPAN_US,
+                                            .csv = field->member};
     }
-    struct pd_cli_table *table = pd_cli_table_new(columns, listing->fields_len);
-    int code = table ? pd_read_array(&reader, answer, listing->member, &rows) : -ENOMEM;
+    struct pd_cli_table *table = pd_cli_table_new(columns, listing->fields_len, style);
+    int err = table ? pd_read_array(&reader, answer, listing->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
-    if (!code) {
-        code = fill(listing, rows, table, &reader);
+    if (!err) {
+        err = fill(listing, rows, table, &reader);
     }
-    if (!code && len) {
-        code = pd_cli_table_print(table, style, out);
+    if (!err) {
+        err = pd_cli_table_print(table, out);
     }
-    if (!code) {
+    if (!err && !style->csv) {
         fprintf(out, "%s%s %s\n", len ? "\n" : "", pd_cli_number(len, number),
                 len == 1 ? listing->noun : listing->nouns);
     }
-    if (code == -ENOMEM) {
-        pd_fail(error, code, "no memory for the table");
+    if (err == -ENOMEM) {
+        pd_fail(error, err, "no memory for the table");
     }
     pd_cli_table_free(table);
-    return code;
+    return err;
 }
 
 /* ---- commands ---- */
@@ -158,32 +159,41 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
 const struct pd_option pd_cli_list_options[] = {
     PD_CLI_SERVER_OPTIONS(struct pd_cli_list_settings, server),
     PD_CLI_JSON_OPTION(struct pd_cli_list_settings, json),
+    PD_CLI_CSV_OPTION(struct pd_cli_list_settings, csv),
+    {0},
+};
+
+const struct pd_option pd_cli_deed_options[] = {
+    PD_CLI_SERVER_OPTIONS(struct pd_cli_list_settings, server),
+    PD_CLI_JSON_OPTION(struct pd_cli_list_settings, json),
     {0},
 };
 
 int pd_cli_list_check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
+    struct pd_cli_list_settings *set = settings;
     (void)words;
-    return pd_cli_server_check(&((struct pd_cli_list_settings *)settings)->server, error);
+    return set->json && set->csv ? pd_fail(error, -PD_E_VALUE, "either --json or --csv")
+                                 : pd_cli_server_check(&set->server, error);
 }
 
 int pd_cli_list_ask(const struct pd_cli_list_settings *settings, const char *route,
                     const struct pd_cli_listing *listing, struct pd_error *error)
 {
     struct pd_cli_memory text;
-    struct pd_style style = pd_cli_style(stdout);
+    struct pd_style style = pd_cli_style_as(stdout, settings->csv);
     json_t *answer;
-    int code = pd_cli_server_ask(&settings->server, (struct pd_cli_request){.route = route}, &text,
-                                 &answer, error);
-    if (code) {
-        return code;
+    int err = pd_cli_server_ask(&settings->server, (struct pd_cli_request){.route = route}, &text,
+                                &answer, error);
+    if (err) {
+        return err;
     }
-    code = settings->json ? pd_cli_print_text(&text, error)
-                          : pd_cli_list(listing, answer, &style, stdout, error);
-    if (code && !settings->json) {
+    err = settings->json ? pd_cli_print_text(&text, error)
+                         : pd_cli_list(listing, answer, &style, stdout, error);
+    if (err && !settings->json) {
         pd_fail_within(error, settings->server.url);
     }
     json_decref(answer);
     free(text.bytes);
-    return code;
+    return err;
 }

@@ -49,8 +49,10 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
 struct pd_cli_list_settings {
     struct pd_cli_server server;
     bool json;
+    bool csv;
 };
 extern const struct pd_option pd_cli_list_options[];
+extern const struct pd_option pd_cli_deed_options[]; /* of those that list nothing */
 
 /* struct pd_cli_command's `check`, and what its `run` does. */
 int pd_cli_list_check(void *settings, const struct pd_cli_words *words, struct pd_error *error);

@@ -59,9 +59,9 @@ static int next_line(struct ndjson *ndjson, const char **ret_line, size_t *ret_l
         if (newline || ndjson->at_end) {
             break;
         }
-        int code = fill(ndjson);
-        if (code) {
-            return code;
+        int err = fill(ndjson);
+        if (err) {
+            return err;
         }
     }
     size_t len = newline ? (size_t)(newline - line) : ndjson->end - ndjson->from;
@@ -86,15 +86,23 @@ static bool is_one_of(const char *const *names, const char *name)
     return *names;
 }
 
-/* No member but these; NULL-terminated. */
+/* Of a way that has no mark. */
+static bool is_exact(const char *member)
+{
+    static const char *const exact[] = {"path", "origin", "state", NULL};
+
+    return is_one_of(exact, member);
+}
+
+/* No member but these, NULL-terminated, and those that `also` knows. */
 static int check_members(const struct pd_cli_reader *reader, const json_t *object,
-                         const char *const *allowed, const char *const *also)
+                         const char *const *allowed, bool (*also)(const char *member))
 {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
-        if (!is_one_of(allowed, key) && !is_one_of(also, key)) {
+        if (!is_one_of(allowed, key) && !(also && also(key))) {
             return pd_fail(reader->error, -PD_E_SYNTAX,
                            "%s \"%.40s\" is no member that belongs there", reader->where, key);
         }
@@ -157,37 +165,36 @@ static int read_record(const struct pd_cli_reader *reader, const json_t *object,
                        struct pd_tib_record *record, struct pd_path *path, struct pd_claim *claim,
                        uint8_t **ret_extra)
 {
-    static const char *const exact[] = {"path", "origin", "state", NULL};
     static const char *const ids[] = {"src_ip", "dst_ip", "src_port", "dst_port", "protocol", NULL};
     static const char *const members[] = {"flow_id", "stime_us",        "etime_us", "bytes",
                                           "pkts",    "retransmissions", "extra",    NULL};
-    int code = pd_read_flow(reader, object, &record->flow);
-    if (!code) {
-        code = check_members(reader, json_object_get(object, "flow_id"), ids, ids);
+    int err = pd_read_flow(reader, object, &record->flow);
+    if (!err) {
+        err = check_members(reader, json_object_get(object, "flow_id"), ids, NULL);
     }
-    if (!code) {
-        code = pd_read_path(reader, object, path, claim);
+    if (!err) {
+        err = pd_read_path(reader, object, path, claim);
     }
-    if (!code) {
-        code = pd_read_times(reader, object, record);
+    if (!err) {
+        err = pd_read_times(reader, object, record);
     }
-    if (!code) {
-        code = pd_read_counts(reader, object, INT64_MAX, record);
+    if (!err) {
+        err = pd_read_counts(reader, object, INT64_MAX, record);
     }
-    if (!code && json_object_get(object, "retransmissions")) {
+    if (!err && json_object_get(object, "retransmissions")) {
         uint64_t number;
 
-        code = pd_read_number(reader, object, "retransmissions", UINT32_MAX, &number);
-        record->retransmissions = code ? 0 : (uint32_t)number;
+        err = pd_read_number(reader, object, "retransmissions", UINT32_MAX, &number);
+        record->retransmissions = err ? 0 : (uint32_t)number;
     }
-    if (!code) {
-        code = read_extra(reader, json_object_get(object, "extra"), record, ret_extra);
+    if (!err) {
+        err = read_extra(reader, json_object_get(object, "extra"), record, ret_extra);
     }
     /* Marks are kept where there is no path, or not a certain one. */
-    if (!code && claim->state == PD_CLAIM_EXACT) {
-        return check_members(reader, object, members, exact);
+    if (!err && claim->state == PD_CLAIM_EXACT) {
+        return check_members(reader, object, members, is_exact);
     }
-    return code ? code : check_members(reader, object, members, pd_way_members);
+    return err ? err : check_members(reader, object, members, pd_way_has);
 }
 
 static int read_line(struct ndjson *ndjson, const char *line, size_t len)
@@ -205,12 +212,12 @@ static int read_line(struct ndjson *ndjson, const char *line, size_t len)
     struct pd_path *path = &ndjson->paths[ndjson->batch_len];
     struct pd_claim *claim = &ndjson->claims[ndjson->batch_len];
     uint8_t **extra = &ndjson->extras[ndjson->batch_len];
-    int code = json_is_object(object)
-                   ? read_record(&reader, object, &record, path, claim, extra)
-                   : pd_fail(ndjson->error, -PD_E_SYNTAX, "%s not an object", place);
+    int err = json_is_object(object)
+                  ? read_record(&reader, object, &record, path, claim, extra)
+                  : pd_fail(ndjson->error, -PD_E_SYNTAX, "%s not an object", place);
     json_decref(object);
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     record.path = path;
     record.claim = pd_tib_claim_kept(claim);
@@ -223,15 +230,15 @@ static int read_line(struct ndjson *ndjson, const char *line, size_t len)
 static int flush(struct ndjson *ndjson)
 {
     size_t len = ndjson->batch_len;
-    int code = len ? ndjson->taker->take(ndjson->taker->context, ndjson->records, len,
-                                         ndjson->read_bytes - (ndjson->end - ndjson->from))
-                   : 0;
+    int err = len ? ndjson->taker->take(ndjson->taker->context, ndjson->records, len,
+                                        ndjson->read_bytes - (ndjson->end - ndjson->from))
+                  : 0;
     ndjson->batch_len = 0;
     for (size_t i = 0; i < BATCH; i++) {
         free(ndjson->extras[i]);
         ndjson->extras[i] = NULL;
     }
-    return code;
+    return err;
 }
 
 static int read_all(struct ndjson *ndjson)
@@ -239,17 +246,17 @@ static int read_all(struct ndjson *ndjson)
     for (;;) {
         const char *line = NULL;
         size_t len = 0;
-        int code = next_line(ndjson, &line, &len);
-        if (code || !line) {
-            return code;
+        int err = next_line(ndjson, &line, &len);
+        if (err || !line) {
+            return err;
         }
         len -= len && line[len - 1] == '\r';
-        code = len ? read_line(ndjson, line, len) : 0;
-        if (!code && ndjson->batch_len == BATCH) {
-            code = flush(ndjson);
+        err = len ? read_line(ndjson, line, len) : 0;
+        if (!err && ndjson->batch_len == BATCH) {
+            err = flush(ndjson);
         }
-        if (code) {
-            return code;
+        if (err) {
+            return err;
         }
     }
 }
@@ -263,7 +270,7 @@ int pd_ndjson_read(FILE *in, const struct pd_ndjson_taker *taker, struct pd_erro
     ndjson->in = in;
     ndjson->taker = taker;
     ndjson->error = error;
-    int code = read_all(ndjson), flushed = flush(ndjson);
+    int err = read_all(ndjson), flushed = flush(ndjson);
     free(ndjson);
-    return code ? code : flushed;
+    return err ? err : flushed;
 }

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "tib/tib.h"
+#include "tib/record.h"
 
-/* A line is what topRecords says of a record: flow_id, path (and where that is empty tags, dscp),
+/* A line is what topRecords says of a record: flow_id, path (and where that is empty the mark),
  * stime_us, etime_us, bytes, pkts. All members have to be there, in any order, and no others; times
  * are below 2^53, bytes and packets below 2^63. The format stands in docs/formats/tib-export.md.
  * One thread. */

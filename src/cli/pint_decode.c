@@ -7,22 +7,12 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/json.h"
-#include "cli/pint.h"
+#include "cli/pint_decode.h"
 #include "codec/pint/encode.h"
-#include "codec/pint/flow.h"
 #include "intake/intake.h"
 #include "packet/sample.h"
-#include "telemetry/histogram.h"
 
 #define FLOWS_MAX (1u << 20)
-#define QUANTILES 3
-
-static const struct {
-    const char *text;
-    double share;
-} quantiles[QUANTILES] = {{"0.5", .5}, {"0.9", .9}, {"0.99", .99}};
-
 struct settings {
     const char *topology;
     const char *plan;
@@ -32,37 +22,12 @@ struct settings {
     bool json;
 };
 
-/* What the hops of one record measured, for each query of the plan and each hop number. */
-struct measured {
-    struct pd_telemetry_histogram *histograms; /* query * (hops + 1) + hop; hop 0: of the packet */
-    size_t len;
-    uint32_t hops;
-};
-
-struct flow {
-    struct pd_flow_id id;
-    struct pd_pint_flow *state;
-    struct measured measured[PD_PINT_RECORDS_MAX];
-};
-
-struct decoder {
-    const struct settings *set;
-    struct pd_cli_pint pint;
-    struct pd_pint_receiver *receiver;
-    struct flow **flows; /* as they came */
-    uint32_t flows_len, flows_room;
-    uint32_t *table; /* by hash: index + 1 */
-    uint32_t table_mask;
-    uint64_t without_digest, flows_full;
-    int err; /* the first one */
-};
-
 /* ---- flows */
 
-static int grow(struct decoder *decoder)
+static int grow(struct pd_cli_pint_decoder *decoder)
 {
     const uint32_t room = decoder->flows_room ? 2 * decoder->flows_room : 256;
-    struct flow **flows = realloc(decoder->flows, room * sizeof(void *));
+    struct pd_cli_pint_flow **flows = realloc(decoder->flows, room * sizeof(void *));
     uint32_t *table = calloc((size_t)room * 2, sizeof *table);
 
     decoder->flows = flows ? flows : decoder->flows;
@@ -84,12 +49,13 @@ static int grow(struct decoder *decoder)
     return 0;
 }
 
-static struct flow *flow_new(struct decoder *decoder, const struct pd_flow_id *id)
+static struct pd_cli_pint_flow *flow_new(struct pd_cli_pint_decoder *decoder,
+                                         const struct pd_flow_id *id)
 {
     const struct pd_topology *topology = decoder->pint.topology;
     const uint32_t src = pd_topology_tor_of(topology, &id->src, id->ip_version);
     const uint32_t dst = pd_topology_tor_of(topology, &id->dst, id->ip_version);
-    struct flow *flow = calloc(1, sizeof *flow);
+    struct pd_cli_pint_flow *flow = calloc(1, sizeof *flow);
 
     if (!flow || pd_pint_flow_new(decoder->receiver, src, dst, &flow->state)) {
         free(flow);
@@ -99,7 +65,8 @@ static struct flow *flow_new(struct decoder *decoder, const struct pd_flow_id *i
     return flow;
 }
 
-static int find_flow(struct decoder *decoder, const struct pd_flow_id *id, struct flow **ret_flow)
+static int find_flow(struct pd_cli_pint_decoder *decoder, const struct pd_flow_id *id,
+                     struct pd_cli_pint_flow **ret_flow)
 {
     int err = decoder->flows_len == decoder->flows_room ? grow(decoder) : 0;
     uint64_t at = pd_flow_id_hash(id);
@@ -108,7 +75,8 @@ static int find_flow(struct decoder *decoder, const struct pd_flow_id *id, struc
         return err;
     }
     for (; decoder->table[at & decoder->table_mask]; at++) {
-        struct flow *flow = decoder->flows[decoder->table[at & decoder->table_mask] - 1];
+        struct pd_cli_pint_flow *flow =
+            decoder->flows[decoder->table[at & decoder->table_mask] - 1];
         if (pd_flow_id_equal(&flow->id, id)) {
             *ret_flow = flow;
             return 0;
@@ -117,7 +85,7 @@ static int find_flow(struct decoder *decoder, const struct pd_flow_id *id, struc
     if (decoder->flows_len == FLOWS_MAX) {
         return -PD_E_FULL;
     }
-    struct flow *flow = flow_new(decoder, id);
+    struct pd_cli_pint_flow *flow = flow_new(decoder, id);
     if (!flow) {
         return -ENOMEM;
     }
@@ -127,7 +95,7 @@ static int find_flow(struct decoder *decoder, const struct pd_flow_id *id, struc
     return 0;
 }
 
-static void measured_done(struct measured *measured)
+static void measured_done(struct pd_cli_pint_measured *measured)
 {
     for (size_t h = 0; h < measured->len; h++) {
         pd_telemetry_histogram_done(&measured->histograms[h]);
@@ -135,7 +103,7 @@ static void measured_done(struct measured *measured)
     free(measured->histograms);
 }
 
-static void decoder_done(struct decoder *decoder)
+static void decoder_done(struct pd_cli_pint_decoder *decoder)
 {
     for (uint32_t f = 0; f < decoder->flows_len; f++) {
         for (size_t r = 0; r < PD_PINT_RECORDS_MAX; r++) {
@@ -152,8 +120,8 @@ static void decoder_done(struct decoder *decoder)
 
 /* ---- packets */
 
-static int count_code(struct decoder *decoder, struct measured *measured, unsigned query,
-                      uint32_t hop, uint32_t hops, unsigned code)
+static int count_code(struct pd_cli_pint_decoder *decoder, struct pd_cli_pint_measured *measured,
+                      unsigned query, uint32_t hop, uint32_t hops, unsigned code)
 {
     const struct pd_pint_plan *plan = decoder->pint.plan;
 
@@ -179,8 +147,8 @@ static int count_code(struct decoder *decoder, struct measured *measured, unsign
 }
 
 /* What the switches measured, hop by hop, before it is known which switches they are. */
-static int count_values(struct decoder *decoder, struct measured *measured, uint32_t packet_id,
-                        uint16_t digest, uint32_t hops)
+static int count_values(struct pd_cli_pint_decoder *decoder, struct pd_cli_pint_measured *measured,
+                        uint32_t packet_id, uint16_t digest, uint32_t hops)
 {
     const struct pd_pint_plan *plan = decoder->pint.plan;
     const int number = pd_pint_set_of(plan, packet_id);
@@ -204,12 +172,12 @@ static int count_values(struct decoder *decoder, struct measured *measured, uint
     return err;
 }
 
-static int take_packet(struct decoder *decoder, const struct pd_packet *packet,
+static int take_packet(struct pd_cli_pint_decoder *decoder, const struct pd_packet *packet,
                        const uint8_t *frame, size_t captured)
 {
     const struct pd_pint_plan *plan = decoder->pint.plan;
     const uint32_t hops = pd_packet_hops(pd_packet_ttl(frame, packet));
-    struct flow *flow;
+    struct pd_cli_pint_flow *flow;
     uint16_t digest;
     size_t record;
 
@@ -230,7 +198,7 @@ static int take_packet(struct decoder *decoder, const struct pd_packet *packet,
 static void on_frame(void *context, const struct pd_packet *packet, const uint8_t *frame,
                      size_t captured, size_t wire, uint64_t time_ns)
 {
-    struct decoder *decoder = context;
+    struct pd_cli_pint_decoder *decoder = context;
 
     (void)wire;
     (void)time_ns;
@@ -246,7 +214,7 @@ static bool forget(void *context, const struct pd_trajectory_record *record)
     return true;
 }
 
-static int read_file(struct decoder *decoder, const char *file, struct pd_error *error)
+static int read_file(struct pd_cli_pint_decoder *decoder, const char *file, struct pd_error *error)
 {
     static const atomic_bool wanted = true;
     const struct pd_intake_tap tap = {decoder, &wanted, on_frame};
@@ -281,245 +249,7 @@ static int read_file(struct decoder *decoder, const char *file, struct pd_error 
     return err;
 }
 
-/* ---- answers */
-
-static json_t *json_switches(const struct pd_pint_path *path)
-{
-    json_t *list = json_array();
-
-    for (uint32_t p = 0; p < path->len; p++) {
-        json_array_append_new(list, json_integer(path->switches[p]));
-    }
-    return list;
-}
-
-static json_t *json_count(uint64_t count)
-{
-    return count ? json_integer((json_int_t)count) : json_null();
-}
-
-static json_t *json_flow_id(const struct pd_flow_id *id)
-{
-    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
-
-    return json_pack("{s:s,s:s,s:i,s:i,s:i}", "src_ip",
-                     pd_addr_format(&id->src, id->ip_version, src), "dst_ip",
-                     pd_addr_format(&id->dst, id->ip_version, dst), "src_port", (int)id->src_port,
-                     "dst_port", (int)id->dst_port, "protocol", (int)id->protocol);
-}
-
-/* The host that a flow's packets end at, 0 where the topology does not name it. */
-static uint32_t last_host(const struct pd_topology *topology, const struct pd_flow_id *id)
-{
-    for (uint32_t h = 0; h < topology->hosts_len; h++) {
-        const struct pd_host *host = &topology->hosts[h];
-        for (uint32_t a = 0; a < host->addrs_len; a++) {
-            if (host->ip_versions[a] == id->ip_version &&
-                !memcmp(&host->addrs[a], &id->dst, sizeof id->dst)) {
-                return host->id;
-            }
-        }
-    }
-    return 0;
-}
-
-/* Of codes that count as one, the one in the middle. */
-static uint64_t value_of(const struct pd_pint_query *query, struct pd_telemetry_codes codes)
-{
-    return query->values[(codes.first + codes.last) / 2];
-}
-
-static json_t *json_histogram(const struct pd_pint_query *query,
-                              const struct pd_telemetry_histogram *histogram, uint32_t sw,
-                              uint32_t to)
-{
-    json_t *row = json_pack("{s:s}", "name", query->name), *values = json_object();
-    struct pd_telemetry_codes codes;
-
-    if (sw) {
-        json_object_set_new(row, "switch", json_integer(sw));
-        json_object_set_new(row, "to", json_count(to));
-    }
-    for (unsigned q = 0; q < QUANTILES; q++) {
-        if (pd_telemetry_histogram_quantile(histogram, quantiles[q].share, &codes)) {
-            json_object_set_new(values, quantiles[q].text,
-                                json_integer((json_int_t)value_of(query, codes)));
-        }
-    }
-    json_object_set_new(row, "samples", json_integer((json_int_t)histogram->samples));
-    json_object_set_new(row, "quantiles", values);
-    return row;
-}
-
-/* A row's histogram: one for a switch and where it sends, over all records of the flow. */
-struct row {
-    unsigned query;
-    uint32_t sw, to;
-    struct pd_telemetry_histogram histogram;
-};
-
-struct rows {
-    struct row *rows;
-    size_t len;
-};
-
-static int add_row(struct rows *rows, unsigned query, uint32_t sw, uint32_t to,
-                   const struct pd_telemetry_histogram *histogram)
-{
-    size_t r = 0;
-
-    while (r < rows->len &&
-           (rows->rows[r].query != query || rows->rows[r].sw != sw || rows->rows[r].to != to)) {
-        r++;
-    }
-    if (r == rows->len) {
-        struct row *more = realloc(rows->rows, (rows->len + 1) * sizeof *more);
-        if (!more) {
-            return -ENOMEM;
-        }
-        rows->rows = more;
-        more[r] = (struct row){.query = query, .sw = sw, .to = to};
-        if (pd_telemetry_histogram_init(&more[r].histogram, histogram->codes)) {
-            return -ENOMEM;
-        }
-        rows->len++;
-    }
-    pd_telemetry_histogram_merge(&rows->rows[r].histogram, histogram);
-    return 0;
-}
-
-static int gather_record(struct rows *rows, const struct pd_pint_plan *plan,
-                         const struct pd_pint_record *record, const struct measured *measured,
-                         uint32_t host)
-{
-    const struct pd_pint_path *path = &record->path;
-    int err = 0;
-
-    for (unsigned query = 0; query < plan->queries_len; query++) {
-        for (uint32_t hop = 0; !err && hop <= measured->hops; hop++) {
-            const struct pd_telemetry_histogram *histogram =
-                &measured->histograms[query * (measured->hops + 1) + hop];
-            if (!histogram->counts || (hop && (hop < path->first_hop || !path->len))) {
-                continue;
-            }
-            const uint32_t place = hop ? hop - path->first_hop : 0;
-            const uint32_t sw = hop && place < path->len ? path->switches[place] : 0;
-            const uint32_t to = place + 1 < path->len ? path->switches[place + 1] : host;
-            err = add_row(rows, query, sw, sw ? to : 0, histogram);
-        }
-    }
-    return err;
-}
-
-static int json_telemetry(struct decoder *decoder, const struct flow *flow, json_t **ret_list)
-{
-    const struct pd_pint_plan *plan = decoder->pint.plan;
-    const uint32_t host = last_host(decoder->pint.topology, &flow->id);
-    struct rows rows = {0};
-    json_t *list = json_array();
-    int err = 0;
-
-    for (size_t r = 0; !err && r < pd_pint_flow_records(flow->state); r++) {
-        if (flow->measured[r].histograms) {
-            err = gather_record(&rows, plan, pd_pint_flow_record(flow->state, r),
-                                &flow->measured[r], host);
-        }
-    }
-    for (size_t r = 0; r < rows.len; r++) {
-        const struct row *row = &rows.rows[r];
-        json_array_append_new(
-            list, json_histogram(&plan->queries[row->query], &row->histogram, row->sw, row->to));
-        pd_telemetry_histogram_done(&rows.rows[r].histogram);
-    }
-    free(rows.rows);
-    *ret_list = list;
-    return err;
-}
-
-static json_t *json_changes(const struct pd_pint_flow *flow)
-{
-    json_t *list = json_array();
-
-    for (size_t r = 1; r < pd_pint_flow_records(flow); r++) {
-        const struct pd_pint_record *record = pd_pint_flow_record(flow, r);
-        if (record->path.len && record->known_at) {
-            json_array_append_new(list,
-                                  json_pack("{s:I,s:o}", "packet", (json_int_t)record->first_packet,
-                                            "path", json_switches(&record->path)));
-        }
-    }
-    return list;
-}
-
-static int print_flow(struct decoder *decoder, const struct flow *flow, FILE *out)
-{
-    const struct pd_pint_record *first = pd_pint_flow_record(flow->state, 0);
-    const uint64_t candidates =
-        first->candidates == UINT64_MAX ? (uint64_t)INT64_MAX : first->candidates;
-    json_t *telemetry = NULL;
-    int err = json_telemetry(decoder, flow, &telemetry);
-    json_t *row = json_pack(
-        "{s:o,s:I,s:I,s:o,s:s,s:I,s:o,s:o,s:o,s:o}", "flow_id", json_flow_id(&flow->id), "hops",
-        (json_int_t)first->hops, "pkts", (json_int_t)pd_pint_flow_pkts(flow->state), "path",
-        json_switches(&first->path), "state", pd_pint_state_id(first->state), "candidates",
-        (json_int_t)candidates, "decided_at", json_count(first->decided_at), "known_at",
-        json_count(first->known_at), "changes", json_changes(flow->state), "telemetry", telemetry);
-
-    if (!err && (!row || json_dumpf(row, out, JSON_COMPACT) || putc('\n', out) == EOF)) {
-        err = -ENOMEM;
-    }
-    json_decref(row);
-    return err;
-}
-
-static void print_line(const struct flow *flow, FILE *out)
-{
-    const struct pd_pint_record *first = pd_pint_flow_record(flow->state, 0);
-    char ends[PD_ENDS_TEXT_BYTES];
-
-    fprintf(out, "%-48s %10" PRIu64 "  %-10s ", pd_ends_format(&flow->id, ends),
-            pd_pint_flow_pkts(flow->state), pd_pint_state_id(first->state));
-    for (uint32_t p = 0; p < first->path.len; p++) {
-        fprintf(out, "%s%" PRIu32, p ? "," : "", first->path.switches[p]);
-    }
-    putc('\n', out);
-}
-
-static int print_flows(struct decoder *decoder, FILE *out)
-{
-    int err = 0;
-
-    for (uint32_t f = 0; !err && f < decoder->flows_len; f++) {
-        struct flow *flow = decoder->flows[f];
-        err = pd_pint_flow_end(flow->state);
-        if (!err && decoder->set->json) {
-            err = print_flow(decoder, flow, out);
-        } else if (!err) {
-            print_line(flow, out);
-        }
-    }
-    return err;
-}
-
-/* Nothing is printed before all of it is there. */
-static int print(struct decoder *decoder, struct pd_error *error)
-{
-    char *answer = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&answer, &bytes);
-    int err = out ? print_flows(decoder, out) : -ENOMEM;
-
-    if (out && fclose(out) && !err) {
-        err = -ENOMEM;
-    }
-    if (!err) {
-        fwrite(answer, 1, bytes, stdout);
-    }
-    free(answer);
-    return err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
-}
-
-static void tell_losses(const struct decoder *decoder)
+static void tell_losses(const struct pd_cli_pint_decoder *decoder)
 {
     const struct pd_pint_counters *counters = pd_pint_receiver_counters(decoder->receiver);
 
@@ -534,7 +264,7 @@ static void tell_losses(const struct decoder *decoder)
 
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
-    struct decoder decoder = {.set = settings};
+    struct pd_cli_pint_decoder decoder = {0};
     const struct settings *set = settings;
     int err = pd_cli_pint_open(set->topology, set->plan, &decoder.pint, error);
     const struct pd_pint_receiver_config config = {.topology = decoder.pint.topology,
@@ -551,7 +281,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
         err = read_file(&decoder, words->words[0], error);
     }
     if (!err) {
-        err = print(&decoder, error);
+        err = pd_cli_pint_print(&decoder, set->json, error);
     }
     if (!err) {
         tell_losses(&decoder);

@@ -33,6 +33,7 @@ struct settings {
     uint64_t partial_after_ms;
     bool json;
     bool ndjson;
+    bool csv;
 };
 
 static int check_mode(void *target, const char *name, const char *value, struct pd_error *error)
@@ -96,12 +97,19 @@ static const struct pd_option options[] = {
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, ndjson),
      .help = "print JSON, a line for each row and one for the rest"},
+    PD_CLI_CSV_OPTION(struct settings, csv),
     {0},
 };
 
 static bool asks_controller(const struct settings *set)
 {
     return !set->tib && !set->agent;
+}
+
+/* A query over records, which a store can be asked, too. */
+static bool asks_records(const struct settings *set)
+{
+    return set->question.question && set->question.question->query;
 }
 
 static int check_place(struct settings *set, struct pd_error *error)
@@ -111,12 +119,12 @@ static int check_place(struct settings *set, struct pd_error *error)
                         : set->fanout           ? "--fanout"
                         : set->partial_after_ms ? "--partial-after"
                                                 : NULL;
-    const char *served = set->question.live       ? "--live"
-                         : set->question.program  ? "--program"
-                         : set->question.question ? set->question.question->name
-                         : set->ndjson            ? "--ndjson"
-                         : set->deadline_ms       ? "--deadline-ms"
-                                                  : NULL;
+    const char *served = set->question.live      ? "--live"
+                         : set->question.program ? "--program"
+                         : !asks_records(set)    ? set->question.question->name
+                         : set->ndjson           ? "--ndjson"
+                         : set->deadline_ms      ? "--deadline-ms"
+                                                 : NULL;
     if (!!set->tib + !!set->agent + !!set->controller.url > 1) {
         return pd_fail(error, -PD_E_VALUE, "only one of --tib, --agent and --controller");
     }
@@ -145,14 +153,17 @@ static int check_place(struct settings *set, struct pd_error *error)
 static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     struct settings *set = settings;
-    int code = pd_cli_question_check(&set->question, words, error);
-    if (!code) {
-        code = check_place(set, error);
+    int err = pd_cli_question_check(&set->question, words, error);
+    if (!err) {
+        err = check_place(set, error);
     }
-    if (!code && set->json && set->ndjson) {
-        code = pd_fail(error, -PD_E_VALUE, "either --json or --ndjson");
+    if (!err && set->json && set->ndjson) {
+        err = pd_fail(error, -PD_E_VALUE, "either --json or --ndjson");
     }
-    return code;
+    if (!err && set->csv && (set->json || set->ndjson)) {
+        err = pd_fail(error, -PD_E_VALUE, "either --csv or %s", set->json ? "--json" : "--ndjson");
+    }
+    return err;
 }
 
 /* ---- whom to ask ---- */
@@ -169,20 +180,27 @@ static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
 {
     struct pd_tib *tib = NULL;
     struct pd_tib_snapshot *snapshot = NULL;
+    struct pd_document document;
     bool complete;
-    int code = pd_tib_open(set->tib, PD_TIB_READ, &(struct pd_tib_config){0}, &tib, error);
-    if (code) {
-        return code;
+    int err = pd_cli_question_make(&set->question, &document, error);
+    if (err) {
+        return err;
     }
-    code = pd_tib_snapshot(tib, &snapshot);
-    if (code) {
-        pd_fail(error, code, "%.300s: %s", place_of(set), pd_error_text(code));
+    err = pd_tib_open(set->tib, PD_TIB_READ, &(struct pd_tib_config){0}, &tib, error);
+    if (err) {
+        goto out;
+    }
+    err = pd_tib_snapshot(tib, &snapshot);
+    if (err) {
+        pd_fail(error, err, "%.300s: %s", place_of(set), pd_error_text(err));
     } else {
-        code = pd_query_run(&set->question.query, snapshot, NULL, 0, sink, &complete, error);
+        err = pd_query_run(pd_document_query(&document), snapshot, NULL, 0, sink, &complete, error);
     }
+out:
+    pd_document_done(&document);
     pd_tib_release(snapshot);
     pd_tib_close(tib);
-    return code;
+    return err;
 }
 
 static struct pd_cli_request request_to(const struct settings *set, const char *base)
@@ -198,21 +216,24 @@ static struct pd_cli_request request_to(const struct settings *set, const char *
 static int ask_agent(const struct settings *set, const struct pd_query_sink *sink,
                      struct pd_error *error)
 {
-    const char *names[PD_QUERY_PARAM_COUNT + 1] = {NULL}, *values[PD_QUERY_PARAM_COUNT];
+    const char *names[PD_QUERY_PARAM_COUNT + PD_CLI_ARGS_MAX + 2] = {NULL};
+    const char *values[sizeof names / sizeof *names], *name;
     struct pd_cli_request request = request_to(set, set->agent);
+    json_t *args = pd_cli_question_args(&set->question), *value;
     char route[64];
     size_t len = 0;
-    for (size_t i = 0; i < PD_QUERY_PARAM_COUNT; i++) {
-        if (set->question.values[i]) {
-            names[len] = pd_query_params[i].name;
-            values[len++] = set->question.values[i];
-        }
+    json_object_foreach(args, name, value)
+    {
+        names[len] = name;
+        values[len++] = json_string_value(value);
     }
-    snprintf(route, sizeof route, "/v1/%s", pd_query_name_text(set->question.query.name));
+    snprintf(route, sizeof route, "/v1/%s", set->question.question->name);
     request.route = route;
     request.names = names;
     request.values = values;
-    return pd_cli_ask(&request, sink, error);
+    int err = args ? pd_cli_ask(&request, sink, error) : pd_fail(error, -ENOMEM, "no memory");
+    json_decref(args);
+    return err;
 }
 
 /* Shows on stderr that somebody is waited for, unless the answer comes up on the same terminal
@@ -232,10 +253,10 @@ static int post(const struct settings *set, struct pd_cli_request request, const
         request.waiting_context = &progress;
     }
     request.body = body;
-    int code = pd_cli_ask(&request, sink, error);
+    int err = pd_cli_ask(&request, sink, error);
     pd_progress_end(&progress);
     free(body);
-    return code;
+    return err;
 }
 
 static int add_number(json_t *document, const char *name, uint64_t number)
@@ -247,12 +268,12 @@ static int add_number(json_t *document, const char *name, uint64_t number)
 static int add_how(const struct settings *set, json_t *document, struct pd_error *error)
 {
     json_t *hosts = NULL;
-    int code = 0;
+    int err = 0;
     bool bad = add_number(document, "deadline_ms", set->deadline_ms);
     if (asks_controller(set)) {
-        code = pd_cli_hosts_json(set->hosts ? set->hosts : "all", &hosts, error);
-        if (code) {
-            return code;
+        err = pd_cli_hosts_json(set->hosts ? set->hosts : "all", &hosts, error);
+        if (err) {
+            return err;
         }
         bad = bad || json_object_set_new(document, "hosts", hosts) ||
               add_number(document, "fanout", set->fanout) ||
@@ -269,36 +290,35 @@ static int ask_by_document(const struct settings *set, const struct pd_query_sin
     struct pd_cli_request request = request_to(set, set->agent ? set->agent : set->controller.url);
     json_t *document = NULL;
     request.route = set->agent ? "/v1/query" : "/v1/execute";
-    int code = pd_cli_question_document(&set->question, &document, error);
-    if (!code) {
-        code = add_how(set, document, error);
+    int err = pd_cli_question_document(&set->question, &document, error);
+    if (!err) {
+        err = add_how(set, document, error);
     }
-    if (!code) {
-        code = post(set, request, document, sink, error);
+    if (!err) {
+        err = post(set, request, document, sink, error);
     }
     json_decref(document);
-    return code;
+    return err;
 }
 
 static int ask(const struct settings *set, const struct pd_query_sink *sink, struct pd_error *error)
 {
     struct pd_error inner = {0};
-    int code;
+    int err;
     if (set->tib) {
-        code = ask_tib(set, sink, &inner);
-    } else if (set->agent && !set->question.program && !set->question.question &&
-               !set->deadline_ms) {
-        code = ask_agent(set, sink, &inner);
+        err = ask_tib(set, sink, &inner);
+    } else if (set->agent && asks_records(set) && !set->deadline_ms) {
+        err = ask_agent(set, sink, &inner);
     } else {
-        code = ask_by_document(set, sink, &inner);
+        err = ask_by_document(set, sink, &inner);
     }
-    if (code && !*inner.text) { /* the sink stopped it */
-        pd_cli_sink_fail(code, &inner);
+    if (err && !*inner.text) { /* the sink stopped it */
+        pd_cli_sink_fail(err, &inner);
     }
-    if (code) {
+    if (err) {
         *error = inner;
     }
-    return code;
+    return err;
 }
 
 /* ---- the command ---- */
@@ -308,9 +328,9 @@ static int run_json(const struct settings *set, struct pd_error *error)
     struct pd_cli_stream stream;
     pd_cli_stream_begin(&stream);
     const struct pd_query_sink sink = pd_cli_stream_sink(&stream);
-    int code = ask(set, &sink, error);
-    if (code) {
-        return code;
+    int err = ask(set, &sink, error);
+    if (err) {
+        return err;
     }
     if (set->question.program && !stream.found) {
         stream.found = true;
@@ -323,34 +343,38 @@ static int run_json(const struct settings *set, struct pd_error *error)
     return pd_cli_outcome_report("query", &stream.outcome);
 }
 
+static int view(const struct settings *set, const struct pd_cli_memory *memory,
+                struct pd_cli_outcome *ret_outcome, struct pd_error *error)
+{
+    const struct pd_question *question =
+        set->question.question ? set->question.question : &pd_question_program;
+    const struct pd_style style = pd_cli_style_as(stdout, set->csv);
+
+    return pd_cli_view(question, memory->bytes ? memory->bytes : "", memory->len, &style, stdout,
+                       ret_outcome, error);
+}
+
 static int run_table(const struct settings *set, struct pd_error *error)
 {
     struct pd_cli_memory memory = {NULL, 0, 0};
     const struct pd_query_sink sink = pd_cli_memory_sink(&memory);
-    struct pd_style style = pd_cli_style(stdout);
     struct pd_cli_outcome outcome;
-    int code = ask(set, &sink, error);
-    if (!code) {
-        const char *bytes = memory.bytes ? memory.bytes : "";
-        code = set->question.question == &pd_question_poor
-                   ? pd_cli_view_poor(bytes, memory.len, &style, stdout, &outcome, error)
-               : set->question.program || set->question.question
-                   ? pd_cli_view_result(bytes, memory.len, stdout, &outcome, error)
-                   : pd_cli_view(set->question.query.name, bytes, memory.len, &style, stdout,
-                                 &outcome, error);
-        if (code) {
-            pd_fail_within(error, place_of(set));
-        }
+    int err = ask(set, &sink, error);
+    if (!err && view(set, &memory, &outcome, error)) {
+        err = error->code;
+        pd_fail_within(error, place_of(set));
     }
     free(memory.bytes);
-    return code ? code : pd_cli_outcome_report("query", &outcome);
+    return err ? err : pd_cli_outcome_report("query", &outcome);
 }
 
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
+    int err = set->json || set->ndjson ? run_json(set, error) : run_table(set, error);
+
     (void)words;
-    return set->json || set->ndjson ? run_json(set, error) : run_table(set, error);
+    return err == -PD_E_UNKNOWN_KEY ? pd_cli_usage_error("query", error) : err;
 }
 
 const struct pd_cli_command pd_cli_query = {
@@ -376,10 +400,13 @@ const struct pd_cli_command pd_cli_query = {
     "It says how many hosts answered and which are missing.\n"
     "A program is Lua with a function run(args), which each server runs, and perhaps merge(a, "
     "b): see docs/programs.md.\n"
+    "With --csv numbers are bytes, packets and microseconds, times RFC 3339 in UTC, paths 1-9-17; "
+    "lines end in a line feed. Nothing stands beside the rows but the names of the columns.\n"
     "Exits with 3 when a part of the records could not be read or a host did not answer: the "
     "answer is then what could.",
+    .more_details = pd_cli_question_others,
     .options = options,
-    .words = PD_CLI_QUESTION_WORDS,
+    .words = PD_CLI_QUESTION_WORD,
     .words_min = 0,
     .words_max = 1,
     .settings_bytes = sizeof(struct settings),

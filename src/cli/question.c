@@ -10,16 +10,70 @@
 
 #define PROGRAM_MAX_BYTES ((size_t)1 << 20)
 
-#define X(id, name, text) "|" name
-const char pd_cli_question_names[] = PD_QUERIES(X) "|" PD_POOR_NAME;
-#undef X
+/* ---- names ---- */
+
+void pd_cli_question_names(const char *between, FILE *out)
+{
+    const char *before = "";
+
+    for (size_t i = 0; pd_questions[i]; i++) {
+        if (!pd_questions[i]->member) {
+            fprintf(out, "%s%s", before, pd_questions[i]->name);
+            before = between;
+        }
+    }
+}
+
+static void print_other(const struct pd_question *question, FILE *out)
+{
+    const struct pd_question_param *param = question->params;
+
+    fprintf(out, "\t%s\t%s", question->name, question->help);
+    for (const char *before = "; takes "; param && param->name; param++, before = ", ") {
+        fprintf(out, "%s%s", before, param->name);
+    }
+    fputc('\n', out);
+}
+
+void pd_cli_question_others(FILE *out)
+{
+    fputs("\nOther questions, which no table of records answers. What they take is an option, or "
+          "\nOther questions; what they take is an option, or given with --arg "
+          "NAME=VALUE:\n",
+          out);
+    for (size_t i = 0; pd_questions[i]; i++) {
+        if (!pd_questions[i]->member && !pd_questions[i]->query) {
+            print_other(pd_questions[i], out);
+        }
+    }
+}
+
+/* "WORDS getFlows|getPaths|…END" */
+static int fail_with_names(struct pd_error *error, const char *words, const char *end)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    if (out) {
+        fputs(words, out);
+        pd_cli_question_names("|", out);
+        fputs(end, out);
+    }
+    if (!out || fclose(out)) {
+        return pd_fail(error, -ENOMEM, "no memory");
+    }
+    pd_fail(error, -PD_E_VALUE, "%s", text);
+    free(text);
+    return -PD_E_VALUE;
+}
 
 /* ---- flags ---- */
 
 static void begin(struct pd_cli_question *question)
 {
     if (!question->begun) {
-        pd_query_init(&question->query, PD_QUERY_GET_FLOWS);
+        pd_query_init(&question->tried, PD_QUERY_GET_FLOWS);
     }
     question->begun = true;
 }
@@ -38,13 +92,13 @@ static int set_param(struct pd_cli_question *question, unsigned id, const char *
                      struct pd_error *error)
 {
     begin(question);
-    int code = pd_query_set(&question->query, pd_query_params[id].name, value, error);
-    if (code) {
+    int err = pd_query_set(&question->tried, pd_query_params[id].name, value, error);
+    if (err) {
         name_the_flag(error);
     } else {
         question->values[id] = value;
     }
-    return code;
+    return err;
 }
 
 int pd_cli_question_param(void *target, const char *name, const char *value, struct pd_error *error)
@@ -100,16 +154,6 @@ static int check_program(const struct pd_cli_question *question, const struct pd
     return 0;
 }
 
-static bool has_param(const struct pd_question *question, const char *name)
-{
-    const struct pd_question_param *param = question->params;
-
-    while (param && param->name && strcmp(param->name, name) != 0) {
-        param++;
-    }
-    return param && param->name;
-}
-
 static int refuse_flag(const struct pd_question *question, const char *flag, struct pd_error *error)
 {
     return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%s: %s does not take it", flag, question->name);
@@ -125,9 +169,8 @@ static int add_arg(json_t *args, const char *text)
     return json_object_set_new(args, name, json_string(text + len + 1));
 }
 
-/* The parameters that were given, as the table knows them: flags of queries that it takes by the
- * same name, and --arg NAME=VALUE. The caller's; NULL without memory. */
-static json_t *question_args(const struct pd_cli_question *question)
+/* Flags of queries, by the same name, and --arg NAME=VALUE. */
+json_t *pd_cli_question_args(const struct pd_cli_question *question)
 {
     json_t *args = json_object();
     int failed = !args;
@@ -137,6 +180,9 @@ static json_t *question_args(const struct pd_cli_question *question)
             failed = json_object_set_new(args, pd_query_params[id].name,
                                          json_string(question->values[id]));
         }
+    }
+    if (question->live && !failed) {
+        failed = json_object_set_new(args, "live", json_string("true"));
     }
     if (question->threshold && !failed) {
         failed = json_object_set_new(args, "threshold", json_string(question->threshold));
@@ -151,65 +197,70 @@ static json_t *question_args(const struct pd_cli_question *question)
     return NULL;
 }
 
-static int check_question(struct pd_cli_question *question, struct pd_error *error)
+/* Flags that it does not take. */
+static int check_flags(const struct pd_cli_question *question, struct pd_error *error)
 {
-    _Alignas(max_align_t) unsigned char unused[PD_QUESTION_ARGS_BYTES] = {0};
-    const struct pd_question *ops = question->question;
-    struct pd_error inner;
+    const struct pd_question *asked = question->question;
+
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
-        if (question->values[id] && !has_param(ops, pd_query_params[id].name)) {
-            return refuse_flag(ops, pd_query_params[id].flag, error);
+        if (question->values[id] && !pd_question_takes(asked, pd_query_params[id].name)) {
+            return refuse_flag(asked, pd_query_params[id].flag, error);
         }
     }
-    if (question->live) {
-        return refuse_flag(ops, "live", error);
+    if (question->live && !pd_question_takes(asked, "live")) {
+        return refuse_flag(asked, "live", error);
     }
-    if (question->threshold && !has_param(ops, "threshold")) {
-        return refuse_flag(ops, "threshold", error);
+    if (question->threshold && !pd_question_takes(asked, "threshold")) {
+        return refuse_flag(asked, "threshold", error);
     }
-    if (question->args) {
-        return pd_fail(error, -PD_E_VALUE, "--args is for programs: --program FILE");
+    if (question->arg_len && asked->params && asked->params->flag) {
+        return pd_fail(error, -PD_E_VALUE, "--args and --arg are for programs: --program FILE");
     }
-    json_t *args = question_args(question);
+    return question->args ? pd_fail(error, -PD_E_VALUE, "--args is for programs: --program FILE")
+                          : 0;
+}
+
+int pd_cli_question_make(const struct pd_cli_question *question, struct pd_document *ret_document,
+                         struct pd_error *error)
+{
+    struct pd_error inner = {0};
+    json_t *args = pd_cli_question_args(question);
+
     if (!args) {
         return pd_fail(error, -PD_E_VALUE, "parameters: not UTF-8");
     }
-    int code = ops->read(args, unused, &inner);
+    int err = pd_document_make(question->question, args, ret_document, &inner);
     json_decref(args);
-    return code ? pd_fail(error, code, "--%s", inner.text) : 0;
+    if (!err) {
+        return 0;
+    }
+    name_the_flag(&inner);
+    return pd_fail(error, err, "--%s", inner.text);
 }
 
 static int check_query(struct pd_cli_question *question, const struct pd_cli_words *words,
                        struct pd_error *error)
 {
-    struct pd_error inner;
+    struct pd_document document;
+
     if (!words->len) {
-        return pd_fail(error, -PD_E_VALUE, "the query is missing: %s; or --program FILE",
-                       PD_CLI_QUESTION_WORDS);
+        return fail_with_names(error, "the query is missing: ", "; or --program FILE");
     }
     question->question = pd_question_find(words->words[0]);
-    if (question->question) {
-        return check_question(question, error);
+    if (!question->question) {
+        char start[160];
+
+        snprintf(start, sizeof start, "there is no query \"%.100s\"; there are ", words->words[0]);
+        return fail_with_names(error, start, "");
     }
-    if (question->threshold) {
-        return pd_fail(error, -PD_E_UNKNOWN_KEY, "--threshold: only " PD_POOR_NAME " takes it");
+    int err = check_flags(question, error);
+    if (!err) {
+        err = pd_cli_question_make(question, &document, error);
     }
-    begin(question);
-    if (pd_query_name_parse(words->words[0], &question->query.name)) {
-        return pd_fail(error, -PD_E_VALUE, "there is no query \"%.100s\"; there are %s",
-                       words->words[0], PD_CLI_QUESTION_WORDS);
+    if (!err) {
+        pd_document_done(&document);
     }
-    if (question->args || question->arg_len) {
-        return pd_fail(error, -PD_E_VALUE, "--args and --arg are for programs: --program FILE");
-    }
-    if (question->live && set_param(question, PD_QUERY_PARAM_LIVE, "true", error)) {
-        return -PD_E_VALUE;
-    }
-    int code = pd_query_finish(&question->query, &inner);
-    if (code) {
-        name_the_flag(&inner);
-    }
-    return code ? pd_fail(error, code, "--%s", inner.text) : 0;
+    return err;
 }
 
 int pd_cli_question_check(struct pd_cli_question *question, const struct pd_cli_words *words,
@@ -226,19 +277,19 @@ static int read_program(const char *file, char **ret_text, struct pd_error *erro
     bool is_stdin = !strcmp(file, "-");
     FILE *in = is_stdin ? stdin : fopen(file, "re");
     char *text = malloc(PROGRAM_MAX_BYTES + 1);
-    int code = 0;
+    int err = 0;
     if (!in || !text) {
-        code = pd_fail(error, in ? -ENOMEM : -errno, "--program %.300s: %s", file, strerror(errno));
+        err = pd_fail(error, in ? -ENOMEM : -errno, "--program %.300s: %s", file, strerror(errno));
         goto out;
     }
     size_t len = fread(text, 1, PROGRAM_MAX_BYTES + 1, in);
     if (ferror(in)) {
-        code = pd_fail(error, -EIO, "--program %.300s: %s", file, strerror(errno));
+        err = pd_fail(error, -EIO, "--program %.300s: %s", file, strerror(errno));
     } else if (len > PROGRAM_MAX_BYTES) {
-        code = pd_fail(error, -PD_E_TOO_LARGE, "--program %.300s: larger than %zu KiB", file,
-                       PROGRAM_MAX_BYTES >> 10);
+        err = pd_fail(error, -PD_E_TOO_LARGE, "--program %.300s: larger than %zu KiB", file,
+                      PROGRAM_MAX_BYTES >> 10);
     } else if (memchr(text, '\0', len)) {
-        code = pd_fail(error, -PD_E_VALUE, "--program %.300s: not a text", file);
+        err = pd_fail(error, -PD_E_VALUE, "--program %.300s: not a text", file);
     } else {
         text[len] = '\0';
     }
@@ -246,12 +297,12 @@ out:
     if (in && !is_stdin) {
         fclose(in);
     }
-    if (code) {
+    if (err) {
         free(text);
     } else {
         *ret_text = text;
     }
-    return code;
+    return err;
 }
 
 /* A number, true, a list: what is JSON is taken as that, all else as text. */
@@ -290,27 +341,27 @@ static int program_document(const struct pd_cli_question *question, json_t **ret
 {
     json_t *args = NULL, *document = NULL;
     char *text = NULL;
-    int code = program_args(question, &args, error);
-    if (!code) {
-        code = read_program(question->program, &text, error);
+    int err = program_args(question, &args, error);
+    if (!err) {
+        err = read_program(question->program, &text, error);
     }
-    if (!code) {
+    if (!err) {
         json_t *source = json_string(text);
         if (!source) {
-            code = pd_fail(error, -PD_E_VALUE, "--program %.300s: not UTF-8", question->program);
+            err = pd_fail(error, -PD_E_VALUE, "--program %.300s: not UTF-8", question->program);
         } else {
             document = json_pack("{s:o, s:O}", "program", source, "args", args);
         }
     }
     free(text);
     json_decref(args);
-    if (!code && !document) {
-        code = pd_fail(error, -ENOMEM, "no memory");
+    if (!err && !document) {
+        err = pd_fail(error, -ENOMEM, "no memory");
     }
-    if (!code) {
+    if (!err) {
         *ret_document = document;
     }
-    return code;
+    return err;
 }
 
 int pd_cli_question_document(const struct pd_cli_question *question, json_t **ret_document,
@@ -319,23 +370,9 @@ int pd_cli_question_document(const struct pd_cli_question *question, json_t **re
     if (question->program) {
         return program_document(question, ret_document, error);
     }
-    json_t *args = question->question ? question_args(question) : json_object();
-    for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
-        if (question->values[id] && json_object_set_new(args, pd_query_params[id].name,
-                                                        json_string(question->values[id]))) {
-            json_decref(args);
-            return pd_fail(error, -PD_E_VALUE, "--%s: not UTF-8", pd_query_params[id].flag);
-        }
-    }
-    if (question->threshold &&
-        json_object_set_new(args, "threshold", json_string(question->threshold))) {
-        json_decref(args);
-        return pd_fail(error, -PD_E_VALUE, "--threshold: not UTF-8");
-    }
-    json_t *document = json_pack("{s:s, s:o}", "query",
-                                 question->question ? question->question->name
-                                                    : pd_query_name_text(question->query.name),
-                                 "args", args);
+    json_t *args = pd_cli_question_args(question);
+    json_t *document =
+        args ? json_pack("{s:s, s:o}", "query", question->question->name, "args", args) : NULL;
     if (!document) {
         return pd_fail(error, -ENOMEM, "no memory");
     }

@@ -7,12 +7,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/cli.h"
+#include "query/document.h"
 #include "query/poor.h"
-#include "query/query.h"
 
 /* Shared by the commands that ask at once and those that install. A struct pd_cli_question is the
  * FIRST member of their settings, since options that are parsed by a callback get the settings
@@ -23,11 +24,11 @@
 #define PD_CLI_ARGS_MAX 64u
 
 struct pd_cli_question {
-    bool begun; /* `query` was initialised */
+    bool begun; /* `tried` was initialised */
     bool live;
-    struct pd_query query;
+    struct pd_query tried;                    /* takes each value as it is given */
     const char *values[PD_QUERY_PARAM_COUNT]; /* as given */
-    const struct pd_question *question;       /* of the table in query/question.h; NULL: none */
+    const struct pd_question *question;       /* that is asked by its name; NULL: a program */
     const char *threshold;                    /* of getPoorTCPFlows */
     const char *program;                      /* file; NULL: a query */
     const char *args;                         /* JSON */
@@ -72,17 +73,26 @@ int pd_cli_question_arg(void *target, const char *name, const char *value, struc
      .help = "all of the program's args, an object"}
 // clang-format on
 
-/* For the tables of commands: "getFlows|getPaths…", and the queries as items of a list. */
-extern const char pd_cli_question_names[]; /* behind a bar */
-#define PD_CLI_QUESTION_WORDS                (pd_cli_question_names + 1)
+/* For the tables of commands: the word that stands for a question's name, queries over records as
+ * items of a list, and what else there is in the table. */
+#define PD_CLI_QUESTION_WORD                 "QUERY"
 #define PD_CLI_QUESTION_ITEM(id, name, text) "\t" name "\t" text "\n"
-#define PD_CLI_QUESTION_ITEMS        \
-    PD_QUERIES(PD_CLI_QUESTION_ITEM) \
-    PD_CLI_QUESTION_ITEM(, PD_POOR_NAME, "TCP flows of these hosts that retransmit")
+#define PD_CLI_QUESTION_ITEMS                PD_QUERIES(PD_CLI_QUESTION_ITEM)
+void pd_cli_question_others(FILE *out);
 
-/* One query by name, whose parameters fit, or a program. A failure is one of usage. */
+/* Names of all that are asked by name, `between` them. */
+void pd_cli_question_names(const char *between, FILE *out);
+
+/* One question by name, whose parameters fit, or a program. A failure is one of usage. */
 int pd_cli_question_check(struct pd_cli_question *question, const struct pd_cli_words *words,
                           struct pd_error *error);
+
+/* The parameters that were given, as texts. The caller's; NULL without memory. */
+json_t *pd_cli_question_args(const struct pd_cli_question *question);
+
+/* A question by name, with its parameters; pd_document_done. */
+int pd_cli_question_make(const struct pd_cli_question *question, struct pd_document *ret_document,
+                         struct pd_error *error);
 
 /* {"query","args"} or {"program","args"}; reads the program's file. */
 int pd_cli_question_document(const struct pd_cli_question *question, json_t **ret_document,

@@ -68,18 +68,18 @@ static int print_results(const json_t *results, const struct pd_style *style, FI
     char word[64];
     const json_t *value;
     const char *name;
-    int code = 0;
+    int err = 0;
 
     json_object_foreach((json_t *)(uintptr_t)results, name, value)
     {
         fprintf(out, "\n%s:\n", pd_cli_word(name, word, sizeof word));
         if (json_is_string(value)) {
             print_text(json_string_value(value), out);
-        } else if (!code) {
-            code = pd_cli_rows(value, style, out, error);
+        } else if (!err) {
+            err = pd_cli_rows(value, style, out, error);
         }
     }
-    return code;
+    return err;
 }
 
 /* "incast: 15 of …": applications that are called as what they find. */
@@ -115,7 +115,7 @@ int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
                   struct pd_error *error)
 {
     const json_t *flows = json_object_get(report, "flows");
-    int code = 0;
+    int err = 0;
 
     if (!json_is_string(json_object_get(report, "verdict")) ||
         !json_is_boolean(json_object_get(report, "certain"))) {
@@ -124,9 +124,9 @@ int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
     print_head(report, style, out);
     if (json_array_size(flows)) {
         fputs("\nflows:\n", out);
-        code = pd_cli_rows(flows, style, out, error);
+        err = pd_cli_rows(flows, style, out, error);
     }
-    return code ? code : print_results(json_object_get(report, "results"), style, out, error);
+    return err ? err : print_results(json_object_get(report, "results"), style, out, error);
 }
 
 /* ---- getPoorTCPFlows ---- */
@@ -146,29 +146,17 @@ static void print_watch(const json_t *answer, FILE *out)
     fputc('\n', out);
 }
 
-int pd_cli_view_poor(const char *text, size_t len, const struct pd_style *style, FILE *out,
-                     struct pd_cli_outcome *ret_outcome, struct pd_error *error)
+int pd_cli_view_poor(const struct pd_cli_reader *reader, const json_t *answer,
+                     const struct pd_style *style, FILE *out)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
-    const struct pd_cli_memory memory = {.bytes = (char *)(uintptr_t)text, .len = len};
     const json_t *flows;
-    json_t *answer;
-    int code = pd_cli_memory_json(&memory, &answer, error);
+    int err = pd_read_array(reader, answer, "flows", &flows);
 
-    if (code) {
-        return code;
+    if (!err) {
+        err = pd_cli_rows(flows, style, out, reader->error);
     }
-    code = pd_cli_outcome_read(&reader, answer, false, ret_outcome);
-    if (!code) {
-        code = pd_read_array(&reader, answer, "flows", &flows);
-    }
-    if (!code) {
-        code = pd_cli_rows(flows, style, out, error);
-    }
-    if (!code) {
+    if (!err && !style->csv) {
         print_watch(answer, out);
-        pd_cli_outcome_view(answer, ret_outcome, out);
     }
-    json_decref(answer);
-    return code;
+    return err;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "cli/answer.h"
+#include "cli/json.h"
 #include "cli/text.h"
 
 /* What is shown comes from others and may be anything: members that are not what they should be are
@@ -25,9 +25,8 @@ int pd_cli_rows(const json_t *rows, const struct pd_style *style, FILE *out,
 int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
                   struct pd_error *error);
 
-/* The answer of getPoorTCPFlows: a row for each flow, then who watched and since when, and which
- * hosts answered. */
-int pd_cli_view_poor(const char *text, size_t len, const struct pd_style *style, FILE *out,
-                     struct pd_cli_outcome *ret_outcome, struct pd_error *error);
+/* The answer of getPoorTCPFlows: a row for each flow, then who watched and since when. */
+int pd_cli_view_poor(const struct pd_cli_reader *reader, const json_t *answer,
+                     const struct pd_style *style, FILE *out);
 
 #endif

@@ -81,7 +81,8 @@ static void add_column(struct shape *shape, const char *member, const json_t *va
         return;
     }
     put_title(title, member);
-    shape->columns[shape->columns_len++] = (struct pd_cli_column){title, json_is_number(value)};
+    shape->columns[shape->columns_len++] =
+        (struct pd_cli_column){.title = title, .right = json_is_number(value)};
 }
 
 static void find_shape(const json_t *rows, struct shape *shape)
@@ -105,33 +106,40 @@ static void find_shape(const json_t *rows, struct shape *shape)
 
 static void word_cell(struct pd_cli_table *table, const json_t *value)
 {
-    char word[CELL_BYTES];
     char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_WORDS);
 
-    pd_cli_table_cell(table,
-                      pd_cli_word(text ? text : json_string_value(value), word, sizeof word));
+    pd_cell_word(table, text ? text : json_string_value(value), CELL_BYTES);
     free(text);
+}
+
+static void integer_cell(struct pd_cli_table *table, const char *member, json_int_t number)
+{
+    char text[PD_CLI_NUMBER_BYTES];
+    bool is_name =
+        ends_with(member, "port") || ends_with(member, "host") || ends_with(member, "switch");
+
+    if (number < 0 || (uint64_t)number > PD_READ_MAX || is_name) {
+        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
+        pd_cli_table_cell(table, text);
+    } else if (ends_with(member, "_us") && number >= WALL_MIN_US) {
+        pd_cell_time(table, (uint64_t)number);
+    } else if (ends_with(member, "_us")) {
+        pd_cell_span(table, (uint64_t)number);
+    } else {
+        pd_cell_number(table, (uint64_t)number);
+    }
 }
 
 static void number_cell(struct pd_cli_table *table, const char *member, const json_t *value)
 {
-    char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
-    json_int_t number = json_integer_value(value);
+    char text[PD_CLI_NUMBER_BYTES];
 
-    if (json_is_real(value)) {
-        snprintf(text, sizeof text, "%.4g", json_real_value(value));
-    } else if (number < 0 || (uint64_t)number > PD_READ_MAX) {
-        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
-    } else if (ends_with(member, "_us") && number >= WALL_MIN_US) {
-        pd_cell_time_text((uint64_t)number, text);
-    } else if (ends_with(member, "_us")) {
-        pd_cli_span((uint64_t)number, text);
-    } else if (ends_with(member, "port") || ends_with(member, "host") ||
-               ends_with(member, "switch")) {
-        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
-    } else {
-        pd_cli_number((uint64_t)number, text);
+    if (json_is_integer(value)) {
+        integer_cell(table, member, json_integer_value(value));
+        return;
     }
+    snprintf(text, sizeof text, pd_cli_table_is_csv(table) ? "%.17g" : "%.4g",
+             json_real_value(value));
     pd_cli_table_cell(table, text);
 }
 
@@ -197,17 +205,17 @@ int pd_cli_rows(const json_t *rows, const struct pd_style *style, FILE *out, str
 {
     struct shape shape = {0};
     struct pd_cli_table *table;
-    int code;
+    int err;
 
     find_shape(rows, &shape);
     if (!shape.columns_len) {
         return 0;
     }
-    table = pd_cli_table_new(shape.columns, shape.columns_len);
+    table = pd_cli_table_new(shape.columns, shape.columns_len, style);
     if (table) {
         fill(rows, &shape, style, table);
     }
-    code = table ? pd_cli_table_print(table, style, out) : -ENOMEM;
+    err = table ? pd_cli_table_print(table, out) : -ENOMEM;
     pd_cli_table_free(table);
-    return code ? pd_fail(error, code, "no memory for the table") : 0;
+    return err ? pd_fail(error, err, "no memory for the table") : 0;
 }

@@ -31,15 +31,15 @@ int pd_cli_server_check(struct pd_cli_server *server, struct pd_error *error)
     return pd_cli_url_check(flag, server->url, error);
 }
 
-int pd_cli_sink_fail(int code, struct pd_error *error)
+int pd_cli_sink_fail(int err, struct pd_error *error)
 {
-    if (code == -PD_E_TOO_LARGE) {
-        return pd_fail(error, code,
+    if (err == -PD_E_TOO_LARGE) {
+        return pd_fail(error, err,
                        "the answer is larger than a table of %zu MiB: narrow it by link, flow or "
                        "time range, or use --json",
                        PD_CLI_MEMORY_MAX_BYTES >> 20);
     }
-    return pd_fail(error, code, "standard output: %s", pd_error_text(code));
+    return pd_fail(error, err, "standard output: %s", pd_error_text(err));
 }
 
 /* An error without words is one of the sink. */
@@ -47,14 +47,14 @@ static int ask(const struct pd_cli_request *request, const struct pd_query_sink 
                struct pd_error *error)
 {
     struct pd_error inner = {0};
-    int code = pd_cli_ask(request, sink, &inner);
-    if (code && !*inner.text) {
-        pd_cli_sink_fail(code, &inner);
+    int err = pd_cli_ask(request, sink, &inner);
+    if (err && !*inner.text) {
+        pd_cli_sink_fail(err, &inner);
     }
-    if (code) {
+    if (err) {
         *error = inner;
     }
-    return code;
+    return err;
 }
 
 int pd_cli_server_ask(const struct pd_cli_server *server, struct pd_cli_request request,
@@ -66,20 +66,20 @@ int pd_cli_server_ask(const struct pd_cli_server *server, struct pd_cli_request 
     request.base = server->url;
     request.timeout_s = server->timeout_s;
     request.access = &server->access;
-    int code = ask(&request, &sink, error);
-    if (!code) {
-        code = pd_cli_memory_json(&text, &json, error);
-        if (!code && !json_is_object(json)) {
-            code = pd_fail(error, -PD_E_SYNTAX, "the answer is no object");
+    int err = ask(&request, &sink, error);
+    if (!err) {
+        err = pd_cli_memory_json(&text, &json, error);
+        if (!err && !json_is_object(json)) {
+            err = pd_fail(error, -PD_E_SYNTAX, "the answer is no object");
         }
-        if (code) {
+        if (err) {
             pd_fail_within(error, server->url);
         }
     }
-    if (code) {
+    if (err) {
         json_decref(json);
         free(text.bytes);
-        return code;
+        return err;
     }
     *ret_json = json;
     if (ret_text) {
@@ -95,9 +95,9 @@ int pd_cli_print_text(const struct pd_cli_memory *text, struct pd_error *error)
     struct pd_cli_stream stream;
     pd_cli_stream_begin(&stream);
     const struct pd_query_sink sink = pd_cli_stream_sink(&stream);
-    int code = sink.write(sink.context, text->bytes, text->len);
-    if (code) {
-        return pd_cli_sink_fail(code, error);
+    int err = sink.write(sink.context, text->bytes, text->len);
+    if (err) {
+        return pd_cli_sink_fail(err, error);
     }
     (void)pd_cli_stream_end(&stream); /* it was read as JSON: it is whole */
     return 0;

@@ -46,6 +46,11 @@ struct pd_cli_server {
      .type = PD_OPTION_FLAG,                                                                      \
      .offset = offsetof(target, member),                                                            \
      .help = "print JSON, as the other end gives it"}
+#define PD_CLI_CSV_OPTION(target, member)                                                           \
+    {.name = "csv",                                                                               \
+     .type = PD_OPTION_FLAG,                                                                      \
+     .offset = offsetof(target, member),                                                            \
+     .help = "print the table as CSV, values as they are"}
 // clang-format on
 
 /* Takes the URL of the environment where none was given. A failure is one of usage. */
@@ -55,7 +60,7 @@ int pd_cli_server_check(struct pd_cli_server *server, struct pd_error *error);
 int pd_cli_url_check(const char *flag, const char *url, struct pd_error *error);
 
 /* A sink that stopped an answer has no words: these are they. */
-int pd_cli_sink_fail(int code, struct pd_error *error);
+int pd_cli_sink_fail(int err, struct pd_error *error);
 
 /* Asks and reads the whole answer: an object. base, timeout_s and access of `request` are filled
  * in. ret_text gets the answer as it came, the caller frees both; may be NULL. */

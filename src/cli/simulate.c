@@ -89,14 +89,14 @@ static const struct pd_option options[] = {
 
 static int print_object(json_t *object)
 {
-    int code = !object || json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15))
-                   ? -PD_E_FULL
-                   : 0;
-    if (!code) {
+    int err = !object || json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15))
+                  ? -PD_E_FULL
+                  : 0;
+    if (!err) {
         putchar('\n');
     }
     json_decref(object);
-    return code;
+    return err;
 }
 
 static json_t *round_to(double number, double steps)
@@ -169,12 +169,12 @@ static int read_arguments(const struct settings *set, const struct pd_cli_words 
                           json_t **ret_given, struct pd_error *error)
 {
     int at = find_short(set->app);
-    int code = pd_cli_arguments_json(words, ret_given, error);
+    int err = pd_cli_arguments_json(words, ret_given, error);
 
-    if (!code && at >= 0) {
+    if (!err && at >= 0) {
         json_object_set_new(*ret_given, shorts[at].argument, json_string(shorts[at].value));
     }
-    return code;
+    return err;
 }
 
 static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
@@ -186,24 +186,24 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     if (!app && words->arguments_len) {
         return pd_fail(error, -PD_E_UNKNOWN_KEY, "--%.60s: unknown flag", words->arguments[0]);
     }
-    int code = read_arguments(set, words, &given, error);
-    if (!code && app) {
-        code = pd_app_args_read(app, NULL, given, &args, error);
+    int err = read_arguments(set, words, &given, error);
+    if (!err && app) {
+        err = pd_app_args_read(app, NULL, given, &args, error);
     }
     json_decref(given);
     json_decref(args);
-    return code;
+    return err;
 }
 
-static int close_evidence(const struct settings *set, FILE *file, int code, struct pd_error *error)
+static int close_evidence(const struct settings *set, FILE *file, int err, struct pd_error *error)
 {
-    if (file && fclose(file) && !code) {
-        code = pd_fail(error, -errno, "%.300s: %s", set->evidence, strerror(errno));
+    if (file && fclose(file) && !err) {
+        err = pd_fail(error, -errno, "%.300s: %s", set->evidence, strerror(errno));
     }
-    return code;
+    return err;
 }
 
-static int simulate(const struct settings *set, const struct pd_scenario *scenario,
+static int simulate(const struct settings *set, const struct pd_sim_scenario *scenario,
                     const json_t *given, struct pd_sim_watch_end *ret_end, struct pd_error *error)
 {
     FILE *evidence = set->evidence ? fopen(set->evidence, "w") : NULL;
@@ -224,23 +224,23 @@ static int simulate(const struct settings *set, const struct pd_scenario *scenar
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_sim_watch_end end;
     json_t *given = NULL;
-    int code = read_arguments(set, words, &given, error);
+    int err = read_arguments(set, words, &given, error);
 
-    if (!code) {
-        code = pd_scenario_read(words->words[0], &scenario, error);
+    if (!err) {
+        err = pd_sim_scenario_read(words->words[0], &scenario, error);
     }
-    if (!code) {
-        code = simulate(set, &scenario, given, &end, error);
-        pd_scenario_done(&scenario);
+    if (!err) {
+        err = simulate(set, &scenario, given, &end, error);
+        pd_sim_scenario_done(&scenario);
     }
     json_decref(given);
-    if (!code) {
-        code = print_end(&end, set->seed, set->json);
+    if (!err) {
+        err = print_end(&end, set->seed, set->json);
     }
-    return code ? code : PD_CLI_OK;
+    return err ? err : PD_CLI_OK;
 }
 
 const struct pd_cli_command pd_cli_simulate = {
@@ -258,8 +258,10 @@ const struct pd_cli_command pd_cli_simulate = {
         "link_mbps, "
         "load, duration_s, flow_sizes (\"web-search\", \"hadoop\" or a CSV file), flows "
         "([{\"src\":21,\"dst\":24,\"bytes\":100000}]), spray, faults "
-        "([{\"link\":\"9-17\",\"loss\":0.01}, {\"link\":\"9-17\",\"blackhole\":true}, "
-        "{\"switch\":9,\"split_bytes\":1000000}, {\"switch\":9,\"weights\":{\"17\":3}}]), level "
+        "([{\"link\":\"9-17\",\"loss\":0.01}, {\"switch\":17,\"loss\":0.01}, "
+        "{\"link\":\"9-17\",\"blackhole\":true,\"prefix\":\"10.2.1.0/24\"}, "
+        "{\"switch\":9,\"split_bytes\":1000000}, {\"switch\":9,\"weights\":{\"17\":3}}], with "
+        "card, hash, burst, start_s, end_s: docs/simulator.md), level "
         "(\"flow\", \"packet\" or \"epoch\"), period_ms, alarm_retransmissions, buffer_pkts.",
     .options = options,
     .required = "",

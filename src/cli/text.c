@@ -22,6 +22,11 @@ struct pd_style pd_cli_style(FILE *stream)
     };
 }
 
+struct pd_style pd_cli_style_as(FILE *stream, bool csv)
+{
+    return csv ? (struct pd_style){.csv = true} : pd_cli_style(stream);
+}
+
 const char *pd_cli_number(uint64_t number, char text[PD_CLI_NUMBER_BYTES])
 {
     char digits[24];

@@ -61,10 +61,10 @@ static int open_tib(const struct settings *set, enum pd_tib_mode mode, struct pd
     return pd_tib_open(set->tib, mode, &(struct pd_tib_config){0}, ret_tib, error);
 }
 
-static int fail(const struct settings *set, int code, struct pd_error *error)
+static int fail(const struct settings *set, int err, struct pd_error *error)
 {
     char text[PD_TIB_SHOWN_BYTES]; /* the location may hold a password */
-    return pd_fail(error, code, "%s: %s", pd_tib_shown(set->tib, text), pd_error_text(code));
+    return pd_fail(error, err, "%s: %s", pd_tib_shown(set->tib, text), pd_error_text(err));
 }
 
 static void print_number(const char *what, uint64_t number)
@@ -118,14 +118,14 @@ static int run_stat(const void *settings, const struct pd_cli_words *words, stru
     struct pd_tib_stat stat;
     struct pd_tib *tib;
     (void)words;
-    int code = open_tib(set, PD_TIB_READ, &tib, error);
-    if (code) {
-        return code;
+    int err = open_tib(set, PD_TIB_READ, &tib, error);
+    if (err) {
+        return err;
     }
-    code = pd_tib_stat(tib, &stat);
+    err = pd_tib_stat(tib, &stat);
     pd_tib_close(tib);
-    if (code) {
-        return fail(set, code, error);
+    if (err) {
+        return fail(set, err, error);
     }
     if (set->json) {
         return pd_json_print(stat_json(&stat), error);
@@ -175,35 +175,35 @@ static void take_finding(void *context, const char *finding)
 }
 
 /* A store that cannot be opened for what is in its file is damaged as well. */
-static bool is_damage(int code)
+static bool is_damage(int err)
 {
-    return code == -PD_E_CORRUPT || code == -PD_E_VERSION || code == -PD_E_TRUNCATED ||
-           code == -PD_E_SYNTAX || code == -PD_E_EOF;
+    return err == -PD_E_CORRUPT || err == -PD_E_VERSION || err == -PD_E_TRUNCATED ||
+           err == -PD_E_SYNTAX || err == -PD_E_EOF;
 }
 
 static int check_tib(const struct settings *set, struct findings *findings,
                      struct pd_tib_stat *ret_stat, struct pd_error *error)
 {
     struct pd_tib *tib;
-    int code = open_tib(set, PD_TIB_READ, &tib, error);
-    if (code) {
-        if (is_damage(code)) {
+    int err = open_tib(set, PD_TIB_READ, &tib, error);
+    if (err) {
+        if (is_damage(err)) {
             take_finding(findings, error->text);
         }
-        return is_damage(code) ? 0 : code;
+        return is_damage(err) ? 0 : err;
     }
     if (pd_tib_stat(tib, ret_stat)) {
         *ret_stat = (struct pd_tib_stat){0}; /* the check says why */
     }
-    code = pd_tib_check(tib, take_finding, findings);
+    err = pd_tib_check(tib, take_finding, findings);
     pd_tib_close(tib);
-    if (is_damage(code)) {
+    if (is_damage(err)) {
         if (!findings->len) {
-            take_finding(findings, pd_error_text(code));
+            take_finding(findings, pd_error_text(err));
         }
-        code = 0;
+        err = 0;
     }
-    return code ? fail(set, code, error) : 0;
+    return err ? fail(set, err, error) : 0;
 }
 
 static int print_check(const struct findings *findings, const struct pd_tib_stat *stat,
@@ -229,12 +229,12 @@ static int run_check(const void *settings, const struct pd_cli_words *words, str
     struct findings findings = {.json = set->json, .list = json_array()};
     struct pd_tib_stat stat = {0};
     (void)words;
-    int code = check_tib(set, &findings, &stat, error);
-    if (!code) {
-        code = print_check(&findings, &stat, error);
+    int err = check_tib(set, &findings, &stat, error);
+    if (!err) {
+        err = print_check(&findings, &stat, error);
     }
     json_decref(findings.list);
-    return code ? code : findings.len ? PD_CLI_FAILED : PD_CLI_OK;
+    return err ? err : findings.len ? PD_CLI_FAILED : PD_CLI_OK;
 }
 
 const struct pd_cli_command pd_cli_tib_check = {
@@ -260,16 +260,16 @@ static int compact_tib(const struct settings *set, struct pd_tib *tib, struct pd
                        struct pd_tib_stat *after, struct pd_error *error)
 {
     struct pd_progress progress;
-    int code = pd_tib_stat(tib, before);
-    if (!code) {
+    int err = pd_tib_stat(tib, before);
+    if (!err) {
         pd_progress_begin(&progress, "compact");
-        code = pd_tib_compact(tib, pd_progress_step, &progress);
+        err = pd_tib_compact(tib, pd_progress_step, &progress);
         pd_progress_end(&progress);
     }
-    if (!code) {
-        code = pd_tib_stat(tib, after);
+    if (!err) {
+        err = pd_tib_stat(tib, after);
     }
-    return code ? fail(set, code, error) : 0;
+    return err ? fail(set, err, error) : 0;
 }
 
 static int run_compact(const void *settings, const struct pd_cli_words *words,
@@ -280,19 +280,19 @@ static int run_compact(const void *settings, const struct pd_cli_words *words,
     struct pd_tib *tib;
     (void)words;
     /* What is to be written to has to be there: a slip of the name must not make a new store. */
-    int code = open_tib(set, PD_TIB_READ, &tib, error);
-    if (code) {
-        return code;
+    int err = open_tib(set, PD_TIB_READ, &tib, error);
+    if (err) {
+        return err;
     }
     pd_tib_close(tib);
-    code = open_tib(set, PD_TIB_WRITE, &tib, error);
-    if (code) {
-        return code;
+    err = open_tib(set, PD_TIB_WRITE, &tib, error);
+    if (err) {
+        return err;
     }
-    code = compact_tib(set, tib, &before, &after, error);
+    err = compact_tib(set, tib, &before, &after, error);
     pd_tib_close(tib);
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     if (set->json) {
         return pd_json_print(json_pack("{s:I, s:I, s:I}", "records", (json_int_t)after.records,
@@ -355,13 +355,13 @@ static int export_tib(const struct settings *set, struct pd_tib_snapshot *snapsh
     const struct pd_tib_filter all = PD_TIB_FILTER_ALL;
     pd_query_out_begin(&export->out, PD_FORM_NDJSON, &sink);
     pd_progress_begin(&export->progress, "export");
-    int code = pd_tib_scan(snapshot, &all, export_records, export);
+    int err = pd_tib_scan(snapshot, &all, export_records, export);
     int written = pd_query_out_end(&export->out);
     pd_progress_end(&export->progress);
     if (written) {
         return pd_fail(error, written, "standard output: %s", pd_error_text(written));
     }
-    return code ? fail(set, code, error) : 0;
+    return err ? fail(set, err, error) : 0;
 }
 
 static int run_export(const void *settings, const struct pd_cli_words *words,
@@ -373,22 +373,22 @@ static int run_export(const void *settings, const struct pd_cli_words *words,
     struct pd_tib *tib;
     struct export export = {.done = 0};
     (void)words;
-    int code = open_tib(set, PD_TIB_READ, &tib, error);
-    if (code) {
-        return code;
+    int err = open_tib(set, PD_TIB_READ, &tib, error);
+    if (err) {
+        return err;
     }
-    code = pd_tib_snapshot(tib, &snapshot);
-    if (code) {
-        fail(set, code, error);
+    err = pd_tib_snapshot(tib, &snapshot);
+    if (err) {
+        fail(set, err, error);
     } else {
         export.all = pd_tib_stat(tib, &stat) ? 0 : stat.records;
-        code = export_tib(set, snapshot, &export, error);
+        err = export_tib(set, snapshot, &export, error);
     }
-    bool damaged = !code && pd_tib_snapshot_damaged(snapshot);
+    bool damaged = !err && pd_tib_snapshot_damaged(snapshot);
     pd_tib_release(snapshot);
     pd_tib_close(tib);
     if (!damaged) {
-        return code;
+        return err;
     }
     fflush(stdout);
     fputs("pathdump tib export: a part of the store could not be read and is left out\n", stderr);
@@ -401,7 +401,7 @@ const struct pd_cli_command pd_cli_tib_export = {
     .help = "write all records of a TIB as lines of JSON",
     .details =
         "Writes one JSON object a line for each record, in no order: flow_id, path (and where "
-        "the tags fit no path, tags and dscp), stime_us, etime_us, bytes, pkts. The records are "
+        "the tags fit no path, the mark), stime_us, etime_us, bytes, pkts. The records are "
         "those of one moment; a daemon may be writing meanwhile.\n"
         "Exits with 3 when a part of the records could not be read.",
     .options = export_options,
@@ -423,13 +423,13 @@ struct import {
 
 static int commit_import(struct import *import)
 {
-    int code = pd_tib_commit(import->tib);
-    if (!code) {
+    int err = pd_tib_commit(import->tib);
+    if (!err) {
         import->stored = import->taken;
     } else {
-        import->store_error = code;
+        import->store_error = err;
     }
-    return code;
+    return err;
 }
 
 static int import_records(void *context, const struct pd_tib_record *records, size_t n,
@@ -459,17 +459,17 @@ static int import_tib(const struct settings *set, struct import *import, struct 
     struct pd_error inner = {0};
     import->file_bytes = size_of_stdin();
     pd_progress_begin(&import->progress, "import");
-    int code = pd_ndjson_read(stdin, &taker, &inner);
+    int err = pd_ndjson_read(stdin, &taker, &inner);
     if (!import->store_error && import->taken > import->stored) {
         commit_import(import);
     }
     pd_progress_end(&import->progress);
     if (import->store_error) {
-        code = fail(set, import->store_error, &inner);
+        err = fail(set, import->store_error, &inner);
     }
-    return code ? pd_fail(error, code, "%.350s; %" PRIu64 " records were stored before", inner.text,
-                          import->stored)
-                : 0;
+    return err ? pd_fail(error, err, "%.350s; %" PRIu64 " records were stored before", inner.text,
+                         import->stored)
+               : 0;
 }
 
 static int run_import(const void *settings, const struct pd_cli_words *words,
@@ -478,14 +478,14 @@ static int run_import(const void *settings, const struct pd_cli_words *words,
     const struct settings *set = settings;
     struct import import = {.taken = 0};
     (void)words;
-    int code = open_tib(set, PD_TIB_WRITE, &import.tib, error);
-    if (code) {
-        return code;
+    int err = open_tib(set, PD_TIB_WRITE, &import.tib, error);
+    if (err) {
+        return err;
     }
-    code = import_tib(set, &import, error);
+    err = import_tib(set, &import, error);
     pd_tib_close(import.tib);
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     if (set->json) {
         return pd_json_print(json_pack("{s:I}", "records", (json_int_t)import.stored), error);

@@ -25,13 +25,13 @@ static int write_made(const struct pd_generator *generator, const struct setting
     for (size_t i = 0; i < PD_GENERATOR_OPTIONS_MAX; i++) {
         values[i] = set->values[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)set->values[i];
     }
-    int code = pd_generate(generator, values, set->addrs, &topology, error);
-    if (code) {
-        return code;
+    int err = pd_generate(generator, values, set->addrs, &topology, error);
+    if (err) {
+        return err;
     }
-    code = pd_topology_write(topology, stdout);
+    err = pd_topology_write(topology, stdout);
     pd_topology_free(topology);
-    return code ? pd_fail(error, code, "standard output: %s", pd_error_text(code)) : PD_CLI_OK;
+    return err ? pd_fail(error, err, "standard output: %s", pd_error_text(err)) : PD_CLI_OK;
 }
 
 #define ADDRS_OPTION                                                                         \
@@ -95,8 +95,8 @@ static int check_generate(void *settings, const struct pd_cli_words *words, stru
 {
     struct settings *set = settings;
     const struct pd_generator *generator;
-    int code = find_generator(words->words[0], &generator, error);
-    return code ? code : read_values(generator, words, set->values, error);
+    int err = find_generator(words->words[0], &generator, error);
+    return err ? err : read_values(generator, words, set->values, error);
 }
 
 static int run_generate(const void *settings, const struct pd_cli_words *words,
@@ -257,10 +257,10 @@ static int check_codec(const char *file, const struct pd_topology *topology, str
     if (!*topology->codec) {
         return 0;
     }
-    int code = pd_codec_new(topology, &codec, error);
+    int err = pd_codec_new(topology, &codec, error);
     snprintf(place, sizeof place, "%.380s: codec", file);
     pd_codec_free(codec);
-    return code ? pd_fail_within(error, place) : 0;
+    return err ? pd_fail_within(error, place) : 0;
 }
 
 static int run_check(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
@@ -269,22 +269,22 @@ static int run_check(const void *settings, const struct pd_cli_words *words, str
     struct pd_topology *topology = NULL;
     unsigned findings = 0;
     (void)settings;
-    int code = pd_topology_check(file, print_finding, &findings, error);
+    int err = pd_topology_check(file, print_finding, &findings, error);
     if (findings) {
-        return pd_fail(error, code ? code : -PD_E_TOPOLOGY, "%.300s: %u finding%s", file, findings,
+        return pd_fail(error, err ? err : -PD_E_TOPOLOGY, "%.300s: %u finding%s", file, findings,
                        findings == 1 ? "" : "s");
     }
-    if (!code) {
-        code = pd_topology_read(file, &topology, error);
+    if (!err) {
+        err = pd_topology_read(file, &topology, error);
     }
-    if (!code) {
-        code = check_codec(file, topology, error);
+    if (!err) {
+        err = check_codec(file, topology, error);
     }
-    if (!code) {
+    if (!err) {
         print_summary(file, topology);
     }
     pd_topology_free(topology);
-    return code;
+    return err;
 }
 
 const struct pd_cli_command pd_cli_topology_check = {

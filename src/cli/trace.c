@@ -136,7 +136,7 @@ static int run_budget(const void *settings, const struct pd_cli_words *words,
     if (err) {
         return err;
     }
-    err = pd_budget_work_out(topology, &set->ask, &budget, error);
+    err = pd_trace_budget_work_out(topology, &set->ask, &budget, error);
     if (!err && set->json) {
         err = print_json(topology, &budget, error);
     } else if (!err) {

@@ -10,6 +10,8 @@
 #include "cli/cells.h"
 #include "cli/fleet.h"
 #include "cli/json.h"
+#include "cli/report.h"
+#include "query/poor.h"
 #include "tib/group.h"
 
 struct view {
@@ -22,14 +24,13 @@ struct view {
 static int counts(const struct view *view, const json_t *row, struct pd_cli_table *table,
                   struct pd_tib_record *sums)
 {
-    char text[PD_CLI_NUMBER_BYTES];
     struct pd_tib_record record = {0};
-    int code = pd_read_counts(&view->reader, row, PD_READ_MAX, &record);
-    if (code) {
-        return code;
+    int err = pd_read_counts(&view->reader, row, PD_READ_MAX, &record);
+    if (err) {
+        return err;
     }
     pd_cell_number(table, record.pkts);
-    pd_cli_table_cell(table, pd_cli_bytes(record.bytes, text));
+    pd_cell_bytes(table, record.bytes);
     pd_tib_sum(&sums->bytes, record.bytes);
     pd_tib_sum(&sums->pkts, record.pkts);
     return 0;
@@ -53,7 +54,7 @@ static const struct pd_cli_column flow_path_columns[] = {
     {.title = "PROTO"},
     {.title = "PATH"},
     {.title = "FIRST PACKET"},
-    {.title = "LASTED", .right = true},
+    {.title = "LASTED", .right = true, .csv = "lasted_us"},
     {.title = "PACKETS", .right = true},
     {.title = "BYTES", .right = true},
 };
@@ -64,15 +65,15 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_c
     struct pd_tib_record record = {0};
     struct pd_path path;
     struct pd_claim claim;
-    int code = pd_read_flow(&view->reader, row, &record.flow);
-    if (!code) {
-        code = pd_read_path(&view->reader, row, &path, &claim);
+    int err = pd_read_flow(&view->reader, row, &record.flow);
+    if (!err) {
+        err = pd_read_path(&view->reader, row, &path, &claim);
     }
-    if (!code) {
-        code = pd_read_times(&view->reader, row, &record);
+    if (!err) {
+        err = pd_read_times(&view->reader, row, &record);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     pd_cell_flow(table, &record.flow);
     pd_cell_way(view->style, table, &claim);
@@ -92,9 +93,9 @@ static int flow_row(const struct view *view, const json_t *row, struct pd_cli_ta
                     struct pd_tib_record *sums)
 {
     struct pd_flow_id flow;
-    int code = pd_read_flow(&view->reader, row, &flow);
-    if (code) {
-        return code;
+    int err = pd_read_flow(&view->reader, row, &flow);
+    if (err) {
+        return err;
     }
     pd_cell_flow(table, &flow);
     return counts(view, row, table, sums);
@@ -112,9 +113,9 @@ static int host_row(const struct view *view, const json_t *row, struct pd_cli_ta
     char text[PD_ADDR_TEXT_BYTES];
     struct pd_addr addr;
     uint8_t version;
-    int code = pd_read_addr(&view->reader, row, "src_ip", &addr, &version);
-    if (code) {
-        return code;
+    int err = pd_read_addr(&view->reader, row, "src_ip", &addr, &version);
+    if (err) {
+        return err;
     }
     pd_cli_table_cell(table, pd_addr_format(&addr, version, text));
     return counts(view, row, table, sums);
@@ -152,9 +153,9 @@ static int pair_row(const struct view *view, const json_t *row, struct pd_cli_ta
     for (size_t i = 0; i < 2; i++) {
         char text[PD_CLI_NUMBER_BYTES];
         uint64_t id;
-        int code = pd_read_number(&view->reader, row, keys[i], UINT32_MAX, &id);
-        if (code) {
-            return code;
+        int err = pd_read_number(&view->reader, row, keys[i], UINT32_MAX, &id);
+        if (err) {
+            return err;
         }
         snprintf(text, sizeof text, "%" PRIu64, id); /* a name, not an amount */
         pd_cli_table_cell(table, text);
@@ -174,9 +175,9 @@ static int path_counts_row(const struct view *view, const json_t *row, struct pd
 {
     struct pd_path path;
     struct pd_claim claim;
-    int code = pd_read_path(&view->reader, row, &path, &claim);
-    if (code) {
-        return code;
+    int err = pd_read_path(&view->reader, row, &path, &claim);
+    if (err) {
+        return err;
     }
     pd_cell_hops(table, &path);
     pd_cell_way(view->style, table, &claim);
@@ -192,12 +193,12 @@ static int bin_row(const struct view *view, const json_t *row, struct pd_cli_tab
                    struct pd_tib_record *sums)
 {
     uint64_t from_bytes, flows;
-    int code = pd_read_number(&view->reader, row, "from_bytes", PD_READ_MAX, &from_bytes);
-    if (!code) {
-        code = pd_read_number(&view->reader, row, "flows", PD_READ_MAX, &flows);
+    int err = pd_read_number(&view->reader, row, "from_bytes", PD_READ_MAX, &from_bytes);
+    if (!err) {
+        err = pd_read_number(&view->reader, row, "flows", PD_READ_MAX, &flows);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     (void)sums;
     pd_cell_number(table, from_bytes);
@@ -218,12 +219,12 @@ static int violation_row(const struct view *view, const json_t *row, struct pd_c
     struct pd_flow_id flow;
     struct pd_path path;
     struct pd_claim claim;
-    int code = pd_read_flow(&view->reader, row, &flow);
-    if (!code) {
-        code = pd_read_path(&view->reader, row, &path, &claim);
+    int err = pd_read_flow(&view->reader, row, &flow);
+    if (!err) {
+        err = pd_read_path(&view->reader, row, &path, &claim);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     while (text && rule < PD_CONFORMANCE_RULE_COUNT &&
            strcmp(text, pd_conformance_rule_text((enum pd_conformance_rule)rule)) != 0) {
@@ -247,6 +248,7 @@ static const struct list lists[PD_QUERY_COUNT] = {
     [PD_QUERY_TOP_FLOWS] = {"top", "flow", true, COLUMNS(flow_columns), flow_row},
     [PD_QUERY_TOP_HOSTS] = {"top", "host", true, COLUMNS(host_columns), host_row},
     [PD_QUERY_TOP_LINKS] = {"top", "link", false, COLUMNS(link_columns), link_row},
+    [PD_QUERY_LINK_LOAD] = {"links", "link", false, COLUMNS(link_columns), link_row},
     [PD_QUERY_FLOW_SIZES] = {"bins", "bin", false, COLUMNS(bin_columns), bin_row},
     [PD_QUERY_TRAFFIC_MATRIX] = {"pairs", "pair", true, COLUMNS(pair_columns), pair_row},
     [PD_QUERY_PATH_BYTES] = {"paths", "path", true, COLUMNS(path_counts_columns), path_counts_row},
@@ -272,20 +274,20 @@ static int view_list(const struct view *view, const json_t *answer, const struct
 {
     struct pd_tib_record sums = {0};
     const json_t *rows = NULL;
-    struct pd_cli_table *table = pd_cli_table_new(list->columns, list->columns_len);
-    int code = table ? pd_read_array(&view->reader, answer, list->member, &rows) : -ENOMEM;
+    struct pd_cli_table *table = pd_cli_table_new(list->columns, list->columns_len, view->style);
+    int err = table ? pd_read_array(&view->reader, answer, list->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
-    for (size_t i = 0; i < len && !code; i++) {
-        code = list->row(view, json_array_get(rows, i), table, &sums);
+    for (size_t i = 0; i < len && !err; i++) {
+        err = list->row(view, json_array_get(rows, i), table, &sums);
     }
-    if (!code && len) {
-        code = pd_cli_table_print(table, view->style, view->out);
+    if (!err) {
+        err = pd_cli_table_print(table, view->out);
     }
-    if (!code) {
+    if (!err && !view->style->csv) {
         print_sums(view, list, len, &sums);
     }
     pd_cli_table_free(table);
-    return code;
+    return err;
 }
 
 /* ---- the others ---- */
@@ -300,12 +302,12 @@ static int read_mark(const struct view *view, const json_t *row, struct pd_path 
                      struct pd_claim *claim)
 {
     json_t *whole = json_copy((json_t *)(uintptr_t)row);
-    int code = json_object_set_new(whole, "path", json_array());
+    int err = json_object_set_new(whole, "path", json_array());
 
-    code = code ? pd_read_bad(&view->reader, "infeasible", "a list of objects")
-                : pd_read_path(&view->reader, whole, path, claim);
+    err = err ? pd_read_bad(&view->reader, "infeasible", "a list of objects")
+              : pd_read_path(&view->reader, whole, path, claim);
     json_decref(whole);
-    return code;
+    return err;
 }
 
 static int fill_paths(const struct view *view, const json_t *paths, const json_t *infeasible,
@@ -315,11 +317,11 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
     for (size_t i = 0; i < len; i++) {
         struct pd_path path = {.len = 0};
         struct pd_claim claim = {.path = &path};
-        int code = i < feasible
-                       ? pd_read_switches(&view->reader, json_array_get(paths, i), &path)
-                       : read_mark(view, json_array_get(infeasible, i - feasible), &path, &claim);
-        if (code) {
-            return code;
+        int err = i < feasible
+                      ? pd_read_switches(&view->reader, json_array_get(paths, i), &path)
+                      : read_mark(view, json_array_get(infeasible, i - feasible), &path, &claim);
+        if (err) {
+            return err;
         }
         pd_cell_hops(table, &path);
         pd_cell_way(view->style, table, &claim);
@@ -330,16 +332,16 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
 static int view_paths(const struct view *view, const json_t *answer)
 {
     const json_t *paths = NULL, *infeasible = json_object_get(answer, "infeasible");
-    struct pd_cli_table *table = pd_cli_table_new(path_columns, 2);
-    int code = table ? pd_read_array(&view->reader, answer, "paths", &paths) : -ENOMEM;
-    if (!code) {
-        code = fill_paths(view, paths, infeasible, table);
+    struct pd_cli_table *table = pd_cli_table_new(path_columns, 2, view->style);
+    int err = table ? pd_read_array(&view->reader, answer, "paths", &paths) : -ENOMEM;
+    if (!err) {
+        err = fill_paths(view, paths, infeasible, table);
     }
-    if (!code) {
+    if (!err) {
+        err = pd_cli_table_print(table, view->out);
+    }
+    if (!err && !view->style->csv) {
         size_t len = json_array_size(paths), others = json_array_size(infeasible);
-        if (len + others) {
-            code = pd_cli_table_print(table, view->style, view->out);
-        }
         fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_cell_plural(len));
         if (others) {
             fprintf(view->out, ", %zu infeasible trajector%s", others, others == 1 ? "y" : "ies");
@@ -347,19 +349,48 @@ static int view_paths(const struct view *view, const json_t *answer)
         fputc('\n', view->out);
     }
     pd_cli_table_free(table);
-    return code;
+    return err;
 }
+
+/* In CSV: columns that are aligned to the right are numbers, the others times. `values` NULL: no
+ * row. */
+static int print_values(const struct view *view, const struct pd_cli_column *columns,
+                        const uint64_t *values, size_t len)
+{
+    struct pd_cli_table *table = pd_cli_table_new(columns, len, view->style);
+
+    for (size_t i = 0; table && values && i < len; i++) {
+        (columns[i].right ? pd_cell_number : pd_cell_time)(table, values[i]);
+    }
+    int err = table ? pd_cli_table_print(table, view->out) : -ENOMEM;
+    pd_cli_table_free(table);
+    return err;
+}
+
+static const struct pd_cli_column count_columns[] = {
+    {.title = "PACKETS", .right = true},
+    {.title = "BYTES", .right = true},
+};
+static const struct pd_cli_column duration_columns[] = {
+    {.title = "FIRST PACKET"},
+    {.title = "LAST PACKET"},
+    {.title = "LASTED", .right = true, .csv = "lasted_us"},
+};
+static const struct pd_cli_column distinct_columns[] = {{.title = "COUNT", .right = true}};
 
 static int view_count(const struct view *view, const json_t *answer)
 {
     uint64_t bytes, pkts;
     char number[PD_CLI_NUMBER_BYTES], scaled[PD_CLI_NUMBER_BYTES];
-    int code = pd_read_number(&view->reader, answer, "bytes", UINT64_MAX, &bytes);
-    if (!code) {
-        code = pd_read_number(&view->reader, answer, "pkts", UINT64_MAX, &pkts);
+    int err = pd_read_number(&view->reader, answer, "bytes", UINT64_MAX, &bytes);
+    if (!err) {
+        err = pd_read_number(&view->reader, answer, "pkts", UINT64_MAX, &pkts);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
+    }
+    if (view->style->csv) {
+        return print_values(view, count_columns, (const uint64_t[]){pkts, bytes}, 2);
     }
     fprintf(view->out, "packets  %s\n", pd_cli_number(pkts, number));
     fprintf(view->out, "bytes    %s", pd_cli_number(bytes, number));
@@ -372,18 +403,25 @@ static int view_duration(const struct view *view, const json_t *answer)
     uint64_t stime_us, etime_us, duration_us;
     char text[PD_TIME_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
     if (json_is_null(json_object_get(answer, "stime_us"))) {
+        if (view->style->csv) {
+            return print_values(view, duration_columns, NULL, 3);
+        }
         fputs("no packet\n", view->out);
         return 0;
     }
-    int code = pd_read_number(&view->reader, answer, "stime_us", PD_READ_MAX, &stime_us);
-    if (!code) {
-        code = pd_read_number(&view->reader, answer, "etime_us", PD_READ_MAX, &etime_us);
+    int err = pd_read_number(&view->reader, answer, "stime_us", PD_READ_MAX, &stime_us);
+    if (!err) {
+        err = pd_read_number(&view->reader, answer, "etime_us", PD_READ_MAX, &etime_us);
     }
-    if (!code) {
-        code = pd_read_number(&view->reader, answer, "duration_us", PD_READ_MAX, &duration_us);
+    if (!err) {
+        err = pd_read_number(&view->reader, answer, "duration_us", PD_READ_MAX, &duration_us);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
+    }
+    if (view->style->csv) {
+        return print_values(view, duration_columns,
+                            (const uint64_t[]){stime_us, etime_us, duration_us}, 3);
     }
     fprintf(view->out, "first packet  %s\n", pd_cell_time_text(stime_us, text));
     fprintf(view->out, "last packet   %s\n", pd_cell_time_text(etime_us, text));
@@ -395,11 +433,14 @@ static int view_distinct(const struct view *view, const json_t *answer)
 {
     uint64_t count;
     char number[PD_CLI_NUMBER_BYTES];
-    int code = pd_read_number(&view->reader, answer, "count", PD_READ_MAX, &count);
-    if (!code) {
+    int err = pd_read_number(&view->reader, answer, "count", PD_READ_MAX, &count);
+    if (!err && view->style->csv) {
+        return print_values(view, distinct_columns, &count, 1);
+    }
+    if (!err) {
         fprintf(view->out, "count  %s\n", pd_cli_number(count, number));
     }
-    return code;
+    return err;
 }
 
 /* Flows without a path are no violations, and nobody should think that they conform. */
@@ -407,18 +448,18 @@ static int view_violations(const struct view *view, const json_t *answer)
 {
     char number[PD_CLI_NUMBER_BYTES];
     uint64_t infeasible = 0;
-    int code = 0;
+    int err = 0;
     if (json_object_get(answer, "infeasible")) {
-        code = pd_read_number(&view->reader, answer, "infeasible", PD_READ_MAX, &infeasible);
+        err = pd_read_number(&view->reader, answer, "infeasible", PD_READ_MAX, &infeasible);
     }
-    if (!code) {
-        code = view_list(view, answer, &lists[PD_QUERY_CONFORMANCE]);
+    if (!err) {
+        err = view_list(view, answer, &lists[PD_QUERY_CONFORMANCE]);
     }
-    if (!code && infeasible) {
+    if (!err && infeasible && !view->style->csv) {
         fprintf(view->out, "%s flow%s with an infeasible trajectory cannot be judged\n",
                 pd_cli_number(infeasible, number), pd_cell_plural(infeasible));
     }
-    return code;
+    return err;
 }
 
 static int view_answer(const struct view *view, enum pd_query_name name, const json_t *answer)
@@ -431,32 +472,6 @@ static int view_answer(const struct view *view, enum pd_query_name name, const j
     case PD_QUERY_CONFORMANCE: return view_violations(view, answer);
     default: return view_list(view, answer, &lists[name]);
     }
-}
-
-/* Nothing is printed of an answer that is refused. */
-int pd_cli_view(enum pd_query_name name, const char *json, size_t len, const struct pd_style *style,
-                FILE *out, struct pd_cli_outcome *ret_outcome, struct pd_error *error)
-{
-    const struct view view = {style, out, {"the answer's", error}};
-    const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
-    struct pd_cli_outcome outcome = {0};
-    json_t *answer = NULL;
-    int code = pd_cli_memory_json(&memory, &answer, error);
-    if (!code) {
-        code = pd_cli_outcome_read(&view.reader, answer, false, &outcome);
-    }
-    if (!code) {
-        code = view_answer(&view, name, answer);
-    }
-    if (code == -ENOMEM) {
-        pd_fail(error, code, "no memory for the table");
-    }
-    if (!code) {
-        pd_cli_outcome_view(answer, &outcome, out);
-        *ret_outcome = outcome;
-    }
-    json_decref(answer);
-    return code;
 }
 
 /* Strings of a program may hold anything: in ASCII all of it but DEL is harmless. */
@@ -475,28 +490,96 @@ static int print_result(const json_t *result, FILE *out)
     return 0;
 }
 
-int pd_cli_view_result(const char *json, size_t len, FILE *out, struct pd_cli_outcome *ret_outcome,
-                       struct pd_error *error)
+/* ---- answers that are objects ---- */
+
+static int refuse_csv(const struct view *view)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    return pd_fail(view->reader.error, -PD_E_VALUE,
+                   "the answer is no table: --json instead of --csv");
+}
+
+static int view_result(const struct view *view, const json_t *answer)
+{
+    if (view->style->csv) {
+        return refuse_csv(view);
+    }
+    const json_t *result = json_object_get(answer, "result");
+
+    if (!result) {
+        return pd_read_bad(&view->reader, "result", "there");
+    }
+    return print_result(result, view->out)
+               ? pd_fail(view->reader.error, -ENOMEM, "no memory for the result")
+               : 0;
+}
+
+static int view_poor(const struct view *view, const json_t *answer)
+{
+    return pd_cli_view_poor(&view->reader, answer, view->style, view->out);
+}
+
+/* All that is no part of every answer. */
+static int view_object(const struct view *view, const json_t *answer)
+{
+    static const char *const everywhere[] = {"mode", "why", "hosts", "cost", "complete", NULL};
+    json_t *own;
+
+    if (view->style->csv) {
+        return refuse_csv(view);
+    }
+    own = json_copy((json_t *)(uintptr_t)answer);
+    for (size_t i = 0; everywhere[i]; i++) {
+        json_object_del(own, everywhere[i]);
+    }
+    int err = own ? print_result(own, view->out) : -ENOMEM;
+    json_decref(own);
+    return err;
+}
+
+/* Whoever has no view of its own is shown as it is. */
+static int view_other(const struct view *view, const struct pd_question *question,
+                      const json_t *answer)
+{
+    static const struct {
+        const struct pd_question *question;
+        int (*show)(const struct view *view, const json_t *answer);
+    } shown[] = {{.question = &pd_question_program, .show = view_result},
+                 {.question = &pd_question_poor, .show = view_poor}};
+
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        if (shown[i].question == question) {
+            return shown[i].show(view, answer);
+        }
+    }
+    return view_object(view, answer);
+}
+
+/* Nothing is printed of an answer that is refused. */
+int pd_cli_view(const struct pd_question *question, const char *json, size_t len,
+                const struct pd_style *style, FILE *out, struct pd_cli_outcome *ret_outcome,
+                struct pd_error *error)
+{
+    const struct view view = {style, out, {"the answer's", error}};
     const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
     struct pd_cli_outcome outcome = {0};
     json_t *answer = NULL;
-    int code = pd_cli_memory_json(&memory, &answer, error);
-    if (!code) {
-        code = pd_cli_outcome_read(&reader, answer, true, &outcome);
+    int err = pd_cli_memory_json(&memory, &answer, error);
+    if (!err) {
+        err = pd_cli_outcome_read(&view.reader, answer, question->member, &outcome);
     }
-    const json_t *result = json_object_get(answer, "result");
-    if (!code && !result) {
-        code = pd_read_bad(&reader, "result", "there");
+    if (!err) {
+        err = question->query ? view_answer(&view, (enum pd_query_name)question->place, answer)
+                              : view_other(&view, question, answer);
     }
-    if (!code && print_result(result, out)) {
-        code = pd_fail(error, -ENOMEM, "no memory for the result");
+    if (err == -ENOMEM) {
+        pd_fail(error, err, "no memory for the table");
     }
-    if (!code) {
+    if (!err && !style->csv) {
         pd_cli_outcome_view(answer, &outcome, out);
+    }
+    if (!err) {
         *ret_outcome = outcome;
     }
     json_decref(answer);
-    return code;
+    return err;
 }

@@ -12,6 +12,7 @@
 #include "base/mark.h"
 #include "base/path.h"
 #include "codec/rows.h"
+#include "packet/packet.h"
 #include "topology/topology.h"
 
 /* From a topology a scheme makes one table of entries per switch (rows.h). Writers print these
@@ -43,6 +44,10 @@ enum pd_carrier {
     PD_CARRIER_VXLAN = 4, /* reserved fields of the VXLAN header */
     PD_CARRIER_HEADER = 8 /* a header or trailer of the scheme's own */
 };
+
+/* Which paths a scheme has to tell apart: all, or those that no other one between the same ends
+ * beats, from each other and from detours that would be read as one of them. */
+enum pd_verify_scope { PD_VERIFY_ALL, PD_VERIFY_SHORTEST };
 
 /* A path as switch indexes of the topology. */
 struct pd_walk {
@@ -85,8 +90,8 @@ struct pd_codec_ops {
     const char *name;  /* as in the topology file */
     const char *paper; /* where the scheme is described */
     enum pd_codec_kind kind;
-    unsigned carriers; /* enum pd_carrier */
-    bool lists;        /* marks are numbers of lists of hops: telemetry/hop_lists.h */
+    enum pd_verify_scope tells; /* which paths its marks promise to tell apart */
+    unsigned carriers;          /* enum pd_carrier, of all its variants */
 
     /* Checks that the topology is one that the scheme can serve and sets a codec up; `options` is
      * the scheme's member of "codec_options" as JSON text, or NULL. -PD_E_TOPOLOGY, -PD_E_VALUE
@@ -119,6 +124,15 @@ struct pd_codec_ops {
     bool (*reads)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor, uint64_t mark,
                   const struct pd_walk *walk);
 
+    /* Keys: visits the walks that leave this mark, as far as decoding looks, until `visit` returns
+     * false. NULL: an ambiguous mark is all that is known. 0 or a negative error. */
+    int (*each)(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor, uint64_t mark,
+                bool (*visit)(void *context, const struct pd_walk *walk), void *context);
+
+    /* Keys, for verification: whether all that the path of `other` wrote is in `mark`, too, by
+     * which the scheme's paper would take it for a candidate. NULL: the paper compares marks. */
+    bool (*passes)(const struct pd_codec *codec, uint64_t other, uint64_t mark);
+
     /* Keys: the mark as others keep it (base/mark.h). NULL: nobody keeps it. */
     struct pd_mark (*wrap)(const struct pd_codec *codec, uint64_t mark);
 
@@ -135,8 +149,16 @@ struct pd_codec_ops {
 struct pd_codec {
     const struct pd_codec_ops *ops;
     const struct pd_topology *topology; /* outlives the codec */
+    unsigned carriers;                  /* enum pd_carrier; 0: those of the scheme */
     uint64_t mark_bits;                 /* of a received mark that are the scheme's */
+    pd_packet_mark_reader *read_mark;   /* how it stands on a frame; NULL: as link tags */
 };
+
+/* Where this one writes. */
+static inline unsigned pd_codec_carriers(const struct pd_codec *codec)
+{
+    return codec->carriers ? codec->carriers : codec->ops->carriers;
+}
 
 /* The first codec with keys that the topology names; set.h makes all of them. -PD_E_UNSUPPORTED
  * when no scheme has its name (or the topology names none), -PD_E_TOPOLOGY when it cannot serve
@@ -144,6 +166,11 @@ struct pd_codec {
  */
 int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec,
                  struct pd_error *error);
+/* Name of the first codec with keys that the topology names, else of its first one; "": none. */
+const char *pd_codec_key_name(const struct pd_topology *topology);
+/* By name, with these options (JSON text; NULL: none). */
+int pd_codec_new_with(const struct pd_topology *topology, const char *name, const char *options,
+                      struct pd_codec **ret_codec, struct pd_error *error);
 /* By name, with the topology's options for it, if there are some. */
 int pd_codec_new_named(const struct pd_topology *topology, const char *name,
                        struct pd_codec **ret_codec, struct pd_error *error);
@@ -163,12 +190,17 @@ struct pd_encoding {
     uint64_t mark;      /* as it arrives; of a punted packet, as it went to the controller */
     bool punted;        /* a rule wanted to write more than there is room for */
     uint32_t punted_at; /* index in the path where it did */
+    bool dropped;       /* at its first switch, since its host had put tags on it */
 };
 
 /* `path` holds switch IDs; it must start and end at ToRs and follow links of the topology
  * (-PD_E_INFEASIBLE if not). Revisiting switches is allowed (loops). */
 int pd_codec_encode(const struct pd_codec *codec, const struct pd_path *path,
                     struct pd_encoding *ret_encoding, struct pd_error *error);
+/* The same for a packet on which its host has put link tags and a DSCP of its own (packet/tags.h):
+ * the edge of the first switch comes first. Also -ENOMEM. */
+int pd_codec_encode_own(const struct pd_codec *codec, const struct pd_path *path, uint64_t own,
+                        struct pd_encoding *ret_encoding, struct pd_error *error);
 
 /* ---- decode (decode.c) */
 

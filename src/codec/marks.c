@@ -3,9 +3,11 @@
 #include "codec/marks.h"
 
 #include "base/error.h"
+#include "codec/path_bloom/mark.h"
 #include "codec/tagging/mark.h"
 
-const struct pd_mark_scheme *const pd_codec_schemes[] = {&pd_tagging_scheme, NULL};
+const struct pd_mark_scheme *const pd_codec_schemes[] = {&pd_tagging_scheme, &pd_path_bloom_scheme,
+                                                         NULL};
 
 const struct pd_mark_scheme *pd_codec_scheme(uint8_t number)
 {

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "codec/codec.h"
+#include "codec/edge.h"
+#include "codec/path_bloom/path_bloom.h"
 #include "codec/pint/codec.h"
 #include "codec/tagging/fat_tree/fat_tree.h"
 #include "codec/tagging/leaf_spine/leaf_spine.h"
@@ -18,6 +20,7 @@ const struct pd_codec_ops *const pd_codecs[] = {
     &pd_fat_tree_codec.codec,
     &pd_vl2_codec.codec,
     &pd_leaf_spine_codec.codec,
+    &pd_path_bloom_codec,
     &pd_pint_codec,
     &pd_telemetry_codec,
 #define X(symbol) &(symbol),
@@ -44,27 +47,35 @@ static int unsupported(const char *name, struct pd_error *error)
     return pd_fail(error, -PD_E_UNSUPPORTED, "there is no codec `%s`", name);
 }
 
-int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec,
-                 struct pd_error *error)
+const char *pd_codec_key_name(const struct pd_topology *topology)
 {
     const char *name = topology->codec;
     for (uint32_t i = topology->codecs_len; i-- > 0;) {
         const struct pd_codec_ops *ops = find(topology->codecs[i].name);
         name = ops && ops->kind == PD_CODEC_KEY ? ops->name : name;
     }
-    return pd_codec_new_named(topology, name, ret_codec, error);
+    return name;
+}
+
+int pd_codec_new(const struct pd_topology *topology, struct pd_codec **ret_codec,
+                 struct pd_error *error)
+{
+    return pd_codec_new_named(topology, pd_codec_key_name(topology), ret_codec, error);
+}
+
+int pd_codec_new_with(const struct pd_topology *topology, const char *name, const char *options,
+                      struct pd_codec **ret_codec, struct pd_error *error)
+{
+    const struct pd_codec_ops *ops = find(name);
+    return ops ? ops->new (ops, topology, options, ret_codec, error) : unsupported(name, error);
 }
 
 int pd_codec_new_named(const struct pd_topology *topology, const char *name,
                        struct pd_codec **ret_codec, struct pd_error *error)
 {
-    const struct pd_codec_ops *ops = find(name);
-    if (!ops) {
-        return unsupported(name, error);
-    }
     const struct pd_codec_choice *choice = pd_topology_codec(topology, name);
     const char *options = choice && *choice->options ? choice->options : NULL;
-    return ops->new (ops, topology, options, ret_codec, error);
+    return pd_codec_new_with(topology, name, options, ret_codec, error);
 }
 
 void pd_codec_free(struct pd_codec *codec)
@@ -77,11 +88,16 @@ void pd_codec_free(struct pd_codec *codec)
 int pd_codec_rows_make(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
                        struct pd_codec_rows *ret_rows)
 {
-    const struct pd_codec_row pass = {
-        .dscp = PD_ROW_ANY, .depth = PD_ROW_ANY, .action = PD_ROW_PASS};
+    const struct pd_codec_row pass = {PD_ROW_ANY_MARK, .action = PD_ROW_PASS};
     const struct pd_codec_choice *choice = pd_topology_codec(codec->topology, codec->ops->name);
     struct pd_codec_rows rows = {.tpid = choice ? choice->tpid : PD_TPID_DEFAULT};
-    int err = codec->ops->rows ? codec->ops->rows(codec, sw, depth, &rows) : 0;
+    int err = pd_codec_edge_rows(codec, sw, &rows);
+    if (!err && codec->ops->rows) {
+        err = codec->ops->rows(codec, sw, depth, &rows);
+    }
+    if (!err) {
+        err = pd_codec_edge_last(codec, sw, &rows);
+    }
     if (!err) {
         err = pd_codec_rows_add(&rows, &pass);
     }

@@ -5,16 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 int pd_codec_rows_add(struct pd_codec_rows *rows, const struct pd_codec_row *row)
 {
-    if (rows->len == rows->room) {
-        size_t room = rows->room ? 2 * rows->room : 64;
-        struct pd_codec_row *grown = reallocarray(rows->rows, room, sizeof *grown);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        rows->rows = grown;
-        rows->room = room;
+    if (PD_GROW(rows->rows, rows->room, rows->len + 1)) {
+        return -ENOMEM;
     }
     rows->rows[rows->len++] = *row;
     return 0;

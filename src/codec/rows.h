@@ -25,21 +25,31 @@ enum pd_row_action {
     PD_ROW_DSCP,  /* set the DSCP */
     PD_ROW_BEGIN, /* clear the mark, then set these bits of it */
     PD_ROW_ADD,   /* set these bits of the mark */
-    PD_ROW_PUNT   /* to the controller, and nowhere else */
+    PD_ROW_PUNT,  /* to the controller, and nowhere else */
+    PD_ROW_DROP,  /* nowhere */
+    PD_ROW_STRIP  /* take the outer tag off and look at the packet again */
 };
 
-#define PD_ROW_ANY    255 /* of `dscp` and `depth`: not looked at */
-#define PD_ROW_TENANT 254 /* of `depth`: no link tag, but one of a tenant of priority 0 */
+/* Matches whatever mark a packet has. */
+#define PD_ROW_ANY_MARK .dscp = PD_ROW_ANY, .depth = PD_ROW_ANY
+
+#define PD_ROW_ANY      255   /* of `dscp` and `depth`: not looked at */
+#define PD_ROW_TENANT   254   /* of `depth`: no link tag, but one of a tenant of priority 0 */
+#define PD_ROW_TAGGED   253   /* of `depth`: a link tag, whatever its priority */
+#define PD_ROW_ARP      1     /* of `family` */
+#define PD_ROW_OLD      2     /* of `family`: a tag of 0x9100, read by receivers alone */
+#define PD_ROW_READ     2     /* tags that switches read */
+#define PD_ROW_EDGE     60000 /* least priority of the edge's rows (edge.h); all others have less */
 #define PD_ROW_PRIORITY \
     100 /* of the last row but the one for all packets; those before have more */
 
 struct pd_codec_row {
     uint16_t priority;
-    uint16_t in_port;          /* 0: any */
-    uint8_t family;            /* 4 or 6; 0: any packet, also what is no IP */
-    uint8_t dscp;              /* or PD_ROW_ANY */
-    uint8_t depth;             /* link tags that the packet has, or PD_ROW_ANY */
-    uint8_t action;            /* enum pd_row_action */
+    uint16_t in_port; /* 0: any */
+    uint8_t family;   /* 4, 6, PD_ROW_ARP, PD_ROW_OLD; 0: any packet, also what is none of these */
+    uint8_t dscp;     /* or PD_ROW_ANY */
+    uint8_t depth;    /* link tags that the packet has, or PD_ROW_ANY */
+    uint8_t action;   /* enum pd_row_action */
     struct pd_prefix src, dst; /* ip_version 0: any address */
     uint32_t value;            /* VLAN ID, DSCP or bits */
 };
@@ -52,6 +62,7 @@ struct pd_codec_rows {
     size_t len, room;
     uint16_t tpid; /* of tags that are pushed */
     uint8_t carrier;
+    uint8_t turn_bits; /* ADD first turns a filter of so many bits by one; 0: it does not */
 };
 
 /* Adds a copy at the end. 0 or -ENOMEM. */

@@ -11,18 +11,18 @@ static int join(struct pd_codec_set *set, struct pd_codec *codec, struct pd_erro
     bool key = codec->ops->kind == PD_CODEC_KEY;
     uint64_t bits = key ? codec->mark_bits : 0;
     set->codecs[set->len++] = codec;
-    if (set->carriers & codec->ops->carriers || set->mark_bits & bits) {
+    if (set->carriers & pd_codec_carriers(codec) || set->mark_bits & bits) {
         return pd_fail(error, -PD_E_TOPOLOGY, "codec %s writes where another codec does",
                        codec->ops->name);
     }
     const struct pd_codec_choice *choice = pd_topology_codec(set->topology, codec->ops->name);
-    if (codec->ops->carriers & PD_CARRIER_VLAN && choice && choice->tpid != PD_TPID_DEFAULT) {
+    if (pd_codec_carriers(codec) & PD_CARRIER_VLAN && choice && choice->tpid != PD_TPID_DEFAULT) {
         set->tpid = choice->tpid;
     }
-    set->carriers |= codec->ops->carriers;
+    set->carriers |= pd_codec_carriers(codec);
     set->mark_bits |= bits;
-    set->lists |= codec->ops->lists;
     if (key) {
+        set->read_mark = codec->read_mark ? codec->read_mark : set->read_mark;
         set->keys[set->keys_len++] = set->len - 1;
     }
     return 0;

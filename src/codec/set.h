@@ -15,10 +15,10 @@ struct pd_codec_set {
     /* Indexes of those whose marks are keys, in the topology's order. */
     uint32_t keys[PD_CODECS_MAX];
     uint32_t keys_len;
-    uint64_t mark_bits; /* of a received mark, of all keys together */
-    unsigned carriers;  /* enum pd_carrier, of all */
-    bool lists;         /* one of them reads lists of hops */
-    uint16_t tpid;      /* of link tags, where they have their own; 0: all tags are link tags */
+    uint64_t mark_bits;               /* of a received mark, of all keys together */
+    unsigned carriers;                /* enum pd_carrier, of all */
+    pd_packet_mark_reader *read_mark; /* of the keys; NULL: marks are link tags */
+    uint16_t tpid; /* of link tags, where they have their own; 0: all tags are link tags */
 };
 
 /* All codecs that the topology names; where it names none, the one that stands in for them. As

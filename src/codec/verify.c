@@ -89,6 +89,30 @@ static int grow(struct mark_set *set)
     return 0;
 }
 
+/* Whether another shortest path of this pair would be taken for a candidate of this mark. */
+static bool is_passed(const struct pd_codec *codec, const struct mark_set *set,
+                      const struct seen *seen)
+{
+    bool passed = seen->shortest > 1;
+    for (size_t i = 0; i < set->room && !passed; i++) {
+        const struct seen *other = &set->slots[i];
+        passed =
+            other != seen && other->shortest && codec->ops->passes(codec, other->mark, seen->mark);
+    }
+    return passed;
+}
+
+static void count_passed(const struct pd_codec *codec, const struct mark_set *set,
+                         struct pd_verification *sum)
+{
+    for (size_t i = 0; set->len && i < set->room; i++) {
+        const struct seen *seen = &set->slots[i];
+        if (seen->shortest && is_passed(codec, set, seen)) {
+            sum->membership_undecodable += seen->shortest;
+        }
+    }
+}
+
 /* Adds up what the marks of this pair are shared by, and forgets them. */
 static void count_seen(struct mark_set *set, struct pd_verification *sum)
 {
@@ -96,7 +120,7 @@ static void count_seen(struct mark_set *set, struct pd_verification *sum)
         const struct seen *seen = &set->slots[i];
         if (seen->shortest) {
             sum->misread += seen->detours;
-            sum->shortest.ambiguous += seen->shortest - 1;
+            sum->shortest.ambiguous += seen->shortest > 1 ? seen->shortest : 0;
         }
     }
     if (set->len) {
@@ -210,6 +234,9 @@ static void search_pair(struct search *s, uint32_t src_tor)
     s->hops_left[src_tor] = FAR;
     extend(s, src_tor, &packet);
     s->hops_left[src_tor] = hops_left;
+    if (shared->codec->ops->passes) {
+        count_passed(shared->codec, &s->seen, &s->sum);
+    }
     count_seen(&s->seen, &s->sum);
 }
 
@@ -281,6 +308,7 @@ static void add_up(struct pd_verification *sum, const struct pd_verification *pa
     sum->shortest.paths += part->shortest.paths;
     sum->shortest.ambiguous += part->shortest.ambiguous;
     sum->misread += part->misread;
+    sum->membership_undecodable += part->membership_undecodable;
 }
 
 /* Search 0 is the calling thread's. Where a thread cannot be had, the others do its work. */

@@ -17,13 +17,11 @@ struct pd_verification {
     uint64_t punted;
     struct {
         uint64_t paths;     /* as short as any between their ends */
-        uint64_t ambiguous; /* not punted, mark of an earlier shortest path */
+        uint64_t ambiguous; /* not punted, mark of another shortest path */
     } shortest;
     uint64_t misread;
+    uint64_t membership_undecodable; /* shortest paths that another one passes (ops->passes) */
 };
-
-/* `all`: simple paths; `shortest`: only those that no other path between the same ends beats. */
-enum pd_verify_scope { PD_VERIFY_ALL, PD_VERIFY_SHORTEST };
 
 /* Walks every path of the scope of at most `max_hops` (1 to PD_PATH_MAX - 1) links between every
  * two different ToRs, on all cores. The codec's marks are keys (-PD_E_UNSUPPORTED if not).

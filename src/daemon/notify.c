@@ -18,7 +18,7 @@ int pd_notify(const char *state)
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t len = path ? strlen(path) : 0;
-    int fd, e = 1;
+    int fd, err = 1;
 
     if (!len) {
         return 0;
@@ -36,10 +36,10 @@ int pd_notify(const char *state)
     }
     if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0) {
-        e = -errno;
+        err = -errno;
     }
     close(fd);
-    return e;
+    return err;
 }
 
 int pd_notify_reloading(void)

@@ -43,20 +43,19 @@ static int refuse_parameters(struct pd_call *call, struct pd_problem *problem)
                     : more;
 }
 
-static int call_handler(const struct pd_rest *rest, void *daemon, struct pd_call *call,
-                        struct pd_answer *answer, struct pd_problem *problem)
+static int call_handler(const struct pd_rest *rest, size_t route, void *daemon,
+                        struct pd_call *call, struct pd_answer *answer, struct pd_problem *problem)
 {
-    size_t route;
-    int err = find_route(rest, call->http, call, &route, problem);
+    int err = pd_role_check(call->http, rest->routes[route].role, problem);
 
-    if (!err) {
-        err = pd_role_check(call->http, rest->routes[route].role, problem);
-    }
     if (!err && !rest->works[route].parameters) {
         err = refuse_parameters(call, problem);
     }
     if (!err && !strcmp(rest->routes[route].method, "POST")) {
         err = pd_body_json(call->http->body, call->http->body_bytes, &call->body, &problem->error);
+    }
+    if (!err && rest->witness) {
+        err = rest->witness->before(daemon, &rest->routes[route], call, problem);
     }
     return err ? err : rest->works[route].handler(daemon, call, answer, problem);
 }
@@ -65,9 +64,9 @@ static int call_handler(const struct pd_rest *rest, void *daemon, struct pd_call
 static void name_parameter(struct pd_problem *problem)
 {
     size_t len = strcspn(problem->error.text, ": ");
-    int code = problem->error.code;
+    int err = problem->error.code;
 
-    if ((code == -PD_E_VALUE || code == -PD_E_UNKNOWN_KEY) && !problem->parameter[0] &&
+    if ((err == -PD_E_VALUE || err == -PD_E_UNKNOWN_KEY) && !problem->parameter[0] &&
         problem->error.text[len] == ':') {
         snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
                  problem->error.text);
@@ -78,15 +77,23 @@ int pd_rest_call(const struct pd_rest *rest, void *daemon, const struct pd_http_
                  struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_call call = {.http = http};
-    int err = call_handler(rest, daemon, &call, answer, problem);
+    size_t route = 0;
+    int err = find_route(rest, http, &call, &route, problem);
+    bool found = !err;
 
-    json_decref(call.body);
+    if (found) {
+        err = call_handler(rest, route, daemon, &call, answer, problem);
+    }
     if (err) {
         if (!problem->error.code) {
             problem->error.code = err;
         }
         name_parameter(problem);
     }
+    if (found && rest->witness) {
+        rest->witness->after(daemon, &rest->routes[route], &call, err, problem);
+    }
+    json_decref(call.body);
     return err;
 }
 
@@ -113,6 +120,7 @@ static void lower(const char *text, char *ret_lowered, size_t bytes)
     ret_lowered[i] = '\0';
 }
 
+/* What the product's own parts bring is described already. */
 static int describe(json_t *paths, const struct pd_route *route)
 {
     json_t *path = json_object_get(paths, route->path);
@@ -124,6 +132,9 @@ static int describe(json_t *paths, const struct pd_route *route)
         if (json_object_set_new(paths, route->path, path)) {
             return -1;
         }
+    }
+    if (json_object_get(path, method)) {
+        return 0;
     }
     return json_object_set_new(path, method,
                                json_pack("{s:s, s:s, s:{s:{s:s}}}", "summary", route->help,

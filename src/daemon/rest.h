@@ -33,6 +33,16 @@ struct pd_part_route {
     pd_call_handler *handler;
 };
 
+/* Hears of each request that has found its route. */
+struct pd_rest_witness {
+    /* Before the handler, of one whose role is enough: non-zero, with the problem, refuses it. */
+    int (*before)(void *daemon, const struct pd_route *route, const struct pd_call *call,
+                  struct pd_problem *problem);
+    /* When it is over, also of one that was refused. */
+    void (*after)(void *daemon, const struct pd_route *route, const struct pd_call *call, int err,
+                  const struct pd_problem *problem);
+};
+
 #define PD_REST_ROUTES_MAX 128u
 
 struct pd_rest {
@@ -41,6 +51,7 @@ struct pd_rest {
         pd_call_handler *handler;
         bool parameters;
     } works[PD_REST_ROUTES_MAX];
+    const struct pd_rest_witness *witness; /* NULL: nobody */
     size_t len, own_len; /* own: of the daemon itself, which its openapi.json describes */
 };
 

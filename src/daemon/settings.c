@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "http/host.h"
 #include "http/listen.h"
 
 int pd_daemon_set_log_level(void *target, const char *name, const char *value,
@@ -26,29 +27,36 @@ int pd_daemon_accept_listen(void *target, const char *name, const char *value,
     return pd_listen_check_tls(value, error); /* pd_daemon_check_listen() looks at it again */
 }
 
+int pd_daemon_accept_hosts(void *target, const char *name, const char *value,
+                           struct pd_error *error)
+{
+    (void)target;
+    return pd_http_host_check_list(value, error) ? pd_fail_within(error, name) : 0;
+}
+
 int pd_daemon_settings_load(const struct pd_option *table, struct pd_daemon_settings *settings,
                             int argc, char **argv, bool *ret_usage, struct pd_error *error)
 {
     bool given[PD_DAEMON_OPTIONS_MAX] = {false};
-    int words = 0, e;
+    int words = 0, err;
 
     *ret_usage = true;
-    e = pd_options_defaults(table, settings, error);
-    if (!e) {
-        e = pd_options_flags(table, settings, argc, argv, &words, given, error);
+    err = pd_options_defaults(table, settings, error);
+    if (!err) {
+        err = pd_options_flags(table, settings, argc, argv, &words, given, error);
     }
-    if (!e && words) {
-        e = pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: expects flags only", argv[1]);
+    if (!err && words) {
+        err = pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: expects flags only", argv[1]);
     }
-    if (e || !settings->config || settings->help || settings->version) {
-        return e;
+    if (err || !settings->config || settings->help || settings->version) {
+        return err;
     }
     *ret_usage = false;
-    e = pd_options_file(table, settings, settings->config, given, &settings->memory, error);
-    if (e) {
+    err = pd_options_file(table, settings, settings->config, given, &settings->memory, error);
+    if (err) {
         pd_daemon_settings_done(settings);
     }
-    return e;
+    return err;
 }
 
 void pd_daemon_settings_done(struct pd_daemon_settings *settings)
@@ -112,9 +120,9 @@ int pd_daemon_check_listen(const struct pd_daemon_settings *settings, const char
 int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char *listen,
                           struct pd_listener *ret_listener, struct pd_error *error)
 {
-    int e = pd_daemon_check_listen(settings, listen, error);
+    int err = pd_daemon_check_listen(settings, listen, error);
 
-    return e ? e : pd_listen_open_tls(listen, ret_listener, error);
+    return err ? err : pd_listen_open_tls(listen, ret_listener, error);
 }
 
 int pd_daemon_check_needed(const struct pd_daemon_needed *needed, size_t len,

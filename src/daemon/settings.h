@@ -24,7 +24,9 @@ struct pd_daemon_settings {
     bool help;
     enum pd_log_level log_level;
     struct pd_credentials_files credentials; /* may change while the daemon runs */
-    struct pd_options_memory *memory;        /* of the strings that came from the file */
+    const char *allowed_host;                /* "NAME[,…]", or NULL */
+    uint64_t answer_budget_bytes;
+    struct pd_options_memory *memory; /* of the strings that came from the file */
 };
 
 /* `checks`: what --check-config does, "check the settings and the topology". */
@@ -39,6 +41,14 @@ struct pd_daemon_settings {
 
 #define PD_DAEMON_OPTIONS_LAST                                                                                        \
     PD_CREDENTIALS_OPTIONS("security", PD_DAEMON_CREDENTIALS),                                                        \
+    {"security", "allowed-host", PD_OPTION_STRING, offsetof(struct pd_daemon_settings, allowed_host), 0, 0, "NAME[,…]",   \
+     NULL,                                                                                                            \
+     "further names that clients may ask this server by, where no credentials are set up; else loopback addresses "   \
+     "and localhost only",                                                                                            \
+     pd_daemon_accept_hosts},                                                                                         \
+    {"security", "answer-budget-bytes", PD_OPTION_BYTES, offsetof(struct pd_daemon_settings, answer_budget_bytes),        \
+     1 << 20, 0, "N", "256M",                                                                                         \
+     "most that all answers together take that wait for their readers; never more than 5 % of the free disk", NULL},  \
     {"log", "log-level", PD_OPTION_CALLBACK, 0, 0, 0, "LEVEL", "info", "error, warn, info or debug",                  \
      pd_daemon_set_log_level},                                                                                        \
     {NULL, "version", PD_OPTION_FLAG, offsetof(struct pd_daemon_settings, version), 0, 0, NULL, NULL,                 \
@@ -77,10 +87,13 @@ int pd_daemon_check_listen(const struct pd_daemon_settings *settings, const char
 int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char *listen,
                           struct pd_listener *ret_listener, struct pd_error *error);
 
-/* For tables: an option of type CALLBACK, and the check of an address to listen on. */
+/* For tables: an option of type CALLBACK, and the checks of an address to listen on and of names.
+ */
 int pd_daemon_set_log_level(void *target, const char *name, const char *value,
                             struct pd_error *error);
 int pd_daemon_accept_listen(void *target, const char *name, const char *value,
                             struct pd_error *error);
+int pd_daemon_accept_hosts(void *target, const char *name, const char *value,
+                           struct pd_error *error);
 
 #endif

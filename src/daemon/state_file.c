@@ -16,9 +16,9 @@
 
 static int fail_file(struct pd_error *error, const char *file, const char *verb)
 {
-    int e = -errno;
+    int err = -errno;
 
-    return pd_fail(error, e, "%.200s: cannot be %s: %s", file, verb, strerror(-e));
+    return pd_fail(error, err, "%.200s: cannot be %s: %s", file, verb, strerror(-err));
 }
 
 static int read_all(int fd, const char *file, size_t max_bytes, char **ret_bytes, size_t *ret_len,
@@ -136,7 +136,7 @@ static int sync_folder(const char *file)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(file, '/');
-    int fd, e;
+    int fd, err;
 
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file + 1) : 1,
              slash ? file : ".");
@@ -144,15 +144,15 @@ static int sync_folder(const char *file)
     if (fd < 0) {
         return -errno;
     }
-    e = fsync(fd) ? -errno : 0;
+    err = fsync(fd) ? -errno : 0;
     close(fd);
-    return e;
+    return err;
 }
 
 static int replace(const char *file, const char *bytes, size_t len)
 {
     char fresh[PATH_MAX];
-    int fd, e;
+    int fd, err;
 
     if (snprintf(fresh, sizeof fresh, "%s.new", file) >= (int)sizeof fresh) {
         return -ENAMETOOLONG;
@@ -161,14 +161,14 @@ static int replace(const char *file, const char *bytes, size_t len)
     if (fd < 0) {
         return -errno;
     }
-    e = write_all(fd, bytes, len);
+    err = write_all(fd, bytes, len);
     close(fd);
-    if (!e && rename(fresh, file)) {
-        e = -errno;
+    if (!err && rename(fresh, file)) {
+        err = -errno;
     }
-    if (e) {
+    if (err) {
         unlink(fresh);
-        return e;
+        return err;
     }
     return sync_folder(file);
 }
@@ -176,8 +176,8 @@ static int replace(const char *file, const char *bytes, size_t len)
 int pd_state_write(const char *file, const json_t *document, struct pd_error *error)
 {
     char *bytes = json_dumps(document, JSON_INDENT(1));
-    int e = bytes ? replace(file, bytes, strlen(bytes)) : -ENOMEM;
+    int err = bytes ? replace(file, bytes, strlen(bytes)) : -ENOMEM;
 
     free(bytes);
-    return e ? pd_fail(error, e, "%.200s: cannot be written: %s", file, pd_error_text(e)) : 0;
+    return err ? pd_fail(error, err, "%.200s: cannot be written: %s", file, pd_error_text(err)) : 0;
 }

@@ -8,13 +8,41 @@
 #include "query/members.h"
 #include "query/out.h"
 
-#define MEMBERS 5
+#define USER "USER_"
+
+static const char *const origin_ids[] = {
+#define X(name, id, text) [PD_ALARM_ORIGIN_##name] = id,
+    PD_ALARM_ORIGINS(X)
+#undef X
+};
 
 bool pd_alarm_reason_holds(const char *text)
 {
     size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 
     return len && len < PD_ALARM_REASON_BYTES && !text[len] && *text >= 'A' && *text <= 'Z';
+}
+
+const char *pd_alarm_origin_id(enum pd_alarm_origin origin)
+{
+    return origin_ids[origin];
+}
+
+static bool begins(const char *reason, const char *prefix)
+{
+    return !strncmp(reason, prefix, strlen(prefix));
+}
+
+bool pd_alarm_origin_fits(enum pd_alarm_origin origin, const char *reason)
+{
+    bool ours = begins(reason, "APP_") || begins(reason, "SWITCH_");
+
+    switch (origin) {
+    case PD_ALARM_ORIGIN_PROGRAM: return begins(reason, USER);
+    case PD_ALARM_ORIGIN_APP: return ours;
+    case PD_ALARM_ORIGIN_MONITOR: return !ours && !begins(reason, USER);
+    default: return !ours;
+    }
 }
 
 /* ---- writing ---- */
@@ -24,6 +52,11 @@ static json_t *flow_json(const struct pd_flow_id *flow)
     return flow->ip_version ? pd_flow_id_json(flow) : json_null();
 }
 
+static uint64_t count_of(const struct pd_alarm_message *message)
+{
+    return message->count ? message->count : 1;
+}
+
 json_t *pd_alarm_message_json(const struct pd_alarm_message *message)
 {
     json_t *paths = json_array();
@@ -31,9 +64,16 @@ json_t *pd_alarm_message_json(const struct pd_alarm_message *message)
     for (unsigned i = 0; i < message->paths_len; i++) {
         json_array_append_new(paths, pd_path_json(&message->paths[i]));
     }
-    return json_pack("{s:I, s:s, s:o, s:o, s:o}", "time_us", (json_int_t)message->time_us, "reason",
-                     message->reason, "flow_id", flow_json(&message->flow), "paths", paths,
-                     "detail", pd_text_json(message->detail));
+    json_t *object = json_pack("{s:I, s:s, s:o, s:o, s:o, s:s, s:o, s:I}", "time_us",
+                               (json_int_t)message->time_us, "reason", message->reason, "flow_id",
+                               flow_json(&message->flow), "paths", paths, "detail",
+                               pd_text_json(message->detail), "origin", origin_ids[message->origin],
+                               "by", *message->by ? pd_text_json(message->by) : json_null(),
+                               "count", (json_int_t)count_of(message));
+    if (message->unverified) {
+        json_object_set_new(object, "unverified", json_true());
+    }
+    return object;
 }
 
 /* ---- writing, without a tree in between ---- */
@@ -81,6 +121,19 @@ static void put_words(struct pd_query_out *out, const char *words)
     pd_query_out_text(out, escaped);
 }
 
+static void put_origin(struct pd_query_out *out, const struct pd_alarm_message *message)
+{
+    pd_query_out_text(out, ",\"origin\":\"");
+    pd_query_out_text(out, origin_ids[message->origin]);
+    pd_query_out_text(out, "\",\"by\":");
+    if (*message->by) {
+        put_words(out, message->by);
+    } else {
+        pd_query_out_text(out, "null");
+    }
+    pd_query_out_member(out, ",\"count\":", count_of(message));
+}
+
 size_t pd_alarm_message_text(const struct pd_alarm_message *message,
                              char bytes[PD_ALARM_MESSAGE_MAX_BYTES])
 {
@@ -105,7 +158,8 @@ size_t pd_alarm_message_text(const struct pd_alarm_message *message,
     }
     pd_query_out_text(&out, "],\"detail\":");
     put_words(&out, message->detail);
-    pd_query_out_text(&out, "}");
+    put_origin(&out, message);
+    pd_query_out_text(&out, message->unverified ? ",\"unverified\":true}" : "}");
     return pd_query_out_end(&out) ? 0 : text.len;
 }
 
@@ -137,38 +191,95 @@ static int read_paths(const json_t *array, struct pd_alarm_message *message, str
     }
     message->paths_len = (unsigned)len;
     for (size_t i = 0; i < len; i++) {
-        int e = pd_path_read(json_array_get(array, i), "paths", &message->paths[i], error);
+        int err = pd_path_read(json_array_get(array, i), "paths", &message->paths[i], error);
 
-        if (e) {
-            return e;
+        if (err) {
+            return err;
         }
     }
     return 0;
+}
+
+static int read_origin(const json_t *value, enum pd_alarm_origin *ret_origin,
+                       struct pd_error *error)
+{
+    const char *id = json_string_value(value);
+
+    for (unsigned i = 0; id && i < PD_ALARM_ORIGIN_COUNT; i++) {
+        if (!strcmp(id, origin_ids[i])) {
+            *ret_origin = (enum pd_alarm_origin)i;
+            return 0;
+        }
+    }
+    return value ? wrong(error, "origin", "monitor, installed, program, app or api") : 0;
+}
+
+/* Those that may be left out: *ret_len, how many are there. */
+static int read_cause(const json_t *object, struct pd_alarm_message *message, size_t *ret_len,
+                      struct pd_error *error)
+{
+    static const char *const names[] = {"origin", "by", "count", "unverified"};
+    const json_t *by = json_object_get(object, "by");
+    const json_t *unverified = json_object_get(object, "unverified");
+    int err = read_origin(json_object_get(object, "origin"), &message->origin, error);
+
+    if (!err && by && !json_is_null(by)) {
+        err = pd_member_text(object, "by", message->by, sizeof message->by, error);
+    }
+    if (!err && json_object_get(object, "count")) {
+        err = pd_member_number(object, "count", 1, PD_ALARM_MESSAGE_MAX_US, &message->count, error);
+    }
+    if (!err && unverified && !json_is_true(unverified)) {
+        err = wrong(error, "unverified", "true, or nothing");
+    }
+    message->unverified = unverified != NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        *ret_len += json_object_get(object, names[i]) != NULL;
+    }
+    return err;
+}
+
+/* All of these are asked for: so with their number of members there is no other one. */
+#define MEMBERS 5
+
+static int read_members(const json_t *object, struct pd_alarm_message *message,
+                        struct pd_error *error)
+{
+    int err =
+        pd_member_number(object, "time_us", 0, PD_ALARM_MESSAGE_MAX_US, &message->time_us, error);
+
+    err = err ? err
+              : pd_member_text(object, "reason", message->reason, sizeof message->reason, error);
+    if (!err && !pd_alarm_reason_holds(message->reason)) {
+        err = wrong(error, "reason", "capital letters, digits and _");
+    }
+    err = err ? err : read_flow(json_object_get(object, "flow_id"), &message->flow, error);
+    err = err ? err : read_paths(json_object_get(object, "paths"), message, error);
+    return err ? err
+               : pd_member_text(object, "detail", message->detail, sizeof message->detail, error);
 }
 
 int pd_alarm_message_read(const json_t *object, const char *number,
                           struct pd_alarm_message *ret_message, uint64_t *ret_number,
                           struct pd_error *error)
 {
-    struct pd_alarm_message *message = ret_message;
-    int e;
+    size_t cause = 0;
+    int err;
 
-    /* All of them are asked for: so with this number of members there is no other one. */
-    if (!json_is_object(object) || json_object_size(object) != MEMBERS + (number ? 1 : 0)) {
-        return pd_fail(error, -PD_E_VALUE,
-                       "an alarm has the members time_us, reason, flow_id, paths, detail%s%s",
-                       number ? ", " : "", number ? number : "");
+    ret_message->origin = PD_ALARM_ORIGIN_MONITOR;
+    ret_message->by[0] = '\0';
+    ret_message->count = 1;
+    err = read_cause(object, ret_message, &cause, error);
+    if (!err && (!json_is_object(object) ||
+                 json_object_size(object) != MEMBERS + cause + (number ? 1 : 0))) {
+        err = pd_fail(error, -PD_E_VALUE,
+                      "an alarm has the members time_us, reason, flow_id, paths, detail%s%s, and "
+                      "origin, by, count",
+                      number ? ", " : "", number ? number : "");
     }
-    e = pd_member_number(object, "time_us", 0, PD_ALARM_MESSAGE_MAX_US, &message->time_us, error);
-    e = e ? e : pd_member_text(object, "reason", message->reason, sizeof message->reason, error);
-    if (!e && !pd_alarm_reason_holds(message->reason)) {
-        e = wrong(error, "reason", "capital letters, digits and _");
+    err = err ? err : read_members(object, ret_message, error);
+    if (!err && number) {
+        err = pd_member_number(object, number, 1, PD_ALARM_MESSAGE_MAX_US, ret_number, error);
     }
-    e = e ? e : read_flow(json_object_get(object, "flow_id"), &message->flow, error);
-    e = e ? e : read_paths(json_object_get(object, "paths"), message, error);
-    e = e ? e : pd_member_text(object, "detail", message->detail, sizeof message->detail, error);
-    if (!e && number) {
-        e = pd_member_number(object, number, 1, PD_ALARM_MESSAGE_MAX_US, ret_number, error);
-    }
-    return e;
+    return err;
 }

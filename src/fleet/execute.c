@@ -13,9 +13,9 @@
 
 uint64_t pd_exec_beside_us(const struct pd_exec *exec)
 {
-    uint64_t local_us = exec->local_ns / PD_NS_PER_US;
+    uint64_t local_us = (exec->local_ns + exec->run.elsewhere_ns) / PD_NS_PER_US;
 
-    return local_us > exec->census.below_us ? local_us : exec->census.below_us;
+    return local_us > exec->coverage.below_us ? local_us : exec->coverage.below_us;
 }
 
 uint64_t pd_exec_critical_us(const struct pd_exec *exec)
@@ -25,20 +25,11 @@ uint64_t pd_exec_critical_us(const struct pd_exec *exec)
 
 /* ---- this host's own part ---- */
 
-static bool has_local(const struct pd_execution *given)
-{
-    const struct pd_execute_local *local = given->local;
-
-    return local && (given->document->is_program ? local->program != NULL
-                     : given->document->question ? local->question != NULL
-                                                 : local->query != NULL);
-}
-
 static void *run_local(void *context)
 {
     struct pd_exec *exec = context;
 
-    exec->local_code = exec->kind->local(exec, &exec->local_error);
+    exec->local_code = exec->carrier->local(exec, &exec->local_error);
     exec->local_ns += pd_clock_thread_ns();
     atomic_store_explicit(&exec->local_over, true, memory_order_release);
     return NULL;
@@ -49,7 +40,7 @@ static void begin_local(struct pd_exec *exec)
 {
     pthread_attr_t attr;
 
-    if (!has_local(exec->given)) {
+    if (!exec->given->has_part) {
         atomic_store_explicit(&exec->local_over, true, memory_order_relaxed);
         return;
     }
@@ -59,24 +50,24 @@ static void begin_local(struct pd_exec *exec)
         exec->given->trees_len && !pthread_create(&exec->thread, &attr, run_local, exec);
     pthread_attr_destroy(&attr);
     if (!exec->has_thread) {
-        exec->local_code = exec->kind->local(exec, &exec->local_error);
+        exec->local_code = exec->carrier->local(exec, &exec->local_error);
         atomic_store_explicit(&exec->local_over, true, memory_order_relaxed);
     }
 }
 
-static void fail(struct pd_exec *exec, int code, const struct pd_error *words)
+static void fail(struct pd_exec *exec, int err, const struct pd_error *words)
 {
     if (exec->fatal) {
         return;
     }
-    exec->fatal = code;
-    pd_fail(exec->error, code, "%s", words->code ? words->text : pd_error_text(code));
+    exec->fatal = err;
+    pd_fail(exec->error, err, "%s", words->code ? words->text : pd_error_text(err));
 }
 
 static void free_ready(struct pd_exec_ready *ready)
 {
     pd_answer_done(&ready->answer);
-    json_decref(ready->value);
+    json_decref(ready->object);
     free(ready);
 }
 
@@ -94,10 +85,10 @@ static void flush(struct pd_exec *exec)
     }
     while (exec->ready) {
         struct pd_exec_ready *ready = exec->ready;
-        int code = exec->fatal ? 0 : exec->kind->merge(exec, ready, &words);
+        int err = exec->fatal ? 0 : exec->carrier->merge(exec, ready, &words);
 
-        if (code) {
-            fail(exec, code, &words);
+        if (err) {
+            fail(exec, err, &words);
         }
         exec->ready = ready->next;
         free_ready(ready);
@@ -111,23 +102,24 @@ static void flush(struct pd_exec *exec)
 static int check(struct pd_exec *exec, const struct pd_gathered *gathered,
                  struct pd_exec_ready *ready, struct pd_error *error)
 {
-    struct pd_census host = {.bytes = gathered->bytes, .below_us = gathered->took_us};
+    struct pd_fleet_coverage host = {.bytes = gathered->bytes, .below_us = gathered->took_us};
     struct pd_roster roster;
-    int code = pd_roster_init(&roster, ready->tree);
+    int err = pd_roster_init(&roster, ready->tree);
 
-    if (!code) {
-        code = exec->kind->check(exec, ready, &roster, &host, error);
+    if (!err) {
+        err = exec->carrier->check(exec, ready, &roster, &host, error);
+        exec->coverage.refused += err && roster.broken;
         pd_roster_done(&roster);
     }
     /* Nobody works longer than it takes. */
     if (host.below_us > gathered->took_us) {
         host.below_us = gathered->took_us;
     }
-    if (!code) {
-        code = pd_census_add(&exec->census, &host);
+    if (!err) {
+        err = pd_fleet_coverage_add(&exec->coverage, &host);
     }
-    pd_census_done(&host);
-    return code && !error->code ? pd_fail(error, code, "%s", pd_error_text(code)) : code;
+    pd_fleet_coverage_done(&host);
+    return err && !error->code ? pd_fail(error, err, "%s", pd_error_text(err)) : err;
 }
 
 static int take(void *context, struct pd_gathered *gathered, struct pd_error *error)
@@ -141,10 +133,10 @@ static int take(void *context, struct pd_gathered *gathered, struct pd_error *er
     ready->tree = gathered->tree;
     ready->answer = gathered->answer;
     pd_answer_init(&gathered->answer);
-    int code = check(exec, gathered, ready, error);
-    if (code) {
+    int err = check(exec, gathered, ready, error);
+    if (err) {
         free_ready(ready);
-        return code;
+        return err;
     }
     ready->next = exec->ready;
     exec->ready = ready;
@@ -156,10 +148,10 @@ static int take(void *context, struct pd_gathered *gathered, struct pd_error *er
     return 0;
 }
 
-static bool is_refusal(int code)
+static bool is_refusal(int err)
 {
-    return code == -PD_E_VALUE || code == -PD_E_PROGRAM || code == -PD_E_LIMIT ||
-           code == -PD_E_NOT_FOUND || code == -PD_E_TOO_LARGE || code == -PD_E_UNSUPPORTED;
+    return err == -PD_E_VALUE || err == -PD_E_PROGRAM || err == -PD_E_LIMIT ||
+           err == -PD_E_NOT_FOUND || err == -PD_E_TOO_LARGE || err == -PD_E_UNSUPPORTED;
 }
 
 static void missing(void *context, const struct pd_tree *tree, const struct pd_error *error)
@@ -171,8 +163,8 @@ static void missing(void *context, const struct pd_tree *tree, const struct pd_e
         exec->refusing = tree->host;
         exec->refusal = *error;
     }
-    if (pd_census_missing(&exec->census, tree->host,
-                          *error->text ? error->text : pd_error_text(error->code))) {
+    if (pd_fleet_coverage_missing(&exec->coverage, tree->host,
+                                  *error->text ? error->text : pd_error_text(error->code))) {
         fail(exec, -ENOMEM, &words);
     }
 }
@@ -191,13 +183,32 @@ static bool is_over(void *context)
            (atomic_load_explicit(&exec->local_over, memory_order_acquire) && exec->local_code);
 }
 
-static char *document_text(const struct pd_document *document)
+static bool has_children(const struct pd_execution *given)
 {
-    json_t *json = pd_document_json(document);
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    bool has = false;
 
-    json_decref(json);
-    return text;
+    for (size_t i = 0; i < given->trees_len; i++) {
+        has |= given->trees[i].children_len != 0;
+    }
+    return has;
+}
+
+/* A question to tops alone needs none: who signs is known to them. */
+static int make_orders(const struct pd_execution *given, const json_t *document,
+                       struct pd_fleet_orders **ret_orders, struct pd_error *error)
+{
+    uint64_t now_ns = pd_clock_monotonic_ns();
+    uint64_t left_ns = given->deadline_ns > now_ns ? given->deadline_ns - now_ns : 0;
+
+    if (given->order) {
+        return pd_fleet_order_pass(given->order, given->trees, given->trees_len, ret_orders);
+    }
+    if (!given->signer || !has_children(given)) {
+        return 0;
+    }
+    return pd_fleet_orders_sign(given->signer, document,
+                                pd_clock_wall_us() + left_ns / PD_NS_PER_US, given->trees,
+                                given->trees_len, ret_orders, error);
 }
 
 /* Until when answers are waited for. */
@@ -207,30 +218,54 @@ static uint64_t until_ns(const struct pd_execution *given)
                                                                        : given->deadline_ns;
 }
 
-static int ask_others(struct pd_exec *exec)
+static int ask_all(struct pd_exec *exec, const char *text, const struct pd_fleet_orders *orders)
 {
     const struct pd_execution *given = exec->given;
     struct pd_gather_sink sink = {exec, take, missing, is_over};
-    char *text = document_text(given->document);
     struct pd_gather gather = {
         .fanout = given->fanout,
         .document = text,
-        .accept = exec->kind->accept,
+        .accept = exec->carrier->accept,
+        .orders = orders,
         .trees = given->trees,
         .trees_len = given->trees_len,
         .deadline_ns = until_ns(given),
         .at_once = given->at_once,
-        .max_bytes = exec->kind->max_bytes(exec),
+        .max_bytes = exec->carrier->max_bytes(exec),
         .cancelled = given->cancelled,
         .sink = &sink,
     };
 
-    if (!text) {
-        return -ENOMEM;
+    return pd_gather_run(&gather, &exec->coverage.adopted);
+}
+
+/* As hosts get it; NULL without memory. */
+static json_t *document_of(const struct pd_execution *given)
+{
+    json_t *json = pd_document_json(given->document);
+
+    if (json && given->asker && given->document->question->acts &&
+        json_object_set_new(json, "asker", pd_fleet_asker_json(given->asker))) {
+        json_decref(json);
+        return NULL;
     }
-    int code = pd_gather_run(&gather, &exec->census.adopted);
+    return json;
+}
+
+static int ask_others(struct pd_exec *exec, struct pd_error *error)
+{
+    json_t *json = document_of(exec->given);
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    struct pd_fleet_orders *orders = NULL;
+    int err = text ? make_orders(exec->given, json, &orders, error) : -ENOMEM;
+
+    if (!err) {
+        err = ask_all(exec, text, orders);
+    }
+    pd_fleet_orders_free(orders);
     free(text);
-    return code;
+    json_decref(json);
+    return err;
 }
 
 /* ---- all of it ---- */
@@ -241,7 +276,7 @@ static int judge(const struct pd_exec *exec)
     if (exec->fatal) {
         return exec->fatal;
     }
-    if (exec->census.answered || !exec->refusals || exec->refusals < exec->census.asked) {
+    if (exec->coverage.answered || !exec->refusals || exec->refusals < exec->coverage.asked) {
         return 0;
     }
     return pd_fail(exec->error, exec->refusal.code, "host %u: %s", exec->refusing,
@@ -251,11 +286,12 @@ static int judge(const struct pd_exec *exec)
 static void summarise(const struct pd_exec *exec, bool complete, struct pd_execute_summary *summary)
 {
     *summary = (struct pd_execute_summary){
-        .asked = exec->census.asked,
-        .answered = exec->census.answered,
-        .bytes = exec->census.bytes,
+        .asked = exec->coverage.asked,
+        .answered = exec->coverage.answered,
+        .bytes = exec->coverage.bytes,
         .critical_us = pd_exec_critical_us(exec),
-        .adopted = exec->census.adopted,
+        .adopted = exec->coverage.adopted,
+        .refused = exec->coverage.refused,
         .complete = complete,
     };
 }
@@ -264,21 +300,22 @@ static void summarise(const struct pd_exec *exec, bool complete, struct pd_execu
 static int leave_out(struct pd_exec *exec)
 {
     const struct pd_execution *given = exec->given;
-    int code = 0;
+    int err = 0;
 
-    exec->census.asked += given->left_out_len;
-    for (size_t i = 0; i < given->left_out_len && !code; i++) {
-        code = pd_census_missing(&exec->census, given->left_out[i].host, given->left_out[i].reason);
+    exec->coverage.asked += given->left_out_len;
+    for (size_t i = 0; i < given->left_out_len && !err; i++) {
+        err = pd_fleet_coverage_missing(&exec->coverage, given->left_out[i].host,
+                                        given->left_out[i].reason);
     }
-    return code;
+    return err;
 }
 
 static void date_missing(struct pd_exec *exec)
 {
     const struct pd_execution *given = exec->given;
 
-    for (size_t i = 0; given->since_us && i < exec->census.missing_len; i++) {
-        struct pd_partial_missing *missing = &exec->census.missing[i];
+    for (size_t i = 0; given->since_us && i < exec->coverage.missing_len; i++) {
+        struct pd_partial_missing *missing = &exec->coverage.missing[i];
 
         missing->since_us = given->since_us(given->told_context, missing->host);
     }
@@ -287,17 +324,17 @@ static void date_missing(struct pd_exec *exec)
 static int run(struct pd_exec *exec)
 {
     struct pd_error words = {0};
-    bool local = has_local(exec->given);
+    bool local = exec->given->has_part;
 
-    exec->census.asked = pd_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
-    exec->census.answered = local;
-    int code = leave_out(exec);
+    exec->coverage.asked = pd_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
+    exec->coverage.answered = local;
+    int err = leave_out(exec);
     begin_local(exec);
-    if (!code && exec->given->trees_len) {
-        code = ask_others(exec);
+    if (!err && exec->given->trees_len) {
+        err = ask_others(exec, &words);
     }
-    if (code) {
-        fail(exec, code, &words);
+    if (err) {
+        fail(exec, err, &words);
     }
     flush(exec);
     if (is_cancelled(exec)) {
@@ -321,8 +358,8 @@ static void tell(const struct pd_exec *exec, bool whole)
     uint32_t *ids = given->told ? pd_trees_ids(given->trees, given->trees_len, &len) : NULL;
     bool *spoken = ids ? calloc(len + 1, sizeof *spoken) : NULL;
 
-    for (size_t i = 0; spoken && i < exec->census.missing_len; i++) {
-        const struct pd_partial_missing *missing = &exec->census.missing[i];
+    for (size_t i = 0; spoken && i < exec->coverage.missing_len; i++) {
+        const struct pd_partial_missing *missing = &exec->coverage.missing[i];
         const uint32_t *id = bsearch(&missing->host, ids, len, sizeof *ids, by_id);
 
         if (id && !spoken[id - ids]) {
@@ -344,31 +381,34 @@ static void tell(const struct pd_exec *exec, bool whole)
 int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
                struct pd_execute_summary *ret_summary, struct pd_error *error)
 {
+    static const struct pd_question_host nothing; /* that it could be asked */
     struct pd_error unheard = {0};
+    const struct pd_question *question = execution->document->question;
     struct pd_exec exec = {
         .given = execution,
-        .kind = execution->document->is_program ? &pd_exec_program
-                : execution->document->question ? &pd_exec_question
-                                                : &pd_exec_query,
+        .carrier = question->query ? &pd_exec_partials : &pd_exec_objects,
+        .question = question,
+        .run = {.document = execution->document,
+                .host = execution->host ? execution->host : &nothing},
         .error = error ? error : &unheard,
     };
     bool complete = false;
-    int code = exec.kind->begin(&exec, exec.error);
+    int err = exec.carrier->begin(&exec, exec.error);
 
-    if (!code) {
-        code = run(&exec);
+    if (!err) {
+        err = run(&exec);
         tell(&exec, !exec.fatal);
         date_missing(&exec);
     }
-    if (!code) {
-        code = exec.kind->write(&exec, sink, &complete, exec.error);
+    if (!err) {
+        err = exec.carrier->write(&exec, sink, &complete, exec.error);
     }
-    if (!code) {
+    if (!err) {
         summarise(&exec, complete, ret_summary);
     }
-    exec.kind->done(&exec);
-    pd_census_done(&exec.census);
-    return code;
+    exec.carrier->done(&exec);
+    pd_fleet_coverage_done(&exec.coverage);
+    return err;
 }
 
 int pd_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,

@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "fleet/asker.h"
 #include "fleet/fanout.h"
+#include "fleet/order.h"
 #include "fleet/tree.h"
-#include "program/program.h"
 #include "query/document.h"
 #include "query/merge.h"
+#include "query/plan.h"
 
 /* The top host of each tree gets the document with the hosts below it, all at once; meanwhile this
  * host's own part runs in a thread of its own. A host's answer is kept until it is whole (in
@@ -36,25 +38,14 @@
 
 enum pd_execute_form {
     PD_EXECUTE_JSON,
-    PD_EXECUTE_NDJSON, /* queries only */
-    PD_EXECUTE_PARTIAL /* queries only */
+    PD_EXECUTE_NDJSON, /* queries over records only */
+    PD_EXECUTE_PARTIAL /* queries over records only */
 };
 
-/* This host's own part. Both are called at most once, from any thread. */
-struct pd_execute_local {
-    void *context;
-    uint32_t host;                   /* its ID, for lists of results; 0: unknown */
-    struct pd_programs *programs;    /* for merge(); NULL: programs are not supported here */
-    struct pd_program_limits limits; /* of merge(); its deadline is the execution's */
-    /* pd_query_merge_local on its store. NULL: it has none (the controller). */
-    int (*query)(void *context, const struct pd_document *document, struct pd_query_merge *merge,
-                 uint64_t deadline_ns, struct pd_error *error);
-    /* run(args). NULL: it has no records. */
-    int (*program)(void *context, const struct pd_document *document, uint64_t deadline_ns,
-                   json_t **ret_result, struct pd_error *error);
-    /* A question of the table: an object as an agent answers it. NULL: it has no part. */
-    int (*question)(void *context, const struct pd_document *document, json_t **ret_answer,
-                    struct pd_error *error);
+/* Who asks in the same process gets no text. */
+struct pd_execution_within {
+    struct pd_items items; /* where the rows of a query over records go; group NULL: nowhere */
+    json_t *answer;        /* all the rest, an object: the caller's */
 };
 
 struct pd_execution {
@@ -62,7 +53,13 @@ struct pd_execution {
     const struct pd_document *document;
     const struct pd_tree *trees; /* may be none */
     size_t trees_len;
-    const struct pd_execute_local *local;
+    /* Where hosts want orders (fleet/order.h): whose certificate signs one, a controller's; or the
+     * one that came and is passed on. Both NULL: nobody wants any. */
+    const struct pd_tls *signer;
+    const struct pd_fleet_order *order;
+    const struct pd_fleet_asker *asker;  /* goes along with programs; NULL: nobody */
+    const struct pd_question_host *host; /* the one that executes; NULL: it asks others, no more */
+    bool has_part;                       /* it has one of its own: called once, from any thread */
     enum pd_execute_form form;
     uint64_t deadline_ns; /* monotonic; pd_execute_deadline */
     /* monotonic: what has not answered by then is missing, and the answer is not complete; 0: the
@@ -85,6 +82,7 @@ struct pd_execution {
     uint64_t (*since_us)(void *context, uint32_t host);
     void *told_context;  /* of both */
     const json_t *extra; /* further members of the JSON answer, an object; NULL: none */
+    struct pd_execution_within *within; /* instead of the sink; NULL: the answer is written */
 };
 
 /* What became of it. */
@@ -93,16 +91,16 @@ struct pd_execute_summary {
     uint64_t bytes;           /* received over all links */
     uint64_t critical_us;     /* longest chain of processor time */
     uint64_t adopted;         /* hosts that were asked instead of the one above them */
+    uint64_t refused;         /* answers that were not of the hosts that were asked */
     bool complete;
 };
 
 /* Writes the answer: JSON with `extra`, "hosts", "cost" and "complete" besides what the query
  * answers or "result"; NDJSON, the same in its last line; or a partial result. Programs: "result"
  * is what merge() made of all results; without a merge() a list of {"host","result"} by ascending
- * host. Questions of the table: as they merge it. -PD_E_DEADLINE,
- * -PD_E_TOO_LARGE, -PD_E_VALUE, -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the
- * sink returned, or what all hosts refuse the question with. Nothing was written then, except where
- * the sink failed. */
+ * host. Other questions: as they merge it. -PD_E_DEADLINE, -PD_E_TOO_LARGE, -PD_E_VALUE,
+ * -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the sink returned, or what all hosts
+ * refuse the question with. Nothing was written then, except where the sink failed. */
 int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
                struct pd_execute_summary *ret_summary, struct pd_error *error);
 

@@ -29,6 +29,7 @@ struct pd_fanout_peer {
     const char *body; /* of a POST */
     size_t body_bytes;
     const char *route;    /* where it is not that of all; else NULL */
+    const char *order;    /* header Pathdump-Order; NULL: none. Not kept after the begin */
     uint64_t deadline_ns; /* monotonic, where it is earlier than that of all; else 0 */
 };
 
@@ -73,7 +74,7 @@ struct pd_fanout;
 struct pd_fanout *pd_fanout_new(void); /* NULL without memory */
 void pd_fanout_free(struct pd_fanout *fanout);
 
-/* Whom to trust and what to show from now on (fleet/client.h); must outlive the fan-out. Before
+/* Whom to trust and what to show from now on (http/client.h); must outlive the fan-out. Before
  * other threads use it. */
 void pd_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials);
 

@@ -23,7 +23,7 @@ struct span {
 /* A host that was asked. */
 struct asked {
     struct pd_gathered gathered;
-    char *body;
+    char *body, *order;
     uint64_t asked_ns;
 };
 
@@ -158,8 +158,16 @@ static struct asked *new_asked(struct run *run, const struct pd_tree *tree)
     return asked;
 }
 
+static void free_asked(struct asked *asked)
+{
+    free(asked->body);
+    free(asked->order);
+    free(asked);
+}
+
 static bool prepare(struct run *run, const struct pd_tree *tree, struct pd_fanout_peer *ret_peer)
 {
+    const struct pd_fleet_orders *orders = run->gather->orders;
     struct asked *asked = new_asked(run, tree);
     struct pd_fanout_peer peer = {.url = tree->url};
 
@@ -169,8 +177,9 @@ static bool prepare(struct run *run, const struct pd_tree *tree, struct pd_fanou
     asked->asked_ns = pd_clock_monotonic_ns();
     uint64_t told = told_ns(run, tree, asked->asked_ns, &peer.deadline_ns);
     peer.body = asked->body = write_body(run, tree, told, &peer.body_bytes);
-    if (!asked->body) {
-        free(asked);
+    peer.order = asked->order = orders ? pd_fleet_orders_text(orders, tree) : NULL;
+    if (!asked->body || (orders && !asked->order)) {
+        free_asked(asked);
         return false;
     }
     run->asked[run->asked_len++] = asked;
@@ -238,8 +247,7 @@ static void end_peer(void *context, size_t i, const struct pd_error *error)
     }
     run->held_bytes -= gathered->bytes;
     pd_answer_done(&gathered->answer);
-    free(asked->body);
-    free(asked);
+    free_asked(asked);
     run->asked[i] = NULL;
 }
 
@@ -260,12 +268,12 @@ int pd_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
     struct pd_fanout_sink sink = {&run, take_bytes, end_peer};
 
     run.spans = &run.first;
-    int e = pd_fanout_run(gather->fanout, &request, &source, &sink);
+    int err = pd_fanout_run(gather->fanout, &request, &source, &sink);
     while (next_tree(&run)) /* what is left when it is over */
         ;
     free(run.asked);
     *ret_adopted = run.adopted;
-    return e;
+    return err;
 }
 
 ssize_t pd_gathered_read(void *context, void *buffer, size_t size)

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "fleet/fanout.h"
+#include "fleet/order.h"
 #include "fleet/tree.h"
 #include "http/answer.h"
 
@@ -49,6 +50,8 @@ struct pd_gather {
     struct pd_fanout *fanout;
     const char *document; /* JSON object, without "deadline_ms" and "children" */
     const char *accept;   /* media type of the answers */
+    /* of these trees; NULL: nobody wants any (struct pd_execution) */
+    const struct pd_fleet_orders *orders;
     const struct pd_tree *trees;
     size_t trees_len;
     uint64_t deadline_ns;         /* monotonic */

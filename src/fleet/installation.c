@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const members[] = {"id", "period_ms", "on", "deadline_ms", NULL};
+#include "http/text.h"
+#include "query/members.h"
+
+static const char *const members[] = {"id", "period_ms", "on", "deadline_ms", "by", NULL};
 
 static const char *const trigger_ids[] = {
 #define X(name, id, text) id,
@@ -77,7 +80,7 @@ static int parse_when(const json_t *body, struct pd_installation *installation,
 /* A token belongs to one moment; a query that runs again and again has its own. */
 static int check_query(const struct pd_query *query, struct pd_error *error)
 {
-    if (query->since[0]) {
+    if (query && query->since[0]) {
         return pd_fail(error, -PD_E_VALUE, "args.since: an installed query takes no token");
     }
     return 0;
@@ -88,7 +91,7 @@ static int check_query(const struct pd_query *query, struct pd_error *error)
 static int normalise(const json_t *body, struct pd_installation *installation)
 {
     json_t *json = pd_document_json(&installation->document);
-    const char *const copied[] = {"period_ms", "on", "deadline_ms"};
+    const char *const copied[] = {"period_ms", "on", "deadline_ms", "by"};
 
     if (!json) {
         return -ENOMEM;
@@ -107,30 +110,34 @@ static int normalise(const json_t *body, struct pd_installation *installation)
 
 static int parse(const json_t *body, struct pd_installation *installation, struct pd_error *error)
 {
-    int e = pd_document_parse(body, members, &installation->document, error);
+    int err = pd_document_parse(body, members, &installation->document, error);
 
-    if (!e && installation->document.question) {
-        e = pd_fail(error, -PD_E_VALUE, "query: %s cannot be installed; a program that asks it can",
+    if (!err && !installation->document.question->installs) {
+        err =
+            pd_fail(error, -PD_E_VALUE, "query: %s cannot be installed; a program that asks it can",
                     installation->document.question->name);
     }
-    if (!e && !installation->document.is_program) {
-        e = check_query(&installation->document.query, error);
+    if (!err) {
+        err = check_query(pd_document_query(&installation->document), error);
     }
-    if (!e) {
-        e = number_member(body, "id", 1, PD_INSTALLATION_ID_MAX, &installation->id, error);
+    if (!err) {
+        err = number_member(body, "id", 1, PD_INSTALLATION_ID_MAX, &installation->id, error);
     }
-    if (!e) {
-        e = number_member(body, "deadline_ms", 1, PD_INSTALLATION_DEADLINE_MAX_MS,
-                          &installation->deadline_ms, error);
+    if (!err) {
+        err = number_member(body, "deadline_ms", 1, PD_INSTALLATION_DEADLINE_MAX_MS,
+                            &installation->deadline_ms, error);
     }
-    if (!e) {
-        e = parse_when(body, installation, error);
+    if (!err) {
+        err = parse_when(body, installation, error);
     }
-    if (e) {
-        return e;
+    if (!err && json_object_get(body, "by")) {
+        err = pd_member_text(body, "by", installation->by, sizeof installation->by, error);
     }
-    e = normalise(body, installation);
-    return e ? pd_fail(error, e, "no memory for one more query") : 0;
+    if (err) {
+        return err;
+    }
+    err = normalise(body, installation);
+    return err ? pd_fail(error, err, "no memory for one more query") : 0;
 }
 
 /* Made on the heap: threads of connections have small stacks. */
@@ -138,20 +145,37 @@ int pd_installation_parse(const json_t *json, struct pd_installation *ret_instal
                           struct pd_error *error)
 {
     struct pd_installation *installation = calloc(1, sizeof *installation);
-    int e;
+    int err;
 
     if (!installation) {
         return pd_fail(error, -ENOMEM, "no memory for one more query");
     }
     installation->deadline_ms = PD_INSTALLATION_DEADLINE_MS;
-    e = parse(json, installation, error);
-    if (e) {
+    err = parse(json, installation, error);
+    if (err) {
         pd_installation_done(installation);
     } else {
         *ret_installation = *installation;
     }
     free(installation);
-    return e;
+    return err;
+}
+
+int pd_installation_name(json_t *body, const struct pd_http_request *request,
+                         struct pd_error *error)
+{
+    if (json_object_get(body, "by") && request->role == PD_ROLE_ADMIN) {
+        return 0;
+    }
+    if (json_object_get(body, "by")) {
+        return pd_fail(error, -PD_E_FORBIDDEN, "by: only a controller may name somebody");
+    }
+    if (!request->peer || !*request->peer) {
+        return 0;
+    }
+    return json_object_set_new(body, "by", pd_text_json(request->peer))
+               ? pd_fail(error, -ENOMEM, "no memory for one more query")
+               : 0;
 }
 
 void pd_installation_done(struct pd_installation *installation)

@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "fleet/asker.h"
 #include "query/document.h"
 
 /* {"id":N, "query"|"program":…, "args":{…}, "period_ms":N | "on":"new_flow|evicted|alarm",
- * "deadline_ms":N}. The normal form has no ID, and the members of a query document as
+ * "deadline_ms":N, "by":NAME}. The normal form has no ID, and the members of a query document as
  * pd_document_json writes them: what is the same gives the same JSON.
  *
  * Thread safety: an installation is the caller's; its JSON is not changed once it is parsed, so
@@ -47,7 +48,8 @@ struct pd_installation {
     uint64_t period_ms; /* 0: on events */
     enum pd_trigger on;
     uint64_t deadline_ms;
-    json_t *json; /* the normal form */
+    char by[PD_FLEET_ASKER_BYTES]; /* who has installed it; "": not known */
+    json_t *json;                  /* the normal form */
     size_t json_bytes;
 };
 
@@ -56,6 +58,11 @@ struct pd_installation {
 int pd_installation_parse(const json_t *json, struct pd_installation *ret_installation,
                           struct pd_error *error);
 void pd_installation_done(struct pd_installation *installation); /* a zeroed one is fine */
+
+/* Notes in the body of a request who installs it. Only a controller, an admin, may say that for
+ * somebody else. -PD_E_FORBIDDEN, -ENOMEM. */
+int pd_installation_name(json_t *body, const struct pd_http_request *request,
+                         struct pd_error *error);
 
 const char *pd_trigger_id(enum pd_trigger trigger);
 int pd_trigger_parse(const char *id, enum pd_trigger *ret_trigger); /* 0 or -PD_E_VALUE */

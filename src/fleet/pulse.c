@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "fleet/client.h"
 #include "fleet/transfer.h"
+#include "http/client.h"
 
 /* A sign of life is one whatever it says: nothing of it is kept. */
 static size_t drop(char *bytes, size_t one, size_t len, void *context)
@@ -20,8 +20,8 @@ static bool set_up(struct pd_transfer *transfer, CURL *curl)
     struct pd_error unheard = {0};
     char url[1024];
 
-    if (pd_client_url(transfer->peer.url, PD_PULSE_ROUTE, url, sizeof url) ||
-        pd_client_set_up(curl, transfer->peer.url, url, asking->credentials, &unheard)) {
+    if (pd_http_client_url(transfer->peer.url, PD_PULSE_ROUTE, url, sizeof url) ||
+        pd_http_client_set_up(curl, transfer->peer.url, url, asking->credentials, &unheard)) {
         return false;
     }
     bool failed = curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
@@ -45,6 +45,7 @@ static void begin(struct pd_transfer *transfer, uint64_t now_ns)
         curl_easy_cleanup(transfer->pulse);
         transfer->pulse = NULL;
     }
+    transfer->suspect = transfer->pulse;
     if (!transfer->pulse) {
         transfer->heard_ns = now_ns;
     }
@@ -75,6 +76,10 @@ size_t pd_pulse_end(struct pd_transfer *transfer, CURLcode result)
     long status = 0;
 
     curl_easy_getinfo(transfer->pulse, CURLINFO_RESPONSE_CODE, &status);
+    if (!transfer->suspect) {
+        pd_pulse_stop(transfer);
+        return 0;
+    }
     if (status) {
         pd_pulse_stop(transfer);
         transfer->heard_ns = pd_clock_monotonic_ns();
@@ -88,7 +93,7 @@ size_t pd_pulse_end(struct pd_transfer *transfer, CURLcode result)
         give_up(transfer, pd_clock_monotonic_ns());
         return 1;
     }
-    pd_fail(&error, -PD_E_UNREACHABLE, "%.200s", pd_client_reason(result, words));
+    pd_fail(&error, -PD_E_UNREACHABLE, "%.200s", pd_http_client_reason(result, words));
     pd_transfer_abandon(transfer, &error);
     return 1;
 }
@@ -105,6 +110,17 @@ static uint64_t next_ns(const struct pd_transfer *transfer)
     return due_ns < transfer->due_by_ns ? due_ns : transfer->due_by_ns;
 }
 
+/* Those that were heard meanwhile: not at once, for the library tells of bytes in a callback, where
+ * no handle may be taken away from it. */
+static void stop_needless(struct pd_asking *asking)
+{
+    for (struct pd_transfer *t = asking->open; t; t = t->next) {
+        if (!t->suspect) {
+            pd_pulse_stop(t);
+        }
+    }
+}
+
 size_t pd_pulse_look(struct pd_asking *asking, uint64_t *ret_wait_ns)
 {
     const uint64_t now_ns = pd_clock_monotonic_ns();
@@ -114,6 +130,7 @@ size_t pd_pulse_look(struct pd_asking *asking, uint64_t *ret_wait_ns)
     if (!asking->request->asks_signs) {
         return 0;
     }
+    stop_needless(asking);
     for (; transfer; transfer = next) {
         next = transfer->next;
         if (now_ns < next_ns(transfer)) {

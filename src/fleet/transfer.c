@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "fleet/client.h"
+#include "fleet/order.h"
+#include "http/client.h"
 
 #define CONNECT_MIN_MS 1000L
 
@@ -22,7 +23,7 @@ void pd_transfer_heard(struct pd_transfer *transfer)
         transfer->answered = true;
         pd_fanout_note(asking->fanout, transfer->peer.url, transfer->heard_ns - transfer->begun_ns);
     }
-    pd_pulse_stop(transfer);
+    transfer->suspect = false;
 }
 
 static size_t keep_problem(struct pd_transfer *transfer, const char *bytes, size_t len)
@@ -90,26 +91,54 @@ static int check_token(const struct pd_credentials_set *set, const char *url,
                : 0;
 }
 
+static bool add_header(struct curl_slist **headers, const char *line)
+{
+    struct curl_slist *grown = curl_slist_append(*headers, line);
+
+    *headers = grown ? grown : *headers;
+    return grown != NULL;
+}
+
+/* With an order: those of all, and this one. */
+static int set_headers(struct pd_transfer *transfer)
+{
+    struct curl_slist *headers = transfer->asking->headers;
+    const char *order = transfer->peer.order;
+    char *line = NULL;
+    bool whole = true;
+
+    if (order) {
+        whole = asprintf(&line, PD_FLEET_ORDER_HEADER ": %s", order) >= 0;
+        for (const struct curl_slist *at = headers; at && whole; at = at->next) {
+            whole = add_header(&transfer->headers, at->data);
+        }
+        whole = whole && add_header(&transfer->headers, line);
+        headers = transfer->headers;
+        free(line);
+    }
+    return !whole || curl_easy_setopt(transfer->curl, CURLOPT_HTTPHEADER, headers) ? -ENOMEM : 0;
+}
+
 static int set_up(struct pd_transfer *transfer, struct pd_error *error)
 {
     const struct pd_asking *asking = transfer->asking;
     const struct pd_fanout_peer *peer = &transfer->peer;
     CURL *curl = transfer->curl;
     char url[1024];
-    int e = pd_client_url(peer->url, peer->route ? peer->route : asking->request->route, url,
-                          sizeof url);
-    if (!e) {
-        e = check_token(asking->credentials, peer->url, error);
+    int err = pd_http_client_url(peer->url, peer->route ? peer->route : asking->request->route, url,
+                                 sizeof url);
+    if (!err) {
+        err = check_token(asking->credentials, peer->url, error);
     }
-    if (!e) {
-        e = pd_client_set_up(curl, peer->url, url, asking->credentials, error);
+    if (!err) {
+        err = pd_http_client_set_up(curl, peer->url, url, asking->credentials, error);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     bool failed = set_method(curl, asking->request->method, peer);
     failed |= set_cancel(transfer);
-    failed |= curl_easy_setopt(curl, CURLOPT_HTTPHEADER, asking->headers);
+    failed |= set_headers(transfer) != 0;
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     failed |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
     failed |= curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->words);
@@ -156,11 +185,11 @@ static void fail_status(const struct pd_transfer *transfer, long status, struct 
 {
     json_t *problem = json_loadb(transfer->problem, transfer->problem_len, 0, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail"));
-    int code = code_of(status);
+    int err = code_of(status);
     if (detail) {
-        pd_fail(error, code, "%.300s (status %ld)", detail, status);
+        pd_fail(error, err, "%.300s (status %ld)", detail, status);
     } else {
-        pd_fail(error, code, "answered with status %ld", status);
+        pd_fail(error, err, "answered with status %ld", status);
     }
     json_decref(problem);
     pd_printable(error->text);
@@ -179,7 +208,7 @@ static void judge(struct pd_transfer *transfer, CURLcode result, struct pd_error
     } else if (status && status != 200) {
         fail_status(transfer, status, error);
     } else if (result) {
-        pd_fail(error, -PD_E_UNREACHABLE, "%.200s", pd_client_reason(result, transfer->words));
+        pd_fail(error, -PD_E_UNREACHABLE, "%.200s", pd_http_client_reason(result, transfer->words));
     }
 }
 
@@ -210,22 +239,23 @@ static void free_transfer(struct pd_transfer *transfer)
         asking->open = transfer->next;
     }
     curl_easy_cleanup(transfer->curl);
+    curl_slist_free_all(transfer->headers);
     free(transfer);
 }
 
 static int start(struct pd_transfer *transfer, struct pd_error *error)
 {
     transfer->curl = curl_easy_init();
-    int code = transfer->curl ? set_up(transfer, error) : -ENOMEM;
-    code = code ? code : limit_time(transfer);
-    return !code && curl_multi_add_handle(transfer->asking->multi, transfer->curl) ? -ENOMEM : code;
+    int err = transfer->curl ? set_up(transfer, error) : -ENOMEM;
+    err = err ? err : limit_time(transfer);
+    return !err && curl_multi_add_handle(transfer->asking->multi, transfer->curl) ? -ENOMEM : err;
 }
 
 bool pd_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanout_peer *peer)
 {
     struct pd_transfer *transfer = calloc(1, sizeof *transfer);
     struct pd_error error = {0};
-    int code = -ENOMEM;
+    int err = -ENOMEM;
     if (transfer) {
         transfer->asking = asking;
         transfer->peer = *peer;
@@ -233,14 +263,14 @@ bool pd_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanou
         transfer->begun_ns = transfer->heard_ns = pd_clock_monotonic_ns();
         transfer->patience_ns = pd_fanout_patience_ns(asking->fanout, peer->url);
         link_in(transfer);
-        code = start(transfer, &error);
-        if (!code) {
+        err = start(transfer, &error);
+        if (!err) {
             return true;
         }
         free_transfer(transfer);
     }
     if (!error.code) {
-        pd_fail(&error, code, "%s", pd_error_text(code));
+        pd_fail(&error, err, "%s", pd_error_text(err));
     }
     asking->sink->end(asking->sink->context, i, &error);
     return false;

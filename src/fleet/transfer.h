@@ -11,7 +11,7 @@
 
 #include "fleet/fanout.h"
 #include "fleet/pace.h"
-#include "http/who.h"
+#include "http/principal.h"
 
 /* A slow server and a hung one look alike to who waits for an answer. So when a server has been
  * silent for longer than its pace allows it is asked for a sign of life, GET PD_PULSE_ROUTE, over a
@@ -49,10 +49,12 @@ struct pd_transfer {
     struct pd_fanout_peer peer;
     size_t i;
     CURL *curl;
+    struct curl_slist *headers;  /* its own; NULL: those of all */
     uint64_t begun_ns, heard_ns; /* monotonic; heard: the last byte, or sign of life */
     uint64_t patience_ns;
     bool answered;   /* a byte of the answer came */
-    CURL *pulse;     /* asks for a sign of life; NULL: it is not suspect */
+    CURL *pulse;     /* asks for a sign of life; NULL: none is under way */
+    bool suspect;    /* nothing was heard since that was asked */
     uint64_t due_ns; /* the sign, if others are not heard of meanwhile; else up to due_by_ns */
     uint64_t due_by_ns;
     uint64_t taken_bytes;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/url.h"
+#include "http/url.h"
 
 /* Where in the document: the way up from a list's member. */
 struct place {
@@ -34,13 +34,13 @@ static int name_place(const struct place *place, char *text, size_t bytes)
     return len;
 }
 
-static int refuse(const struct reader *reader, const struct place *place, int code,
+static int refuse(const struct reader *reader, const struct place *place, int err,
                   const char *words)
 {
     char text[300] = "";
 
     name_place(place, text, sizeof text);
-    return pd_fail(reader->error, code, "%s%s", text, words);
+    return pd_fail(reader->error, err, "%s%s", text, words);
 }
 
 /* ---- first: is it a tree at all, and how large ---- */
@@ -76,7 +76,7 @@ static int count_host(struct reader *reader, const json_t *object, const struct 
     if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > UINT32_MAX) {
         return refuse(reader, place, -PD_E_VALUE, ".id: expects a host's ID, 0 to 4294967295");
     }
-    if (!json_is_string(url) || pd_fleet_url_check(json_string_value(url), &inner)) {
+    if (!json_is_string(url) || pd_http_url_check(json_string_value(url), &inner)) {
         return refuse(reader, place, -PD_E_VALUE,
                       ".url: expects http://HOST:PORT, https://HOST:PORT or unix:/SOCKET");
     }
@@ -84,14 +84,14 @@ static int count_host(struct reader *reader, const json_t *object, const struct 
         return refuse(reader, place, -PD_E_TOO_LARGE, ": there are more than 200000 hosts");
     }
     reader->url_bytes += json_string_length(url) + 1;
-    int e = check_member(reader, object, place);
-    return e ? e : count_list(reader, json_object_get(object, "children"), place, depth + 1);
+    int err = check_member(reader, object, place);
+    return err ? err : count_list(reader, json_object_get(object, "children"), place, depth + 1);
 }
 
 static int count_list(struct reader *reader, const json_t *list, const struct place *up,
                       unsigned depth)
 {
-    int e = 0;
+    int err = 0;
 
     if (!list) {
         return 0;
@@ -101,12 +101,12 @@ static int count_list(struct reader *reader, const json_t *list, const struct pl
         return up ? refuse(reader, up, -PD_E_VALUE, ".children: expects a list")
                   : pd_fail(reader->error, -PD_E_VALUE, "children: expects a list");
     }
-    for (; !e && place.i < json_array_size(list); place.i++) {
-        e = depth > PD_TREE_DEPTH_MAX
-                ? refuse(reader, &place, -PD_E_TOO_LARGE, ": the tree is deeper than 16 hosts")
-                : count_host(reader, json_array_get(list, place.i), &place, depth);
+    for (; !err && place.i < json_array_size(list); place.i++) {
+        err = depth > PD_TREE_DEPTH_MAX
+                  ? refuse(reader, &place, -PD_E_TOO_LARGE, ": the tree is deeper than 16 hosts")
+                  : count_host(reader, json_array_get(list, place.i), &place, depth);
     }
-    return e;
+    return err;
 }
 
 /* ---- then: the nodes; those of a list stand side by side ---- */
@@ -135,28 +135,28 @@ static int check_twice(const struct pd_forest *forest, struct pd_error *error)
 {
     size_t len;
     uint32_t *ids = pd_trees_ids(forest->trees, forest->trees_len, &len);
-    int e = 0;
+    int err = 0;
 
     if (!ids) {
         return -ENOMEM;
     }
-    for (size_t i = 1; !e && i < len; i++) {
+    for (size_t i = 1; !err && i < len; i++) {
         if (ids[i] == ids[i - 1]) {
-            e = pd_fail(error, -PD_E_VALUE, "children: host %u stands there twice", ids[i]);
+            err = pd_fail(error, -PD_E_VALUE, "children: host %u stands there twice", ids[i]);
         }
     }
     free(ids);
-    return e;
+    return err;
 }
 
 int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct pd_error *error)
 {
     struct reader reader = {.error = error};
     struct pd_forest forest = {0};
-    int e = count_list(&reader, children, NULL, 1);
+    int err = count_list(&reader, children, NULL, 1);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     forest.hosts = reader.hosts;
     forest.trees = reader.nodes = calloc(reader.hosts + 1, sizeof *forest.trees);
@@ -166,13 +166,13 @@ int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct
         return pd_fail(error, -ENOMEM, "children: no memory");
     }
     fill_list(&reader, children, &forest.trees_len);
-    e = check_twice(&forest, error);
-    if (e) {
+    err = check_twice(&forest, error);
+    if (err) {
         pd_forest_done(&forest);
     } else {
         *ret_forest = forest;
     }
-    return e;
+    return err;
 }
 
 void pd_forest_done(struct pd_forest *forest)
@@ -224,7 +224,7 @@ uint32_t *pd_trees_ids(const struct pd_tree *trees, size_t len, size_t *ret_len)
     return ids;
 }
 
-/* Of what pd_fleet_url_check lets pass, only these two need it. */
+/* Of what pd_http_url_check lets pass, only these two need it. */
 static void write_text(const char *text, FILE *out)
 {
     putc('"', out);

@@ -35,7 +35,7 @@ struct pd_forest {
 };
 
 /* From "children" (NULL: none). Refuses what is unknown by its place, "children[0].children[2].url:
- * …", trees that are too deep or have too many hosts, URLs that pd_fleet_url_check refuses, and a
+ * …", trees that are too deep or have too many hosts, URLs that pd_http_url_check refuses, and a
  * host that stands there twice. -PD_E_VALUE, -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, -ENOMEM. */
 int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct pd_error *error);
 void pd_forest_done(struct pd_forest *forest); /* a zeroed one is fine */

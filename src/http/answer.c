@@ -30,6 +30,10 @@ static void drop_body(struct pd_answer *answer)
     answer->fd = -1;
     answer->file_bytes = 0;
     answer->stream = (struct pd_answer_stream){0};
+    if (answer->taken_bytes) {
+        answer->outlet->give(answer->outlet->context, answer->taken_bytes);
+        answer->taken_bytes = 0;
+    }
 }
 
 void pd_answer_done(struct pd_answer *answer)
@@ -37,11 +41,17 @@ void pd_answer_done(struct pd_answer *answer)
     drop_body(answer);
 }
 
+const char *pd_answer_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+
+    return folder && *folder ? folder : "/var/tmp";
+}
+
 /* A file without a name goes away with its last descriptor, however the process ends. */
 static int open_file(void)
 {
-    const char *folder = getenv("TMPDIR");
-    int fd = open(folder && *folder ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = open(pd_answer_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
     return fd >= 0 ? fd : -errno;
 }
@@ -63,15 +73,87 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
+/* ---- answers that flow ---- */
+
+static int flow(struct pd_answer *answer, const char *bytes, size_t len)
+{
+    return answer->outlet->flow(answer->outlet->context, answer, bytes, len);
+}
+
+static int flow_file(struct pd_answer *answer)
+{
+    char bytes[16384];
+    uint64_t at = 0;
+    int err = 0;
+
+    while (!err && at < answer->file_bytes) {
+        ssize_t n = pread(answer->fd, bytes, sizeof bytes, (off_t)at);
+
+        if (n <= 0) {
+            return n < 0 && errno == EINTR ? 0 : -PD_E_FULL;
+        }
+        err = flow(answer, bytes, (size_t)n);
+        at += (uint64_t)n;
+    }
+    return err;
+}
+
+/* What was kept goes out first, then nothing is kept any more. */
+static int begin_flow(struct pd_answer *answer)
+{
+    int err;
+
+    answer->flowing = true;
+    err = answer->fd >= 0 ? flow_file(answer) : 0;
+    if (answer->fd >= 0) {
+        close(answer->fd);
+    }
+    answer->fd = -1;
+    answer->file_bytes = 0;
+    answer->outlet->give(answer->outlet->context, answer->taken_bytes);
+    answer->taken_bytes = 0;
+    return err;
+}
+
+static int flow_on(struct pd_answer *answer)
+{
+    int err = answer->flowing ? 0 : begin_flow(answer);
+
+    if (!err) {
+        err = flow(answer, answer->bytes, answer->len);
+    }
+    answer->len = 0;
+    return err;
+}
+
+static bool take(struct pd_answer *answer, uint64_t bytes, bool on_disk)
+{
+    if (answer->outlet && !answer->outlet->take(answer->outlet->context, bytes, on_disk)) {
+        return false;
+    }
+    answer->taken_bytes += answer->outlet ? bytes : 0;
+    return true;
+}
+
+bool pd_answer_take(struct pd_answer *answer)
+{
+    return answer->flowing || take(answer, answer->len, false);
+}
+
+/* ---- answers that are kept ---- */
+
 static int spill(struct pd_answer *answer)
 {
-    int e;
+    int err;
 
+    if (answer->flowing || !take(answer, answer->len, true)) {
+        return flow_on(answer);
+    }
     if (answer->fd < 0) {
         answer->fd = open_file();
     }
-    e = answer->fd < 0 ? answer->fd : write_all(answer->fd, answer->bytes, answer->len);
-    if (e) {
+    err = answer->fd < 0 ? answer->fd : write_all(answer->fd, answer->bytes, answer->len);
+    if (err) {
         return -PD_E_FULL; /* whatever the file system says, here is no room for the answer */
     }
     answer->file_bytes += answer->len;
@@ -103,15 +185,18 @@ int pd_answer_write(void *context, const char *bytes, size_t len)
 {
     struct pd_answer *answer = context;
 
+    if (answer->failed) {
+        return -PD_E_EOF;
+    }
     if (answer->file_bytes + answer->len + len > PD_ANSWER_MAX_BYTES) {
         return -PD_E_TOO_LARGE;
     }
     while (len) {
         size_t room = PD_ANSWER_MEMORY_BYTES - answer->len, n = len < room ? len : room;
-        int e = n ? grow(answer, answer->len + n) : spill(answer);
+        int err = n ? grow(answer, answer->len + n) : spill(answer);
 
-        if (e) {
-            return e;
+        if (err) {
+            return err;
         }
         memcpy(answer->bytes + answer->len, bytes, n);
         answer->len += n;
@@ -132,7 +217,7 @@ void pd_answer_stream(struct pd_answer *answer, const char *type,
 
 int pd_answer_finish(struct pd_answer *answer)
 {
-    return answer->fd >= 0 ? spill(answer) : 0;
+    return answer->flowing || answer->fd >= 0 ? spill(answer) : 0;
 }
 
 /* Files are read by place (pread, sendfile with an offset), so one can be sent to many at once. */
@@ -153,6 +238,11 @@ int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to)
 
 void pd_answer_json(struct pd_answer *answer, int http_status, const char *type, json_t *document)
 {
+    if (answer->flowing) { /* its client has a part of another one already, and sees it cut off */
+        answer->failed = true;
+        json_decref(document);
+        return;
+    }
     drop_body(answer);
     answer->http_status = http_status;
     answer->type = type;
@@ -177,7 +267,9 @@ static const char *title(int http_status)
     case 406: return "Not Acceptable";
     case 413: return "Content Too Large";
     case 414: return "URI Too Long";
+    case 421: return "Misdirected Request";
     case 422: return "Unprocessable Content";
+    case 429: return "Too Many Requests";
     case 501: return "Not Implemented";
     case 502: return "Bad Gateway";
     case 503: return "Service Unavailable";

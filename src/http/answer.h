@@ -12,10 +12,11 @@
 
 #include "base/error.h"
 
-/* Answers are made whole before their first byte is sent. So an error anywhere still becomes a
- * problem document, the length is known, and a slow client holds a file, never a snapshot of the
- * TIB or much memory. The exception is what has no end: a stream makes its body while it is sent,
- * and nothing of it is kept for a client that does not take it.
+/* Answers are made whole before their first byte is sent, as long as the server's budget for what
+ * waits has room for them. So an error anywhere still becomes a problem document, the length is
+ * known, and a slow client holds a file, never a snapshot of the TIB or much memory. An answer that
+ * finds no room flows: it goes out as it is made, the maker waits for the reader, and an error cuts
+ * it off. What has no end, a stream, is made while it is sent anyway.
  *
  * Thread safety: works on the caller's memory only. */
 
@@ -40,15 +41,30 @@ struct pd_answer_stream {
     void (*close)(void *context); /* once, however the connection ends */
 };
 
+struct pd_answer;
+
+/* What a server does with long answers. */
+struct pd_answer_outlet {
+    /* May so many bytes more be kept? They are given back when the answer is done. */
+    bool (*take)(void *context, uint64_t bytes, bool on_disk);
+    void (*give)(void *context, uint64_t bytes);
+    /* Sends the next bytes of an answer that is not kept. 0, or -PD_E_EOF: nobody takes them. */
+    int (*flow)(void *context, const struct pd_answer *answer, const char *bytes, size_t len);
+    void *context;
+};
+
 struct pd_answer {
     int http_status;
     const char *type; /* static */
     char allow[64];   /* of 405, else "" */
     char *bytes;      /* what is in memory: all, or what is not yet in the file */
     size_t len, size;
-    int fd;                         /* the file, or -1 */
-    uint64_t file_bytes;            /* in the file already */
-    struct pd_answer_stream stream; /* if it has a `read`: instead of all this */
+    int fd;                                /* the file, or -1 */
+    uint64_t file_bytes;                   /* in the file already */
+    struct pd_answer_stream stream;        /* if it has a `read`: instead of all this */
+    const struct pd_answer_outlet *outlet; /* NULL: all is kept, and counted nowhere */
+    uint64_t taken_bytes;                  /* of the outlet */
+    bool flowing, failed;                  /* it goes out already; and was cut off */
 };
 
 void pd_answer_init(struct pd_answer *answer);
@@ -65,6 +81,12 @@ void pd_answer_stream(struct pd_answer *answer, const char *type,
 
 /* Brings all of a long body into its file. 0 or -PD_E_FULL; without a file nothing happens. */
 int pd_answer_finish(struct pd_answer *answer);
+
+/* Where files of answers lie. */
+const char *pd_answer_folder(void);
+
+/* Counts what is in memory, too. False: there is no room for it. */
+bool pd_answer_take(struct pd_answer *answer);
 
 /* Gives an empty answer the body of another, which is finished: the same file, or a copy of what is
  * in memory. -ENOMEM, or -errno. */

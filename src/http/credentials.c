@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "http/listen.h"
+#include "http/principal.h"
 #include "http/tls.h"
-#include "http/who.h"
 
 #define FILE_MAX_BYTES ((off_t)16 << 20)
 
@@ -65,7 +66,7 @@ static int load(const char *file, bool secret, char **ret_text, struct pd_error 
 {
     struct stat stat_now = {0};
     char *text = NULL;
-    int fd, e;
+    int fd, err;
 
     if (!file) {
         return 0;
@@ -74,22 +75,22 @@ static int load(const char *file, bool secret, char **ret_text, struct pd_error 
     if (fd < 0) {
         return pd_fail(error, -errno, "%.200s: %s", file, strerror(errno));
     }
-    e = check_file(fd, secret, &stat_now, error);
-    if (!e) {
+    err = check_file(fd, secret, &stat_now, error);
+    if (!err) {
         text = malloc((size_t)stat_now.st_size + 1);
-        e = text ? read_all(fd, text, (size_t)stat_now.st_size) : -ENOMEM;
-        if (e) {
-            pd_fail(error, e, "%s", pd_error_text(e));
+        err = text ? read_all(fd, text, (size_t)stat_now.st_size) : -ENOMEM;
+        if (err) {
+            pd_fail(error, err, "%s", pd_error_text(err));
         }
     }
     close(fd);
-    if (e) {
+    if (err) {
         free(text);
         pd_fail_within(error, file);
     } else {
         *ret_text = text;
     }
-    return e;
+    return err;
 }
 
 static void wipe(char *text)
@@ -105,27 +106,27 @@ static void wipe(char *text)
 static int load_tokens(struct pd_credentials_set *set, const char *file, struct pd_error *error)
 {
     char *text = NULL;
-    int e = load(file, true, &text, error);
+    int err = load(file, true, &text, error);
 
-    if (e || !text) {
-        return e;
+    if (err || !text) {
+        return err;
     }
-    e = pd_tokens_parse(text, &set->tokens, error);
-    set->has_tokens = !e;
+    err = pd_tokens_parse(text, &set->tokens, error);
+    set->has_tokens = !err;
     wipe(text);
-    if (e) {
+    if (err) {
         pd_fail_within(error, file);
     }
-    return e;
+    return err;
 }
 
 static int load_token_out(struct pd_credentials_set *set, const char *file, struct pd_error *error)
 {
-    int e = load(file, true, &set->token_out, error);
+    int err = load(file, true, &set->token_out, error);
     size_t bytes;
 
-    if (e || !set->token_out) {
-        return e;
+    if (err || !set->token_out) {
+        return err;
     }
     bytes = strcspn(set->token_out, "\r\n");
     if (set->token_out[bytes + strspn(set->token_out + bytes, "\r\n")]) {
@@ -142,30 +143,55 @@ static int load_token_out(struct pd_credentials_set *set, const char *file, stru
                          file, PD_TOKEN_MIN_BYTES, PD_TOKEN_MAX_BYTES);
 }
 
+/* Its text for clients lies in memory that has a name, for libcurl takes the name of a file. */
+static int load_crl(struct pd_credentials_set *set, const struct pd_credentials_files *files,
+                    struct pd_error *error)
+{
+    char *text = NULL;
+    int err;
+
+    if (!set->ca) {
+        return pd_fail(error, -PD_E_VALUE, "tls-crl: needs --tls-ca, whose lists these are");
+    }
+    err = load(files->crl, false, &text, error);
+    if (!err && (err = pd_tls_load_crl(&set->tls, set->ca, text, error))) {
+        pd_fail_within(error, files->crl);
+    }
+    if (!err) {
+        set->crl_fd = memfd_create("pathdump-crl", MFD_CLOEXEC);
+        if (set->crl_fd < 0 || write(set->crl_fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+            err = pd_fail(error, -ENOMEM, "no memory");
+        }
+        snprintf(set->crl, sizeof set->crl, "/proc/self/fd/%d", set->crl_fd);
+    }
+    free(text);
+    return err;
+}
+
 static int load_tls(struct pd_credentials_set *set, const struct pd_credentials_files *files,
                     struct pd_error *error)
 {
-    int e = 0;
+    int err = 0;
 
     if (!files->cert != !files->key) {
         return pd_fail(error, -PD_E_VALUE, "tls-cert and tls-key: one needs the other");
     }
     if (files->cert) {
-        e = load(files->cert, false, &set->cert, error);
-        if (!e) {
-            e = load(files->key, true, &set->key, error);
+        err = load(files->cert, false, &set->cert, error);
+        if (!err) {
+            err = load(files->key, true, &set->key, error);
         }
-        if (!e && (e = pd_tls_load_own(&set->tls, set->cert, set->key, error))) {
+        if (!err && (err = pd_tls_load_own(&set->tls, set->cert, set->key, error))) {
             pd_fail_within(error, files->cert);
         }
     }
-    if (!e && files->ca) {
-        e = load(files->ca, false, &set->ca, error);
-        if (!e && (e = pd_tls_load_ca(&set->tls, set->ca, error))) {
+    if (!err && files->ca) {
+        err = load(files->ca, false, &set->ca, error);
+        if (!err && (err = pd_tls_load_ca(&set->tls, set->ca, error))) {
             pd_fail_within(error, files->ca);
         }
     }
-    return e;
+    return err || !files->crl ? err : load_crl(set, files, error);
 }
 
 static void free_set(struct pd_credentials_set *set)
@@ -175,6 +201,9 @@ static void free_set(struct pd_credentials_set *set)
     free(set->cert);
     wipe(set->key);
     free(set->ca);
+    if (set->crl_fd >= 0) {
+        close(set->crl_fd);
+    }
     wipe(set->token_out);
     free(set);
 }
@@ -184,24 +213,25 @@ static struct pd_credentials_set *load_set(const struct pd_credentials_files *fi
                                            struct pd_error *error, int *ret_error)
 {
     struct pd_credentials_set *set = calloc(1, sizeof *set);
-    int e;
+    int err;
 
     if (!set) {
         *ret_error = pd_fail(error, -ENOMEM, "no memory");
         return NULL;
     }
-    e = load_tls(set, files, error);
-    if (!e) {
-        e = load_tokens(set, files->tokens, error);
+    set->crl_fd = -1;
+    err = load_tls(set, files, error);
+    if (!err) {
+        err = load_tokens(set, files->tokens, error);
     }
-    if (!e) {
-        e = load_token_out(set, files->token_out, error);
+    if (!err) {
+        err = load_token_out(set, files->token_out, error);
     }
-    if (!e) {
+    if (!err) {
         return set;
     }
     free_set(set);
-    *ret_error = e;
+    *ret_error = err;
     return NULL;
 }
 
@@ -238,15 +268,15 @@ int pd_credentials_new(const struct pd_credentials_files *files,
 {
     struct pd_credentials *credentials = calloc(1, sizeof *credentials);
     struct pd_credentials_set *set;
-    int e;
+    int err;
 
     if (!credentials) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    set = read_set(credentials, files, error, &e);
+    set = read_set(credentials, files, error, &err);
     if (!set) {
         free(credentials);
-        return e;
+        return err;
     }
     pthread_mutex_init(&credentials->lock, NULL);
     pd_credentials_put(credentials, set);
@@ -258,11 +288,11 @@ int pd_credentials_read(struct pd_credentials *credentials,
                         const struct pd_credentials_files *files,
                         struct pd_credentials_set **ret_set, struct pd_error *error)
 {
-    int e;
-    struct pd_credentials_set *set = read_set(credentials, files, error, &e);
+    int err;
+    struct pd_credentials_set *set = read_set(credentials, files, error, &err);
 
     if (!set) {
-        return e;
+        return err;
     }
     if (!set->tls.chain_len != !pd_credentials_tls(credentials)) {
         pd_credentials_drop(set);

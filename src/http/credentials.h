@@ -16,6 +16,8 @@
  *   cert, key   PEM; the chain, leaf first. With them a server speaks TLS.
  *   ca          PEM; one or more. Without it a server asks for no certificates, and a client trusts
  *               what the system trusts.
+ *   crl         PEM; lists of what the CA has revoked. Clients and servers that are on them are
+ *               strangers, also those of connections that are open when a list is read anew.
  *   tokens      who may come with a bearer token (http/tokens.h).
  *   token_out   a file with the one token that is shown to others.
  *
@@ -26,7 +28,7 @@
  * Thread safety: pd_credentials_hold may be called from any thread; a set is immutable. */
 
 struct pd_credentials_files {
-    const char *cert, *key, *ca, *tokens, *token_out; /* each may be NULL */
+    const char *cert, *key, *ca, *crl, *tokens, *token_out; /* each may be NULL */
 };
 
 /* Rows of a daemon's table of options; `at(member)` is the offset of a member of its struct
@@ -49,6 +51,10 @@ struct pd_credentials_files {
         {section, "tls-ca", PD_OPTION_STRING,                                                        \
          at(ca),  0,        0,                                                                       \
          "FILE",  NULL,     "certificates (PEM) of the CA that others' certificates must come from", \
+         NULL},                                                                                      \
+        {section, "tls-crl", PD_OPTION_STRING,                                                       \
+         at(crl), 0,         0,                                                                      \
+         "FILE",  NULL,      "certificates that the CA has revoked (CRL, PEM); read anew on SIGHUP", \
          NULL},                                                                                      \
         {section,                                                                                    \
          "token-file",                                                                               \

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 128
+#define BACKLOG 4096
 
 union address {
     struct sockaddr any;
@@ -199,10 +199,10 @@ static int open_listener(const char *text, bool anywhere, struct pd_listener *re
 {
     struct pd_listener listener = {.fd = -1};
     union address address = {0};
-    int e = parse(text, anywhere, &address, error);
+    int err = parse(text, anywhere, &address, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (address.any.sa_family == AF_UNIX) {
         remove_stale(&address);
@@ -211,10 +211,10 @@ static int open_listener(const char *text, bool anywhere, struct pd_listener *re
     if (listener.fd < 0) {
         return pd_fail(error, -errno, "listen: %.120s: %s", text, strerror(errno));
     }
-    e = bind_listen(listener.fd, &address);
-    if (e) {
+    err = bind_listen(listener.fd, &address);
+    if (err) {
         close(listener.fd);
-        return pd_fail(error, e, "listen: %.120s: %s", text, strerror(-e));
+        return pd_fail(error, err, "listen: %.120s: %s", text, strerror(-err));
     }
     name_listener(text, &listener);
     if (address.any.sa_family == AF_UNIX) {

@@ -3,44 +3,33 @@
 #ifndef PD_HTTP_SERVER_H
 #define PD_HTTP_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/role.h"
 #include "http/answer.h"
 #include "http/listen.h"
 
-/* A thread for each connection, at most so many as the service allows: so an answer may block (a
- * query, a picture) without keeping anybody else waiting, and an idle daemon has one sleeping
- * thread more instead of a pool. A connection that neither sends nor takes anything for
+/* One thread watches over all connections: handshakes, requests as they come, answers as they are
+ * taken. A request that is whole gets a thread of a crew, so an answer may block (a query, a
+ * snapshot) without keeping anybody else waiting; of these there are at most `requests_max`, one
+ * more is answered with 503. Connections that have nothing whole to say cost no thread, and
+ * thousands of them lock nobody out (http/slots.h). One that neither sends nor takes anything for
  * PD_HTTP_TIMEOUT_S is closed.
  *
- * Slow ones and idle ones lock nobody out: when all slots are taken and somebody else wants one,
- * connections end that have not sent their request line, or the rest of the request after it,
- * within PD_HTTP_HEAD_S, that were idle for PD_HTTP_IDLE_S after an answer, or that take an answer
- * more slowly than PD_HTTP_ANSWER_BYTES_PER_S. Only when there are none of these is the newcomer
- * refused. Both are counted.
- *
- * A stream (struct pd_answer_stream) keeps its slot while it has nothing to say; its number is
+ * A stream (struct pd_answer_stream) keeps its thread while it has nothing to say; its number is
  * limited, too. A client that does not take what there is, at the pace demanded of all, is cut off.
  */
 
-#define PD_HTTP_CONNECTIONS_MAX    64 /* unless the service says otherwise */
-#define PD_HTTP_TIMEOUT_S          30
-#define PD_HTTP_HEAD_S             5
-#define PD_HTTP_IDLE_S             1
-#define PD_HTTP_ANSWER_BYTES_PER_S 65536 /* after PD_HTTP_TIMEOUT_S */
+#define PD_HTTP_CONNECTIONS_MAX 4096 /* or a quarter of the files that may be open */
+#define PD_HTTP_REQUESTS_MAX    64   /* at work; unless the service says otherwise */
+#define PD_HTTP_TIMEOUT_S       30
+#define PD_HTTP_ANSWER_BYTES_PER_S                                \
+    65536 /* that a reader has to take, but for a moment at first \
+           */
 /* Memory of a connection: over-long targets fit, to get their 414. */
 #define PD_HTTP_HEADER_BYTES (160 * 1024)
-
-/* What whoever sent a request may do (http/role.h). ANY is what a route needs, never what somebody
- * has. */
-enum pd_role {
-    PD_ROLE_NONE, /* nobody knows who it is */
-    PD_ROLE_READ,
-    PD_ROLE_INSTALL,
-    PD_ROLE_ADMIN,
-    PD_ROLE_AGENT,
-    PD_ROLE_ANY,
-};
 
 /* One request, whole. Texts may be NULL where the client did not send them. */
 struct pd_http_request {
@@ -52,13 +41,17 @@ struct pd_http_request {
     size_t body_bytes;
     enum pd_role role;
     const char *last_event_id; /* of a client that resumes a stream of events */
+    const char *order;         /* header Pathdump-Order (fleet/order.h); NULL: none */
+    const char *address;       /* where it came from: "10.0.0.1", or "unix" */
     const char *peer;          /* name of who sent it, for logs: an agent's is its host's ID */
 };
 
 enum pd_http_event {
     PD_HTTP_ENDED,        /* a connection, for another one */
-    PD_HTTP_REFUSED,      /* a connection */
+    PD_HTTP_REFUSED,      /* a connection, or a request because too many are at work */
     PD_HTTP_TOO_LARGE,    /* a request got its 413 without `answer` being asked */
+    PD_HTTP_SLOW,         /* an answer was cut off, for its reader took it too slowly */
+    PD_HTTP_MALFORMED,    /* its 400, 421 or 501, likewise */
     PD_HTTP_UNAUTHORIZED, /* a request got its 401, likewise */
     PD_HTTP_FORBIDDEN,    /* `answer` said 403 */
 };
@@ -70,16 +63,23 @@ struct pd_http_service {
     void *context;
     void (*answer)(void *context, const struct pd_http_request *request, struct pd_answer *answer);
     void (*count)(void *context, enum pd_http_event event);
-    size_t body_max_bytes; /* of a request: more, or chunked, is refused with 413 */
+    size_t body_max_bytes; /* of a request: more is refused with 413 */
     /* How much body a request may have that is to be kept; 0: none is, up to body_max_bytes are
      * read and forgotten. May be NULL: as body_max_bytes says. */
     size_t (*wanted_bytes)(void *context, const char *method, const char *target);
     /* Who may come, and TLS (http/credentials.h); must outlive the server. NULL: everybody is an
      * admin, as at a unix socket always. */
     struct pd_credentials *credentials;
-    unsigned connections_max; /* 0: PD_HTTP_CONNECTIONS_MAX */
-    unsigned streams_max;     /* of these; 0: a quarter. More get 503 */
-    unsigned stream_take_s;   /* a client's time to take what a stream gave; 0: PD_HTTP_TIMEOUT_S */
+    /* Names that Host may have beside those of this machine, where nobody needs credentials
+     * (http/host.h); copied. NULL: none. */
+    const char *allowed_hosts;
+    /* Of all answers that wait for their readers (http/budget.h); 0: PD_HTTP_BUDGET_BYTES. */
+    uint64_t answer_budget_bytes;
+    /* Does somebody wait for what the maker of a long answer may hold? May be NULL: nobody. */
+    bool (*contended)(void *context);
+    unsigned requests_max;  /* at work; 0: PD_HTTP_REQUESTS_MAX */
+    unsigned streams_max;   /* of these; 0: a quarter. More get 503 */
+    unsigned stream_take_s; /* a client's time to take what a stream gave; 0: PD_HTTP_TIMEOUT_S */
 };
 
 struct pd_http;
@@ -88,6 +88,9 @@ struct pd_http;
  * -errno. */
 int pd_http_start(const struct pd_http_service *service, struct pd_listener *listener,
                   struct pd_http **ret_http);
+
+/* The credentials have changed: connections end whose certificate is revoked now. NULL is fine. */
+void pd_http_reload(struct pd_http *http);
 
 /* Ends all connections and waits for their threads. NULL is fine. */
 void pd_http_stop(struct pd_http *http);

@@ -68,19 +68,19 @@ static int take_parameter(struct pd_target part, char *ret_name, size_t name_byt
                           size_t value_bytes, struct pd_error *error)
 {
     struct pd_target name_part = take_until(&part, '=');
-    int e = decode(name_part, ret_name, name_bytes);
+    int err = decode(name_part, ret_name, name_bytes);
 
-    if (e) {
+    if (err) {
         *ret_name = '\0';
         return pd_fail(error, -PD_E_SYNTAX,
                        "a parameter's name is too long or not percent-encoded");
     }
-    e = decode(part, ret_value, value_bytes);
-    if (e == -PD_E_TOO_LARGE) {
+    err = decode(part, ret_value, value_bytes);
+    if (err == -PD_E_TOO_LARGE) {
         return pd_fail(error, -PD_E_VALUE, "%s: the value is longer than any that fits", ret_name);
     }
-    if (e) {
-        return pd_fail(error, e, "%s: the value is not percent-encoded or holds a NUL", ret_name);
+    if (err) {
+        return pd_fail(error, err, "%s: the value is not percent-encoded or holds a NUL", ret_name);
     }
     return 1;
 }

@@ -105,9 +105,9 @@ int pd_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *e
 {
     struct pd_tokens tokens = {0};
     unsigned line = 0;
-    int e = 0;
+    int err = 0;
 
-    for (char *next; !e && text; text = next) {
+    for (char *next; !err && text; text = next) {
         struct pd_token token = {0};
 
         next = strchr(text, '\n');
@@ -119,20 +119,20 @@ int pd_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *e
         if (!*text || *text == '#') {
             continue;
         }
-        e = parse_line(text, line, &token, error);
-        if (!e && (e = add(&tokens, &token))) {
-            pd_fail(error, e, "line %u: %s", line, pd_error_text(e));
+        err = parse_line(text, line, &token, error);
+        if (!err && (err = add(&tokens, &token))) {
+            pd_fail(error, err, "line %u: %s", line, pd_error_text(err));
         }
     }
-    if (!e && !tokens.len) {
-        e = pd_fail(error, -PD_E_VALUE, "there is no token in it");
+    if (!err && !tokens.len) {
+        err = pd_fail(error, -PD_E_VALUE, "there is no token in it");
     }
-    if (e) {
+    if (err) {
         pd_tokens_done(&tokens);
     } else {
         *ret_tokens = tokens;
     }
-    return e;
+    return err;
 }
 
 void pd_tokens_done(struct pd_tokens *tokens)

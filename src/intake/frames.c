@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "telemetry/hop_lists.h"
 
 #define SWEEP_EVERY_NS (50 * PD_NS_PER_MS)
 
@@ -52,10 +51,10 @@ int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *conf
 
     memset(frames, 0, sizeof(*frames));
     frames->sink = *sink;
-    frames->mark_bits = config->lists      ? UINT64_MAX
+    frames->mark_bits = config->read_mark  ? UINT64_MAX
                         : config->no_marks ? 0
                                            : pd_tags_bits(config->use_dscp);
-    frames->lists = config->lists;
+    frames->read_mark = config->read_mark;
     frames->tpid = config->tpid;
     frames->tap = config->tap;
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
@@ -76,20 +75,6 @@ static void update(struct pd_frames *frames)
                          frames->mark_bits);
     frames->len = 0;
     frames->weighted = false;
-}
-
-/* What is malformed is no telemetry: the packet is counted without a way. */
-static uint64_t read_hops(const uint8_t *frame, size_t captured, const struct pd_packet *packet)
-{
-    struct pd_telemetry found;
-
-    if (!packet->options_offset && packet->flow.dst_port != PD_TELEMETRY_PORT &&
-        pd_tags_dscp(packet->mark) != PD_TELEMETRY_DSCP) {
-        return 0;
-    }
-    return pd_telemetry_read(frame, captured, packet, PD_TELEMETRY_DSCP, &found)
-               ? 0
-               : pd_hop_lists_mark(&found);
 }
 
 const struct pd_packet *pd_frames_add(struct pd_frames *frames, const uint8_t *frame,
@@ -114,8 +99,8 @@ const struct pd_packet *pd_frames_add(struct pd_frames *frames, const uint8_t *f
     if (frames->tpid) {
         pd_packet_select(frame, frames->tpid, packet);
     }
-    if (frames->lists) {
-        packet->mark = read_hops(frame, captured, packet);
+    if (frames->read_mark) {
+        packet->mark = frames->read_mark(frame, captured, packet);
     }
     if (frames->tap && atomic_load_explicit(frames->tap->wanted, memory_order_relaxed)) {
         frames->tap->frame(frames->tap->context, packet, frame, captured, wire,

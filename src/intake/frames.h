@@ -26,12 +26,12 @@ struct pd_frames {
     uint64_t swept_ns;              /* when the last sweep was */
     uint64_t frames, frame_bytes;   /* as in PD_INTAKE_COUNTERS */
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT];
-    const struct pd_intake_tap *tap; /* NULL: nobody */
-    bool lists;                      /* marks are read from telemetry */
-    uint16_t tpid;                   /* of link tags; 0: all tags are link tags */
-    uint64_t mark_bits;              /* of a packet's mark that are part of the key */
-    bool weighted;                   /* some packet of the batch stands for more than itself */
-    uint32_t len;                    /* packets in the batch */
+    const struct pd_intake_tap *tap;  /* NULL: nobody */
+    pd_packet_mark_reader *read_mark; /* NULL: marks are link tags */
+    uint16_t tpid;                    /* of link tags; 0: all tags are link tags */
+    uint64_t mark_bits;               /* of a packet's mark that are part of the key */
+    bool weighted;                    /* some packet of the batch stands for more than itself */
+    uint32_t len;                     /* packets in the batch */
     struct pd_packet packets[PD_FRAMES_BATCH];
     struct pd_packet_weight weights[PD_FRAMES_BATCH];
     uint64_t times_ns[PD_FRAMES_BATCH];

@@ -17,9 +17,9 @@
 
 /* Pull style: the owner thread calls pd_intake_poll in a loop and does its other work between
  * calls; records come out of the sink inside poll, sweep and flush. Between two calls nothing
- * moves, so a walk over the live records together with what the sink was given is an exact picture;
- * times in records are nanoseconds since the epoch; a walk may give records to the sink itself.
- * Each kind lives in a folder of its own and is listed in src/intake/registry.c.
+ * moves, so a walk over the live records together with what the sink was given is an exact
+ * snapshot; times in records are nanoseconds since the epoch; a walk may give records to the sink
+ * itself. Each kind lives in a folder of its own and is listed in src/intake/registry.c.
  *
  * Thread safety: one thread owns an intake; the counters may be read by others through
  * pd_intake_status (a copy taken by the owner is the owner's business). */
@@ -35,7 +35,7 @@ struct pd_intake_tap {
 
 struct pd_intake_config {
     struct pd_trajectory_config trajectory;
-    bool lists;          /* a packet's mark is the list of hops that switches wrote on it */
+    pd_packet_mark_reader *read_mark; /* how marks stand on frames; NULL: as link tags */
     uint16_t tpid;       /* of link tags, where they have their own; 0: all tags are link tags */
     bool use_dscp;       /* the codec writes the DSCP: part of the key, cleared when stripping */
     bool no_marks;       /* records are of flows alone: marks are told apart by the tap */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 
 enum { SLOTS_LEN = 2 * PD_LOCALISE_GAPS_MAX };
@@ -75,8 +76,7 @@ static int keep_hop(struct pd_localise_gap *gap, uint32_t *room, struct pd_local
 
 /* Switches are met nearest to the beginning first, so that each has all its mass when it is left.
  */
-static int walk_gap(const struct pd_localise_network *network, const struct walk *walk,
-                    struct pd_localise_gap *gap)
+static int walk_gap(const struct walk *walk, struct pd_localise_gap *gap)
 {
     uint32_t len = 0, room = 0;
     walk->mass[gap->from] = 1;
@@ -98,7 +98,7 @@ static int walk_gap(const struct pd_localise_network *network, const struct walk
             }
             walk->mass[next] += chance;
             if (keep_hop(gap, &room,
-                         (struct pd_localise_hop){network->first[at] + n,
+                         (struct pd_localise_hop){sw->neighbours[n].link,
                                                   gap->slots_len - walk->far[at], chance})) {
                 return -ENOMEM;
             }
@@ -121,7 +121,7 @@ static int work_out(const struct pd_localise_network *network, struct pd_localis
     }
     if (!err) {
         gap->slots_len = walk.far[gap->from];
-        err = walk_gap(network, &walk, gap);
+        err = walk_gap(&walk, gap);
     }
     if (err) {
         free(gap->hops);
@@ -152,14 +152,8 @@ static int reserve(struct pd_localise_network *network)
     if (!network->slots && !(network->slots = calloc(SLOTS_LEN, sizeof *network->slots))) {
         return -ENOMEM;
     }
-    if (network->gaps_len == network->gaps_room) {
-        size_t room = network->gaps_room ? 2 * network->gaps_room : 64;
-        struct pd_localise_gap *gaps = realloc(network->gaps, room * sizeof *gaps);
-        if (!gaps) {
-            return -ENOMEM;
-        }
-        network->gaps = gaps;
-        network->gaps_room = room;
+    if (PD_GROW(network->gaps, network->gaps_room, network->gaps_len + 1)) {
+        return -ENOMEM;
     }
     return 0;
 }

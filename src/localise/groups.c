@@ -37,6 +37,19 @@ static size_t find_slot(const struct pd_localise_groups *groups, uint64_t hash,
     return at;
 }
 
+/* The slots are empty. */
+static void fill_slots(struct pd_localise_groups *groups)
+{
+    size_t mask = groups->slots_len - 1;
+    for (size_t i = 0; i < groups->len; i++) {
+        size_t at = groups->groups[i].hash & mask;
+        while (groups->slots[at]) {
+            at = (at + 1) & mask;
+        }
+        groups->slots[at] = (uint32_t)i + 1;
+    }
+}
+
 static int grow(struct pd_localise_groups *groups)
 {
     size_t room = groups->room ? 2 * groups->room : 256;
@@ -56,13 +69,7 @@ static int grow(struct pd_localise_groups *groups)
     groups->slots = slots;
     groups->slots_len = 2 * room;
     groups->room = room;
-    for (size_t i = 0; i < groups->len; i++) {
-        size_t at = grown[i].hash & (2 * room - 1);
-        while (slots[at]) {
-            at = (at + 1) & (2 * room - 1);
-        }
-        slots[at] = (uint32_t)i + 1;
-    }
+    fill_slots(groups);
     return 0;
 }
 
@@ -108,10 +115,37 @@ int pd_localise_groups_add(struct pd_localise_groups *groups,
     group->count++;
     group->sent += sent;
     group->lost += lost;
+    group->squares += lost * lost;
     if (ret_number) {
         *ret_number = groups->slots[slot] - 1;
     }
     return 0;
+}
+
+void pd_localise_groups_fade(struct pd_localise_groups *groups, double keep, double least)
+{
+    size_t len = 0, members_len = 0;
+    for (size_t i = 0; i < groups->len; i++) {
+        struct pd_localise_group group = groups->groups[i];
+        if (group.lost * keep < least) {
+            continue;
+        }
+        memmove(groups->members + members_len, groups->members + group.first,
+                group.len * sizeof *groups->members);
+        group.first = (uint32_t)members_len;
+        group.count *= keep;
+        group.sent *= keep;
+        group.lost *= keep;
+        group.squares *= keep;
+        members_len += group.len;
+        groups->groups[len++] = group;
+    }
+    groups->len = len;
+    groups->members_len = members_len;
+    if (groups->slots) {
+        memset(groups->slots, 0, groups->slots_len * sizeof *groups->slots);
+        fill_slots(groups);
+    }
 }
 
 /* ---- the inverse ---- */

@@ -24,6 +24,7 @@ struct pd_localise_group {
     uint32_t len;
     double count; /* rows */
     double sent, lost;
+    double squares; /* Σ lost² of the rows: whether losses come in bursts */
 };
 
 struct pd_localise_groups {
@@ -42,6 +43,9 @@ void pd_localise_groups_done(struct pd_localise_groups *groups);
 int pd_localise_groups_add(struct pd_localise_groups *groups,
                            const struct pd_localise_member *members, size_t len, double sent,
                            double lost, uint32_t *ret_number);
+
+/* Keeps that share of everything; what has lost less than `least` then goes. */
+void pd_localise_groups_fade(struct pd_localise_groups *groups, double keep, double least);
 
 /* Which groups have a member: starts[id] … starts[id + 1] of `groups`. */
 struct pd_localise_index {

@@ -79,9 +79,6 @@ struct pd_verdict {
     double total; /* of what the scores are shares */
     bool certain;
     double confidence; /* 0 … 1 */
-    /* Links between switches of which packets that passed say that they are well, of how many there
-     * are; both 0 where the localiser does not clear any. */
-    size_t cleared_len, all_len;
 };
 
 enum pd_cause_class { PD_CAUSE_NOISE, PD_CAUSE_FAILURE, PD_CAUSE_UNKNOWN };

@@ -4,81 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "localise/gaps.h"
 #include "localise/network.h"
+#include "topology/links.h"
 
 /* ---- numbers ---- */
 
-static int number_links(struct pd_localise_network *network)
+static int name_links(struct pd_localise_network *network)
 {
     const struct pd_topology *topology = network->topology;
-    network->first = calloc(topology->switches_len + 1, sizeof *network->first);
-    network->up = calloc(topology->hosts_len + 1, sizeof *network->up);
-    if (!network->first || !network->up) {
-        return -ENOMEM;
+    network->links_len = pd_links_directed(topology);
+    network->ends = calloc((size_t)network->links_len + 1, sizeof *network->ends);
+    for (uint32_t l = 0; network->ends && l < network->links_len; l++) {
+        network->ends[l] =
+            (struct pd_localise_ends){pd_links_from_id(topology, l), pd_links_to_id(topology, l),
+                                      pd_links_of(topology, l)->is_host};
     }
-    for (uint32_t s = 0; s < topology->switches_len; s++) {
-        network->first[s] = network->links_len;
-        network->links_len += topology->switches[s].neighbours_len;
-        network->fabric_len += topology->switches[s].switch_neighbours;
-    }
-    for (uint32_t h = 0; h < topology->hosts_len; h++) {
-        network->up[h] = network->links_len++;
-    }
-    network->ends = calloc(network->links_len + 1, sizeof *network->ends);
     return network->ends ? 0 : -ENOMEM;
-}
-
-static void name_links(struct pd_localise_network *network)
-{
-    const struct pd_topology *topology = network->topology;
-    for (uint32_t s = 0; s < topology->switches_len; s++) {
-        const struct pd_switch *sw = &topology->switches[s];
-        for (uint32_t n = 0; n < sw->neighbours_len; n++) {
-            const struct pd_neighbour *to = &sw->neighbours[n];
-            network->ends[network->first[s] + n] = (struct pd_localise_ends){
-                sw->id,
-                to->is_host ? topology->hosts[to->node].id : topology->switches[to->node].id,
-                to->is_host};
-        }
-    }
-    for (uint32_t h = 0; h < topology->hosts_len; h++) {
-        const struct pd_host *host = &topology->hosts[h];
-        network->ends[network->up[h]] =
-            (struct pd_localise_ends){host->id, topology->switches[host->tor].id, true};
-    }
-}
-
-static uint32_t link_down(const struct pd_localise_network *network, uint32_t sw, uint32_t host)
-{
-    const struct pd_switch *of = &network->topology->switches[sw];
-    for (uint32_t n = of->switch_neighbours; n < of->neighbours_len; n++) {
-        if (of->neighbours[n].node == host) {
-            return network->first[sw] + n;
-        }
-    }
-    return PD_NONE;
-}
-
-uint32_t pd_localise_link(const struct pd_localise_network *network, uint32_t from, uint32_t to)
-{
-    const struct pd_topology *topology = network->topology;
-    uint32_t a = pd_topology_switch(topology, from), b = pd_topology_switch(topology, to);
-    uint32_t host_a = a == PD_NONE ? pd_topology_host(topology, from) : PD_NONE;
-    uint32_t host_b = b == PD_NONE ? pd_topology_host(topology, to) : PD_NONE;
-    if (a != PD_NONE && b != PD_NONE) {
-        const struct pd_neighbour *link = pd_topology_link(topology, a, b);
-        return link ? network->first[a] + (uint32_t)(link - topology->switches[a].neighbours)
-                    : PD_NONE;
-    }
-    if (a != PD_NONE && host_b != PD_NONE) {
-        return link_down(network, a, host_b);
-    }
-    if (host_a != PD_NONE && b != PD_NONE && topology->hosts[host_a].tor == b) {
-        return network->up[host_a];
-    }
-    return PD_NONE;
 }
 
 /* ---- addresses ---- */
@@ -127,6 +71,16 @@ uint32_t pd_localise_host(const struct pd_localise_network *network, const struc
     return host ? host - 1 : PD_NONE;
 }
 
+double pd_localise_hosts(const struct pd_topology *topology, uint32_t sw)
+{
+    const struct pd_switch *entry = &topology->switches[sw];
+    double hosts = 0;
+    for (uint32_t n = entry->switch_neighbours; n < entry->neighbours_len; n++) {
+        hosts += pd_localise_share(topology, entry->neighbours[n].node);
+    }
+    return hosts;
+}
+
 /* ---- making one ---- */
 
 void pd_localise_network_free(struct pd_localise_network *network)
@@ -134,8 +88,6 @@ void pd_localise_network_free(struct pd_localise_network *network)
     if (network) {
         pd_localise_gaps_done(network);
         free(network->ends);
-        free(network->first);
-        free(network->up);
         free(network->addrs);
         free(network->row.hops);
         free(network->row.ways);
@@ -151,11 +103,10 @@ int pd_localise_network_new(const struct pd_topology *topology,
         return -ENOMEM;
     }
     network->topology = topology;
-    if (number_links(network) || index_addrs(network)) {
+    if (name_links(network) || index_addrs(network)) {
         pd_localise_network_free(network);
         return -ENOMEM;
     }
-    name_links(network);
     *ret_network = network;
     return 0;
 }
@@ -164,14 +115,8 @@ int pd_localise_network_new(const struct pd_topology *topology,
 
 static int add_hop(struct pd_localise_row *row, uint32_t link, uint32_t slot, double chance)
 {
-    if (row->hops_len == row->hops_room) {
-        size_t room = row->hops_room ? 2 * row->hops_room : 64;
-        struct pd_localise_hop *hops = realloc(row->hops, room * sizeof *hops);
-        if (!hops) {
-            return -ENOMEM;
-        }
-        row->hops = hops;
-        row->hops_room = room;
+    if (PD_GROW(row->hops, row->hops_room, row->hops_len + 1)) {
+        return -ENOMEM;
     }
     row->hops[row->hops_len++] = (struct pd_localise_hop){link, slot, chance};
     return 0;
@@ -179,14 +124,8 @@ static int add_hop(struct pd_localise_row *row, uint32_t link, uint32_t slot, do
 
 static int add_way(struct pd_localise_row *row, double share)
 {
-    if (row->ways_len == row->ways_room) {
-        size_t room = row->ways_room ? 2 * row->ways_room : 4;
-        struct pd_localise_way *ways = realloc(row->ways, room * sizeof *ways);
-        if (!ways) {
-            return -ENOMEM;
-        }
-        row->ways = ways;
-        row->ways_room = room;
+    if (PD_GROW(row->ways, row->ways_room, row->ways_len + 1)) {
+        return -ENOMEM;
     }
     row->ways[row->ways_len++] =
         (struct pd_localise_way){.first = (uint32_t)row->hops_len, .share = share};
@@ -222,7 +161,7 @@ static int add_step(struct pd_localise_network *network, uint32_t from_id, uint3
 {
     const struct pd_topology *topology = network->topology;
     if (!is_gap) {
-        return add_link(&network->row, pd_localise_link(network, from_id, to_id));
+        return add_link(&network->row, pd_links_by_ids(topology, from_id, to_id, NULL));
     }
     uint32_t from = pd_topology_switch(topology, from_id), to = pd_topology_switch(topology, to_id);
     return from == PD_NONE || to == PD_NONE ? -PD_E_NOT_FOUND : add_gap(network, from, to);
@@ -272,8 +211,21 @@ struct end {
     uint32_t up, down; /* its links, or PD_NONE */
 };
 
+/* Its switch: of several, the one that the way names there. */
+static uint32_t switch_of(const struct pd_topology *topology, uint32_t host, uint32_t named)
+{
+    const struct pd_host *entry = &topology->hosts[host];
+    uint32_t sw = pd_topology_switch(topology, named);
+    for (uint32_t t = 0; t < entry->tors_len; t++) {
+        if (entry->tors[t] == sw) {
+            return sw;
+        }
+    }
+    return entry->tor;
+}
+
 static bool find_end(const struct pd_localise_network *network, const struct pd_addr *addr,
-                     uint8_t ip_version, struct end *ret_end)
+                     uint8_t ip_version, uint32_t named, struct end *ret_end)
 {
     const struct pd_topology *topology = network->topology;
     uint32_t host = pd_localise_host(network, addr, ip_version);
@@ -282,10 +234,42 @@ static bool find_end(const struct pd_localise_network *network, const struct pd_
             .sw = pd_topology_tor_of(topology, addr, ip_version), .up = PD_NONE, .down = PD_NONE};
         return ret_end->sw != PD_NONE;
     }
-    uint32_t sw = topology->hosts[host].tor;
-    *ret_end =
-        (struct end){topology->hosts[host].id, sw, network->up[host], link_down(network, sw, host)};
+    uint32_t sw = switch_of(topology, host, named),
+             down = pd_links_to_host(topology, sw, host, NULL);
+    *ret_end = (struct end){topology->hosts[host].id, sw, pd_links_reverse(down), down};
     return true;
+}
+
+/* The first switch that the way names from here on. */
+static uint32_t outermost(const struct pd_localise_network *network,
+                          const struct pd_evidence_way *way, uint32_t at, int step)
+{
+    for (; at < way->nodes_len; at += (uint32_t)step) {
+        if (way->nodes[at] && pd_topology_switch(network->topology, way->nodes[at]) != PD_NONE) {
+            return way->nodes[at];
+        }
+    }
+    return 0;
+}
+
+/* An address that the topology does not know at all: the way says which switch it is behind. */
+static bool end_of_way(const struct pd_localise_network *network, uint32_t node,
+                       struct end *ret_end)
+{
+    uint32_t sw = node ? pd_topology_switch(network->topology, node) : PD_NONE;
+    *ret_end = (struct end){.sw = sw, .up = PD_NONE, .down = PD_NONE};
+    return sw != PD_NONE;
+}
+
+static bool find_ends(const struct pd_localise_network *network, const struct pd_evidence_row *row,
+                      const struct pd_evidence_way *way, struct end *ret_src, struct end *ret_dst)
+{
+    uint32_t first = outermost(network, way, 0, 1);
+    uint32_t last = outermost(network, way, way->nodes_len - 1, -1);
+    return (find_end(network, &row->flow.src, row->flow.ip_version, first, ret_src) ||
+            end_of_way(network, first, ret_src)) &&
+           (find_end(network, &row->flow.dst, row->flow.ip_version, last, ret_dst) ||
+            end_of_way(network, way->reached ? last : 0, ret_dst));
 }
 
 /* The way's own nodes without hosts at the ends, from the switch that the flow begins at. */
@@ -319,9 +303,7 @@ static int resolve_flow_way(struct pd_localise_network *network, const struct pd
 {
     uint32_t nodes[PD_EVIDENCE_NODES_MAX], len;
     struct end src, dst;
-    if (!find_end(network, &row->flow.src, row->flow.ip_version, &src) ||
-        !find_end(network, &row->flow.dst, row->flow.ip_version, &dst) ||
-        trim(network, way, &src, &dst, nodes, &len)) {
+    if (!find_ends(network, row, way, &src, &dst) || trim(network, way, &src, &dst, nodes, &len)) {
         return -PD_E_NOT_FOUND;
     }
     uint32_t end = network->topology->switches[dst.sw].id;

@@ -11,6 +11,8 @@
  * there, each with its chance: hop by hop, evenly over the shortest paths. A flow's way has the
  * access links of both its hosts.
  *
+ * Paths do not tell parallel links apart: the number of the first stands for all of them.
+ *
  * What ECMP offers between two switches is worked out once and kept, PD_LOCALISE_GAPS_MAX of them.
  *
  * Internal to localise/. One thread. */
@@ -48,15 +50,12 @@ struct pd_localise_end {
 
 struct pd_localise_network {
     const struct pd_topology *topology;
-    uint32_t links_len; /* directed, those of hosts among them */
+    uint32_t links_len; /* directed, those of hosts among them: the topology's numbers */
     /* By number: IDs of both ends, and whether one is a host. */
     struct pd_localise_ends {
         uint32_t from, to;
         bool is_access;
     } *ends;
-    uint32_t *first;     /* by switch: the link to its first neighbour; further ones follow */
-    uint32_t *up;        /* by host: the link to its switch */
-    uint32_t fabric_len; /* links between switches */
     struct pd_localise_end *addrs;
     size_t addrs_len;
     struct pd_localise_gap *gaps;
@@ -70,12 +69,18 @@ int pd_localise_network_new(const struct pd_topology *topology,
                             struct pd_localise_network **ret_network);
 void pd_localise_network_free(struct pd_localise_network *network); /* NULL is fine */
 
-/* Number of the link between two nodes by their IDs, hosts among them, or PD_NONE. */
-uint32_t pd_localise_link(const struct pd_localise_network *network, uint32_t from, uint32_t to);
-
 /* Index of the host with this address, or PD_NONE. */
 uint32_t pd_localise_host(const struct pd_localise_network *network, const struct pd_addr *addr,
                           uint8_t ip_version);
+
+/* Of a host's flows those over each of its links: it sends evenly over all of them. */
+static inline double pd_localise_share(const struct pd_topology *topology, uint32_t host)
+{
+    return 1.0 / topology->hosts[host].tors_len;
+}
+
+/* Hosts at a switch, in such shares. */
+double pd_localise_hosts(const struct pd_topology *topology, uint32_t sw);
 
 /* Hops from each switch to `target` (indexes) over switches; PD_NONE: none. `ret_far` and `queue`
  * have room for all switches. */

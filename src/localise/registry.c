@@ -6,6 +6,7 @@
 
 #include "localise/network.h"
 #include "pd_extensions.h"
+#include "topology/links.h"
 
 /* Each localiser's folder defines its own: a new one is a line here. */
 #define LOCALISERS(X)            \
@@ -110,7 +111,7 @@ int pd_localiser_locate(struct pd_localiser *localiser, struct pd_verdict *ret_v
 static bool may_cross(const struct pd_localise_network *network, const struct pd_localise_row *row,
                       const struct pd_verdict_link *link)
 {
-    uint32_t number = pd_localise_link(network, link->from, link->to);
+    uint32_t number = pd_links_by_ids(network->topology, link->from, link->to, NULL);
     for (size_t i = 0; i < row->hops_len; i++) {
         if (row->hops[i].link == number) {
             return true;

@@ -258,6 +258,10 @@ static void replace_last(struct pd_flow_entry *entry, const struct pd_monitor_re
     if (!last.rto_us) {
         last.rto_us = entry->last.rto_us;
     }
+    if (!last.has_label) {
+        last.has_label = entry->last.has_label;
+        last.flow_label = entry->last.flow_label;
+    }
     last.retransmissions = entry->last.retransmissions > reading->retransmissions
                                ? entry->last.retransmissions
                                : reading->retransmissions;

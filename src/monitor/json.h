@@ -15,7 +15,8 @@
  *
  *   {"flow_id":{"src_ip","dst_ip","src_port","dst_port","protocol":6},
  *    "state":"established"|"syn_sent"|"syn_recv"|"fin_wait1"|…|"closed",
- *    "retransmissions":N, "consecutive":N, "recent":N,           "recent": only with "from"
+ *    "retransmissions":N, "duplicates":N, "consecutive":N,
+ *    "recent":N,                                              only with "from"
  *    "timeouts":N, "backoff":N, "srtt_us":N, "rto_us":N, "throughput_bps":N, "bytes_acked":N,
  *    "cwnd_pkts":N, "mss_bytes":N, "pkts_out":N, "first_us":N, "last_retransmission_us":N|null,
  *    "opened_us":N|null, "closed_us":N|null}

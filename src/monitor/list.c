@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "monitor/state.h"
 
 #define REFRESH_MAX 1024 /* connections read one by one; of more, all sockets are read */
 
 struct pick {
     struct pd_monitor *monitor;
-    const struct pd_monitor_wish *wish;
+    const struct pd_monitor_request *request;
     struct pd_monitor_list *list;
     struct pd_edge edge;
     uint64_t from_ns;
@@ -27,33 +28,27 @@ static struct pd_monitor_flow *add(struct pick *pick)
         list->complete = false;
         return NULL;
     }
-    if (list->len == pick->room) {
-        size_t room = pick->room ? pick->room * 2 : 64;
-        struct pd_monitor_flow *flows = realloc(list->flows, room * sizeof *flows);
-        if (!flows) {
-            pick->failed = true;
-            return NULL;
-        }
-        list->flows = flows;
-        pick->room = room;
+    if (PD_GROW(list->flows, pick->room, list->len + 1)) {
+        pick->failed = true;
+        return NULL;
     }
     return &list->flows[list->len++];
 }
 
 static bool is_wanted(const struct pick *pick, const struct pd_flow_entry *entry, uint32_t recent)
 {
-    const uint32_t threshold = pick->wish->threshold;
+    const uint32_t threshold = pick->request->threshold;
     const uint64_t from_ns = pick->from_ns;
 
     if (!threshold) {
         return entry->last_ns >= from_ns;
     }
-    if (pick->wish->from_us && entry->retransmission_ns < from_ns) {
+    if (pick->request->from_us && entry->retransmission_ns < from_ns) {
         return false;
     }
     return entry->consecutive >= threshold ||
            (pd_flow_entry_is_half_open(entry) && entry->last.retransmissions >= threshold) ||
-           (pick->wish->from_us && recent >= threshold);
+           (pick->request->from_us && recent >= threshold);
 }
 
 static void list_entries(struct pick *pick)
@@ -97,14 +92,14 @@ static bool is_read_again(const struct pick *pick, const struct pd_flow_entry *e
 static int read_again(struct pd_monitor *monitor, struct pd_flow_entry *entry)
 {
     struct pd_monitor_reading reading;
-    int e = pd_diag_get(monitor->diag, &entry->last.flow, entry->last.cookie, &reading);
+    int err = pd_diag_get(monitor->diag, &entry->last.flow, entry->last.cookie, &reading);
 
-    if (!e && reading.cookie == entry->last.cookie) {
+    if (!err && reading.cookie == entry->last.cookie) {
         pd_monitor_take(monitor, &reading);
-    } else if (!e || e == -ENOENT) {
+    } else if (!err || err == -ENOENT) {
         pd_flow_table_close(monitor->table, entry, pd_clock_monotonic_ns());
     }
-    return e == -ENOENT ? 0 : e;
+    return err == -ENOENT ? 0 : err;
 }
 
 /* Nobody tells of acknowledgements: what seems poor is looked at once more. Returns 0 or the first
@@ -115,7 +110,7 @@ static int refresh(struct pick *pick)
     struct pd_diag_counters before = pd_diag_counters(monitor->diag);
     struct pd_flow_entry *entry;
     uint32_t at = 0, many = 0;
-    int e = 0;
+    int err = 0;
 
     while ((entry = pd_flow_table_next(monitor->table, &at))) {
         many += is_read_again(pick, entry);
@@ -123,34 +118,35 @@ static int refresh(struct pick *pick)
     if (many > REFRESH_MAX) {
         return pd_monitor_dump(monitor, pd_monitor_take, monitor);
     }
-    for (at = 0; !e && (entry = pd_flow_table_next(monitor->table, &at));) {
-        e = is_read_again(pick, entry) ? read_again(monitor, entry) : 0;
+    for (at = 0; !err && (entry = pd_flow_table_next(monitor->table, &at));) {
+        err = is_read_again(pick, entry) ? read_again(monitor, entry) : 0;
     }
     pd_monitor_note_diag(monitor, before);
-    return e;
+    return err;
 }
 
 /* First what the source has not said yet, then what the sockets say now. */
 static void list_locked(struct pick *pick)
 {
     struct pd_monitor *monitor = pick->monitor;
-    int e;
+    int err;
 
     pd_monitor_work(monitor);
-    e = pick->wish->threshold ? refresh(pick) : pd_monitor_dump(monitor, take_listed, pick);
-    if (e) {
+    err = pick->request->threshold ? refresh(pick) : pd_monitor_dump(monitor, take_listed, pick);
+    if (err) {
         pick->list->complete = false;
     }
     list_entries(pick);
 }
 
-int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_wish *wish,
+int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_request *request,
                     struct pd_monitor_list *ret_list)
 {
     struct pd_monitor_list list = {.complete = monitor->ops != NULL};
-    struct pick pick = {.monitor = monitor, .wish = wish, .list = &list, .edge = pd_edge_now()};
+    struct pick pick = {
+        .monitor = monitor, .request = request, .list = &list, .edge = pd_edge_now()};
 
-    pick.from_ns = pd_edge_monotonic_ns(&pick.edge, wish->from_us);
+    pick.from_ns = pd_edge_monotonic_ns(&pick.edge, request->from_us);
     pthread_mutex_lock(&monitor->lock);
     if (monitor->ops) {
         list_locked(&pick);

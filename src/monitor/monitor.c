@@ -66,6 +66,9 @@ void pd_monitor_put_figures(const struct pd_monitor_reading *reading, struct pd_
     flow->state = reading->state;
     flow->closed = reading->closed;
     flow->retransmissions = reading->retransmissions;
+    flow->duplicates = reading->duplicates;
+    flow->flow_label = reading->flow_label;
+    flow->traffic_class = reading->traffic_class;
     flow->timeouts = reading->timeouts == UINT32_MAX ? 0 : reading->timeouts;
     flow->backoff = reading->backoff;
     flow->srtt_us = reading->srtt_us;
@@ -93,7 +96,7 @@ struct pd_monitor_flow pd_monitor_flow_of(const struct pd_flow_entry *entry,
     return flow;
 }
 
-int pd_monitor_subscribe(struct pd_monitor *monitor, pd_monitor_hear *alarm, void *context)
+static int add_subscriber(struct pd_monitor *monitor, struct pd_monitor_subscriber subscriber)
 {
     int err = 0;
 
@@ -101,11 +104,22 @@ int pd_monitor_subscribe(struct pd_monitor *monitor, pd_monitor_hear *alarm, voi
     if (monitor->subscribers_len == PD_MONITOR_SUBSCRIBERS_MAX) {
         err = -PD_E_FULL;
     } else {
-        monitor->subscribers[monitor->subscribers_len].alarm = alarm;
-        monitor->subscribers[monitor->subscribers_len++].context = context;
+        monitor->subscribers[monitor->subscribers_len++] = subscriber;
     }
     pthread_mutex_unlock(&monitor->subscribers_lock);
     return err;
+}
+
+int pd_monitor_subscribe(struct pd_monitor *monitor, pd_monitor_hear *alarm, void *context)
+{
+    return add_subscriber(monitor,
+                          (struct pd_monitor_subscriber){.alarm = alarm, .context = context});
+}
+
+int pd_monitor_follow(struct pd_monitor *monitor, pd_monitor_hear_loss *loss, void *context)
+{
+    return add_subscriber(monitor,
+                          (struct pd_monitor_subscriber){.loss = loss, .context = context});
 }
 
 void pd_monitor_unsubscribe(struct pd_monitor *monitor, const void *context)
@@ -126,7 +140,20 @@ static void tell_subscribers(struct pd_monitor *monitor, const struct pd_monitor
 {
     pthread_mutex_lock(&monitor->subscribers_lock);
     for (unsigned i = 0; i < monitor->subscribers_len; i++) {
-        monitor->subscribers[i].alarm(monitor->subscribers[i].context, alarm);
+        if (monitor->subscribers[i].alarm) {
+            monitor->subscribers[i].alarm(monitor->subscribers[i].context, alarm);
+        }
+    }
+    pthread_mutex_unlock(&monitor->subscribers_lock);
+}
+
+static void tell_loss(struct pd_monitor *monitor, const struct pd_monitor_loss *loss)
+{
+    pthread_mutex_lock(&monitor->subscribers_lock);
+    for (unsigned i = 0; i < monitor->subscribers_len; i++) {
+        if (monitor->subscribers[i].loss) {
+            monitor->subscribers[i].loss(monitor->subscribers[i].context, loss);
+        }
     }
     pthread_mutex_unlock(&monitor->subscribers_lock);
 }
@@ -181,9 +208,31 @@ static void count_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry,
     }
 }
 
+/* After a timeout packets have another label: that of the lost one is what was known before. */
+static struct pd_monitor_loss loss_of(struct pd_monitor *monitor,
+                                      const struct pd_monitor_reading *reading)
+{
+    const struct pd_flow_entry *known =
+        pd_flow_table_find(monitor->table, &reading->flow, reading->cookie);
+    bool older = reading->unanswered && known && known->last.has_label;
+
+    return (struct pd_monitor_loss){
+        .flow = &reading->flow,
+        .time_ns = reading->time_ns,
+        .total = reading->retransmissions,
+        .duplicates = reading->duplicates,
+        .srtt_us = reading->srtt_us,
+        .flow_label = older ? known->last.flow_label : reading->flow_label,
+        .has_label = older || reading->has_label,
+        .half_open = reading->state == PD_MONITOR_SYN_SENT || reading->state == PD_MONITOR_SYN_RECV,
+        .traffic_class = reading->traffic_class,
+    };
+}
+
 void pd_monitor_take(void *context, const struct pd_monitor_reading *reading)
 {
     struct pd_monitor *monitor = context;
+    struct pd_monitor_loss loss = loss_of(monitor, reading);
     uint32_t fresh;
     struct pd_flow_entry *entry = pd_flow_table_take(monitor->table, reading, &fresh);
 
@@ -191,6 +240,8 @@ void pd_monitor_take(void *context, const struct pd_monitor_reading *reading)
         return;
     }
     monitor->stat.retransmissions += fresh;
+    loss.retransmissions = fresh;
+    tell_loss(monitor, &loss);
     count_alarm(monitor, entry, reading->time_ns, fresh);
 }
 
@@ -208,19 +259,19 @@ int pd_monitor_dump(struct pd_monitor *monitor, pd_diag_take *taker, void *conte
 {
     struct pd_diag_counters before = pd_diag_counters(monitor->diag);
     uint64_t begun_ns = pd_clock_monotonic_ns(), cost_ns = pd_clock_thread_ns();
-    int e;
+    int err;
 
     pd_flow_table_dump_begin(monitor->table);
-    e = pd_diag_dump(monitor->diag, taker, context);
+    err = pd_diag_dump(monitor->diag, taker, context);
     pd_monitor_note_diag(monitor, before);
     monitor->stat.dumps++;
-    monitor->stat.dumps_failed += e != 0;
-    if (!e) {
+    monitor->stat.dumps_failed += err != 0;
+    if (!err) {
         pd_flow_table_dump_end(monitor->table, begun_ns);
     }
     monitor->dumped_ns = pd_clock_monotonic_ns();
     monitor->dump_cost_ns = pd_clock_thread_ns() - cost_ns;
-    return e;
+    return err;
 }
 
 /* What the source asked for, when it may cost that again. Before events that were lost are made
@@ -355,19 +406,19 @@ static void note_reason(struct pd_monitor *monitor, enum pd_monitor_source sourc
 static int open_source(struct pd_monitor *monitor, const struct pd_monitor_source_ops *ops,
                        struct pd_error *error)
 {
-    int e = ops->open(&monitor->config, &monitor->source, error);
+    int err = ops->open(&monitor->config, &monitor->source, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = monitor->diag ? 0 : pd_diag_open(&monitor->diag, error);
-    if (!e && (e = pd_monitor_dump(monitor, pd_monitor_take, monitor))) {
-        pd_fail(error, e, "sockets cannot be read: %s", pd_error_text(e));
+    err = monitor->diag ? 0 : pd_diag_open(&monitor->diag, error);
+    if (!err && (err = pd_monitor_dump(monitor, pd_monitor_take, monitor))) {
+        pd_fail(error, err, "sockets cannot be read: %s", pd_error_text(err));
     }
-    if (e) {
+    if (err) {
         ops->close(monitor->source);
         monitor->source = NULL;
-        return e;
+        return err;
     }
     pd_flow_table_ready(monitor->table);
     monitor->ops = ops;
@@ -381,18 +432,18 @@ static int open_any(struct pd_monitor *monitor, struct pd_error *error)
     static const struct pd_monitor_source_ops *const all[] = {&pd_monitor_bpf,
                                                               &pd_monitor_inet_diag, NULL};
     const enum pd_monitor_source wanted = monitor->config.source;
-    int e = 0;
+    int err = 0;
 
     for (size_t i = 0; all[i] && !monitor->ops; i++) {
         struct pd_error words = {0};
         if (wanted != PD_MONITOR_AUTO && wanted != all[i]->id) {
             continue;
         }
-        e = open_source(monitor, all[i], &words);
-        if (e && wanted != PD_MONITOR_AUTO) {
-            return pd_fail(error, e, "%s: %s", pd_monitor_source_id(wanted), words.text);
+        err = open_source(monitor, all[i], &words);
+        if (err && wanted != PD_MONITOR_AUTO) {
+            return pd_fail(error, err, "%s: %s", pd_monitor_source_id(wanted), words.text);
         }
-        if (e) {
+        if (err) {
             note_reason(monitor, all[i]->id, words.text);
         }
     }
@@ -401,14 +452,14 @@ static int open_any(struct pd_monitor *monitor, struct pd_error *error)
 
 static int start(struct pd_monitor *monitor)
 {
-    int e;
+    int err;
 
     if (!monitor->ops) {
         return 0;
     }
-    e = pthread_create(&monitor->thread, NULL, run, monitor);
-    if (e) {
-        return -e;
+    err = pthread_create(&monitor->thread, NULL, run, monitor);
+    if (err) {
+        return -err;
     }
     monitor->started = true;
     pthread_setname_np(monitor->thread, "pd-tcp");
@@ -419,7 +470,7 @@ int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **
                     struct pd_error *error)
 {
     struct pd_monitor *monitor = calloc(1, sizeof *monitor);
-    int e;
+    int err;
 
     if (!monitor) {
         return pd_fail(error, -ENOMEM, "no memory");
@@ -434,19 +485,19 @@ int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **
         monitor->config.period_ms = PD_MONITOR_PERIOD_MS;
     }
     monitor->wake_fd = eventfd(0, EFD_CLOEXEC);
-    e = monitor->wake_fd < 0 ? -errno : pd_flow_table_new(config->flows_max, &monitor->table);
-    if (e) {
-        pd_fail(error, e, "%s", pd_error_text(e));
+    err = monitor->wake_fd < 0 ? -errno : pd_flow_table_new(config->flows_max, &monitor->table);
+    if (err) {
+        pd_fail(error, err, "%s", pd_error_text(err));
     }
-    if (!e) {
-        e = open_any(monitor, error);
+    if (!err) {
+        err = open_any(monitor, error);
     }
-    if (!e && (e = start(monitor))) {
-        pd_fail(error, e, "threads: %s", pd_error_text(e));
+    if (!err && (err = start(monitor))) {
+        pd_fail(error, err, "threads: %s", pd_error_text(err));
     }
-    if (e) {
+    if (err) {
         pd_monitor_close(monitor);
-        return e;
+        return err;
     }
     *ret_monitor = monitor;
     return 0;

@@ -45,10 +45,13 @@ struct pd_monitor_flow {
     uint32_t retransmissions; /* in all, as the kernel counts */
     uint32_t consecutive;     /* since something was acknowledged that was not before */
     uint32_t recent;          /* since the time that was asked for */
+    uint32_t duplicates;      /* that the receiver reported: these were not lost */
     uint32_t timeouts;
     uint32_t backoff;
     uint32_t srtt_us;
     uint32_t rto_us;
+    uint32_t flow_label; /* of what it sends now; 0: not known */
+    uint8_t traffic_class;
     uint32_t cwnd_pkts;
     uint32_t mss_bytes;
     uint32_t pkts_out; /* sent and not acknowledged */
@@ -70,6 +73,24 @@ struct pd_monitor_alarm {
  * and at most PD_MONITOR_REPEATS_PER_S again a second in all. It must not wait, and asks the
  * monitor nothing. */
 typedef void pd_monitor_hear(void *context, const struct pd_monitor_alarm *alarm);
+
+/* Something was sent again. What routers may hash of the packet that was lost: its DSCP, and its
+ * flow label, since Linux draws a new one after a timeout. */
+struct pd_monitor_loss {
+    const struct pd_flow_id *flow;
+    uint64_t time_ns;         /* monotonic */
+    uint32_t retransmissions; /* new ones */
+    uint32_t total;           /* of the connection */
+    uint32_t duplicates;      /* what the receiver had already (DSACK), of the connection */
+    uint32_t srtt_us;
+    uint32_t flow_label;
+    bool has_label;
+    uint8_t traffic_class;
+    bool half_open; /* the handshake is not over */
+};
+
+/* Called for each, under the same rules. */
+typedef void pd_monitor_hear_loss(void *context, const struct pd_monitor_loss *loss);
 
 struct pd_monitor_config {
     enum pd_monitor_source source;
@@ -111,7 +132,7 @@ struct pd_monitor_stat {
 };
 
 /* Which connections are wanted. */
-struct pd_monitor_wish {
+struct pd_monitor_request {
     /* poor: so many consecutive retransmissions, or as many and never past the SYN; 0: every
      * connection that is known */
     uint32_t threshold;
@@ -139,6 +160,8 @@ void pd_monitor_close(struct pd_monitor *monitor); /* NULL is fine */
 
 /* One more hears of alarms from now on, each in the order in which they came. 0 or -PD_E_FULL. */
 int pd_monitor_subscribe(struct pd_monitor *monitor, pd_monitor_hear *alarm, void *context);
+/* One more hears of each retransmission. Likewise. */
+int pd_monitor_follow(struct pd_monitor *monitor, pd_monitor_hear_loss *loss, void *context);
 /* Those with this context hear no more; when it returns none of them is being told. Not from a
  * subscriber. */
 void pd_monitor_unsubscribe(struct pd_monitor *monitor, const void *context);
@@ -146,7 +169,7 @@ void pd_monitor_unsubscribe(struct pd_monitor *monitor, const void *context);
 void pd_monitor_stat(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat);
 
 /* Reads again what is asked for, as far as it is still open. 0 or -ENOMEM. */
-int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_wish *wish,
+int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_request *request,
                     struct pd_monitor_list *ret_list);
 void pd_monitor_list_done(struct pd_monitor_list *list);
 

@@ -59,7 +59,12 @@ struct pd_monitor_reading {
     uint32_t cwnd_pkts;
     uint32_t mss_bytes;
     uint32_t pkts_out;
+    uint32_t duplicates; /* that the receiver reported (DSACK): these were not lost */
     uint64_t bytes_acked;
+    /* What routers may hash beside the addresses and ports, of packets sent from now on. */
+    bool has_label; /* IPv6: the label is known */
+    uint8_t traffic_class;
+    uint32_t flow_label;
     uint64_t throughput_bps; /* bits a second, as the kernel last measured its rate of delivery */
 };
 

@@ -21,8 +21,9 @@ struct pd_monitor {
     pthread_t thread;
 
     pthread_mutex_t subscribers_lock; /* of these; inside `lock` */
-    struct {
-        pd_monitor_hear *alarm;
+    struct pd_monitor_subscriber {
+        pd_monitor_hear *alarm;     /* NULL: … */
+        pd_monitor_hear_loss *loss; /* … it hears of these */
         void *context;
     } subscribers[PD_MONITOR_SUBSCRIBERS_MAX];
     unsigned subscribers_len;

@@ -373,15 +373,16 @@ void pd_packet_select(const uint8_t *frame, uint16_t tpid, struct pd_packet *pac
     packet->tags_len = (uint8_t)len;
 }
 
-static void clear_dscp_of(uint8_t *ip)
+void pd_packet_set_dscp(uint8_t *frame, const struct pd_packet *packet, uint8_t dscp)
 {
+    uint8_t *ip = frame + packet->ip_offset;
     if (ip[0] >> 4 == 6) {
-        ip[0] &= 0xf0;
-        ip[1] &= 0x3f;
+        ip[0] = (uint8_t)((ip[0] & 0xf0) | dscp >> 2);
+        ip[1] = (uint8_t)((ip[1] & 0x3f) | dscp << 6);
         return;
     }
     uint16_t old_word = be16(ip);
-    ip[1] &= 0x03;
+    ip[1] = (uint8_t)((ip[1] & 0x03) | dscp << 2);
     uint16_t checksum = checksum_update(be16(ip + 10), old_word, be16(ip));
     ip[10] = (uint8_t)(checksum >> 8);
     ip[11] = (uint8_t)checksum;
@@ -390,7 +391,7 @@ static void clear_dscp_of(uint8_t *ip)
 size_t pd_packet_strip(uint8_t *frame, const struct pd_packet *packet, bool clear_dscp)
 {
     if (clear_dscp && pd_tags_dscp(packet->mark)) {
-        clear_dscp_of(frame + packet->ip_offset);
+        pd_packet_set_dscp(frame, packet, 0);
     }
     size_t bytes = (size_t)packet->tags_len * TAG_BYTES;
     uint8_t addresses[MAC_BYTES]; /* the two places overlap */

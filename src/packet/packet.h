@@ -77,11 +77,21 @@ enum pd_packet_verdict pd_packet_parse(const uint8_t *frame, size_t captured, si
  * from pd_packet_parse of this very frame. */
 void pd_packet_select(const uint8_t *frame, uint16_t tpid, struct pd_packet *packet);
 
+/* Writes the DSCP (0 to 63) in place: ECN is kept, the IPv4 checksum put right as in RFC 1624, so
+ * that one that was wrong stays wrong. */
+void pd_packet_set_dscp(uint8_t *frame, const struct pd_packet *packet, uint8_t dscp);
+
 /* Takes the packet's VLAN tags off in place by moving the MAC addresses towards the IP header, and
  * with `clear_dscp` sets the DSCP to 0 (ECN kept, IPv4 checksum put right as in RFC 1624). Returns
  * by how many bytes the frame now begins later (4 per tag). `packet` must come from pd_packet_parse
  * of this very frame. */
 size_t pd_packet_strip(uint8_t *frame, const struct pd_packet *packet, bool clear_dscp);
+
+/* How a scheme whose mark is no stack of link tags finds it on a frame; 0: the frame has none.
+ * `packet` comes from pd_packet_parse of this very frame. Called for each frame: no lock that
+ * others hold long, no allocation but of what is new. */
+typedef uint64_t pd_packet_mark_reader(const uint8_t *frame, size_t captured,
+                                       const struct pd_packet *packet);
 
 const char *pd_packet_verdict_id(
     enum pd_packet_verdict verdict); /* "too_many_tags": metric label */

@@ -43,8 +43,8 @@ static void rows_done(struct rows *rows)
 {
     uint32_t number = htole32(rows->number);
     if (rows->open) {
-        (void)pd_wire_send(rows->fd, PD_WIRE_FOREVER, PD_WIRE_CLOSE, &number, sizeof number, NULL,
-                           0);
+        (void)pd_program_wire_send(rows->fd, PD_WIRE_FOREVER, PD_WIRE_CLOSE, &number, sizeof number,
+                                   NULL, 0);
     }
     rows->open = false;
     free(rows->bytes);
@@ -55,10 +55,10 @@ static void rows_done(struct rows *rows)
 
 /* An agent that says nonsense, or nothing any more, ends this process: there is no one else to talk
  * to. */
-static struct pd_wire_message hear(int fd)
+static struct pd_program_wire_message hear(int fd)
 {
-    struct pd_wire_message message;
-    if (pd_wire_receive(fd, PD_WIRE_FOREVER, &message) ||
+    struct pd_program_wire_message message;
+    if (pd_program_wire_receive(fd, PD_WIRE_FOREVER, &message) ||
         (message.kind != PD_WIRE_LINES && message.kind != PD_WIRE_REFUSED) ||
         (message.kind == PD_WIRE_LINES && message.len < sizeof(uint32_t))) {
         _exit(EXIT_FAILURE);
@@ -66,7 +66,7 @@ static struct pd_wire_message hear(int fd)
     return message;
 }
 
-static void take_lines(struct rows *rows, const struct pd_wire_message *message)
+static void take_lines(struct rows *rows, const struct pd_program_wire_message *message)
 {
     free(rows->bytes);
     memcpy(&rows->number, message->bytes, sizeof rows->number);
@@ -80,10 +80,11 @@ static void take_lines(struct rows *rows, const struct pd_wire_message *message)
 static void ask_for_more(struct rows *rows)
 {
     uint32_t number = htole32(rows->number);
-    if (pd_wire_send(rows->fd, PD_WIRE_FOREVER, PD_WIRE_MORE, &number, sizeof number, NULL, 0)) {
+    if (pd_program_wire_send(rows->fd, PD_WIRE_FOREVER, PD_WIRE_MORE, &number, sizeof number, NULL,
+                             0)) {
         _exit(EXIT_FAILURE);
     }
-    struct pd_wire_message message = hear(rows->fd);
+    struct pd_program_wire_message message = hear(rows->fd);
     if (message.kind != PD_WIRE_LINES) {
         _exit(EXIT_FAILURE);
     }
@@ -127,7 +128,7 @@ static int step(lua_State *lua)
     if (!next_row(lua, rows)) {
         return 0;
     }
-    pd_values_push(lua, rows->row);
+    pd_program_values_push(lua, rows->row);
     return 1;
 }
 
@@ -139,7 +140,7 @@ static int give_values(lua_State *lua, struct rows *rows)
     int len = (int)json_array_size(rows->row);
     luaL_checkstack(lua, len + 4, NULL);
     for (int i = 0; i < len; i++) {
-        pd_values_push(lua, json_array_get(rows->row, (size_t)i));
+        pd_program_values_push(lua, json_array_get(rows->row, (size_t)i));
     }
     return len;
 }
@@ -151,7 +152,7 @@ static char *request(lua_State *lua, const char *name)
     if (!lua_isnoneornil(lua, 1)) {
         luaL_checktype(lua, 1, LUA_TTABLE);
     }
-    json_t *args = lua_isnoneornil(lua, 1) ? json_object() : pd_values_json(lua, 1, &wrong);
+    json_t *args = lua_isnoneornil(lua, 1) ? json_object() : pd_program_values_json(lua, 1, &wrong);
     if (json_is_array(args) && !json_array_size(args)) {
         json_decref(args);
         args = json_object();
@@ -184,11 +185,11 @@ static int call_host(lua_State *lua)
     *rows = (struct rows){.fd = fd};
     luaL_setmetatable(lua, ROWS);
     char *text = request(lua, call->name);
-    if (pd_wire_send(fd, PD_WIRE_FOREVER, PD_WIRE_CALL, NULL, 0, text, strlen(text))) {
+    if (pd_program_wire_send(fd, PD_WIRE_FOREVER, PD_WIRE_CALL, NULL, 0, text, strlen(text))) {
         _exit(EXIT_FAILURE);
     }
     free(text);
-    struct pd_wire_message message = hear(fd);
+    struct pd_program_wire_message message = hear(fd);
     if (message.kind == PD_WIRE_REFUSED) {
         rows->bytes = message.bytes; /* freed by the collector */
         return luaL_error(lua, "%s: %s", call->name, message.bytes);
@@ -204,7 +205,7 @@ static int call_host(lua_State *lua)
     return 4;
 }
 
-void pd_calls_open(lua_State *lua, int fd)
+void pd_program_calls_open(lua_State *lua, int fd)
 {
     luaL_newmetatable(lua, ROWS);
     for (const char *const *name = (const char *const[]){"__gc", "__close", NULL}; *name; name++) {

@@ -8,6 +8,6 @@
 
 /* Defines get_flows, get_paths, get_poor_tcp_flows (iterators), get_count, get_duration (values)
  * and alarm. Raises errors of memory. */
-void pd_calls_open(lua_State *lua, int fd);
+void pd_program_calls_open(lua_State *lua, int fd);
 
 #endif

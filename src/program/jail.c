@@ -52,7 +52,7 @@ static int filter_calls(void)
     return err;
 }
 
-int pd_jail_enter(void)
+int pd_program_jail_enter(void)
 {
     int err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
     err = err ? err : limit(RLIMIT_CORE, 0);

@@ -7,6 +7,6 @@
 /* seccomp ends the process at any system call but those of memory, of the socket's traffic and of
  * the timer; limits of the process stand behind it. Sanitizers need more calls than that: builds
  * with one have the limits only. 0 or -errno. */
-int pd_jail_enter(void);
+int pd_program_jail_enter(void);
 
 #endif

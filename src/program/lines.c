@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-int pd_lines_open(struct pd_lines *lines, uint32_t *ret_number, FILE **ret_file)
+int pd_program_lines_open(struct pd_program_lines *lines, uint32_t *ret_number, FILE **ret_file)
 {
     uint32_t number = 0;
     while (number < PD_LINES_OPEN_MAX && lines->files[number]) {
@@ -25,14 +25,14 @@ int pd_lines_open(struct pd_lines *lines, uint32_t *ret_number, FILE **ret_file)
     return 0;
 }
 
-int pd_lines_begin(struct pd_lines *lines, uint32_t number)
+int pd_program_lines_begin(struct pd_program_lines *lines, uint32_t number)
 {
     FILE *file = lines->files[number];
     bool failed = fflush(file) || ferror(file) || fseek(file, 0, SEEK_SET);
     return failed ? -PD_E_FULL : 0;
 }
 
-void pd_lines_close(struct pd_lines *lines, uint32_t number)
+void pd_program_lines_close(struct pd_program_lines *lines, uint32_t number)
 {
     if (number < PD_LINES_OPEN_MAX && lines->files[number]) {
         fclose(lines->files[number]);
@@ -40,10 +40,10 @@ void pd_lines_close(struct pd_lines *lines, uint32_t number)
     }
 }
 
-void pd_lines_done(struct pd_lines *lines)
+void pd_program_lines_done(struct pd_program_lines *lines)
 {
     for (uint32_t i = 0; i < PD_LINES_OPEN_MAX; i++) {
-        pd_lines_close(lines, i);
+        pd_program_lines_close(lines, i);
     }
 }
 
@@ -75,7 +75,8 @@ static int read_page(FILE *file, char **ret_bytes, size_t *ret_len)
     return 0;
 }
 
-int pd_lines_page(struct pd_lines *lines, uint32_t number, char **ret_bytes, size_t *ret_len)
+int pd_program_lines_page(struct pd_program_lines *lines, uint32_t number, char **ret_bytes,
+                          size_t *ret_len)
 {
     FILE *file = number < PD_LINES_OPEN_MAX ? lines->files[number] : NULL;
     if (!file) {
@@ -83,7 +84,7 @@ int pd_lines_page(struct pd_lines *lines, uint32_t number, char **ret_bytes, siz
     }
     int err = read_page(file, ret_bytes, ret_len);
     if (!err && !*ret_len) {
-        pd_lines_close(lines, number);
+        pd_program_lines_close(lines, number);
     }
     return err;
 }

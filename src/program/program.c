@@ -19,7 +19,7 @@
 #define CHECK_NS (5 * PD_NS_PER_S) /* for a check of the syntax; it takes a millisecond */
 
 struct pd_programs {
-    struct pd_workers *workers;
+    struct pd_program_workers *workers;
     pthread_mutex_t lock; /* of the counters */
     struct pd_program_counters counters;
 };
@@ -29,7 +29,7 @@ struct talk {
     const struct pd_program_limits *limits;
     const struct pd_program_host *host; /* NULL: merge */
     int fd;
-    struct pd_lines lines;
+    struct pd_program_lines lines;
     json_t *result;
     bool over;
     bool healthy; /* the worker is in order, whatever the program did */
@@ -42,7 +42,7 @@ int pd_programs_new(const char *worker, struct pd_programs **ret_programs)
     if (!programs) {
         return -ENOMEM;
     }
-    int err = pd_workers_new(worker, &programs->workers);
+    int err = pd_program_workers_new(worker, &programs->workers);
     if (err) {
         free(programs);
         return err;
@@ -57,7 +57,7 @@ void pd_programs_free(struct pd_programs *programs)
     if (!programs) {
         return;
     }
-    pd_workers_free(programs->workers);
+    pd_program_workers_free(programs->workers);
     pthread_mutex_destroy(&programs->lock);
     free(programs);
 }
@@ -75,24 +75,24 @@ static int send_lines(struct talk *talk, uint32_t number)
 {
     char *bytes;
     size_t len;
-    int err = pd_lines_page(&talk->lines, number, &bytes, &len);
+    int err = pd_program_lines_page(&talk->lines, number, &bytes, &len);
     if (err) {
         return err;
     }
     uint32_t head = htole32(number);
-    err = pd_wire_send(talk->fd, talk->limits->deadline_ns, PD_WIRE_LINES, &head, sizeof head,
-                       bytes, len);
+    err = pd_program_wire_send(talk->fd, talk->limits->deadline_ns, PD_WIRE_LINES, &head,
+                               sizeof head, bytes, len);
     free(bytes);
     return err;
 }
 
 static int refuse(const struct talk *talk, const char *words)
 {
-    return pd_wire_send(talk->fd, talk->limits->deadline_ns, PD_WIRE_REFUSED, NULL, 0, words,
-                        strlen(words));
+    return pd_program_wire_send(talk->fd, talk->limits->deadline_ns, PD_WIRE_REFUSED, NULL, 0,
+                                words, strlen(words));
 }
 
-static int hear_call(struct talk *talk, const struct pd_wire_message *message)
+static int hear_call(struct talk *talk, const struct pd_program_wire_message *message)
 {
     struct pd_error inner = {0};
     json_t *call = json_loadb(message->bytes, message->len, JSON_REJECT_DUPLICATES, NULL);
@@ -105,12 +105,12 @@ static int hear_call(struct talk *talk, const struct pd_wire_message *message)
         err = -PD_E_SYNTAX;
     } else if (!talk->host) {
         err = refuse(talk, "merge() cannot ask for records");
-    } else if (pd_lines_open(&talk->lines, &number, &file)) {
+    } else if (pd_program_lines_open(&talk->lines, &number, &file)) {
         err =
             refuse(talk, "too many calls are open at once, or there is no room for their answers");
     } else if ((err = talk->host->call(talk->host->context, name, args, file, &inner)) ||
-               (err = pd_lines_begin(&talk->lines, number))) {
-        pd_lines_close(&talk->lines, number);
+               (err = pd_program_lines_begin(&talk->lines, number))) {
+        pd_program_lines_close(&talk->lines, number);
         err = refuse(talk, *inner.text ? inner.text : pd_error_text(err));
     } else {
         err = send_lines(talk, number);
@@ -119,7 +119,7 @@ static int hear_call(struct talk *talk, const struct pd_wire_message *message)
     return err;
 }
 
-static int number_of(const struct pd_wire_message *message, uint32_t *ret_number)
+static int number_of(const struct pd_program_wire_message *message, uint32_t *ret_number)
 {
     if (message->len != sizeof *ret_number) {
         return -PD_E_SYNTAX;
@@ -129,7 +129,7 @@ static int number_of(const struct pd_wire_message *message, uint32_t *ret_number
     return 0;
 }
 
-static int hear_result(struct talk *talk, const struct pd_wire_message *message)
+static int hear_result(struct talk *talk, const struct pd_program_wire_message *message)
 {
     talk->result = json_loadb(message->bytes, message->len, JSON_DECODE_ANY, NULL);
     talk->over = talk->healthy = talk->result != NULL;
@@ -137,21 +137,21 @@ static int hear_result(struct talk *talk, const struct pd_wire_message *message)
 }
 
 /* The program's failure is the run's answer; what is returned is about the worker. */
-static int hear_failure(struct talk *talk, const struct pd_wire_message *message)
+static int hear_failure(struct talk *talk, const struct pd_program_wire_message *message)
 {
     if (!message->len) {
         return -PD_E_SYNTAX;
     }
     bool limit =
         message->bytes[0] == PD_PROGRAM_INSTRUCTIONS || message->bytes[0] == PD_PROGRAM_MEMORY;
-    int code = limit ? -PD_E_LIMIT : -PD_E_PROGRAM;
-    pd_fail(talk->error, code, "%.400s", message->bytes + 1);
+    int err = limit ? -PD_E_LIMIT : -PD_E_PROGRAM;
+    pd_fail(talk->error, err, "%.400s", message->bytes + 1);
     talk->over = true;
     talk->healthy = message->bytes[0] != PD_PROGRAM_INSTRUCTIONS; /* that one ends */
-    return code;
+    return err;
 }
 
-static int hear(struct talk *talk, const struct pd_wire_message *message)
+static int hear(struct talk *talk, const struct pd_program_wire_message *message)
 {
     uint32_t number;
     int err;
@@ -163,7 +163,7 @@ static int hear(struct talk *talk, const struct pd_wire_message *message)
     case PD_WIRE_CLOSE:
         err = number_of(message, &number);
         if (!err) {
-            pd_lines_close(&talk->lines, number);
+            pd_program_lines_close(&talk->lines, number);
         }
         return err;
     case PD_WIRE_RESULT: return hear_result(talk, message);
@@ -176,8 +176,8 @@ static int converse(struct talk *talk)
 {
     int err = 0;
     while (!err && !talk->over) {
-        struct pd_wire_message message;
-        err = pd_wire_receive(talk->fd, talk->limits->deadline_ns, &message);
+        struct pd_program_wire_message message;
+        err = pd_program_wire_receive(talk->fd, talk->limits->deadline_ns, &message);
         if (!err) {
             err = hear(talk, &message);
             free(message.bytes);
@@ -205,17 +205,17 @@ static int begin(struct pd_programs *programs, const char *text, struct talk *ta
 {
     bool fresh = false;
     for (;;) {
-        int err = pd_workers_take(programs->workers, ret_worker, &fresh, talk->error);
+        int err = pd_program_workers_take(programs->workers, ret_worker, &fresh, talk->error);
         if (err) {
             return err;
         }
-        err = pd_wire_send(ret_worker->fd, talk->limits->deadline_ns, PD_WIRE_RUN, NULL, 0, text,
-                           strlen(text));
+        err = pd_program_wire_send(ret_worker->fd, talk->limits->deadline_ns, PD_WIRE_RUN, NULL, 0,
+                                   text, strlen(text));
         if (!err || fresh || err != -PD_E_EOF) {
             talk->fd = ret_worker->fd;
             return err;
         }
-        pd_workers_end(ret_worker);
+        pd_program_workers_end(ret_worker);
     }
 }
 
@@ -240,7 +240,7 @@ static void count(struct pd_programs *programs, const struct talk *talk, int err
     programs->counters.runs++;
     programs->counters.failed += err != 0;
     programs->counters.killed += !talk->healthy;
-    programs->counters.started = pd_workers_started(programs->workers);
+    programs->counters.started = pd_program_workers_started(programs->workers);
     pthread_mutex_unlock(&programs->lock);
 }
 
@@ -260,12 +260,12 @@ static int run(struct pd_programs *programs, json_t *asked, struct talk *talk, j
     if (worker.fd >= 0) {
         count(programs, talk, err);
         if (talk->healthy) {
-            pd_workers_give(programs->workers, &worker);
+            pd_program_workers_give(programs->workers, &worker);
         } else {
-            pd_workers_end(&worker);
+            pd_program_workers_end(&worker);
         }
     }
-    pd_lines_done(&talk->lines);
+    pd_program_lines_done(&talk->lines);
     if (!err) {
         *ret_result = talk->result;
     }

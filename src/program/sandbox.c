@@ -56,8 +56,8 @@ static void spend(struct sandbox *sandbox)
     if (sandbox->instructions_left > 0) {
         return;
     }
-    (void)pd_wire_send(sandbox->fd, PD_WIRE_FOREVER, PD_WIRE_FAILED, &failure, sizeof failure,
-                       words, sizeof words - 1);
+    (void)pd_program_wire_send(sandbox->fd, PD_WIRE_FOREVER, PD_WIRE_FAILED, &failure,
+                               sizeof failure, words, sizeof words - 1);
     _exit(EXIT_FAILURE);
 }
 
@@ -194,12 +194,12 @@ static void call_program(lua_State *lua, struct job *job)
         lua_pushboolean(lua, lua_getglobal(lua, name) == LUA_TFUNCTION);
     } else if (both) {
         want_function(lua, job, "merge");
-        pd_values_push(lua, json_array_get(both, 0));
-        pd_values_push(lua, json_array_get(both, 1));
+        pd_program_values_push(lua, json_array_get(both, 0));
+        pd_program_values_push(lua, json_array_get(both, 1));
         lua_call(lua, 2, 1);
     } else {
         want_function(lua, job, "run");
-        pd_values_push(lua, json_object_get(job->request, "args"));
+        pd_program_values_push(lua, json_object_get(job->request, "args"));
         lua_call(lua, 1, 1);
     }
 }
@@ -208,7 +208,7 @@ static void take_result(lua_State *lua, struct job *job)
 {
     const char *wrong = NULL;
     job->stage = PD_PROGRAM_RESULT;
-    json_t *value = pd_values_json(lua, -1, &wrong);
+    json_t *value = pd_program_values_json(lua, -1, &wrong);
     job->result = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_decref(value);
     if (!job->result) {
@@ -223,7 +223,7 @@ static int protected(lua_State *lua)
 {
     struct job *job = lua_touserdata(lua, 1);
     open_libraries(lua);
-    pd_calls_open(lua, job->fd);
+    pd_program_calls_open(lua, job->fd);
     load_program(lua, job);
     if (json_object_get(job->request, "check")) {
         lua_pushboolean(lua, true);
@@ -288,7 +288,7 @@ static void run_in(struct sandbox *sandbox, struct job *job, struct pd_sandbox_e
     lua_close(lua);
 }
 
-void pd_sandbox_run(int fd, const char *request, size_t len, struct pd_sandbox_end *ret_end)
+void pd_program_sandbox_run(int fd, const char *request, size_t len, struct pd_sandbox_end *ret_end)
 {
     json_t *asked = json_loadb(request, len, 0, NULL);
     json_t *limits = json_object_get(asked, "limits");

@@ -15,6 +15,7 @@ struct pd_sandbox_end {
 /* `request` is the payload of a PD_WIRE_RUN; calls of the program go over `fd`. Sends none of the
  * ends itself. When its time is up the process ends by SIGALRM, a second after the agent has lost
  * patience. */
-void pd_sandbox_run(int fd, const char *request, size_t len, struct pd_sandbox_end *ret_end);
+void pd_program_sandbox_run(int fd, const char *request, size_t len,
+                            struct pd_sandbox_end *ret_end);
 
 #endif

@@ -21,7 +21,7 @@ static void push_object(lua_State *lua, const json_t *value)
     lua_createtable(lua, 0, (int)json_object_size(value));
     json_object_foreach((json_t *)value, key, member)
     {
-        pd_values_push(lua, member);
+        pd_program_values_push(lua, member);
         lua_setfield(lua, -2, key);
     }
 }
@@ -33,12 +33,12 @@ static void push_array(lua_State *lua, const json_t *value)
     lua_createtable(lua, (int)json_array_size(value), 0);
     json_array_foreach(value, i, element)
     {
-        pd_values_push(lua, element);
+        pd_program_values_push(lua, element);
         lua_rawseti(lua, -2, (lua_Integer)i + 1);
     }
 }
 
-void pd_values_push(lua_State *lua, const json_t *value)
+void pd_program_values_push(lua_State *lua, const json_t *value)
 {
     luaL_checkstack(lua, 4, "JSON is nested too deep");
     switch (value ? json_typeof(value) : JSON_NULL) {
@@ -205,7 +205,7 @@ static json_t *make(struct maker *maker, int index)
     }
 }
 
-json_t *pd_values_json(lua_State *lua, int index, const char **ret_wrong)
+json_t *pd_program_values_json(lua_State *lua, int index, const char **ret_wrong)
 {
     struct maker maker = {.lua = lua, .left = VALUES_MAX, .bytes_left = PD_WIRE_MAX_BYTES};
     json_t *value = lua_checkstack(lua, 8) ? make(&maker, lua_absindex(lua, index)) : NULL;

@@ -12,10 +12,10 @@
 #define PD_VALUES_DEPTH_MAX 32
 
 /* Pushes the value; raises errors of memory. `value` may be NULL: nil. */
-void pd_values_push(lua_State *lua, const json_t *value);
+void pd_program_values_push(lua_State *lua, const json_t *value);
 
 /* Raises nothing. NULL: *ret_wrong says why not (static words), or it is unchanged and memory ran
  * out. At most a million values. */
-json_t *pd_values_json(lua_State *lua, int index, const char **ret_wrong);
+json_t *pd_program_values_json(lua_State *lua, int index, const char **ret_wrong);
 
 #endif

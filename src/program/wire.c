@@ -79,8 +79,8 @@ static int receive_all(int fd, uint64_t deadline_ns, void *bytes, size_t len)
     return 0;
 }
 
-int pd_wire_send(int fd, uint64_t deadline_ns, enum pd_wire_kind kind, const void *head,
-                 size_t head_len, const void *bytes, size_t len)
+int pd_program_wire_send(int fd, uint64_t deadline_ns, enum pd_program_wire_kind kind,
+                         const void *head, size_t head_len, const void *bytes, size_t len)
 {
     if (head_len + len > PD_WIRE_MAX_BYTES) {
         return -PD_E_TOO_LARGE;
@@ -94,7 +94,8 @@ int pd_wire_send(int fd, uint64_t deadline_ns, enum pd_wire_kind kind, const voi
     return err || !len ? err : send_all(fd, deadline_ns, bytes, len);
 }
 
-int pd_wire_receive(int fd, uint64_t deadline_ns, struct pd_wire_message *ret_message)
+int pd_program_wire_receive(int fd, uint64_t deadline_ns,
+                            struct pd_program_wire_message *ret_message)
 {
     unsigned char start[HEAD_BYTES];
     uint32_t len;
@@ -120,6 +121,7 @@ int pd_wire_receive(int fd, uint64_t deadline_ns, struct pd_wire_message *ret_me
         return err;
     }
     bytes[len] = 0;
-    *ret_message = (struct pd_wire_message){(enum pd_wire_kind)start[4], bytes, len};
+    *ret_message =
+        (struct pd_program_wire_message){(enum pd_program_wire_kind)start[4], bytes, len};
     return 0;
 }

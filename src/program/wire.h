@@ -26,7 +26,7 @@
 
 #define PD_WIRE_MAX_BYTES ((size_t)16 << 20)
 
-enum pd_wire_kind {
+enum pd_program_wire_kind {
     PD_WIRE_RUN = 1,
     PD_WIRE_CALL,
     PD_WIRE_MORE,
@@ -45,8 +45,8 @@ enum pd_program_failure {
     PD_PROGRAM_RESULT /* not a JSON value, or too large */
 };
 
-struct pd_wire_message {
-    enum pd_wire_kind kind;
+struct pd_program_wire_message {
+    enum pd_program_wire_kind kind;
     char *bytes; /* the receiver frees it; one more byte, which is 0, follows */
     size_t len;
 };
@@ -55,8 +55,9 @@ struct pd_wire_message {
 
 /* Both wait until `deadline_ns` (monotonic) at most: -ETIMEDOUT. -PD_E_TOO_LARGE, -PD_E_EOF,
  * -PD_E_SYNTAX (an unknown kind), -ENOMEM or -errno. */
-int pd_wire_send(int fd, uint64_t deadline_ns, enum pd_wire_kind kind, const void *head,
-                 size_t head_len, const void *bytes, size_t len);
-int pd_wire_receive(int fd, uint64_t deadline_ns, struct pd_wire_message *ret_message);
+int pd_program_wire_send(int fd, uint64_t deadline_ns, enum pd_program_wire_kind kind,
+                         const void *head, size_t head_len, const void *bytes, size_t len);
+int pd_program_wire_receive(int fd, uint64_t deadline_ns,
+                            struct pd_program_wire_message *ret_message);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define PROGRAM "pathdump-program"
 
-struct pd_workers {
+struct pd_program_workers {
     char path[PATH_MAX];
     pthread_mutex_t lock; /* of all below */
     struct pd_worker idle[PD_WORKERS_IDLE_MAX];
@@ -38,9 +38,9 @@ static void find(char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s/%s", PD_LIBEXEC_DIR, PROGRAM);
 }
 
-int pd_workers_new(const char *path, struct pd_workers **ret_workers)
+int pd_program_workers_new(const char *path, struct pd_program_workers **ret_workers)
 {
-    struct pd_workers *workers = calloc(1, sizeof *workers);
+    struct pd_program_workers *workers = calloc(1, sizeof *workers);
     if (!workers) {
         return -ENOMEM;
     }
@@ -54,10 +54,10 @@ int pd_workers_new(const char *path, struct pd_workers **ret_workers)
     return 0;
 }
 
-void pd_workers_free(struct pd_workers *workers)
+void pd_program_workers_free(struct pd_program_workers *workers)
 {
     for (unsigned i = 0; i < workers->idle_len; i++) {
-        pd_workers_end(&workers->idle[i]);
+        pd_program_workers_end(&workers->idle[i]);
     }
     pthread_mutex_destroy(&workers->lock);
     free(workers);
@@ -96,7 +96,8 @@ static int spawn(const char *path, int fd, pid_t *ret_pid)
     return -err;
 }
 
-static int start(struct pd_workers *workers, struct pd_worker *ret_worker, struct pd_error *error)
+static int start(struct pd_program_workers *workers, struct pd_worker *ret_worker,
+                 struct pd_error *error)
 {
     int ends[2];
     pid_t pid;
@@ -117,8 +118,8 @@ static int start(struct pd_workers *workers, struct pd_worker *ret_worker, struc
     return 0;
 }
 
-int pd_workers_take(struct pd_workers *workers, struct pd_worker *ret_worker, bool *ret_fresh,
-                    struct pd_error *error)
+int pd_program_workers_take(struct pd_program_workers *workers, struct pd_worker *ret_worker,
+                            bool *ret_fresh, struct pd_error *error)
 {
     pthread_mutex_lock(&workers->lock);
     *ret_fresh = workers->idle_len == 0;
@@ -129,7 +130,7 @@ int pd_workers_take(struct pd_workers *workers, struct pd_worker *ret_worker, bo
     return *ret_fresh ? start(workers, ret_worker, error) : 0;
 }
 
-void pd_workers_give(struct pd_workers *workers, struct pd_worker *worker)
+void pd_program_workers_give(struct pd_program_workers *workers, struct pd_worker *worker)
 {
     pthread_mutex_lock(&workers->lock);
     bool room = workers->idle_len < PD_WORKERS_IDLE_MAX;
@@ -138,11 +139,11 @@ void pd_workers_give(struct pd_workers *workers, struct pd_worker *worker)
     }
     pthread_mutex_unlock(&workers->lock);
     if (!room) {
-        pd_workers_end(worker);
+        pd_program_workers_end(worker);
     }
 }
 
-void pd_workers_end(struct pd_worker *worker)
+void pd_program_workers_end(struct pd_worker *worker)
 {
     close(worker->fd);
     kill(worker->pid, SIGKILL);
@@ -151,7 +152,7 @@ void pd_workers_end(struct pd_worker *worker)
     worker->fd = -1;
 }
 
-uint64_t pd_workers_started(struct pd_workers *workers)
+uint64_t pd_program_workers_started(struct pd_program_workers *workers)
 {
     pthread_mutex_lock(&workers->lock);
     uint64_t started = workers->started;

@@ -21,18 +21,18 @@ struct pd_worker {
     int fd; /* a stream socket to it */
 };
 
-struct pd_workers;
+struct pd_program_workers;
 
-int pd_workers_new(const char *path,
-                   struct pd_workers **ret_workers); /* path: as for pd_programs_new */
-void pd_workers_free(struct pd_workers *workers);
+int pd_program_workers_new(
+    const char *path, struct pd_program_workers **ret_workers); /* path: as for pd_programs_new */
+void pd_program_workers_free(struct pd_program_workers *workers);
 
 /* *ret_fresh: it was started just now. -PD_E_UNSUPPORTED when there is no such program, or -errno.
  */
-int pd_workers_take(struct pd_workers *workers, struct pd_worker *ret_worker, bool *ret_fresh,
-                    struct pd_error *error);
-void pd_workers_give(struct pd_workers *workers, struct pd_worker *worker);
-void pd_workers_end(struct pd_worker *worker); /* kills it and waits for it */
-uint64_t pd_workers_started(struct pd_workers *workers);
+int pd_program_workers_take(struct pd_program_workers *workers, struct pd_worker *ret_worker,
+                            bool *ret_fresh, struct pd_error *error);
+void pd_program_workers_give(struct pd_program_workers *workers, struct pd_worker *worker);
+void pd_program_workers_end(struct pd_worker *worker); /* kills it and waits for it */
+uint64_t pd_program_workers_started(struct pd_program_workers *workers);
 
 #endif

@@ -215,6 +215,12 @@ static void end_duration(struct pd_query_answer *answer)
     write_number(answer, "duration_us", total->etime_us - total->stime_us);
 }
 
+static void end_window(struct pd_query_answer *answer)
+{
+    write_number(answer, "from_us", answer->query->filter.from_us);
+    write_number(answer, "to_us", answer->query->filter.to_us);
+}
+
 static void end_distinct(struct pd_query_answer *answer)
 {
     write_number(answer, "count", answer->items);
@@ -243,6 +249,7 @@ static const struct writer {
     [PD_QUERY_TOP_FLOWS] = {"top", flow_row, NULL, NULL},
     [PD_QUERY_TOP_HOSTS] = {"top", host_row, NULL, NULL},
     [PD_QUERY_TOP_LINKS] = {"top", NULL, link_row, NULL},
+    [PD_QUERY_LINK_LOAD] = {"links", NULL, link_row, end_window},
     [PD_QUERY_FLOW_SIZES] = {"bins", NULL, bin_row, NULL},
     [PD_QUERY_TRAFFIC_MATRIX] = {"pairs", NULL, pair_row, NULL},
     [PD_QUERY_PATH_BYTES] = {"paths", path_counts_row, NULL, NULL},

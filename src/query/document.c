@@ -9,21 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT_MAX                                                                   \
-    9007199254740992.0 /* 2^53: reals up to here that are whole are written as such \
-                        */
-
-static const char *const own_members[] = {"query", "program", "args", NULL};
-
 /* Names and values in the words are the sender's: one line, printable, whatever they were. */
-static int plain(struct pd_error *error, int code)
+static int plain(struct pd_error *error, int err)
 {
     for (char *at = error ? error->text : NULL; at && *at; at++) {
         if (*at < ' ' || *at > '~') {
             *at = '?';
         }
     }
-    return code;
+    return err;
 }
 
 /* ---- members ---- */
@@ -36,13 +30,29 @@ static bool is_one_of(const char *const *names, const char *name)
     return names && *names;
 }
 
+/* The question that has its text in a member of its own. */
+static const struct pd_question *by_member(const char *name)
+{
+    for (size_t i = 0; pd_questions[i]; i++) {
+        if (pd_questions[i]->member && !strcmp(pd_questions[i]->member, name)) {
+            return pd_questions[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_own(const char *name)
+{
+    return !strcmp(name, "query") || !strcmp(name, "args") || by_member(name);
+}
+
 static int check_members(const json_t *json, const char *const *others, struct pd_error *error)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)json, name, value)
     {
-        if (!is_one_of(own_members, name) && !is_one_of(others, name)) {
+        if (!is_own(name) && !is_one_of(others, name)) {
             return plain(error, pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown member", name));
         }
     }
@@ -92,9 +102,8 @@ static unsigned depth_of(const json_t *value, unsigned most)
 }
 
 /* A copy of "args", which may be missing. */
-static int read_args(const json_t *json, json_t **ret_args, struct pd_error *error)
+static int read_args(const json_t *given, json_t **ret_args, struct pd_error *error)
 {
-    const json_t *given = json_object_get(json, "args");
     if (given && !json_is_object(given)) {
         return pd_fail(error, -PD_E_VALUE, "args: expected an object");
     }
@@ -115,181 +124,90 @@ static int read_args(const json_t *json, json_t **ret_args, struct pd_error *err
     return 0;
 }
 
-/* ---- values of parameters: JSON to the texts that pd_query_set takes ---- */
-
-/* Texts, numbers and booleans. `special`: characters that join items of lists, which one item
- * cannot have. */
-static const char *write_scalar(FILE *out, const json_t *value, const char *special)
-{
-    const char *text = json_string_value(value);
-    double real = json_real_value(value);
-    if (text && strlen(text) != json_string_length(value)) {
-        return "a text without NULs";
-    }
-    if (text && *special && (!*text || strpbrk(text, special))) {
-        return "items that are neither empty nor lists themselves";
-    }
-    if (text) {
-        fputs(text, out);
-    } else if (json_is_integer(value)) {
-        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    } else if (json_is_real(value)) {
-        fprintf(out, fabs(real) < EXACT_MAX && real == floor(real) ? "%.0f" : "%.6f", real);
-    } else if (json_is_boolean(value) && !*special) {
-        fputs(json_is_true(value) ? "true" : "false", out);
-    } else {
-        return *special ? "items that are texts or numbers" : "a text, a number or a boolean";
-    }
-    return NULL;
-}
-
-static const char *write_pair(FILE *out, const json_t *value)
-{
-    if (!json_is_array(value)) {
-        return write_scalar(out, value, ","); /* its text form: src>dst */
-    }
-    if (json_array_size(value) != 2) {
-        return "pairs of a source and a destination prefix";
-    }
-    const char *expected = write_scalar(out, json_array_get(value, 0), ",>");
-    fputc('>', out);
-    return expected ? expected : write_scalar(out, json_array_get(value, 1), ",>");
-}
-
-static const char *write_list(FILE *out, const json_t *list, bool pairs)
-{
-    const char *expected = NULL;
-    if (!json_array_size(list) || json_array_size(list) > PD_DOCUMENT_LIST_MAX) {
-        return "a list of 1 to 256 items";
-    }
-    for (size_t i = 0; i < json_array_size(list) && !expected; i++) {
-        const json_t *item = json_array_get(list, i);
-        if (i) {
-            fputc(',', out);
-        }
-        expected = pairs ? write_pair(out, item) : write_scalar(out, item, ",");
-    }
-    return expected;
-}
-
-_Static_assert(PD_DOCUMENT_LIST_MAX == 256, "the words above say so");
-
-static bool takes_list(const char *name, bool *ret_pairs)
-{
-    static const char *const lists[] = {"path", "avoid", "must_pass", "allow", NULL};
-    *ret_pairs = strcmp(name, "allow") == 0;
-    return is_one_of(lists, name);
-}
-
-static int value_text(const char *name, const json_t *value, char **ret_text,
-                      struct pd_error *error)
-{
-    char *text = NULL;
-    size_t len;
-    bool pairs;
-    FILE *out = open_memstream(&text, &len);
-    if (!out) {
-        return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    }
-    const char *expected = json_is_array(value) && takes_list(name, &pairs)
-                               ? write_list(out, value, pairs)
-                               : write_scalar(out, value, "");
-    bool failed = ferror(out);
-    if (fclose(out) || failed) {
-        free(text);
-        return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
-    }
-    if (expected) {
-        free(text);
-        return pd_fail(error, -PD_E_VALUE, "%.64s: expected %s", name, expected);
-    }
-    *ret_text = text;
-    return 0;
-}
-
-static int set_parameter(struct pd_query *query, const char *name, const json_t *value,
-                         struct pd_error *error)
-{
-    char *text = NULL;
-    int code = value_text(name, value, &text, error);
-    if (code) {
-        return code;
-    }
-    code = pd_query_set(query, name, text, error);
-    free(text);
-    return code;
-}
-
 /* The words begin with the parameter's name; here it is a member of "args". */
 static int within_args(const struct pd_error *inner, struct pd_error *error)
 {
     return plain(error, pd_fail(error, inner->code, "args.%s", inner->text));
 }
 
-static int read_query(const json_t *json, struct pd_document *document, struct pd_error *error)
+/* What the question makes of its parameters. */
+static int read_asked(struct pd_document *document, struct pd_error *error)
 {
-    struct pd_error inner = {0};
-    enum pd_query_name id;
-    const char *name = "";
-    json_t *value;
-    int code = read_text(json_object_get(json, "query"), "query", SIZE_MAX, &name, error);
-    if (code) {
-        return code;
+    const struct pd_question *question = document->question;
+
+    if (!question->args_bytes) {
+        return 0;
     }
-    document->question = pd_question_find(name);
-    if (document->question) {
-        return document->question->read(document->args, document->question_args, &inner)
-                   ? within_args(&inner, error)
-                   : 0;
-    }
-    if (pd_query_name_parse(name, &id)) {
-        return plain(error,
-                     pd_fail(error, -PD_E_VALUE, "query: there is no query \"%.64s\"", name));
-    }
-    pd_query_init(&document->query, id);
-    json_object_foreach(document->args, name, value)
-    {
-        code = set_parameter(&document->query, name, value, &inner);
-        if (code) {
-            return within_args(&inner, error);
-        }
-    }
-    return pd_query_finish(&document->query, &inner) ? within_args(&inner, error) : 0;
+    document->asked = calloc(1, question->args_bytes);
+    return document->asked ? question->read(question, document->args, document->asked, error)
+                           : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
 }
 
-static int read_program(const json_t *json, struct pd_document *document, struct pd_error *error)
+static int read_name(const json_t *json, struct pd_document *document, struct pd_error *error)
 {
-    const char *source = "";
-    int code = read_text(json_object_get(json, "program"), "program", PD_PROGRAM_SOURCE_MAX_BYTES,
-                         &source, error);
-    if (code) {
-        return code;
+    const char *name = "";
+    int err = read_text(json_object_get(json, "query"), "query", SIZE_MAX, &name, error);
+
+    if (err) {
+        return err;
     }
-    document->is_program = true;
-    document->program = strdup(source);
-    return document->program ? 0 : pd_fail(error, -ENOMEM, "program: %s", pd_error_text(-ENOMEM));
+    document->question = pd_question_find(name);
+    return document->question ? 0
+                              : plain(error, pd_fail(error, -PD_E_VALUE,
+                                                     "query: there is no query \"%.64s\"", name));
+}
+
+static int read_member(const json_t *json, struct pd_document *document, struct pd_error *error)
+{
+    const char *name = document->question->member, *source = "";
+    int err =
+        read_text(json_object_get(json, name), name, PD_PROGRAM_SOURCE_MAX_BYTES, &source, error);
+
+    if (err) {
+        return err;
+    }
+    document->text = strdup(source);
+    return document->text ? 0 : pd_fail(error, -ENOMEM, "%s: %s", name, pd_error_text(-ENOMEM));
 }
 
 /* ---- documents ---- */
 
+/* Either a name, or the text of one that has a member for it. */
+static int find_question(const json_t *json, struct pd_document *document, struct pd_error *error)
+{
+    unsigned given = json_object_get(json, "query") != NULL;
+
+    for (size_t i = 0; pd_questions[i]; i++) {
+        if (pd_questions[i]->member && json_object_get(json, pd_questions[i]->member)) {
+            document->question = pd_questions[i];
+            given++;
+        }
+    }
+    return given == 1 ? 0
+                      : pd_fail(error, -PD_E_VALUE,
+                                "query: either \"query\" or \"program\" has to be given");
+}
+
 static int parse(const json_t *json, const char *const *others, struct pd_document *document,
                  struct pd_error *error)
 {
-    const json_t *query = json_object_get(json, "query");
-    const json_t *program = json_object_get(json, "program");
-    int code = check_members(json, others, error);
-    if (code) {
-        return code;
+    struct pd_error inner = {0};
+    int err = check_members(json, others, error);
+
+    if (!err) {
+        err = find_question(json, document, error);
     }
-    if (!query == !program) {
-        return pd_fail(error, -PD_E_VALUE,
-                       "query: either \"query\" or \"program\" has to be given");
+    if (!err) {
+        err = read_args(json_object_get(json, "args"), &document->args, error);
     }
-    code = read_args(json, &document->args, error);
-    if (code) {
-        return code;
+    if (!err) {
+        err = document->question ? read_member(json, document, error)
+                                 : read_name(json, document, error);
     }
-    return query ? read_query(json, document, error) : read_program(json, document, error);
+    if (err) {
+        return err;
+    }
+    return read_asked(document, &inner) ? within_args(&inner, error) : 0;
 }
 
 int pd_document_parse(const json_t *json, const char *const *others,
@@ -299,23 +217,45 @@ int pd_document_parse(const json_t *json, const char *const *others,
     if (!json_is_object(json)) {
         return pd_fail(error, -PD_E_VALUE, "expected a JSON object");
     }
-    int code = parse(json, others, &document, error);
-    if (code) {
+    int err = parse(json, others, &document, error);
+    if (err) {
         pd_document_done(&document);
     } else {
         *ret_document = document;
     }
-    return code;
+    return err;
+}
+
+int pd_document_make(const struct pd_question *question, const json_t *args,
+                     struct pd_document *ret_document, struct pd_error *error)
+{
+    struct pd_document document = {.question = question};
+    int err = read_args(args, &document.args, error);
+
+    if (!err) {
+        err = read_asked(&document, error);
+    }
+    if (err) {
+        pd_document_done(&document);
+    } else {
+        *ret_document = document;
+    }
+    return err;
+}
+
+const struct pd_query *pd_document_query(const struct pd_document *document)
+{
+    return document->question->query ? document->question->query(document->asked) : NULL;
 }
 
 json_t *pd_document_json(const struct pd_document *document)
 {
+    const struct pd_question *question = document->question;
     json_t *json = json_object();
-    const char *name =
-        document->question ? document->question->name : pd_query_name_text(document->query.name);
-    bool failed = document->is_program
-                      ? json_object_set_new(json, "program", json_string(document->program))
-                      : json_object_set_new(json, "query", json_string(name));
+    bool failed = question->member
+                      ? json_object_set_new(json, question->member, json_string(document->text))
+                      : json_object_set_new(json, "query", json_string(question->name));
+
     if (failed || json_object_set_new(json, "args", json_deep_copy(document->args))) {
         json_decref(json);
         return NULL;
@@ -323,12 +263,14 @@ json_t *pd_document_json(const struct pd_document *document)
     return json;
 }
 
+/* What was read may point into the JSON: it is read again. */
 int pd_document_copy(const struct pd_document *document, struct pd_document *ret_copy)
 {
-    struct pd_document copy = *document;
+    struct pd_document copy = {.question = document->question};
+
     copy.args = json_deep_copy(document->args);
-    copy.program = document->program ? strdup(document->program) : NULL;
-    if (!copy.args || (document->program && !copy.program)) {
+    copy.text = document->text ? strdup(document->text) : NULL;
+    if (!copy.args || (document->text && !copy.text) || read_asked(&copy, NULL)) {
         pd_document_done(&copy);
         return -ENOMEM;
     }
@@ -338,8 +280,8 @@ int pd_document_copy(const struct pd_document *document, struct pd_document *ret
 
 void pd_document_done(struct pd_document *document)
 {
-    free(document->program);
+    free(document->text);
+    free(document->asked);
     json_decref(document->args);
-    document->program = NULL;
-    document->args = NULL;
+    *document = (struct pd_document){0};
 }

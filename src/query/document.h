@@ -12,11 +12,12 @@
 #include "query/query.h"
 #include "query/question.h"
 
-/* {"query":NAME,"args":{…}}, where NAME is a query or a question (question.h), or {"program":"… Lua
- * …","args":{…}}. Other members belong to who carries the document ("deadline_ms", "hosts",
- * "period_ms" …): the caller names those it reads itself, any more are refused. A member of "args"
- * is a parameter of query.h; besides its text a value may be a number, a boolean, or a list:
- * "path":[1,9,17], "avoid":[17], "allow":[["10.0.0.0/24","10.1.0.0/16"]].
+/* {"query":NAME,"args":{…}}, where NAME is a question of the table (question.h), or, of one that
+ * has a member of its own, {"program":"… Lua …","args":{…}}. Other members belong to who carries
+ * the document ("deadline_ms", "hosts", "period_ms" …): the caller names those it reads itself, any
+ * more are refused. A member of "args" is a parameter of query.h; besides its text a value may be a
+ * number, a boolean, or a list: "path":[1,9,17], "avoid":[17],
+ * "allow":[["10.0.0.0/24","10.1.0.0/16"]].
  *
  * Errors name the member: "args.k: expected a number from 1 to 4294967295, not "many"".
  *
@@ -24,22 +25,27 @@
 
 #define PD_PROGRAM_SOURCE_MAX_BYTES ((size_t)1 << 20)
 #define PD_DOCUMENT_ARGS_MAX_BYTES  ((size_t)1 << 20) /* "args", as compact JSON */
-#define PD_DOCUMENT_DEPTH_MAX       32u  /* lists and objects in each other, "args" included */
-#define PD_DOCUMENT_LIST_MAX        256u /* items of a list that is a parameter's value */
+#define PD_DOCUMENT_DEPTH_MAX       32u /* lists and objects in each other, "args" included */
 
 struct pd_document {
-    bool is_program;
-    const struct pd_question *question; /* of the table in question.h; NULL: none of those */
-    struct pd_query query;              /* unless it is one of these; finished */
-    _Alignas(max_align_t) unsigned char question_args[PD_QUESTION_ARGS_BYTES];
-    char *program; /* source */
-    json_t *args;  /* an object, as given; {} when there was none */
+    const struct pd_question *question;
+    void *asked;  /* what it makes of its parameters; NULL: nothing */
+    char *text;   /* of its own member, a program's source; NULL: asked by its name */
+    json_t *args; /* an object, as given; {} when there was none */
 };
 
 /* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE,
  * -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, -ENOMEM. */
 int pd_document_parse(const json_t *json, const char *const *others,
                       struct pd_document *ret_document, struct pd_error *error);
+
+/* The same of a question and its parameters alone, an object: what is wrong begins with the
+ * parameter's name. */
+int pd_document_make(const struct pd_question *question, const json_t *args,
+                     struct pd_document *ret_document, struct pd_error *error);
+
+/* The query over records that is asked; NULL: it is none. */
+const struct pd_query *pd_document_query(const struct pd_document *document);
 
 /* {"query"|"program":…,"args":{…}} that is read as the same document. The caller's; NULL without
  * memory. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "tib/group.h"
 
 void pd_query_fold_init(struct pd_query_fold *fold, struct pd_tib_budget *budget)
 {

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-#include "tib/group.h"
+#include "tib/budget.h"
+#include "tib/filter.h"
 
 /* What trafficMatrix, topLinks and flowSizes answer is coarser than any group of the store. The key
  * is 64 bits: two switch IDs, the first in the upper half, or the lower end of a bin. Sums stay at

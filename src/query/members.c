@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define ROW_NUMBER_MAX ((UINT64_C(1) << 53) - 1)
+
 static int wrong(struct pd_error *error, const char *member, const char *expected)
 {
     return pd_fail(error, -PD_E_VALUE, "%s: expects %s", member, expected);
@@ -42,10 +44,10 @@ static int read_addr(const json_t *object, const char *member, struct pd_addr *r
                      uint8_t *ret_version, struct pd_error *error)
 {
     char text[PD_ADDR_TEXT_BYTES];
-    int e = pd_member_text(object, member, text, sizeof text, error);
+    int err = pd_member_text(object, member, text, sizeof text, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     return pd_addr_parse(text, ret_addr, ret_version) ? wrong(error, member, "an address") : 0;
 }
@@ -55,18 +57,18 @@ int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd
     struct pd_flow_id flow = {0};
     uint64_t src_port, dst_port, protocol;
     uint8_t version;
-    int e;
+    int err;
 
     if (!json_is_object(object) || json_object_size(object) != 5) {
         return wrong(error, "flow_id", "a flow ID");
     }
-    e = read_addr(object, "src_ip", &flow.src, &flow.ip_version, error);
-    e = e ? e : read_addr(object, "dst_ip", &flow.dst, &version, error);
-    e = e ? e : pd_member_number(object, "src_port", 0, UINT16_MAX, &src_port, error);
-    e = e ? e : pd_member_number(object, "dst_port", 0, UINT16_MAX, &dst_port, error);
-    e = e ? e : pd_member_number(object, "protocol", 0, UINT8_MAX, &protocol, error);
-    if (e) {
-        return e;
+    err = read_addr(object, "src_ip", &flow.src, &flow.ip_version, error);
+    err = err ? err : read_addr(object, "dst_ip", &flow.dst, &version, error);
+    err = err ? err : pd_member_number(object, "src_port", 0, UINT16_MAX, &src_port, error);
+    err = err ? err : pd_member_number(object, "dst_port", 0, UINT16_MAX, &dst_port, error);
+    err = err ? err : pd_member_number(object, "protocol", 0, UINT8_MAX, &protocol, error);
+    if (err) {
+        return err;
     }
     if (version != flow.ip_version) {
         return wrong(error, "flow_id", "addresses of one family");
@@ -123,4 +125,55 @@ json_t *pd_path_json(const struct pd_path *path)
     }
     json_decref(switches);
     return NULL;
+}
+
+/* ---- flows as lists ---- */
+
+bool pd_row_number(const json_t *row, size_t at, uint64_t *ret_number)
+{
+    const json_t *number = json_array_get(row, at);
+    json_int_t value = json_integer_value(number);
+
+    if (!json_is_integer(number) || value < 0 || (uint64_t)value > ROW_NUMBER_MAX) {
+        return false;
+    }
+    *ret_number = (uint64_t)value;
+    return true;
+}
+
+static bool read_row_addr(const json_t *text, struct pd_addr *ret_addr, uint8_t *ret_version)
+{
+    const char *words = json_string_value(text);
+
+    return words && strlen(words) == json_string_length(text) &&
+           !pd_addr_parse(words, ret_addr, ret_version);
+}
+
+bool pd_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow)
+{
+    struct pd_flow_id flow = {0};
+    uint64_t src_port, dst_port, protocol;
+    uint8_t version;
+
+    if (!read_row_addr(json_array_get(row, 0), &flow.src, &flow.ip_version) ||
+        !read_row_addr(json_array_get(row, 1), &flow.dst, &version) || version != flow.ip_version ||
+        !pd_row_number(row, 2, &src_port) || src_port > UINT16_MAX ||
+        !pd_row_number(row, 3, &dst_port) || dst_port > UINT16_MAX ||
+        !pd_row_number(row, 4, &protocol) || protocol > UINT8_MAX) {
+        return false;
+    }
+    flow.src_port = (uint16_t)src_port;
+    flow.dst_port = (uint16_t)dst_port;
+    flow.protocol = (uint8_t)protocol;
+    *ret_flow = flow;
+    return true;
+}
+
+json_t *pd_flow_row_json(const struct pd_flow_id *flow)
+{
+    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
+
+    return json_pack("[s, s, i, i, i]", pd_addr_format(&flow->src, flow->ip_version, src),
+                     pd_addr_format(&flow->dst, flow->ip_version, dst), flow->src_port,
+                     flow->dst_port, flow->protocol);
 }

@@ -5,6 +5,7 @@
 #define PD_QUERY_MEMBERS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,13 @@ int pd_member_text(const json_t *object, const char *member, char *ret_text, siz
  * family. */
 int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error);
 json_t *pd_flow_id_json(const struct pd_flow_id *flow); /* NULL without memory */
+
+/* The same as the first five of a list: [SRC,DST,SRC_PORT,DST_PORT,PROTOCOL,…]. */
+#define PD_FLOW_ROW_LEN 5
+bool pd_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow);
+json_t *pd_flow_row_json(const struct pd_flow_id *flow); /* NULL without memory */
+/* An element that is a number from 0 to 2^53 - 1. False: it is not. */
+bool pd_row_number(const json_t *row, size_t at, uint64_t *ret_number);
 
 /* A list of 1 to PD_PATH_MAX switch IDs; `member` is the subject of the words. */
 int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_path,

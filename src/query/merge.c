@@ -33,9 +33,9 @@ int pd_query_mergeable(const struct pd_query *query, struct pd_error *error)
 int pd_query_merge_new(const struct pd_query *query, struct pd_query_merge **ret_merge,
                        struct pd_error *error)
 {
-    int code = pd_query_mergeable(query, error);
-    if (code) {
-        return code;
+    int err = pd_query_mergeable(query, error);
+    if (err) {
+        return err;
     }
     struct pd_query_merge *merge = calloc(1, sizeof *merge);
     if (!merge) {
@@ -137,9 +137,9 @@ int pd_query_merge_partial(struct pd_query_merge *merge, const struct pd_partial
     struct pd_tib_budget budget = {merge->query.memory_bytes};
     struct pd_partial_end end;
     pd_tib_paths_forget(&merge->known);
-    int code = pd_partial_read_all(source, &handler, &budget, &end);
-    if (code) {
-        return pd_run_fail(&merge->query, code, error);
+    int err = pd_partial_read_all(source, &handler, &budget, &end);
+    if (err) {
+        return pd_run_fail(&merge->query, err, error);
     }
     merge->complete &= end.complete;
     *ret_end = end;
@@ -168,9 +168,9 @@ int pd_query_merge_local(struct pd_query_merge *merge, struct pd_tib_snapshot *s
 {
     const struct pd_run_store store = {snapshot, live, live_len};
     pd_tib_paths_forget(&merge->known);
-    int code = pd_run_visit(&merge->query, &merge->collect.plan, &store, false, on_local, merge,
-                            &merge->complete);
-    return code ? pd_run_fail(&merge->query, code, error) : 0;
+    int err = pd_run_visit(&merge->query, &merge->collect.plan, &store, false, on_local, merge,
+                           &merge->complete);
+    return err ? pd_run_fail(&merge->query, err, error) : 0;
 }
 
 /* ---- out ---- */
@@ -182,16 +182,30 @@ int pd_query_merge_json(struct pd_query_merge *merge, enum pd_query_form form, c
     struct pd_query_answer *answer = &merge->answer;
     const struct pd_items items = {answer, pd_query_answer_group, pd_query_answer_sums};
     pd_query_answer_begin(answer, &merge->query, form, &merge->collect.budget, sink);
-    int code = pd_collect_give(&merge->collect, true, &items);
-    if (!code) {
-        code = pd_query_answer_end(answer, NULL, extra, merge->complete && merge->collect.complete,
-                                   ret_complete);
+    int err = pd_collect_give(&merge->collect, true, &items);
+    if (!err) {
+        err = pd_query_answer_end(answer, NULL, extra, merge->complete && merge->collect.complete,
+                                  ret_complete);
     }
-    if (code && !answer->out.error) { /* else the sink knows why it stopped */
-        pd_run_fail(&merge->query, code, error);
+    if (err && !answer->out.error) { /* else the sink knows why it stopped */
+        pd_run_fail(&merge->query, err, error);
     }
     pd_query_answer_done(answer);
-    return code;
+    return err;
+}
+
+int pd_query_merge_give(struct pd_query_merge *merge, const struct pd_items *items,
+                        bool *ret_complete, struct pd_error *error)
+{
+    struct pd_run_giving giving = {.items = items};
+    const struct pd_items noted = pd_run_noted(&giving);
+    int err = pd_collect_give(&merge->collect, true, &noted);
+
+    if (err) {
+        return giving.stopped ? err : pd_run_fail(&merge->query, err, error);
+    }
+    *ret_complete = merge->complete && merge->collect.complete && !giving.capped;
+    return 0;
 }
 
 static int write_partial(struct pd_query_merge *merge, struct pd_partial_writer *writer,
@@ -217,13 +231,13 @@ int pd_query_merge_write(struct pd_query_merge *merge, const struct pd_partial_e
                          struct pd_error *error)
 {
     struct pd_partial_writer *writer = NULL;
-    int code = pd_partial_begin(sink, &merge->collect.budget, &writer);
-    if (!code) {
-        code = write_partial(merge, writer, *end, missing, missing_len, begun_ns);
+    int err = pd_partial_begin(sink, &merge->collect.budget, &writer);
+    if (!err) {
+        err = write_partial(merge, writer, *end, missing, missing_len, begun_ns);
     }
-    if (code && (!writer || !pd_partial_stopped(writer))) {
-        pd_run_fail(&merge->query, code, error);
+    if (err && (!writer || !pd_partial_stopped(writer))) {
+        pd_run_fail(&merge->query, err, error);
     }
     pd_partial_writer_free(writer);
-    return code;
+    return err;
 }

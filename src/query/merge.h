@@ -78,6 +78,11 @@ int pd_query_merge_json(struct pd_query_merge *merge, enum pd_query_form form, c
                         const struct pd_query_sink *sink, bool *ret_complete,
                         struct pd_error *error);
 
+/* The same for who asks in this process: its items, in the order and number of the answer. Paths
+ * stay as long as the merge. What `items` returned, or as pd_query_merge_json. */
+int pd_query_merge_give(struct pd_query_merge *merge, const struct pd_items *items,
+                        bool *ret_complete, struct pd_error *error);
+
 /* The partial result for the next host up. `end`: hosts asked and answered, and bytes, of this host
  * and all below; critical_us the largest of those below, to which the processor time of this thread
  * since `begun_ns` (pd_clock_thread_ns) is added. "complete" is false as soon as the merge or

@@ -8,7 +8,7 @@
 #include "query/query.h"
 
 /* Answers are made of integers, booleans, addresses and fixed keys; nothing in them needs escaping,
- * so they are written without a tree in between (measured in docs/decisions/2026-11-21-query.md).
+ * so they are written without a tree in between (measured in docs/decisions/questions.md).
  * The first error of the sink sticks: the rest is dropped and pd_query_out_end returns it. One
  * thread. */
 
@@ -45,7 +45,7 @@ void pd_query_out_flow_id(struct pd_query_out *out, const struct pd_flow_id *flo
 /* [1,9,17,11,3]; [] when infeasible. */
 void pd_query_out_switches(struct pd_query_out *out, const struct pd_path *path);
 
-/* "tags":[9,9] and, unless 0, ,"dscp":3: a mark in its scheme's words. */
+/* "tags":[9,9], and what else is not 0: a mark in its scheme's words. */
 void pd_query_out_mark(struct pd_query_out *out, const struct pd_mark *mark);
 
 /* "path":[…] and what else is known of the way; that it is infeasible shows by its mark. */

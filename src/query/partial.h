@@ -11,7 +11,7 @@
 #include "query/fold.h"
 #include "query/plan.h"
 #include "query/query.h"
-#include "tib/tib.h"
+#include "tib/budget.h"
 
 /* What merges is not an answer but what it is made of: groups (struct pd_tib_record) or sums by a
  * small key (struct pd_query_sums). The form is a stream of items (docs/formats/partial-result.md),

@@ -113,8 +113,8 @@ static int read_path(struct pd_partial_reader *reader, struct cursor *cursor)
     }
     cursor->wrong |= !cursor->more && ((gaps && claim.state != PD_CLAIM_PARTIAL) ||
                                        (!path.len && claim.state == PD_CLAIM_EXACT));
-    int code = state(cursor);
-    return code ? code : pd_path_blocks_add(&reader->paths, reader->budget, &claim, &kept);
+    int err = state(cursor);
+    return err ? err : pd_path_blocks_add(&reader->paths, reader->budget, &claim, &kept);
 }
 
 /* ---- groups ---- */
@@ -180,9 +180,9 @@ static int read_group(struct pd_partial_reader *reader, struct cursor *cursor)
         field = 31u - (unsigned)__builtin_clz(mask);
         take_field(reader, cursor, (enum pd_partial_field)field, &group);
     }
-    int code = state(cursor);
-    if (code) {
-        return code;
+    int err = state(cursor);
+    if (err) {
+        return err;
     }
     group.etime_us += group.stime_us;
     if (group.stime_us > PD_TIB_SUM_MAX || group.etime_us > PD_TIB_SUM_MAX ||
@@ -204,8 +204,8 @@ static int read_sums(struct pd_partial_reader *reader, struct cursor *cursor)
     sums.bytes = take_number(cursor, PD_TIB_SUM_MAX);
     sums.pkts = take_number(cursor, PD_TIB_SUM_MAX);
     sums.groups = take_number(cursor, PD_TIB_SUM_MAX);
-    int code = state(cursor);
-    return code ? code : reader->handler.sums(reader->handler.context, &sums);
+    int err = state(cursor);
+    return err ? err : reader->handler.sums(reader->handler.context, &sums);
 }
 
 /* The words of another server: what is not printable is replaced. */
@@ -215,12 +215,12 @@ static int read_missing(struct pd_partial_reader *reader, struct cursor *cursor)
     uint64_t host = take_number(cursor, UINT32_MAX);
     size_t len = (size_t)take_number(cursor, sizeof reason - 1);
     const uint8_t *bytes = take_bytes(cursor, len);
-    int code = state(cursor);
-    if (!code && !host) {
-        code = -PD_E_SYNTAX; /* nobody has this ID */
+    int err = state(cursor);
+    if (!err && !host) {
+        err = -PD_E_SYNTAX; /* nobody has this ID */
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     for (size_t i = 0; i < len; i++) {
         reason[i] = (char)(bytes[i] < ' ' || bytes[i] > '~' ? '?' : bytes[i]);
@@ -236,9 +236,9 @@ static int read_end(struct pd_partial_reader *reader, struct cursor *cursor)
     end.answered = take_number(cursor, end.asked);
     end.critical_us = take_number(cursor, PD_TIB_SUM_MAX);
     end.bytes = take_number(cursor, PD_TIB_SUM_MAX);
-    int code = state(cursor);
-    if (code) {
-        return code;
+    int err = state(cursor);
+    if (err) {
+        return err;
     }
     reader->end = end;
     reader->ended = true;
@@ -252,9 +252,9 @@ static int read_head(struct pd_partial_reader *reader, struct cursor *cursor)
         return -PD_E_SYNTAX;
     }
     uint64_t version = take_number(cursor, UINT64_MAX);
-    int code = state(cursor);
-    if (code) {
-        return code;
+    int err = state(cursor);
+    if (err) {
+        return err;
     }
     reader->begun = true;
     return version == PD_PARTIAL_VERSION ? 0 : -PD_E_VERSION;
@@ -305,16 +305,16 @@ static int read_items(struct pd_partial_reader *reader, const uint8_t *bytes, si
                       size_t *ret_used)
 {
     size_t used = 0;
-    int code = 0;
-    while (!code && used < len) {
+    int err = 0;
+    while (!err && used < len) {
         struct cursor cursor = {.at = bytes + used, .end = bytes + len};
-        code = read_item(reader, &cursor);
-        if (!code) {
+        err = read_item(reader, &cursor);
+        if (!err) {
             used = (size_t)(cursor.at - bytes);
         }
     }
     *ret_used = used;
-    return code == MORE ? 0 : code;
+    return err == MORE ? 0 : err;
 }
 
 /* First the item that was begun, with what it lacks; then the rest from where it came. */
@@ -325,9 +325,9 @@ static int feed(struct pd_partial_reader *reader, const uint8_t *bytes, size_t l
         size_t old_len = reader->kept_len, room = sizeof reader->kept - old_len;
         size_t more = len < room ? len : room;
         memcpy(reader->kept + old_len, bytes, more);
-        int code = read_items(reader, reader->kept, old_len + more, &used);
-        if (code) {
-            return code;
+        int err = read_items(reader, reader->kept, old_len + more, &used);
+        if (err) {
+            return err;
         }
         if (!used && more == room) {
             return -PD_E_SYNTAX; /* longer than any item */
@@ -338,9 +338,9 @@ static int feed(struct pd_partial_reader *reader, const uint8_t *bytes, size_t l
         bytes += taken;
         len -= taken;
     }
-    int code = read_items(reader, bytes, len, &used);
-    if (code) {
-        return code;
+    int err = read_items(reader, bytes, len, &used);
+    if (err) {
+        return err;
     }
     if (len - used > sizeof reader->kept) {
         return -PD_E_SYNTAX;

@@ -40,6 +40,13 @@ struct pd_items {
     int (*sums)(void *context, const struct pd_query_sums *sums);
 };
 
+/* A query over one store for who asks in this process: its items, in the order and number of the
+ * answer, as pd_query_run would write them. Paths are the snapshot's or those of live records. What
+ * `items` returned, or as pd_query_run. */
+int pd_query_run_items(const struct pd_query *query, struct pd_tib_snapshot *snapshot,
+                       const struct pd_tib_record *live, size_t live_len,
+                       const struct pd_items *items, bool *ret_complete, struct pd_error *error);
+
 /* The table's line, with what stands in the query filled in. */
 struct pd_query_plan pd_query_plan_of(const struct pd_query *query);
 /* Does each item of the answer say from where its path is known? */

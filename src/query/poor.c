@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "query/query.h"
+#include "query/document.h"
 
 #define TEXT_BYTES    64
 #define FLOWS_OF_HOST 16 /* about */
@@ -59,34 +59,32 @@ static int read_one(const char *name, const char *text, struct pd_poor_question 
     return 0;
 }
 
-int pd_poor_read(const json_t *args, struct pd_poor_question *ret_question, struct pd_error *error)
+static int read_args(const struct pd_question *entry, const json_t *args, void *ret_asked,
+                     struct pd_error *error)
 {
     struct pd_poor_question question = {.threshold = PD_POOR_THRESHOLD};
     const char *name;
     json_t *value;
 
+    (void)entry;
     json_object_foreach((json_t *)(uintptr_t)args, name, value)
     {
         char room[TEXT_BYTES];
-        int e = read_one(name, text_of(value, room), &question, error);
+        int err = read_one(name, text_of(value, room), &question, error);
 
-        if (e) {
-            return e;
+        if (err) {
+            return err;
         }
     }
-    *ret_question = question;
+    *(struct pd_poor_question *)ret_asked = question;
     return 0;
 }
 
-static int read_args(const json_t *args, void *ret_args, struct pd_error *error)
+static int local(struct pd_question_run *run, json_t **ret_answer, struct pd_error *error)
 {
-    return pd_poor_read(args, ret_args, error);
-}
+    const struct pd_question_host *host = run->host;
 
-static int local(const void *args, const struct pd_question_host *host, json_t **ret_answer,
-                 struct pd_error *error)
-{
-    return host->tcp ? host->tcp(host->context, args, ret_answer, error)
+    return host->tcp ? host->tcp(host->context, run->document->asked, ret_answer, error)
                      : pd_fail(error, -PD_E_UNSUPPORTED,
                                "not supported here: this agent does not watch TCP");
 }
@@ -117,12 +115,14 @@ static int check_flows(const json_t *flows, const struct pd_question_hosts *host
     return 0;
 }
 
-static int check(const json_t *json, const struct pd_question_hosts *hosts, struct pd_error *error)
+static int check(const struct pd_question_run *run, const json_t *json,
+                 const struct pd_question_hosts *hosts, struct pd_error *error)
 {
     const json_t *flows = json_object_get(json, "flows");
     const char *source = json_string_value(json_object_get(json, "source"));
     uint64_t number;
 
+    (void)run;
     if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX) {
         return pd_question_wrong(error, "no list of flows");
     }
@@ -146,8 +146,15 @@ static uint64_t number_of(const json_t *object, const char *name)
     return (uint64_t)json_integer_value(json_object_get(object, name));
 }
 
+static void add_number(json_t *all, const char *name, uint64_t more)
+{
+    uint64_t sum = number_of(all, name) + more;
+
+    set_number(all, name, sum < PD_TIB_SUM_MAX ? sum : PD_TIB_SUM_MAX);
+}
+
 /* What is true of all of them. */
-static void merge_members(json_t *all, const json_t *one)
+void pd_poor_merge_members(json_t *all, const json_t *one)
 {
     const json_t *before = json_object_get(all, "source"), *source = json_object_get(one, "source");
     uint64_t since_us = number_of(one, "since_us");
@@ -156,8 +163,8 @@ static void merge_members(json_t *all, const json_t *one)
         since_us = number_of(all, "since_us");
     }
     set_number(all, "since_us", since_us);
-    set_number(all, "forgotten", number_of(all, "forgotten") + number_of(one, "forgotten"));
-    set_number(all, "left_out", number_of(all, "left_out") + number_of(one, "left_out"));
+    add_number(all, "forgotten", number_of(one, "forgotten"));
+    add_number(all, "left_out", number_of(one, "left_out"));
     if (before && !json_equal(before, source)) {
         json_object_set_new(all, "source", json_string("mixed"));
     } else {
@@ -168,18 +175,28 @@ static void merge_members(json_t *all, const json_t *one)
     }
 }
 
-static int merge(json_t *all, uint32_t host, json_t *one, struct pd_error *error)
+void pd_poor_leave_out(json_t *all, uint64_t flows)
 {
-    json_t *flows = json_object_get(all, "flows"), *flow;
+    if (flows) {
+        add_number(all, "left_out", flows);
+        json_object_set_new(all, "complete", json_false());
+    }
+}
+
+static int merge(struct pd_question_run *run, uint32_t host, bool alone, json_t *one,
+                 struct pd_error *error)
+{
+    json_t *all = run->all, *flows = json_object_get(all, "flows"), *flow;
     uint64_t left_out = 0;
     size_t i;
     int failed = 0;
 
+    (void)alone;
     if (!flows) {
         flows = json_array();
         failed |= json_object_set_new(all, "flows", flows);
     }
-    merge_members(all, one);
+    pd_poor_merge_members(all, one);
     json_array_foreach(json_object_get(one, "flows"), i, flow)
     {
         if (json_array_size(flows) >= FLOWS_MAX) {
@@ -191,16 +208,15 @@ static int merge(json_t *all, uint32_t host, json_t *one, struct pd_error *error
         }
         failed |= json_array_append(flows, flow);
     }
-    if (left_out) {
-        set_number(all, "left_out", number_of(all, "left_out") + left_out);
-        json_object_set_new(all, "complete", json_false());
-    }
+    pd_poor_leave_out(all, left_out);
     return failed ? pd_fail(error, -ENOMEM, "no memory for the answer") : 0;
 }
 
 /* Nobody answered: nothing was watched. */
-static int finish(json_t *answer, struct pd_error *error)
+int pd_poor_finish(struct pd_question_run *run, struct pd_error *error)
 {
+    json_t *answer = run->all;
+
     (void)error;
     if (json_object_get(answer, "source")) {
         return 0;
@@ -221,16 +237,22 @@ static const struct pd_question_param params[] = {
     {.name = "from", .value = "TIME", .help = "only connections that were seen then or later"},
     {0},
 };
-_Static_assert(sizeof(struct pd_poor_question) <= PD_QUESTION_ARGS_BYTES, "documents keep it");
+
+static const struct pd_question_call call = {
+    .name = "get_poor_tcp_flows", .list = "flows", .member = "flow_id"};
 
 const struct pd_question pd_question_poor = {
     .name = PD_POOR_NAME,
     .help = "TCP connections of this host that have to send again and again",
+    .role = PD_ROLE_READ,
     .params = params,
+    .posts = true,
+    .call = &call,
+    .args_bytes = sizeof(struct pd_poor_question),
     .groups = FLOWS_OF_HOST,
     .read = read_args,
     .local = local,
     .check = check,
     .merge = merge,
-    .finish = finish,
+    .finish = pd_poor_finish,
 };

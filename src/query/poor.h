@@ -27,8 +27,10 @@ struct pd_poor_question {
 
 extern const struct pd_question pd_question_poor;
 
-/* {"threshold":N,"from":TIME}, each as JSON or as its text; NULL: none. "threshold: expected …":
- * -PD_E_VALUE, -PD_E_UNKNOWN_KEY. */
-int pd_poor_read(const json_t *args, struct pd_poor_question *ret_question, struct pd_error *error);
+/* ---- shared with sufferingFlows, whose answers have the same members beside "flows" ---- */
+
+void pd_poor_merge_members(json_t *all, const json_t *one);
+void pd_poor_leave_out(json_t *all, uint64_t flows); /* that had no room */
+int pd_poor_finish(struct pd_question_run *run, struct pd_error *error);
 
 #endif

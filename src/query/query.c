@@ -15,7 +15,7 @@ static const char *const names[] = {
 #undef X
 };
 
-const struct pd_query_param pd_query_params[] = {
+const struct pd_question_param pd_query_params[] = {
 #define X(id, name, flag, value, takers, needers, agent_only, help) \
     {name, flag, value, help, takers, needers, agent_only},
     PD_QUERY_PARAMS(X)
@@ -290,7 +290,7 @@ int pd_query_set(struct pd_query *query, const char *name, const char *value,
 static int check_given(const struct pd_query *query, struct pd_error *error)
 {
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
-        const struct pd_query_param *param = &pd_query_params[id];
+        const struct pd_question_param *param = &pd_query_params[id];
         unsigned bit = 1U << query->name;
         bool given = query->given & 1U << id;
         if (given && !(param->takers & bit)) {
@@ -326,21 +326,44 @@ static int check_origin(const struct pd_query *query, struct pd_error *error)
                    names[query->name]);
 }
 
+static bool is_given(const struct pd_query *query, enum pd_query_param_id param)
+{
+    return query->given >> param & 1;
+}
+
+/* linkLoad has both ends, and all links unless it was told how many. */
+static void set_window(struct pd_query *query)
+{
+    if (!is_given(query, PD_QUERY_PARAM_TO)) {
+        query->filter.to_us = pd_clock_wall_us();
+    }
+    if (!is_given(query, PD_QUERY_PARAM_FROM)) {
+        const uint64_t to_us = query->filter.to_us;
+        query->filter.from_us = to_us > PD_QUERY_WINDOW_US ? to_us - PD_QUERY_WINDOW_US : 0;
+    }
+    if (!is_given(query, PD_QUERY_PARAM_K)) {
+        query->k = UINT64_MAX;
+    }
+}
+
 int pd_query_finish(struct pd_query *query, struct pd_error *error)
 {
     char from[PD_TIME_TEXT_BYTES], to[PD_TIME_TEXT_BYTES];
-    int code = check_given(query, error);
-    if (code) {
-        return code;
+    int err = check_given(query, error);
+    if (err) {
+        return err;
     }
     if (query->name == PD_QUERY_CONFORMANCE && !pd_conformance_judges_paths(query) &&
         !query->rules.allow_len) {
         return pd_fail(error, -PD_E_VALUE,
                        "max_hops: is missing; conformance needs it, avoid, must_pass or allow");
     }
-    code = check_origin(query, error);
-    if (code) {
-        return code;
+    err = check_origin(query, error);
+    if (err) {
+        return err;
+    }
+    if (query->name == PD_QUERY_LINK_LOAD) {
+        set_window(query);
     }
     if (query->filter.from_us <= query->filter.to_us) {
         return 0;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "tib/tib.h"
+#include "tib/filter.h"
 
 /* The first four names are the paper's (Table 1), the others what its applications need. Names,
  * parameters and their help texts stand in two tables (query.c), from which REST routes, flags,
@@ -28,6 +28,7 @@
     X(TOP_FLOWS, "topFlows", "flow IDs with the most bytes or packets")                                        \
     X(TOP_HOSTS, "topHosts", "source addresses with the most bytes or packets")                                \
     X(TOP_LINKS, "topLinks", "links with the most bytes or packets")                                           \
+    X(LINK_LOAD, "linkLoad", "bytes and packets of each link in a window of time")                             \
     X(FLOW_SIZES, "flowSizes", "how many flows over a link are how large")                                     \
     X(TRAFFIC_MATRIX, "trafficMatrix", "bytes and packets from each first to each last switch of paths")       \
     X(PATH_BYTES, "pathBytes", "bytes and packets of a flow on each path that it took")                        \
@@ -47,7 +48,7 @@ enum pd_query_name {
 #define PD_QUERY_EVERY     ((1U << PD_QUERY_COUNT) - 1)
 #define PD_QUERY_TOPS                                                                \
     (PD_QUERY_BIT(TOP_RECORDS) | PD_QUERY_BIT(TOP_FLOWS) | PD_QUERY_BIT(TOP_HOSTS) | \
-     PD_QUERY_BIT(TOP_LINKS))
+     PD_QUERY_BIT(TOP_LINKS) | PD_QUERY_BIT(LINK_LOAD))
 #define PD_QUERY_SIZES PD_QUERY_BIT(FLOW_SIZES)
 #define PD_QUERY_DIST  PD_QUERY_BIT(DISTINCT)
 #define PD_QUERY_CONF  PD_QUERY_BIT(CONFORMANCE)
@@ -86,23 +87,24 @@ enum pd_query_param_id {
         PD_QUERY_PARAM_COUNT
 };
 
-/* One parameter: "src_ip" in REST, --src-ip on the command line. */
-struct pd_query_param {
+/* A parameter of a question: "src_ip" in REST, --src-ip on the command line. */
+struct pd_question_param {
     const char *name;  /* with underscores */
     const char *flag;  /* with dashes */
     const char *value; /* placeholder in help: "IP"; all values where they are few: "bytes|pkts" */
     const char *help;
-    unsigned takers;  /* bit n: query n takes it */
+    unsigned takers;  /* of several that share a list bit n: the n-th takes it; 0: all do */
     unsigned needers; /* and cannot do without it */
     bool agent_only;  /* `live`: needs a trajectory memory */
 };
-extern const struct pd_query_param pd_query_params[]; /* ends with a NULL name */
+extern const struct pd_question_param pd_query_params[]; /* ends with a NULL name */
 
 /* Default limit of one query: about 2 million flows. */
 #define PD_QUERY_MEMORY_BYTES (UINT64_C(256) << 20)
 /* Of a token, with the final NUL: stores of many hosts have long ones. */
 #define PD_QUERY_TOKEN_BYTES 16384
-#define PD_QUERY_K           10 /* when nothing else is asked for */
+#define PD_QUERY_K           10                       /* when nothing else is asked for */
+#define PD_QUERY_WINDOW_US   (10 * UINT64_C(1000000)) /* of linkLoad, likewise: the last so long */
 
 /* ---- the rules of "conformance" ---- */
 

@@ -5,19 +5,32 @@
 #include <string.h>
 
 #include "pd_extensions.h"
+#include "query/document.h"
+#include "query/path_sums.h"
 #include "query/poor.h"
+#include "query/suffering.h"
+#include "query/traces.h"
 
 #define X(symbol) extern const struct pd_question symbol;
 PD_EXTENSION_QUESTION(X)
 #undef X
 
+// clang-format off
 const struct pd_question *const pd_questions[] = {
+#define X(id, name, help) &pd_question_queries[PD_QUERY_##id],
+    PD_QUERIES(X)
+#undef X
     &pd_question_poor,
+    &pd_question_suffering,
+    &pd_question_path_sums,
+    &pd_question_program,
+    &pd_question_traces,
 #define X(symbol) &(symbol),
     PD_EXTENSION_QUESTION(X)
 #undef X
-        NULL,
+    NULL,
 };
+// clang-format on
 
 #define X(symbol) +1
 const size_t pd_questions_own =
@@ -27,11 +40,44 @@ const size_t pd_questions_own =
 const struct pd_question *pd_question_find(const char *name)
 {
     for (size_t i = 0; pd_questions[i]; i++) {
-        if (!strcmp(pd_questions[i]->name, name)) {
+        if (!pd_questions[i]->member && !strcmp(pd_questions[i]->name, name)) {
             return pd_questions[i];
         }
     }
     return NULL;
+}
+
+const struct pd_question *pd_question_called(const char *call)
+{
+    for (size_t i = 0; pd_questions[i]; i++) {
+        const struct pd_question_call *known = pd_questions[i]->call;
+
+        if (known && known->name && !strcmp(known->name, call)) {
+            return pd_questions[i];
+        }
+    }
+    return NULL;
+}
+
+bool pd_question_takes(const struct pd_question *question, const char *name)
+{
+    const struct pd_question_param *param = question->params;
+
+    while (param && param->name && strcmp(param->name, name) != 0) {
+        param++;
+    }
+    return param && param->name && (!param->takers || param->takers >> question->place & 1);
+}
+
+struct pd_question_size pd_question_size(const struct pd_document *document,
+                                         const struct pd_topology *topology)
+{
+    struct pd_question_size size = {.groups = document->question->groups, .groups_max = UINT64_MAX};
+
+    if (document->question->size) {
+        document->question->size(document->asked, topology, &size);
+    }
+    return size;
 }
 
 int pd_question_wrong(struct pd_error *error, const char *what)

@@ -11,21 +11,21 @@
 #include "query/collect.h"
 #include "query/merge.h"
 #include "query/partial.h"
+#include "tib/tib.h"
 
-int pd_run_fail(const struct pd_query *query, int code, struct pd_error *error)
+int pd_run_fail(const struct pd_query *query, int err, struct pd_error *error)
 {
     const char *name = pd_query_name_text(query->name);
-    if (code == -PD_E_TOO_LARGE) {
-        return pd_fail(error, code,
+    if (err == -PD_E_TOO_LARGE) {
+        return pd_fail(error, err,
                        "%s: the answer needs more than %llu MiB of memory; narrow it by link, "
                        "flow or time range",
                        name, (unsigned long long)(query->memory_bytes >> 20));
     }
-    if (code == -PD_E_VALUE && *query->since) {
-        return pd_fail(error, code, "since: this store gave no such token: \"%.64s\"",
-                       query->since);
+    if (err == -PD_E_VALUE && *query->since) {
+        return pd_fail(error, err, "since: this store gave no such token: \"%.64s\"", query->since);
     }
-    return pd_fail(error, code, "%s: %s", name, pd_error_text(code));
+    return pd_fail(error, err, "%s: %s", name, pd_error_text(err));
 }
 
 /* ---- what the store is asked ---- */
@@ -169,13 +169,64 @@ int pd_query_run_as(const struct pd_query *query, enum pd_query_form form,
     }
     run->items = (struct pd_items){&run->answer, pd_query_answer_group, pd_query_answer_sums};
     pd_query_answer_begin(&run->answer, query, form, &run->budget, sink);
-    int code = answer(run, ret_complete);
-    if (code && !run->answer.out.error) { /* else the sink knows why it stopped */
-        pd_run_fail(query, code, error);
+    int err = answer(run, ret_complete);
+    if (err && !run->answer.out.error) { /* else the sink knows why it stopped */
+        pd_run_fail(query, err, error);
     }
     pd_query_answer_done(&run->answer);
     run_free(run);
-    return code;
+    return err;
+}
+
+/* ---- items as they are ---- */
+
+static int pass_on(struct pd_run_giving *giving, int err, uint64_t bytes, uint64_t pkts)
+{
+    giving->capped |= bytes >= PD_TIB_SUM_MAX || pkts >= PD_TIB_SUM_MAX;
+    giving->stopped |= err != 0;
+    return err;
+}
+
+static int give_group(void *context, const struct pd_tib_record *group)
+{
+    struct pd_run_giving *giving = context;
+    int err = giving->items->group(giving->items->context, group);
+
+    return pass_on(giving, err, group->bytes, group->pkts);
+}
+
+static int give_sums(void *context, const struct pd_query_sums *sums)
+{
+    struct pd_run_giving *giving = context;
+    int err = giving->items->sums(giving->items->context, sums);
+
+    return pass_on(giving, err, sums->bytes, sums->pkts);
+}
+
+struct pd_items pd_run_noted(struct pd_run_giving *giving)
+{
+    return (struct pd_items){giving, give_group, give_sums};
+}
+
+int pd_query_run_items(const struct pd_query *query, struct pd_tib_snapshot *snapshot,
+                       const struct pd_tib_record *live, size_t live_len,
+                       const struct pd_items *items, bool *ret_complete, struct pd_error *error)
+{
+    struct pd_run_giving giving = {.items = items};
+    struct run *run = run_new(query, &(struct pd_run_store){snapshot, live, live_len});
+
+    if (!run) {
+        return pd_run_fail(query, -ENOMEM, error);
+    }
+    run->items = pd_run_noted(&giving);
+    int err = give_items(run, true);
+    if (!err) {
+        *ret_complete = run->complete && run->collect.complete && !giving.capped;
+    } else if (!giving.stopped) {
+        pd_run_fail(query, err, error);
+    }
+    run_free(run);
+    return err;
 }
 
 /* ---- the partial result ---- */
@@ -198,25 +249,25 @@ int pd_query_run_partial(const struct pd_query *query, struct pd_tib_snapshot *s
                          struct pd_error *error)
 {
     struct pd_partial_writer *writer = NULL;
-    int code = pd_query_mergeable(query, error);
-    if (code) {
-        return code;
+    int err = pd_query_mergeable(query, error);
+    if (err) {
+        return err;
     }
     struct run *run = run_new(query, &(struct pd_run_store){snapshot, live, live_len});
-    code = run ? pd_partial_begin(sink, &run->budget, &writer) : -ENOMEM;
-    if (!code) {
+    err = run ? pd_partial_begin(sink, &run->budget, &writer) : -ENOMEM;
+    if (!err) {
         run->items = pd_partial_items(writer);
-        code = write_partial(run, writer, begun_ns);
+        err = write_partial(run, writer, begun_ns);
     }
-    if (code && (!writer || !pd_partial_stopped(writer))) {
-        pd_run_fail(query, code, error);
+    if (err && (!writer || !pd_partial_stopped(writer))) {
+        pd_run_fail(query, err, error);
     }
-    if (!code) {
+    if (!err) {
         *ret_complete = run->complete && run->collect.complete;
     }
     pd_partial_writer_free(writer);
     if (run) {
         run_free(run);
     }
-    return code;
+    return err;
 }

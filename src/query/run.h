@@ -21,7 +21,15 @@ int pd_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
                  int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                  void *context, bool *complete);
 
+/* Passes items on and notes sums that are at their end. */
+struct pd_run_giving {
+    const struct pd_items *items;
+    bool capped;
+    bool stopped; /* by who got them */
+};
+struct pd_items pd_run_noted(struct pd_run_giving *giving);
+
 /* Puts the failure into words and returns its code. */
-int pd_run_fail(const struct pd_query *query, int code, struct pd_error *error);
+int pd_run_fail(const struct pd_query *query, int err, struct pd_error *error);
 
 #endif

@@ -104,11 +104,11 @@ int pd_partial_verify(const struct pd_query *query, const struct pd_partial_sour
     const struct pd_partial_handler handler = {&verify, on_group, on_sums, on_missing};
     struct pd_tib_budget budget = {query->memory_bytes};
     struct pd_partial_end end;
-    int code = pd_partial_read_all(source, &handler, &budget, &end);
-    code = code ? code : check_hosts(&verify, &end);
-    if (code) {
-        return pd_fail(error, code, "the partial result cannot be used: %s",
-                       verify.wrong ? verify.wrong : pd_error_text(code));
+    int err = pd_partial_read_all(source, &handler, &budget, &end);
+    err = err ? err : check_hosts(&verify, &end);
+    if (err) {
+        return pd_fail(error, err, "the partial result cannot be used: %s",
+                       verify.wrong ? verify.wrong : pd_error_text(err));
     }
     *ret_end = end;
     return 0;

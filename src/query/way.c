@@ -7,10 +7,28 @@
 #include <string.h>
 
 #include "codec/marks.h"
-#include "codec/tagging/mark.h"
 
-const char *const pd_way_members[] = {"path",   "tags",  "dscp",       "mark",
-                                      "origin", "state", "candidates", NULL};
+/* Whose words marks are written in where nothing else is said. */
+static const struct pd_mark_scheme *default_scheme(void)
+{
+    return pd_codec_schemes[0];
+}
+
+bool pd_way_has(const char *member)
+{
+    static const char *const members[] = {"path", "mark", "origin", "state", "candidates"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        found |= !strcmp(members[i], member);
+    }
+    for (size_t i = 0; pd_codec_schemes[i]; i++) {
+        for (size_t k = 0; k < pd_codec_schemes[i]->kinds_len; k++) {
+            found |= !strcmp(pd_codec_schemes[i]->kinds[k].name, member);
+        }
+    }
+    return found;
+}
 
 /* ---- reading ---- */
 
@@ -137,7 +155,7 @@ static const char *read_mark(const json_t *object, struct pd_claim *claim, const
     if (claim->state != PD_CLAIM_INFEASIBLE || claim->path->len || claim->origin) {
         return NULL;
     }
-    return read_fields(object, &pd_tagging_scheme, &claim->mark, ret_member);
+    return read_fields(object, default_scheme(), &claim->mark, ret_member);
 }
 
 static const char *read_ids(const json_t *object, struct pd_claim *claim, const char **ret_member)
@@ -202,15 +220,26 @@ static bool put_field(json_t *object, const struct pd_mark_field *field)
     return !json_object_set_new(object, field->name, list);
 }
 
+/* Its fields as they are where there is no mark. */
+static bool put_nothing(json_t *object, const struct pd_mark_scheme *scheme)
+{
+    bool done = true;
+
+    for (size_t i = 0; i < scheme->kinds_len; i++) {
+        const struct pd_mark_field_kind *kind = &scheme->kinds[i];
+
+        done = done &&
+               put_field(object, &(struct pd_mark_field){.name = kind->name, .list = kind->list});
+    }
+    return done;
+}
+
 bool pd_way_put_mark(json_t *object, const struct pd_mark *mark)
 {
     struct pd_mark_field fields[PD_MARK_FIELDS_MAX];
     size_t len = pd_codec_mark_fields(mark, fields);
-    bool done = true;
+    bool done = put_nothing(object, default_scheme());
 
-    if (!mark->scheme) {
-        return !json_object_set_new(object, "tags", json_array());
-    }
     for (size_t i = 0; i < len; i++) {
         done = done && (fields[i].implied || put_field(object, &fields[i]));
     }

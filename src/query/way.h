@@ -10,8 +10,8 @@
 /* docs/formats/tib-export.md says what the members are. Thread safety: works on the caller's
  * memory. */
 
-/* Names of all members that can belong to a way, NULL-terminated. */
-extern const char *const pd_way_members[];
+/* Whether a way can have a member of this name. */
+bool pd_way_has(const char *member);
 
 /* A list of at most PD_PATH_MAX switch IDs. NULL, or what is expected. */
 const char *pd_way_read_switches(const json_t *array, struct pd_path *ret_path);
@@ -21,10 +21,11 @@ const char *pd_way_read_switches(const json_t *array, struct pd_path *ret_path);
 const char *pd_way_read(const json_t *object, struct pd_path *ret_path, struct pd_claim *ret_claim,
                         const char **ret_member);
 
-/* Members of the mark: "tags" and "dscp" of link tags, else "mark". False without memory. */
+/* Members of the mark, in the words of its scheme; those of link tags are there in any case. False
+ * without memory. */
 bool pd_way_put_mark(json_t *object, const struct pd_mark *mark);
 
-/* Its fields as words, as "tags 9,14 dscp 3"; "no tags" of no mark. Returns `text`. */
+/* Its fields as words, as "tags 9,14"; "no tags" of no mark. Returns `text`. */
 #define PD_WAY_MARK_TEXT_BYTES 128
 const char *pd_way_mark_text(const struct pd_mark *mark, char text[PD_WAY_MARK_TEXT_BYTES]);
 

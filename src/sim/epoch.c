@@ -11,9 +11,9 @@
 enum { PORT_FIRST = 1024, PORTS = 60000 };
 
 struct epochs {
-    const struct pd_scenario *scenario;
+    const struct pd_sim_scenario *scenario;
     const struct pd_topology *topology;
-    struct pd_random random;
+    struct pd_sim_random random;
     double *loss;    /* by directed link */
     uint32_t *racks; /* switches with hosts */
     uint32_t racks_len, longest;
@@ -32,12 +32,12 @@ struct epochs {
 
 static uint32_t between(struct epochs *e, const uint32_t range[2])
 {
-    return range[0] + pd_random_below(&e->random, range[1] - range[0] + 1);
+    return range[0] + pd_sim_random_below(&e->random, range[1] - range[0] + 1);
 }
 
 static double real_between(struct epochs *e, const double range[2])
 {
-    return range[0] + (range[1] - range[0]) * pd_random_share(&e->random);
+    return range[0] + (range[1] - range[0]) * pd_sim_random_share(&e->random);
 }
 
 /* ---- begin and end ---- */
@@ -132,13 +132,13 @@ static void draw_losses(struct epochs *e)
     for (size_t i = 0; i < e->scenario->faults_len; i++) {
         const struct pd_sim_fault *fault = &e->scenario->faults[i];
         for (uint32_t n = 0; fault->kind == PD_SIM_LOSS && n < fault->links_len; n++) {
-            e->loss[fault->link + 2 * n] = fault->loss;
+            e->loss[fault->links[n]] = fault->loss;
         }
     }
     for (uint32_t i = 0; i < set->random_faults; i++) {
-        uint32_t link = pd_random_below(&e->random, 2 * e->topology->fabric_links_len);
+        uint32_t link = pd_sim_random_below(&e->random, 2 * e->topology->fabric_links_len);
         for (int tries = 0; e->loss[link] > set->noise[1] && tries < 1000; tries++) {
-            link = pd_random_below(&e->random, 2 * e->topology->fabric_links_len);
+            link = pd_sim_random_below(&e->random, 2 * e->topology->fabric_links_len);
         }
         e->loss[link] = real_between(e, i < set->heavy ? heavy : set->random_loss);
     }
@@ -170,7 +170,7 @@ struct losing {
 
 static void cross(struct epochs *e, struct losing *flow, uint32_t link)
 {
-    uint64_t lost = flow->left ? pd_random_binomial(&e->random, flow->left, e->loss[link]) : 0;
+    uint64_t lost = flow->left ? pd_sim_random_binomial(&e->random, flow->left, e->loss[link]) : 0;
     flow->left -= lost;
     flow->lost += lost;
     if (lost > flow->most) {
@@ -188,12 +188,12 @@ static uint32_t draw_next(struct epochs *e, uint32_t at, uint32_t rack, uint32_t
     for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
         count += far[sw->neighbours[n].node] == far[at] - 1;
     }
-    chosen = pd_random_below(&e->random, count);
+    chosen = pd_sim_random_below(&e->random, count);
     for (uint32_t n = 0;; n++) {
         const struct pd_neighbour *next = &sw->neighbours[n];
         if (far[next->node] == far[at] - 1 && !chosen--) {
             *ret_next = next->node;
-            return next->link + 2 * pd_random_below(&e->random, next->parallel);
+            return next->link + 2 * pd_sim_random_below(&e->random, next->parallel);
         }
     }
 }
@@ -202,10 +202,10 @@ static uint32_t draw_next(struct epochs *e, uint32_t at, uint32_t rack, uint32_t
 static uint32_t draw_rack(struct epochs *e, uint32_t own)
 {
     const struct pd_sim_epochs *set = &e->scenario->epochs;
-    bool hot = set->hot_racks && pd_random_share(&e->random) < set->hot_share;
+    bool hot = set->hot_racks && pd_sim_random_share(&e->random) < set->hot_share;
     uint32_t among = hot && set->hot_racks < e->racks_len ? set->hot_racks : e->racks_len;
     for (int tries = 0; tries < 1000; tries++) {
-        uint32_t rack = pd_random_below(&e->random, among);
+        uint32_t rack = pd_sim_random_below(&e->random, among);
         if (rack != own && e->far[rack][e->racks[own]] != PD_NONE) {
             return rack;
         }
@@ -252,7 +252,7 @@ static void run_flow(struct epochs *e, uint32_t src)
     if (rack == PD_NONE) {
         return;
     }
-    uint32_t dst = e->below[rack][pd_random_below(&e->random, e->below_len[rack])];
+    uint32_t dst = e->below[rack][pd_sim_random_below(&e->random, e->below_len[rack])];
     uint64_t pkts = between(e, e->scenario->epochs.pkts_per_flow);
     struct losing flow = {.left = pkts};
     uint32_t *nodes = e->nodes + e->rows_len * (e->longest + 1), len = 0;
@@ -292,7 +292,7 @@ static int run_epoch(struct epochs *e, uint32_t epoch, pd_sim_visit *visit, void
     return visit(context, &period);
 }
 
-int pd_sim_epochs_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
+int pd_sim_epochs_run(const struct pd_sim_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
                       void *context, struct pd_sim_totals *ret_totals, struct pd_error *error)
 {
     struct epochs e = {

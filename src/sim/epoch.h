@@ -19,7 +19,7 @@
 int pd_sim_epochs_read(const json_t *root, struct pd_sim_epochs *ret_epochs,
                        struct pd_error *error);
 
-int pd_sim_epochs_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
+int pd_sim_epochs_run(const struct pd_sim_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
                       void *context, struct pd_sim_totals *ret_totals, struct pd_error *error);
 
 #endif

@@ -82,8 +82,8 @@ static int new_level(struct pd_sim_world *world, void **ret_level)
         return -ENOMEM;
     }
     for (uint32_t l = 0; l < len; l++) {
-        level->packets_s[l] =
-            pd_net_mbps(&world->net, l, world->scenario->link_mbps) * 1e6 / 8 / PD_SIM_MTU_BYTES;
+        level->packets_s[l] = pd_sim_net_mbps(&world->net, l, world->scenario->link_mbps) * 1e6 /
+                              8 / PD_SIM_MTU_BYTES;
     }
     *ret_level = level;
     return 0;
@@ -95,15 +95,6 @@ static struct flow_state *state_of(const struct pd_sim_flow *flow)
 }
 
 /* ---- losses of faulty links */
-
-static double route_loss(const struct pd_net *net, const struct pd_sim_net_route *route)
-{
-    double passes = 1;
-    for (uint32_t i = 0; i < route->links_len; i++) {
-        passes *= 1 - net->loss[route->links[i]];
-    }
-    return 1 - passes;
-}
 
 /* Packets/s that TCP reaches at a loss rate. */
 static double tcp_limit(double loss)
@@ -119,8 +110,8 @@ static void look_at_routes(const struct level *level, struct pd_sim_flow *flow)
     struct flow_state *state = state_of(flow);
     double loss = 0;
     for (uint32_t r = 0; r < flow->routes_len; r++) {
-        loss +=
-            route_loss(&level->world->net, &flow->routes[r].route) * flow->routes[r].route.share;
+        loss += pd_sim_net_rate(&level->world->net, &flow->routes[r].route, &flow->id) *
+                flow->routes[r].route.share;
     }
     state->most = loss >= 1 ? 0 : tcp_limit(loss);
 }
@@ -252,7 +243,7 @@ static void move_queue(struct level *level, uint32_t link)
     double flows = level->limited[link], *queue = &level->queue[link];
     double most = level->world->scenario->buffer_pkts, packets_s = level->packets_s[link];
     double windows = flows * PD_TCP_WINDOW_MAX - packets_s * RTT_S;
-    if (flows < 2 || pd_net_is_up(&level->world->net, link)) {
+    if (flows < 2 || pd_sim_net_is_up(&level->world->net, link)) {
         *queue -= level->room[link] * STEP_S;
         *queue = *queue > 0 && flows > 0 ? *queue : 0;
         return;
@@ -297,9 +288,9 @@ static void send_over(struct level *level, struct pd_sim_flow *flow, struct pd_s
     route->carry += pkts;
     uint64_t sent = (uint64_t)route->carry;
     route->carry -= (double)sent;
-    uint64_t full = pd_random_binomial(&world->random, sent, dropped_by_queue);
+    uint64_t full = pd_sim_random_binomial(&world->random, sent, dropped_by_queue);
     uint64_t lost =
-        pd_random_binomial(&world->random, sent - full, route_loss(&world->net, &route->route));
+        pd_sim_net_lose(&world->net, &route->route, &flow->id, sent - full, &world->random);
     route->pkts += sent - full - lost;
     flow->retransmissions += full + lost;
     flow->acked_pkts += sent - full - lost;
@@ -351,11 +342,11 @@ static void step_flow(struct level *level, struct pd_sim_flow *flow)
 static int start_flows(struct level *level, double until_s)
 {
     struct pd_sim_flow *flow;
-    int code;
-    while (!(code = pd_sim_flows_next(&level->world->flows, until_s, &flow)) && flow) {
+    int err;
+    while (!(err = pd_sim_flows_next(&level->world->flows, until_s, &flow)) && flow) {
         state_of(flow)->left = (double)flow->total_pkts;
     }
-    return code;
+    return err;
 }
 
 static int advance(void *context, double until_s)
@@ -363,9 +354,9 @@ static int advance(void *context, double until_s)
     struct level *level = context;
     struct pd_sim_flows *flows = &level->world->flows;
     while (level->now_s < until_s - STEP_S / 2) {
-        int code = start_flows(level, level->now_s + STEP_S);
-        if (code) {
-            return code;
+        int err = start_flows(level, level->now_s + STEP_S);
+        if (err) {
+            return err;
         }
         for (uint32_t i = 0; i < flows->order_len; i++) {
             look_at_routes(level, &flows->table[flows->order[i]]);

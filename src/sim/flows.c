@@ -9,8 +9,9 @@
 
 enum { SPRAY_ROUTES_MAX = 16, SPRAY_TRIES = 64, TCP = 6 };
 
-int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_scenario *scenario,
-                      const struct pd_net *net, struct pd_random *random, size_t state_bytes)
+int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_sim_scenario *scenario,
+                      const struct pd_sim_net *net, struct pd_sim_random *random,
+                      size_t state_bytes)
 {
     double host_bytes_s = scenario->load * (double)scenario->link_mbps * 1e6 / 8;
     double flows_s =
@@ -21,7 +22,8 @@ int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_scenario *scen
                                    .routes_max = scenario->spray ? SPRAY_ROUTES_MAX : 1,
                                    .state_bytes = state_bytes,
                                    .gap_s = 1 / (flows_s * net->topology->hosts_len)};
-    flows->next_s = scenario->load > 0 ? flows->gap_s * pd_random_exponential(random) : INFINITY;
+    flows->next_s =
+        scenario->load > 0 ? flows->gap_s * pd_sim_random_exponential(random) : INFINITY;
     return 0;
 }
 
@@ -93,8 +95,8 @@ static void set_ends(struct pd_sim_flows *flows, struct pd_sim_flow *flow,
         flow->src = planned->src;
         flow->dst = planned->dst;
     } else {
-        flow->src = pd_random_below(flows->random, hosts);
-        flow->dst = pd_random_below(flows->random, hosts - 1);
+        flow->src = pd_sim_random_below(flows->random, hosts);
+        flow->dst = pd_sim_random_below(flows->random, hosts - 1);
         flow->dst += flow->dst >= flow->src;
     }
     memset(&flow->id, 0, sizeof flow->id);
@@ -103,7 +105,7 @@ static void set_ends(struct pd_sim_flows *flows, struct pd_sim_flow *flow,
     flow->id.ip_version = topology->hosts[flow->src].ip_versions[0];
     flow->id.protocol = TCP;
     flow->id.src_port =
-        planned ? planned->src_port : (uint16_t)(1024 + pd_random_below(flows->random, 64512));
+        planned ? planned->src_port : (uint16_t)(1024 + pd_sim_random_below(flows->random, 64512));
     flow->id.dst_port = planned ? planned->dst_port : 80;
 }
 
@@ -128,7 +130,7 @@ static void draw_routes(struct pd_sim_flows *flows, struct pd_sim_flow *flow, do
     for (uint32_t t = 0; t < tries && flow->routes_len < flows->routes_max; t++) {
         struct pd_sim_route *route = &flow->routes[flow->routes_len];
         memset(route, 0, sizeof *route);
-        pd_net_route(flows->net, flow->src, flow->dst, bytes, flows->random, &route->route);
+        pd_sim_net_route(flows->net, flow->src, flow->dst, bytes, flows->random, &route->route);
         uint32_t same = 0;
         while (same < flow->routes_len &&
                !pd_path_equal(&flow->routes[same].route.path, &route->route.path)) {
@@ -150,7 +152,7 @@ static double draw_size_and_routes(struct pd_sim_flows *flows, struct pd_sim_flo
         draw_routes(flows, flow, 0);
     }
     if (!planned) {
-        bytes = pd_sizes_draw(&flows->scenario->sizes, flows->random);
+        bytes = pd_sim_sizes_draw(&flows->scenario->sizes, flows->random);
     }
     if (size_first) {
         draw_routes(flows, flow, bytes);
@@ -161,7 +163,7 @@ static double draw_size_and_routes(struct pd_sim_flows *flows, struct pd_sim_flo
 /* The flow of the plan that starts before `until_s`, if it is the next; NULL otherwise. */
 static const struct pd_sim_planned *next_planned(struct pd_sim_flows *flows, double until_s)
 {
-    const struct pd_scenario *scenario = flows->scenario;
+    const struct pd_sim_scenario *scenario = flows->scenario;
     if (flows->next_planned == scenario->planned_len) {
         return NULL;
     }
@@ -179,7 +181,7 @@ int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_
     *ret_flow = NULL;
     while (flows->next_s < until_s && flows->order_len >= PD_SIM_FLOWS_MAX) {
         flows->refused++;
-        flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
+        flows->next_s += flows->gap_s * pd_sim_random_exponential(flows->random);
     }
     const struct pd_sim_planned *planned = next_planned(flows, until_s);
     if (!planned && flows->next_s >= until_s) {
@@ -200,7 +202,7 @@ int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_
     flow->used = true;
     flows->started++;
     if (!planned) {
-        flows->next_s += flows->gap_s * pd_random_exponential(flows->random);
+        flows->next_s += flows->gap_s * pd_sim_random_exponential(flows->random);
     }
     *ret_flow = flow;
     return 0;

@@ -48,9 +48,9 @@ struct pd_sim_flow {
 };
 
 struct pd_sim_flows {
-    const struct pd_scenario *scenario;
-    const struct pd_net *net;
-    struct pd_random *random;
+    const struct pd_sim_scenario *scenario;
+    const struct pd_sim_net *net;
+    struct pd_sim_random *random;
     struct pd_sim_flow *table;
     uint32_t *order; /* flows in use */
     uint32_t *unused;
@@ -64,8 +64,9 @@ struct pd_sim_flows {
     uint64_t refused;
 };
 
-int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_scenario *scenario,
-                      const struct pd_net *net, struct pd_random *random, size_t state_bytes);
+int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_sim_scenario *scenario,
+                      const struct pd_sim_net *net, struct pd_sim_random *random,
+                      size_t state_bytes);
 void pd_sim_flows_done(struct pd_sim_flows *flows);
 
 /* The next flow if it starts before `until_s`, with its start in *ret_s; false when none does.

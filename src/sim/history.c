@@ -14,12 +14,12 @@ static void forget(struct pd_kept_period *kept)
     *kept = (struct pd_kept_period){0};
 }
 
-void pd_history_done(struct pd_history *history)
+void pd_sim_history_done(struct pd_sim_history *history)
 {
     for (unsigned i = 0; i < PD_HISTORY_MAX; i++) {
         forget(&history->periods[i]);
     }
-    *history = (struct pd_history){0};
+    *history = (struct pd_sim_history){0};
 }
 
 static void count(const struct pd_sim_period *period, size_t *ret_ways, size_t *ret_nodes)
@@ -62,7 +62,7 @@ static int copy(struct pd_kept_period *kept, const struct pd_sim_period *period)
     return 0;
 }
 
-int pd_history_take(struct pd_history *history, const struct pd_sim_period *period)
+int pd_sim_history_take(struct pd_sim_history *history, const struct pd_sim_period *period)
 {
     if (!history->wanted) {
         history->since_us = period->from_us;
@@ -76,37 +76,37 @@ int pd_history_take(struct pd_history *history, const struct pd_sim_period *peri
     }
     struct pd_kept_period *kept =
         &history->periods[(history->first + history->len) % PD_HISTORY_MAX];
-    int code = copy(kept, period);
-    if (code) {
+    int err = copy(kept, period);
+    if (err) {
         forget(kept);
     } else {
         history->len++;
     }
-    return code;
+    return err;
 }
 
-int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_us,
-                     uint64_t before_us, const struct pd_evidence_sink *sink,
-                     struct pd_report *report)
+int pd_sim_history_visit(struct pd_sim_history *history, uint64_t from_us, uint64_t to_us,
+                         uint64_t before_us, const struct pd_evidence_sink *sink,
+                         struct pd_report *report)
 {
-    int code = 0;
+    int err = 0;
 
     history->wanted = true;
     if (from_us < history->since_us && report) {
         pd_report_lacks(report, "observations of before %.1f s are not kept",
                         (double)history->since_us / 1e6);
     }
-    for (unsigned i = 0; !code && i < history->len; i++) {
+    for (unsigned i = 0; !err && i < history->len; i++) {
         const struct pd_kept_period *kept =
             &history->periods[(history->first + i) % PD_HISTORY_MAX];
 
         if (kept->to_us <= before_us && kept->to_us > from_us && kept->from_us < to_us) {
-            code = sink->take(sink->context,
-                              &(struct pd_evidence_period){.from_us = kept->from_us,
-                                                           .to_us = kept->to_us,
-                                                           .rows = kept->flows,
-                                                           .rows_len = kept->flows_len});
+            err = sink->take(sink->context,
+                             &(struct pd_evidence_period){.from_us = kept->from_us,
+                                                          .to_us = kept->to_us,
+                                                          .rows = kept->flows,
+                                                          .rows_len = kept->flows_len});
         }
     }
-    return code;
+    return err;
 }

@@ -21,22 +21,22 @@ struct pd_kept_period {
     size_t flows_len;
 };
 
-struct pd_history {
+struct pd_sim_history {
     bool wanted;
     uint64_t since_us; /* from when on it is whole */
     struct pd_kept_period periods[PD_HISTORY_MAX];
     unsigned first, len;
 };
 
-void pd_history_done(struct pd_history *history); /* works on zeroed memory */
+void pd_sim_history_done(struct pd_sim_history *history); /* works on zeroed memory */
 
 /* 0 or -ENOMEM. */
-int pd_history_take(struct pd_history *history, const struct pd_sim_period *period);
+int pd_sim_history_take(struct pd_sim_history *history, const struct pd_sim_period *period);
 
 /* Each kept period that overlaps [from_us, to_us] and ended at `before_us` or earlier; what is
  * missing of them is said in `report`. The sink's non-zero. */
-int pd_history_visit(struct pd_history *history, uint64_t from_us, uint64_t to_us,
-                     uint64_t before_us, const struct pd_evidence_sink *sink,
-                     struct pd_report *report);
+int pd_sim_history_visit(struct pd_sim_history *history, uint64_t from_us, uint64_t to_us,
+                         uint64_t before_us, const struct pd_evidence_sink *sink,
+                         struct pd_report *report);
 
 #endif

@@ -10,9 +10,9 @@
 /* Internal to sim/. What a level shares with the rest; it moves flows on and counts in their
  * slices. */
 struct pd_sim_world {
-    const struct pd_scenario *scenario;
-    struct pd_net net;
-    struct pd_random random;
+    const struct pd_sim_scenario *scenario;
+    struct pd_sim_net net;
+    struct pd_sim_random random;
     struct pd_sim_flows flows;
     struct pd_sim_totals totals;
 };

@@ -5,18 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "sim/net.h"
 
 enum { FAR = UINT8_MAX, HOPS_MAX = 4096 };
 
-void pd_net_done(struct pd_net *net)
+static void clear_specials(struct pd_sim_net *net)
+{
+    while (net->specials_len) {
+        free(net->specials[--net->specials_len].bursting);
+    }
+}
+
+void pd_sim_net_done(struct pd_sim_net *net)
 {
     free(net->loss);
     free(net->distance);
     free(net->rack_rank);
     free(net->split_bytes);
     free(net->weights);
-    *net = (struct pd_net){0};
+    clear_specials(net);
+    free(net->specials);
+    *net = (struct pd_sim_net){0};
 }
 
 /* Distances of all switches to `rack`. */
@@ -41,7 +51,7 @@ static void search(const struct pd_topology *topology, uint32_t rack, uint8_t *d
     }
 }
 
-static int number_links(struct pd_net *net)
+static int number_links(struct pd_sim_net *net)
 {
     const struct pd_topology *topology = net->topology;
     net->rack_rank = calloc((size_t)topology->switches_len + 1, sizeof *net->rack_rank);
@@ -58,7 +68,7 @@ static int number_links(struct pd_net *net)
     return net->loss ? 0 : -ENOMEM;
 }
 
-static int measure(struct pd_net *net)
+static int measure(struct pd_sim_net *net)
 {
     const struct pd_topology *topology = net->topology;
     uint32_t racks = 0;
@@ -83,7 +93,7 @@ static int measure(struct pd_net *net)
     return 0;
 }
 
-static int check_reach(const struct pd_net *net, struct pd_error *error)
+static int check_reach(const struct pd_sim_net *net, struct pd_error *error)
 {
     const struct pd_topology *topology = net->topology;
     for (uint32_t h = 1; h < topology->hosts_len; h++) {
@@ -96,50 +106,178 @@ static int check_reach(const struct pd_net *net, struct pd_error *error)
     return 0;
 }
 
-int pd_net_init(const struct pd_topology *topology, struct pd_net *ret_net, struct pd_error *error)
+int pd_sim_net_init(const struct pd_topology *topology, struct pd_sim_net *ret_net,
+                    struct pd_error *error)
 {
-    struct pd_net net = {.topology = topology};
-    int code = number_links(&net);
-    if (!code) {
-        code = measure(&net);
+    struct pd_sim_net net = {.topology = topology};
+    int err = number_links(&net);
+    if (!err) {
+        err = measure(&net);
     }
-    if (code) {
-        pd_fail(error, code, "no memory");
+    if (err) {
+        pd_fail(error, err, "no memory");
     } else {
-        code = check_reach(&net, error);
+        err = check_reach(&net, error);
     }
-    if (code) {
-        pd_net_done(&net);
+    if (err) {
+        pd_sim_net_done(&net);
     } else {
         *ret_net = net;
     }
-    return code;
+    return err;
 }
 
-static void set_fault(struct pd_net *net, const struct pd_sim_fault *fault, bool begun)
+/* ---- faults */
+
+static void forget_faults(struct pd_sim_net *net)
 {
-    switch (fault->kind) {
-    case PD_SIM_LOSS:
-        for (uint32_t nth = 0; nth < fault->links_len; nth++) {
-            net->loss[fault->link + 2 * nth] = begun ? fault->loss : 0;
+    memset(net->loss, 0, net->links_len * sizeof *net->loss);
+    for (uint32_t sw = 0; sw < net->topology->switches_len; sw++) {
+        net->split_bytes[sw] = 0;
+        net->weights[sw] = NULL;
+    }
+}
+
+static void set_choice(struct pd_sim_net *net, const struct pd_sim_fault *fault, bool on)
+{
+    net->hashes_sizes |= fault->kind == PD_SIM_SPLIT;
+    net->weighs |= fault->kind == PD_SIM_WEIGHTS;
+    if (on && fault->kind == PD_SIM_SPLIT) {
+        net->split_bytes[fault->sw] = fault->split_bytes;
+    } else if (on) {
+        net->weights[fault->sw] = fault->weights;
+    }
+}
+
+/* A burst that has begun goes on while its fault does. */
+static int keep_special(struct pd_sim_net *net, const struct pd_sim_fault *fault, bool on)
+{
+    size_t at = 0;
+    while (at < net->specials_len && net->specials[at].fault != fault) {
+        at++;
+    }
+    if (!on && at < net->specials_len) {
+        free(net->specials[at].bursting);
+        net->specials[at] = net->specials[--net->specials_len];
+    }
+    if (!on || at < net->specials_len) {
+        return 0;
+    }
+    if (PD_GROW(net->specials, net->specials_room, net->specials_len + 1)) {
+        return -ENOMEM;
+    }
+    bool *bursting = calloc(fault->links_len, sizeof *bursting);
+    net->specials[net->specials_len] = (struct pd_sim_net_special){fault, bursting};
+    net->specials_len += bursting != NULL;
+    return bursting ? 0 : -ENOMEM;
+}
+
+static void add_loss(struct pd_sim_net *net, const struct pd_sim_fault *fault)
+{
+    for (uint32_t n = 0; n < fault->links_len; n++) {
+        double *loss = &net->loss[fault->links[n]];
+        *loss = *loss > 0 ? 1 - (1 - *loss) * (1 - fault->loss) : fault->loss;
+    }
+}
+
+int pd_sim_net_faults(struct pd_sim_net *net, const struct pd_sim_scenario *scenario, double now_s)
+{
+    int err = 0;
+    forget_faults(net);
+    for (size_t i = 0; i < scenario->faults_len && !err; i++) {
+        const struct pd_sim_fault *fault = &scenario->faults[i];
+        bool on = pd_sim_fault_is_on(fault, now_s);
+        if (fault->kind != PD_SIM_LOSS) {
+            set_choice(net, fault, on);
+        } else if (fault->burst_pkts > 0 || pd_sim_fault_chooses(fault)) {
+            err = keep_special(net, fault, on);
+        } else if (on) {
+            add_loss(net, fault);
         }
-        break;
-    case PD_SIM_SPLIT:
-        net->split_bytes[fault->from] = begun ? fault->split_bytes : 0;
-        net->hashes_sizes = true;
-        break;
-    case PD_SIM_WEIGHTS:
-        net->weights[fault->from] = begun ? fault->weights : NULL;
-        net->weighs = true;
-        break;
     }
+    return err;
 }
 
-void pd_net_faults(struct pd_net *net, const struct pd_scenario *scenario, double now_s)
+/* The place of a link among those of a fault that takes the flow; PD_NONE: it does not. */
+static uint32_t place_of(const struct pd_sim_fault *fault, uint32_t link,
+                         const struct pd_flow_id *flow)
 {
-    for (size_t i = 0; i < scenario->faults_len; i++) {
-        set_fault(net, &scenario->faults[i], now_s >= scenario->faults[i].start_s);
+    for (uint32_t n = 0; n < fault->links_len; n++) {
+        if (fault->links[n] == link) {
+            return pd_sim_fault_takes(fault, flow) ? n : PD_NONE;
+        }
     }
+    return PD_NONE;
+}
+
+double pd_sim_net_rate(const struct pd_sim_net *net, const struct pd_sim_net_route *route,
+                       const struct pd_flow_id *flow)
+{
+    double passes = 1;
+    for (uint32_t i = 0; i < route->links_len; i++) {
+        passes *= 1 - net->loss[route->links[i]];
+        for (size_t s = 0; s < net->specials_len; s++) {
+            const struct pd_sim_fault *fault = net->specials[s].fault;
+            passes *= place_of(fault, route->links[i], flow) == PD_NONE ? 1 : 1 - fault->loss;
+        }
+    }
+    return 1 - passes;
+}
+
+/* Gilbert's two states: one in which all is lost and that ends with 1 / mean, one in which nothing
+ * is, and that ends as often as gives the loss. Takes one packet through it. */
+static bool take_one(struct pd_sim_net_special *special, uint32_t place,
+                     struct pd_sim_random *random)
+{
+    const struct pd_sim_fault *fault = special->fault;
+    bool *bad = &special->bursting[place];
+    if (fault->burst_pkts <= 0) {
+        return fault->loss >= 1 || pd_sim_random_share(random) < fault->loss;
+    }
+    double ends = 1 / fault->burst_pkts, begins = ends * fault->loss / (1 - fault->loss);
+    if (pd_sim_random_share(random) < (*bad ? ends : begins)) {
+        *bad = !*bad;
+    }
+    return *bad;
+}
+
+bool pd_sim_net_drops(struct pd_sim_net *net, uint32_t link, const struct pd_flow_id *flow,
+                      struct pd_sim_random *random)
+{
+    if (net->loss[link] > 0 && pd_sim_random_share(random) < net->loss[link]) {
+        return true;
+    }
+    for (size_t s = 0; s < net->specials_len; s++) {
+        uint32_t place = place_of(net->specials[s].fault, link, flow);
+        if (place != PD_NONE && take_one(&net->specials[s], place, random)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static double plain_rate(const struct pd_sim_net *net, const struct pd_sim_net_route *route)
+{
+    double passes = 1;
+    for (uint32_t i = 0; i < route->links_len; i++) {
+        passes *= 1 - net->loss[route->links[i]];
+    }
+    return 1 - passes;
+}
+
+uint64_t pd_sim_net_lose(struct pd_sim_net *net, const struct pd_sim_net_route *route,
+                         const struct pd_flow_id *flow, uint64_t pkts, struct pd_sim_random *random)
+{
+    uint64_t lost = pd_sim_random_binomial(random, pkts, plain_rate(net, route));
+    for (size_t s = 0; s < net->specials_len; s++) {
+        for (uint32_t i = 0; i < route->links_len; i++) {
+            uint32_t place = place_of(net->specials[s].fault, route->links[i], flow);
+            for (uint64_t left = place == PD_NONE ? 0 : pkts - lost; left; left--) {
+                lost += take_one(&net->specials[s], place, random);
+            }
+        }
+    }
+    return lost;
 }
 
 /* ---- routes */
@@ -162,7 +300,7 @@ static void find_hops(const struct pd_switch *sw, const uint8_t *distance, uint8
 }
 
 static uint32_t draw_weighted(const struct hops *hops, const double *weights,
-                              struct pd_random *random, double *share)
+                              struct pd_sim_random *random, double *share)
 {
     double sum = 0, at;
     uint32_t chosen = 0;
@@ -171,9 +309,9 @@ static uint32_t draw_weighted(const struct hops *hops, const double *weights,
     }
     if (sum <= 0) { /* none of the weights is for this way */
         *share /= hops->len;
-        return hops->places[pd_random_below(random, hops->len)];
+        return hops->places[pd_sim_random_below(random, hops->len)];
     }
-    at = pd_random_share(random) * sum;
+    at = pd_sim_random_share(random) * sum;
     for (uint32_t i = 0; i < hops->len; i++) {
         if (weights[hops->places[i]] <= 0) {
             continue;
@@ -189,8 +327,8 @@ static uint32_t draw_weighted(const struct hops *hops, const double *weights,
 }
 
 /* What the switch chooses: a neighbour's place. */
-static uint32_t next_hop(const struct pd_net *net, uint32_t at, const struct hops *hops,
-                         double bytes, struct pd_random *random, double *share)
+static uint32_t next_hop(const struct pd_sim_net *net, uint32_t at, const struct hops *hops,
+                         double bytes, struct pd_sim_random *random, double *share)
 {
     double split_bytes = net->split_bytes[at];
     if (split_bytes > 0 && hops->len > 1) {
@@ -198,23 +336,25 @@ static uint32_t next_hop(const struct pd_net *net, uint32_t at, const struct hop
             return hops->places[0];
         }
         *share /= hops->len - 1;
-        return hops->places[1 + pd_random_below(random, hops->len - 1)];
+        return hops->places[1 + pd_sim_random_below(random, hops->len - 1)];
     }
     if (net->weights[at]) {
         return draw_weighted(hops, net->weights[at], random, share);
     }
     *share /= hops->len;
-    return hops->places[pd_random_below(random, hops->len)];
+    return hops->places[pd_sim_random_below(random, hops->len)];
 }
 
 /* One of the parallel links to the neighbour. */
-static uint32_t draw_parallel(const struct pd_neighbour *to, struct pd_random *random)
+static uint32_t draw_parallel(const struct pd_neighbour *to, struct pd_sim_random *random)
 {
-    return to->link + (to->parallel > 1 ? 2 * (uint32_t)pd_random_below(random, to->parallel) : 0);
+    return to->link +
+           (to->parallel > 1 ? 2 * (uint32_t)pd_sim_random_below(random, to->parallel) : 0);
 }
 
-void pd_net_route(const struct pd_net *net, uint32_t src_host, uint32_t dst_host, double bytes,
-                  struct pd_random *random, struct pd_sim_net_route *ret_route)
+void pd_sim_net_route(const struct pd_sim_net *net, uint32_t src_host, uint32_t dst_host,
+                      double bytes, struct pd_sim_random *random,
+                      struct pd_sim_net_route *ret_route)
 {
     const struct pd_topology *topology = net->topology;
     uint32_t at = topology->hosts[src_host].tor, to = topology->hosts[dst_host].tor;

@@ -39,7 +39,7 @@ struct packet {
 enum { ACK = UINT16_MAX };
 
 struct flow_state {
-    struct pd_tcp tcp;
+    struct pd_sim_tcp tcp;
     uint32_t born;
     uint32_t rtt_us; /* of the last acknowledgement */
 };
@@ -137,8 +137,8 @@ static bool pass_port(struct level *level, uint32_t number, uint32_t link)
     struct packet *packet = &level->packets[number];
     uint64_t now = packet->at_ns, ready = level->free_ns[link] > now ? level->free_ns[link] : now;
     uint64_t packet_ns = (uint64_t)(PD_SIM_MTU_BYTES * 8e3 /
-                                    pd_net_mbps(&world->net, link, world->scenario->link_mbps));
-    bool up = pd_net_is_up(&world->net, link);
+                                    pd_sim_net_mbps(&world->net, link, world->scenario->link_mbps));
+    bool up = pd_sim_net_is_up(&world->net, link);
     if (!up && ready - now > packet_ns * world->scenario->buffer_pkts) {
         world->totals.lost_queue++;
         return false;
@@ -146,7 +146,7 @@ static bool pass_port(struct level *level, uint32_t number, uint32_t link)
     level->free_ns[link] = ready + packet_ns;
     world->totals.packet_hops += !up;
     packet->hop++;
-    if (world->net.loss[link] > 0 && pd_random_share(&world->random) < world->net.loss[link]) {
+    if (pd_sim_net_drops(&world->net, link, &world->flows.table[packet->flow].id, &world->random)) {
         world->totals.lost_fault++;
         return false;
     }
@@ -162,12 +162,12 @@ static void acknowledge(struct level *level, uint32_t number, struct pd_sim_flow
     uint64_t now = level->packets[number].at_ns;
     uint32_t rtt_us = (uint32_t)(now / 1000) - level->packets[number].sent_us;
     drop(level, number);
-    uint32_t lost = pd_tcp_acked(&state_of(flow)->tcp, order, now, rtt_us);
+    uint32_t lost = pd_sim_tcp_acked(&state_of(flow)->tcp, order, now, rtt_us);
     flow->retransmissions += lost;
     flow->consecutive = lost;
     flow->acked_pkts++;
     state_of(flow)->rtt_us = rtt_us;
-    if (pd_tcp_is_done(&state_of(flow)->tcp)) {
+    if (pd_sim_tcp_is_done(&state_of(flow)->tcp)) {
         flow->live = false;
     } else {
         pump(level, flow);
@@ -202,9 +202,9 @@ static void arrive(struct level *level, uint32_t number)
 static uint16_t draw_route(struct pd_sim_world *world, const struct pd_sim_flow *flow)
 {
     if (!world->net.weighs) {
-        return (uint16_t)pd_random_below(&world->random, flow->routes_len);
+        return (uint16_t)pd_sim_random_below(&world->random, flow->routes_len);
     }
-    double at = pd_random_share(&world->random);
+    double at = pd_sim_random_share(&world->random);
     uint32_t route = 0;
     while (route + 1 < flow->routes_len && (at -= flow->routes[route].route.share) >= 0) {
         route++;
@@ -238,7 +238,7 @@ static void send_one(struct level *level, struct pd_sim_flow *flow, uint32_t ord
 static void pump(struct level *level, struct pd_sim_flow *flow)
 {
     uint32_t order;
-    while (!level->full && pd_tcp_may_send(&state_of(flow)->tcp, level->now_ns, &order)) {
+    while (!level->full && pd_sim_tcp_may_send(&state_of(flow)->tcp, level->now_ns, &order)) {
         send_one(level, flow, order);
     }
 }
@@ -248,29 +248,30 @@ static int tick(struct level *level)
 {
     struct pd_sim_flows *flows = &level->world->flows;
     struct pd_sim_flow *flow;
-    int code;
+    int err;
     for (uint32_t i = 0; i < flows->order_len; i++) {
         flow = &flows->table[flows->order[i]];
         if (!flow->live) {
             continue;
         }
-        uint32_t timed_out = pd_tcp_timer(&state_of(flow)->tcp, level->now_ns);
+        uint32_t timed_out = pd_sim_tcp_timer(&state_of(flow)->tcp, level->now_ns);
         flow->retransmissions += timed_out;
         flow->consecutive += timed_out;
         flow->timeouts += timed_out > 0;
-        if (pd_tcp_is_done(&state_of(flow)->tcp)) {
+        if (pd_sim_tcp_is_done(&state_of(flow)->tcp)) {
             flow->live = false;
         } else if (timed_out) {
             pump(level, flow);
         }
     }
     level->tick_ns += TICK_NS;
-    while (!(code = pd_sim_flows_next(flows, (double)level->tick_ns / NS, &flow)) && flow) {
-        pd_tcp_init(&state_of(flow)->tcp, flow->total_pkts, flow->routes_len > 1, level->now_ns);
+    while (!(err = pd_sim_flows_next(flows, (double)level->tick_ns / NS, &flow)) && flow) {
+        pd_sim_tcp_init(&state_of(flow)->tcp, flow->total_pkts, flow->routes_len > 1,
+                        level->now_ns);
         state_of(flow)->born = ++level->births;
         pump(level, flow);
     }
-    return code;
+    return err;
 }
 
 static void run_bucket(struct level *level)
@@ -295,8 +296,8 @@ static int advance(void *context, double until_s)
     struct level *level = context;
     uint64_t until_ns = (uint64_t)(until_s * NS), step = UINT64_C(1) << BUCKET_BITS;
     while (level->now_ns < until_ns) {
-        int code = level->now_ns >= level->tick_ns ? tick(level) : 0;
-        if (code || level->full) {
+        int err = level->now_ns >= level->tick_ns ? tick(level) : 0;
+        if (err || level->full) {
             return -ENOMEM;
         }
         run_bucket(level);

@@ -11,7 +11,7 @@
 
 /* x = m 2^e with m around 1, and ln m = 2 artanh((m - 1) / (m + 1)) as a series, whose argument is
  * at most 0.172. */
-double pd_random_log(double x)
+double pd_sim_random_log(double x)
 {
     enum { TERMS = 11 };
     int exponent;
@@ -28,29 +28,29 @@ double pd_random_log(double x)
 }
 
 /* Marsaglia's polar method. */
-static double normal(struct pd_random *random)
+static double normal(struct pd_sim_random *random)
 {
     for (;;) {
-        double x = 2 * pd_random_share(random) - 1, y = 2 * pd_random_share(random) - 1;
+        double x = 2 * pd_sim_random_share(random) - 1, y = 2 * pd_sim_random_share(random) - 1;
         double square = x * x + y * y;
         if (square > 1e-9 && square < 1) {
-            return x * sqrt(-2 * pd_random_log(square) / square);
+            return x * sqrt(-2 * pd_sim_random_log(square) / square);
         }
     }
 }
 
 /* Jumps from one event to the next: the gaps are geometric. */
-static uint64_t count_gaps(struct pd_random *random, uint64_t n, double p)
+static uint64_t count_gaps(struct pd_sim_random *random, uint64_t n, double p)
 {
-    double scale = 1 / -pd_random_log(1 - p), at = 0;
+    double scale = 1 / -pd_sim_random_log(1 - p), at = 0;
     uint64_t events = 0;
-    while ((at += floor(pd_random_exponential(random) * scale) + 1) <= (double)n) {
+    while ((at += floor(pd_sim_random_exponential(random) * scale) + 1) <= (double)n) {
         events++;
     }
     return events;
 }
 
-uint64_t pd_random_binomial(struct pd_random *random, uint64_t n, double p)
+uint64_t pd_sim_random_binomial(struct pd_sim_random *random, uint64_t n, double p)
 {
     if (!n || p <= P_LEAST) {
         return 0;

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROOM_FIRST = 4096, BATCH = 256 };
+#include "base/grow.h"
+
+enum { BATCH = 256 };
 
 struct pd_record_row {
     struct pd_tib_record record; /* its path is the process's (pd_path_intern) */
@@ -56,72 +58,59 @@ static int open_store(struct pd_sim_records *records, struct pd_error *error)
                        "no directory for records under %.200s: %s", parent,
                        strerror(fits ? errno : ENAMETOOLONG));
     }
-    int code = pd_tib_open(name, PD_TIB_WRITE, &config, &records->tib, error);
+    int err = pd_tib_open(name, PD_TIB_WRITE, &config, &records->tib, error);
     remove_directory(name);
-    return code;
+    return err;
 }
 
 static int append(struct pd_tib *tib, struct pd_record_row *rows, uint32_t len)
 {
     struct pd_tib_record batch[BATCH];
-    int code = 0;
+    int err = 0;
 
-    for (uint32_t at = 0; !code && at < len;) {
+    for (uint32_t at = 0; !err && at < len;) {
         uint32_t n = 0;
 
         for (; n < BATCH && at < len; n++, at++) {
             batch[n] = rows[at].record;
         }
-        code = pd_tib_append(tib, batch, n);
+        err = pd_tib_append(tib, batch, n);
     }
-    return code;
+    return err;
 }
 
 static int flush(struct pd_sim_records *records, struct pd_error *error)
 {
-    int code = records->tib ? 0 : open_store(records, error);
+    int err = records->tib ? 0 : open_store(records, error);
 
-    if (code || !records->len) {
-        return code;
+    if (err || !records->len) {
+        return err;
     }
-    code = append(records->tib, records->rows, records->len);
+    err = append(records->tib, records->rows, records->len);
     records->len = 0;
-    if (!code) {
-        code = pd_tib_commit(records->tib);
+    if (!err) {
+        err = pd_tib_commit(records->tib);
     }
-    return code ? pd_fail(error, code, "the store of records: %s", pd_error_text(code)) : 0;
+    return err ? pd_fail(error, err, "the store of records: %s", pd_error_text(err)) : 0;
 }
 
 /* ---- in and out */
 
-static int grow(struct pd_sim_records *records)
-{
-    uint32_t room = records->room ? records->room * 2 : ROOM_FIRST;
-    struct pd_record_row *grown = realloc(records->rows, room * sizeof *grown);
-
-    if (!grown) {
-        return -ENOMEM;
-    }
-    records->rows = grown;
-    records->room = room;
-    return 0;
-}
-
 static int take_one(struct pd_sim_records *records, const struct pd_tib_record *record,
                     struct pd_error *error)
 {
-    int code = records->len == PD_RECORDS_WAITING ? flush(records, error) : 0;
+    int err = records->len == PD_RECORDS_WAITING ? flush(records, error) : 0;
 
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
-    if (records->len == records->room && grow(records)) {
+    if (PD_GROW(records->rows, records->room, records->len + 1)) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
     struct pd_record_row row = {*record};
-    code = pd_path_intern(record->path, &row.record.path, NULL);
-    if (code) {
-        return pd_fail(error, code, "paths of records: %s", pd_error_text(code));
+    err = pd_path_intern(record->path, &row.record.path, NULL);
+    if (err) {
+        return pd_fail(error, err, "paths of records: %s", pd_error_text(err));
     }
     records->rows[records->len++] = row;
     return 0;
@@ -150,25 +139,25 @@ static int take_way(struct pd_sim_records *records, const struct pd_sim_period *
 int pd_sim_records_take(struct pd_sim_records *records, const struct pd_sim_period *period,
                         struct pd_error *error)
 {
-    int code = 0;
+    int err = 0;
 
     for (size_t i = 0; i < period->flows_len; i++) {
-        for (size_t w = 0; !code && w < period->flows[i].ways_len; w++) {
+        for (size_t w = 0; !err && w < period->flows[i].ways_len; w++) {
             if (period->flows[i].ways[w].pkts) {
-                code = take_way(records, period, i, &period->flows[i].ways[w], error);
+                err = take_way(records, period, i, &period->flows[i].ways[w], error);
             }
         }
     }
-    return code;
+    return err;
 }
 
 int pd_sim_records_snapshot(struct pd_sim_records *records, struct pd_tib_snapshot **ret_snapshot,
                             struct pd_error *error)
 {
-    int code = flush(records, error);
+    int err = flush(records, error);
 
-    if (!code && (code = pd_tib_snapshot(records->tib, ret_snapshot))) {
-        pd_fail(error, code, "the store of records: %s", pd_error_text(code));
+    if (!err && (err = pd_tib_snapshot(records->tib, ret_snapshot))) {
+        pd_fail(error, err, "the store of records: %s", pd_error_text(err));
     }
-    return code;
+    return err;
 }

@@ -16,13 +16,13 @@
 #include "topology/generators.h"
 #include "topology/links.h"
 
-enum { FILE_BYTES_MAX = 4 << 20, WEIGHT_MAX = 1000000 };
+enum { FILE_BYTES_MAX = 4 << 20 };
 
 struct reader {
     const json_t *root;
     const char *name; /* of the file */
     bool files;
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_error *error;
 };
 
@@ -62,11 +62,11 @@ static int read_count(const struct reader *reader, const char *key, uint32_t lea
 
 static int read_epochs(struct reader *reader)
 {
-    struct pd_scenario *s = &reader->scenario;
-    int code = pd_sim_epochs_read(reader->root, &s->epochs, reader->error);
+    struct pd_sim_scenario *s = &reader->scenario;
+    int err = pd_sim_epochs_read(reader->root, &s->epochs, reader->error);
     s->duration_s = s->epochs.epochs * s->epochs.epoch_s;
     s->period_ms = (uint32_t)(s->epochs.epoch_s * 1000);
-    return code;
+    return err;
 }
 
 static int read_level(struct reader *reader)
@@ -96,28 +96,28 @@ static int read_spray(struct reader *reader)
 
 static int read_numbers(struct reader *reader)
 {
-    struct pd_scenario *s = &reader->scenario;
+    struct pd_sim_scenario *s = &reader->scenario;
     double least = json_array_size(json_object_get(reader->root, "flows")) ? 0 : 0.001;
-    int code = read_count(reader, "link_mbps", 1, 400000, &s->link_mbps);
-    if (!code) {
-        code = read_count(reader, "period_ms", 10, 60000, &s->period_ms);
+    int err = read_count(reader, "link_mbps", 1, 400000, &s->link_mbps);
+    if (!err) {
+        err = read_count(reader, "period_ms", 10, 60000, &s->period_ms);
     }
-    if (!code) {
-        code = read_count(reader, "alarm_retransmissions", 1, 1000000, &s->alarm_retransmissions);
+    if (!err) {
+        err = read_count(reader, "alarm_retransmissions", 1, 1000000, &s->alarm_retransmissions);
     }
-    if (!code) {
-        code = read_count(reader, "buffer_pkts", 8, 65536, &s->buffer_pkts);
+    if (!err) {
+        err = read_count(reader, "buffer_pkts", 8, 65536, &s->buffer_pkts);
     }
-    if (!code) {
-        code = read_real(reader, reader->root, "load", least, 1, &s->load);
+    if (!err) {
+        err = read_real(reader, reader->root, "load", least, 1, &s->load);
     }
-    if (!code) {
-        code = read_real(reader, reader->root, "duration_s", 0.01, 86400, &s->duration_s);
+    if (!err) {
+        err = read_real(reader, reader->root, "duration_s", 0.01, 86400, &s->duration_s);
     }
-    if (!code) {
-        code = read_spray(reader);
+    if (!err) {
+        err = read_spray(reader);
     }
-    return code ? code : read_level(reader);
+    return err ? err : read_level(reader);
 }
 
 /* ---- topology and sizes */
@@ -139,8 +139,8 @@ static int read_topology_file(struct reader *reader, const char *file)
     if (!reader->files) {
         return FAIL(reader, "topology: files are not read here");
     }
-    int code = beside(reader, file, path);
-    return code ? code : pd_topology_read(path, &reader->scenario.topology, reader->error);
+    int err = beside(reader, file, path);
+    return err ? err : pd_topology_read(path, &reader->scenario.topology, reader->error);
 }
 
 /* {"clos":{"pods":2,…}}, or the one number of a generator that takes no other: {"fat_tree":8}. */
@@ -181,21 +181,21 @@ static int read_generated(struct reader *reader, const json_t *given)
     if (json_object_size(given) != 1 || !generator) {
         return FAIL(reader, "topology: expected a file name or a generator, as {\"fat_tree\":K}");
     }
-    int code = read_values(reader, generator, json_object_iter_value(first), values);
-    if (code) {
-        return code;
+    int err = read_values(reader, generator, json_object_iter_value(first), values);
+    if (err) {
+        return err;
     }
-    code = pd_generate(generator, values, false, &reader->scenario.topology, reader->error);
-    return code ? pd_fail_within(reader->error, "topology") : 0;
+    err = pd_generate(generator, values, false, &reader->scenario.topology, reader->error);
+    return err ? pd_fail_within(reader->error, "topology") : 0;
 }
 
 static int read_topology(struct reader *reader)
 {
     const json_t *given = json_object_get(reader->root, "topology");
-    int code = json_is_string(given) ? read_topology_file(reader, json_string_value(given))
-                                     : read_generated(reader, given);
-    if (code) {
-        return code;
+    int err = json_is_string(given) ? read_topology_file(reader, json_string_value(given))
+                                    : read_generated(reader, given);
+    if (err) {
+        return err;
     }
     const struct pd_topology *topology = reader->scenario.topology;
     if (!topology || topology->hosts_len < 2) {
@@ -218,16 +218,16 @@ static int read_sizes(struct reader *reader)
         return FAIL(reader, "flow_sizes: expected \"web-search\", \"hadoop\" or a CSV file");
     }
     if (!strcmp(name, "web-search") || !strcmp(name, "hadoop")) {
-        return pd_sizes_read(name, &reader->scenario.sizes, reader->error);
+        return pd_sim_sizes_read(name, &reader->scenario.sizes, reader->error);
     }
     if (!reader->files) {
         return FAIL(reader, "flow_sizes: files are not read here");
     }
-    int code = beside(reader, name, path);
-    if (!code) {
-        code = pd_sizes_read(path, &reader->scenario.sizes, reader->error);
+    int err = beside(reader, name, path);
+    if (!err) {
+        err = pd_sim_sizes_read(path, &reader->scenario.sizes, reader->error);
     }
-    return code ? pd_fail_within(reader->error, "flow_sizes") : 0;
+    return err ? pd_fail_within(reader->error, "flow_sizes") : 0;
 }
 
 /* ---- faults */
@@ -249,127 +249,6 @@ static int known_only(const struct reader *reader, const json_t *object, const c
     return 0;
 }
 
-/* "9-17", all links between the two, or one of them, "9:3-17:5". */
-static int read_link(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
-{
-    const struct pd_topology *topology = reader->scenario.topology;
-    const char *text = json_string_value(json_object_get(object, "link"));
-    int code =
-        text ? pd_links_parse(topology, text, &fault->link, &fault->links_len) : -PD_E_SYNTAX;
-    if (code == -PD_E_SYNTAX) {
-        return FAIL(reader, "link: expected two switch IDs as in \"9-17\"");
-    }
-    if (code || pd_links_of(topology, fault->link)->is_host) {
-        return FAIL(reader, "link: the topology has no link %.60s", text);
-    }
-    fault->from = pd_links_from(topology, fault->link);
-    fault->to = pd_links_to(topology, fault->link);
-    return 0;
-}
-
-static int read_loss(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
-{
-    static const char *const names[] = {"link", "loss", "blackhole", "start_s", NULL};
-    const json_t *loss = json_object_get(object, "loss"),
-                 *blackhole = json_object_get(object, "blackhole");
-    int code = known_only(reader, object, names);
-    if (!code) {
-        code = read_link(reader, object, fault);
-    }
-    if (!code && (!loss == !blackhole || (blackhole && !json_is_true(blackhole)))) {
-        return FAIL(reader, "expected \"loss\": a number, or \"blackhole\": true");
-    }
-    fault->loss = 1;
-    return code ? code : read_real(reader, object, "loss", 0, 1, &fault->loss);
-}
-
-/* "17" among the neighbours of the switch. */
-static int read_weight(const struct reader *reader, const char *key, const json_t *value,
-                       const struct pd_sim_fault *fault)
-{
-    const struct pd_switch *sw = &reader->scenario.topology->switches[fault->from];
-    double weight = json_number_value(value);
-    uint32_t id, len;
-    if (pd_switches_parse(key, &id, 1, &len)) {
-        return FAIL(reader, "weights: expected IDs of switches, not \"%.40s\"", key);
-    }
-    for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
-        if (reader->scenario.topology->switches[sw->neighbours[n].node].id != id) {
-            continue;
-        }
-        if (!json_is_number(value) || !(weight >= 0 && weight <= WEIGHT_MAX)) {
-            return FAIL(reader, "weights: %s: expected a number from 0 to %d", key, WEIGHT_MAX);
-        }
-        fault->weights[n] = weight;
-        return 0;
-    }
-    return FAIL(reader, "weights: the topology has no link %u-%u", sw->id, id);
-}
-
-static int read_weights(const struct reader *reader, const json_t *given,
-                        struct pd_sim_fault *fault)
-{
-    const struct pd_switch *sw = &reader->scenario.topology->switches[fault->from];
-    const char *key;
-    const json_t *value;
-    if (!json_object_size(given)) {
-        return FAIL(reader, "weights: expected an object as {\"17\":3,\"18\":1}");
-    }
-    fault->weights = calloc((size_t)sw->switch_neighbours + 1, sizeof *fault->weights);
-    if (!fault->weights) {
-        return pd_fail(reader->error, -ENOMEM, "no memory");
-    }
-    for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
-        fault->weights[n] = 1;
-    }
-    json_object_foreach((json_t *)given, key, value)
-    {
-        int code = read_weight(reader, key, value, fault);
-        if (code) {
-            return code;
-        }
-    }
-    return 0;
-}
-
-/* A switch that chooses badly. */
-static int read_choice(const struct reader *reader, const json_t *object,
-                       struct pd_sim_fault *fault)
-{
-    static const char *const names[] = {"switch", "split_bytes", "weights", "start_s", NULL};
-    const json_t *id = json_object_get(object, "switch"),
-                 *split = json_object_get(object, "split_bytes"),
-                 *weights = json_object_get(object, "weights");
-    json_int_t number = json_integer_value(id);
-    int code = known_only(reader, object, names);
-    if (code) {
-        return code;
-    }
-    fault->from = number < 1 || number > UINT32_MAX
-                      ? PD_NONE
-                      : pd_topology_switch(reader->scenario.topology, (uint32_t)number);
-    if (!json_is_integer(id) || fault->from == PD_NONE) {
-        return FAIL(reader, "switch: expected the ID of a switch");
-    }
-    if (!split == !weights) {
-        return FAIL(reader, "expected \"split_bytes\": a number, or \"weights\": an object");
-    }
-    fault->kind = split ? PD_SIM_SPLIT : PD_SIM_WEIGHTS;
-    return split ? read_real(reader, object, "split_bytes", 1, PD_SIZES_BYTES_MAX,
-                             &fault->split_bytes)
-                 : read_weights(reader, weights, fault);
-}
-
-static int read_fault(const struct reader *reader, const json_t *object, struct pd_sim_fault *fault)
-{
-    if (!json_is_object(object)) {
-        return FAIL(reader, "expected an object");
-    }
-    int code = json_object_get(object, "switch") ? read_choice(reader, object, fault)
-                                                 : read_loss(reader, object, fault);
-    return code ? code : read_real(reader, object, "start_s", 0, 86400, &fault->start_s);
-}
-
 /* The list `key`, each member by `read`, whose errors get the place in front. */
 static int read_list(struct reader *reader, const char *key, size_t most,
                      int (*read)(struct reader *reader, const json_t *object))
@@ -381,11 +260,11 @@ static int read_list(struct reader *reader, const char *key, size_t most,
         return FAIL(reader, "%s: expected a list of at most %zu %s", key, most, key);
     }
     for (size_t i = 0; i < len; i++) {
-        int code = read(reader, json_array_get(given, i));
+        int err = read(reader, json_array_get(given, i));
         snprintf(place, sizeof place, "%s[%zu]", key, i);
-        if (code) {
+        if (err) {
             pd_fail_within(reader->error, place);
-            return code;
+            return err;
         }
     }
     return 0;
@@ -394,13 +273,18 @@ static int read_list(struct reader *reader, const char *key, size_t most,
 /* Counted before it is read: what is half read is freed, too. */
 static int add_fault(struct reader *reader, const json_t *object)
 {
-    struct pd_scenario *s = &reader->scenario;
-    return read_fault(reader, object, &s->faults[s->faults_len++]);
+    struct pd_sim_scenario *s = &reader->scenario;
+    struct pd_sim_fault *fault = &s->faults[s->faults_len++];
+    int err = pd_sim_fault_read(s->topology, object, fault, reader->error);
+    if (!err && s->level == PD_SIM_EPOCHS && pd_sim_fault_chooses(fault)) {
+        return FAIL(reader, "\"prefix\" and \"hash\" are not for the level of epochs");
+    }
+    return err;
 }
 
 static int read_faults(struct reader *reader)
 {
-    struct pd_scenario *s = &reader->scenario;
+    struct pd_sim_scenario *s = &reader->scenario;
     s->faults = calloc(PD_SCENARIO_FAULTS_MAX, sizeof *s->faults);
     return s->faults ? read_list(reader, "faults", PD_SCENARIO_FAULTS_MAX, add_fault)
                      : pd_fail(reader->error, -ENOMEM, "no memory");
@@ -423,52 +307,52 @@ static int read_port(const struct reader *reader, const json_t *object, const ch
                      uint16_t *port)
 {
     double number = *port;
-    int code = read_real(reader, object, key, 0, UINT16_MAX, &number);
-    if (!code && number != floor(number)) {
+    int err = read_real(reader, object, key, 0, UINT16_MAX, &number);
+    if (!err && number != floor(number)) {
         return FAIL(reader, "%s: expected a whole number", key);
     }
     *port = (uint16_t)number;
-    return code;
+    return err;
 }
 
 static int add_planned(struct reader *reader, const json_t *object)
 {
     static const char *const names[] = {"src",   "dst",     "src_port", "dst_port",
                                         "bytes", "start_s", NULL};
-    struct pd_scenario *s = &reader->scenario;
+    struct pd_sim_scenario *s = &reader->scenario;
     struct pd_sim_planned flow = {.src_port = 1024, .dst_port = 80};
     if (!json_is_object(object)) {
         return FAIL(reader, "expected an object");
     }
-    int code = known_only(reader, object, names);
-    if (!code) {
-        code = read_host(reader, object, "src", &flow.src);
+    int err = known_only(reader, object, names);
+    if (!err) {
+        err = read_host(reader, object, "src", &flow.src);
     }
-    if (!code) {
-        code = read_host(reader, object, "dst", &flow.dst);
+    if (!err) {
+        err = read_host(reader, object, "dst", &flow.dst);
     }
-    if (!code && flow.src == flow.dst) {
+    if (!err && flow.src == flow.dst) {
         return FAIL(reader, "dst: expected another host than src");
     }
-    if (!code) {
-        code = read_port(reader, object, "src_port", &flow.src_port);
+    if (!err) {
+        err = read_port(reader, object, "src_port", &flow.src_port);
     }
-    if (!code) {
-        code = read_port(reader, object, "dst_port", &flow.dst_port);
+    if (!err) {
+        err = read_port(reader, object, "dst_port", &flow.dst_port);
     }
-    if (!code && !json_object_get(object, "bytes")) {
+    if (!err && !json_object_get(object, "bytes")) {
         return FAIL(reader, "bytes: is missing");
     }
-    if (!code) {
-        code = read_real(reader, object, "bytes", 1, PD_SIZES_BYTES_MAX, &flow.bytes);
+    if (!err) {
+        err = read_real(reader, object, "bytes", 1, PD_SIZES_BYTES_MAX, &flow.bytes);
     }
-    if (!code) {
-        code = read_real(reader, object, "start_s", 0, 86400, &flow.start_s);
+    if (!err) {
+        err = read_real(reader, object, "start_s", 0, 86400, &flow.start_s);
     }
-    if (!code) {
+    if (!err) {
         s->planned[s->planned_len++] = flow;
     }
-    return code;
+    return err;
 }
 
 static int by_start(const void *a, const void *b)
@@ -486,7 +370,7 @@ static int by_start(const void *a, const void *b)
 
 static int read_flows(struct reader *reader)
 {
-    struct pd_scenario *s = &reader->scenario;
+    struct pd_sim_scenario *s = &reader->scenario;
     size_t len = json_array_size(json_object_get(reader->root, "flows"));
     if (len > PD_SCENARIO_FLOWS_MAX) {
         len = 0; /* it is refused */
@@ -495,25 +379,25 @@ static int read_flows(struct reader *reader)
     if (!s->planned) {
         return pd_fail(reader->error, -ENOMEM, "no memory");
     }
-    int code = read_list(reader, "flows", PD_SCENARIO_FLOWS_MAX, add_planned);
+    int err = read_list(reader, "flows", PD_SCENARIO_FLOWS_MAX, add_planned);
     if (s->planned_len) {
         qsort(s->planned, s->planned_len, sizeof *s->planned, by_start);
     }
-    return code;
+    return err;
 }
 
 /* ---- the whole */
 
-void pd_scenario_done(struct pd_scenario *scenario)
+void pd_sim_scenario_done(struct pd_sim_scenario *scenario)
 {
     pd_topology_free(scenario->topology);
-    pd_sizes_done(&scenario->sizes);
+    pd_sim_sizes_done(&scenario->sizes);
     for (size_t i = 0; i < scenario->faults_len; i++) {
-        free(scenario->faults[i].weights);
+        pd_sim_fault_done(&scenario->faults[i]);
     }
     free(scenario->faults);
     free(scenario->planned);
-    *scenario = (struct pd_scenario){0};
+    *scenario = (struct pd_sim_scenario){0};
 }
 
 static int read_all(struct reader *reader)
@@ -526,49 +410,50 @@ static int read_all(struct reader *reader)
     if (!json_is_object(reader->root)) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
     }
-    int code = known_only(reader, reader->root, names);
-    if (!code) {
-        code = read_numbers(reader);
+    int err = known_only(reader, reader->root, names);
+    if (!err) {
+        err = read_numbers(reader);
     }
-    if (!code) {
-        code = read_topology(reader);
+    if (!err) {
+        err = read_topology(reader);
     }
-    if (!code) {
-        code = read_sizes(reader);
+    if (!err) {
+        err = read_sizes(reader);
     }
-    if (!code) {
-        code = read_faults(reader);
+    if (!err) {
+        err = read_faults(reader);
     }
-    return code ? code : read_flows(reader);
+    return err ? err : read_flows(reader);
 }
 
-int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool files,
-                      struct pd_scenario *ret_scenario, struct pd_error *error)
+int pd_sim_scenario_parse(const char *json, size_t bytes, const char *name, bool files,
+                          struct pd_sim_scenario *ret_scenario, struct pd_error *error)
 {
     json_error_t at;
     json_t *root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES, &at);
     struct reader reader = {.root = root, .name = name, .files = files, .error = error};
-    reader.scenario = (struct pd_scenario){.link_mbps = 1000,
-                                           .load = 0.7,
-                                           .duration_s = 60,
-                                           .period_ms = 200,
-                                           .alarm_retransmissions = 1,
-                                           .buffer_pkts = 512};
+    reader.scenario = (struct pd_sim_scenario){.link_mbps = 1000,
+                                               .load = 0.7,
+                                               .duration_s = 60,
+                                               .period_ms = 200,
+                                               .alarm_retransmissions = 1,
+                                               .buffer_pkts = 512};
     if (!root) {
         return pd_fail(error, -PD_E_SYNTAX, "%.200s:%d:%d: %s", name, at.line, at.column, at.text);
     }
-    int code = read_all(&reader);
+    int err = read_all(&reader);
     json_decref(root);
-    if (code) {
-        pd_scenario_done(&reader.scenario);
+    if (err) {
+        pd_sim_scenario_done(&reader.scenario);
         pd_fail_within(error, name);
-        return code;
+        return err;
     }
     *ret_scenario = reader.scenario;
     return 0;
 }
 
-int pd_scenario_read(const char *file, struct pd_scenario *ret_scenario, struct pd_error *error)
+int pd_sim_scenario_read(const char *file, struct pd_sim_scenario *ret_scenario,
+                         struct pd_error *error)
 {
     FILE *in = fopen(file, "re");
     if (!in) {
@@ -576,17 +461,17 @@ int pd_scenario_read(const char *file, struct pd_scenario *ret_scenario, struct 
     }
     char *text = malloc(FILE_BYTES_MAX + 1);
     size_t bytes = text ? fread(text, 1, FILE_BYTES_MAX + 1, in) : 0;
-    int code = 0;
+    int err = 0;
     if (!text) {
-        code = pd_fail(error, -ENOMEM, "no memory");
+        err = pd_fail(error, -ENOMEM, "no memory");
     } else if (ferror(in)) {
-        code = pd_fail(error, -EIO, "%.200s: cannot be read", file);
+        err = pd_fail(error, -EIO, "%.200s: cannot be read", file);
     } else if (bytes > FILE_BYTES_MAX) {
-        code = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than 4 MiB", file);
+        err = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than 4 MiB", file);
     } else {
-        code = pd_scenario_parse(text, bytes, file, true, ret_scenario, error);
+        err = pd_sim_scenario_parse(text, bytes, file, true, ret_scenario, error);
     }
     free(text);
     fclose(in);
-    return code;
+    return err;
 }

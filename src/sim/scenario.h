@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "sim/faults.h"
 #include "sim/sizes.h"
 #include "topology/topology.h"
 
@@ -32,26 +33,6 @@ struct pd_sim_epochs {
     uint32_t hot_racks;
 };
 
-enum pd_sim_fault_kind {
-    PD_SIM_LOSS, /* a link drops packets */
-    /* a switch hashes flows by their size: large ones to its first uplink, the rest to the others
-     */
-    PD_SIM_SPLIT,
-    PD_SIM_WEIGHTS, /* a switch gives its neighbours unequal shares */
-};
-
-struct pd_sim_fault {
-    enum pd_sim_fault_kind kind;
-    uint32_t from,
-        to; /* indexes of switches; LOSS: the direction that drops; else `from` is the switch */
-    /* LOSS: directed numbers of the links from `link` on, in steps of 2: parallel ones */
-    uint32_t link, links_len;
-    double loss;        /* LOSS; 1: a blackhole */
-    double split_bytes; /* SPLIT: flows larger than that are large */
-    double *weights;    /* WEIGHTS: of each neighbour that is a switch, 1 where nothing was said */
-    double start_s;
-};
-
 /* A flow that the scenario asks for, beside those that hosts start by themselves. */
 struct pd_sim_planned {
     uint32_t src, dst; /* places of hosts */
@@ -60,9 +41,9 @@ struct pd_sim_planned {
     double start_s;
 };
 
-struct pd_scenario {
+struct pd_sim_scenario {
     struct pd_topology *topology;
-    struct pd_sizes sizes;
+    struct pd_sim_sizes sizes;
     struct pd_sim_fault *faults;
     size_t faults_len;
     struct pd_sim_planned *planned; /* by start */
@@ -80,11 +61,12 @@ struct pd_scenario {
 
 /* `file` names the place that files of the scenario are relative to. 0, or an error with its place:
  * "x.json: faults[0].link: …". */
-int pd_scenario_read(const char *file, struct pd_scenario *ret_scenario, struct pd_error *error);
+int pd_sim_scenario_read(const char *file, struct pd_sim_scenario *ret_scenario,
+                         struct pd_error *error);
 /* The same from memory; `name` stands for the file in errors. Without `files`, members that name
  * files are refused. */
-int pd_scenario_parse(const char *json, size_t bytes, const char *name, bool files,
-                      struct pd_scenario *ret_scenario, struct pd_error *error);
-void pd_scenario_done(struct pd_scenario *scenario); /* works on zeroed memory */
+int pd_sim_scenario_parse(const char *json, size_t bytes, const char *name, bool files,
+                          struct pd_sim_scenario *ret_scenario, struct pd_error *error);
+void pd_sim_scenario_done(struct pd_sim_scenario *scenario); /* works on zeroed memory */
 
 #endif

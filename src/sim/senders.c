@@ -55,22 +55,22 @@ void pd_sim_senders_done(struct pd_sim_senders *senders)
 
 int pd_sim_senders_take(struct pd_sim_senders *senders, const struct pd_sim_period *period)
 {
-    int code = 0;
+    int err = 0;
 
     senders->now = *period;
-    for (size_t i = 0; !code && i < period->flows_len; i++) {
+    for (size_t i = 0; !err && i < period->flows_len; i++) {
         struct pd_sender_entry entry = {.time_us = period->to_us, .sender = period->senders[i]};
 
         if (entry.sender.alarm) {
             entry.alarm_id = ++senders->alarms;
         }
         if (entry.sender.retransmissions) {
-            code = ring_add(&senders->lossy, &entry);
+            err = ring_add(&senders->lossy, &entry);
         } else if (!entry.sender.live) {
-            code = ring_add(&senders->closed, &entry);
+            err = ring_add(&senders->closed, &entry);
         }
     }
-    return code;
+    return err;
 }
 
 static json_int_t host_id(const struct pd_sim_senders *senders, const struct pd_sim_sender *sender)

@@ -29,7 +29,7 @@ struct pd_sender_ring {
 };
 
 struct pd_sim_senders {
-    const struct pd_scenario *scenario;
+    const struct pd_sim_scenario *scenario;
     struct pd_sender_ring lossy, closed;
     struct pd_sim_period now; /* the last period; valid as it is */
     uint64_t alarms;

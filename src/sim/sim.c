@@ -24,29 +24,29 @@ static void run_done(struct run *run)
         run->ops->free(run->level);
     }
     pd_sim_flows_done(&run->world.flows);
-    pd_net_done(&run->world.net);
+    pd_sim_net_done(&run->world.net);
     free(run->ways);
     free(run->rows);
     free(run->senders);
 }
 
-static int run_init(struct run *run, const struct pd_scenario *scenario, uint64_t seed,
+static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uint64_t seed,
                     struct pd_error *error)
 {
     *run = (struct run){.ops = scenario->level == PD_SIM_PACKETS ? &pd_sim_packet_level
                                                                  : &pd_sim_flow_level};
     run->world.scenario = scenario;
     run->world.random.state = seed;
-    int code = pd_net_init(scenario->topology, &run->world.net, error);
-    if (code) {
-        return code;
+    int err = pd_sim_net_init(scenario->topology, &run->world.net, error);
+    if (err) {
+        return err;
     }
-    code = pd_sim_flows_init(&run->world.flows, scenario, &run->world.net, &run->world.random,
-                             run->ops->flow_bytes);
-    if (!code) {
-        code = run->ops->new (&run->world, &run->level);
+    err = pd_sim_flows_init(&run->world.flows, scenario, &run->world.net, &run->world.random,
+                            run->ops->flow_bytes);
+    if (!err) {
+        err = run->ops->new (&run->world, &run->level);
     }
-    return code ? pd_fail(error, code, "no memory") : 0;
+    return err ? pd_fail(error, err, "no memory") : 0;
 }
 
 /* ---- a period's slices */
@@ -175,12 +175,12 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     period.flows = run->rows;
     period.senders = run->senders;
     period.flows_len = len;
-    int code = visit(context, &period);
+    int err = visit(context, &period);
     pd_sim_flows_sweep(flows);
-    return code;
+    return err;
 }
 
-int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
+int pd_sim_run(const struct pd_sim_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
                void *context, struct pd_sim_totals *ret_totals, struct pd_error *error)
 {
     if (scenario->level == PD_SIM_EPOCHS) {
@@ -188,26 +188,28 @@ int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *
     }
     struct run run;
     struct pd_sim_totals *totals = &run.world.totals;
-    int code = run_init(&run, scenario, seed, error);
+    int err = run_init(&run, scenario, seed, error);
     double period_s = (double)scenario->period_ms / 1e3;
-    for (uint64_t period = 1; !code && totals->now_s < scenario->duration_s; period++) {
+    for (uint64_t period = 1; !err && totals->now_s < scenario->duration_s; period++) {
         double from_s = totals->now_s, until_s = (double)period * period_s;
         if (until_s > scenario->duration_s) {
             until_s = scenario->duration_s;
         }
-        pd_net_faults(&run.world.net, scenario, from_s);
-        code = run.ops->advance(run.level, until_s);
-        totals->now_s = until_s;
-        if (!code) {
-            code = end_period(&run, from_s, visit, context);
+        err = pd_sim_net_faults(&run.world.net, scenario, from_s);
+        if (!err) {
+            err = run.ops->advance(run.level, until_s);
         }
-        if (code == -ENOMEM) {
-            pd_fail(error, code, "no memory");
+        totals->now_s = until_s;
+        if (!err) {
+            err = end_period(&run, from_s, visit, context);
+        }
+        if (err == -ENOMEM) {
+            pd_fail(error, err, "no memory");
         }
     }
-    if (!code) {
+    if (!err) {
         *ret_totals = *totals;
     }
     run_done(&run);
-    return code;
+    return err;
 }

@@ -74,7 +74,7 @@ static inline struct pd_evidence_period pd_sim_evidence(const struct pd_sim_peri
 /* Called once a period. Non-zero ends the simulation, which then returns it. */
 typedef int pd_sim_visit(void *context, const struct pd_sim_period *period);
 
-int pd_sim_run(const struct pd_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
+int pd_sim_run(const struct pd_sim_scenario *scenario, uint64_t seed, pd_sim_visit *visit,
                void *context, struct pd_sim_totals *ret_totals, struct pd_error *error);
 
 #endif

@@ -12,11 +12,11 @@
 
 enum { FILE_BYTES_MAX = 1 << 20, LINE_BYTES_MAX = 256 };
 
-void pd_sizes_done(struct pd_sizes *sizes)
+void pd_sim_sizes_done(struct pd_sim_sizes *sizes)
 {
     free(sizes->bytes);
     free(sizes->shares);
-    *sizes = (struct pd_sizes){0};
+    *sizes = (struct pd_sim_sizes){0};
 }
 
 /* ---- reading */
@@ -47,7 +47,7 @@ static bool split(const char *line, double *ret_bytes, double *ret_share)
     return true;
 }
 
-static int take_line(struct pd_sizes *sizes, const char *text, const char *name, size_t line,
+static int take_line(struct pd_sim_sizes *sizes, const char *text, const char *name, size_t line,
                      struct pd_error *error)
 {
     double bytes, share;
@@ -76,7 +76,7 @@ static int take_line(struct pd_sizes *sizes, const char *text, const char *name,
     return 0;
 }
 
-static int finish(struct pd_sizes *sizes, const char *name, struct pd_error *error)
+static int finish(struct pd_sim_sizes *sizes, const char *name, struct pd_error *error)
 {
     if (sizes->len < 2 || sizes->shares[sizes->len - 1] != 1) {
         return pd_fail(error, -PD_E_VALUE,
@@ -92,8 +92,8 @@ static int finish(struct pd_sizes *sizes, const char *name, struct pd_error *err
                      : pd_fail(error, -PD_E_VALUE, "%.200s: the mean is less than a byte", name);
 }
 
-static int take_lines(struct pd_sizes *sizes, const char *text, size_t text_bytes, const char *name,
-                      struct pd_error *error)
+static int take_lines(struct pd_sim_sizes *sizes, const char *text, size_t text_bytes,
+                      const char *name, struct pd_error *error)
 {
     char line[LINE_BYTES_MAX];
     size_t at = 0;
@@ -105,38 +105,38 @@ static int take_lines(struct pd_sizes *sizes, const char *text, size_t text_byte
         }
         memcpy(line, text + at, len);
         line[len] = 0;
-        int code = take_line(sizes, line, name, number, error);
-        if (code) {
-            return code;
+        int err = take_line(sizes, line, name, number, error);
+        if (err) {
+            return err;
         }
         at += len + 1;
     }
     return finish(sizes, name, error);
 }
 
-int pd_sizes_parse(const char *text, size_t text_bytes, const char *name,
-                   struct pd_sizes *ret_sizes, struct pd_error *error)
+int pd_sim_sizes_parse(const char *text, size_t text_bytes, const char *name,
+                       struct pd_sim_sizes *ret_sizes, struct pd_error *error)
 {
-    struct pd_sizes sizes = {.bytes = calloc(PD_SIZES_POINTS_MAX, sizeof(double)),
-                             .shares = calloc(PD_SIZES_POINTS_MAX, sizeof(double))};
-    int code = sizes.bytes && sizes.shares ? 0 : pd_fail(error, -ENOMEM, "no memory");
-    if (!code) {
-        code = take_lines(&sizes, text, text_bytes, name, error);
+    struct pd_sim_sizes sizes = {.bytes = calloc(PD_SIZES_POINTS_MAX, sizeof(double)),
+                                 .shares = calloc(PD_SIZES_POINTS_MAX, sizeof(double))};
+    int err = sizes.bytes && sizes.shares ? 0 : pd_fail(error, -ENOMEM, "no memory");
+    if (!err) {
+        err = take_lines(&sizes, text, text_bytes, name, error);
     }
-    if (code) {
-        pd_sizes_done(&sizes);
+    if (err) {
+        pd_sim_sizes_done(&sizes);
     } else {
         *ret_sizes = sizes;
     }
-    return code;
+    return err;
 }
 
-int pd_sizes_read(const char *name, struct pd_sizes *ret_sizes, struct pd_error *error)
+int pd_sim_sizes_read(const char *name, struct pd_sim_sizes *ret_sizes, struct pd_error *error)
 {
     for (size_t i = 0; sim_sizes[i].name; i++) {
         if (!strcmp(sim_sizes[i].name, name)) {
-            return pd_sizes_parse(sim_sizes[i].text, strlen(sim_sizes[i].text), name, ret_sizes,
-                                  error);
+            return pd_sim_sizes_parse(sim_sizes[i].text, strlen(sim_sizes[i].text), name, ret_sizes,
+                                      error);
         }
     }
     FILE *file = fopen(name, "re");
@@ -145,26 +145,26 @@ int pd_sizes_read(const char *name, struct pd_sizes *ret_sizes, struct pd_error 
     }
     char *text = malloc(FILE_BYTES_MAX + 1);
     size_t text_bytes = text ? fread(text, 1, FILE_BYTES_MAX + 1, file) : 0;
-    int code = 0;
+    int err = 0;
     if (!text) {
-        code = pd_fail(error, -ENOMEM, "no memory");
+        err = pd_fail(error, -ENOMEM, "no memory");
     } else if (ferror(file)) {
-        code = pd_fail(error, -EIO, "%.200s: cannot be read", name);
+        err = pd_fail(error, -EIO, "%.200s: cannot be read", name);
     } else if (text_bytes > FILE_BYTES_MAX) {
-        code = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than 1 MiB", name);
+        err = pd_fail(error, -PD_E_TOO_LARGE, "%.200s: more than 1 MiB", name);
     } else {
-        code = pd_sizes_parse(text, text_bytes, name, ret_sizes, error);
+        err = pd_sim_sizes_parse(text, text_bytes, name, ret_sizes, error);
     }
     free(text);
     fclose(file);
-    return code;
+    return err;
 }
 
 /* ---- drawing */
 
-double pd_sizes_draw(const struct pd_sizes *sizes, struct pd_random *random)
+double pd_sim_sizes_draw(const struct pd_sim_sizes *sizes, struct pd_sim_random *random)
 {
-    double share = pd_random_share(random);
+    double share = pd_sim_random_share(random);
     size_t low = 0, high = sizes->len - 1; /* the first point whose share is above */
     while (low < high) {
         size_t middle = (low + high) / 2;

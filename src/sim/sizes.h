@@ -15,7 +15,7 @@
 #define PD_SIZES_POINTS_MAX 4096
 #define PD_SIZES_BYTES_MAX  1e15 /* of one flow */
 
-struct pd_sizes {
+struct pd_sim_sizes {
     double *bytes;
     double *shares;
     size_t len;
@@ -23,13 +23,13 @@ struct pd_sizes {
 };
 
 /* A name that is built in, or a file. 0, -errno, -PD_E_SYNTAX or -PD_E_VALUE with file and line. */
-int pd_sizes_read(const char *name, struct pd_sizes *ret_sizes, struct pd_error *error);
+int pd_sim_sizes_read(const char *name, struct pd_sim_sizes *ret_sizes, struct pd_error *error);
 /* The same from memory; `name` stands for the file in errors. */
-int pd_sizes_parse(const char *text, size_t text_bytes, const char *name,
-                   struct pd_sizes *ret_sizes, struct pd_error *error);
-void pd_sizes_done(struct pd_sizes *sizes); /* works on zeroed memory */
+int pd_sim_sizes_parse(const char *text, size_t text_bytes, const char *name,
+                       struct pd_sim_sizes *ret_sizes, struct pd_error *error);
+void pd_sim_sizes_done(struct pd_sim_sizes *sizes); /* works on zeroed memory */
 
 /* At least 1. */
-double pd_sizes_draw(const struct pd_sizes *sizes, struct pd_random *random);
+double pd_sim_sizes_draw(const struct pd_sim_sizes *sizes, struct pd_sim_random *random);
 
 #endif

@@ -8,22 +8,22 @@
 
 enum { WINDOW_FIRST = 10, REORDERING = 3, REORDERING_SPRAYED = 64, RTT_GROWN_US = 1000 };
 
-void pd_tcp_init(struct pd_tcp *tcp, uint64_t pkts, bool sprayed, uint64_t now_ns)
+void pd_sim_tcp_init(struct pd_sim_tcp *tcp, uint64_t pkts, bool sprayed, uint64_t now_ns)
 {
-    *tcp = (struct pd_tcp){.left = pkts,
-                           .reordering = sprayed ? REORDERING_SPRAYED : REORDERING,
-                           .window = WINDOW_FIRST,
-                           .threshold = PD_TCP_WINDOW_MAX,
-                           .least_rtt_us = UINT32_MAX,
-                           .heard_ns = now_ns};
+    *tcp = (struct pd_sim_tcp){.left = pkts,
+                               .reordering = sprayed ? REORDERING_SPRAYED : REORDERING,
+                               .window = WINDOW_FIRST,
+                               .threshold = PD_TCP_WINDOW_MAX,
+                               .least_rtt_us = UINT32_MAX,
+                               .heard_ns = now_ns};
 }
 
-static bool is_acked(const struct pd_tcp *tcp, uint32_t order)
+static bool is_acked(const struct pd_sim_tcp *tcp, uint32_t order)
 {
     return tcp->acked[order % PD_TCP_RING / 8] >> order % 8 & 1;
 }
 
-bool pd_tcp_may_send(struct pd_tcp *tcp, uint64_t now_ns, uint32_t *ret_order)
+bool pd_sim_tcp_may_send(struct pd_sim_tcp *tcp, uint64_t now_ns, uint32_t *ret_order)
 {
     if (!tcp->left || tcp->in_flight >= (uint32_t)tcp->window ||
         tcp->next - tcp->first >= PD_TCP_RING) {
@@ -40,7 +40,7 @@ bool pd_tcp_may_send(struct pd_tcp *tcp, uint64_t now_ns, uint32_t *ret_order)
     return true;
 }
 
-static void lose(struct pd_tcp *tcp, uint32_t order)
+static void lose(struct pd_sim_tcp *tcp, uint32_t order)
 {
     tcp->left++;
     tcp->in_flight--;
@@ -52,7 +52,7 @@ static void lose(struct pd_tcp *tcp, uint32_t order)
     tcp->recovery = tcp->next;
 }
 
-static void open_window(struct pd_tcp *tcp, uint32_t rtt_us)
+static void open_window(struct pd_sim_tcp *tcp, uint32_t rtt_us)
 {
     tcp->least_rtt_us = rtt_us < tcp->least_rtt_us ? rtt_us : tcp->least_rtt_us;
     if (rtt_us > tcp->least_rtt_us + RTT_GROWN_US && tcp->window < tcp->threshold) {
@@ -64,7 +64,7 @@ static void open_window(struct pd_tcp *tcp, uint32_t rtt_us)
     }
 }
 
-uint32_t pd_tcp_acked(struct pd_tcp *tcp, uint32_t order, uint64_t now_ns, uint32_t rtt_us)
+uint32_t pd_sim_tcp_acked(struct pd_sim_tcp *tcp, uint32_t order, uint64_t now_ns, uint32_t rtt_us)
 {
     uint32_t lost = 0;
     if (order - tcp->first >= tcp->next - tcp->first || is_acked(tcp, order)) {
@@ -91,7 +91,7 @@ uint32_t pd_tcp_acked(struct pd_tcp *tcp, uint32_t order, uint64_t now_ns, uint3
     return lost;
 }
 
-uint32_t pd_tcp_timer(struct pd_tcp *tcp, uint64_t now_ns)
+uint32_t pd_sim_tcp_timer(struct pd_sim_tcp *tcp, uint64_t now_ns)
 {
     uint32_t lost = tcp->in_flight;
     if (!lost || now_ns - tcp->heard_ns < RTO_NS << tcp->timeouts) {

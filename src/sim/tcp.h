@@ -20,7 +20,7 @@
 #define PD_TCP_TIMEOUTS_MAX 6
 #define PD_TCP_RTO_US       200000u
 
-struct pd_tcp {
+struct pd_sim_tcp {
     uint64_t left; /* packets not yet acknowledged and not in flight */
     uint32_t in_flight;
     uint32_t first;    /* oldest transmission that is neither acknowledged nor lost */
@@ -36,18 +36,18 @@ struct pd_tcp {
     uint8_t acked[PD_TCP_RING / 8];
 };
 
-void pd_tcp_init(struct pd_tcp *tcp, uint64_t pkts, bool sprayed, uint64_t now_ns);
+void pd_sim_tcp_init(struct pd_sim_tcp *tcp, uint64_t pkts, bool sprayed, uint64_t now_ns);
 
 /* May another packet go out? Then it counts as sent. */
-bool pd_tcp_may_send(struct pd_tcp *tcp, uint64_t now_ns, uint32_t *ret_order);
+bool pd_sim_tcp_may_send(struct pd_sim_tcp *tcp, uint64_t now_ns, uint32_t *ret_order);
 
 /* An acknowledgement. Returns how many packets it shows to be lost: they will be retransmitted. */
-uint32_t pd_tcp_acked(struct pd_tcp *tcp, uint32_t order, uint64_t now_ns, uint32_t rtt_us);
+uint32_t pd_sim_tcp_acked(struct pd_sim_tcp *tcp, uint32_t order, uint64_t now_ns, uint32_t rtt_us);
 
 /* To be called now and then. Returns how many packets have timed out. */
-uint32_t pd_tcp_timer(struct pd_tcp *tcp, uint64_t now_ns);
+uint32_t pd_sim_tcp_timer(struct pd_sim_tcp *tcp, uint64_t now_ns);
 
-static inline bool pd_tcp_is_done(const struct pd_tcp *tcp)
+static inline bool pd_sim_tcp_is_done(const struct pd_sim_tcp *tcp)
 {
     return (!tcp->left && !tcp->in_flight) || tcp->timeouts > PD_TCP_TIMEOUTS_MAX;
 }

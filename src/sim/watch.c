@@ -16,7 +16,7 @@
 
 struct run {
     const struct pd_sim_watch *watch;
-    struct pd_world world;
+    struct pd_sim_app_world world;
     json_t *args;
     void *state;
     json_t *last; /* report given; NULL: none */
@@ -86,19 +86,19 @@ static int run_app(struct run *run, double now_s, const json_t *alarm)
     json_t *json = NULL;
 
     pd_report_init(&report);
-    int code = app->run(run->state, &call, &report, run->error);
-    if (!code && !(json = pd_report_json(&report, app->name))) {
-        code = pd_fail(run->error, -ENOMEM, "no memory");
+    int err = app->run(run->state, &call, &report, run->error);
+    if (!err && !(json = pd_report_json(&report, app->name))) {
+        err = pd_fail(run->error, -ENOMEM, "no memory");
     }
     pd_report_done(&report);
     run->end.runs++;
-    return code ? code : give(run, now_s, json);
+    return err ? err : give(run, now_s, json);
 }
 
 static bool is_wanted(const struct pd_app_ops *app, const char *reason)
 {
-    for (size_t i = 0; app->alarms[i]; i++) {
-        if (!strcmp(app->alarms[i], reason)) {
+    for (size_t i = 0; app->triggers[i].reason; i++) {
+        if (!strcmp(app->triggers[i].reason, reason)) {
             return true;
         }
     }
@@ -111,7 +111,7 @@ static int run_for_alarms(struct run *run, double now_s)
     const struct pd_sim_senders *senders = &run->world.senders;
     const json_t *alarm;
     size_t i;
-    int code = 0;
+    int err = 0;
 
     if (!is_wanted(run->watch->app, "POOR_PERF")) {
         return 0;
@@ -125,20 +125,20 @@ static int run_for_alarms(struct run *run, double now_s)
     run->alarm_id = senders->alarms;
     json_array_foreach(alarms, i, alarm)
     {
-        if (!code) {
-            code = run_app(run, now_s, alarm);
+        if (!err) {
+            err = run_app(run, now_s, alarm);
         }
     }
     json_decref(alarms);
-    return code;
+    return err;
 }
 
 static int write_all(struct run *run, const struct pd_sim_period *period)
 {
     const struct pd_evidence_period evidence = pd_sim_evidence(period);
-    int code = run->watch->evidence ? pd_evidence_write(run->watch->evidence, &evidence) : 0;
+    int err = run->watch->evidence ? pd_evidence_write(run->watch->evidence, &evidence) : 0;
 
-    return code ? pd_fail(run->error, code, "evidence: %s", pd_error_text(code)) : 0;
+    return err ? pd_fail(run->error, err, "evidence: %s", pd_error_text(err)) : 0;
 }
 
 static int visit(void *context, const struct pd_sim_period *period)
@@ -149,9 +149,9 @@ static int visit(void *context, const struct pd_sim_period *period)
     if (!run->watch->app) {
         return write_all(run, period);
     }
-    int code = pd_world_take(&run->world, period, run->error);
-    if (code) {
-        return code;
+    int err = pd_sim_app_world_take(&run->world, period, run->error);
+    if (err) {
+        return err;
     }
     if (run->by_alarm) {
         return run_for_alarms(run, now_s);
@@ -171,19 +171,19 @@ static int open_app(struct run *run)
 {
     const struct pd_app_ops *app = run->watch->app;
     double least_s = (double)run->watch->scenario->period_ms / 1e3;
-    int code = pd_app_args_read(app, run->world.scenario->topology, run->watch->args, &run->args,
-                                run->error);
+    int err = pd_app_args_read(app, run->world.scenario->topology, run->watch->args, &run->args,
+                               run->error);
 
-    run->by_alarm = app->alarms && !(app->period_s > 0);
+    run->by_alarm = app->triggers && !(app->period_s > 0);
     run->period_s = app->period_s > 0 ? app->period_s : 1;
     run->period_s = run->period_s > least_s ? run->period_s : least_s;
     run->next_s = run->period_s;
-    if (!code && app->open) {
+    if (!err && app->open) {
         const struct pd_app_call call = {&run->world.app, run->args, NULL};
 
-        code = app->open(&call, &run->state, run->error);
+        err = app->open(&call, &run->state, run->error);
     }
-    return code;
+    return err;
 }
 
 int pd_sim_watch(const struct pd_sim_watch *watch, struct pd_sim_watch_end *ret_end,
@@ -191,13 +191,13 @@ int pd_sim_watch(const struct pd_sim_watch *watch, struct pd_sim_watch_end *ret_
 {
     struct run run = {.watch = watch, .error = error};
     uint64_t start_ns = pd_clock_monotonic_ns();
-    int code;
+    int err;
 
-    pd_world_init(&run.world, watch->scenario);
+    pd_sim_app_world_init(&run.world, watch->scenario);
     run.world.evidence = watch->evidence;
-    code = watch->app ? open_app(&run) : 0;
-    if (!code) {
-        code = pd_sim_run(watch->scenario, watch->seed, visit, &run, &run.end.totals, error);
+    err = watch->app ? open_app(&run) : 0;
+    if (!err) {
+        err = pd_sim_run(watch->scenario, watch->seed, visit, &run, &run.end.totals, error);
     }
     run.end.wall_s = (double)(pd_clock_monotonic_ns() - start_ns) / 1e9;
     if (watch->app && watch->app->close) {
@@ -205,9 +205,9 @@ int pd_sim_watch(const struct pd_sim_watch *watch, struct pd_sim_watch_end *ret_
     }
     json_decref(run.args);
     json_decref(run.last);
-    pd_world_done(&run.world);
-    if (!code) {
+    pd_sim_app_world_done(&run.world);
+    if (!err) {
         *ret_end = run.end;
     }
-    return code;
+    return err;
 }

@@ -21,7 +21,7 @@
 #define PD_WATCH_ALARMS_MAX      64
 
 struct pd_sim_watch {
-    const struct pd_scenario *scenario;
+    const struct pd_sim_scenario *scenario;
     uint64_t seed;
     const struct pd_app_ops *app; /* NULL: nothing is looked for */
     const json_t *args;           /* as given: texts or JSON; NULL: none */

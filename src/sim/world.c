@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "apps/rows.h"
+#include "base/grow.h"
 #include "evidence/file.h"
 #include "query/document.h"
 
 static uint64_t now_us(void *context)
 {
-    const struct pd_world *world = context;
+    const struct pd_sim_app_world *world = context;
 
     return world->senders.now.to_us;
 }
@@ -96,15 +97,8 @@ static int choose(void *context, const struct pd_tib_record *records, size_t n)
         if (!is_asked(chosen, &records[i])) {
             continue;
         }
-        if (chosen->len == chosen->room) {
-            size_t room = chosen->room ? chosen->room * 2 : 1024;
-            struct pd_tib_record *grown = realloc(chosen->records, room * sizeof *grown);
-
-            if (!grown) {
-                return -ENOMEM;
-            }
-            chosen->records = grown;
-            chosen->room = room;
+        if (PD_GROW(chosen->records, chosen->room, chosen->len + 1)) {
+            return -ENOMEM;
         }
         chosen->records[chosen->len++] = records[i];
     }
@@ -131,41 +125,58 @@ static int run_query(const struct pd_query *query, struct pd_tib_snapshot *snaps
     if (!out) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    int code = pd_query_run(query, chosen->asked ? NULL : snapshot, chosen->records, chosen->len,
-                            &sink, &complete, error);
-    if (fclose(out) && !code) {
-        code = pd_fail(error, -ENOMEM, "no memory");
+    int err = pd_query_run(query, chosen->asked ? NULL : snapshot, chosen->records, chosen->len,
+                           &sink, &complete, error);
+    if (fclose(out) && !err) {
+        err = pd_fail(error, -ENOMEM, "no memory");
     }
-    *ret_answer = code ? NULL : json_loadb(text, bytes, 0, NULL);
+    *ret_answer = err ? NULL : json_loadb(text, bytes, 0, NULL);
     free(text);
-    return code || *ret_answer ? code : pd_fail(error, -ENOMEM, "no memory");
+    return err || *ret_answer ? err : pd_fail(error, -ENOMEM, "no memory");
 }
 
-static int ask_records(struct pd_world *world, const struct pd_query *query, const bool *asked,
-                       json_t **ret_answer, struct pd_error *error)
+static int give_rows(const struct pd_query *query, struct pd_tib_snapshot *snapshot,
+                     const struct chosen *chosen, const struct pd_items *items, json_t **ret_answer,
+                     struct pd_error *error)
+{
+    bool complete = true;
+    int err = pd_query_run_items(query, chosen->asked ? NULL : snapshot, chosen->records,
+                                 chosen->len, items, &complete, error);
+
+    if (!err && !(*ret_answer = json_pack("{s:b}", "complete", complete))) {
+        err = pd_fail(error, -ENOMEM, "no memory");
+    }
+    return err;
+}
+
+/* The rows go to `items`, if there are any, or into the answer. */
+static int ask_records(struct pd_sim_app_world *world, const struct pd_query *query,
+                       const bool *asked, const struct pd_items *items, json_t **ret_answer,
+                       struct pd_error *error)
 {
     struct chosen chosen = {.topology = world->scenario->topology, .asked = asked};
     const struct pd_tib_filter filter = pd_query_filter(query);
     struct pd_tib_snapshot *snapshot;
-    int code = pd_sim_records_snapshot(&world->records, &snapshot, error);
+    int err = pd_sim_records_snapshot(&world->records, &snapshot, error);
 
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
-    if (asked && (code = pd_tib_scan(snapshot, &filter, choose, &chosen))) {
-        pd_fail(error, code, "the store of records: %s", pd_error_text(code));
+    if (asked && (err = pd_tib_scan(snapshot, &filter, choose, &chosen))) {
+        pd_fail(error, err, "the store of records: %s", pd_error_text(err));
     }
-    if (!code) {
-        code = run_query(query, snapshot, &chosen, ret_answer, error);
+    if (!err) {
+        err = items ? give_rows(query, snapshot, &chosen, items, ret_answer, error)
+                    : run_query(query, snapshot, &chosen, ret_answer, error);
     }
     free(chosen.records);
     pd_tib_release(snapshot);
-    return code;
+    return err;
 }
 
 /* The hosts that are asked, as if they were one. */
 struct asking {
-    struct pd_world *world;
+    struct pd_sim_app_world *world;
     const bool *asked;
 };
 
@@ -183,47 +194,105 @@ static int ask_own_records(void *context, const struct pd_query *query, json_t *
 {
     const struct asking *asking = context;
 
-    return ask_records(asking->world, query, asking->asked, ret_answer, error);
+    return ask_records(asking->world, query, asking->asked, NULL, ret_answer, error);
 }
 
-static int answer(struct pd_world *world, const struct pd_document *document, const bool *asked,
-                  json_t **ret_answer, struct pd_error *error)
+static int run_no_program(void *context, const char *source, json_t *args, json_t **ret_result,
+                          struct pd_error *error)
 {
-    if (document->is_program) {
-        return pd_fail(error, -PD_E_UNSUPPORTED, "programs: the simulator's hosts run none");
-    }
-    if (!document->question) {
-        return ask_records(world, &document->query, asked, ret_answer, error);
-    }
-    struct asking asking = {world, asked};
-    const struct pd_question_host host = {
-        .context = &asking, .tcp = ask_tcp, .query = ask_own_records};
-    return document->question->local(document->question_args, &host, ret_answer, error);
+    (void)context;
+    (void)source;
+    (void)args;
+    (void)ret_result;
+    return pd_fail(error, -PD_E_UNSUPPORTED, "programs: the simulator's hosts run none");
 }
 
-static int ask(void *context, json_t *json, json_t **ret_answer, struct pd_error *error)
+/* A record lies at the host of its destination. */
+struct visiting {
+    const struct asking *asking;
+    int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n);
+    void *visitor;
+};
+
+static int visit_asked(void *context, const struct pd_tib_record *records, size_t n)
+{
+    const struct visiting *visiting = context;
+    const struct chosen chosen = {.topology = visiting->asking->world->scenario->topology,
+                                  .asked = visiting->asking->asked};
+    int err = 0;
+
+    for (size_t i = 0; i < n && !err; i++) {
+        if (!chosen.asked || is_asked(&chosen, &records[i])) {
+            err = visiting->visit(visiting->visitor, &records[i], 1);
+        }
+    }
+    return err;
+}
+
+static int visit_records(void *context, const struct pd_tib_filter *filter,
+                         int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                         void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    const struct asking *asking = context;
+    struct visiting visiting = {asking, visit, visitor};
+    struct pd_tib_snapshot *snapshot;
+    int err = pd_sim_records_snapshot(&asking->world->records, &snapshot, error);
+
+    if (err) {
+        return err;
+    }
+    err = pd_tib_scan(snapshot, filter, visit_asked, &visiting);
+    *ret_complete = !pd_tib_snapshot_damaged(snapshot);
+    pd_tib_release(snapshot);
+    return err ? pd_fail(error, err, "the store of records: %s", pd_error_text(err)) : 0;
+}
+
+static int answer(struct pd_sim_app_world *world, const struct pd_document *document,
+                  const bool *asked, const struct pd_items *items, json_t **ret_answer,
+                  struct pd_error *error)
+{
+    const struct pd_query *query = pd_document_query(document);
+    struct asking asking = {world, asked};
+    const struct pd_question_host host = {.context = &asking,
+                                          .tcp = ask_tcp,
+                                          .query = ask_own_records,
+                                          .records = visit_records,
+                                          .program = run_no_program};
+    struct pd_question_run run = {.document = document, .host = &host};
+
+    return query ? ask_records(world, query, asked, items, ret_answer, error)
+                 : document->question->local(&run, ret_answer, error);
+}
+
+static int rows(void *context, json_t *json, const struct pd_items *items, json_t **ret_answer,
+                struct pd_error *error)
 {
     static const char *const others[] = {"hosts", "deadline_ms", NULL};
-    struct pd_world *world = context;
+    struct pd_sim_app_world *world = context;
     struct pd_document document;
     bool *asked = NULL;
     uint32_t len;
     json_t *given = NULL;
-    int code = pd_document_parse(json, others, &document, error);
+    int err = pd_document_parse(json, others, &document, error);
 
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
-    code = read_hosts(world->scenario->topology, json, &asked, &len, error);
-    if (!code) {
-        code = answer(world, &document, asked, &given, error);
+    err = read_hosts(world->scenario->topology, json, &asked, &len, error);
+    if (!err) {
+        err = answer(world, &document, asked, items, &given, error);
     }
-    if (!code && !(*ret_answer = with_hosts(given, len))) {
-        code = pd_fail(error, -ENOMEM, "no memory");
+    if (!err && !(*ret_answer = with_hosts(given, len))) {
+        err = pd_fail(error, -ENOMEM, "no memory");
     }
     free(asked);
     pd_document_done(&document);
-    return code;
+    return err;
+}
+
+static int ask(void *context, json_t *json, json_t **ret_answer, struct pd_error *error)
+{
+    return rows(context, json, NULL, ret_answer, error);
 }
 
 /* ---- alarms, observations */
@@ -231,7 +300,7 @@ static int ask(void *context, json_t *json, json_t **ret_answer, struct pd_error
 static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t to_us, size_t most,
                   json_t **ret_alarms, struct pd_error *error)
 {
-    const struct pd_world *world = context;
+    const struct pd_sim_app_world *world = context;
     bool none = reason && strcmp(reason, "POOR_PERF") != 0;
     json_t *found =
         none ? json_array() : pd_sim_senders_alarms(&world->senders, from_us, to_us, 0, most);
@@ -252,43 +321,46 @@ struct tee {
 static int write_and_give(void *context, const struct pd_evidence_period *period)
 {
     const struct tee *tee = context;
-    int code = pd_evidence_write(tee->out, period);
+    int err = pd_evidence_write(tee->out, period);
 
-    return code ? code : tee->sink->take(tee->sink->context, period);
+    return err ? err : tee->sink->take(tee->sink->context, period);
 }
 
-static int observe(void *context, uint64_t from_us, uint64_t to_us,
+/* Every flow is a row here. */
+static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
                    const struct pd_evidence_sink *given, struct pd_report *report,
                    struct pd_error *error)
 {
-    struct pd_world *world = context;
+    struct pd_sim_app_world *world = context;
     const struct pd_sim_period *now = &world->senders.now;
     struct tee tee = {given, world->evidence};
     const struct pd_evidence_sink teed = {&tee, write_and_give};
     const struct pd_evidence_sink *sink = world->evidence ? &teed : given;
-    int code = 0;
+    int err = 0;
 
+    (void)each;
     if (from_us < now->from_us) {
-        code = pd_history_visit(&world->history, from_us, to_us, now->from_us, sink, report);
+        err = pd_sim_history_visit(&world->history, from_us, to_us, now->from_us, sink, report);
     }
-    if (!code && to_us > now->from_us && from_us <= now->to_us) {
+    if (!err && to_us > now->from_us && from_us <= now->to_us) {
         const struct pd_evidence_period period = pd_sim_evidence(now);
 
-        code = sink->take(sink->context, &period);
+        err = sink->take(sink->context, &period);
     }
-    return code ? pd_fail(error, code, "evidence: %s", pd_error_text(code)) : 0;
+    return err ? pd_fail(error, err, "evidence: %s", pd_error_text(err)) : 0;
 }
 
 static const struct pd_app_world_ops ops = {
     .now_us = now_us,
     .ask = ask,
+    .rows = rows,
     .alarms = alarms,
     .observe = observe,
 };
 
-void pd_world_init(struct pd_world *world, const struct pd_scenario *scenario)
+void pd_sim_app_world_init(struct pd_sim_app_world *world, const struct pd_sim_scenario *scenario)
 {
-    *world = (struct pd_world){
+    *world = (struct pd_sim_app_world){
         .scenario = scenario,
         .app = {.ops = &ops,
                 .context = world,
@@ -299,23 +371,23 @@ void pd_world_init(struct pd_world *world, const struct pd_scenario *scenario)
     };
 }
 
-void pd_world_done(struct pd_world *world)
+void pd_sim_app_world_done(struct pd_sim_app_world *world)
 {
     pd_sim_records_done(&world->records);
     pd_sim_senders_done(&world->senders);
-    pd_history_done(&world->history);
+    pd_sim_history_done(&world->history);
 }
 
-int pd_world_take(struct pd_world *world, const struct pd_sim_period *period,
-                  struct pd_error *error)
+int pd_sim_app_world_take(struct pd_sim_app_world *world, const struct pd_sim_period *period,
+                          struct pd_error *error)
 {
-    int code = pd_history_take(&world->history, period);
+    int err = pd_sim_history_take(&world->history, period);
 
-    if (!code) {
-        code = pd_sim_senders_take(&world->senders, period);
+    if (!err) {
+        err = pd_sim_senders_take(&world->senders, period);
     }
-    if (code) {
-        return pd_fail(error, code, "no memory");
+    if (err) {
+        return pd_fail(error, err, "no memory");
     }
     return pd_sim_records_take(&world->records, period, error);
 }

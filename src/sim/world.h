@@ -20,22 +20,22 @@
  *           periods from the first time on that somebody asks for them
  * packet_out: none. One thread. */
 
-struct pd_world {
-    const struct pd_scenario *scenario;
+struct pd_sim_app_world {
+    const struct pd_sim_scenario *scenario;
     struct pd_app_world app;
     struct pd_sim_records records;
     struct pd_sim_senders senders;
-    struct pd_history history;
+    struct pd_sim_history history;
     FILE *evidence; /* what is given is written here, too; NULL: nowhere */
 };
 
 /* `scenario` has to outlive it. */
-void pd_world_init(struct pd_world *world, const struct pd_scenario *scenario);
-void pd_world_done(struct pd_world *world); /* works on zeroed memory */
+void pd_sim_app_world_init(struct pd_sim_app_world *world, const struct pd_sim_scenario *scenario);
+void pd_sim_app_world_done(struct pd_sim_app_world *world); /* works on zeroed memory */
 
 /* What `period` points to has to stay as it is until the next call, or until the world is not asked
  * any more. */
-int pd_world_take(struct pd_world *world, const struct pd_sim_period *period,
-                  struct pd_error *error);
+int pd_sim_app_world_take(struct pd_sim_app_world *world, const struct pd_sim_period *period,
+                          struct pd_error *error);
 
 #endif

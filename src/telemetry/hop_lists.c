@@ -127,7 +127,21 @@ static uint32_t number_of(const uint32_t *list)
     return *slot;
 }
 
-uint64_t pd_hop_lists_mark(const struct pd_telemetry *telemetry)
+uint64_t pd_telemetry_hop_lists_read(const uint8_t *frame, size_t captured,
+                                     const struct pd_packet *packet)
+{
+    struct pd_telemetry found;
+
+    if (!packet->options_offset && packet->flow.dst_port != PD_TELEMETRY_PORT &&
+        pd_tags_dscp(packet->mark) != PD_TELEMETRY_DSCP) {
+        return 0;
+    }
+    return pd_telemetry_read(frame, captured, packet, PD_TELEMETRY_DSCP, &found)
+               ? 0
+               : pd_telemetry_hop_lists_mark(&found);
+}
+
+uint64_t pd_telemetry_hop_lists_mark(const struct pd_telemetry *telemetry)
 {
     uint32_t list[LIST_WORDS];
     list[0] = telemetry->hops_len | (uint32_t)telemetry->kind << 8 | (uint32_t)telemetry->cut << 16;
@@ -149,7 +163,7 @@ static void copy_list(const uint32_t *list, struct pd_hop_list *ret_list)
     memcpy(ret_list->nodes, list + 1, bytes_of(ret_list->len));
 }
 
-int pd_hop_lists_find(uint64_t mark, struct pd_hop_list *ret_list)
+int pd_telemetry_hop_lists_find(uint64_t mark, struct pd_hop_list *ret_list)
 {
     uint64_t number = mark >> PD_HOP_LISTS_SHIFT;
     if (number <= PD_HOP_LISTS_FULL) {

@@ -27,10 +27,14 @@ struct pd_hop_list {
 };
 
 /* The mark of what a packet carried. */
-uint64_t pd_hop_lists_mark(const struct pd_telemetry *telemetry);
+uint64_t pd_telemetry_hop_lists_mark(const struct pd_telemetry *telemetry);
+
+/* The mark of a frame (packet/packet.h). What is malformed is no telemetry: 0. */
+uint64_t pd_telemetry_hop_lists_read(const uint8_t *frame, size_t captured,
+                                     const struct pd_packet *packet);
 
 /* The list of a mark. 0; -PD_E_NOT_FOUND: no telemetry; -PD_E_LIMIT: the table was full;
  * -PD_E_VALUE: not a mark of this process. */
-int pd_hop_lists_find(uint64_t mark, struct pd_hop_list *ret_list);
+int pd_telemetry_hop_lists_find(uint64_t mark, struct pd_hop_list *ret_list);
 
 #endif

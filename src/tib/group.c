@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "tib/tib.h"
 
 #define BATCH  256     /* groups that a visitor gets at once */
 #define ENOUGH INT_MIN /* stops a scan; no visitor returns that */

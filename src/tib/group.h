@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tib/filter.h"
 #include "tib/order.h"
-#include "tib/tib.h"
 
 /* pd_tib_group_scanned is what pd_tib_group does on a backend that has no grouping of its own: it
  * scans, and keeps one row per group in a hash table (open addressing over an array that keeps the

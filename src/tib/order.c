@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 
 #define TOP_FIRST 64 /* records that a new heap has room for */

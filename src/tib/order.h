@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "tib/budget.h"
-#include "tib/tib.h"
+#include "tib/filter.h"
 
 /* What groups are given out in (enum pd_tib_order) is defined by pd_tib_compare alone; backends
  * that order natively have to agree with it. Sorting looks at 24 bytes per record, which decide

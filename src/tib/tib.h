@@ -8,9 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/claim.h"
 #include "base/error.h"
-#include "base/flow_id.h"
+#include "tib/filter.h"
 
 /* One process writes (one thread), any number of processes and threads read through snapshots. What
  * was committed survives kill -9 at any moment; an uncommitted batch is wholly absent then. Each
@@ -20,121 +19,6 @@
  * Usage, writer: pd_tib_append(…) many times, pd_tib_commit once a second or every 20K records,
  * pd_tib_maintain now and then. Usage, reader: pd_tib_snapshot → pd_tib_scan → pd_tib_release; hold
  * a snapshot no longer than one query runs. */
-
-struct pd_tib_record {
-    struct pd_flow_id flow;
-    /* append: the caller's, copied if new. scan: the snapshot's, equal paths have equal pointers */
-    const struct pd_path *path;
-    /* What else is known of the way, with this path; NULL: an exact path from tags, or, where the
-     * path is empty, an infeasible trajectory of which no mark was kept. Equal ones have equal
-     * pointers, like paths. */
-    const struct pd_claim *claim;
-    uint64_t stime_us; /* wall clock, microseconds since the epoch, < 2^53 */
-    uint64_t etime_us;
-    uint64_t bytes;
-    uint64_t pkts;
-    uint32_t retransmissions; /* of records; groups of several have 0 */
-    uint32_t extra_bytes;     /* at most PD_TIB_EXTRA_BYTES; groups have none */
-    const uint8_t *extra;     /* further columns (pd_tib_extra_next); scan: until visit returns */
-};
-
-/* The claim in full, also where the record has none. Its path is the record's. */
-static inline struct pd_claim pd_tib_claim(const struct pd_tib_record *record)
-{
-    return record->claim ? *record->claim
-                         : (struct pd_claim){.path = record->path,
-                                             .state = record->path->len ? PD_CLAIM_EXACT
-                                                                        : PD_CLAIM_INFEASIBLE};
-}
-/* Equal in path and all the rest, wherever they stand. */
-bool pd_tib_same_way(const struct pd_tib_record *a, const struct pd_tib_record *b);
-uint64_t pd_tib_way_hash(const struct pd_tib_record *record); /* of path and claim */
-/* NULL where a record needs none. */
-static inline const struct pd_claim *pd_tib_claim_kept(const struct pd_claim *claim)
-{
-    uint8_t state = claim->path->len ? PD_CLAIM_EXACT : PD_CLAIM_INFEASIBLE;
-
-    return claim->state == state && !claim->origin && !claim->candidates && !claim->mark.scheme
-               ? NULL
-               : claim;
-}
-
-/* ---- further columns of a record ---- */
-
-/* A record may have chunks of further columns, of which the store knows nothing but their kind and
- * length (histograms of values per hop, for one): ⟨kind 2, length 4, both little-endian, bytes⟩,
- * one after the other. */
-#define PD_TIB_EXTRA_BYTES 65536u /* of a record, in all */
-
-struct pd_tib_extra {
-    uint16_t kind;
-    uint32_t len;
-    const uint8_t *bytes;
-};
-/* The chunk at *at (0 to begin with), which moves on. False: no more. */
-bool pd_tib_extra_next(const struct pd_tib_record *record, uint32_t *at,
-                       struct pd_tib_extra *ret_extra);
-/* Do chunks fill the bytes? */
-bool pd_tib_extra_valid(const uint8_t *bytes, uint32_t len);
-
-/* Which records a scan visits: all conditions hold. A record belongs to a time range when it
- * overlaps it, ends included. */
-struct pd_tib_filter {
-    struct pd_flow_match flow;
-    struct pd_link_match link;
-    const struct pd_path *path; /* this very path, or NULL */
-    uint64_t from_us;           /* 0: open */
-    uint64_t to_us;             /* UINT64_MAX: open */
-    uint32_t origins;           /* bits 1 << enum pd_origin of claims that are wanted; 0: all */
-    /* only records committed after the snapshot that gave this token; NULL: all */
-    const char *since;
-};
-#define PD_TIB_FILTER_ALL   \
-    {                       \
-        .to_us = UINT64_MAX \
-    }
-
-/* A claim of NULL is from tags. */
-static inline bool pd_tib_wants_origin(const struct pd_tib_filter *filter,
-                                       const struct pd_claim *claim)
-{
-    return !filter->origins || filter->origins >> (claim ? claim->origin : PD_ORIGIN_TAGS) & 1;
-}
-
-/* Leaves `since` aside: a record does not tell when it was committed. */
-bool pd_tib_filter_matches(const struct pd_tib_filter *filter, const struct pd_tib_record *record);
-
-/* What the records of one group have in common; other fields of its flow ID are 0, a path that is
- * not common is NULL. */
-enum pd_tib_by {
-    PD_TIB_BY_RECORD, /* each record is its own group */
-    PD_TIB_BY_FLOW_PATH,
-    PD_TIB_BY_FLOW,
-    PD_TIB_BY_SOURCE, /* source address */
-    PD_TIB_BY_PATH
-};
-
-enum pd_tib_order {
-    PD_TIB_ORDER_NONE,
-    /* ascending by flow ID (IPv4 first; addresses, ports, protocol), path, stime, etime, bytes,
-       pkts */
-    PD_TIB_ORDER_KEY,
-    PD_TIB_ORDER_BYTES, /* largest first; equal ones by key */
-    PD_TIB_ORDER_PKTS
-};
-
-/* A group comes as one record: least stime, greatest etime, sums of bytes and packets. */
-struct pd_tib_grouping {
-    enum pd_tib_by by;
-    enum pd_tib_order order;
-    uint64_t top_len;      /* only the first so many in that order; 0: all */
-    uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
-    bool without_times; /* groups of several records need not tell stime and etime: they may be 0 */
-    /* records to be counted in that are not in the store (those that match), or NULL */
-    const struct pd_tib_record *live;
-    size_t live_len;
-};
-#define PD_TIB_SUM_MAX ((UINT64_C(1) << 53) - 1) /* a sum that would be larger stays there */
 
 enum pd_tib_mode {
     PD_TIB_READ,

@@ -252,8 +252,8 @@ static int find_busiest(const struct pd_topology *topology, uint32_t racks, uint
 
 /* ---- all of it ---- */
 
-int pd_budget_work_out(const struct pd_topology *topology, const struct pd_budget_ask *ask,
-                       struct pd_budget *ret_budget, struct pd_error *error)
+int pd_trace_budget_work_out(const struct pd_topology *topology, const struct pd_budget_ask *ask,
+                             struct pd_budget *ret_budget, struct pd_error *error)
 {
     struct pd_budget budget = {0};
     struct clos clos;

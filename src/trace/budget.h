@@ -43,7 +43,7 @@ struct pd_budget {
 };
 
 /* 0; -PD_E_TOPOLOGY: there are not two racks with hosts; -ENOMEM. */
-int pd_budget_work_out(const struct pd_topology *topology, const struct pd_budget_ask *ask,
-                       struct pd_budget *ret_budget, struct pd_error *error);
+int pd_trace_budget_work_out(const struct pd_topology *topology, const struct pd_budget_ask *ask,
+                             struct pd_budget *ret_budget, struct pd_error *error);
 
 #endif

@@ -140,6 +140,16 @@ class Extension(unittest.TestCase):
         self.assertGreater(found["paths"], 0)
         self.assertEqual((found["ambiguous"], found["undecodable"]), (0, 0))
 
+    def test_codec_of_samples(self):
+        topology = json.loads(pathdump("topology", "fat-tree", "--k", 4))
+        topology["codec"] = "toy-samples"
+        name = os.path.join(self.folder, "samples.json")
+        self.write(name, json.dumps(topology))
+        found = json.loads(pathdump("codec", "verify", "--topology", name, "--json"))
+        self.assertEqual((found["trials"], found["undecided"], found["wrong"]), (1000, 0, 0))
+        # paths of 2 or 4 hops, each told by one packet in twelve: 18 and 25 packets in the mean
+        self.assertTrue(17 < found["decided"]["mean"] < 26, found["decided"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -1,17 +1,49 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the tree to its own rules: order of the stages, SPDX lines, READMEs, file lengths, links in the documentation.
+"""Holds the tree to its own rules: storeys of the stages, SPDX lines, READMEs, file lengths, links in the documentation.
 
 Usage: structure.py [ROOT]      prints one line for each finding; exit 1 if there is any
+       structure.py --storeys   prints the storeys of the stages, for docs/hacking.md
 """
 from hand import Hand, check_columns
 import os
 import re
 import sys
 
-CHAIN = ["base", "packet", "trajectory", "topology", "telemetry", "codec", "probe", "trace", "intake", "resolve", "tib", "query", "evidence", "localise", "apps", "sim", "program", "http", "daemon", "fleet", "monitor", "agent", "cli"]
-MAY_USE = {stage: set(CHAIN[:n + 1]) for n, stage in enumerate(CHAIN)}
-MAY_USE["controller"] = MAY_USE["fleet"] | {"controller"}
+# The storeys, as docs/hacking.md shows them. A stage may use all stages of the storeys before its own, and of its own
+# those that stand behind it here.
+STOREYS = {
+    "ground": {"base": [], "packet": ["base"], "trajectory": ["base", "packet"],
+               "meter": ["base"]},
+    "network": {"topology": [], "telemetry": ["topology"], "codec": ["topology", "telemetry"]},
+    "sources": {"intake": [], "monitor": [], "probe": [], "trace": ["monitor"]},
+    "resolve": {"resolve": []},
+    "store": {"tib": []},
+    "questions": {"query": [], "program": ["query"]},
+    "verdicts": {"evidence": [], "localise": ["evidence"], "apps": ["evidence", "localise"],
+                 "sim": ["evidence", "localise", "apps"]},
+    "service": {"http": [], "daemon": ["http"], "fleet": ["http"]},
+    "programs": {"agent": [], "cli": [], "controller": []},
+}
+PAGE = "docs/hacking.md"
+
+
+def may_use():
+    """{stage: all that it may use}"""
+    below, of = set(), {}
+    for storey in STOREYS.values():
+        of |= {stage: below | {stage, *near} for stage, near in storey.items()}
+        below = below | set(storey)
+    return of
+
+
+MAY_USE = may_use()
+# What a stage's subfolders offer to others. Every other header of a subfolder is that backend's own.
+OFFERED = {
+    "codec/pint/encode.h", "codec/pint/flow.h", "codec/pint/numbers.h", "codec/pint/plan.h", "codec/pint/planner.h",
+    "codec/pint/trials.h", "codec/tagging/mark.h", "codec/tagging/trace.h", "probe/plan/plan.h",
+    "telemetry/ioam/ioam.h", "telemetry/sr_int/sr_int.h",
+}
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
 IN_SWITCH = ("packet", "trajectory")                # tools/ovs compiles them into the switch, with what it names of base
 FOLDER = {stage: stage if stage in ("topology", "controller") else f"src/{stage}" for stage in MAY_USE}
@@ -24,7 +56,17 @@ stdlib stdnoreturn string strings syscall sysexits syslog termios threads time u
 wctype wordexp cpuid immintrin nmmintrin smmintrin x86intrin emmintrin tmmintrin arm_acle arm_neon""".split())
 LIBC_FOLDERS = {"sys", "arpa", "net", "netinet", "netpacket", "linux", "asm", "asm-generic", "bits"}
 
-MAX_LINES, MAX_README_LINES = 640, 60
+# A change of these headers builds at most so many objects anew: .c files that include it, directly or indirectly.
+DEPENDENTS_MAX = {"src/tib/tib.h": 90}
+
+# What carries the marks of link tags is known where packets are read and stripped, in the schemes, and to who writes
+# rows; beside that where people or a store name these parts. So many files at the most.
+CARRIER = re.compile(r"\b(vid|dscp|tags_len)\b")
+CARRIER_PLACES = ("src/packet/", "src/trajectory/", "src/codec/", "src/intake/", "controller/switches/",
+                  "src/cli/codec", "src/cli/pint", "src/cli/telemetry", "src/tib/")
+CARRIER_FILES_MAX = 22
+
+MAX_LINES, MAX_README_LINES = 600, 60
 SKIP = {"build", ".git", "__pycache__", "corpus"}
 CODE = (".c", ".h", ".py", ".sh")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
@@ -55,6 +97,14 @@ def is_libc(header):
     return folder.split("/")[0] in LIBC_FOLDERS if folder else header.removesuffix(".h") in LIBC
 
 
+def wrong_use(stage, other, header):
+    if other not in MAY_USE[stage]:
+        return f"{stage} may not use {other}: \"{header}\""
+    if other != stage and header.count("/") > 1 and header not in OFFERED:
+        return f"\"{header}\" is private to a backend of {other}"
+    return None
+
+
 def include_finding(root, name, kind, header):
     """why this file may not have this include, or None"""
     stage, first = stage_of(name), header.split("/")[0]
@@ -63,7 +113,7 @@ def include_finding(root, name, kind, header):
     if header in GENERATED:
         return None
     if first in MAY_USE and "/" in header:
-        return None if first in MAY_USE[stage] else f"{stage} comes before {first} and cannot include \"{header}\""
+        return wrong_use(stage, first, header)
     near = os.path.normpath(os.path.join(os.path.dirname(name), header))
     if stage_of(near) != stage:
         return f"\"{header}\" belongs to no stage"
@@ -78,6 +128,37 @@ def check_includes(root, name, lines):
         finding = match and include_finding(root, name, *match.groups())
         if finding:
             yield f"{name}:{number}: {finding}"
+
+
+def included(root, name, lines):
+    """files of the tree that this one includes"""
+    for line in lines:
+        match = INCLUDE.match(line)
+        if not match or match[1] == "<":
+            continue
+        near = os.path.normpath(os.path.join(os.path.dirname(name), match[2]))
+        yield from (at for at in (f"src/{match[2]}", match[2], near) if os.path.exists(os.path.join(root, at)))
+
+
+def check_dependents(includes):
+    """includes: of each file of the stages those that it includes"""
+    for header, most in DEPENDENTS_MAX.items():
+        known, new = set(), {header}
+        while new:
+            known |= new
+            new = {name for name, others in includes.items() if name not in known and not new.isdisjoint(others)}
+        count = sum(name.endswith(".c") for name in known)
+        if count > most:
+            yield f"{header}: {count} objects depend on it, more than {most}"
+
+
+def check_carriers(names):
+    """names: the files of the stages that have a word for what carries link tags"""
+    for name in names:
+        if not name.startswith(CARRIER_PLACES):
+            yield f"{name}: what carries a mark is for packet, the strippers and the scheme's folder to know"
+    if len(names) > CARRIER_FILES_MAX:
+        yield f"{len(names)} files name what carries link tags, more than {CARRIER_FILES_MAX}"
 
 
 def check_switch(root, name, lines):
@@ -100,7 +181,7 @@ def check_link_order(name, lines):
     for number, line in enumerate(lines, 1):
         for other in re.findall(r"\bpd_(\w+)\b", line.split("#")[0]):
             if other in MAY_USE and other not in MAY_USE[stage]:
-                yield f"{name}:{number}: {stage} comes before {other} and cannot link pd_{other}"
+                yield f"{name}:{number}: {stage} may not use {other}: pd_{other}"
         if stage in LIBC_ONLY and "PkgConfig::" in line.split("#")[0]:
             yield f"{name}:{number}: {stage} links libc alone"
 
@@ -129,6 +210,18 @@ def check_markdown(root, name, lines):
                 yield f"{name}:{number}: the link to {target} leads nowhere"
 
 
+def storeys():
+    """the storeys as text, a line each; behind a stage what it may use of its own storey"""
+    for storey, stages in STOREYS.items():
+        words = [f"{FOLDER[stage]} ({', '.join(near)})" if near else FOLDER[stage] for stage, near in stages.items()]
+        yield f"{storey:<12}{'  '.join(words)}"
+
+
+def check_page(name, lines):
+    if name == PAGE and "\n".join(storeys()) not in "\n".join(lines):
+        yield f"{PAGE}: the storeys are not those that structure.py --storeys prints"
+
+
 def check_folders(root):
     for stage, folder in FOLDER.items():
         at = os.path.join(root, folder)
@@ -141,11 +234,11 @@ def check_folders(root):
     at = os.path.join(root, "src")
     for name in sorted(os.listdir(at)) if os.path.isdir(at) else []:
         if os.path.isdir(os.path.join(at, name)) and f"src/{name}" not in FOLDER.values():
-            yield f"src/{name}: not a stage; put it into the order in tests/structure/structure.py"
+            yield f"src/{name}: not a stage; put it into a storey in tests/structure/structure.py"
 
 
 def findings(root):
-    hand = Hand(root)
+    hand, includes, carriers = Hand(root), {}, []
     yield from check_folders(root)
     for name in files(root):
         if os.path.islink(os.path.join(root, name)):
@@ -157,12 +250,20 @@ def findings(root):
         yield from check_source(name, lines)
         yield from check_markdown(root, name, lines)
         yield from check_columns(name, lines)
+        yield from check_page(name, lines)
         if stage_of(name) and name.endswith((".c", ".h")):
             hand.take(name, "\n".join(lines) + "\n")
+            includes[name] = set(included(root, name, lines))
+            carriers += [name] if CARRIER.search("\n".join(lines)) else []
+    yield from check_dependents(includes)
+    yield from check_carriers(carriers)
     yield from hand.findings()
 
 
 def main(arguments):
+    if arguments == ["--storeys"]:
+        print("\n".join(storeys()))
+        return 0
     root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
     found = list(findings(os.path.abspath(root)))
     print("\n".join(found) if found else "the tree keeps its rules")

@@ -8,10 +8,11 @@ import json
 import os
 import subprocess
 
-from switches import bridge, run_all, wait_for
+from commands import wait_for
 
 START_S = 30
 STOP_S = 20
+FOUND = 3                       # exit of an application that could not ask everybody
 
 
 def agent_socket(folder, host):
@@ -19,10 +20,10 @@ def agent_socket(folder, host):
 
 
 class Controller:
-    """one controller with its state and log in a bed's folder; Bed(controller=True) makes it, starts it and points the switches at it"""
+    """one controller with its state and log in a bed's folder; Bed(controller=True) makes it and starts it; its switches connect to `openflow`"""
 
     def __init__(self, bed):
-        self.bed, self.targets = bed, 0
+        self.bed = bed
         self.socket, self.openflow = (os.path.join(bed.folder, name) for name in ("controller.sock", "openflow.sock"))
         self.url = f"unix:{self.socket}"
         self.state, self.log, self.inventory = (os.path.join(bed.folder, name) for name in ("controller", "controller.log", "hosts.json"))
@@ -30,7 +31,11 @@ class Controller:
 
     def command(self, *words):
         return [self.bed.program_path("pathdump-controller"), "--topology", self.bed.topology, "--hosts", self.inventory, "--state", self.state,
-                "--openflow", f"unix:{self.openflow}", *words]
+                *self.switches_at(), *words]
+
+    def switches_at(self):
+        """where switches meet it, if they speak OpenFlow"""
+        return ["--openflow", f"unix:{self.openflow}", "--openflow-depth", self.bed.fabric.depth] if self.bed.fabric.openflow else []
 
     def list_hosts(self):
         """the hosts that have an agent: those that get tags, all when there are none"""
@@ -75,6 +80,15 @@ class Controller:
         """the report of one run of an application"""
         return self.ask(f"apps/{name}", arguments)
 
+    def evidence(self, file, app="silent-drops", seconds=60):
+        """writes what an application judges of the last seconds, for replay; returns how many rows"""
+        command = [self.bed.program_path("pathdump"), "app", app, "--controller", self.url, "--json", "--seconds", f"{seconds:g}", "--evidence", file]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode not in (0, FOUND):
+            raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
+        with open(file, encoding="utf-8") as rows:
+            return sum(1 for _ in rows)
+
     def switches(self):
         return {s["id"]: s for s in self.ask("switches")["switches"]}
 
@@ -82,28 +96,12 @@ class Controller:
         return self.ask("switches")["counters"]
 
     def wait_installed(self):
+        if not self.bed.fabric.openflow:
+            return
         try:
             wait_for(lambda: all(s["state"] == "installed" for s in self.switches().values()), "the rules of all switches", START_S)
         except TimeoutError as error:
             raise RuntimeError(f"{error}: {[s for s in self.switches().values() if s['state'] != 'installed']}") from None
-
-    def link(self, site):
-        """a switch connects to unix sockets in its own folder only: a link there leads to the controller's"""
-        name = os.path.join(site.folder, f"openflow{self.targets}.sock")
-        if not os.path.islink(name):
-            os.symlink(self.openflow, name)
-        return name
-
-    def point_switches(self):
-        """makes all switches connect at once: one tries a target that has failed again after up to 8 s, whatever it is told, and a new one at once"""
-        self.targets += 1
-        commands = []
-        for site in self.bed.sites:
-            words = ["ovs-vsctl", f"--timeout={START_S}", f"--db={site.db}"]
-            for node in site.switches:
-                words += ["--", "set-controller", bridge(node.id), f"unix:{self.link(site)}"]
-            commands.append((words, site.env, None))
-        run_all(commands)
 
     def stop(self):
         if self.process.poll() is None:

@@ -19,7 +19,7 @@ import traffic
 from agent import by_flow, start_all
 from background import Background
 from bed import BINARIES, HERE, Bed
-from switches import wait_for
+from commands import wait_for
 from wire import Watch
 
 RECEIVER, OTHER_RECEIVER, SENDER, V6_SENDER = "10.2.1.2", "10.4.1.2", "10.1.1.2", "10.3.1.2"
@@ -67,7 +67,7 @@ class Demo:
         agents = start_all(self.bed)
         self.agents = [agents[self.bed.host(address).id] for address in (RECEIVER, OTHER_RECEIVER)]
         self.agent = f"--agent {self.agents[0].url}"
-        say(f"{len(self.bed.fabric.switches)} Open vSwitch switches (a fat-tree) and {len(self.bed.hosts)} hosts, up in "
+        say(f"{len(self.bed.network.switches)} Open vSwitch switches (a fat-tree) and {len(self.bed.hosts)} hosts, up in "
             f"{time.monotonic() - started:.1f} s.")
         say("Switches 1-8 are in the racks, 9-16 aggregate them, 17-20 are the cores. Which way they send packets is their own")
         say("affair; which packets they tag is told them by pathdump-controller, to which they have connected. On every host runs")
@@ -159,8 +159,8 @@ class Demo:
 
     def lose(self):
         """one direction of a link between an aggregating switch and a core, nobody knows which one"""
-        fabric = self.bed.fabric
-        between = [(a, b) for a in fabric.nodes for b in fabric.switch_peers(a) if {fabric.nodes[a].role, fabric.nodes[b].role} == {"agg", "core"}]
+        network = self.bed.network
+        between = [(a, b) for a in network.nodes for b in network.switch_peers(a) if {network.nodes[a].role, network.nodes[b].role} == {"agg", "core"}]
         self.lossy, (a, b) = random.choice(between), self.path[-2:]
         title("11. Which link drops packets in silence? First, one is made to")
         run(None, f"{BED} link --name {self.bed.name} up {a} {b}")
@@ -186,7 +186,7 @@ class Demo:
             raise RuntimeError(f"the verdict does not name {name}")
         say(f"It is the link from switch {self.lossy[0]} to switch {self.lossy[1]}, and no other. Certain it becomes only when thousands of packets have cleared each other link.")
         run(None, f"{BED} fault --name {self.bed.name} clear")
-        done, _ = self.background.stop()
+        done = self.background.stop()["done"]
         say(f"Meanwhile {done} files have arrived, each as it was sent: TCP repairs what it can, and so hides what is broken.")
 
     def leave(self):

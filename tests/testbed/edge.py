@@ -6,7 +6,8 @@ switch. It takes the tags off and counts; an agent attaches to its socket, the h
 """
 import os
 
-from switches import TIMEOUT_S, Site, run_all, wait_for
+from commands import TIMEOUT_S, run_all, wait_for
+from fabrics.ovs import Site
 
 UPLINK, VM = "uplink", "vm"
 BRIDGE = "edge"

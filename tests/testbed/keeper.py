@@ -5,7 +5,9 @@ A bed has no named namespaces and no interface outside its own namespaces, so th
 nothing for a crash to leave behind but processes and one state folder. Every process of a bed carries the bed's
 token in its environment; that is how the processes are found, whoever started them.
 
-    keeper.py STATE_FOLDER LOCK_FD HOSTS SWITCH_SITES [--stay]
+    keeper.py STATE_FOLDER LOCK_FD HOSTS SWITCH_SITES SYSCTLS [--stay]
+
+SYSCTLS are those of the sites' namespaces, as JSON.
 
 Namespaces of hosts are file descriptors FIRST_FD, FIRST_FD + 1, …, those of the switches follow. The keeper ends on
 SIGTERM, or when its standard input does (its owner has died; with --stay it outlives its owner).
@@ -29,7 +31,6 @@ HOST_SYSCTLS = {
     "ipv6/conf/default/accept_ra": "0", "ipv6/conf/default/autoconf": "0", "ipv6/conf/default/router_solicitations": "0",
     "ipv6/conf/default/accept_dad": "0", "ipv6/conf/default/dad_transmits": "0", "ipv6/conf/default/addr_gen_mode": "1",
 }
-SWITCH_SYSCTLS = {"ipv6/conf/default/disable_ipv6": "1", "ipv6/conf/all/disable_ipv6": "1"}
 
 
 def processes(token):
@@ -114,12 +115,12 @@ def make_namespaces(count, first, sysctls):
                 file.write(value)
 
 
-def main(folder, _lock_fd, hosts, sites, *stay):
+def main(folder, _lock_fd, hosts, sites, sysctls, *stay):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         make_namespaces(int(hosts), FIRST_FD, HOST_SYSCTLS)
-        make_namespaces(int(sites), FIRST_FD + int(hosts), SWITCH_SYSCTLS)
+        make_namespaces(int(sites), FIRST_FD + int(hosts), json.loads(sysctls))
         print("ready", flush=True)
         while stay:
             signal.pause()

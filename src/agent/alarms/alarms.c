@@ -148,7 +148,7 @@ static bool same(const struct pd_alarm *a, const struct pd_alarm *b)
 {
     return a->hash == b->hash && !strcmp(a->reason, b->reason) &&
            !memcmp(&a->flow, &b->flow, sizeof a->flow) && a->paths_len == b->paths_len &&
-           a->paths_left == b->paths_left &&
+           a->paths_left == b->paths_left && a->origin == b->origin && !strcmp(a->by, b->by) &&
            !memcmp(a->paths, b->paths, a->paths_len * sizeof *a->paths) &&
            a->has_mark == b->has_mark && pd_mark_equal(&a->mark, &b->mark);
 }
@@ -217,6 +217,14 @@ static void repeat(struct pd_alarms *alarms, struct pd_alarm *kept, uint64_t now
     tell(alarms, kept);
 }
 
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++) {
+        hash = pd_hash_mix(hash + (unsigned char)*text);
+    }
+    return hash;
+}
+
 static uint64_t hash_of(const struct pd_alarm *alarm)
 {
     uint64_t hash = pd_flow_id_hash(&alarm->flow);
@@ -227,10 +235,8 @@ static uint64_t hash_of(const struct pd_alarm *alarm)
     if (alarm->has_mark) {
         hash = pd_hash_mix(hash ^ pd_mark_hash(&alarm->mark));
     }
-    for (const char *c = alarm->reason; *c; c++) {
-        hash = pd_hash_mix(hash + (unsigned char)*c);
-    }
-    return hash;
+    hash = hash_text(hash, alarm->reason);
+    return hash_text(pd_hash_mix(hash + alarm->origin), alarm->by);
 }
 
 static struct pd_alarm *make(const struct pd_alarm_raise *raise)
@@ -244,6 +250,8 @@ static struct pd_alarm *make(const struct pd_alarm_raise *raise)
     alarm->count = 1;
     alarm->first_us = alarm->last_us = pd_clock_wall_us();
     strcpy(alarm->reason, raise->reason);
+    alarm->origin = raise->origin;
+    snprintf(alarm->by, sizeof alarm->by, "%s", raise->by ? raise->by : "");
     if (raise->flow) {
         alarm->flow = *raise->flow;
     }
@@ -285,7 +293,8 @@ static void raise_locked(struct pd_alarms *alarms, const struct pd_alarm_raise *
 
 int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise)
 {
-    if (!raise->reason || !pd_alarm_reason_holds(raise->reason)) {
+    if (!raise->reason || !pd_alarm_reason_holds(raise->reason) ||
+        !pd_alarm_origin_fits(raise->origin, raise->reason)) {
         return -PD_E_VALUE;
     }
     pthread_mutex_lock(&alarms->lock);
@@ -344,6 +353,10 @@ void pd_alarm_message_make(const struct pd_alarm *alarm, struct pd_alarm_message
 {
     ret_message->time_us = alarm->first_us;
     memcpy(ret_message->reason, alarm->reason, sizeof alarm->reason);
+    ret_message->origin = alarm->origin;
+    memcpy(ret_message->by, alarm->by, sizeof alarm->by);
+    ret_message->count = alarm->count;
+    ret_message->unverified = false;
     ret_message->flow = alarm->flow;
     snprintf(ret_message->detail, sizeof ret_message->detail, "%s", alarm->detail);
     ret_message->paths_len = 0;
@@ -362,10 +375,10 @@ static json_t *alarm_json(const struct pd_alarm *alarm)
     pd_alarm_message_make(alarm, &message);
     object = pd_alarm_message_json(&message);
     json_object_update_new(
-        object, json_pack("{s:I, s:I, s:I, s:I, s:i, s:o, s:i}", "id", (json_int_t)alarm->id,
-                          "last_us", (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count,
-                          "suppressed", (json_int_t)alarm->suppressed, "paths_left",
-                          (int)alarm->paths_left, "tags", json_array(), "dscp", 0));
+        object,
+        json_pack("{s:I, s:I, s:I, s:I, s:i}", "id", (json_int_t)alarm->id, "last_us",
+                  (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count, "suppressed",
+                  (json_int_t)alarm->suppressed, "paths_left", (int)alarm->paths_left));
     pd_way_put_mark(object, &alarm->mark);
     return object;
 }

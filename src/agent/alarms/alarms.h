@@ -18,7 +18,7 @@
  * No reason is at another one's mercy. Each has a budget of PD_ALARMS_PER_S a second; what is over
  * it is counted, and the next alarm of that reason that is kept says how many there were. When the
  * list is full the oldest alarm of the reason that has the most is pushed out. The same alarm
- * (reason, flow ID, paths or tags) again only raises the count of the one that is there.
+ * (reason, flow ID, paths or tags, origin) again only raises the count of the one that is there.
  *
  * Listeners (the spool to the controller, queries that are installed on alarms) hear of each alarm
  * that comes into the list, and of one that is raised again once PD_ALARM_AGAIN_NS have gone by
@@ -28,16 +28,17 @@
  * Thread safety: all functions may be called from any thread. One mutex; while it is held only the
  * locks of listeners are taken. */
 
-#define PD_ALARM_REASONS(X)                                                                \
-    X(INFEASIBLE_PATH, "INFEASIBLE_PATH", "link tags that fit no path of the topology")    \
-    X(UNKNOWN_HOST, "UNKNOWN_HOST", "an address that belongs to no rack of the topology")  \
-    X(TIB_FULL, "TIB_FULL", "records lost: no room for the store")                         \
-    X(TIB_ERROR, "TIB_ERROR", "records lost: the store failed")                            \
-    X(INTAKE_FAILED, "INTAKE_FAILED", "the intake ended with an error")                    \
-    X(INTAKE_TRUNCATED, "INTAKE_TRUNCATED", "the capture is cut off")                      \
-    X(PC_FAIL, "PC_FAIL", "a path that an installed conformance query forbids")            \
-    X(QUERY_STOPPED, "QUERY_STOPPED", "an installed query failed again and again")         \
-    X(ALARMS_LOST, "ALARMS_LOST", "alarms that had no room while the controller was away") \
+#define PD_ALARM_REASONS(X)                                                                  \
+    X(INFEASIBLE_PATH, "INFEASIBLE_PATH", "link tags that fit no path of the topology")      \
+    X(UNKNOWN_HOST, "UNKNOWN_HOST", "an address that belongs to no rack of the topology")    \
+    X(TIB_FULL, "TIB_FULL", "records lost: no room for the store")                           \
+    X(TIB_ERROR, "TIB_ERROR", "records lost: the store failed")                              \
+    X(INTAKE_FAILED, "INTAKE_FAILED", "the intake ended with an error")                      \
+    X(INTAKE_TRUNCATED, "INTAKE_TRUNCATED", "the capture is cut off")                        \
+    X(PC_FAIL, "PC_FAIL", "a path that an installed conformance query forbids")              \
+    X(QUERY_STOPPED, "QUERY_STOPPED", "an installed query failed again and again")           \
+    X(ALARMS_LOST, "ALARMS_LOST", "alarms that had no room while the controller was away")   \
+    X(ALARM_BUDGET, "ALARM_BUDGET", "alarms beyond those that a host may bring in a minute") \
     X(POOR_PERF, "POOR_PERF", "a TCP connection that has to send again")
 
 /* Their texts: PD_ALARM_TIB_FULL is "TIB_FULL". */
@@ -70,6 +71,8 @@ struct pd_alarm_raise {
     const struct pd_mark *mark; /* of a trajectory without a path; NULL: none */
     size_t paths_len;   /* of more than PD_ALARM_PATHS_MAX the first are kept, the rest counted */
     const char *detail; /* a sentence */
+    enum pd_alarm_origin origin;
+    const char *by; /* who caused it; NULL: nobody */
 };
 
 struct pd_alarm {
@@ -83,8 +86,10 @@ struct pd_alarm {
     unsigned times_told;
     uint64_t hash;
     char reason[PD_ALARM_REASON_BYTES];
-    unsigned slot;          /* of its reason in the counts */
-    struct pd_flow_id flow; /* ip_version 0: none */
+    enum pd_alarm_origin origin;
+    char by[PD_ALARM_BY_BYTES]; /* "": nobody */
+    unsigned slot;              /* of its reason in the counts */
+    struct pd_flow_id flow;     /* ip_version 0: none */
     char detail[PD_ALARM_DETAIL_BYTES];
     unsigned paths_left; /* that were too many */
     bool has_mark;       /* of a trajectory without a path; may be one where nothing was kept */
@@ -112,8 +117,8 @@ struct pd_alarms;
 int pd_alarms_new(struct pd_alarms **ret_alarms); /* 0 or -ENOMEM */
 void pd_alarms_free(struct pd_alarms *alarms);    /* NULL is fine */
 
-/* Never waits for a disk or a network. 0, or -PD_E_VALUE: this can be no reason, and nothing was
- * raised. */
+/* Never waits for a disk or a network. 0, or -PD_E_VALUE: this can be no reason, or none of this
+ * origin, and nothing was raised. */
 int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise);
 
 /* One without flow and paths. */

@@ -95,10 +95,10 @@ static int give_alarm(const struct pd_alarm_file_reader *reader,
     struct pd_alarm_message message;
     struct pd_alarm_entry *entry;
     uint64_t seq = 0;
-    int e = pd_alarm_message_read(object, "seq", &message, &seq, NULL);
+    int err = pd_alarm_message_read(object, "seq", &message, &seq, NULL);
 
     json_decref(object);
-    if (e || seq != le64toh(record->seq)) {
+    if (err || seq != le64toh(record->seq)) {
         return -PD_E_CORRUPT;
     }
     entry = calloc(1, sizeof *entry + len);
@@ -132,13 +132,13 @@ static int read_records(const char *bytes, size_t len, const struct pd_alarm_fil
 
     while (at < len) {
         size_t n = record_at(bytes + at, len - at, &record);
-        int e = n ? give(reader, &record, bytes + at + sizeof record) : -PD_E_CORRUPT;
+        int err = n ? give(reader, &record, bytes + at + sizeof record) : -PD_E_CORRUPT;
 
-        if (e == -ENOMEM) {
-            return e;
+        if (err == -ENOMEM) {
+            return err;
         }
-        *ret_damaged += holds && e;
-        holds = !e;
+        *ret_damaged += holds && err;
+        holds = !err;
         at += padded(n ? n : ALIGN);
     }
     return 0;
@@ -234,19 +234,19 @@ int pd_alarm_file_open(const char *name, uint32_t host, const struct pd_alarm_fi
 {
     struct pd_alarm_file *file = calloc(1, sizeof *file);
     bool aside = false;
-    int e;
+    int err;
 
     if (!file) {
         return -ENOMEM;
     }
     file->fd = file->lock_fd = -1;
     file->host = host;
-    e = snprintf(file->name, sizeof file->name, "%s", name) < NAME_BYTES ? 0 : -ENAMETOOLONG;
-    e = e ? e : lock(file);
-    e = e ? e : load(file, reader, &aside, ret_damaged);
-    if (e) {
+    err = snprintf(file->name, sizeof file->name, "%s", name) < NAME_BYTES ? 0 : -ENAMETOOLONG;
+    err = err ? err : lock(file);
+    err = err ? err : load(file, reader, &aside, ret_damaged);
+    if (err) {
         pd_alarm_file_close(file);
-        return e;
+        return err;
     }
     *ret_aside = aside;
     *ret_file = file;
@@ -300,7 +300,7 @@ static int put(int fd, uint64_t *at, uint32_t magic, uint64_t spool, uint64_t se
     };
     uint64_t bytes = padded(sizeof record + len);
     char *image = calloc(1, bytes);
-    int e;
+    int err;
 
     if (!image) {
         return -ENOMEM;
@@ -308,24 +308,24 @@ static int put(int fd, uint64_t *at, uint32_t magic, uint64_t spool, uint64_t se
     record.xxh3 = htole64(record_hash(&record, text));
     memcpy(image, &record, sizeof record);
     memcpy(image + sizeof record, text, len);
-    e = write_at(fd, *at, image, bytes);
+    err = write_at(fd, *at, image, bytes);
     free(image);
-    if (!e) {
+    if (!err) {
         *at += bytes;
     }
-    return e;
+    return err;
 }
 
 int pd_alarm_file_add(struct pd_alarm_file *file, const struct pd_alarm_entry *entry)
 {
-    int e = file->fd < 0 ? -EBADF
-                         : put(file->fd, &file->bytes, PD_ALARM_SPOOL_ALARM, entry->spool,
-                               entry->seq, entry->text, entry->len);
+    int err = file->fd < 0 ? -EBADF
+                           : put(file->fd, &file->bytes, PD_ALARM_SPOOL_ALARM, entry->spool,
+                                 entry->seq, entry->text, entry->len);
 
-    if (!e) {
+    if (!err) {
         file->unflushed = true;
     }
-    return e;
+    return err;
 }
 
 static void reserve(int fd)
@@ -363,21 +363,21 @@ static int fill(int fd, uint32_t host, const struct pd_alarm_entry *first, uint6
 {
     struct pd_alarm_spool_header header = {.host = htole32(host)};
     uint64_t at = sizeof header;
-    int e;
+    int err;
 
     memcpy(header.magic, PD_ALARM_SPOOL_MAGIC, sizeof header.magic);
     header.xxh3 = htole64(XXH3_64bits(&header, offsetof(struct pd_alarm_spool_header, xxh3)));
-    e = write_at(fd, 0, &header, sizeof header);
-    for (; first && !e; first = first->next) {
-        e = put(fd, &at, PD_ALARM_SPOOL_ALARM, first->spool, first->seq, first->text, first->len);
+    err = write_at(fd, 0, &header, sizeof header);
+    for (; first && !err; first = first->next) {
+        err = put(fd, &at, PD_ALARM_SPOOL_ALARM, first->spool, first->seq, first->text, first->len);
     }
-    if (!e && fdatasync(fd)) {
-        e = -errno;
+    if (!err && fdatasync(fd)) {
+        err = -errno;
     }
-    if (!e) {
+    if (!err) {
         *ret_bytes = at;
     }
-    return e;
+    return err;
 }
 
 static void flush_folder(const char *name)
@@ -403,7 +403,7 @@ int pd_alarm_file_rewrite(struct pd_alarm_file *file, const struct pd_alarm_entr
 {
     char name[NAME_BYTES + 8];
     uint64_t bytes = 0;
-    int fd, e;
+    int fd, err;
 
     snprintf(name, sizeof name, "%s.new", file->name);
     fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
@@ -411,14 +411,14 @@ int pd_alarm_file_rewrite(struct pd_alarm_file *file, const struct pd_alarm_entr
         return -errno;
     }
     reserve(fd);
-    e = fill(fd, file->host, first, &bytes);
-    if (!e && rename(name, file->name)) {
-        e = -errno;
+    err = fill(fd, file->host, first, &bytes);
+    if (!err && rename(name, file->name)) {
+        err = -errno;
     }
-    if (e) {
+    if (err) {
         close(fd);
         unlink(name);
-        return e;
+        return err;
     }
     flush_folder(file->name);
     if (file->fd >= 0) {

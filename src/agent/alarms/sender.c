@@ -33,6 +33,10 @@ struct pd_alarm_sender {
     pthread_mutex_t lock;  /* of what follows */
     pthread_cond_t came;   /* incoming, or stopping */
     pthread_cond_t waits;  /* something in the spool, or stopping */
+    uint64_t minute_ns;    /* when that of the budget began; 0: none */
+    uint64_t this_minute;  /* alarms in it */
+    uint64_t reasons;      /* bit n: that of slot n was brought in it */
+    uint64_t beyond;       /* that were not */
     struct incoming *first, *last;
     unsigned incoming_len;
     uint64_t incoming_lost;
@@ -69,11 +73,6 @@ static void add_words(const struct pd_alarm *alarm, struct pd_alarm_message *mes
         at +=
             (size_t)snprintf(message->detail + at, size - at, "; %u more paths", alarm->paths_left);
     }
-    if (alarm->count > alarm->told + 1) {
-        at += (size_t)snprintf(message->detail + at, size - at,
-                               "; raised %" PRIu64 " times since it was last told",
-                               alarm->count - alarm->told);
-    }
     if (alarm->suppressed) {
         snprintf(message->detail + at, size - at,
                  "; %" PRIu64 " alarms of this reason were suppressed before it",
@@ -87,6 +86,27 @@ static size_t used_bytes(const struct pd_alarm_message *message)
     return offsetof(struct pd_alarm_message, paths) + message->paths_len * sizeof message->paths[0];
 }
 
+/* With the lock. The first of a reason is always brought: no reason hides another one. */
+static bool within_budget(struct pd_alarm_sender *sender, const struct pd_alarm *alarm)
+{
+    uint64_t bit = UINT64_C(1) << alarm->slot;
+
+    if (!sender->config.budget) {
+        return true;
+    }
+    if (!sender->minute_ns) {
+        sender->minute_ns = pd_clock_monotonic_ns();
+        sender->this_minute = sender->reasons = 0;
+    }
+    if (sender->this_minute >= sender->config.budget && sender->reasons & bit) {
+        sender->beyond += alarm->count - alarm->told;
+        return false;
+    }
+    sender->this_minute++;
+    sender->reasons |= bit;
+    return true;
+}
+
 static void hear(void *context, const struct pd_alarm *alarm)
 {
     struct pd_alarm_sender *sender = context;
@@ -95,6 +115,7 @@ static void hear(void *context, const struct pd_alarm *alarm)
 
     pd_alarm_message_make(alarm, &message);
     message.time_us = alarm->last_us;
+    message.count = alarm->count - alarm->told;
     add_words(alarm, &message);
     incoming = malloc(offsetof(struct incoming, message) + used_bytes(&message));
     if (incoming) {
@@ -102,6 +123,11 @@ static void hear(void *context, const struct pd_alarm *alarm)
         memcpy(&incoming->message, &message, used_bytes(&message));
     }
     pthread_mutex_lock(&sender->lock);
+    if (!within_budget(sender, alarm)) {
+        pthread_mutex_unlock(&sender->lock);
+        free(incoming);
+        return;
+    }
     if (!incoming || sender->incoming_len == PD_ALARM_INCOMING_MAX) {
         sender->incoming_lost++;
         free(incoming);
@@ -170,6 +196,33 @@ static void spool_all(struct pd_alarm_sender *sender, struct incoming *incoming)
     }
 }
 
+/* When the minute is over: how many were beyond it. */
+static void settle_budget(struct pd_alarm_sender *sender)
+{
+    struct pd_alarm_message message = {.time_us = pd_clock_wall_us(), .reason = "ALARM_BUDGET"};
+    bool over;
+
+    pthread_mutex_lock(&sender->lock);
+    over = sender->minute_ns &&
+           (pd_clock_monotonic_ns() - sender->minute_ns >= PD_ALARM_MINUTE_NS || sender->stopping);
+    if (over) {
+        sender->minute_ns = 0;
+        message.count = sender->beyond;
+        sender->beyond = 0;
+    }
+    pthread_mutex_unlock(&sender->lock);
+    if (!message.count) {
+        return;
+    }
+    snprintf(message.detail, sizeof message.detail,
+             "%" PRIu64 " alarms of a minute were more than the %" PRIu64
+             " that this host may bring (--alarm-budget)",
+             message.count, sender->config.budget);
+    if (!pd_alarm_spool_add(sender->spool, &message)) {
+        tell_spooled(sender);
+    }
+}
+
 static void *spool_thread(void *context)
 {
     struct pd_alarm_sender *sender = context;
@@ -185,9 +238,11 @@ static void *spool_thread(void *context)
             continue;
         }
         pd_alarms_settle(sender->config.alarms);
+        settle_budget(sender);
         pd_alarm_spool_sync(sender->spool);
         next_ns = pd_clock_monotonic_ns() + SETTLE_NS;
     }
+    settle_budget(sender);
     pthread_mutex_lock(&sender->lock);
     sender->all_spooled = true;
     pthread_cond_broadcast(&sender->waits);
@@ -260,10 +315,10 @@ static int post_batch(struct pd_alarm_sender *sender, const struct pd_alarm_batc
         .cancelled = &sender->cancelled,
     };
     struct pd_fanout_sink sink = {post, take_answer, end_answer};
-    int e = pd_fanout_ask(sender->config.fanout, &request, &peer, 1, &sink);
+    int err = pd_fanout_ask(sender->config.fanout, &request, &peer, 1, &sink);
 
-    if (e) {
-        return pd_fail(&post->error, e, "%s", pd_error_text(e));
+    if (err) {
+        return pd_fail(&post->error, err, "%s", pd_error_text(err));
     }
     return post->error.code ? post->error.code : read_answer(post, batch, ret_last);
 }
@@ -332,19 +387,19 @@ static uint64_t send_some(struct pd_alarm_sender *sender, struct tries *tries)
     struct post post = {.len = 0};
     struct pd_alarm_batch batch;
     uint64_t last = 0, wait_ns = 0;
-    int e = pd_alarm_spool_take(sender->spool, tries->most, &batch);
+    int err = pd_alarm_spool_take(sender->spool, tries->most, &batch);
 
-    if (e == -PD_E_NOT_FOUND) {
+    if (err == -PD_E_NOT_FOUND) {
         return UINT64_MAX;
     }
-    if (e) {
+    if (err) {
         return PD_NS_PER_S;
     }
-    e = post_batch(sender, &batch, &post, &last);
+    err = post_batch(sender, &batch, &post, &last);
     if (last) {
         pd_alarm_spool_end(sender->spool, batch.spool, last, false);
     }
-    if (e && !last) {
+    if (err && !last) {
         wait_ns = fail(sender, tries, &batch, &post.error);
     } else {
         tell_state(sender, tries, NULL);
@@ -416,7 +471,7 @@ int pd_alarm_sender_new(const struct pd_alarm_sender_config *config,
 {
     struct pd_alarm_sender *sender = calloc(1, sizeof *sender);
     bool aside = false;
-    int e;
+    int err;
 
     if (!sender) {
         return pd_fail(error, -ENOMEM, "alarms: no memory");
@@ -424,8 +479,8 @@ int pd_alarm_sender_new(const struct pd_alarm_sender_config *config,
     sender->config = *config;
     sender->reached = true;
     init_conds(sender);
-    e = pd_alarm_spool_open(&config->spool, &sender->spool, &aside, error);
-    if (e) {
+    err = pd_alarm_spool_open(&config->spool, &sender->spool, &aside, error);
+    if (err) {
         pd_alarm_sender_free(sender);
         return pd_fail_within(error, "spool of alarms");
     }
@@ -441,14 +496,14 @@ int pd_alarm_sender_new(const struct pd_alarm_sender_config *config,
 
 int pd_alarm_sender_start(struct pd_alarm_sender *sender)
 {
-    int e = pthread_create(&sender->spooler_thread, NULL, spool_thread, sender);
+    int err = pthread_create(&sender->spooler_thread, NULL, spool_thread, sender);
 
-    sender->spooler_runs = !e;
-    if (!e) {
-        e = pthread_create(&sender->sender_thread, NULL, send_thread, sender);
+    sender->spooler_runs = !err;
+    if (!err) {
+        err = pthread_create(&sender->sender_thread, NULL, send_thread, sender);
     }
-    sender->sender_runs = sender->spooler_runs && !e;
-    return -e;
+    sender->sender_runs = sender->spooler_runs && !err;
+    return -err;
 }
 
 /* A request that is under way gets a while; then it is cut off. */

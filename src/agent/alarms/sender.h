@@ -22,11 +22,15 @@
  * controller cannot accept (400) is sent in parts, down to the one alarm that it is about, which is
  * given up and counted; any other answer is a reason to try again.
  *
+ * More than `budget` alarms a minute are not brought, but the first of each reason; when the minute
+ * is over one of reason ALARM_BUDGET says how many there were. The agent's own list has them.
+ *
  * Threads: two of its own. Locks: its own, the spool's; neither is taken inside the other. */
 
 #define PD_ALARM_INCOMING_MAX 4096u
 #define PD_ALARM_RETRY_MIN_MS 100u
 #define PD_ALARM_RETRY_MAX_MS 15000u
+#define PD_ALARM_MINUTE_NS    (UINT64_C(60) * 1000000000)
 #define PD_ALARM_POST_NS      (UINT64_C(10) * 1000000000) /* for one request */
 #define PD_ALARM_GRACE_NS     (UINT64_C(2) * 1000000000)  /* at the end: to send what is left */
 
@@ -35,6 +39,7 @@ struct pd_alarm_sender_config {
     const char *controller;   /* URL */
     struct pd_alarms *alarms; /* outlives the sender's threads */
     struct pd_fanout *fanout; /* the same */
+    uint64_t budget;          /* alarms a minute; 0: any number */
 };
 
 struct pd_alarm_sender_stat {

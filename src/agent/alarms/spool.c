@@ -121,7 +121,7 @@ int pd_alarm_spool_open(const struct pd_alarm_spool_config *config,
 {
     struct pd_alarm_spool *spool = calloc(1, sizeof *spool);
     struct pd_alarm_file_reader reader = {spool, recover, recover_end};
-    int e;
+    int err;
 
     if (!spool) {
         return pd_fail(error, -ENOMEM, "%s: no memory", config->file);
@@ -130,17 +130,18 @@ int pd_alarm_spool_open(const struct pd_alarm_spool_config *config,
     spool->host = config->host;
     spool->max_bytes = config->max_bytes;
     spool->next_seq = 1;
-    e = getrandom(&spool->identity, sizeof spool->identity, 0) == sizeof spool->identity ? 0 : -EIO;
-    if (!e) {
-        e = pd_alarm_file_open(config->file, config->host, &reader, &spool->file, ret_aside,
-                               &spool->stat.damaged);
+    err =
+        getrandom(&spool->identity, sizeof spool->identity, 0) == sizeof spool->identity ? 0 : -EIO;
+    if (!err) {
+        err = pd_alarm_file_open(config->file, config->host, &reader, &spool->file, ret_aside,
+                                 &spool->stat.damaged);
     }
-    if (!e) {
-        e = pd_alarm_file_rewrite(spool->file, spool->first);
+    if (!err) {
+        err = pd_alarm_file_rewrite(spool->file, spool->first);
     }
-    if (e) {
+    if (err) {
         pd_alarm_spool_close(spool);
-        return pd_fail(error, e, "%s: %s", config->file, pd_error_text(e));
+        return pd_fail(error, err, "%s: %s", config->file, pd_error_text(err));
     }
     spool->stat.recovered = spool->stat.waiting;
     *ret_spool = spool;
@@ -214,7 +215,7 @@ static int add_locked(struct pd_alarm_spool *spool, const struct pd_alarm_messag
  * each that is dropped. */
 static void tell_dropped(struct pd_alarm_spool *spool)
 {
-    struct pd_alarm_message message = {.time_us = pd_clock_wall_us()};
+    struct pd_alarm_message message = {.time_us = pd_clock_wall_us(), .count = 1};
     uint64_t untold = spool->untold;
 
     if (!untold || spool->stat.waiting_bytes > spool->max_bytes / (2 * PART)) {
@@ -232,17 +233,17 @@ static void tell_dropped(struct pd_alarm_spool *spool)
 
 int pd_alarm_spool_add(struct pd_alarm_spool *spool, const struct pd_alarm_message *message)
 {
-    int e;
+    int err;
 
     pthread_mutex_lock(&spool->lock);
     tell_dropped(spool);
-    e = add_locked(spool, message);
-    if (e) {
+    err = add_locked(spool, message);
+    if (err) {
         spool->stat.dropped++;
         spool->untold++;
     }
     pthread_mutex_unlock(&spool->lock);
-    return e;
+    return err;
 }
 
 void pd_alarm_spool_dropped(struct pd_alarm_spool *spool, uint64_t n)
@@ -301,16 +302,16 @@ static int make_body(const struct pd_alarm_spool *spool, size_t most, struct pd_
 int pd_alarm_spool_take(struct pd_alarm_spool *spool, size_t most, struct pd_alarm_batch *ret_batch)
 {
     struct pd_alarm_batch batch = {0};
-    int e;
+    int err;
 
     pthread_mutex_lock(&spool->lock);
     tell_dropped(spool);
-    e = spool->first ? make_body(spool, most, &batch) : -PD_E_NOT_FOUND;
+    err = spool->first ? make_body(spool, most, &batch) : -PD_E_NOT_FOUND;
     pthread_mutex_unlock(&spool->lock);
-    if (!e) {
+    if (!err) {
         *ret_batch = batch;
     }
-    return e;
+    return err;
 }
 
 void pd_alarm_spool_end(struct pd_alarm_spool *spool, uint64_t identity, uint64_t seq, bool refused)

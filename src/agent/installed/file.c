@@ -21,28 +21,28 @@ static int load_query(struct pd_installed *installed, json_t *item, struct pd_er
     const char *stopped = json_string_value(json_object_get(item, "stopped"));
     struct pd_installed_query *query;
     json_t *body;
-    int e;
+    int err;
 
     if (!json_is_object(item)) {
         return pd_fail(error, -PD_E_VALUE, "expected an object");
     }
     body = json_copy(item);
     json_object_del(body, "stopped");
-    e = pd_installed_parse(body, &query, error);
-    if (!e && (!query->id || installed->queries_len == PD_INSTALLATIONS_MAX ||
-               installed->bytes + query->what.json_bytes > PD_INSTALLATIONS_BYTES_MAX ||
-               pd_installed_find(installed, query->id))) {
-        e = pd_fail(error, -PD_E_VALUE, "no ID of its own, or no room for it");
+    err = pd_installed_parse(body, &query, error);
+    if (!err && (!query->id || installed->queries_len == PD_INSTALLATIONS_MAX ||
+                 installed->bytes + query->what.json_bytes > PD_INSTALLATIONS_BYTES_MAX ||
+                 pd_installed_find(installed, query->id))) {
+        err = pd_fail(error, -PD_E_VALUE, "no ID of its own, or no room for it");
         pd_installed_let_go(query);
     }
-    if (!e) {
+    if (!err) {
         query->stopped = stopped != NULL;
         atomic_init(&query->gone, query->stopped);
         snprintf(query->error, sizeof query->error, "%s", stopped ? stopped : "");
         pd_installed_insert(installed, query);
     }
     json_decref(body);
-    return e;
+    return err;
 }
 
 static void load_queries(struct pd_installed *installed, const json_t *document)
@@ -68,9 +68,9 @@ static void load_queries(struct pd_installed *installed, const json_t *document)
 int pd_installed_load(struct pd_installed *installed, struct pd_error *error)
 {
     json_t *document = NULL;
-    int e = pd_state_read(installed->file, VERSION, FILE_MAX_BYTES, &document, error);
+    int err = pd_state_read(installed->file, VERSION, FILE_MAX_BYTES, &document, error);
 
-    if (e == -PD_E_CORRUPT) {
+    if (err == -PD_E_CORRUPT) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "no query is installed: %s", error->text);
         *error = (struct pd_error){0};
         return 0;
@@ -81,7 +81,7 @@ int pd_installed_load(struct pd_installed *installed, struct pd_error *error)
         pthread_mutex_unlock(&installed->lock);
         json_decref(document);
     }
-    return e;
+    return err;
 }
 
 /* ---- writing ---- */
@@ -102,20 +102,20 @@ static json_t *item_of(const struct pd_installed_query *query)
 int pd_installed_save(struct pd_installed *installed, struct pd_error *error)
 {
     json_t *list = json_array(), *document;
-    int e = 0;
+    int err = 0;
 
     pthread_mutex_lock(&installed->lock);
-    for (size_t i = 0; i < installed->queries_len && !e; i++) {
-        e = json_array_append_new(list, item_of(installed->queries[i]));
+    for (size_t i = 0; i < installed->queries_len && !err; i++) {
+        err = json_array_append_new(list, item_of(installed->queries[i]));
     }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)installed->next_id, "installed", list);
     pthread_mutex_unlock(&installed->lock);
-    if (e || !document) {
-        e = pd_fail(error, -ENOMEM, "%.200s: no memory", installed->file);
+    if (err || !document) {
+        err = pd_fail(error, -ENOMEM, "%.200s: no memory", installed->file);
     } else {
-        e = pd_state_write(installed->file, document, error);
+        err = pd_state_write(installed->file, document, error);
     }
     json_decref(document);
-    return e;
+    return err;
 }

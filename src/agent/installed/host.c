@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What installed queries need of the agent: pictures of its records, runs of programs, alarms. */
+/* What installed queries need of the agent: snapshots of its records, runs of programs, alarms. */
 #include "agent/installed/host.h"
 
 #include <errno.h>
@@ -20,10 +20,16 @@ static int run_query(void *context, const struct pd_query *query, const struct p
     return pd_local_answer(context, query, PD_FORM_JSON, sink, NULL, error);
 }
 
-static int run_program(void *context, const char *source, json_t *args, uint64_t deadline_ns,
-                       json_t **ret_result, uint64_t *ret_alarms, struct pd_error *error)
+/* Whoever may install may raise alarms. */
+static int run_program(void *context, const char *by, const char *source, json_t *args,
+                       uint64_t deadline_ns, json_t **ret_result, uint64_t *ret_alarms,
+                       struct pd_error *error)
 {
-    return pd_program_host_run(context, source, args, deadline_ns, ret_result, ret_alarms, error);
+    const struct pd_program_host_caller caller = {
+        .origin = PD_ALARM_ORIGIN_INSTALLED, .by = by, .may_alarm = true};
+
+    return pd_program_host_run(context, &caller, source, args, deadline_ns, ret_result, ret_alarms,
+                               error);
 }
 
 /* ---- conformance ---- */
@@ -37,28 +43,28 @@ struct search {
 static int judge(void *context, const struct pd_tib_record *groups, size_t n)
 {
     const struct search *search = context;
-    int e = 0;
+    int err = 0;
 
-    for (size_t i = 0; i < n && !e; i++) {
+    for (size_t i = 0; i < n && !err; i++) {
         unsigned broken = pd_conformance_check(search->query, &groups[i]);
 
-        for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT && !e; rule++) {
+        for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT && !err; rule++) {
             if (broken & 1U << rule) {
-                e = search->found(search->context, &groups[i],
-                                  pd_conformance_rule_text((enum pd_conformance_rule)rule));
+                err = search->found(search->context, &groups[i],
+                                    pd_conformance_rule_text((enum pd_conformance_rule)rule));
             }
         }
     }
-    return e;
+    return err;
 }
 
-static int tell_token(struct pd_tib_snapshot *snapshot, char *ret_token)
+static int write_token(struct pd_tib_snapshot *snapshot, char *ret_token)
 {
     char *token;
-    int e = pd_tib_token(snapshot, &token);
+    int err = pd_tib_token(snapshot, &token);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     snprintf(ret_token, PD_QUERY_TOKEN_BYTES, "%s",
              strlen(token) < PD_QUERY_TOKEN_BYTES ? token : "");
@@ -71,25 +77,25 @@ static int find_violations(void *context, const struct pd_query *query, pd_insta
 {
     struct search search = {query, found, found_context};
     struct pd_tib_filter filter = query->filter;
-    struct pd_picture *picture;
-    int e = pd_local_open(context, query, &picture, error);
+    struct pd_agent_snapshot *snapshot;
+    int err = pd_local_open(context, query, &snapshot, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     filter.since = query->since[0] ? query->since : NULL;
     const struct pd_tib_grouping grouping = {.by = PD_TIB_BY_FLOW_PATH,
                                              .memory_bytes = query->memory_bytes,
                                              .without_times = true,
-                                             .live = picture->rows,
-                                             .live_len = picture->rows_len};
+                                             .live = snapshot->rows,
+                                             .live_len = snapshot->rows_len};
 
-    e = pd_tib_group(picture->snapshot, &filter, &grouping, judge, &search);
-    if (!e) {
-        e = tell_token(picture->snapshot, ret_token);
+    err = pd_tib_group(snapshot->tib, &filter, &grouping, judge, &search);
+    if (!err) {
+        err = write_token(snapshot->tib, ret_token);
     }
-    pd_picture_free(picture);
-    return e ? pd_fail(error, e, "the store cannot be searched: %s", pd_error_text(e)) : 0;
+    pd_agent_snapshot_free(snapshot);
+    return err ? pd_fail(error, err, "the store cannot be searched: %s", pd_error_text(err)) : 0;
 }
 
 /* ---- alarms ---- */
@@ -103,7 +109,9 @@ static void raise_alarm(void *context, const struct pd_installed_alarm *alarm)
                                                             .paths = alarm->path,
                                                             .paths_len = alarm->path ? 1 : 0,
                                                             .mark = alarm->mark,
-                                                            .detail = alarm->detail});
+                                                            .detail = alarm->detail,
+                                                            .origin = PD_ALARM_ORIGIN_INSTALLED,
+                                                            .by = alarm->by});
 }
 
 /* With the lock of the alarms held: only copies are made. */
@@ -128,12 +136,12 @@ int pd_installed_open(struct pd_agent *agent, const char *folder, struct pd_mode
     const struct pd_installed_host host = {agent, run_query, run_program, find_violations,
                                            raise_alarm};
     char file[PATH_MAX];
-    int e;
+    int err;
 
     snprintf(file, sizeof file, "%s/" FILE_NAME, folder);
-    e = pd_installed_new(file, &host, model, &agent->installed, error);
-    if (!e) {
+    err = pd_installed_new(file, &host, model, &agent->installed, error);
+    if (!err) {
         pd_alarms_listen(agent->alarms, hear_alarm, agent);
     }
-    return e;
+    return err;
 }

@@ -157,21 +157,21 @@ static int install(struct pd_installed *installed, struct pd_installed_query *qu
                    struct pd_error *error)
 {
     struct pd_installed_query *old = NULL;
-    int e;
+    int err;
 
     pthread_mutex_lock(&installed->lock);
-    e = make_room(installed, query, &old, ret_same, error);
-    if (!e && !*ret_same) {
+    err = make_room(installed, query, &old, ret_same, error);
+    if (!err && !*ret_same) {
         pd_installed_insert(installed, query);
     }
     pthread_mutex_unlock(&installed->lock);
-    if (e || *ret_same) {
-        return e;
+    if (err || *ret_same) {
+        return err;
     }
-    e = pd_installed_save(installed, error);
-    if (e) {
+    err = pd_installed_save(installed, error);
+    if (err) {
         undo(installed, query, old);
-        return e;
+        return err;
     }
     if (old) {
         pthread_mutex_lock(&installed->lock);
@@ -187,28 +187,28 @@ int pd_installed_add(struct pd_installed *installed, json_t *body, uint64_t *ret
 {
     struct pd_installed_query *query;
     bool same = false;
-    int e = pd_installed_parse(body, &query, error);
+    int err = pd_installed_parse(body, &query, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     pthread_mutex_lock(&installed->change);
-    e = install(installed, query, &same, error);
+    err = install(installed, query, &same, error);
     const uint64_t id = query->id;
     pthread_mutex_unlock(&installed->change);
-    if (e || same) {
+    if (err || same) {
         pd_installed_let_go(query);
     }
-    if (!e) {
+    if (!err) {
         *ret_id = id;
     }
-    return e;
+    return err;
 }
 
 static int uninstall(struct pd_installed *installed, uint64_t id, struct pd_error *error)
 {
     struct pd_installed_query *query;
-    int e;
+    int err;
 
     pthread_mutex_lock(&installed->lock);
     query = pd_installed_find(installed, id);
@@ -220,35 +220,36 @@ static int uninstall(struct pd_installed *installed, uint64_t id, struct pd_erro
         return pd_fail(error, -PD_E_NOT_FOUND, "no query %llu is installed",
                        (unsigned long long)id);
     }
-    e = pd_installed_save(installed, error);
+    err = pd_installed_save(installed, error);
     pthread_mutex_lock(&installed->lock);
-    if (e) {
+    if (err) {
         atomic_store_explicit(&query->gone, query->stopped, memory_order_relaxed);
         pd_installed_insert(installed, query);
     } else {
         keep_sums(installed, query);
     }
     pthread_mutex_unlock(&installed->lock);
-    if (!e) {
+    if (!err) {
         pd_installed_let_go(query);
     }
-    return e;
+    return err;
 }
 
 int pd_installed_remove(struct pd_installed *installed, uint64_t id, struct pd_error *error)
 {
-    int e;
+    int err;
 
     pthread_mutex_lock(&installed->change);
-    e = uninstall(installed, id, error);
+    err = uninstall(installed, id, error);
     pthread_mutex_unlock(&installed->change);
-    return e;
+    return err;
 }
 
 void pd_installed_give_up(struct pd_installed *installed, struct pd_installed_query *query)
 {
     char detail[200];
-    struct pd_installed_alarm alarm = {.reason = "QUERY_STOPPED", .detail = detail};
+    struct pd_installed_alarm alarm = {
+        .reason = "QUERY_STOPPED", .detail = detail, .by = query->what.by};
     struct pd_error error = {0};
 
     pthread_mutex_lock(&installed->change);
@@ -318,7 +319,7 @@ static int init(struct pd_installed *installed, const char *file, struct pd_mode
                 struct pd_error *error)
 {
     pthread_condattr_t attr;
-    int e;
+    int err;
 
     pthread_mutex_init(&installed->change, NULL);
     pthread_mutex_init(&installed->lock, NULL);
@@ -328,29 +329,29 @@ static int init(struct pd_installed *installed, const char *file, struct pd_mode
     pthread_condattr_destroy(&attr);
     installed->model = pd_model_hold(model);
     installed->next_id = PD_INSTALLATION_OWN_IDS;
-    e = pd_feed_init(&installed->feed);
+    err = pd_feed_init(&installed->feed);
     installed->file = strdup(file);
-    if (!e && !installed->file) {
-        e = -ENOMEM;
+    if (!err && !installed->file) {
+        err = -ENOMEM;
     }
-    return e ? pd_fail(error, e, "installed queries: %s", pd_error_text(e))
-             : pd_installed_load(installed, error);
+    return err ? pd_fail(error, err, "installed queries: %s", pd_error_text(err))
+               : pd_installed_load(installed, error);
 }
 
 int pd_installed_new(const char *file, const struct pd_installed_host *host, struct pd_model *model,
                      struct pd_installed **ret_installed, struct pd_error *error)
 {
     struct pd_installed *installed = calloc(1, sizeof *installed);
-    int e;
+    int err;
 
     if (!installed) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
     installed->host = *host;
-    e = init(installed, file, model, error);
-    if (e) {
+    err = init(installed, file, model, error);
+    if (err) {
         pd_installed_free(installed);
-        return e;
+        return err;
     }
     pthread_mutex_lock(&installed->lock);
     changed(installed);
@@ -375,33 +376,33 @@ static void join_workers(struct pd_installed *installed, size_t len)
 static int start_worker(struct pd_installed *installed, size_t i)
 {
     struct pd_installed_worker *worker = &installed->workers[i];
-    int e;
+    int err;
 
     *worker = (struct pd_installed_worker){.installed = installed, .takes_long = i == 0};
-    e = pthread_create(&worker->thread, NULL, pd_installed_run, worker);
-    if (!e) {
+    err = pthread_create(&worker->thread, NULL, pd_installed_run, worker);
+    if (!err) {
         pthread_setname_np(worker->thread, "pd-installed");
     }
-    return -e;
+    return -err;
 }
 
 int pd_installed_start(struct pd_installed *installed)
 {
     size_t started = 0;
-    int e = 0;
+    int err = 0;
 
     pthread_mutex_lock(&installed->lock);
-    while (!e && started < PD_INSTALLED_WORKERS) {
-        e = start_worker(installed, started);
-        started += !e;
+    while (!err && started < PD_INSTALLED_WORKERS) {
+        err = start_worker(installed, started);
+        started += !err;
     }
     pthread_mutex_unlock(&installed->lock);
-    if (!e) {
-        e = -pthread_create(&installed->watcher, NULL, pd_installed_watch, installed);
+    if (!err) {
+        err = -pthread_create(&installed->watcher, NULL, pd_installed_watch, installed);
     }
-    if (e) {
+    if (err) {
         join_workers(installed, started);
-        return e;
+        return err;
     }
     pthread_setname_np(installed->watcher, "pd-watch");
     installed->started = true;

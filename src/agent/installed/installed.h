@@ -12,7 +12,7 @@
 #include "agent/model.h"
 #include "base/error.h"
 #include "fleet/installation.h"
-#include "tib/tib.h"
+#include "tib/record.h"
 
 /* A document as POST /v1/query takes it, and "period_ms" or "on" (paper, Table 1: install(hosts,
  * query, period)). The list lies in a file beside the TIB, which is replaced as a whole before an
@@ -64,6 +64,7 @@ struct pd_installed_alarm {
     const struct pd_path *path;    /* or NULL */
     const struct pd_mark *mark;    /* of a trajectory without a path; or NULL */
     const char *detail;
+    const char *by; /* who has installed the query; "": not known */
 };
 
 /* A violation of a conformance query; `rule` names what does not hold. Non-zero ends the search. */
@@ -77,8 +78,9 @@ struct pd_installed_host {
     int (*query)(void *context, const struct pd_query *query, const struct pd_query_sink *sink,
                  struct pd_error *error);
     /* run(args); *ret_alarms: how many it raised. */
-    int (*program)(void *context, const char *source, json_t *args, uint64_t deadline_ns,
-                   json_t **ret_result, uint64_t *ret_alarms, struct pd_error *error);
+    int (*program)(void *context, const char *by, const char *source, json_t *args,
+                   uint64_t deadline_ns, json_t **ret_result, uint64_t *ret_alarms,
+                   struct pd_error *error);
     /* Conformance of what came since query->since (""; all); gives the token for the next time,
      * into PD_QUERY_TOKEN_BYTES. */
     int (*violations)(void *context, const struct pd_query *query, pd_installed_found *found,

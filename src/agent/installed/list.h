@@ -9,7 +9,7 @@
 #include "agent/installed/installed.h"
 #include "agent/installed/raised.h"
 #include "agent/installed/schedule.h"
-#include "agent/picture.h"
+#include "agent/snapshot.h"
 
 /* What happened, for queries that do not run on a period. */
 struct pd_installed_event {
@@ -116,7 +116,7 @@ int pd_installed_parse(const json_t *body, struct pd_installed_query **ret_query
 /* What came of a run, or of a piece of work on events. */
 struct pd_installed_outcome {
     uint64_t runs, busy_ns, alarms;
-    int code; /* 0; -PD_E_BUSY: it could not run now */
+    int err; /* 0; -PD_E_BUSY: it could not run now */
     const char *words;
     char *answer;        /* JSON, taken over; NULL: none, or too large */
     size_t answer_bytes; /* 0: no answer, the last one stays */

@@ -47,18 +47,17 @@ void pd_installed_pend(struct pd_installed *installed, struct pd_installed_query
 int pd_installed_copy_members(json_t *object, const struct pd_installed_query *query)
 {
     json_t *copy = json_deep_copy(query->what.json);
-    int e = copy ? json_object_update(object, copy) : -1;
+    int err = copy ? json_object_update(object, copy) : -1;
 
     json_decref(copy);
-    return e;
+    return err;
 }
 
 /* What it needs at work. */
 static int equip(struct pd_installed_query *query)
 {
-    const struct pd_query *native =
-        query->what.document.is_program ? NULL : &query->what.document.query;
-    bool conformance = native && native->name == PD_QUERY_CONFORMANCE;
+    const struct pd_query *records = pd_document_query(&query->what.document);
+    bool conformance = records && records->name == PD_QUERY_CONFORMANCE;
     bool on_records = !query->what.period_ms && query->what.on != PD_TRIGGER_ALARM;
 
     query->watched = conformance && on_records;
@@ -78,19 +77,19 @@ int pd_installed_parse(const json_t *body, struct pd_installed_query **ret_query
                        struct pd_error *error)
 {
     struct pd_installed_query *query = calloc(1, sizeof *query);
-    int e;
+    int err;
 
     if (!query) {
         return pd_fail(error, -ENOMEM, "no memory for one more query");
     }
     atomic_init(&query->held, 1);
-    e = pd_installation_parse(body, &query->what, error);
-    if (!e && equip(query)) {
-        e = pd_fail(error, -ENOMEM, "no memory for one more query");
+    err = pd_installation_parse(body, &query->what, error);
+    if (!err && equip(query)) {
+        err = pd_fail(error, -ENOMEM, "no memory for one more query");
     }
-    if (e) {
+    if (err) {
         pd_installed_let_go(query);
-        return e;
+        return err;
     }
     query->id = query->what.id;
     *ret_query = query;

@@ -37,10 +37,10 @@ int pd_raised_new(struct pd_raised **ret_raised)
     }
     while (getrandom(raised->secret, sizeof raised->secret, 0) < 0) {
         if (errno != EINTR) {
-            int e = -errno;
+            int err = -errno;
 
             free(raised);
-            return e;
+            return err;
         }
     }
     *ret_raised = raised;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tib/tib.h"
+#include "tib/record.h"
 
 /* Each violation ⟨flow ID, path or mark, rule⟩ of an installed query raises one alarm, and the flow
  * goes on for hours, in slices. So what was raised is remembered, as 64 bits each, under a secret

@@ -33,16 +33,19 @@ int pd_rest_install(struct pd_agent *agent, const struct pd_request *request,
                     struct pd_answer *answer, struct pd_problem *problem)
 {
     uint64_t id;
-    int e = pd_programs_check_document(agent->programs, request->body, &problem->error);
+    int err = pd_programs_check_document(agent->programs, request->body, &problem->error);
 
-    if (!e) {
-        e = pd_installed_add(agent->installed, request->body, &id, &problem->error);
+    if (!err) {
+        err = pd_installation_name(request->body, request->http, &problem->error);
+    }
+    if (!err) {
+        err = pd_installed_add(agent->installed, request->body, &id, &problem->error);
     }
 
-    if (!e) {
+    if (!err) {
         answer_id(answer, id);
     }
-    return e;
+    return err;
 }
 
 int pd_rest_installed(struct pd_agent *agent, const struct pd_request *request,
@@ -59,18 +62,18 @@ int pd_rest_installed_one(struct pd_agent *agent, const struct pd_request *reque
 {
     json_t *query;
     uint64_t id;
-    int e = parse_id(request, &id);
+    int err = parse_id(request, &id);
 
-    if (!e) {
-        e = pd_installed_get(agent->installed, id, &query);
+    if (!err) {
+        err = pd_installed_get(agent->installed, id, &query);
     }
-    if (e == -PD_E_NOT_FOUND) {
+    if (err == -PD_E_NOT_FOUND) {
         return no_such(request, problem);
     }
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, query);
     }
-    return e;
+    return err;
 }
 
 int pd_rest_uninstall(struct pd_agent *agent, const struct pd_request *request,
@@ -81,10 +84,10 @@ int pd_rest_uninstall(struct pd_agent *agent, const struct pd_request *request,
     if (parse_id(request, &id)) {
         return no_such(request, problem);
     }
-    int e = pd_installed_remove(agent->installed, id, &problem->error);
+    int err = pd_installed_remove(agent->installed, id, &problem->error);
 
-    if (!e) {
+    if (!err) {
         answer_id(answer, id);
     }
-    return e;
+    return err;
 }

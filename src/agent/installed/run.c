@@ -84,7 +84,7 @@ void pd_installed_answer(struct pd_installed_outcome *outcome, json_t *document)
 /* A copy of the query, restricted to the event's flow. False: the event is none of its business. */
 static bool prepare(const struct turn *turn, struct pd_query *ret_query)
 {
-    const struct pd_query *query = &turn->query->what.document.query;
+    const struct pd_query *query = pd_document_query(&turn->query->what.document);
 
     *ret_query = *query;
     if (query->filter.path) {
@@ -103,14 +103,14 @@ static int run_query(struct turn *turn, const struct pd_query *query)
     const struct pd_installed_host *host = &turn->installed->host;
     struct capture into = {.turn = turn};
     struct pd_query_sink sink = {&into, capture};
-    int e = host->query(host->context, query, &sink, &turn->error);
+    int err = host->query(host->context, query, &sink, &turn->error);
 
-    if (e || turn->outcome.answer_bytes > PD_INSTALLED_ANSWER_BYTES) {
+    if (err || turn->outcome.answer_bytes > PD_INSTALLED_ANSWER_BYTES) {
         free(into.bytes);
         into.bytes = NULL;
     }
     turn->outcome.answer = into.bytes;
-    return e;
+    return err;
 }
 
 struct search {
@@ -138,28 +138,28 @@ static int run_conformance(struct turn *turn, struct pd_query *query)
     struct search search = {.turn = turn, .list = json_array()};
     char *token = turn->query->what.period_ms ? calloc(1, PD_QUERY_TOKEN_BYTES) : NULL;
     char unused[PD_QUERY_TOKEN_BYTES] = "";
-    int e;
+    int err;
 
     if (turn->query->token) {
         snprintf(query->since, sizeof query->since, "%s", turn->query->token);
     }
-    e = host->violations(host->context, query, found, &search, token ? token : unused,
-                         &turn->error);
-    if (!e || e == -PD_E_VALUE) {
+    err = host->violations(host->context, query, found, &search, token ? token : unused,
+                           &turn->error);
+    if (!err || err == -PD_E_VALUE) {
         free(turn->query->token);
         turn->query->token = NULL;
     }
-    if (!e && token && *token) {
+    if (!err && token && *token) {
         turn->query->token = strdup(token);
     }
     free(token);
-    if (e) {
+    if (err) {
         json_decref(search.list);
     } else {
         pd_installed_answer(&turn->outcome, json_pack("{s:o, s:I}", "violations", search.list,
                                                       "found", (json_int_t)search.found));
     }
-    return e;
+    return err;
 }
 
 /* args.event: what happened. */
@@ -181,22 +181,35 @@ static json_t *args_of(const struct turn *turn)
     return args;
 }
 
-static int run_program(struct turn *turn)
+static int run_program(void *context, const char *source, json_t *args, json_t **ret_result,
+                       struct pd_error *error)
 {
+    struct turn *turn = context;
     const struct pd_installed_host *host = &turn->installed->host;
-    json_t *args = args_of(turn), *result = NULL;
-    int e;
 
-    if (!args) {
+    return host->program(host->context, turn->query->what.by, source, args, turn->deadline_ns,
+                         ret_result, &turn->outcome.alarms, error);
+}
+
+/* What is no query over records. */
+static int run_object(struct turn *turn)
+{
+    const struct pd_question_host host = {.context = turn, .program = run_program};
+    struct pd_document document = turn->query->what.document;
+    struct pd_question_run run = {.document = &document, .host = &host};
+    json_t *answer;
+    int err;
+
+    document.args = args_of(turn);
+    if (!document.args) {
         return pd_fail(&turn->error, -ENOMEM, "no memory for the arguments");
     }
-    e = host->program(host->context, turn->query->what.document.program, args, turn->deadline_ns,
-                      &result, &turn->outcome.alarms, &turn->error);
-    json_decref(args);
-    if (!e) {
-        pd_installed_answer(&turn->outcome, json_pack("{s:o}", "result", result));
+    err = document.question->local(&run, &answer, &turn->error);
+    json_decref(document.args);
+    if (!err) {
+        pd_installed_answer(&turn->outcome, answer);
     }
-    return e;
+    return err;
 }
 
 /* True unless the event was none of the query's business. */
@@ -206,19 +219,18 @@ static bool run(struct turn *turn)
     struct pd_query query;
 
     turn->deadline_ns = begun_ns + turn->query->what.deadline_ms * PD_NS_PER_MS;
-    if (turn->query->what.document.is_program) {
-        turn->outcome.code = run_program(turn);
+    if (!pd_document_query(&turn->query->what.document)) {
+        turn->outcome.err = run_object(turn);
     } else if (!prepare(turn, &query)) {
         return false;
     } else if (query.name == PD_QUERY_CONFORMANCE) {
-        turn->outcome.code = run_conformance(turn, &query);
+        turn->outcome.err = run_conformance(turn, &query);
     } else {
-        turn->outcome.code = run_query(turn, &query);
+        turn->outcome.err = run_query(turn, &query);
     }
     turn->outcome.runs = 1;
     turn->outcome.busy_ns = pd_clock_monotonic_ns() - begun_ns;
-    turn->outcome.words =
-        turn->error.text[0] ? turn->error.text : pd_error_text(turn->outcome.code);
+    turn->outcome.words = turn->error.text[0] ? turn->error.text : pd_error_text(turn->outcome.err);
     return true;
 }
 
@@ -240,12 +252,12 @@ bool pd_installed_note(struct pd_installed_query *query, const struct pd_install
     query->last_us = pd_clock_wall_us();
     pd_count(&query->counters.alarms, outcome->alarms);
     pd_count(&query->counters.busy_us, outcome->busy_ns / PD_NS_PER_US);
-    if (outcome->code == -PD_E_BUSY) {
+    if (outcome->err == -PD_E_BUSY) {
         pd_count(&query->counters.skipped, 1);
         return false;
     }
     pd_count(&query->counters.runs, outcome->runs);
-    if (outcome->code) {
+    if (outcome->err) {
         note_failure(query, outcome);
         return query->failures_in_row >= PD_INSTALLED_FAILURES_MAX;
     }

@@ -68,7 +68,8 @@ unsigned pd_installed_raise(struct pd_installed *installed, struct pd_installed_
                                              .flow = &record->flow,
                                              .path = record->path,
                                              .mark = record->claim ? &record->claim->mark : NULL,
-                                             .detail = detail};
+                                             .detail = detail,
+                                             .by = query->what.by};
 
     if (!pd_raised_add(query->raised, record, rule)) {
         return 0;

@@ -5,7 +5,7 @@
 
 #include "agent/counters.h"
 #include "agent/installed/list.h"
-#include "agent/picture.h"
+#include "agent/snapshot.h"
 #include "base/clock.h"
 
 #define BATCH         128
@@ -70,22 +70,24 @@ static void look_up(struct watch *watch)
 static void decode(struct watch *watch, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        pd_picture_path(watch->resolver, &watch->items[i].record, &watch->ways[i]);
-        watch->rows[i] = pd_picture_row(&watch->items[i].record, &watch->ways[i].claim);
+        pd_agent_snapshot_path(watch->resolver, &watch->items[i].record, &watch->ways[i]);
+        watch->rows[i] = pd_agent_snapshot_row(&watch->items[i].record, &watch->ways[i].claim);
     }
 }
 
 static bool concerns(const struct watch *watch, const struct pd_installed_query *query, size_t i)
 {
+    const struct pd_query *records = pd_document_query(&query->what.document);
+
     return watch->items[i].trigger == query->what.on &&
            !atomic_load_explicit(&query->gone, memory_order_relaxed) &&
-           (query->what.document.is_program ||
-            pd_tib_filter_matches(&query->what.document.query.filter, &watch->rows[i]));
+           (!records || pd_tib_filter_matches(&records->filter, &watch->rows[i]));
 }
 
 static unsigned judge(struct watch *watch, struct pd_installed_query *query, size_t i, json_t *list)
 {
-    unsigned broken = pd_conformance_check(&query->what.document.query, &watch->rows[i]),
+    unsigned broken =
+                 pd_conformance_check(pd_document_query(&query->what.document), &watch->rows[i]),
              alarms = 0;
 
     for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT; rule++) {

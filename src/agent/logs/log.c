@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/logs/pcapng.h"
-#include "agent/picture.h"
+#include "agent/snapshot.h"
 #include "base/clock.h"
 #include "query/way.h"
 
@@ -41,7 +41,7 @@ struct row {
 #define COUNTERS(X) X(offered) X(packets) X(other_path) X(dropped) X(too_late) X(bytes)
 
 struct pd_packet_log {
-    struct pd_packet_wish wish;
+    struct pd_packet_request request;
     struct pd_model *model;
     struct pd_resolver *resolver; /* of the writing thread, like all down to the ring */
     uint8_t *buffer;
@@ -84,7 +84,7 @@ void pd_packet_log_offer(struct pd_packet_log *log, const struct pd_packet *pack
     const uint64_t head = atomic_load_explicit(&log->head, memory_order_relaxed);
     struct slot *slot;
 
-    if (!pd_flow_matches(&log->wish.query.filter.flow, &packet->flow)) {
+    if (!pd_flow_matches(&log->request.query.filter.flow, &packet->flow)) {
         return;
     }
     count(&log->offered, 1);
@@ -96,7 +96,8 @@ void pd_packet_log_offer(struct pd_packet_log *log, const struct pd_packet *pack
     slot->packet = *packet;
     slot->time_ns = time_ns;
     slot->wire = (uint32_t)wire;
-    slot->captured = (uint32_t)(captured < log->wish.snap_bytes ? captured : log->wish.snap_bytes);
+    slot->captured =
+        (uint32_t)(captured < log->request.snap_bytes ? captured : log->request.snap_bytes);
     memcpy(slot->frame, frame, slot->captured);
     atomic_store_explicit(&log->head, head + 1, memory_order_release);
 }
@@ -127,8 +128,9 @@ static void find_path(struct pd_packet_log *log, const struct pd_packet *packet,
     const struct pd_trajectory_record record = {
         .flow = packet->flow, .mark = packet->mark & log->model->codecs.mark_bits};
 
-    (void)pd_picture_path(log->resolver, &record,
-                          ret_way); /* an error: the path is empty, and the claim has the mark */
+    (void)pd_agent_snapshot_path(
+        log->resolver, &record,
+        ret_way); /* an error: the path is empty, and the claim has the mark */
 }
 
 static void describe(const struct pd_claim *claim, char comment[PD_PCAPNG_COMMENT_BYTES])
@@ -183,7 +185,7 @@ static const char *put(struct pd_packet_log *log, const struct slot *slot, const
                                         slot->captured, slot->wire, comment);
     keep_row(log, slot, way);
     count(&log->packets, 1);
-    return atomic_load_explicit(&log->packets, memory_order_relaxed) == log->wish.max_packets
+    return atomic_load_explicit(&log->packets, memory_order_relaxed) == log->request.max_packets
                ? "as many packets as were wanted"
                : NULL;
 }
@@ -191,7 +193,7 @@ static const char *put(struct pd_packet_log *log, const struct slot *slot, const
 /* Returns why the log is to end, or NULL. */
 static const char *take(struct pd_packet_log *log, const struct slot *slot)
 {
-    const struct pd_tib_filter filter = pd_query_filter(&log->wish.query);
+    const struct pd_tib_filter filter = pd_query_filter(&log->request.query);
     struct pd_way way;
     struct pd_tib_record record = {.flow = slot->packet.flow, .path = &way.path};
 
@@ -263,54 +265,55 @@ static void *run(void *context)
 
 static int open_all(struct pd_packet_log *log, const char *folder, struct pd_error *error)
 {
-    int e;
+    int err;
 
-    log->slot_bytes = (sizeof(struct slot) + log->wish.snap_bytes + 7) & ~(size_t)7;
+    log->slot_bytes = (sizeof(struct slot) + log->request.snap_bytes + 7) & ~(size_t)7;
     log->slots = PD_PACKET_LOG_RING_BYTES / log->slot_bytes;
     log->ring = malloc(log->slots * log->slot_bytes);
     log->buffer = malloc(BUFFER_BYTES);
     log->rows = calloc(PD_PACKET_LOG_ROWS_MAX, sizeof *log->rows);
-    e = pd_resolver_new(&log->model->codecs, CACHE_ENTRIES, &log->resolver);
-    if (e || !log->ring || !log->buffer || !log->rows) {
+    err = pd_resolver_new(&log->model->codecs, CACHE_ENTRIES, &log->resolver);
+    if (err || !log->ring || !log->buffer || !log->rows) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     log->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (log->fd < 0) {
         return pd_fail(error, -PD_E_FULL, "no file can be made for packets: %s", strerror(errno));
     }
-    log->buffer_len = pd_pcapng_head(log->buffer, (uint32_t)log->wish.snap_bytes);
+    log->buffer_len = pd_pcapng_head(log->buffer, (uint32_t)log->request.snap_bytes);
     return flush(log) ? pd_fail(error, -PD_E_FULL, "no room for packets") : 0;
 }
 
-int pd_packet_log_new(const struct pd_packet_wish *wish, const char *folder, struct pd_model *model,
-                      struct pd_packet_log **ret_log, struct pd_error *error)
+int pd_packet_log_new(const struct pd_packet_request *request, const char *folder,
+                      struct pd_model *model, struct pd_packet_log **ret_log,
+                      struct pd_error *error)
 {
     struct pd_packet_log *log = calloc(1, sizeof *log);
-    int e;
+    int err;
 
     if (!log) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    log->wish = *wish;
+    log->request = *request;
     log->fd = -1;
     log->model = pd_model_hold(model);
     log->started_us = pd_clock_wall_us();
-    log->until_ns = pd_clock_monotonic_ns() + wish->seconds * PD_NS_PER_S;
+    log->until_ns = pd_clock_monotonic_ns() + request->seconds * PD_NS_PER_S;
     pthread_mutex_init(&log->lock, NULL);
-    e = open_all(log, folder, error);
-    if (!e) {
-        e = -pthread_create(&log->thread, NULL, run, log);
-        log->running = !e;
-        if (e) {
-            pd_fail(error, e, "no thread: %s", strerror(-e));
+    err = open_all(log, folder, error);
+    if (!err) {
+        err = -pthread_create(&log->thread, NULL, run, log);
+        log->running = !err;
+        if (err) {
+            pd_fail(error, err, "no thread: %s", strerror(-err));
         }
     }
-    if (e) {
+    if (err) {
         pd_packet_log_free(log);
     } else {
         *ret_log = log;
     }
-    return e;
+    return err;
 }
 
 void pd_packet_log_free(struct pd_packet_log *log)
@@ -338,7 +341,7 @@ void pd_packet_log_free(struct pd_packet_log *log)
 
 uint64_t pd_packet_log_id(const struct pd_packet_log *log)
 {
-    return log->wish.id;
+    return log->request.id;
 }
 
 bool pd_packet_log_finished(const struct pd_packet_log *log)
@@ -375,10 +378,10 @@ json_t *pd_packet_log_json(struct pd_packet_log *log)
 
     return json_pack(
         "{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "id",
-        (json_int_t)log->wish.id, "state", finished ? "finished" : "running", "reason", why,
-        "started_us", (json_int_t)log->started_us, "seconds", (json_int_t)log->wish.seconds,
-        "max_packets", (json_int_t)log->wish.max_packets, "snap_bytes",
-        (json_int_t)log->wish.snap_bytes, "offered", (json_int_t)offered, "packets",
+        (json_int_t)log->request.id, "state", finished ? "finished" : "running", "reason", why,
+        "started_us", (json_int_t)log->started_us, "seconds", (json_int_t)log->request.seconds,
+        "max_packets", (json_int_t)log->request.max_packets, "snap_bytes",
+        (json_int_t)log->request.snap_bytes, "offered", (json_int_t)offered, "packets",
         (json_int_t)packets, "other_path", (json_int_t)other_path, "dropped", (json_int_t)dropped,
         "too_late", (json_int_t)(too_late + (finished ? left_over(log) : 0)), "bytes",
         (json_int_t)bytes);
@@ -393,12 +396,12 @@ static json_t *row_json(const struct row *row)
     for (unsigned i = 0; path && i < row->path.len; i++) {
         json_array_append_new(path, json_integer(row->path.switches[i]));
     }
-    object = json_pack("{s:I, s:I, s:{s:s, s:s, s:i, s:i, s:i}, s:o, s:o, s:i}", "time_us",
-                       (json_int_t)(row->time_ns / PD_NS_PER_US), "bytes", (json_int_t)row->wire,
-                       "flow_id", "src_ip", pd_addr_format(&flow->src, flow->ip_version, src),
-                       "dst_ip", pd_addr_format(&flow->dst, flow->ip_version, dst), "src_port",
-                       flow->src_port, "dst_port", flow->dst_port, "protocol", flow->protocol,
-                       "path", path, "tags", json_array(), "dscp", 0);
+    object =
+        json_pack("{s:I, s:I, s:{s:s, s:s, s:i, s:i, s:i}, s:o}", "time_us",
+                  (json_int_t)(row->time_ns / PD_NS_PER_US), "bytes", (json_int_t)row->wire,
+                  "flow_id", "src_ip", pd_addr_format(&flow->src, flow->ip_version, src), "dst_ip",
+                  pd_addr_format(&flow->dst, flow->ip_version, dst), "src_port", flow->src_port,
+                  "dst_port", flow->dst_port, "protocol", flow->protocol, "path", path);
     pd_way_put_mark(object, &row->mark);
     return object;
 }

@@ -29,21 +29,22 @@
 #define PD_PACKET_LOG_RING_BYTES  ((size_t)2 << 20)
 #define PD_PACKET_LOG_ROWS_MAX    1000 /* the first ones, kept beside the file */
 
-struct pd_packet_wish {
+struct pd_packet_request {
     uint64_t id;           /* 0: any that is free */
     struct pd_query query; /* getFlows: its filter is the log's */
     uint64_t seconds, max_packets, snap_bytes;
 };
 
 /* Reads the body of POST /v1/logs. 0 or a negative error in words that begin with the member. */
-int pd_packet_wish_read(const json_t *body, struct pd_packet_wish *ret_wish,
-                        struct pd_error *error);
+int pd_packet_request_read(const json_t *body, struct pd_packet_request *ret_request,
+                           struct pd_error *error);
 
 struct pd_packet_log;
 
 /* The file is made in `folder`. Holds the model. 0 or a negative error in words. */
-int pd_packet_log_new(const struct pd_packet_wish *wish, const char *folder, struct pd_model *model,
-                      struct pd_packet_log **ret_log, struct pd_error *error);
+int pd_packet_log_new(const struct pd_packet_request *request, const char *folder,
+                      struct pd_model *model, struct pd_packet_log **ret_log,
+                      struct pd_error *error);
 /* Waits for its thread. Nobody offers to it any more. NULL is fine. */
 void pd_packet_log_free(struct pd_packet_log *log);
 

@@ -134,26 +134,27 @@ static int make_room(struct pd_packet_logs *logs)
     return oldest;
 }
 
-static int add(struct pd_packet_logs *logs, struct pd_packet_wish *wish, struct pd_error *error)
+static int add(struct pd_packet_logs *logs, struct pd_packet_request *request,
+               struct pd_error *error)
 {
-    int at, e;
+    int at, err;
 
     if (!logs->model) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: there is no topology");
     }
-    if (wish->id && find(logs, wish->id) >= 0) {
+    if (request->id && find(logs, request->id) >= 0) {
         return pd_fail(error, -PD_E_VALUE, "id: there is a log with this one already");
     }
     at = make_room(logs);
     if (at < 0) {
         return pd_fail(error, at, "%d packet logs are running already", PD_PACKET_LOGS_MAX);
     }
-    while (!wish->id || (wish->id == logs->added_len && find(logs, wish->id) >= 0)) {
-        wish->id = ++logs->added_len;
+    while (!request->id || (request->id == logs->added_len && find(logs, request->id) >= 0)) {
+        request->id = ++logs->added_len;
     }
-    e = pd_packet_log_new(wish, logs->folder, logs->model, &logs->logs[at], error);
-    if (e) {
-        return e;
+    err = pd_packet_log_new(request, logs->folder, logs->model, &logs->logs[at], error);
+    if (err) {
+        return err;
     }
     logs->added[at] = ++logs->added_len;
     atomic_store_explicit(&logs->wanted, true, memory_order_relaxed);
@@ -163,19 +164,19 @@ static int add(struct pd_packet_logs *logs, struct pd_packet_wish *wish, struct 
 
 /* ---- for all ---- */
 
-int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_wish *wish,
+int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_request *request,
                        uint64_t *ret_id, struct pd_error *error)
 {
-    struct pd_packet_wish mine = *wish;
-    int e;
+    struct pd_packet_request mine = *request;
+    int err;
 
     pthread_mutex_lock(&logs->lock);
-    e = add(logs, &mine, error);
+    err = add(logs, &mine, error);
     pthread_mutex_unlock(&logs->lock);
-    if (!e) {
+    if (!err) {
         *ret_id = mine.id;
     }
-    return e;
+    return err;
 }
 
 json_t *pd_packet_logs_list(struct pd_packet_logs *logs)
@@ -230,10 +231,10 @@ static int copy(int fd, uint64_t bytes, struct pd_answer *answer)
     for (uint64_t at = 0; at < bytes;) {
         const size_t most = bytes - at < sizeof buffer ? (size_t)(bytes - at) : sizeof buffer;
         const ssize_t got = pread(fd, buffer, most, (off_t)at);
-        int e = got > 0 ? pd_answer_write(answer, buffer, (size_t)got) : -EIO;
+        int err = got > 0 ? pd_answer_write(answer, buffer, (size_t)got) : -EIO;
 
-        if (e) {
-            return e;
+        if (err) {
+            return err;
         }
         at += (uint64_t)got;
     }
@@ -243,16 +244,16 @@ static int copy(int fd, uint64_t bytes, struct pd_answer *answer)
 int pd_packet_logs_file(struct pd_packet_logs *logs, uint64_t id, struct pd_answer *answer)
 {
     uint64_t bytes = 0;
-    int fd = -1, at, e;
+    int fd = -1, at, err;
 
     pthread_mutex_lock(&logs->lock);
     at = find(logs, id);
-    e = at < 0 ? at : pd_packet_log_file(logs->logs[at], &fd, &bytes);
+    err = at < 0 ? at : pd_packet_log_file(logs->logs[at], &fd, &bytes);
     pthread_mutex_unlock(&logs->lock);
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = copy(fd, bytes, answer);
+    err = copy(fd, bytes, answer);
     close(fd);
-    return e;
+    return err;
 }

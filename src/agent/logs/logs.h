@@ -28,7 +28,7 @@ const struct pd_intake_tap *pd_packet_logs_tap(struct pd_packet_logs *logs);
 void pd_packet_logs_model(struct pd_packet_logs *logs, struct pd_model *model);
 
 /* -PD_E_BUSY: all are running. */
-int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_wish *wish,
+int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_request *request,
                        uint64_t *ret_id, struct pd_error *error);
 json_t *pd_packet_logs_list(struct pd_packet_logs *logs); /* NULL without memory */
 /* These three: -PD_E_NOT_FOUND when there is no such log. */

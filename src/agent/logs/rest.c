@@ -37,20 +37,20 @@ static int sees_packets(struct pd_agent *agent, struct pd_error *error)
 int pd_rest_log(struct pd_agent *agent, const struct pd_request *request, struct pd_answer *answer,
                 struct pd_problem *problem)
 {
-    struct pd_packet_wish wish;
+    struct pd_packet_request wanted;
     uint64_t id;
-    int e = pd_packet_wish_read(request->body, &wish, &problem->error);
+    int err = pd_packet_request_read(request->body, &wanted, &problem->error);
 
-    if (!e) {
-        e = sees_packets(agent, &problem->error);
+    if (!err) {
+        err = sees_packets(agent, &problem->error);
     }
-    if (!e) {
-        e = pd_packet_logs_add(agent->logs, &wish, &id, &problem->error);
+    if (!err) {
+        err = pd_packet_logs_add(agent->logs, &wanted, &id, &problem->error);
     }
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
     }
-    return e;
+    return err;
 }
 
 int pd_rest_logs(struct pd_agent *agent, const struct pd_request *request, struct pd_answer *answer,
@@ -79,22 +79,23 @@ int pd_rest_log_rows(struct pd_agent *agent, const struct pd_request *request,
                      struct pd_answer *answer, struct pd_problem *problem)
 {
     json_t *rows;
-    int e = agent->logs ? pd_packet_logs_rows(agent->logs, id_of(request), &rows) : -PD_E_NOT_FOUND;
+    int err =
+        agent->logs ? pd_packet_logs_rows(agent->logs, id_of(request), &rows) : -PD_E_NOT_FOUND;
 
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, rows);
     }
-    return e == -PD_E_NOT_FOUND ? no_such(request, problem) : e;
+    return err == -PD_E_NOT_FOUND ? no_such(request, problem) : err;
 }
 
 int pd_rest_unlog(struct pd_agent *agent, const struct pd_request *request,
                   struct pd_answer *answer, struct pd_problem *problem)
 {
     const uint64_t id = id_of(request);
-    int e = agent->logs ? pd_packet_logs_remove(agent->logs, id) : -PD_E_NOT_FOUND;
+    int err = agent->logs ? pd_packet_logs_remove(agent->logs, id) : -PD_E_NOT_FOUND;
 
-    if (!e) {
+    if (!err) {
         pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
     }
-    return e == -PD_E_NOT_FOUND ? no_such(request, problem) : e;
+    return err == -PD_E_NOT_FOUND ? no_such(request, problem) : err;
 }

@@ -55,17 +55,17 @@ static const struct pd_app_param params[] = {
 static int wait_for_packets(struct bh_case *c, struct pd_error *error)
 {
     const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
-    int e = 0;
+    int err = 0;
 
     if (!c->call->alarm || !c->flows_len || c->call->world->period_us) {
         return 0;
     }
-    for (int look = 0; look < LOOKS_MAX && !e && bh_is_open(c, &c->flows[0]); look++) {
+    for (int look = 0; look < LOOKS_MAX && !err && bh_is_open(c, &c->flows[0]); look++) {
         nanosleep(&pause, NULL);
         c->late = look >= LOOKS_STRICT;
-        e = bh_look_again(c, &c->flows[0], error);
+        err = bh_look_again(c, &c->flows[0], error);
     }
-    return e;
+    return err;
 }
 
 static void free_case(struct bh_case *c)
@@ -96,33 +96,33 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     c->slack_us = (uint64_t)(pd_app_arg_number(call->args, "slack", 2) * 1e6);
     uint64_t all_us = c->back_us + c->slack_us;
     c->since_us = c->now_us > all_us ? c->now_us - all_us : 0;
-    int e = bh_collect(c, error);
-    if (!e && !c->flows_len) {
-        e = pd_app_roll_call(call, report, error);
+    int err = bh_collect(c, error);
+    if (!err && !c->flows_len) {
+        err = pd_app_roll_call(call, report, error);
     }
-    if (!e) {
-        e = bh_look(c, error);
+    if (!err) {
+        err = bh_look(c, error);
     }
-    if (!e) {
-        e = wait_for_packets(c, error);
+    if (!err) {
+        err = wait_for_packets(c, error);
     }
-    if (!e) {
-        e = bh_judge(c, error);
+    if (!err) {
+        err = bh_judge(c, error);
     }
-    if (!e) {
-        e = bh_conclude(c, error);
+    if (!err) {
+        err = bh_conclude(c, error);
     }
     free_case(c);
-    return e;
+    return err;
 }
 
-static const char *const alarms[] = {"POOR_PERF", NULL};
+static const struct pd_app_trigger triggers[] = {{.reason = "POOR_PERF", .origin = "monitor"}, {0}};
 
 const struct pd_app_ops pd_app_blackhole = {
     .name = "blackhole",
     .section = "4.4",
     .help = "which link swallows all packets?",
     .params = params,
-    .alarms = alarms,
+    .triggers = triggers,
     .run = run,
 };

@@ -77,9 +77,9 @@ static int from_alarms(struct bh_case *c, struct pd_error *error)
     if (!g.flows) {
         return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
     }
-    int e = pd_app_alarms(c->call, "POOR_PERF", c->since_us, c->now_us + c->slack_us, ALARMS_MAX,
-                          &alarms, error);
-    if (!e && c->call->alarm) {
+    int err = pd_app_alarms(c->call, "POOR_PERF", c->since_us, c->now_us + c->slack_us, ALARMS_MAX,
+                            &alarms, error);
+    if (!err && c->call->alarm) {
         take_alarm(&g, c->call->alarm, ALARMS_MAX);
     }
     json_array_foreach(alarms, i, alarm) take_alarm(&g, alarm, 1);
@@ -95,7 +95,7 @@ static int from_alarms(struct bh_case *c, struct pd_error *error)
     if (g.without + g.unreadable) {
         pd_report_lacks(c->report, "%zu alarms that name no flow", g.without + g.unreadable);
     }
-    return e;
+    return err;
 }
 
 static int from_args(struct bh_case *c, struct pd_error *error)
@@ -134,44 +134,55 @@ static int take_path(void *context, const struct pd_path *path)
     return 0;
 }
 
-/* The paths that it should take. A flow that the topology does not know has none. */
-static int expect(struct bh_case *c, struct bh_flow *flow)
+/* The paths that it should take. A flow that the topology does not know has none, and those of one
+ * whose host hangs at several switches nobody knows: by which it goes is the host's choice. */
+static int expect(struct bh_case *c, struct bh_flow *flow, size_t *homes)
 {
     const struct pd_topology *topology = c->call->world->topology;
+    uint32_t srcs[PD_HOMES_MAX], dsts[PD_HOMES_MAX];
+    uint32_t srcs_len = pd_topology_tors_of(topology, &flow->id.src, flow->id.ip_version, srcs);
+    uint32_t dsts_len = pd_topology_tors_of(topology, &flow->id.dst, flow->id.ip_version, dsts);
 
-    flow->src_tor = pd_topology_tor_of(topology, &flow->id.src, flow->id.ip_version);
-    flow->dst_tor = pd_topology_tor_of(topology, &flow->id.dst, flow->id.ip_version);
+    flow->src_tor = srcs_len ? srcs[0] : PD_NONE;
+    flow->dst_tor = dsts_len ? dsts[0] : PD_NONE;
     flow->src_host = pd_app_host_of(topology, &flow->id.src, flow->id.ip_version);
     flow->dst_host = pd_app_host_of(topology, &flow->id.dst, flow->id.ip_version);
-    if (flow->src_tor == PD_NONE || flow->dst_tor == PD_NONE || flow->src_tor == flow->dst_tor) {
+    *homes += srcs_len > 1 || dsts_len > 1;
+    if (srcs_len != 1 || dsts_len != 1 || flow->src_tor == flow->dst_tor) {
         return 0;
     }
     flow->paths = calloc(BH_PATHS_MAX, sizeof *flow->paths);
     if (!flow->paths) {
         return -ENOMEM;
     }
-    int e = pd_topology_shortest(topology, flow->src_tor, flow->dst_tor, take_path, flow);
-    return e < 0 ? e : 0;
+    int err = pd_topology_shortest(topology, flow->src_tor, flow->dst_tor, take_path, flow);
+    return err < 0 ? err : 0;
 }
 
 int bh_collect(struct bh_case *c, struct pd_error *error)
 {
     bool given =
         pd_app_arg_text(c->call->args, "src_ip") || pd_app_arg_text(c->call->args, "dst_ip");
-    int e = given ? from_args(c, error) : from_alarms(c, error);
-    size_t unknown = 0;
+    int err = given ? from_args(c, error) : from_alarms(c, error);
+    size_t unknown = 0, homes = 0;
 
-    for (size_t i = 0; i < c->flows_len && !e; i++) {
-        e = expect(c, &c->flows[i]);
-        if (e) {
-            return pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+    for (size_t i = 0; i < c->flows_len && !err; i++) {
+        err = expect(c, &c->flows[i], &homes);
+        if (err) {
+            return pd_fail(error, err, "blackhole: %s", pd_error_text(err));
         }
         unknown += !c->flows[i].src_host || !c->flows[i].dst_host;
     }
     if (unknown) {
         pd_report_lacks(c->report, "%zu flows whose hosts the topology does not know", unknown);
     }
-    return e;
+    if (homes) {
+        pd_report_lacks(c->report,
+                        "%zu flows of hosts at several switches: which paths they should take is "
+                        "not known",
+                        homes);
+    }
+    return err;
 }
 
 /* ---- what arrived ---- */
@@ -225,20 +236,18 @@ static int look_at(struct bh_case *c, struct bh_flow *flow, struct pd_error *err
 {
     struct looking l = {.c = c, .flow = flow};
     size_t lacked = json_array_size(c->report->lacks);
-    json_t *answer = NULL;
-    int e = pd_app_ask(c->call, c->report, "getFlows",
-                       pd_app_flow_args(&flow->id, c->since_us, UINT64_MAX),
-                       pd_app_host_list(flow->dst_host), &answer, error);
+    const struct pd_app_rows_query query = {
+        .name = "getFlows",
+        .list = "flows",
+        .args = pd_app_flow_args(&flow->id, c->since_us, UINT64_MAX),
+        .hosts = pd_app_host_list(flow->dst_host)};
+    int err = pd_app_ask_rows(c->call, c->report, &query, take_row, &l, NULL, error);
 
-    if (!e) {
-        e = pd_app_rows(answer, "flows", c->report, take_row, &l, error);
-    }
-    json_decref(answer);
-    flow->asked = !e && json_array_size(c->report->lacks) == lacked;
+    flow->asked = !err && json_array_size(c->report->lacks) == lacked;
     if (l.strange) {
         pd_report_lacks(c->report, "packets of suffering flows over paths that do not exist");
     }
-    return e;
+    return err;
 }
 
 /* What came by its paths in all when a path last got packets, as seen in the looks so far. */
@@ -255,16 +264,16 @@ static void set_base(struct bh_flow *flow, size_t i, uint64_t pkts_before, uint6
 int bh_look(struct bh_case *c, struct pd_error *error)
 {
     const json_t *spray = json_object_get(c->call->args, "spray");
-    int e = 0;
+    int err = 0;
 
-    for (size_t i = 0; i < c->flows_len && !e; i++) {
+    for (size_t i = 0; i < c->flows_len && !err; i++) {
         struct bh_flow *flow = &c->flows[i];
 
         if (flow->paths_len && flow->dst_host) {
-            e = bh_ask_sent(c, flow, error);
+            err = bh_ask_sent(c, flow, error);
         }
-        if (!e && flow->paths_len && flow->dst_host) {
-            e = look_at(c, flow, error);
+        if (!err && flow->paths_len && flow->dst_host) {
+            err = look_at(c, flow, error);
         }
         for (size_t path = 0; path < flow->paths_len; path++) {
             set_base(flow, path, UINT64_MAX, 0);
@@ -275,7 +284,7 @@ int bh_look(struct bh_case *c, struct pd_error *error)
     if (spray) {
         c->spray = json_is_true(spray);
     }
-    return e;
+    return err;
 }
 
 int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
@@ -291,9 +300,9 @@ int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *erro
     }
     flow->seen_len = flow->other = 0;
     flow->pkts = flow->bytes = 0;
-    int e = bh_ask_sent(c, flow, error);
-    if (!e) {
-        e = look_at(c, flow, error);
+    int err = bh_ask_sent(c, flow, error);
+    if (!err) {
+        err = look_at(c, flow, error);
     }
     for (size_t i = 0; i < flow->paths_len; i++) {
         flow->paths[i].start_pkts =
@@ -301,5 +310,5 @@ int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *erro
         set_base(flow, i, before[i].pkts, before[i].base_pkts);
     }
     free(before);
-    return e;
+    return err;
 }

@@ -47,14 +47,14 @@ int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
     if (!flow->src_host) {
         return 0;
     }
-    int e = pd_app_ask(c->call, c->report, "getPoorTCPFlows",
-                       json_pack("{s:i, s:f}", "threshold", 1, "from", (double)c->since_us / 1e6),
-                       pd_app_host_list(flow->src_host), &answer, error);
-    if (!e) {
-        e = pd_app_rows(answer, "flows", c->report, take_sender, &k, error);
+    int err = pd_app_ask(c->call, c->report, "getPoorTCPFlows",
+                         json_pack("{s:i, s:f}", "threshold", 1, "from", (double)c->since_us / 1e6),
+                         pd_app_host_list(flow->src_host), &answer, error);
+    if (!err) {
+        err = pd_app_rows(answer, "flows", c->report, take_sender, &k, error);
     }
     json_decref(answer);
-    return e == -PD_E_UNSUPPORTED ? 0 : e;
+    return err == -PD_E_UNSUPPORTED ? 0 : err;
 }
 
 #define HEADER_BYTES 40.0 /* IPv4 and TCP, at least */

@@ -8,6 +8,7 @@
 #include "apps/blackhole/blackhole.h"
 #include "apps/flow_args.h"
 #include "apps/rows.h"
+#include "base/grow.h"
 
 enum { PATHS_MIN = 2 }; /* packets that came by one path alone may be a burst */
 
@@ -23,15 +24,8 @@ static struct pd_link_match step(const struct pd_path *path, unsigned i)
 static struct bh_miss *add_miss(struct bh_case *c, const struct bh_flow *flow, double chance,
                                 size_t links_room)
 {
-    if (c->misses_len == c->misses_room) {
-        size_t room = c->misses_room ? 2 * c->misses_room : 64;
-        struct bh_miss *grown = realloc(c->misses, room * sizeof *grown);
-
-        if (!grown) {
-            return NULL;
-        }
-        c->misses = grown;
-        c->misses_room = room;
+    if (PD_GROW(c->misses, c->misses_room, c->misses_len + 1)) {
+        return NULL;
     }
     struct bh_miss miss = {.flow = flow, .chance = chance};
     miss.links = calloc(links_room + 1, sizeof *miss.links);
@@ -313,17 +307,17 @@ static int take_poor(void *context, const struct pd_app_row *row, const json_t *
 static int ask_sender(struct asking *a, struct pd_error *error)
 {
     json_t *answer = NULL;
-    int e = a->flow->src_host ? pd_app_ask(a->c->call, a->c->report, "getPoorTCPFlows",
-                                           json_pack("{s:i}", "threshold", 1),
-                                           pd_app_host_list(a->flow->src_host), &answer, error)
-                              : -PD_E_UNSUPPORTED;
+    int err = a->flow->src_host ? pd_app_ask(a->c->call, a->c->report, "getPoorTCPFlows",
+                                             json_pack("{s:i}", "threshold", 1),
+                                             pd_app_host_list(a->flow->src_host), &answer, error)
+                                : -PD_E_UNSUPPORTED;
 
-    if (!e) {
-        e = pd_app_rows(answer, "flows", a->c->report, take_poor, a, error);
+    if (!err) {
+        err = pd_app_rows(answer, "flows", a->c->report, take_poor, a, error);
     }
     json_decref(answer);
-    if (e && e != -PD_E_UNSUPPORTED) {
-        return e;
+    if (err && err != -PD_E_UNSUPPORTED) {
+        return err;
     }
     if (!a->known) {
         a->stuck = !a->flow->pkts;
@@ -368,19 +362,16 @@ static int ask_rack(struct asking *a, struct pd_error *error)
 {
     const struct pd_topology *topology = a->c->call->world->topology;
     uint64_t since_us = a->flow->alarmed_us + a->c->slack_us;
-    json_t *answer = NULL;
 
     if (since_us > a->c->now_us + a->c->slack_us) {
         return 0; /* too early: what arrived may have been sent before */
     }
-    int e = pd_app_ask(a->c->call, a->c->report, "getFlows",
-                       pd_app_flow_args(NULL, since_us, UINT64_MAX),
-                       hosts_of_rack(topology, a->flow->dst_tor), &answer, error);
-    if (!e) {
-        e = pd_app_rows(answer, "flows", a->c->report, take_other, a, error);
-    }
-    json_decref(answer);
-    return e;
+    const struct pd_app_rows_query query = {.name = "getFlows",
+                                            .list = "flows",
+                                            .args = pd_app_flow_args(NULL, since_us, UINT64_MAX),
+                                            .hosts = hosts_of_rack(topology, a->flow->dst_tor)};
+
+    return pd_app_ask_rows(a->c->call, a->c->report, &query, take_other, a, NULL, error);
 }
 
 /* The one path that it took, if all its packets took one. */
@@ -420,17 +411,17 @@ static int judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error
     struct asking a = {.c = c, .flow = flow};
     const struct bh_path *own = own_path(flow);
     size_t candidates = 0;
-    int e = ask_sender(&a, error);
+    int err = ask_sender(&a, error);
 
-    if (e || !a.stuck) {
-        return e;
+    if (err || !a.stuck) {
+        return err;
     }
-    e = ask_rack(&a, error);
+    err = ask_rack(&a, error);
     for (size_t i = 0; i < flow->paths_len; i++) {
         candidates += !flow->paths[i].healthy && (!own || own == &flow->paths[i]);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     tell_stuck(&a, candidates);
     if (!candidates || c->misses_len >= BH_MISSES_MAX) {
@@ -450,19 +441,19 @@ static int judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error
 
 int bh_judge(struct bh_case *c, struct pd_error *error)
 {
-    int e = 0;
+    int err = 0;
 
-    for (size_t i = 0; i < c->flows_len && !e; i++) {
+    for (size_t i = 0; i < c->flows_len && !err; i++) {
         struct bh_flow *flow = &c->flows[i];
 
         if (!flow->asked) {
             continue;
         }
         if (!c->spray || !flow->pkts) {
-            e = judge_single(c, flow, error);
-        } else if ((e = judge_sprayed(c, flow))) {
-            e = pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+            err = judge_single(c, flow, error);
+        } else if ((err = judge_sprayed(c, flow))) {
+            err = pd_fail(error, err, "blackhole: %s", pd_error_text(err));
         }
     }
-    return e;
+    return err;
 }

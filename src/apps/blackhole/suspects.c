@@ -159,18 +159,22 @@ static void show(struct bh_case *c, struct fault *fault)
 
 /* ---- certainty: the link that is left carries nothing, and those that it was told from do ---- */
 
+static int take_pkts(void *context, const struct pd_app_row *row, const json_t *object)
+{
+    (void)object;
+    *(uint64_t *)context = row->pkts;
+    return 0;
+}
+
 static int count_pkts(struct bh_case *c, struct pd_link_match link, uint64_t from_us,
                       uint64_t *ret_pkts, struct pd_error *error)
 {
-    json_t *args = pd_app_flow_args(NULL, from_us, UINT64_MAX), *answer = NULL;
+    const struct pd_app_rows_query query = {.name = "getCount",
+                                            .args = pd_app_flow_args(NULL, from_us, UINT64_MAX)};
 
-    json_object_set_new(args, "link", pd_app_link_json(link));
-    int e = pd_app_ask(c->call, c->report, "getCount", args, NULL, &answer, error);
-    if (!e && !pd_app_number(answer, "pkts", ret_pkts)) {
-        e = pd_fail(error, -PD_E_VALUE, "an answer of the hosts has no number \"pkts\"");
-    }
-    json_decref(answer);
-    return e;
+    json_object_set_new(query.args, "link", pd_app_link_json(link));
+    *ret_pkts = 0;
+    return pd_app_ask_rows(c->call, c->report, &query, take_pkts, ret_pkts, NULL, error);
 }
 
 enum { CHECKED_MAX = 16 }; /* links asked for: more leave it open */
@@ -188,8 +192,8 @@ static int is_proven(struct bh_case *c, const struct fault *fault, bool *ret_pro
         since_us > c->now_us) {
         return 0;
     }
-    int e = count_pkts(c, fault->link, since_us, &pkts, error);
-    bool proven = !e && !pkts;
+    int err = count_pkts(c, fault->link, since_us, &pkts, error);
+    bool proven = !err && !pkts;
     for (size_t m = 0; m < c->misses_len && proven; m++) {
         for (size_t l = 0; l < c->misses[m].links_len && proven; l++) {
             struct pd_link_match link = c->misses[m].links[l];
@@ -200,12 +204,12 @@ static int is_proven(struct bh_case *c, const struct fault *fault, bool *ret_pro
             if (checked++ == CHECKED_MAX) {
                 return 0;
             }
-            e = count_pkts(c, link, since_us, &pkts, error);
-            proven = !e && pkts;
+            err = count_pkts(c, link, since_us, &pkts, error);
+            proven = !err && pkts;
         }
     }
     *ret_proven = proven;
-    return e;
+    return err;
 }
 
 /* ---- the verdict ---- */
@@ -248,24 +252,24 @@ static void say(struct bh_case *c, unsigned faults, bool path_known)
 int bh_conclude(struct bh_case *c, struct pd_error *error)
 {
     unsigned faults = 0;
-    int e = join(c, &faults);
+    int err = join(c, &faults);
     bool proven = faults && faults < FAULTS_MAX, path_known = true, one;
     double chance = 0;
 
-    if (e) {
-        return pd_fail(error, e, "blackhole: %s", pd_error_text(e));
+    if (err) {
+        return pd_fail(error, err, "blackhole: %s", pd_error_text(err));
     }
-    for (unsigned number = 1; number <= faults && !e; number++) {
+    for (unsigned number = 1; number <= faults && !err; number++) {
         struct fault fault = look_at(c, number);
 
         show(c, &fault);
-        e = is_proven(c, &fault, &one, error);
+        err = is_proven(c, &fault, &one, error);
         proven &= one;
         path_known &= fault.path_known;
         chance = fmax(chance, fault.chance);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     show_flows(c);
     say(c, faults, path_known);

@@ -248,9 +248,9 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
 {
     struct uses uses = {0};
     struct use **order = NULL;
-    int e = uses_count(&uses, call->world->topology, flows, window, mbps);
+    int err = uses_count(&uses, call->world->topology, flows, window, mbps);
 
-    if (!e) {
+    if (!err) {
         order = calloc(uses.len + 1,
                        sizeof(struct use *)); /* NOLINT(bugprone-sizeof-expression): of pointers */
     }
@@ -260,11 +260,11 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
         }
         judge(call, &uses, order, pd_app_window_s(window), report);
     } else {
-        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+        err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     free(order);
     uses_done(&uses);
-    return e;
+    return err;
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -273,20 +273,20 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t mbps = pd_app_arg_u64(call->args, "link_mbps", call->world->link_mbps);
     struct pd_app_flows flows = {0};
     struct pd_app_window window;
-    int e = check(call, error);
+    int err = check(call, error);
 
     (void)state;
-    if (!e) {
-        e = pd_app_window_read(call, &window, error);
+    if (!err) {
+        err = pd_app_window_read(call, &window, error);
     }
-    if (!e) {
-        e = pd_app_flows_ask(call, report, pd_app_window_args(&window), NULL, &flows, error);
+    if (!err) {
+        err = pd_app_flows_ask(call, report, pd_app_window_args(&window), NULL, &flows, error);
     }
-    if (!e) {
-        e = look(call, &flows, &window, mbps, report, error);
+    if (!err) {
+        err = look(call, &flows, &window, mbps, report, error);
     }
     pd_app_flows_done(&flows);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {

@@ -193,10 +193,10 @@ static int show_all(const struct pd_app_row *rows, size_t len, const struct way 
 {
     struct pd_app_row *copy;
     struct sums sums;
-    int e = sum_up(rows, len, way, &copy, &sums);
+    int err = sum_up(rows, len, way, &copy, &sums);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (sums.len) {
         qsort(sums.list, sums.len, sizeof *sums.list, largest_first);
@@ -230,19 +230,20 @@ static int dissect(const struct pd_app_call *call, const struct sum *destination
            least_mbps = pd_app_arg_number(call->args, "mbps", 0);
     char addr[PD_ADDR_TEXT_BYTES], amount[PD_APP_AMOUNT_BYTES];
     size_t paths = 0, entries = 0, pairs = 0, len = destination->flows;
-    int e;
+    int err;
 
     pd_addr_format(&destination->row->flow.dst, destination->row->flow.ip_version, addr);
     pd_app_amount((double)destination->bytes, amount);
-    e = show_all(rows, len, &by_source, "sources", (double)destination->bytes, &pairs, report);
-    if (!e) {
-        e = show_all(rows, len, &by_way, "paths", (double)destination->bytes, &paths, report);
+    err = show_all(rows, len, &by_source, "sources", (double)destination->bytes, &pairs, report);
+    if (!err) {
+        err = show_all(rows, len, &by_way, "paths", (double)destination->bytes, &paths, report);
     }
-    if (!e) {
-        e = show_all(rows, len, &by_entry, "ingress", (double)destination->bytes, &entries, report);
+    if (!err) {
+        err =
+            show_all(rows, len, &by_entry, "ingress", (double)destination->bytes, &entries, report);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     report->certain = true; /* that they send, not why */
     report->confidence = 1;
@@ -266,10 +267,10 @@ static int judge(const struct pd_app_call *call, const struct pd_app_flows *flow
 {
     struct pd_app_row *rows;
     struct sums sums;
-    int e = sum_up(flows->rows, flows->len, &by_destination, &rows, &sums);
+    int err = sum_up(flows->rows, flows->len, &by_destination, &rows, &sums);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (sums.len) {
         qsort(sums.list, sums.len, sizeof *sums.list, most_sources_first);
@@ -278,13 +279,13 @@ static int judge(const struct pd_app_call *call, const struct pd_app_flows *flow
         show(&sums.list[i], "destinations", 0, report);
     }
     if (sums.len) {
-        e = dissect(call, &sums.list[0], sums.list[0].row, seconds, report);
+        err = dissect(call, &sums.list[0], sums.list[0].row, seconds, report);
     } else {
         pd_report_say(report, "no flows in %g s", seconds);
     }
     free(rows);
     free(sums.list);
-    return e;
+    return err;
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -293,22 +294,22 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     json_t *args, *dst = json_object_get(call->args, "dst_ip");
     struct pd_app_flows flows = {0};
     struct pd_app_window window;
-    int e = pd_app_window_read(call, &window, error);
+    int err = pd_app_window_read(call, &window, error);
 
     (void)state;
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     args = pd_app_window_args(&window);
     if (args && dst) {
         json_object_set(args, "dst_ip", dst);
     }
-    e = pd_app_flows_ask(call, report, args, NULL, &flows, error);
-    if (!e && judge(call, &flows, pd_app_window_s(&window), report)) {
-        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    err = pd_app_flows_ask(call, report, args, NULL, &flows, error);
+    if (!err && judge(call, &flows, pd_app_window_s(&window), report)) {
+        err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     pd_app_flows_done(&flows);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {

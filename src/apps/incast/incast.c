@@ -136,19 +136,19 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 {
     uint64_t least = pd_app_arg_u64(call->args, "senders", 10);
     struct pd_app_receiver receiver = {0};
-    int e = pd_app_receiver_find(call, report, &receiver, error);
+    int err = pd_app_receiver_find(call, report, &receiver, error);
 
     (void)state;
-    if (!e && receiver.sources < least) {
-        e = pd_app_receiver_spare(call, report, &receiver, least, error);
-    } else if (!e) {
-        e = pd_app_receiver_ask(call, report, &receiver, error);
-        if (!e) {
+    if (!err && receiver.sources < least) {
+        err = pd_app_receiver_spare(call, report, &receiver, least, error);
+    } else if (!err) {
+        err = pd_app_receiver_ask(call, report, &receiver, error);
+        if (!err) {
             judge(call, &receiver, least, report);
         }
     }
     pd_app_receiver_done(&receiver);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {
@@ -165,13 +165,13 @@ static const struct pd_app_param params[] = {
     {.name = NULL},
 };
 
-static const char *const alarms[] = {"POOR_PERF", NULL};
+static const struct pd_app_trigger triggers[] = {{.reason = "POOR_PERF", .origin = "monitor"}, {0}};
 
 const struct pd_app_ops pd_app_incast = {
     .name = "incast",
     .section = "4.6",
     .help = "do many senders at once overrun the access link of one receiver?",
     .params = params,
-    .alarms = alarms,
+    .triggers = triggers,
     .run = run,
 };

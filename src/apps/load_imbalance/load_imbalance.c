@@ -13,7 +13,7 @@
 #include "apps/load_imbalance/loads.h"
 #include "apps/load_imbalance/spray.h"
 #include "apps/sums.h"
-#include "tib/tib.h"
+#include "tib/record.h"
 
 /* The paper's metric: λ = (Lmax / mean - 1) · 100 %. Deviation: besides λ the chance is judged that
  * hashing alone made it (chance.h); the paper leaves that to who reads the figure. */
@@ -292,16 +292,16 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
     double threshold = pd_app_arg_number(call->args, "threshold", 40);
     struct loads loads = {0};
     struct pd_app_flows flows = {0};
-    int e = loads_choose(&loads, call, error);
+    int err = loads_choose(&loads, call, error);
 
-    if (!e) {
-        e = pd_app_flows_ask(call, report, query_args(&loads, window), NULL, &flows, error);
+    if (!err) {
+        err = pd_app_flows_ask(call, report, query_args(&loads, window), NULL, &flows, error);
     }
-    if (!e) {
-        e = loads_count(&loads, &flows, window, pd_app_arg_number(call->args, "interval", 5),
-                        error);
+    if (!err) {
+        err = loads_count(&loads, &flows, window, pd_app_arg_number(call->args, "interval", 5),
+                          error);
     }
-    if (!e) {
+    if (!err) {
         struct judged judged = worst_group(&loads);
 
         say(&loads, &judged, threshold, report);
@@ -311,18 +311,18 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
     }
     pd_app_flows_done(&flows);
     loads_done(&loads);
-    return e;
+    return err;
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
                struct pd_error *error)
 {
     struct pd_app_window window;
-    int e = pd_app_window_read(call, &window, error);
+    int err = pd_app_window_read(call, &window, error);
 
     (void)state;
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     return json_object_get(call->args, "dst_ip") ? spray_run(call, &window, report, error)
                                                  : balance(call, &window, report, error);

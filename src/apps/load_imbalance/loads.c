@@ -9,6 +9,7 @@
 
 #include "apps/args.h"
 #include "apps/sums.h"
+#include "base/grow.h"
 
 /* ---- which links ---- */
 
@@ -20,15 +21,8 @@ static int out_of_memory(struct pd_error *error)
 static int add_link(struct loads *loads, uint32_t from, uint32_t to, uint32_t group,
                     struct pd_error *error)
 {
-    if (loads->links_len == loads->links_room) {
-        size_t room = loads->links_room ? 2 * loads->links_room : 64;
-        struct load_link *links = reallocarray(loads->links, room, sizeof *links);
-
-        if (!links) {
-            return out_of_memory(error);
-        }
-        loads->links = links;
-        loads->links_room = room;
+    if (PD_GROW(loads->links, loads->links_room, loads->links_len + 1)) {
+        return out_of_memory(error);
     }
     loads->links[loads->links_len++] = (struct load_link){.link = {from, to}, .group = group};
     return 0;
@@ -50,44 +44,45 @@ static int add_uplinks(struct loads *loads, const struct pd_topology *topology, 
 {
     const struct pd_switch *at = &topology->switches[index];
     size_t before = loads->links_len;
-    int e = 0;
+    int err = 0;
 
-    for (uint32_t i = 0; i < at->switch_neighbours && !e; i++) {
+    for (uint32_t i = 0; i < at->switch_neighbours && !err; i++) {
         const struct pd_switch *next = &topology->switches[at->neighbours[i].node];
 
         if (level_of(next) > level_of(at)) {
-            e = add_link(loads, at->id, next->id, loads->groups_len, error);
+            err = add_link(loads, at->id, next->id, loads->groups_len, error);
         }
     }
-    if (!e && loads->links_len - before < 2) {
+    if (!err && loads->links_len - before < 2) {
         loads->links_len = before; /* nothing to choose from */
-    } else if (!e) {
+    } else if (!err) {
         loads->groups_len++;
     }
-    return e;
+    return err;
 }
 
 static int add_listed(struct loads *loads, const struct pd_topology *topology, const char *text,
                       struct pd_error *error)
 {
     char copy[PD_APP_TEXT_MAX + 1], *state = NULL;
-    int e = 0;
+    int err = 0;
 
     if (strlen(text) >= sizeof copy) {
         return pd_fail(error, -PD_E_VALUE, "links: too long");
     }
     strcpy(copy, text); /* NOLINT: the length was looked at */
-    for (char *word = strtok_r(copy, ",", &state); word && !e; word = strtok_r(NULL, ",", &state)) {
+    for (char *word = strtok_r(copy, ",", &state); word && !err;
+         word = strtok_r(NULL, ",", &state)) {
         struct pd_link_match link;
 
         if (pd_link_parse(word, &link) || !pd_app_link_exists(topology, link)) {
             return pd_fail(error, -PD_E_VALUE,
                            "links: expects links between switches of the topology, 9-17,9-18");
         }
-        e = add_link(loads, link.from, link.to, 0, error);
+        err = add_link(loads, link.from, link.to, 0, error);
     }
     loads->groups_len = 1;
-    return e;
+    return err;
 }
 
 static int by_link(const void *a, const void *b)
@@ -121,19 +116,19 @@ int loads_choose(struct loads *loads, const struct pd_app_call *call, struct pd_
     const char *links = pd_app_arg_text(call->args, "links");
     uint64_t id = pd_app_arg_u64(call->args, "switch", 0);
     uint32_t at = id && id <= UINT32_MAX ? pd_topology_switch(topology, (uint32_t)id) : PD_NONE;
-    int e = 0;
+    int err = 0;
 
     if (links) {
-        e = add_listed(loads, topology, links, error);
+        err = add_listed(loads, topology, links, error);
     } else if (id && at == PD_NONE) {
-        e = pd_fail(error, -PD_E_VALUE, "switch: expects a switch of the topology");
+        err = pd_fail(error, -PD_E_VALUE, "switch: expects a switch of the topology");
     } else if (id) {
-        e = add_uplinks(loads, topology, at, error);
+        err = add_uplinks(loads, topology, at, error);
     }
-    for (uint32_t i = 0; !links && !id && !e && i < topology->switches_len; i++) {
-        e = add_uplinks(loads, topology, i, error);
+    for (uint32_t i = 0; !links && !id && !err && i < topology->switches_len; i++) {
+        err = add_uplinks(loads, topology, i, error);
     }
-    return e ? e : check_links(loads, error);
+    return err ? err : check_links(loads, error);
 }
 
 uint32_t loads_switch(const struct loads *loads)
@@ -173,15 +168,8 @@ static void spread(struct loads *loads, size_t link, const struct pd_app_row *ro
 
 static int add_flow(struct loads *loads, uint32_t link, uint64_t bytes)
 {
-    if (loads->flows_len == loads->flows_room) {
-        size_t room = loads->flows_room ? 2 * loads->flows_room : 256;
-        struct load_flow *flows = reallocarray(loads->flows, room, sizeof *flows);
-
-        if (!flows) {
-            return -ENOMEM;
-        }
-        loads->flows = flows;
-        loads->flows_room = room;
+    if (PD_GROW(loads->flows, loads->flows_room, loads->flows_len + 1)) {
+        return -ENOMEM;
     }
     loads->flows[loads->flows_len++] = (struct load_flow){link, bytes};
     return 0;
@@ -190,9 +178,9 @@ static int add_flow(struct loads *loads, uint32_t link, uint64_t bytes)
 static int count_row(struct loads *loads, const struct pd_app_row *row,
                      const struct pd_app_window *window)
 {
-    int e = 0;
+    int err = 0;
 
-    for (unsigned hop = 0; hop + 1 < row->path.len && !e; hop++) {
+    for (unsigned hop = 0; hop + 1 < row->path.len && !err; hop++) {
         struct load_link *link = find(loads, row->path.switches[hop], row->path.switches[hop + 1]);
 
         if (!link) {
@@ -203,9 +191,9 @@ static int count_row(struct loads *loads, const struct pd_app_row *row,
         link->flows++;
         link->squares += (double)row->bytes * (double)row->bytes;
         spread(loads, (size_t)(link - loads->links), row, window);
-        e = add_flow(loads, (uint32_t)(link - loads->links), row->bytes);
+        err = add_flow(loads, (uint32_t)(link - loads->links), row->bytes);
     }
-    return e;
+    return err;
 }
 
 /* Groups are numbered in the order of their links: by link is by group. */
@@ -249,7 +237,7 @@ int loads_count(struct loads *loads, const struct pd_app_flows *flows,
                 const struct pd_app_window *window, double interval_s, struct pd_error *error)
 {
     double intervals = ceil(pd_app_window_s(window) / interval_s);
-    int e = 0;
+    int err = 0;
 
     if (interval_s < 0.001 || intervals > LOADS_INTERVALS_MAX ||
         intervals * (double)loads->links_len > (double)LOADS_CELLS_MAX) {
@@ -263,11 +251,11 @@ int loads_count(struct loads *loads, const struct pd_app_flows *flows,
     if (!loads->cells) {
         return out_of_memory(error);
     }
-    for (size_t i = 0; i < flows->len && !e; i++) {
-        e = count_row(loads, &flows->rows[i], window);
+    for (size_t i = 0; i < flows->len && !err; i++) {
+        err = count_row(loads, &flows->rows[i], window);
     }
-    e = e ? e : sort_flows(loads);
-    return e ? out_of_memory(error) : 0;
+    err = err ? err : sort_flows(loads);
+    return err ? out_of_memory(error) : 0;
 }
 
 void loads_done(struct loads *loads)

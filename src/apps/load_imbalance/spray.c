@@ -104,12 +104,12 @@ static int expect(struct spray *spray, const struct pd_topology *topology,
 {
     uint32_t from = pd_topology_switch(topology, path->switches[0]),
              to = pd_topology_switch(topology, path->switches[path->len - 1]);
-    int e;
+    int err;
 
     spray->paths = calloc(PATHS_MAX, sizeof *spray->paths);
-    e = spray->paths ? pd_topology_shortest(topology, from, to, keep_path, spray) : -ENOMEM;
-    if (e == -ENOMEM) {
-        return pd_fail(error, e, "paths: %s", pd_error_text(e));
+    err = spray->paths ? pd_topology_shortest(topology, from, to, keep_path, spray) : -ENOMEM;
+    if (err == -ENOMEM) {
+        return pd_fail(error, err, "paths: %s", pd_error_text(err));
     }
     return 0;
 }
@@ -302,7 +302,7 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
 {
     char ends[PD_ENDS_TEXT_BYTES];
     size_t begin = 0, end = 0, found = largest_flow(flows, &begin, &end);
-    int e;
+    int err;
 
     if (!found) {
         pd_report_say(report, "no packet of this flow was seen");
@@ -312,16 +312,16 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
         pd_report_lacks(report, "%zu flows are meant: the largest is looked at, %s", found,
                         pd_ends_format(&flows->rows[begin].flow, ends));
     }
-    e = expect(spray, call->world->topology, &flows->rows[begin].path, error);
-    for (size_t i = begin; i < end && !e; i++) {
+    err = expect(spray, call->world->topology, &flows->rows[begin].path, error);
+    for (size_t i = begin; i < end && !err; i++) {
         count(spray, &flows->rows[i]);
     }
-    e = e ? e : find_ways(spray, error);
-    if (!e) {
+    err = err ? err : find_ways(spray, error);
+    if (!err) {
         say(spray, pd_app_arg_number(call->args, "threshold", 40), report);
         show(spray, report);
     }
-    return e;
+    return err;
 }
 
 int spray_run(const struct pd_app_call *call, const struct pd_app_window *window,
@@ -329,14 +329,14 @@ int spray_run(const struct pd_app_call *call, const struct pd_app_window *window
 {
     struct pd_app_flows flows = {0};
     struct spray spray = {0};
-    int e = pd_app_flows_ask(call, report, query_args(call, window), NULL, &flows, error);
+    int err = pd_app_flows_ask(call, report, query_args(call, window), NULL, &flows, error);
 
-    if (!e) {
+    if (!err) {
         pd_app_flows_by_id(&flows);
-        e = look(call, &flows, &spray, report, error);
+        err = look(call, &flows, &spray, report, error);
     }
     free(spray.paths);
     free(spray.ways);
     pd_app_flows_done(&flows);
-    return e;
+    return err;
 }

@@ -35,6 +35,7 @@ void loop_forget(struct loop_state *state, struct loop_packet *packet, bool unde
     if (entry) {
         entry->packets++;
         entry->undecided |= undecided;
+        entry->told |= packet->told;
         entry->last_us = packet->visits[packet->visits_len - 1].at_us;
         entry->mark = visit->set.mark;
         entry->last =

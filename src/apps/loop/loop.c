@@ -5,6 +5,7 @@
 
 #include "apps/args.h"
 #include "apps/loop/loop.h"
+#include "apps/voices.h"
 #include "base/clock.h"
 
 static void close_state(void *opaque)
@@ -58,12 +59,14 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
                struct pd_error *error)
 {
     struct loop_state *own = state;
+    struct pd_app_edges edges;
     uint64_t to_us = now_us(call->world);
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 600) * 1e6);
 
     (void)error;
     loop_expire(own, pd_clock_monotonic_ns());
-    loop_report(own, back_us < to_us ? to_us - back_us : 0, report);
+    edges = pd_app_edges_say(call, report);
+    loop_report(own, back_us < to_us ? to_us - back_us : 0, !edges.open && !edges.unknown, report);
     if (!own->codec) {
         pd_report_lacks(report, "the topology names no codec that tags links: tags cannot be read");
     }

@@ -27,6 +27,7 @@
 // clang-format off
 #define LOOP_COUNTERS(X)                                                                    \
     X(packets, "packets that switches sent here")                                           \
+    X(limited, "beyond the rate of their switch: not looked at")                            \
     X(unreadable, "that are no IP packets, or cut off")                                     \
     X(others, "that have room for another tag: some other rule sent them")                  \
     X(unknown_switches, "from switches that the topology does not know")                    \
@@ -63,6 +64,8 @@ struct loop_packet {
     uint32_t visits_len; /* 0: this place is free */
     struct loop_visit visits[LOOP_ROUNDS_MAX + 1];
     struct pd_tagging_trail trail;
+    uint32_t first_len; /* of the trail, links that were there at its first visit */
+    bool told;          /* its tags spoke of a link twice, whoever wrote them */
 };
 
 struct loop_link {
@@ -89,6 +92,7 @@ struct loop_long {
     uint64_t mark;
     struct loop_link last; /* by which it came in; from 0: not known */
     bool undecided;        /* it came again and again, and no link was proven to repeat */
+    bool told;             /* the tags spoke of a link twice, once: a suspicion */
 };
 
 struct loop_state {
@@ -116,6 +120,7 @@ bool loop_note(struct loop_state *state, const struct loop_packet *packet, uint3
 struct loop_found *loop_known(struct loop_state *state, const struct pd_flow_id *flow,
                               const struct pd_tagging_set *set, uint64_t now_ns);
 /* Everything that ended at or after `from_us` (report.c). */
-void loop_report(const struct loop_state *state, uint64_t from_us, struct pd_report *report);
+void loop_report(const struct loop_state *state, uint64_t from_us, bool edges_held,
+                 struct pd_report *report);
 
 #endif

@@ -137,6 +137,7 @@ static void begin(struct loop_state *state, struct loop_packet *packet, const st
     packet->dst_tor = pd_topology_tor_of(state->topology, &flow->dst, flow->ip_version);
     packet->visits_len = 0;
     packet->trail.len = 0;
+    packet->told = false;
 }
 
 /* Adds the walk of this visit to the trail. Where the trail so far cannot go on with these tags,
@@ -144,12 +145,16 @@ static void begin(struct loop_state *state, struct loop_packet *packet, const st
 static void visit(struct loop_state *state, struct loop_packet *packet, const struct taken *taken)
 {
     struct loop_visit *last = packet->visits_len ? &packet->visits[packet->visits_len - 1] : NULL;
+    uint32_t before = packet->trail.len;
     int failed = pd_tagging_trace(state->codec, packet->src_tor, packet->dst_tor,
                                   last ? &last->set : NULL, &taken->set, &packet->trail);
 
     if (failed) {
         state->counters.infeasible += failed == -PD_E_INFEASIBLE;
         packet->trail.len = 0;
+    }
+    if (!before || failed) {
+        packet->first_len = packet->trail.len;
     }
     packet->visits[packet->visits_len++] =
         (struct loop_visit){taken->set, taken->from->received_ns, taken->now_us, .fits = !failed};
@@ -245,6 +250,18 @@ static void send_on(struct loop_state *state, const struct pd_app_world *world,
 
 /* ---- all of it */
 
+/* What a packet carries when it comes here may be the work of its host. What was taken off here
+ * and is there again was written by switches: so a loop is proven by links that the packet crossed
+ * since it came here first, by its port that time and by new tags. */
+static bool has_grown(struct loop_packet *packet, uint32_t *ret_first, uint32_t *ret_second)
+{
+    uint32_t first, second;
+
+    packet->told |= pd_tagging_trail_repeats(&packet->trail, 0, &first, &second);
+    return packet->first_len < packet->trail.len &&
+           pd_tagging_trail_repeats(&packet->trail, packet->first_len - 1, ret_first, ret_second);
+}
+
 static bool take(struct loop_state *state, const struct pd_app_world *world,
                  const struct taken *taken)
 {
@@ -269,7 +286,7 @@ static bool take(struct loop_state *state, const struct pd_app_world *world,
         begin(state, packet, taken);
     }
     visit(state, packet, taken);
-    if (!pd_tagging_trail_repeats(&packet->trail, &first, &second)) {
+    if (!has_grown(packet, &first, &second)) {
         send_on(state, world, packet, taken);
         return false;
     }
@@ -285,6 +302,7 @@ bool loop_take(struct loop_state *state, const struct pd_app_world *world,
     struct taken taken = {.from = packet};
 
     state->counters.packets++;
+    state->counters.limited += packet->limited;
     if (!read_packet(state, packet, &taken)) {
         return false;
     }

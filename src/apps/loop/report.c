@@ -85,10 +85,11 @@ static void add_proof(const struct loop_found *found, struct pd_report *report)
     for (uint32_t i = 0; i < found->proof.visits_len; i++) {
         add_visit(found, i, report);
     }
-    pd_report_evidence(report,
-                       "it went over %" PRIu32 "-%" PRIu32 " twice: proven %" PRIu64
-                       " us after it was first here",
-                       found->repeated.from, found->repeated.to, took_us(found));
+    pd_report_evidence(
+        report,
+        "its tags were taken off here and switches wrote new ones: it went over %" PRIu32
+        "-%" PRIu32 " twice, proven %" PRIu64 " us after it was first here",
+        found->repeated.from, found->repeated.to, took_us(found));
 }
 
 static void add_row(const struct loop_found *found, struct pd_report *report)
@@ -148,10 +149,11 @@ static uint32_t add_loops(const struct loop_state *state, uint64_t from_us,
 /* ---- long paths */
 
 static uint32_t add_longs(const struct loop_state *state, uint64_t from_us,
-                          struct pd_report *report)
+                          struct pd_report *report, uint32_t *ret_told)
 {
     uint32_t len = 0;
 
+    *ret_told = 0;
     for (uint32_t i = 0; i < state->longs_len; i++) {
         const struct loop_long *entry = &state->longs[i];
         char flow[128], tags[TAGS_BYTES], last[PD_LINK_TEXT_BYTES] = "";
@@ -160,15 +162,16 @@ static uint32_t add_longs(const struct loop_state *state, uint64_t from_us,
             continue;
         }
         len++;
+        *ret_told += entry->told;
         if (entry->last.from) {
             pd_link_format((struct pd_link_match){entry->last.from, entry->last.to}, last);
         }
         pd_report_row(report, "long_paths",
-                      json_pack("{s:s, s:I, s:s, s:s, s:b, s:I}", "flow",
+                      json_pack("{s:s, s:I, s:s, s:s, s:b, s:b, s:I}", "flow",
                                 flow_text(&entry->flow, flow), "packets",
                                 (json_int_t)entry->packets, "tags", tags_text(entry->mark, tags),
-                                "came_by", last, "undecided", entry->undecided, "last_us",
-                                (json_int_t)entry->last_us));
+                                "came_by", last, "undecided", entry->undecided, "told_twice",
+                                entry->told, "last_us", (json_int_t)entry->last_us));
     }
     return len;
 }
@@ -198,7 +201,9 @@ static void add_counters(const struct loop_state *state, struct pd_report *repor
     }
 }
 
-static void say_loop(const struct loop_found *newest, uint32_t loops, struct pd_report *report)
+/* Where a host may write tags it may also send its packet again with others. */
+static void say_loop(const struct loop_found *newest, uint32_t loops, bool edges_held,
+                     struct pd_report *report)
 {
     char way[WAY_BYTES], more[64] = "";
 
@@ -207,15 +212,15 @@ static void say_loop(const struct loop_found *newest, uint32_t loops, struct pd_
     }
     pd_report_say(report, "a routing loop of %" PRIu32 " hops: switches %.300s%s", newest->len,
                   way_text(newest, way), more);
-    report->certain = true;
-    report->confidence = 1;
+    report->certain = edges_held;
+    report->confidence = edges_held ? 1 : 0.9;
 }
 
 /* What a report without a loop cannot know. */
 static void say_lacks(const struct loop_state *state, struct pd_report *report)
 {
     uint64_t unseen = state->counters.beyond_rate + state->counters.crowded_out +
-                      state->counters.unsendable + state->longs_left;
+                      state->counters.unsendable + state->counters.limited + state->longs_left;
 
     if (unseen) {
         pd_report_lacks(report, "%" PRIu64 " packets were not followed: see results.packets",
@@ -223,23 +228,36 @@ static void say_lacks(const struct loop_state *state, struct pd_report *report)
     }
 }
 
-void loop_report(const struct loop_state *state, uint64_t from_us, struct pd_report *report)
+static void say_longs(uint32_t longs, uint32_t told, struct pd_report *report)
+{
+    pd_report_say(report,
+                  "no loop was proven; %" PRIu32
+                  " flows went a suspiciously long way (too many tags)",
+                  longs);
+    if (told) {
+        pd_report_evidence(report,
+                           "the tags of %" PRIu32
+                           " of these flows speak of a link twice, and none of their packets came "
+                           "again: one host alone can write such tags where its edge is open",
+                           told);
+    }
+}
+
+void loop_report(const struct loop_state *state, uint64_t from_us, bool edges_held,
+                 struct pd_report *report)
 {
     const struct loop_found *newest = NULL;
-    uint32_t loops = add_loops(state, from_us, report, &newest);
-    uint32_t longs = add_longs(state, from_us, report);
+    uint32_t told, loops = add_loops(state, from_us, report, &newest);
+    uint32_t longs = add_longs(state, from_us, report, &told);
 
     add_counters(state, report);
     if (newest) {
-        say_loop(newest, loops, report);
+        say_loop(newest, loops, edges_held, report);
         return;
     }
     say_lacks(state, report);
     if (longs) {
-        pd_report_say(report,
-                      "no loop was proven; %" PRIu32
-                      " flows went a suspiciously long way (too many tags)",
-                      longs);
+        say_longs(longs, told, report);
     } else {
         pd_report_say(report, "no loop: no switch sent a packet here that has a tag too many");
     }

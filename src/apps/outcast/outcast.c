@@ -233,24 +233,24 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t least = pd_app_arg_u64(call->args, "senders", 10);
     struct pd_app_receiver receiver = {0};
     struct ports *ports = calloc(1, sizeof *ports);
-    int e;
+    int err;
 
     (void)state;
     if (!ports) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    e = pd_app_receiver_find(call, report, &receiver, error);
-    if (!e && receiver.sources < least) {
-        e = pd_app_receiver_spare(call, report, &receiver, least, error);
-    } else if (!e) {
-        e = pd_app_receiver_ask(call, report, &receiver, error);
-        if (!e) {
+    err = pd_app_receiver_find(call, report, &receiver, error);
+    if (!err && receiver.sources < least) {
+        err = pd_app_receiver_spare(call, report, &receiver, least, error);
+    } else if (!err) {
+        err = pd_app_receiver_ask(call, report, &receiver, error);
+        if (!err) {
             judge(call, &receiver, ports, report);
         }
     }
     pd_app_receiver_done(&receiver);
     free(ports);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {
@@ -272,13 +272,13 @@ static const struct pd_app_param params[] = {
     {.name = NULL},
 };
 
-static const char *const alarms[] = {"POOR_PERF", NULL};
+static const struct pd_app_trigger triggers[] = {{.reason = "POOR_PERF", .origin = "monitor"}, {0}};
 
 const struct pd_app_ops pd_app_outcast = {
     .name = "outcast",
     .section = "4.6",
     .help = "is a sender near its receiver starved by many that come by another port?",
     .params = params,
-    .alarms = alarms,
+    .triggers = triggers,
     .run = run,
 };

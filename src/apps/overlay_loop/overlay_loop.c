@@ -8,7 +8,9 @@
 
 #include "apps/args.h"
 #include "apps/rows.h"
+#include "apps/voices.h"
 #include "base/clock.h"
+#include "base/grow.h"
 
 /* Paper 000, Table 2 (a row that the paper leaves open): outer addresses that repeat between a load
  * balancer and a physical address. */
@@ -44,11 +46,12 @@ struct survey {
     size_t balancers_len;
     uint16_t ports[PORTS_MAX];
     size_t ports_len;
-    struct pair *pairs;                  /* unsorted: of one balancer at a time */
-    size_t pairs_len, pairs_room, first; /* of the balancer that is looked at */
-    size_t at;                           /* which one that is */
-    size_t recent;                       /* pair found last: answers are sorted by flow */
-    bool outwards;                       /* which direction is read */
+    struct pair *pairs;                           /* unsorted: of one balancer at a time */
+    size_t pairs_len, pairs_room, first;          /* of the balancer that is looked at */
+    size_t at;                                    /* which one that is */
+    struct pd_app_voices out_voices, back_voices; /* of pairs that look like loops */
+    size_t recent;                                /* pair found last: answers are sorted by flow */
+    bool outwards;                                /* which direction is read */
     uint64_t left_out, overlay_flows;
 };
 
@@ -133,16 +136,9 @@ static struct pair *pair_of(struct survey *survey, const struct pd_addr *other)
         survey->left_out++;
         return NULL;
     }
-    if (survey->pairs_len == survey->pairs_room) {
-        size_t room = survey->pairs_room ? survey->pairs_room * 2 : 64;
-        struct pair *more = realloc(survey->pairs, room * sizeof *more);
-
-        if (!more) {
-            survey->report->failed = true;
-            return NULL;
-        }
-        survey->pairs = more;
-        survey->pairs_room = room;
+    if (PD_GROW(survey->pairs, survey->pairs_room, survey->pairs_len + 1)) {
+        survey->report->failed = true;
+        return NULL;
     }
     survey->pairs[survey->pairs_len] = (struct pair){.balancer = survey->balancers[survey->at],
                                                      .other = *other,
@@ -181,20 +177,16 @@ static int ask_direction(struct survey *survey, bool outwards, uint64_t from_us,
                          struct pd_error *error)
 {
     char text[PD_ADDR_TEXT_BYTES];
-    json_t *answer;
-    json_t *args = json_pack(
-        "{s:s, s:f, s:f, s:b}", outwards ? "src_ip" : "dst_ip",
-        pd_addr_format(&survey->balancers[survey->at], survey->ip_versions[survey->at], text),
-        "from", (double)from_us / 1e6, "to", (double)to_us / 1e6, "live", 1);
-    int e = pd_app_ask(survey->call, survey->report, "getFlows", args, NULL, &answer, error);
+    const struct pd_app_rows_query query = {
+        .name = "getFlows",
+        .list = "flows",
+        .args = json_pack(
+            "{s:s, s:f, s:f, s:b}", outwards ? "src_ip" : "dst_ip",
+            pd_addr_format(&survey->balancers[survey->at], survey->ip_versions[survey->at], text),
+            "from", (double)from_us / 1e6, "to", (double)to_us / 1e6, "live", 1)};
 
-    if (e) {
-        return e;
-    }
     survey->outwards = outwards;
-    e = pd_app_rows(answer, "flows", survey->report, see_flow, survey, error);
-    json_decref(answer);
-    return e;
+    return pd_app_ask_rows(survey->call, survey->report, &query, see_flow, survey, NULL, error);
 }
 
 /* ---- what it means ---- */
@@ -242,6 +234,8 @@ static void add_pair(struct survey *survey, const struct pair *pair, bool round)
     }
     add_flow(survey, &pair->out);
     add_flow(survey, &pair->back);
+    pd_app_voices_add(&survey->out_voices, survey->call->world->topology, &pair->out.flow);
+    pd_app_voices_add(&survey->back_voices, survey->call->world->topology, &pair->back.flow);
     pd_report_evidence(
         survey->report,
         "%s sent %" PRIu64 " packets of %" PRIu64 " bytes to %s and got back %" PRIu64
@@ -298,6 +292,11 @@ static void judge(struct survey *survey)
             add_pair(survey, &survey->pairs[i], round);
         }
     }
+    pd_app_voices_say(&survey->out_voices, "what balancers sent", survey->report);
+    pd_app_voices_say(&survey->back_voices, "what came back", survey->report);
+    if (loops) {
+        pd_app_edges_say(survey->call, survey->report);
+    }
     say(survey, first, loops);
 }
 
@@ -306,16 +305,16 @@ static int ask_all(struct survey *survey, struct pd_error *error)
     uint64_t to_us = survey->call->world->ops->now_us(survey->call->world->context);
     uint64_t back_us = (uint64_t)(pd_app_arg_number(survey->call->args, "seconds", 30) * 1e6);
     uint64_t from_us = to_us > back_us ? to_us - back_us : 0;
-    int e = 0;
+    int err = 0;
 
-    for (survey->at = 0; survey->at < survey->balancers_len && !e; survey->at++) {
+    for (survey->at = 0; survey->at < survey->balancers_len && !err; survey->at++) {
         survey->first = survey->pairs_len;
-        e = ask_direction(survey, true, from_us, to_us, error);
-        if (!e) {
-            e = ask_direction(survey, false, from_us, to_us, error);
+        err = ask_direction(survey, true, from_us, to_us, error);
+        if (!err) {
+            err = ask_direction(survey, false, from_us, to_us, error);
         }
     }
-    return e;
+    return err;
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -323,23 +322,23 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 {
     struct survey survey = {.call = call, .report = report};
     const char *balancers = pd_app_arg_text(call->args, "balancers");
-    int e = balancers
-                ? read_list(balancers, "balancers", BALANCERS_MAX, take_balancer, &survey, error)
-                : 0;
+    int err = balancers
+                  ? read_list(balancers, "balancers", BALANCERS_MAX, take_balancer, &survey, error)
+                  : 0;
 
     (void)state;
-    if (!e) {
-        e = read_list(pd_app_arg_text(call->args, "ports"), "ports", PORTS_MAX, take_port, &survey,
-                      error);
+    if (!err) {
+        err = read_list(pd_app_arg_text(call->args, "ports"), "ports", PORTS_MAX, take_port,
+                        &survey, error);
     }
-    if (!e) {
-        e = ask_all(&survey, error);
+    if (!err) {
+        err = ask_all(&survey, error);
     }
-    if (!e) {
+    if (!err) {
         judge(&survey);
     }
     free(survey.pairs);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {

@@ -7,6 +7,7 @@
 
 #include "apps/args.h"
 #include "apps/rows.h"
+#include "apps/voices.h"
 #include "base/clock.h"
 #include "topology/paths.h"
 
@@ -22,7 +23,9 @@ struct findings {
     size_t violations, alarms, infeasible, by_rule[RULES];
     struct pd_app_row first; /* violation */
     const char *first_rule;
-    bool invented; /* a path that the topology does not have */
+    struct pd_app_voices voices; /* of violations */
+    bool edges_open;             /* hosts may have written what paths are read from */
+    bool invented;               /* a path that the topology does not have */
 };
 
 /* ---- links concerned ---- */
@@ -48,11 +51,11 @@ static void add_deviation(const struct findings *f, const struct pd_path *path)
 {
     const struct pd_topology *topology = f->call->world->topology;
     struct deviation d = {.path = path};
-    int e = pd_topology_shortest(topology, pd_topology_switch(topology, path->switches[0]),
-                                 pd_topology_switch(topology, path->switches[path->len - 1]),
-                                 see_usual, &d);
+    int err = pd_topology_shortest(topology, pd_topology_switch(topology, path->switches[0]),
+                                   pd_topology_switch(topology, path->switches[path->len - 1]),
+                                   see_usual, &d);
 
-    if (e) {
+    if (err) {
         f->report->failed = true;
         return;
     }
@@ -150,10 +153,11 @@ static int number_of(const char *rule)
 static int see_violation(void *context, const struct pd_app_row *row, const json_t *object)
 {
     struct findings *f = context;
-    const char *rule = json_string_value(json_object_get(object, "rule"));
+    const char *rule = row->rule;
     int number = number_of(rule);
     bool exists = pd_app_path_exists(f->call->world->topology, &row->path);
 
+    (void)object;
     if (number < 0 || !row->flow.ip_version || !row->has_path || (row->path.len && !exists)) {
         f->invented = true;
         return 0;
@@ -163,6 +167,7 @@ static int see_violation(void *context, const struct pd_app_row *row, const json
         f->first_rule = rules[number];
     }
     f->by_rule[number]++;
+    pd_app_voices_add(&f->voices, f->call->world->topology, &row->flow);
     pd_report_flow(f->report, flow_row(&row->flow, &row->path, "rule", rule));
     if (exists && f->violations <= PD_REPORT_FLOWS_MAX) { /* those that the report has room for */
         add_concerned(f, &row->path, rule);
@@ -191,25 +196,19 @@ static json_t *query_args(const struct pd_app_call *call, uint64_t from_us, uint
 static int ask_violations(struct findings *f, uint64_t from_us, uint64_t to_us,
                           struct pd_error *error)
 {
-    json_t *answer;
+    const struct pd_app_rows_query query = {
+        .name = "conformance", .list = "violations", .args = query_args(f->call, from_us, to_us)};
     uint64_t infeasible = 0;
-    int e = pd_app_ask(f->call, f->report, "conformance", query_args(f->call, from_us, to_us), NULL,
-                       &answer, error);
+    int err = pd_app_ask_rows(f->call, f->report, &query, see_violation, f, &infeasible, error);
 
-    if (e) {
-        return e;
-    }
-    e = pd_app_rows(answer, "violations", f->report, see_violation, f, error);
-    if (!e && json_object_get(answer, "infeasible") &&
-        pd_app_number(answer, "infeasible", &infeasible)) {
+    if (!err && infeasible) {
         pd_report_lacks(f->report,
                         "%" PRIu64
                         " flows have tags that fit no path: rules about switches cannot be judged",
                         infeasible);
     }
     f->infeasible += infeasible;
-    json_decref(answer);
-    return e;
+    return err;
 }
 
 /* ---- alarms ---- */
@@ -247,11 +246,11 @@ static int ask_alarms(struct findings *f, const char *reason, const char *list, 
 {
     json_t *alarms, *object;
     size_t i;
-    int e = pd_app_alarms(f->call, reason, from_us > CLOCKS_US ? from_us - CLOCKS_US : 0,
-                          to_us + CLOCKS_US, ALARMS_MAX, &alarms, error);
+    int err = pd_app_alarms(f->call, reason, from_us > CLOCKS_US ? from_us - CLOCKS_US : 0,
+                            to_us + CLOCKS_US, ALARMS_MAX, &alarms, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     json_array_foreach(alarms, i, object)
     {
@@ -278,19 +277,24 @@ static bool has_rules(const json_t *args)
     return false;
 }
 
+static int see_nothing(void *context, const struct pd_app_row *row, const json_t *object)
+{
+    (void)context;
+    (void)row;
+    (void)object;
+    return 0;
+}
+
 /* Without a rule alarms are all there is: they are missing of hosts that are away. */
 static int ask_who_is_there(struct findings *f, struct pd_error *error)
 {
-    json_t *answer;
-    json_t *args =
-        json_pack("{s:f, s:b}", "from",
-                  (double)f->call->world->ops->now_us(f->call->world->context) / 1e6, "live", 0);
-    int e = pd_app_ask(f->call, f->report, "getCount", args, NULL, &answer, error);
+    const struct pd_app_rows_query query = {
+        .name = "getCount",
+        .args = json_pack("{s:f, s:b}", "from",
+                          (double)f->call->world->ops->now_us(f->call->world->context) / 1e6,
+                          "live", 0)};
 
-    if (!e) {
-        json_decref(answer);
-    }
-    return e;
+    return pd_app_ask_rows(f->call, f->report, &query, see_nothing, NULL, NULL, error);
 }
 
 static void say(struct findings *f, size_t infeasible_alarms)
@@ -302,8 +306,8 @@ static void say(struct findings *f, size_t infeasible_alarms)
         pd_report_say(report, "%zu flows break rules; the first one breaks %s%s%s", f->violations,
                       f->first_rule, f->first.path.len ? " on the path " : "",
                       pd_app_path_text(&f->first.path, text));
-        report->certain = true;
-        report->confidence = 1;
+        report->certain = !f->edges_open;
+        report->confidence = f->edges_open ? 0.9 : 1;
     } else if (f->alarms) {
         pd_report_say(report, "%zu alarms of installed conformance queries%s", f->alarms,
                       has_rules(f->call->args) ? "; the rules given here hold" : "");
@@ -328,6 +332,7 @@ static void say(struct findings *f, size_t infeasible_alarms)
                                f->by_rule[i], rules[i]);
         }
     }
+    pd_app_voices_say(&f->voices, "what breaks rules", report);
     if (infeasible_alarms) {
         pd_report_evidence(report,
                            "%zu alarms INFEASIBLE_PATH: tags that fit no path, so some switch "
@@ -345,25 +350,26 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
     uint64_t from_us = pd_app_arg_u64(call->args, "from", to_us > back_us ? to_us - back_us : 0);
     size_t infeasible_alarms = 0;
-    int e;
+    int err;
 
     (void)state;
     if (from_us > to_us) {
         return pd_fail(error, -PD_E_VALUE, "from: expects a time that is not after \"to\"");
     }
-    e = has_rules(call->args) ? ask_violations(&f, from_us, to_us, error)
-                              : ask_who_is_there(&f, error);
-    if (!e) {
-        e = ask_alarms(&f, "PC_FAIL", "alarms", from_us, to_us, &f.alarms, error);
+    err = has_rules(call->args) ? ask_violations(&f, from_us, to_us, error)
+                                : ask_who_is_there(&f, error);
+    if (!err) {
+        err = ask_alarms(&f, "PC_FAIL", "alarms", from_us, to_us, &f.alarms, error);
     }
-    if (!e) {
-        e = ask_alarms(&f, "INFEASIBLE_PATH", "infeasible", from_us, to_us, &infeasible_alarms,
-                       error);
+    if (!err) {
+        err = ask_alarms(&f, "INFEASIBLE_PATH", "infeasible", from_us, to_us, &infeasible_alarms,
+                         error);
     }
-    if (!e) {
+    if (!err) {
+        f.edges_open = pd_app_edges_say(call, report).open;
         say(&f, infeasible_alarms);
     }
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {
@@ -402,7 +408,7 @@ static const struct pd_app_param params[] = {
     {.name = 0},
 };
 
-static const char *const alarms[] = {"PC_FAIL", NULL};
+static const struct pd_app_trigger triggers[] = {{.reason = "PC_FAIL", .origin = "installed"}, {0}};
 
 const struct pd_app_ops pd_app_path_conformance = {
     .name = "path-conformance",
@@ -410,7 +416,7 @@ const struct pd_app_ops pd_app_path_conformance = {
     .help =
         "which flows break a rule: length of the path, waypoints, switches to avoid, isolation?",
     .params = params,
-    .alarms = alarms,
+    .triggers = triggers,
     .period_s = 10,
     .run = run,
 };

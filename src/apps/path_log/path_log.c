@@ -11,6 +11,7 @@
 #include "apps/args.h"
 #include "apps/rows.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "query/query.h"
 
 /* Paper 000, Table 2: path-aware packet logger. The agents write capture files; this starts them,
@@ -70,28 +71,28 @@ static const json_t *answer_of(struct gathering *g, const json_t *reply)
 static const char *const filter[] = {"src_ip",   "dst_ip",   "src_port",
                                      "dst_port", "protocol", "path"};
 
-static json_t *wish_of(const struct gathering *g)
+static json_t *body_of(const struct gathering *g)
 {
     const json_t *args = g->call->args;
     struct pd_link_match link = pd_app_arg_link(args, "link");
-    json_t *wish = json_pack("{s:I, s:I, s:I, s:I}", "id", (json_int_t)g->id, "seconds",
+    json_t *body = json_pack("{s:I, s:I, s:I, s:I}", "id", (json_int_t)g->id, "seconds",
                              (json_int_t)pd_app_arg_u64(args, "seconds", 0), "max_packets",
                              (json_int_t)pd_app_arg_u64(args, "max_packets", 0), "snap_bytes",
                              (json_int_t)pd_app_arg_u64(args, "snap_bytes", 0));
     char text[PD_LINK_TEXT_BYTES];
 
-    for (size_t i = 0; wish && i < sizeof filter / sizeof filter[0]; i++) {
+    for (size_t i = 0; body && i < sizeof filter / sizeof filter[0]; i++) {
         json_t *value = json_object_get(args, filter[i]);
 
-        if (value && json_object_set(wish, filter[i], value)) {
+        if (value && json_object_set(body, filter[i], value)) {
             g->report->failed = true;
         }
     }
-    if (wish && (link.from || link.to) &&
-        json_object_set_new(wish, "link", json_string(pd_link_format(link, text)))) {
+    if (body && (link.from || link.to) &&
+        json_object_set_new(body, "link", json_string(pd_link_format(link, text)))) {
         g->report->failed = true;
     }
-    return wish;
+    return body;
 }
 
 /* Where the packets arrive: at one host, if that is known. */
@@ -110,11 +111,11 @@ static json_t *receivers(const struct gathering *g)
 
 static int start(struct gathering *g, struct pd_error *error)
 {
-    json_t *wish = wish_of(g), *at = receivers(g), *answers = NULL;
+    json_t *body = body_of(g), *at = receivers(g), *answers = NULL;
     size_t i;
     json_t *reply;
-    int e = wish ? request(g, "POST", "/v1/logs", wish, at, &answers, error)
-                 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    int err = body ? request(g, "POST", "/v1/logs", body, at, &answers, error)
+                   : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
 
     json_array_foreach(answers, i, reply)
     {
@@ -123,15 +124,15 @@ static int start(struct gathering *g, struct pd_error *error)
             g->report->failed = true;
         }
     }
-    if (!e && !at && json_array_size(answers) < g->call->world->topology->hosts_len) {
+    if (!err && !at && json_array_size(answers) < g->call->world->topology->hosts_len) {
         pd_report_lacks(g->report, "%zu of %" PRIu32 " hosts have no agent",
                         g->call->world->topology->hosts_len - json_array_size(answers),
                         g->call->world->topology->hosts_len);
     }
     json_decref(answers);
     json_decref(at);
-    json_decref(wish);
-    return e;
+    json_decref(body);
+    return err;
 }
 
 /* ---- wait ---- */
@@ -157,10 +158,10 @@ static int all_finished(struct gathering *g, bool *ret_finished, struct pd_error
     json_t *answers, *reply;
     bool finished = true;
     size_t i;
-    int e = request(g, "GET", "/v1/logs", NULL, g->hosts, &answers, error);
+    int err = request(g, "GET", "/v1/logs", NULL, g->hosts, &answers, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     json_array_foreach(answers, i, reply)
     {
@@ -179,19 +180,19 @@ static int wait_for_all(struct gathering *g, struct pd_error *error)
     const uint64_t seconds = pd_app_arg_u64(g->call->args, "seconds", 0) + GRACE_S;
     const uint64_t until_ns = pd_clock_monotonic_ns() + seconds * PD_NS_PER_S;
     bool finished = false;
-    int e = 0;
+    int err = 0;
 
-    while (!e && !finished && pd_clock_monotonic_ns() < until_ns) {
+    while (!err && !finished && pd_clock_monotonic_ns() < until_ns) {
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
         if (pause.tv_nsec < (long)LOOK_MAX_NS) {
             pause.tv_nsec *= 2;
         }
-        e = all_finished(g, &finished, error);
+        err = all_finished(g, &finished, error);
     }
-    if (!e && !finished) {
+    if (!err && !finished) {
         pd_report_lacks(g->report, "some hosts were still logging when they were asked");
     }
-    return e;
+    return err;
 }
 
 /* ---- gather ---- */
@@ -209,15 +210,8 @@ static int keep(void *context, const struct pd_app_row *row, const json_t *objec
         g->unknown++;
         return 0;
     }
-    if (g->len == g->room) {
-        const size_t room = g->room ? g->room * 2 : 256;
-        struct logged *more = realloc(g->packets, room * sizeof *more);
-
-        if (!more) {
-            return -ENOMEM;
-        }
-        g->packets = more;
-        g->room = room;
+    if (PD_GROW(g->packets, g->room, g->len + 1)) {
+        return -ENOMEM;
     }
     g->packets[g->len++] = (struct logged){*row, time_us, g->host};
     return 0;
@@ -239,18 +233,18 @@ static int read_host(struct gathering *g, const json_t *answer, struct pd_error 
 {
     const size_t before = g->len;
     uint64_t packets = 0, dropped = 0, late = 0;
-    int e;
+    int err;
 
     if (!pd_app_number(answer, "packets", &packets) ||
         !pd_app_number(answer, "dropped", &dropped) || !pd_app_number(answer, "too_late", &late)) {
         pd_report_lacks(g->report, "host %" PRIu32 ": its answer is not in order", g->host);
         return 0;
     }
-    e = pd_app_rows(answer, "rows", g->report, keep, g, error);
-    if (e == -ENOMEM) {
-        return e;
+    err = pd_app_rows(answer, "rows", g->report, keep, g, error);
+    if (err == -ENOMEM) {
+        return err;
     }
-    if (e) { /* no rows: a host that says something else */
+    if (err) { /* no rows: a host that says something else */
         pd_report_lacks(g->report, "host %" PRIu32 ": its answer is not in order", g->host);
     }
     g->written += packets;
@@ -278,24 +272,24 @@ static int gather(struct gathering *g, struct pd_error *error)
     char route[40];
     json_t *answers, *reply;
     size_t i;
-    int e;
+    int err;
 
     snprintf(route, sizeof route, "/v1/logged/%" PRIu64, g->id);
-    e = request(g, "GET", route, NULL, g->hosts, &answers, error);
-    if (e) {
-        return e;
+    err = request(g, "GET", route, NULL, g->hosts, &answers, error);
+    if (err) {
+        return err;
     }
     json_array_foreach(answers, i, reply)
     {
         const json_t *answer = answer_of(g, reply);
 
         g->host = host_of(reply);
-        if (answer && !e) {
-            e = read_host(g, answer, error);
+        if (answer && !err) {
+            err = read_host(g, answer, error);
         }
     }
     json_decref(answers);
-    return e;
+    return err;
 }
 
 /* ---- tell ---- */
@@ -393,30 +387,30 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
                struct pd_error *error)
 {
     struct gathering g = {.call = call, .report = report, .hosts = json_array()};
-    int e = 0;
+    int err = 0;
 
     (void)state;
     g.id = call->world->ops->now_us(call->world->context);
     if (!call->world->ops->request) {
-        e = pd_fail(error, -PD_E_UNSUPPORTED, "there are no agents here that see packets");
+        err = pd_fail(error, -PD_E_UNSUPPORTED, "there are no agents here that see packets");
     } else if (!g.hosts) {
-        e = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+        err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    if (!e) {
-        e = start(&g, error);
+    if (!err) {
+        err = start(&g, error);
     }
-    if (!e && json_array_size(g.hosts)) {
-        e = wait_for_all(&g, error);
+    if (!err && json_array_size(g.hosts)) {
+        err = wait_for_all(&g, error);
     }
-    if (!e && json_array_size(g.hosts)) {
-        e = gather(&g, error);
+    if (!err && json_array_size(g.hosts)) {
+        err = gather(&g, error);
     }
-    if (!e) {
+    if (!err) {
         tell(&g);
     }
     json_decref(g.hosts);
     free(g.packets);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {
@@ -467,19 +461,19 @@ static int check_filter(const json_t *args, struct pd_error *error)
 {
     struct pd_query query;
     char room[24];
-    int e = 0;
+    int err = 0;
 
     pd_query_init(&query, PD_QUERY_GET_FLOWS);
-    for (size_t i = 0; i < sizeof filter / sizeof filter[0] && !e; i++) {
+    for (size_t i = 0; i < sizeof filter / sizeof filter[0] && !err; i++) {
         const json_t *value = json_object_get(args, filter[i]);
 
         snprintf(room, sizeof room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         if (value) {
-            e = pd_query_set(&query, filter[i],
-                             json_is_string(value) ? json_string_value(value) : room, error);
+            err = pd_query_set(&query, filter[i],
+                               json_is_string(value) ? json_string_value(value) : room, error);
         }
     }
-    return e ? e : pd_query_finish(&query, error);
+    return err ? err : pd_query_finish(&query, error);
 }
 
 /* An operator waits for the answer, and a turn of the controller with him. */
@@ -487,10 +481,10 @@ static int check_and_run(void *state, const struct pd_app_call *call, struct pd_
                          struct pd_error *error)
 {
     const uint64_t seconds = pd_app_arg_u64(call->args, "seconds", 0);
-    int e = check_filter(call->args, error);
+    int err = check_filter(call->args, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (seconds < 1 || seconds > 60) {
         return pd_fail(error, -PD_E_VALUE, "seconds: expects a number from 1 to 60");

@@ -72,10 +72,10 @@ static int grow(struct pb_case *c)
 static int find_flow(struct pb_case *c, const struct pd_flow_id *id, struct pb_flow **ret_flow)
 {
     const struct pd_topology *topology = c->call->world->topology;
-    int e = c->flows_len == c->flows_room && c->flows_len < PB_FLOWS_MAX ? grow(c) : 0;
+    int err = c->flows_len == c->flows_room && c->flows_len < PB_FLOWS_MAX ? grow(c) : 0;
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     size_t slot = find_slot(c, id);
     *ret_flow = NULL;
@@ -218,17 +218,17 @@ static int take_flow(struct pb_case *c, const struct pd_evidence_row *row)
         c->congested++;
         return 0;
     }
-    int e = find_flow(c, &row->flow, &flow);
-    if (!e && flow) {
+    int err = find_flow(c, &row->flow, &flow);
+    if (!err && flow) {
         add(c, flow, row);
     }
-    return e;
+    return err;
 }
 
 int pb_take(void *context, const struct pd_evidence_period *period)
 {
     struct pb_case *c = context;
-    int e = pd_localiser_observe(c->localiser, period);
+    int err = pd_localiser_observe(c->localiser, period);
 
     memset(c->links.bytes, 0, c->links.len * sizeof(double));
     memset(c->links.down, 0, c->call->world->topology->hosts_len * sizeof(double));
@@ -239,12 +239,12 @@ int pb_take(void *context, const struct pd_evidence_period *period)
             sum_bytes(c, &row->flow, &row->ways[w]);
         }
     }
-    for (size_t i = 0; i < period->rows_len && !e; i++) {
+    for (size_t i = 0; i < period->rows_len && !err; i++) {
         if (period->rows[i].kind == PD_EVIDENCE_FLOW) {
-            e = take_flow(c, &period->rows[i]);
+            err = take_flow(c, &period->rows[i]);
         }
     }
-    return e;
+    return err;
 }
 
 void pb_done(struct pb_case *c)

@@ -245,9 +245,9 @@ static int explain(struct pb_case *c)
 {
     struct pd_verdict verdict;
     size_t explained = 0;
-    int e = pd_localiser_locate(c->localiser, &verdict);
+    int err = pd_localiser_locate(c->localiser, &verdict);
 
-    for (size_t v = 0; v < verdict.links_len && !e; v++) {
+    for (size_t v = 0; v < verdict.links_len && !err; v++) {
         uint32_t number = pb_link_number(c, verdict.links[v].from, verdict.links[v].to);
 
         for (size_t i = 0; i < c->flows_len; i++) {
@@ -264,7 +264,7 @@ static int explain(struct pb_case *c)
     if (explained) {
         pd_report_evidence(c->report, "%zu suffering flows are explained by links", explained);
     }
-    return e;
+    return err;
 }
 
 static void say(struct pb_case *c, size_t found, const char *first)
@@ -302,11 +302,11 @@ static void say(struct pb_case *c, size_t found, const char *first)
 int pb_conclude(struct pb_case *c, struct pd_error *error)
 {
     struct key *keys = calloc(c->flows_len * KINDS + 1, sizeof *keys);
-    int e = keys ? explain(c) : -ENOMEM;
+    int err = keys ? explain(c) : -ENOMEM;
     char first[96] = "";
     size_t found = 0;
 
-    for (int round = 0; round < FOUND_MAX && !e; round++) {
+    for (int round = 0; round < FOUND_MAX && !err; round++) {
         struct finding finding = {.group = find_best(c, keys)};
 
         if (!finding.group.suffering) {
@@ -315,8 +315,8 @@ int pb_conclude(struct pb_case *c, struct pd_error *error)
         conclude_one(c, &finding, &found, first, sizeof first);
     }
     free(keys);
-    if (e) {
-        return pd_fail(error, e, "protocol-bugs: %s", pd_error_text(e));
+    if (err) {
+        return pd_fail(error, err, "protocol-bugs: %s", pd_error_text(err));
     }
     say(c, found, first);
     return 0;

@@ -32,9 +32,9 @@ static int prepare(struct pb_case *c, uint64_t window_us)
     c->period_us = world->period_us ? world->period_us : window_us;
     struct pd_localiser_config config = {
         .topology = world->topology, .link_mbps = c->link_mbps, .period_us = c->period_us};
-    int e = pd_localiser_new(pd_localiser_find("evidence"), &config, &c->localiser);
+    int err = pd_localiser_new(pd_localiser_find("evidence"), &config, &c->localiser);
 
-    return e ? e : pb_links_init(c);
+    return err ? err : pb_links_init(c);
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -49,24 +49,24 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     if (!world->ops->observe) {
         return pd_fail(error, -PD_E_UNSUPPORTED, "protocol-bugs: nobody observes flows here");
     }
-    int e = prepare(&c, back_us);
-    if (e) {
-        e = pd_fail(error, e, "protocol-bugs: %s", pd_error_text(e));
+    int err = prepare(&c, back_us);
+    if (err) {
+        err = pd_fail(error, err, "protocol-bugs: %s", pd_error_text(err));
     } else {
         const struct pd_evidence_sink sink = {&c, pb_take};
 
-        e = world->ops->observe(world->context, now_us > back_us ? now_us - back_us : 0, now_us,
-                                &sink, report, error);
+        err = world->ops->observe(world->context, now_us > back_us ? now_us - back_us : 0, now_us,
+                                  true, &sink, report, error);
     }
-    if (!e) {
-        e = pb_conclude(&c, error);
+    if (!err) {
+        err = pb_conclude(&c, error);
     }
-    if (!e && !c.link_mbps) {
+    if (!err && !c.link_mbps) {
         pd_report_lacks(report, "what links carry is not known (link_mbps): losses of full links "
                                 "look like any others");
     }
     pb_done(&c);
-    return e;
+    return err;
 }
 
 const struct pd_app_ops pd_app_protocol_bugs = {

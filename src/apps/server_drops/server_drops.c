@@ -110,13 +110,13 @@ static int ask_senders(struct drops *d, uint64_t from_us, struct pd_error *error
 
     json_object_del(args, "live");
     json_object_set_new(args, "threshold", json_integer(1));
-    int e = pd_app_ask(d->call, d->report, "getPoorTCPFlows", args, NULL, &answer, error);
-    if (!e) {
-        e = pd_app_rows(answer, "flows", d->report, take_sender, d, error);
+    int err = pd_app_ask(d->call, d->report, "getPoorTCPFlows", args, NULL, &answer, error);
+    if (!err) {
+        err = pd_app_rows(answer, "flows", d->report, take_sender, d, error);
     }
     json_decref(answer);
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     qsort(d->flows, d->len, sizeof *d->flows, by_resent);
     if (d->len > FLOWS_MAX) {
@@ -170,19 +170,17 @@ static int ask_server(struct drops *d, struct flow *flow, struct pd_error *error
 {
     size_t lacked = json_array_size(d->report->lacks);
     uint64_t from_us = flow->opened_us > CLOCK_US ? flow->opened_us - CLOCK_US : 0;
-    json_t *answer = NULL;
-    int e =
-        pd_app_ask(d->call, d->report, "getFlows", pd_app_flow_args(&flow->id, from_us, UINT64_MAX),
-                   pd_app_host_list(flow->server), &answer, error);
+    const struct pd_app_rows_query query = {.name = "getFlows",
+                                            .list = "flows",
+                                            .args =
+                                                pd_app_flow_args(&flow->id, from_us, UINT64_MAX),
+                                            .hosts = pd_app_host_list(flow->server)};
+    int err = pd_app_ask_rows(d->call, d->report, &query, take_record, flow, NULL, error);
 
-    if (!e) {
-        e = pd_app_rows(answer, "flows", d->report, take_record, flow, error);
-    }
-    json_decref(answer);
-    if (!e && json_array_size(d->report->lacks) == lacked) {
+    if (!err && json_array_size(d->report->lacks) == lacked) {
         compare(flow);
     }
-    return e;
+    return err;
 }
 
 /* ---- the verdict ---- */
@@ -329,24 +327,24 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     if (!d.flows) {
         return pd_fail(error, -ENOMEM, "server-drops: %s", pd_error_text(-ENOMEM));
     }
-    int e = ask_senders(&d, now_us > back_us ? now_us - back_us : 0, error);
-    for (size_t i = 0; i < d.len && !e; i++) {
-        e = ask_server(&d, &d.flows[i], error);
+    int err = ask_senders(&d, now_us > back_us ? now_us - back_us : 0, error);
+    for (size_t i = 0; i < d.len && !err; i++) {
+        err = ask_server(&d, &d.flows[i], error);
     }
-    if (!e) {
+    if (!err) {
         conclude(&d);
     }
     free(d.flows);
-    return e;
+    return err;
 }
 
-static const char *const alarms[] = {"POOR_PERF", NULL};
+static const struct pd_app_trigger triggers[] = {{.reason = "POOR_PERF", .origin = "monitor"}, {0}};
 
 const struct pd_app_ops pd_app_server_drops = {
     .name = "server-drops",
     .section = "Table 2",
     .help = "are packets lost in the network, or by the server?",
     .params = params,
-    .alarms = alarms,
+    .triggers = triggers,
     .run = run,
 };

@@ -15,7 +15,7 @@
  * before, so that its confidence grows as signatures arrive. What a later observation contradicts
  * is the localiser's business (localise.h). */
 
-struct hunt {
+struct search {
     struct pd_localiser *localiser;
     uint32_t switches_len; /* of the topology that it was made for */
     uint64_t seen_us;      /* all up to here has been observed; 0: nothing was */
@@ -42,7 +42,8 @@ static const struct pd_app_param params[] = {
 
 /* ---- the localiser ---- */
 
-static int new_localiser(const struct pd_app_call *call, struct hunt *hunt, struct pd_error *error)
+static int new_localiser(const struct pd_app_call *call, struct search *search,
+                         struct pd_error *error)
 {
     const char *method = pd_app_arg_text(call->args, "method");
     const struct pd_localiser_ops *ops = pd_localiser_find(method ? method : "evidence");
@@ -57,69 +58,69 @@ static int new_localiser(const struct pd_app_call *call, struct hunt *hunt, stru
                        "method: there is no localiser \"%s\": see pathdump localise --help",
                        method);
     }
-    int code = pd_localiser_new(ops, &config, &localiser);
-    if (code) {
-        return pd_fail(error, code, "silent-drops: %s", pd_error_text(code));
+    int err = pd_localiser_new(ops, &config, &localiser);
+    if (err) {
+        return pd_fail(error, err, "silent-drops: %s", pd_error_text(err));
     }
-    pd_localiser_free(hunt->localiser);
-    *hunt = (struct hunt){.localiser = localiser,
-                          .switches_len = config.topology ? config.topology->switches_len : 0};
+    pd_localiser_free(search->localiser);
+    *search = (struct search){.localiser = localiser,
+                              .switches_len = config.topology ? config.topology->switches_len : 0};
     return 0;
 }
 
-static void close_hunt(void *state)
+static void close_search(void *state)
 {
-    struct hunt *hunt = state;
+    struct search *search = state;
 
-    if (hunt) {
-        pd_localiser_free(hunt->localiser);
+    if (search) {
+        pd_localiser_free(search->localiser);
     }
-    free(hunt);
+    free(search);
 }
 
-static int open_hunt(const struct pd_app_call *call, void **ret_state, struct pd_error *error)
+static int open_search(const struct pd_app_call *call, void **ret_state, struct pd_error *error)
 {
-    struct hunt *hunt = calloc(1, sizeof *hunt);
+    struct search *search = calloc(1, sizeof *search);
 
-    if (!hunt) {
+    if (!search) {
         return pd_fail(error, -ENOMEM, "silent-drops: %s", pd_error_text(-ENOMEM));
     }
-    int code = new_localiser(call, hunt, error);
-    if (code) {
-        close_hunt(hunt);
+    int err = new_localiser(call, search, error);
+    if (err) {
+        close_search(search);
     } else {
-        *ret_state = hunt;
+        *ret_state = search;
     }
-    return code;
+    return err;
 }
 
 /* A topology that was read anew is another one: what was learnt of the old one's links does not
  * hold for it. */
-static int keep_up(const struct pd_app_call *call, struct hunt *hunt, struct pd_error *error)
+static int keep_up(const struct pd_app_call *call, struct search *search, struct pd_error *error)
 {
     const struct pd_topology *topology = call->world->topology;
 
-    if (topology == hunt->localiser->config.topology &&
-        (!topology || topology->switches_len == hunt->switches_len)) {
+    if (topology == search->localiser->config.topology &&
+        (!topology || topology->switches_len == search->switches_len)) {
         return 0;
     }
-    return new_localiser(call, hunt, error);
+    return new_localiser(call, search, error);
 }
 
 /* ---- observations ---- */
 
 static int take(void *context, const struct pd_evidence_period *period)
 {
-    struct hunt *hunt = context;
+    struct search *search = context;
 
-    return pd_localiser_observe(hunt->localiser, period);
+    return pd_localiser_observe(search->localiser, period);
 }
 
-static int observe(const struct pd_app_call *call, struct hunt *hunt, struct pd_report *report,
+static int observe(const struct pd_app_call *call, struct search *search, struct pd_report *report,
                    struct pd_error *error)
 {
     const struct pd_app_world *world = call->world;
-    uint64_t now_us = world->ops->now_us(world->context), from_us = hunt->seen_us;
+    uint64_t now_us = world->ops->now_us(world->context), from_us = search->seen_us;
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
 
     if (!world->ops->observe) {
@@ -129,14 +130,14 @@ static int observe(const struct pd_app_call *call, struct hunt *hunt, struct pd_
         from_us = now_us > back_us ? now_us - back_us : 0;
     }
     if (!world->period_us) {
-        hunt->localiser->config.period_us = now_us > from_us ? now_us - from_us : 1;
+        search->localiser->config.period_us = now_us > from_us ? now_us - from_us : 1;
     }
-    const struct pd_evidence_sink sink = {hunt, take};
-    int code = world->ops->observe(world->context, from_us, now_us, &sink, report, error);
-    if (!code) {
-        hunt->seen_us = now_us;
+    const struct pd_evidence_sink sink = {search, take};
+    int err = world->ops->observe(world->context, from_us, now_us, false, &sink, report, error);
+    if (!err) {
+        search->seen_us = now_us;
     }
-    return code;
+    return err;
 }
 
 /* ---- the report ---- */
@@ -152,6 +153,38 @@ static void show_link(struct pd_report *report, const struct pd_verdict_link *li
     if (link->loss > 0) {
         pd_report_evidence(report, "%s loses about %.2f %% of its packets", text, link->loss * 100);
     }
+}
+
+/* Hosts whose links are named. */
+static json_t *hosts_of(const struct pd_topology *topology, const struct pd_verdict *verdict)
+{
+    json_t *hosts = json_array();
+
+    for (size_t i = 0; i < verdict->links_len; i++) {
+        const uint32_t ends[] = {verdict->links[i].from, verdict->links[i].to};
+
+        for (size_t e = 0; e < 2; e++) {
+            if (pd_topology_host(topology, ends[e]) != PD_NONE) {
+                json_array_append_new(hosts, json_integer(ends[e]));
+            }
+        }
+    }
+    return hosts;
+}
+
+/* What the localiser has to say of its verdict. */
+static void show_members(struct pd_report *report, const struct pd_localiser *localiser,
+                         const struct pd_verdict *verdict)
+{
+    json_t *members = json_object(), *value;
+    const char *name;
+
+    pd_report_member(report, "hosts", hosts_of(localiser->config.topology, verdict));
+    if (localiser->ops->describe) {
+        localiser->ops->describe(localiser, members);
+    }
+    json_object_foreach(members, name, value) pd_report_member(report, name, json_incref(value));
+    json_decref(members);
 }
 
 static void show_counters(struct pd_report *report, const struct pd_localiser *localiser)
@@ -188,16 +221,20 @@ static void show_counters(struct pd_report *report, const struct pd_localiser *l
     }
 }
 
-/* Why a link that is proven is not yet a verdict that is certain. */
-static void show_cleared(struct pd_report *report, const struct pd_verdict *verdict)
+/* What could not have been seen is said beside "no other". */
+static void show_detects(struct pd_report *report)
 {
-    size_t decided = verdict->cleared_len + verdict->links_len;
+    const char *tier;
+    json_t *least;
 
-    if (verdict->links_len && verdict->all_len > decided) {
-        pd_report_evidence(report,
-                           "%zu of %zu links are cleared by flows that passed; %zu others carried "
-                           "too few packets to tell",
-                           verdict->cleared_len, verdict->all_len, verdict->all_len - decided);
+    json_object_foreach(json_object_get(report->more, "detects"), tier, least)
+    {
+        if (json_is_null(least)) {
+            pd_report_evidence(report, "%s: too little crosses some of these links to tell", tier);
+        } else {
+            pd_report_evidence(report, "%s: a loss of %.2g %% or more would have been named", tier,
+                               100 * json_real_value(least));
+        }
     }
 }
 
@@ -221,26 +258,27 @@ static void conclude(struct pd_report *report, const struct pd_verdict *verdict)
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
                struct pd_error *error)
 {
-    struct hunt *hunt = state;
+    struct search *search = state;
     struct pd_verdict verdict;
-    int code = keep_up(call, hunt, error);
+    int err = keep_up(call, search, error);
 
-    if (!code) {
-        code = observe(call, hunt, report, error);
+    if (!err) {
+        err = observe(call, search, report, error);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
-    code = pd_localiser_locate(hunt->localiser, &verdict);
-    if (code) {
-        return pd_fail(error, code, "silent-drops: %s", pd_error_text(code));
+    err = pd_localiser_locate(search->localiser, &verdict);
+    if (err) {
+        return pd_fail(error, err, "silent-drops: %s", pd_error_text(err));
     }
     for (size_t i = 0; i < verdict.links_len; i++) {
         show_link(report, &verdict.links[i]);
     }
-    show_counters(report, hunt->localiser);
-    show_cleared(report, &verdict);
-    if (!hunt->localiser->config.link_mbps) {
+    show_counters(report, search->localiser);
+    show_members(report, search->localiser, &verdict);
+    show_detects(report);
+    if (!search->localiser->config.link_mbps) {
         pd_report_lacks(report, "what links carry is not known (link_mbps): losses of full links "
                                 "look like those of faulty ones");
     }
@@ -254,7 +292,7 @@ const struct pd_app_ops pd_app_silent_drops = {
     .help = "which links drop packets at random and count nothing?",
     .params = params,
     .period_s = 0.2,
-    .open = open_hunt,
+    .open = open_search,
     .run = run,
-    .close = close_hunt,
+    .close = close_search,
 };

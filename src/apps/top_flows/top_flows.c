@@ -13,15 +13,11 @@
 
 /* ---- all that there was, for shares ---- */
 
-static bool add_bytes(void *context, const json_t *object)
+static int add_bytes(void *context, const struct pd_app_row *row, const json_t *object)
 {
-    uint64_t bytes = 0, pkts = 0;
-
-    if (!pd_app_amounts_read(object, &bytes, &pkts)) {
-        return false;
-    }
-    *(double *)context += (double)bytes;
-    return true;
+    (void)object;
+    *(double *)context += (double)row->bytes;
+    return 0;
 }
 
 static json_t *query_args(const struct pd_app_call *call, const struct pd_app_window *window)
@@ -38,19 +34,15 @@ static json_t *query_args(const struct pd_app_call *call, const struct pd_app_wi
 static int ask_total(const struct pd_app_call *call, const struct pd_app_window *window,
                      struct pd_report *report, double *ret_bytes, struct pd_error *error)
 {
-    json_t *answer = NULL;
+    const struct pd_app_rows_query query = {
+        .name = "trafficMatrix", .list = "pairs", .args = query_args(call, window)};
     double bytes = 0;
-    int e =
-        pd_app_ask(call, report, "trafficMatrix", query_args(call, window), NULL, &answer, error);
+    int err = pd_app_ask_rows(call, report, &query, add_bytes, &bytes, NULL, error);
 
-    if (!e) {
-        e = pd_app_objects(answer, "pairs", report, add_bytes, &bytes, error);
-    }
-    json_decref(answer);
-    if (!e) {
+    if (!err) {
         *ret_bytes = bytes;
     }
-    return e;
+    return err;
 }
 
 /* ---- the flows ---- */
@@ -136,18 +128,13 @@ static int ask_top(const struct pd_app_call *call, const struct pd_app_window *w
                    struct top *top, struct pd_error *error)
 {
     const char *by = pd_app_arg_text(call->args, "by");
-    json_t *args = query_args(call, window), *answer = NULL;
-    int e;
+    const struct pd_app_rows_query query = {
+        .name = "topFlows", .list = "top", .args = query_args(call, window)};
 
     top->by_bytes = !by || *by != 'p';
-    json_object_set_new(args, "k", json_integer((json_int_t)k));
-    json_object_set_new(args, "by", json_string(by ? by : "bytes"));
-    e = pd_app_ask(call, top->report, "topFlows", args, NULL, &answer, error);
-    if (!e) {
-        e = pd_app_rows(answer, "top", top->report, take, top, error);
-    }
-    json_decref(answer);
-    return e;
+    json_object_set_new(query.args, "k", json_integer((json_int_t)k));
+    json_object_set_new(query.args, "by", json_string(by ? by : "bytes"));
+    return pd_app_ask_rows(call, top->report, &query, take, top, NULL, error);
 }
 
 static int check(const struct pd_app_call *call, uint64_t k, struct pd_error *error)
@@ -173,22 +160,22 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t k = pd_app_arg_u64(call->args, "k", 10);
     struct top top = {.report = report, .heavy_share = pd_app_arg_number(call->args, "share", 0.1)};
     struct pd_app_window window;
-    int e = check(call, k, error);
+    int err = check(call, k, error);
 
     (void)state;
-    if (!e) {
-        e = pd_app_window_read(call, &window, error);
+    if (!err) {
+        err = pd_app_window_read(call, &window, error);
     }
-    if (!e) {
-        e = ask_total(call, &window, report, &top.total, error);
+    if (!err) {
+        err = ask_total(call, &window, report, &top.total, error);
     }
-    if (!e) {
-        e = ask_top(call, &window, k, &top, error);
+    if (!err) {
+        err = ask_top(call, &window, k, &top, error);
     }
-    if (!e) {
+    if (!err) {
         say(&top, pd_app_window_s(&window), k, report);
     }
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {

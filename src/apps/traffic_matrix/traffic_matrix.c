@@ -20,36 +20,35 @@ struct pair {
 struct matrix {
     const struct pd_topology *topology;
     struct pair *pairs;
-    size_t len;
+    size_t len, room;
+    size_t strange; /* rows of switches that are not there */
     double bytes;
 };
 
-static bool read_switch(const struct matrix *matrix, const json_t *object, const char *member,
-                        uint32_t *ret_id)
-{
-    uint64_t id = 0;
-
-    if (!pd_app_number(object, member, &id) || id > UINT32_MAX ||
-        pd_topology_switch(matrix->topology, (uint32_t)id) == PD_NONE) {
-        return false;
-    }
-    *ret_id = (uint32_t)id;
-    return true;
-}
-
-static bool take(void *context, const json_t *object)
+static int take(void *context, const struct pd_app_row *row, const json_t *object)
 {
     struct matrix *matrix = context;
-    struct pair *pair = &matrix->pairs[matrix->len];
 
-    if (!read_switch(matrix, object, "src_switch", &pair->src) ||
-        !read_switch(matrix, object, "dst_switch", &pair->dst) ||
-        !pd_app_amounts_read(object, &pair->bytes, &pair->pkts)) {
-        return false;
+    (void)object;
+    if (pd_topology_switch(matrix->topology, row->src_switch) == PD_NONE ||
+        pd_topology_switch(matrix->topology, row->dst_switch) == PD_NONE) {
+        matrix->strange++;
+        return 0;
     }
-    matrix->len++;
-    matrix->bytes += (double)pair->bytes;
-    return true;
+    if (matrix->len == matrix->room) {
+        size_t room = matrix->room ? 2 * matrix->room : 64;
+        struct pair *pairs = reallocarray(matrix->pairs, room, sizeof *pairs);
+
+        if (!pairs) {
+            return -ENOMEM;
+        }
+        matrix->pairs = pairs;
+        matrix->room = room;
+    }
+    matrix->pairs[matrix->len++] =
+        (struct pair){row->src_switch, row->dst_switch, row->bytes, row->pkts};
+    matrix->bytes += (double)row->bytes;
+    return 0;
 }
 
 static int largest_first(const void *a, const void *b)
@@ -103,16 +102,19 @@ static void show(const struct matrix *matrix, struct pd_report *report)
     }
 }
 
-static int read_matrix(const json_t *answer, struct matrix *matrix, struct pd_report *report,
-                       struct pd_error *error)
+static int ask_matrix(const struct pd_app_call *call, const struct pd_app_window *window,
+                      struct matrix *matrix, struct pd_report *report, struct pd_error *error)
 {
-    size_t room = json_array_size(json_object_get(answer, "pairs"));
+    const struct pd_app_rows_query query = {
+        .name = "trafficMatrix", .list = "pairs", .args = pd_app_window_args(window)};
+    int err = pd_app_ask_rows(call, report, &query, take, matrix, NULL, error);
 
-    matrix->pairs = calloc(room ? room : 1, sizeof *matrix->pairs);
-    if (!matrix->pairs) {
-        return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    if (matrix->strange) {
+        pd_report_lacks(report,
+                        "%zu rows of an answer (pairs) name switches that are not there: left out",
+                        matrix->strange);
     }
-    return pd_app_objects(answer, "pairs", report, take, matrix, error);
+    return err == -ENOMEM ? pd_fail(error, err, "%s", pd_error_text(err)) : err;
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -120,18 +122,13 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 {
     struct matrix matrix = {.topology = call->world->topology};
     struct pd_app_window window;
-    json_t *answer = NULL;
-    int e = pd_app_window_read(call, &window, error);
+    int err = pd_app_window_read(call, &window, error);
 
     (void)state;
-    if (!e) {
-        e = pd_app_ask(call, report, "trafficMatrix", pd_app_window_args(&window), NULL, &answer,
-                       error);
+    if (!err) {
+        err = ask_matrix(call, &window, &matrix, report, error);
     }
-    if (!e) {
-        e = read_matrix(answer, &matrix, report, error);
-    }
-    if (!e) {
+    if (!err) {
         if (matrix.len) {
             qsort(matrix.pairs, matrix.len, sizeof *matrix.pairs, largest_first);
         }
@@ -142,8 +139,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         report->confidence = matrix.len ? 1 : 0;
     }
     free(matrix.pairs);
-    json_decref(answer);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {

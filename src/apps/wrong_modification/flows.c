@@ -105,17 +105,14 @@ _Static_assert(!offsetof(struct wm_sent, flow) && !offsetof(struct wm_arrived, f
 static int ask_arrived(const struct pd_app_call *call, struct pd_report *report, uint64_t from_us,
                        uint64_t to_us, struct reader *reader, struct pd_error *error)
 {
-    json_t *answer;
-    json_t *args = json_pack("{s:f, s:f, s:b}", "from", (double)from_us / 1e6, "to",
-                             (double)to_us / 1e6, "live", 1);
-    int e = pd_app_ask(call, report, "getFlows", args, NULL, &answer, error);
+    const struct pd_app_rows_query query = {.name = "getFlows",
+                                            .list = "flows",
+                                            .args = json_pack("{s:f, s:f, s:b}", "from",
+                                                              (double)from_us / 1e6, "to",
+                                                              (double)to_us / 1e6, "live", 1)};
+    int err = pd_app_ask_rows(call, report, &query, see_arrived, reader, NULL, error);
 
-    if (e) {
-        return e;
-    }
-    e = pd_app_rows(answer, "flows", report, see_arrived, reader, error);
-    json_decref(answer);
-    return e == -ENOMEM ? pd_fail(error, e, "getFlows: %s", pd_error_text(e)) : e;
+    return err == -ENOMEM ? pd_fail(error, err, "getFlows: %s", pd_error_text(err)) : err;
 }
 
 static int ask_sent(const struct pd_app_call *call, struct pd_report *report, struct reader *reader,
@@ -124,13 +121,13 @@ static int ask_sent(const struct pd_app_call *call, struct pd_report *report, st
     struct wm_flows *flows = reader->flows;
     json_t *answer;
     const char *source;
-    int e = pd_app_ask(call, report, "getPoorTCPFlows", json_pack("{s:i}", "threshold", 0), NULL,
-                       &answer, error);
+    int err = pd_app_ask(call, report, "getPoorTCPFlows", json_pack("{s:i}", "threshold", 0), NULL,
+                         &answer, error);
 
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
-    e = pd_app_rows(answer, "flows", report, see_sent, reader, error);
+    err = pd_app_rows(answer, "flows", report, see_sent, reader, error);
     source = json_string_value(json_object_get(answer, "source"));
     flows->by_events = source && !strcmp(source, "bpf");
     if (!pd_app_number(answer, "since_us", &flows->since_us) ||
@@ -139,20 +136,20 @@ static int ask_sent(const struct pd_app_call *call, struct pd_report *report, st
         flows->strange = true;
     }
     json_decref(answer);
-    return e == -ENOMEM ? pd_fail(error, e, "getPoorTCPFlows: %s", pd_error_text(e)) : e;
+    return err == -ENOMEM ? pd_fail(error, err, "getPoorTCPFlows: %s", pd_error_text(err)) : err;
 }
 
 int wm_ask(const struct pd_app_call *call, struct pd_report *report, uint64_t from_us,
            uint64_t to_us, struct wm_flows *flows, struct pd_error *error)
 {
     struct reader reader = {call->world->topology, flows};
-    int e = ask_arrived(call, report, from_us, to_us, &reader, error);
+    int err = ask_arrived(call, report, from_us, to_us, &reader, error);
 
-    if (!e) {
-        e = ask_sent(call, report, &reader, error);
+    if (!err) {
+        err = ask_sent(call, report, &reader, error);
     }
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     if (flows->sent_len) {
         qsort(flows->sent, flows->sent_len, sizeof *flows->sent, compare);

@@ -39,13 +39,15 @@ static int see_possible(void *context, const struct pd_path *path)
 
 static int count_infeasible(struct counts *c, const struct pd_flow_id *flow)
 {
-    uint32_t from = pd_topology_tor_of(c->topology, &flow->src, flow->ip_version);
-    uint32_t to = pd_topology_tor_of(c->topology, &flow->dst, flow->ip_version);
+    uint32_t from[PD_HOMES_MAX], to[PD_HOMES_MAX];
+    uint32_t from_len = pd_topology_tors_of(c->topology, &flow->src, flow->ip_version, from);
+    uint32_t to_len = pd_topology_tors_of(c->topology, &flow->dst, flow->ip_version, to);
+    int err = 0;
 
-    if (from == PD_NONE || to == PD_NONE) {
-        return 0;
+    for (uint32_t i = 0; i < from_len * to_len && !err; i++) {
+        err = pd_topology_shortest(c->topology, from[i / to_len], to[i % to_len], see_possible, c);
     }
-    return pd_topology_shortest(c->topology, from, to, see_possible, c);
+    return err;
 }
 
 /* For wrong tags each flow with a path is a right one; for changed packets only those whose sender
@@ -59,9 +61,9 @@ static int count_all(struct counts *c, const struct wm_flows *flows, enum wm_kin
                      struct wm_suspects *suspects)
 {
     const struct pd_flow_id *source = NULL;
-    int e = 0;
+    int err = 0;
 
-    for (size_t i = 0; i < flows->arrived_len && !e; i++) {
+    for (size_t i = 0; i < flows->arrived_len && !err; i++) {
         const struct wm_arrived *arrived = &flows->arrived[i];
 
         c->number = i + 1;
@@ -71,13 +73,13 @@ static int count_all(struct counts *c, const struct wm_flows *flows, enum wm_kin
                 suspects->sources += suspects->sources < 2;
             }
             source = source ? source : &arrived->flow;
-            e = arrived->path.len ? count(c, &arrived->path, c->wrong)
-                                  : count_infeasible(c, &arrived->flow);
+            err = arrived->path.len ? count(c, &arrived->path, c->wrong)
+                                    : count_infeasible(c, &arrived->flow);
         } else if (arrived->kind != kind && is_right(arrived, kind)) {
-            e = count(c, &arrived->path, c->right);
+            err = count(c, &arrived->path, c->right);
         }
     }
-    return e;
+    return err;
 }
 
 static void pick(const struct counts *c, struct wm_suspects *suspects)
@@ -110,19 +112,19 @@ int wm_find_suspects(const struct pd_topology *topology, const struct wm_flows *
                        .right = calloc(n, sizeof *c.right),
                        .seen = calloc(n, sizeof *c.seen)};
     struct wm_suspects suspects = {0};
-    int e = c.wrong && c.right && c.seen ? 0 : -ENOMEM;
+    int err = c.wrong && c.right && c.seen ? 0 : -ENOMEM;
 
-    if (!e) {
-        e = count_all(&c, flows, kind, &suspects);
+    if (!err) {
+        err = count_all(&c, flows, kind, &suspects);
     }
-    if (!e) {
+    if (!err) {
         pick(&c, &suspects);
         *ret_suspects = suspects;
     }
     free(c.wrong);
     free(c.right);
     free(c.seen);
-    return e;
+    return err;
 }
 
 /* Whether no right flow and each wrong one has the link. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/args.h"
+#include "apps/voices.h"
 #include "apps/wrong_modification/suspects.h"
 #include "base/clock.h"
 
@@ -24,6 +25,8 @@ struct judge {
     struct wm_flows flows;
     uint64_t from_us, to_us;
     size_t kinds[WM_INFEASIBLE + 1], pairs, lost, nobodys, infeasible_alarms;
+    struct pd_app_voices unsent_voices, infeasible_voices;
+    bool edges_held;
     struct wm_suspects unsent, infeasible;
 };
 
@@ -95,6 +98,11 @@ static void judge_flows(struct judge *j)
             arrived->kind = WM_ANSWER;
         }
         j->kinds[arrived->kind]++;
+        if (arrived->kind == WM_UNSENT || arrived->kind == WM_INFEASIBLE) {
+            pd_app_voices_add(arrived->kind == WM_UNSENT ? &j->unsent_voices
+                                                         : &j->infeasible_voices,
+                              j->call->world->topology, &arrived->flow);
+        }
     }
 }
 
@@ -272,6 +280,8 @@ static void add_evidence(const struct judge *j)
     }
     add_suspects(j, &j->unsent, "arrived that nobody sent");
     add_suspects(j, &j->infeasible, "have tags that fit no path");
+    pd_app_voices_say(&j->unsent_voices, "what arrived that nobody sent", report);
+    pd_app_voices_say(&j->infeasible_voices, "what has tags that fit no path", report);
 }
 
 /* One switch, that nothing right ever crossed, explains everything; for changed packets the flows
@@ -286,7 +296,7 @@ static bool is_certain(const struct judge *j)
                   (j->infeasible.len == 1 && j->infeasible.covered == j->infeasible.wrong &&
                    !j->infeasible.right && j->infeasible.wrong >= PAIRS_NEEDED);
 
-    return modified && tagged && (j->unsent.wrong || j->infeasible.wrong);
+    return modified && tagged && j->edges_held && (j->unsent.wrong || j->infeasible.wrong);
 }
 
 static void say(const struct judge *j)
@@ -339,22 +349,23 @@ static int count_alarms(struct judge *j, struct pd_error *error)
 static int judge_all(struct judge *j, struct pd_error *error)
 {
     const struct pd_topology *topology = j->call->world->topology;
-    int e;
+    int err;
 
     judge_flows(j);
     find_pairs(j);
-    e = wm_find_suspects(topology, &j->flows, WM_UNSENT, &j->unsent);
-    if (!e) {
-        e = wm_find_suspects(topology, &j->flows, WM_INFEASIBLE, &j->infeasible);
+    err = wm_find_suspects(topology, &j->flows, WM_UNSENT, &j->unsent);
+    if (!err) {
+        err = wm_find_suspects(topology, &j->flows, WM_INFEASIBLE, &j->infeasible);
     }
-    if (e) {
-        return pd_fail(error, e, "%s", pd_error_text(e));
+    if (err) {
+        return pd_fail(error, err, "%s", pd_error_text(err));
     }
     if (j->unsent.wrong) {
         wm_add_links(&j->flows, &j->unsent, j->report);
     }
     add_flows(j);
     add_evidence(j);
+    j->edges_held = !pd_app_edges_say(j->call, j->report).open;
     say_lacks(j);
     say(j);
     return 0;
@@ -378,24 +389,24 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
 {
     struct judge j = {.call = call, .report = report};
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 30) * 1e6);
-    int e = check_protocol(call->args, error);
+    int err = check_protocol(call->args, error);
 
     (void)state;
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     j.to_us = call->world->ops->now_us(call->world->context);
     back_us = back_us < KEPT_US ? back_us : KEPT_US;
     j.from_us = j.to_us > back_us ? j.to_us - back_us : 0;
-    e = wm_ask(call, report, j.from_us, j.to_us, &j.flows, error);
-    if (!e) {
-        e = count_alarms(&j, error);
+    err = wm_ask(call, report, j.from_us, j.to_us, &j.flows, error);
+    if (!err) {
+        err = count_alarms(&j, error);
     }
-    if (!e) {
-        e = judge_all(&j, error);
+    if (!err) {
+        err = judge_all(&j, error);
     }
     wm_done(&j.flows);
-    return e;
+    return err;
 }
 
 static const struct pd_app_param params[] = {
@@ -412,14 +423,15 @@ static const struct pd_app_param params[] = {
     {.name = 0},
 };
 
-static const char *const alarms[] = {"INFEASIBLE_PATH", NULL};
+static const struct pd_app_trigger triggers[] = {{.reason = "INFEASIBLE_PATH", .origin = "monitor"},
+                                                 {0}};
 
 const struct pd_app_ops pd_app_wrong_modification = {
     .name = "wrong-modification",
     .section = "2.4, Table 2",
     .help = "does a switch change packets that it should not, or write wrong tags?",
     .params = params,
-    .alarms = alarms,
+    .triggers = triggers,
     .period_s = 20,
     .run = run,
 };

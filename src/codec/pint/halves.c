@@ -71,7 +71,7 @@ static double choose_middle(const struct pint_problem *problem, uint32_t *ret_mi
 {
     const struct pd_pint_trellis *t = problem->trellis;
     const uint32_t nodes = pd_pint_trellis_nodes(t);
-    double *front = pint_buffer_get(&problem->solver->counts, 2 * nodes * sizeof *front);
+    double *front = pd_pint_buffer_get(&problem->solver->counts, 2 * nodes * sizeof *front);
     double best = -1, product = 1, all = 1;
 
     if (!front) {
@@ -153,7 +153,7 @@ static int make_vectors(struct attempt *at)
 {
     const size_t nodes = pd_pint_trellis_nodes(at->t), w = at->words, len = at->t->len;
     const size_t all = w * (nodes + 1 + 2 * len + 1 + len + 2);
-    uint64_t *block = pint_buffer_get(&at->problem->solver->vectors, all * sizeof *block);
+    uint64_t *block = pd_pint_buffer_get(&at->problem->solver->vectors, all * sizeof *block);
 
     if (!block) {
         return -ENOMEM;
@@ -387,13 +387,14 @@ static int make_room(struct attempt *at, double halves)
     while (buckets < room) {
         buckets *= 2;
     }
-    at->halves = pint_buffer_get(&solver->forward, HALVES_MAX * sizeof *at->halves);
-    at->walks = pint_buffer_get(&solver->backward,
-                                (size_t)HALVES_MAX * (at->middle + 1) * sizeof *at->walks);
-    at->buckets = pint_buffer_get(&solver->table, buckets * sizeof *at->buckets);
+    at->halves = pd_pint_buffer_get(&solver->forward, HALVES_MAX * sizeof *at->halves);
+    at->walks = pd_pint_buffer_get(&solver->backward,
+                                   (size_t)HALVES_MAX * (at->middle + 1) * sizeof *at->walks);
+    at->buckets = pd_pint_buffer_get(&solver->table, buckets * sizeof *at->buckets);
     at->buckets_mask = buckets - 1;
     if (!at->halves || !at->walks || !at->buckets ||
-        !pint_buffer_get(&solver->found, (size_t)PINT_LIST_MAX * at->t->len * sizeof(uint32_t))) {
+        !pd_pint_buffer_get(&solver->found,
+                            (size_t)PINT_LIST_MAX * at->t->len * sizeof(uint32_t))) {
         return -ENOMEM;
     }
     memset(at->buckets, 0, buckets * sizeof *at->buckets);
@@ -437,7 +438,7 @@ static bool is_hopeless(const struct pint_problem *problem, double walks)
             problem->clues_len < problem->hopeless_clues + problem->hopeless_clues / 4 + 2);
 }
 
-int pint_list(struct pint_problem *problem)
+int pd_pint_list(struct pint_problem *problem)
 {
     struct attempt at = {.problem = problem, .t = problem->trellis};
     const double halves = choose_middle(problem, &at.middle);

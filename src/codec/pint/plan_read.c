@@ -17,10 +17,10 @@ struct place {
     char text[40];
 };
 
-static int bad(const struct place *place, int code, const char *key, const char *format, ...)
+static int bad(const struct place *place, int err, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-static int bad(const struct place *place, int code, const char *key, const char *format, ...)
+static int bad(const struct place *place, int err, const char *key, const char *format, ...)
 {
     char words[300];
     va_list arguments;
@@ -29,7 +29,7 @@ static int bad(const struct place *place, int code, const char *key, const char 
     vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
     pd_printable(words);
-    return pd_fail(place->error, code, "%s: %s%s%s%s%s", place->file, place->text,
+    return pd_fail(place->error, err, "%s: %s%s%s%s%s", place->file, place->text,
                    *place->text && *key ? "." : "", key, *place->text || *key ? ": " : "", words);
 }
 

@@ -340,22 +340,23 @@ static int read_frequency(const json_t *query, const char *name, size_t number,
 static int add_sets(struct pd_pint_plan *plan, const double *frequencies, const char *name,
                     struct pd_error *error)
 {
-    struct pd_pint_wish wishes[PD_PINT_QUERIES_MAX];
+    struct pd_pint_request requests[PD_PINT_QUERIES_MAX];
     unsigned sets_len = 0, misfit = 0;
     double needed;
 
     for (unsigned q = 0; q < plan->queries_len; q++) {
-        wishes[q] = (struct pd_pint_wish){pd_pint_query_bits(&plan->queries[q]), frequencies[q]};
+        requests[q] =
+            (struct pd_pint_request){pd_pint_query_bits(&plan->queries[q]), frequencies[q]};
     }
-    int err = pd_pint_shares(wishes, plan->queries_len, plan->bits, plan->sets, &sets_len, &misfit,
-                             &needed);
+    int err = pd_pint_shares(requests, plan->queries_len, plan->bits, plan->sets, &sets_len,
+                             &misfit, &needed);
     if (!err) {
         plan->sets_len = (uint8_t)sets_len;
         return pd_pint_plan_lay_out(plan, error);
     }
     if (isinf(needed)) {
         return pd_fail(error, err, "%s: \"%s\" does not fit: it has %u bits, a digest has %u", name,
-                       plan->queries[misfit].name, wishes[misfit].bits, plan->bits);
+                       plan->queries[misfit].name, requests[misfit].bits, plan->bits);
     }
     return pd_fail(error, err,
                    "%s: \"%s\" does not fit beside the others: all together they need %.4f packets "

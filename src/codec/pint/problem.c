@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* ---- the solver */
 
-void *pint_buffer_get(struct pint_buffer *buffer, size_t bytes)
+void *pd_pint_buffer_get(struct pint_buffer *buffer, size_t bytes)
 {
     if (bytes > buffer->room || !buffer->bytes) {
         free(buffer->bytes);
@@ -58,8 +60,8 @@ void pd_pint_solver_free(struct pd_pint_solver *solver)
 
 /* ---- a problem */
 
-int pint_problem_init(struct pint_problem *problem, struct pd_pint_solver *solver,
-                      const struct pd_pint_trellis *trellis, uint32_t first_hop)
+int pd_pint_problem_init(struct pint_problem *problem, struct pd_pint_solver *solver,
+                         const struct pd_pint_trellis *trellis, uint32_t first_hop)
 {
     const uint32_t nodes = pd_pint_trellis_nodes(trellis), arcs = trellis->outs[nodes];
 
@@ -68,7 +70,7 @@ int pint_problem_init(struct pint_problem *problem, struct pd_pint_solver *solve
     problem->arcs = malloc(arcs + 1);
     problem->left = malloc((trellis->len + 1) * sizeof *problem->left);
     if (!problem->nodes || !problem->arcs || !problem->left) {
-        pint_problem_done(problem);
+        pd_pint_problem_done(problem);
         return -ENOMEM;
     }
     memset(problem->nodes, 1, nodes + 1);
@@ -95,7 +97,7 @@ static void close_open(struct pint_problem *problem)
     problem->clues_len = problem->clues_room = 0;
 }
 
-void pint_problem_done(struct pint_problem *problem)
+void pd_pint_problem_done(struct pint_problem *problem)
 {
     close_open(problem);
     free(problem->walks);
@@ -103,7 +105,7 @@ void pint_problem_done(struct pint_problem *problem)
     problem->walks_len = 0;
 }
 
-size_t pint_problem_bytes(const struct pint_problem *problem)
+size_t pd_pint_problem_bytes(const struct pint_problem *problem)
 {
     const uint32_t nodes = pd_pint_trellis_nodes(problem->trellis);
     size_t bytes = problem->walks_len * problem->trellis->len * sizeof *problem->walks;
@@ -118,19 +120,19 @@ size_t pint_problem_bytes(const struct pint_problem *problem)
 
 static void die(struct pint_problem *problem)
 {
-    pint_problem_done(problem);
+    pd_pint_problem_done(problem);
     problem->dead = true;
 }
 
-uint64_t pint_problem_candidates(const struct pint_problem *problem)
+uint64_t pd_pint_problem_candidates(const struct pint_problem *problem)
 {
     return problem->dead ? 0 : problem->listed ? problem->walks_len : UINT64_MAX;
 }
 
 /* ---- clues */
 
-uint32_t pint_own_bits(const struct pint_problem *problem, const struct pd_pint_clue *clue,
-                       uint32_t sw, uint32_t place)
+uint32_t pd_pint_own_bits(const struct pint_problem *problem, const struct pd_pint_clue *clue,
+                          uint32_t sw, uint32_t place)
 {
     const uint32_t id = problem->solver->topology->switches[sw].id;
     return pd_pint_static_bits(problem->solver->plan, clue->query, clue->packet_id, clue->tag, id,
@@ -144,7 +146,7 @@ static bool walk_fits(const struct pint_problem *problem, const struct pd_pint_c
 
     for (uint32_t p = 0; p < problem->trellis->len; p++) {
         if (pd_pint_hops_has(&clue->hops, p)) {
-            bits ^= pint_own_bits(problem, clue, walk[p], p);
+            bits ^= pd_pint_own_bits(problem, clue, walk[p], p);
         }
     }
     return bits == clue->bits;
@@ -175,7 +177,7 @@ static void sift_layer(struct pint_problem *problem, const struct pd_pint_clue *
 
     for (uint32_t n = trellis->layers[place]; n < trellis->layers[place + 1]; n++) {
         if (problem->nodes[n] &&
-            pint_own_bits(problem, clue, trellis->nodes[n], place) != clue->bits) {
+            pd_pint_own_bits(problem, clue, trellis->nodes[n], place) != clue->bits) {
             problem->nodes[n] = 0;
             problem->left[place]--;
         }
@@ -193,22 +195,14 @@ static int keep_clue(struct pint_problem *problem, const struct pd_pint_clue *cl
     const struct pd_pint_trellis *trellis = problem->trellis;
     uint16_t *own = calloc(pd_pint_trellis_nodes(trellis), sizeof *own);
 
-    if (problem->clues_len == problem->clues_room) {
-        const size_t room = problem->clues_room ? 2 * problem->clues_room : 8;
-        struct pint_open_clue *more = realloc(problem->clues, room * sizeof *more);
-        if (more) {
-            problem->clues = more;
-            problem->clues_room = room;
-        }
-    }
-    if (!own || problem->clues_len == problem->clues_room) {
+    if (!own || PD_GROW(problem->clues, problem->clues_room, problem->clues_len + 1)) {
         free(own);
         return -ENOMEM;
     }
     for (uint32_t p = 0; p < trellis->len; p++) {
         if (pd_pint_hops_has(&clue->hops, p)) {
             for (uint32_t n = trellis->layers[p]; n < trellis->layers[p + 1]; n++) {
-                own[n] = (uint16_t)pint_own_bits(problem, clue, trellis->nodes[n], p);
+                own[n] = (uint16_t)pd_pint_own_bits(problem, clue, trellis->nodes[n], p);
             }
         }
     }
@@ -227,7 +221,7 @@ static unsigned count_hops(const struct pd_pint_clue *clue)
     return count;
 }
 
-int pint_problem_add(struct pint_problem *problem, const struct pd_pint_clue *clue)
+int pd_pint_problem_add(struct pint_problem *problem, const struct pd_pint_clue *clue)
 {
     const unsigned hops = count_hops(clue);
 
@@ -251,7 +245,7 @@ int pint_problem_add(struct pint_problem *problem, const struct pd_pint_clue *cl
     return keep_clue(problem, clue);
 }
 
-int pint_problem_solve(struct pint_problem *problem)
+int pd_pint_problem_solve(struct pint_problem *problem)
 {
     bool alive = true;
     int err;
@@ -259,9 +253,9 @@ int pint_problem_solve(struct pint_problem *problem)
     if (problem->dead || problem->listed) {
         return 0;
     }
-    err = pint_thin(problem, &alive);
+    err = pd_pint_thin(problem, &alive);
     if (!err && alive) {
-        err = pint_list(problem);
+        err = pd_pint_list(problem);
     }
     if (!err && problem->listed) {
         close_open(problem);

@@ -26,7 +26,7 @@ struct pd_pint_solver {
 };
 
 /* Room for so many bytes, or NULL. What was there is lost. */
-void *pint_buffer_get(struct pint_buffer *buffer, size_t bytes);
+void *pd_pint_buffer_get(struct pint_buffer *buffer, size_t bytes);
 
 /* A clue that an open problem keeps: several hops may have written. */
 struct pint_open_clue {
@@ -54,25 +54,25 @@ struct pint_problem {
     uint32_t walks_len;
 };
 
-int pint_problem_init(struct pint_problem *problem, struct pd_pint_solver *solver,
-                      const struct pd_pint_trellis *trellis, uint32_t first_hop);
-void pint_problem_done(struct pint_problem *problem);
+int pd_pint_problem_init(struct pint_problem *problem, struct pd_pint_solver *solver,
+                         const struct pd_pint_trellis *trellis, uint32_t first_hop);
+void pd_pint_problem_done(struct pint_problem *problem);
 
-/* Takes a clue; pint_problem_solve then draws all conclusions. 0 or -ENOMEM. */
-int pint_problem_add(struct pint_problem *problem, const struct pd_pint_clue *clue);
-int pint_problem_solve(struct pint_problem *problem);
+/* Takes a clue; pd_pint_problem_solve then draws all conclusions. 0 or -ENOMEM. */
+int pd_pint_problem_add(struct pint_problem *problem, const struct pd_pint_clue *clue);
+int pd_pint_problem_solve(struct pint_problem *problem);
 
-uint64_t pint_problem_candidates(const struct pint_problem *problem);
-size_t pint_problem_bytes(const struct pint_problem *problem);
+uint64_t pd_pint_problem_candidates(const struct pint_problem *problem);
+size_t pd_pint_problem_bytes(const struct pint_problem *problem);
 
 /* What node's switch contributes to a clue. */
-uint32_t pint_own_bits(const struct pint_problem *problem, const struct pd_pint_clue *clue,
-                       uint32_t sw, uint32_t place);
+uint32_t pd_pint_own_bits(const struct pint_problem *problem, const struct pd_pint_clue *clue,
+                          uint32_t sw, uint32_t place);
 
 /* Takes nodes and arcs out until nothing changes (thin.c). False: no walk is left. -ENOMEM. */
-int pint_thin(struct pint_problem *problem, bool *ret_alive);
+int pd_pint_thin(struct pint_problem *problem, bool *ret_alive);
 
 /* Lists the walks if they are few (halves.c): then the problem is listed. 0 or -ENOMEM. */
-int pint_list(struct pint_problem *problem);
+int pd_pint_list(struct pint_problem *problem);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "codec/pint/problem.h"
 
 struct pd_pint_search {
@@ -28,8 +29,8 @@ int pd_pint_search_new(struct pd_pint_solver *solver, uint32_t src, uint32_t dst
                   ? pd_pint_trellis_complete(solver->trellises, hops - offset, &trellis)
                   : pd_pint_trellis_get(solver->trellises, src, dst, hops - offset, &trellis);
         if (!err) {
-            err = pint_problem_init(&search->problems[search->problems_len++], solver, trellis,
-                                    offset + 1);
+            err = pd_pint_problem_init(&search->problems[search->problems_len++], solver, trellis,
+                                       offset + 1);
         } else if (err == -PD_E_NOT_FOUND) {
             err = 0;
         }
@@ -47,7 +48,7 @@ void pd_pint_search_free(struct pd_pint_search *search)
 {
     if (search) {
         for (unsigned i = 0; i < search->problems_len; i++) {
-            pint_problem_done(&search->problems[i]);
+            pd_pint_problem_done(&search->problems[i]);
         }
         free(search->samples);
         free(search);
@@ -64,14 +65,8 @@ static int keep_sample(struct pd_pint_search *search, uint32_t packet_id, uint16
     if (search->samples_len == PD_PINT_SAMPLES_MAX) {
         return -PD_E_FULL;
     }
-    if (search->samples_len == search->samples_room) {
-        const size_t room = search->samples_room ? 2 * search->samples_room : 8;
-        struct pd_pint_sample *more = realloc(search->samples, room * sizeof *more);
-        if (!more) {
-            return -ENOMEM;
-        }
-        search->samples = more;
-        search->samples_room = room;
+    if (PD_GROW(search->samples, search->samples_room, search->samples_len + 1)) {
+        return -ENOMEM;
     }
     search->samples[search->samples_len++] = (struct pd_pint_sample){packet_id, digest};
     return 0;
@@ -98,11 +93,11 @@ int pd_pint_search_add(struct pd_pint_search *search, uint32_t packet_id, uint16
             if (is_static(&plan->queries[set->fields[f].query])) {
                 pd_pint_clue(plan, &set->fields[f], packet_id, digest, problem->first_hop,
                              problem->trellis->len, &clue);
-                err = pint_problem_add(problem, &clue);
+                err = pd_pint_problem_add(problem, &clue);
             }
         }
         if (!err) {
-            err = pint_problem_solve(problem);
+            err = pd_pint_problem_solve(problem);
         }
     }
     return err;
@@ -113,7 +108,7 @@ uint64_t pd_pint_search_candidates(const struct pd_pint_search *search)
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < search->problems_len; i++) {
-        const uint64_t own = pint_problem_candidates(&search->problems[i]);
+        const uint64_t own = pd_pint_problem_candidates(&search->problems[i]);
         if (own == UINT64_MAX) {
             return own;
         }
@@ -129,7 +124,7 @@ bool pd_pint_search_path(const struct pd_pint_search *search, struct pd_pint_pat
     }
     for (unsigned i = 0; i < search->problems_len; i++) {
         const struct pint_problem *problem = &search->problems[i];
-        if (pint_problem_candidates(problem) == 1) {
+        if (pd_pint_problem_candidates(problem) == 1) {
             const struct pd_switch *switches = search->solver->topology->switches;
             ret_path->len = problem->trellis->len;
             ret_path->first_hop = problem->first_hop;
@@ -180,7 +175,7 @@ size_t pd_pint_search_bytes(const struct pd_pint_search *search)
     size_t bytes = sizeof *search + search->samples_room * sizeof *search->samples;
 
     for (unsigned i = 0; i < search->problems_len; i++) {
-        bytes += pint_problem_bytes(&search->problems[i]);
+        bytes += pd_pint_problem_bytes(&search->problems[i]);
     }
     return bytes;
 }

@@ -18,19 +18,19 @@ struct program {
     double amounts[ROWS];       /* of each set of the basis */
 };
 
-static void begin(struct program *program, const struct pd_pint_wish *wishes, unsigned len)
+static void begin(struct program *program, const struct pd_pint_request *requests, unsigned len)
 {
     memset(program, 0, sizeof *program);
     program->rows = len;
     for (unsigned q = 0; q < len; q++) { /* each query on packets of its own */
         program->columns[q] = 1u << q;
         program->inverse[q][q] = 1;
-        program->amounts[q] = wishes[q].frequency;
+        program->amounts[q] = requests[q].frequency;
     }
 }
 
 /* The set with the greatest sum of prices; what costs nothing stays out. */
-static uint32_t best_set(const struct pd_pint_wish *wishes, unsigned len, unsigned bits,
+static uint32_t best_set(const struct pd_pint_request *requests, unsigned len, unsigned bits,
                          const double *prices, double *ret_sum)
 {
     uint32_t best = 0;
@@ -41,7 +41,7 @@ static uint32_t best_set(const struct pd_pint_wish *wishes, unsigned len, unsign
         double sum = 0;
         for (unsigned q = 0; q < len; q++) {
             if (set >> q & 1) {
-                used += wishes[q].bits;
+                used += requests[q].bits;
                 sum += prices[q];
             }
         }
@@ -84,13 +84,13 @@ static void pivot(struct program *program, uint32_t set)
     program->columns[leaves] = set;
 }
 
-/* How many packets, of one, all wishes need. */
-static double solve(struct program *program, const struct pd_pint_wish *wishes, unsigned len,
+/* How many packets, of one, all requests need. */
+static double solve(struct program *program, const struct pd_pint_request *requests, unsigned len,
                     unsigned bits)
 {
     double needed = 0;
 
-    begin(program, wishes, len);
+    begin(program, requests, len);
     for (unsigned step = 0; step < STEPS; step++) {
         double prices[ROWS] = {0}, sum;
         for (unsigned q = 0; q < len; q++) {
@@ -98,7 +98,7 @@ static double solve(struct program *program, const struct pd_pint_wish *wishes, 
                 prices[q] += program->inverse[i][q];
             }
         }
-        const uint32_t set = best_set(wishes, len, bits, prices, &sum);
+        const uint32_t set = best_set(requests, len, bits, prices, &sum);
         if (sum <= 1 + TINY) {
             break;
         }
@@ -112,7 +112,7 @@ static double solve(struct program *program, const struct pd_pint_wish *wishes, 
 
 /* ---- whole weights */
 
-static int64_t lacks(const struct pd_pint_wish *wishes, const uint32_t *columns,
+static int64_t lacks(const struct pd_pint_request *requests, const uint32_t *columns,
                      const uint32_t *weights, unsigned len, unsigned query)
 {
     double share = 0;
@@ -120,11 +120,11 @@ static int64_t lacks(const struct pd_pint_wish *wishes, const uint32_t *columns,
     for (unsigned i = 0; i < len; i++) {
         share += columns[i] >> query & 1 ? weights[i] : 0;
     }
-    return (int64_t)ceil(wishes[query].frequency * PD_PINT_ONE - 1 - share - ROUNDING);
+    return (int64_t)ceil(requests[query].frequency * PD_PINT_ONE - 1 - share - ROUNDING);
 }
 
 /* Rounded down; then those that lack one more than may be get it from what is left. */
-static void round_weights(const struct program *program, const struct pd_pint_wish *wishes,
+static void round_weights(const struct program *program, const struct pd_pint_request *requests,
                           unsigned len, uint32_t *weights)
 {
     uint32_t left = PD_PINT_ONE;
@@ -134,7 +134,7 @@ static void round_weights(const struct program *program, const struct pd_pint_wi
         left -= weights[i] < left ? weights[i] : left;
     }
     for (unsigned q = 0; q < len; q++) {
-        int64_t more = lacks(wishes, program->columns, weights, len, q);
+        int64_t more = lacks(requests, program->columns, weights, len, q);
         for (unsigned i = 0; more > 0 && left > 0 && i < len; i++) {
             if (program->columns[i] >> q & 1) {
                 const uint32_t taken = more < left ? (uint32_t)more : left;
@@ -165,9 +165,9 @@ static void write_sets(const struct program *program, const uint32_t *weights, u
 }
 
 /* The last one without which the others fit; else the one that asks for most. */
-static unsigned find_misfit(const struct pd_pint_wish *wishes, unsigned len, unsigned bits)
+static unsigned find_misfit(const struct pd_pint_request *requests, unsigned len, unsigned bits)
 {
-    struct pd_pint_wish rest[ROWS];
+    struct pd_pint_request rest[ROWS];
     struct program program;
     unsigned most = 0;
 
@@ -175,20 +175,21 @@ static unsigned find_misfit(const struct pd_pint_wish *wishes, unsigned len, uns
         unsigned n = 0;
         for (unsigned q = 0; q < len; q++) {
             if (q != out) {
-                rest[n++] = wishes[q];
+                rest[n++] = requests[q];
             }
         }
         if (n == 0 || solve(&program, rest, n, bits) <= 1 + ROUNDING) {
             return out;
         }
-        if (wishes[out].bits * wishes[out].frequency > wishes[most].bits * wishes[most].frequency) {
+        if (requests[out].bits * requests[out].frequency >
+            requests[most].bits * requests[most].frequency) {
             most = out;
         }
     }
     return most;
 }
 
-int pd_pint_shares(const struct pd_pint_wish *wishes, unsigned len, unsigned bits,
+int pd_pint_shares(const struct pd_pint_request *requests, unsigned len, unsigned bits,
                    struct pd_pint_set *ret_sets, unsigned *ret_sets_len, unsigned *ret_misfit,
                    double *ret_needed)
 {
@@ -196,18 +197,18 @@ int pd_pint_shares(const struct pd_pint_wish *wishes, unsigned len, unsigned bit
     uint32_t weights[ROWS] = {0};
 
     for (unsigned q = 0; q < len; q++) {
-        if (wishes[q].bits > bits) {
+        if (requests[q].bits > bits) {
             *ret_misfit = q;
             *ret_needed = INFINITY;
             return -PD_E_FULL;
         }
     }
-    *ret_needed = solve(&program, wishes, len, bits);
+    *ret_needed = solve(&program, requests, len, bits);
     if (*ret_needed > 1 + ROUNDING) {
-        *ret_misfit = find_misfit(wishes, len, bits);
+        *ret_misfit = find_misfit(requests, len, bits);
         return -PD_E_FULL;
     }
-    round_weights(&program, wishes, len, weights);
+    round_weights(&program, requests, len, weights);
     write_sets(&program, weights, len, ret_sets, ret_sets_len);
     return 0;
 }

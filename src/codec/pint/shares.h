@@ -12,15 +12,15 @@
  * packets. The least number of packets for all of them is a linear program over all sets that fit,
  * solved exactly with columns made as needed. Pure. */
 
-struct pd_pint_wish {
+struct pd_pint_request {
     unsigned bits;    /* of all instances */
     double frequency; /* 0 to 1 */
 };
 
-/* Weights, of PD_PINT_ONE, so that each wish gets its frequency within 1 / PD_PINT_ONE. Returns 0
- * with the sets, or -PD_E_FULL with the index of a wish that does not fit beside the others, and of
- * how many packets they would need one. */
-int pd_pint_shares(const struct pd_pint_wish *wishes, unsigned len, unsigned bits,
+/* Weights, of PD_PINT_ONE, so that each request gets its frequency within 1 / PD_PINT_ONE. Returns
+ * 0 with the sets, or -PD_E_FULL with the index of a request that does not fit beside the others,
+ * and of how many packets they would need one. */
+int pd_pint_shares(const struct pd_pint_request *requests, unsigned len, unsigned bits,
                    struct pd_pint_set *ret_sets, unsigned *ret_sets_len, unsigned *ret_misfit,
                    double *ret_needed);
 

@@ -395,11 +395,11 @@ static bool thin_neighbours(struct pint_problem *problem, uint32_t *known, bool 
     return true;
 }
 
-int pint_thin(struct pint_problem *problem, bool *ret_alive)
+int pd_pint_thin(struct pint_problem *problem, bool *ret_alive)
 {
     const uint32_t nodes = pd_pint_trellis_nodes(problem->trellis);
-    struct set *sets = pint_buffer_get(&problem->solver->sets, 2 * nodes * sizeof *sets);
-    uint32_t *known = pint_buffer_get(&problem->solver->counts, nodes * sizeof *known);
+    struct set *sets = pd_pint_buffer_get(&problem->solver->sets, 2 * nodes * sizeof *sets);
+    uint32_t *known = pd_pint_buffer_get(&problem->solver->counts, nodes * sizeof *known);
     size_t work = WORK_MAX;
     bool changed = true, alive = true;
 

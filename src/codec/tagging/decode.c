@@ -57,8 +57,9 @@ static int prove(const struct pd_tagging *tagging, const struct pd_walk *walk, u
             return pd_fail(error, -PD_E_INFEASIBLE, "the tags lead to switch %u twice",
                            topology->switches[to].id);
         }
-        pd_steps_take(tagging, from, (uint32_t)(link - topology->switches[from].neighbours),
-                      pd_steps_inside(tagging->steps, to, src_tor, dst_tor), &packet);
+        pd_tagging_steps_take(tagging, link->link,
+                              pd_tagging_steps_inside(tagging->steps, to, src_tor, dst_tor),
+                              &packet);
     }
     if (packet.punted || packet.mark != mark) {
         return pd_fail(error, -PD_E_INFEASIBLE, "no path gets these tags");

@@ -6,12 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void pd_steps_free(struct pd_steps *steps)
+#include "topology/links.h"
+
+void pd_tagging_steps_free(struct pd_steps *steps)
 {
     if (!steps) {
         return;
     }
-    free(steps->first);
     free(steps->steps);
     free(steps->pods);
     free(steps);
@@ -59,9 +60,7 @@ static int resolve_switch(const struct pd_tagging *tagging, uint32_t sw,
     const struct pd_switch *entry = &topology->switches[sw];
     for (uint32_t i = 0; i < entry->switch_neighbours; i++) {
         const struct pd_neighbour *from = &entry->neighbours[i];
-        const struct pd_neighbour *egress = pd_topology_link(topology, from->node, sw);
-        size_t rank = (size_t)(egress - topology->switches[from->node].neighbours);
-        struct pd_step *step = &steps->steps[steps->first[from->node] + rank];
+        struct pd_step *step = &steps->steps[pd_links_reverse(from->link)];
         for (size_t r = len; r-- > 0;) {
             int failed = check_link_tag(topology, sw, from, &rules[r], error);
             if (failed) {
@@ -81,23 +80,19 @@ static int resolve_switch(const struct pd_tagging *tagging, uint32_t sw,
 
 static int allocate(const struct pd_topology *topology, struct pd_steps *steps)
 {
-    steps->first = malloc(topology->switches_len * sizeof *steps->first);
     steps->pods = malloc(topology->switches_len * sizeof *steps->pods);
-    if (!steps->first || !steps->pods) {
+    steps->steps = calloc(2 * (size_t)topology->fabric_links_len + 1, sizeof *steps->steps);
+    if (!steps->steps || !steps->pods) {
         return -ENOMEM;
     }
-    uint32_t len = 0;
     for (uint32_t sw = 0; sw < topology->switches_len; sw++) {
-        steps->first[sw] = len;
         steps->pods[sw] = (uint16_t)topology->switches[sw].pod;
-        len += topology->switches[sw].switch_neighbours;
     }
-    steps->steps = calloc(len + (size_t)1, sizeof *steps->steps);
-    return steps->steps ? 0 : -ENOMEM;
+    return 0;
 }
 
-int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
-                 struct pd_error *error)
+int pd_tagging_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
+                         struct pd_error *error)
 {
     const struct pd_topology *topology = tagging->head.topology;
     struct pd_steps *steps = calloc(1, sizeof *steps);
@@ -116,7 +111,7 @@ int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
         free(rules);
     }
     if (err) {
-        pd_steps_free(steps);
+        pd_tagging_steps_free(steps);
         return err == -ENOMEM ? pd_fail(error, err, "codec: no memory") : err;
     }
     *ret_steps = steps;
@@ -127,7 +122,8 @@ struct pd_tag_step pd_tagging_step(const struct pd_tagging *tagging, uint32_t fr
                                    uint32_t src_tor, uint32_t dst_tor, bool dscp_set)
 {
     const struct pd_steps *steps = tagging->steps;
-    uint16_t pod = steps->pods[tagging->head.topology->switches[from].neighbours[rank].node];
+    const struct pd_neighbour *to = &tagging->head.topology->switches[from].neighbours[rank];
+    uint16_t pod = steps->pods[to->node];
     unsigned which = dscp_set ? PD_STEP_DSCP_SET : 0;
     if (pod && src_tor != PD_NONE && steps->pods[src_tor] == pod) {
         which |= PD_STEP_SRC_INSIDE;
@@ -135,7 +131,7 @@ struct pd_tag_step pd_tagging_step(const struct pd_tagging *tagging, uint32_t fr
     if (pod && dst_tor != PD_NONE && steps->pods[dst_tor] == pod) {
         which |= PD_STEP_DST_INSIDE;
     }
-    uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
+    uint16_t outcome = steps->steps[to->link].outcomes[which];
     return (struct pd_tag_step){(enum pd_tag_action)(outcome >> 12 & 3), outcome & 0xfff,
                                 (uint8_t)(outcome >> 14)};
 }

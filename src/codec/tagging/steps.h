@@ -23,20 +23,19 @@ struct pd_step {
 };
 
 struct pd_steps {
-    uint32_t *first;       /* by switch: where the steps to its neighbours begin */
-    struct pd_step *steps; /* in the order of its neighbouring switches */
+    struct pd_step *steps; /* by directed link (topology/links.h); of parallel ones, the first */
     uint16_t *pods;        /* by switch, 0: none */
     unsigned least_room;   /* for tags, of all rules that push */
 };
 
 /* Executes all rule tables of the scheme. Where the topology file gives a link tag, a rule must
  * push the same: -PD_E_TOPOLOGY if not. */
-int pd_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
-                 struct pd_error *error);
-void pd_steps_free(struct pd_steps *steps); /* NULL is fine */
+int pd_tagging_steps_new(const struct pd_tagging *tagging, struct pd_steps **ret_steps,
+                         struct pd_error *error);
+void pd_tagging_steps_free(struct pd_steps *steps); /* NULL is fine */
 
-static inline unsigned pd_steps_inside(const struct pd_steps *steps, uint32_t sw, uint32_t src_tor,
-                                       uint32_t dst_tor)
+static inline unsigned pd_tagging_steps_inside(const struct pd_steps *steps, uint32_t sw,
+                                               uint32_t src_tor, uint32_t dst_tor)
 {
     uint16_t pod = steps->pods[sw];
     if (!pod) {
@@ -46,13 +45,13 @@ static inline unsigned pd_steps_inside(const struct pd_steps *steps, uint32_t sw
            (pod == steps->pods[dst_tor] ? PD_STEP_DST_INSIDE : 0);
 }
 
-/* The packet enters the switch behind neighbour `rank` of `from`; `inside` is that switch's. */
-static inline void pd_steps_take(const struct pd_tagging *tagging, uint32_t from, uint32_t rank,
-                                 unsigned inside, struct pd_codec_packet *packet)
+/* The packet enters the switch at the end of this directed link; `inside` is that switch's. */
+static inline void pd_tagging_steps_take(const struct pd_tagging *tagging, uint32_t link,
+                                         unsigned inside, struct pd_codec_packet *packet)
 {
     const struct pd_steps *steps = tagging->steps;
     unsigned which = inside | (packet->mark & PD_TAGS_DSCP_MASK ? PD_STEP_DSCP_SET : 0);
-    uint16_t outcome = steps->steps[steps->first[from] + rank].outcomes[which];
+    uint16_t outcome = steps->steps[link].outcomes[which];
     uint16_t value = outcome & 0xfff;
     switch (outcome >> 12 & 3) {
     case PD_TAG_PUSH_VLAN:

@@ -51,7 +51,7 @@ int pd_tagging_new(const struct pd_codec_ops *ops, const struct pd_topology *top
     tagging->ops = scheme;
     err = set_max_hops(tagging, error);
     if (!err) {
-        err = pd_steps_new(tagging, &tagging->steps, error);
+        err = pd_tagging_steps_new(tagging, &tagging->steps, error);
     }
     if (err) {
         scheme->free(tagging);
@@ -64,7 +64,7 @@ int pd_tagging_new(const struct pd_codec_ops *ops, const struct pd_topology *top
 void pd_tagging_free(struct pd_codec *codec)
 {
     struct pd_tagging *tagging = (struct pd_tagging *)codec;
-    pd_steps_free(tagging->steps);
+    pd_tagging_steps_free(tagging->steps);
     tagging->ops->free(tagging);
 }
 
@@ -85,9 +85,10 @@ void pd_tagging_take(const struct pd_codec *codec, uint32_t from, uint32_t rank,
                      uint32_t dst_tor, struct pd_codec_packet *packet)
 {
     const struct pd_tagging *tagging = pd_tagging(codec);
-    uint32_t to = codec->topology->switches[from].neighbours[rank].node;
-    pd_steps_take(tagging, from, rank, pd_steps_inside(tagging->steps, to, src_tor, dst_tor),
-                  packet);
+    const struct pd_neighbour *to = &codec->topology->switches[from].neighbours[rank];
+    pd_tagging_steps_take(tagging, to->link,
+                          pd_tagging_steps_inside(tagging->steps, to->node, src_tor, dst_tor),
+                          packet);
 }
 
 struct pd_mark pd_tagging_wrap(const struct pd_codec *codec, uint64_t mark)

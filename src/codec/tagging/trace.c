@@ -297,18 +297,18 @@ int pd_tagging_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t ds
                        .tags = pd_tags_unpack(set->mark),
                        .dscp_wanted = pd_tags_dscp(set->mark) != 0,
                        .states = STATES(codec->topology->switches_len)};
-    int code = -ENOMEM;
+    int err = -ENOMEM;
 
     s.parent = malloc(s.states * sizeof *s.parent);
     s.ends = calloc(s.states, sizeof *s.ends);
     s.queue = malloc(s.states * sizeof *s.queue);
     if (s.parent && s.ends && s.queue) {
-        code = trace(&s, before, trail);
+        err = trace(&s, before, trail);
     }
     free(s.parent);
     free(s.ends);
     free(s.queue);
-    return code;
+    return err;
 }
 
 bool pd_tagging_is(const struct pd_codec *codec)
@@ -321,13 +321,13 @@ unsigned pd_tagging_punts_from(const struct pd_codec *codec)
     return pd_tagging(codec)->steps->least_room;
 }
 
-bool pd_tagging_trail_repeats(const struct pd_tagging_trail *trail, uint32_t *ret_first,
-                              uint32_t *ret_second)
+bool pd_tagging_trail_repeats(const struct pd_tagging_trail *trail, uint32_t from,
+                              uint32_t *ret_first, uint32_t *ret_second)
 {
-    for (uint32_t second = 1; second < trail->len; second++) {
+    for (uint32_t second = from + 1; second < trail->len; second++) {
         const struct pd_tagging_hop *b = &trail->steps[second];
 
-        for (uint32_t first = second; b->exact && first-- > 0;) {
+        for (uint32_t first = second; b->exact && first-- > from;) {
             const struct pd_tagging_hop *a = &trail->steps[first];
 
             if (a->exact && a->from == b->from && a->to == b->to) {

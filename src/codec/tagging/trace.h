@@ -46,10 +46,10 @@ int pd_tagging_trace(const struct pd_codec *codec, uint32_t src_tor, uint32_t ds
                      const struct pd_tagging_set *before, const struct pd_tagging_set *set,
                      struct pd_tagging_trail *trail);
 
-/* The first two exact steps over one link, in the same direction: between them lies the loop,
- * [*ret_first, *ret_second). */
-bool pd_tagging_trail_repeats(const struct pd_tagging_trail *trail, uint32_t *ret_first,
-                              uint32_t *ret_second);
+/* The first two exact steps over one link, in the same direction, from step `from` on: between them
+ * lies the loop, [*ret_first, *ret_second). */
+bool pd_tagging_trail_repeats(const struct pd_tagging_trail *trail, uint32_t from,
+                              uint32_t *ret_first, uint32_t *ret_second);
 
 /* Whether the codec is a tagging scheme: only packets of these can be traced. */
 bool pd_tagging_is(const struct pd_codec *codec);

@@ -23,7 +23,10 @@ static int new_telemetry(const struct pd_codec_ops *ops, const struct pd_topolog
     if (!codec) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    *codec = (struct pd_codec){.ops = ops, .topology = topology, .mark_bits = UINT64_MAX};
+    *codec = (struct pd_codec){.ops = ops,
+                               .topology = topology,
+                               .mark_bits = UINT64_MAX,
+                               .read_mark = pd_telemetry_hop_lists_read};
     *ret_codec = codec;
     return 0;
 }
@@ -93,7 +96,7 @@ static int decode(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_t
                   struct pd_decoding *ret_decoding, struct pd_error *error)
 {
     struct pd_hop_list list;
-    int err = pd_hop_lists_find(mark, &list);
+    int err = pd_telemetry_hop_lists_find(mark, &list);
     ret_decoding->candidates = 0;
     ret_decoding->walk.len = 0;
     if (err == -PD_E_NOT_FOUND && src_tor == dst_tor) {
@@ -116,7 +119,6 @@ const struct pd_codec_ops pd_telemetry_codec = {
     .paper = "RFC 9197, RFC 9486; P4.org INT 2.1; paper 001, section II-C",
     .kind = PD_CODEC_KEY,
     .carriers = PD_CARRIER_HEADER,
-    .lists = true,
     .new = new_telemetry,
     .free = free_telemetry,
     .take = take,

@@ -71,7 +71,7 @@ static void enter_link(struct live_intake *live)
 
 static int start(struct live_intake *live, struct pd_error *error)
 {
-    live->options.payload = live->config.lists;
+    live->options.payload = live->config.read_mark != NULL;
     int r = pd_ring_open(&live->ring, live->name, &live->options, error);
 
     if (r == 0 && live->options.strip) {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence` on evidence without a clock: what it could have seen. */
+/* The localiser `evidence`: what it could have seen. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "localise/evidence/model.h"
 
-/* A link that n packets crossed is named, all else as it is, when a loss of it explains so many
- * more losses than the noise does that the odds turn. The least such loss of the worst link of a
- * tier is what the tier detects; null where a link of it was crossed by nothing, or only shares are
- * known.
- */
+/* A link that n packets crossed is named, all else as it is, when it lost so many of them that the
+ * odds turn. What it *detects* is the least loss at which so many or more come with a probability
+ * of CERTAIN (Chernoff's bound, for any link of the tier): whatever drops more has been named.
+ * Losses of links that are named already hide those of others that the same packets cross: they
+ * count as noise. The worst link of a tier tells; null where a link of it was crossed by nothing,
+ * or only shares are known. */
 
 enum { TIERS_MAX = 16, STEPS = 40 };
 
 struct tier {
     char name[48];
-    double least; /* packets over the link that fewest crossed */
+    double least; /* detected on the worst of its links; above 1: nothing is */
 };
 
 /* Layers from the bottom to the top. */
@@ -54,36 +55,66 @@ static struct tier *find_tier(struct tier *tiers, size_t *len, const char *name)
     if (*len == TIERS_MAX) {
         return NULL;
     }
-    tiers[*len] = (struct tier){.least = INFINITY};
+    tiers[*len] = (struct tier){.least = 0};
     memcpy(tiers[*len].name, name, sizeof tiers->name);
     return &tiers[(*len)++];
 }
 
-/* Log odds of a link that n packets crossed and that loses a share of them, as expected. */
-static double odds(const struct pd_evidence_model *model, double n, double loss)
+/* Log odds of a link that loses `lost` packets beside `noise` that are expected anyway. */
+static double odds(const struct pd_evidence_model *model, double lost, double noise)
 {
-    double lost = n * loss, noise = fmax(n * model->noise, 1e-300);
     double prior = -log(model->network->links_len + 1.0);
     double range = fmax(log(1 / model->noise), 1);
-    double width = 0.5 * log(2 * M_PI / fmax(lost, 1e-300)) - log(range);
-    return lost * log(lost / noise) - (lost - noise) + fmin(width, 0) + prior;
+    double width = 0.5 * log(2 * M_PI / lost) - log(range);
+    double all = lost + noise;
+    return all * log(all / noise) - lost + fmin(width, 0) + prior;
 }
 
-static json_t *least_loss(const struct pd_evidence_model *model, double n)
+/* The least number, over what is expected, at which the odds turn. */
+static double turning_point(const struct pd_evidence_model *model, double noise, double most)
 {
-    double low = model->noise, high = 1;
-    if (!(n > 0) || isinf(n) || odds(model, n, high) <= 0) {
-        return json_null();
-    }
+    double low = 1e-3, high = most;
     for (int i = 0; i < STEPS; i++) {
         double middle = sqrt(low * high);
-        if (odds(model, n, middle) > 0) {
+        if (odds(model, middle, noise) > 0) {
             high = middle;
         } else {
             low = middle;
         }
     }
-    return json_real(high);
+    return high;
+}
+
+/* Expected losses of which fewer than `least` come in MISSES of the cases at most. */
+static double expected_for(const struct pd_evidence_model *model, double least)
+{
+    double bound = log(model->network->links_len / PD_EVIDENCE_MISSES), low = least,
+           high = 4 * (least + bound);
+    for (int i = 0; i < STEPS; i++) {
+        double middle = (low + high) / 2;
+        if (middle - least + least * log(least / middle) >= bound) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return high;
+}
+
+double pd_evidence_model_detects_on(const struct pd_evidence_model *model, uint32_t link)
+{
+    double n = model->passed[link] + model->crossed[link];
+    double noise = fmax(n * model->noise, 1e-9) + model->masked[link];
+    if (!(n > 0) || model->noise >= 1 || odds(model, n, noise) <= 0) {
+        return INFINITY;
+    }
+    double least = turning_point(model, noise, n) + noise;
+    return (expected_for(model, least) - noise) / n;
+}
+
+static bool is_more(const struct pd_evidence_model *model, uint32_t link, double than)
+{
+    return !model->is_faulty[link] && pd_evidence_model_detects_on(model, link) > than;
 }
 
 json_t *pd_evidence_model_detects(const struct pd_evidence_model *model)
@@ -96,11 +127,14 @@ json_t *pd_evidence_model_detects(const struct pd_evidence_model *model)
         name_tier(model->network, l, name);
         struct tier *tier = find_tier(tiers, &len, name);
         if (tier) {
-            tier->least = fmin(tier->least, model->passed[l] + model->crossed[l]);
+            tier->least = is_more(model, l, tier->least) ? pd_evidence_model_detects_on(model, l)
+                                                         : tier->least;
         }
     }
     for (size_t i = 0; i < len; i++) {
-        json_object_set_new(detects, tiers[i].name, least_loss(model, tiers[i].least));
+        double least = tiers[i].least;
+        json_object_set_new(detects, tiers[i].name,
+                            least > 0 && least <= 1 ? json_real(least) : json_null());
     }
     return detects;
 }

@@ -1,348 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence`: takes observations in, leaves those of congested paths aside. */
+/* The localiser `evidence`: takes periods in, leaves rows over full links aside, forgets. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "localise/evidence/private.h"
-#include "localise/network.h"
+#include "localise/evidence/verdict.h"
 
-enum { PATHS_MAX = 64 }; /* of one flow in one period; further ones are left aside */
+/* Evidence of a file without times counts all alike. With a clock it fades with FADE_S; and when
+ * what came lately (LATE_S) contradicts it, a link has begun to drop packets or has stopped: then
+ * only what came lately is kept. With a clock, too, a row that crossed a link which carried more
+ * than LOAD_MAX of what it can in the period is left aside: full queues drop packets as well, and
+ * no number of such losses tells them from a faulty interface. A host's link up does not count
+ * here: a stack holds its senders back and drops nothing.
+ *
+ * A flow that retransmits and of which nothing arrives has no path. As soon as there are more of
+ * them than losses at the rates found explain, some link swallows packets unseen, and nothing is
+ * certain. */
+
+#define FADE_S     30.0 /* half-life of evidence */
+#define LATE_S     1.0  /* the same of what came lately */
+#define PATHLESS_S 5.0  /* of flows without a path: they try more and more seldom */
+#define LOAD_MAX   0.80
+
+struct evidence {
+    struct pd_localiser head;
+    struct pd_evidence_model *model;
+    struct pd_evidence_model *late; /* with a clock; NULL: none yet */
+    struct pd_evidence_answer answer;
+    double *bytes;    /* by link, of the period at hand */
+    double limit;     /* of these; infinite where it is not known */
+    double fade_s;    /* since the model last faded */
+    bool open;        /* rows came since a period was closed */
+    double pathless;  /* flows that lost packets, lately: those of which nothing arrived */
+    double suffering; /* all others */
+};
 
 static void free_evidence(struct pd_localiser *localiser)
 {
-    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
-    pd_links_done(&evidence->links);
-    pd_loads_done(&evidence->loads);
-    pd_losses_done(&evidence->losses);
-    free(evidence->trial);
-    free(evidence->shares);
-    free(evidence->plain);
-    free(evidence->fresh);
-    free(evidence->marks);
-    free(evidence->named);
+    struct evidence *evidence = (struct evidence *)localiser;
     pd_evidence_model_free(evidence->model);
+    pd_evidence_model_free(evidence->late);
     pd_evidence_answer_done(&evidence->answer);
+    free(evidence->bytes);
     free(evidence);
 }
 
 static int new_evidence(const struct pd_localiser_config *config,
                         struct pd_localiser **ret_localiser)
 {
-    struct pd_evidence *evidence = calloc(1, sizeof *evidence);
-    const struct pd_topology *topology = config->topology;
+    struct evidence *evidence = calloc(1, sizeof *evidence);
+    (void)config;
     if (!evidence) {
         return -ENOMEM;
-    }
-    for (uint32_t i = 0; topology && i < topology->switches_len; i++) {
-        evidence->fabric_links += topology->switches[i].switch_neighbours;
     }
     *ret_localiser = &evidence->head;
     return 0;
 }
 
-/* ---- the load of the period */
-
-/* Does each step of the way exist in the topology, without a gap? */
-static bool is_known(const struct pd_topology *topology, const struct pd_evidence_way *way)
+/* The network is there from the first call on. */
+static int prepare(struct evidence *evidence)
 {
-    uint32_t from = way->nodes_len ? pd_topology_switch(topology, way->nodes[0]) : PD_NONE;
-    for (uint32_t i = 1; i < way->nodes_len && from != PD_NONE; i++) {
-        uint32_t to = pd_topology_switch(topology, way->nodes[i]);
-        if (to == PD_NONE || !pd_topology_link(topology, from, to)) {
-            return false;
-        }
-        from = to;
+    struct pd_localise_network *network = evidence->head.network;
+    int err = evidence->model ? 0 : pd_evidence_model_new(network, &evidence->model);
+    if (!err && !evidence->late && evidence->head.config.period_us) {
+        err = pd_evidence_model_new(network, &evidence->late);
     }
-    return from != PD_NONE && way->reached && way->nodes_len <= PD_EVIDENCE_NODES_MAX;
-}
-
-static bool is_usable(const struct pd_evidence *evidence, const struct pd_evidence_row *flow)
-{
-    for (size_t r = 0; r < flow->ways_len; r++) {
-        if (!is_known(evidence->head.config.topology, &flow->ways[r])) {
-            return false;
-        }
-    }
-    return flow->kind == PD_EVIDENCE_FLOW && flow->ways_len && flow->ways_len <= PATHS_MAX;
-}
-
-/* Twice the room, zero behind what is there. */
-static int grow_zeroed(void **array, size_t item_bytes, size_t old_len, size_t len)
-{
-    char *grown = realloc(*array, len * item_bytes);
-    if (!grown) {
-        return -ENOMEM;
-    }
-    memset(grown + old_len * item_bytes, 0, (len - old_len) * item_bytes);
-    *array = grown;
-    return 0;
-}
-
-static int reserve_marks(struct pd_evidence *evidence)
-{
-    size_t old_len = evidence->marks_room, len = 2 * evidence->links.len;
-    if (evidence->links.len <= old_len) {
-        return 0;
-    }
-    if (grow_zeroed((void **)&evidence->shares, sizeof *evidence->shares, old_len, len) ||
-        grow_zeroed((void **)&evidence->plain, sizeof *evidence->plain, old_len, len) ||
-        grow_zeroed((void **)&evidence->fresh, sizeof *evidence->fresh, old_len, len) ||
-        grow_zeroed((void **)&evidence->marks, sizeof *evidence->marks, old_len, len)) {
-        return -ENOMEM;
-    }
-    evidence->marks_room = len;
-    return 0;
-}
-
-/* Numbers all links first, so that the arrays by link are made once. */
-static int number_links(struct pd_evidence *evidence, const struct pd_evidence_row *flows,
-                        size_t len)
-{
-    uint32_t hops[PD_HOPS_MAX];
-    size_t hops_len;
-    int err = 0;
-    for (size_t i = 0; i < len && !err; i++) {
-        if (!is_usable(evidence, &flows[i])) {
-            continue;
-        }
-        for (size_t r = 0; r < flows[i].ways_len && !err; r++) {
-            err =
-                pd_loads_hops(&evidence->links, &flows[i].flow, &flows[i].ways[r], hops, &hops_len);
-        }
-    }
-    if (!err) {
-        err = pd_losses_reserve(&evidence->losses, evidence->links.len);
-    }
-    return err ? err : reserve_marks(evidence);
-}
-
-static int sum_loads(struct pd_evidence *evidence, const struct pd_evidence_row *flows, size_t len)
-{
-    uint32_t hops[PD_HOPS_MAX];
-    size_t hops_len;
-    int err = pd_loads_begin(&evidence->loads, evidence->links.len);
-    for (size_t i = 0; i < len && !err; i++) {
-        if (!is_usable(evidence, &flows[i])) {
-            continue;
-        }
-        for (size_t r = 0; r < flows[i].ways_len && !err; r++) {
-            const struct pd_evidence_way *way = &flows[i].ways[r];
-            err = pd_loads_hops(&evidence->links, &flows[i].flow, way, hops, &hops_len);
-            for (size_t h = 0; !err && h < hops_len; h++) {
-                evidence->loads.bytes[hops[h]] += (double)way->bytes;
-            }
-        }
+    if (!err && !evidence->bytes) {
+        evidence->bytes = calloc((size_t)network->links_len + 1, sizeof *evidence->bytes);
+        err = evidence->bytes ? 0 : -ENOMEM;
     }
     return err;
 }
 
-/* ---- one flow */
+/* ---- time ---- */
 
-struct flow {
-    struct pd_losses_member members[PATHS_MAX * PD_HOPS_MAX]; /* weight: packets, then shares */
-    size_t members_len;
-    size_t paths_len;
-    double pkts;
-    uint64_t key;
-    bool congested;
-    bool named; /* crosses a link that the last verdict names */
-};
-
-static void add_hop(struct pd_evidence *evidence, struct flow *flow, uint32_t link, double pkts)
+static void close_period(struct evidence *evidence)
 {
-    uint32_t *place = &evidence->shares[link];
-    if (!*place) {
-        flow->members[flow->members_len++] = (struct pd_losses_member){.link = link};
-        *place = (uint32_t)flow->members_len;
+    if (evidence->open) {
+        pd_evidence_model_close(evidence->model);
     }
-    flow->members[*place - 1].weight += pkts;
+    if (evidence->open && evidence->late) {
+        pd_evidence_model_close(evidence->late);
+    }
+    evidence->open = false;
 }
 
-static double bytes_limit(const struct pd_evidence *evidence)
+static void begin_period(struct evidence *evidence, const struct pd_evidence_period *period)
 {
     const struct pd_localiser_config *config = &evidence->head.config;
-    if (!config->link_mbps || !config->period_us) {
-        return INFINITY;
+    double period_s = (double)config->period_us / 1e6;
+    close_period(evidence);
+    evidence->model->has_clock = config->period_us || period->to_us;
+    evidence->limit = config->link_mbps && config->period_us
+                          ? LOAD_MAX * (double)config->link_mbps * (double)config->period_us / 8
+                          : INFINITY;
+    if (evidence->late) {
+        evidence->late->has_clock = true;
+        pd_evidence_model_fade(evidence->late, exp2(-period_s / LATE_S));
     }
-    return PD_EVIDENCE_LOAD_MAX * (double)config->link_mbps * (double)config->period_us / 8;
+    evidence->fade_s += period_s;
+    if (evidence->fade_s >= 1) {
+        double pathless = exp2(-evidence->fade_s / PATHLESS_S);
+        pd_evidence_model_fade(evidence->model, exp2(-evidence->fade_s / FADE_S));
+        evidence->pathless *= pathless;
+        evidence->suffering *= pathless;
+        evidence->fade_s = 0;
+    }
+    memset(evidence->bytes, 0, evidence->head.network->links_len * sizeof *evidence->bytes);
 }
 
-/* The links of all its paths with the packets over each; a flow with nothing arrived sent what was
- * lost. */
-static int gather(struct pd_evidence *evidence, const struct pd_evidence_row *observed,
-                  struct flow *flow)
+/* ---- load ---- */
+
+static int sum_bytes(struct evidence *evidence, const struct pd_evidence_row *row)
 {
-    uint32_t hops[PD_HOPS_MAX];
-    size_t hops_len = 0;
-    double limit = bytes_limit(evidence);
-    flow->members_len = 0;
-    flow->pkts = 0;
-    flow->key = flow->paths_len = observed->ways_len;
-    flow->congested = flow->named = false;
-    int err = 0;
-    for (size_t r = 0; r < observed->ways_len && !err; r++) {
-        const struct pd_evidence_way *way = &observed->ways[r];
-        double pkts = way->pkts && way->pkts != PD_EVIDENCE_UNKNOWN ? (double)way->pkts : 1;
-        err = pd_loads_hops(&evidence->links, &observed->flow, way, hops, &hops_len);
-        flow->pkts += pkts;
-        for (size_t h = 0; !err && h < hops_len; h++) {
-            add_hop(evidence, flow, hops[h], pkts);
-            flow->named |= evidence->marks[hops[h]] == PD_EVIDENCE_NAMED;
-            flow->congested |= h > 0 && evidence->loads.bytes[hops[h]] > limit;
+    const struct pd_localise_row *resolved;
+    int err = pd_localise_resolve(evidence->head.network, row, &resolved);
+    for (size_t w = 0; !err && w < resolved->ways_len; w++) {
+        const struct pd_localise_way *way = &resolved->ways[w];
+        for (uint32_t h = 0; h < way->hops_len; h++) {
+            const struct pd_localise_hop *hop = &resolved->hops[way->first + h];
+            evidence->bytes[hop->link] += hop->chance * (double)row->ways[w].bytes;
         }
     }
-    for (size_t i = 0; i < flow->members_len; i++) {
-        evidence->shares[flow->members[i].link] = 0;
-        flow->members[i].weight /= flow->pkts > 0 ? flow->pkts : 1;
-        flow->key = pd_hash_mix(flow->key ^ flow->members[i].link);
+    return err == -PD_E_NOT_FOUND ? 0 : err;
+}
+
+static int sum_loads(struct evidence *evidence, const struct pd_evidence_period *period)
+{
+    const struct pd_localise_network *network = evidence->head.network;
+    int err = 0;
+    for (size_t i = 0; i < period->rows_len && !err && !isinf(evidence->limit); i++) {
+        err = sum_bytes(evidence, &period->rows[i]);
+    }
+    for (uint32_t l = 0; l < network->links_len; l++) {
+        bool is_up = network->ends[l].is_access &&
+                     pd_topology_switch(network->topology, network->ends[l].to) != PD_NONE;
+        evidence->bytes[l] = is_up ? 0 : evidence->bytes[l];
     }
     return err;
 }
 
-/* No more was lost than was sent: counters of others are hostile. */
-static int take(struct pd_evidence *evidence, const struct flow *flow, uint64_t retransmissions)
+static bool is_congested(const struct evidence *evidence, const struct pd_localise_row *row)
 {
-    struct pd_losses *losses = &evidence->losses;
-    struct pd_localiser_counters *counters = &evidence->head.counters;
-    double sent = flow->pkts + (double)retransmissions, lost = (double)retransmissions;
-    int err = 0;
-    if (retransmissions) {
-        err = pd_losses_add(losses, flow->key, flow->members, flow->members_len, sent, lost);
-        counters->signatures++;
-        counters->spread += flow->paths_len > 1;
-        evidence->spread += flow->paths_len > 1 ? lost : 0;
-    }
-    if (err) {
-        counters->dropped++;
-        return err == -PD_E_FULL ? 0 : err;
-    }
-    losses->flows++;
-    for (size_t i = 0; i < flow->members_len; i++) {
-        losses->sent[flow->members[i].link] += sent * flow->members[i].weight;
-    }
-    return 0;
-}
-
-static void add_count(struct pd_evidence_count *count, double sent, double lost)
-{
-    count->sent += sent;
-    count->lost += lost;
-}
-
-static void take_plain(struct pd_evidence *evidence, const struct flow *flow, double lost)
-{
-    if (flow->named) {
-        return;
-    }
-    for (size_t i = 0; i < flow->members_len; i++) {
-        uint32_t link = flow->members[i].link;
-        double sent = (flow->pkts + lost) * flow->members[i].weight;
-        add_count(&evidence->plain[link], sent, lost);
-        if (!flow->congested) {
-            add_count(&evidence->fresh[link], sent, lost);
+    for (size_t i = 0; i < row->hops_len; i++) {
+        if (evidence->bytes[row->hops[i].link] > evidence->limit) {
+            return true;
         }
     }
+    return false;
 }
 
-static void fade_counts(struct pd_evidence_count *counts, size_t len, double keep)
-{
-    for (size_t i = 0; i < len; i++) {
-        counts[i].sent *= keep;
-        counts[i].lost *= keep;
-    }
-}
+/* ---- rows ---- */
 
-static void fade(struct pd_evidence *evidence)
+static int take(struct pd_localiser *localiser, const struct pd_localise_row *row)
 {
-    evidence->fade_s += (double)evidence->head.config.period_us / 1e6;
-    if (evidence->fade_s < 1) {
-        return;
-    }
-    double keep = exp2(-evidence->fade_s / PD_EVIDENCE_HALF_LIFE_S);
-    double pathless = exp2(-evidence->fade_s / PD_EVIDENCE_PATHLESS_S);
-    evidence->pathless *= pathless;
-    evidence->suffering *= pathless;
-    evidence->spread *= keep;
-    pd_losses_fade(&evidence->losses, keep);
-    fade_counts(evidence->plain, evidence->links.len, keep);
-    fade_counts(evidence->fresh, evidence->links.len,
-                exp2(-evidence->fade_s / PD_EVIDENCE_FRESH_S));
-    evidence->fade_s = 0;
-}
-
-static void leave_aside(struct pd_evidence *evidence, const struct pd_evidence_row *row)
-{
-    struct pd_localiser_counters *counters = &evidence->head.counters;
-    if (row->kind == PD_EVIDENCE_PATH) {
-        counters->paths++;
-        counters->paths_lossy += row->lost > 0;
-        counters->paths_unused++;
-        return;
-    }
-    counters->unknown++;
-    evidence->pathless += !row->ways_len && row->lost;
-}
-
-static int take_row(struct pd_evidence *evidence, const struct pd_evidence_row *row,
-                    struct flow *flow)
-{
-    struct pd_localiser_counters *counters = &evidence->head.counters;
-    counters->flows += row->kind == PD_EVIDENCE_FLOW;
-    counters->suffered += row->kind == PD_EVIDENCE_FLOW && row->lost;
-    if (!is_usable(evidence, row)) {
-        leave_aside(evidence, row);
-        return 0;
-    }
-    evidence->suffering += row->lost > 0;
-    int err = gather(evidence, row, flow);
-    if (!err) {
-        take_plain(evidence, flow, (double)row->lost);
-    }
-    if (!err && flow->congested) {
-        counters->congested++;
-    } else if (!err) {
-        err = take(evidence, flow, row->lost);
-    }
-    return err;
-}
-
-static int observe_live(struct pd_localiser *localiser, const struct pd_evidence_period *period)
-{
-    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
-    struct flow *flow = malloc(sizeof *flow);
-    int err = flow ? number_links(evidence, period->rows, period->rows_len) : -ENOMEM;
-    if (!err) {
-        err = sum_loads(evidence, period->rows, period->rows_len);
-    }
-    for (size_t i = 0; i < period->rows_len && !err; i++) {
-        err = take_row(evidence, &period->rows[i], flow);
-    }
-    free(flow);
-    fade(evidence);
-    return err;
-}
-
-/* ---- evidence without a clock ---- */
-
-static bool is_live(const struct pd_localiser *localiser)
-{
-    return localiser->config.period_us;
-}
-
-static int reserve_model(struct pd_evidence *evidence)
-{
-    return evidence->model ? 0 : pd_evidence_model_new(evidence->head.network, &evidence->model);
-}
-
-static int take_resolved(struct pd_localiser *localiser, const struct pd_localise_row *row)
-{
-    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
+    struct evidence *evidence = (struct evidence *)localiser;
     struct pd_localiser_counters *counters = &localiser->counters;
     bool is_signature = row->row->kind == PD_EVIDENCE_FLOW && row->row->lost;
+    evidence->suffering += is_signature;
+    if (is_congested(evidence, row)) {
+        counters->congested += row->row->kind == PD_EVIDENCE_FLOW;
+        return 0;
+    }
     int err = pd_evidence_model_take(evidence->model, row);
+    if (!err && evidence->late) {
+        err = pd_evidence_model_take(evidence->late, row);
+    }
     counters->signatures += !err && is_signature;
     counters->spread += !err && is_signature && row->ways_len > 1;
     counters->dropped += err == -PD_E_FULL;
@@ -351,27 +175,81 @@ static int take_resolved(struct pd_localiser *localiser, const struct pd_localis
 
 static int observe(struct pd_localiser *localiser, const struct pd_evidence_period *period)
 {
-    if (is_live(localiser)) {
-        return observe_live(localiser, period);
+    struct evidence *evidence = (struct evidence *)localiser;
+    int err = prepare(evidence);
+    if (err) {
+        return err;
     }
-    int err = reserve_model((struct pd_evidence *)localiser);
-    return err ? err : pd_localise_each(localiser, period, take_resolved);
+    if (!period->continues) {
+        begin_period(evidence, period);
+    }
+    evidence->open = true;
+    for (size_t i = 0; i < period->rows_len; i++) {
+        const struct pd_evidence_row *row = &period->rows[i];
+        evidence->pathless += row->kind == PD_EVIDENCE_FLOW && !row->ways_len && row->lost;
+    }
+    err = sum_loads(evidence, period);
+    return err ? err : pd_localise_each(localiser, period, take);
+}
+
+/* ---- the verdict ---- */
+
+/* Nothing of a flow arrives when a packet and what was sent in its place are lost: of those that
+ * suffer at a rate p in p² of the cases at most. */
+static bool is_all_explained(const struct evidence *evidence, const struct pd_verdict *verdict)
+{
+    double worst = 0;
+    for (size_t i = 0; i < verdict->links_len; i++) {
+        worst = fmax(worst, verdict->links[i].loss);
+    }
+    return evidence->pathless <= 1 + worst * worst * evidence->suffering / 4;
+}
+
+/* What came lately stands alone from now on; where losses have stopped it has too many of them. */
+static int forget(struct evidence *evidence, enum pd_evidence_change change)
+{
+    pd_evidence_model_free(evidence->model);
+    evidence->model = change == PD_EVIDENCE_BEGUN ? evidence->late : NULL;
+    if (change != PD_EVIDENCE_BEGUN) {
+        pd_evidence_model_free(evidence->late);
+    }
+    evidence->late = NULL;
+    return prepare(evidence);
+}
+
+static int conclude(struct evidence *evidence, struct pd_verdict *ret_verdict)
+{
+    enum pd_evidence_change change = PD_EVIDENCE_SAME;
+    int err = pd_evidence_conclude(evidence->model, &evidence->answer, ret_verdict);
+    if (!err && evidence->late) {
+        err = pd_evidence_model_change(evidence->late, evidence->model, &change);
+    }
+    if (!err && change) {
+        err = forget(evidence, change);
+        err = err ? err : pd_evidence_conclude(evidence->model, &evidence->answer, ret_verdict);
+    }
+    return err;
 }
 
 static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict)
 {
-    struct pd_evidence *evidence = (struct pd_evidence *)localiser;
-    if (is_live(localiser)) {
-        return pd_evidence_judge(evidence, ret_verdict);
+    struct evidence *evidence = (struct evidence *)localiser;
+    int err = prepare(evidence);
+    if (err) {
+        return err;
     }
-    int err = reserve_model(evidence);
-    return err ? err : pd_evidence_conclude(evidence->model, &evidence->answer, ret_verdict);
+    close_period(evidence);
+    err = conclude(evidence, ret_verdict);
+    if (!err) {
+        ret_verdict->certain = ret_verdict->certain && is_all_explained(evidence, ret_verdict);
+    }
+    return err;
 }
 
 static void cause_of(const struct pd_localiser *localiser, const struct pd_localise_row *row,
                      struct pd_cause *ret_cause)
 {
-    const struct pd_evidence *evidence = (const struct pd_evidence *)localiser;
+    const struct evidence *evidence = (const struct evidence *)localiser;
     *ret_cause = (struct pd_cause){.class = PD_CAUSE_NOISE};
     if (evidence->model) {
         pd_evidence_cause(evidence->model, row, ret_cause);
@@ -380,7 +258,7 @@ static void cause_of(const struct pd_localiser *localiser, const struct pd_local
 
 static void describe(const struct pd_localiser *localiser, json_t *answer)
 {
-    const struct pd_evidence *evidence = (const struct pd_evidence *)localiser;
+    const struct evidence *evidence = (const struct evidence *)localiser;
     if (evidence->model) {
         pd_evidence_describe(evidence->model, &localiser->verdict, answer);
     }
@@ -390,7 +268,7 @@ extern const struct pd_localiser_ops pd_localiser_evidence;
 
 const struct pd_localiser_ops pd_localiser_evidence = {
     .name = "evidence",
-    .help = "likelihood of each link's loss rate, from flows with and without retransmissions",
+    .help = "the most probable set of faulty links, by what was lost and by what passed",
     .kinds = PD_EVIDENCE_FLOW | PD_EVIDENCE_PATH,
     .new = new_evidence,
     .free = free_evidence,

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence` on evidence without a clock: takes rows in. */
+/* The localiser `evidence`: takes rows in, and forgets them. */
 #include "localise/evidence/model.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+
+#include "localise/gaps.h"
+
+#define LOST_MIN 0.05 /* a group with less left goes: one loss after four half-lives */
 
 void pd_evidence_model_free(struct pd_evidence_model *model)
 {
@@ -19,12 +24,20 @@ void pd_evidence_model_free(struct pd_evidence_model *model)
         free(model->theta);
         free(model->is_faulty);
         free(model->odds);
+        free(model->masked);
+        free(model->hurt);
+        free(model->now_sent);
+        free(model->now_lost);
+        free(model->now_hurt);
+        free(model->squares_hurt);
+        free(model->products);
+        free(model->squares);
+        free(model->periods);
     }
     free(model);
 }
 
-int pd_evidence_model_new(const struct pd_localise_network *network,
-                          struct pd_evidence_model **ret_model)
+int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidence_model **ret_model)
 {
     struct pd_evidence_model *model = calloc(1, sizeof *model);
     size_t len = (size_t)network->links_len + 1;
@@ -32,16 +45,21 @@ int pd_evidence_model_new(const struct pd_localise_network *network,
         return -ENOMEM;
     }
     model->network = network;
-    model->passed = calloc(len, sizeof *model->passed);
-    model->crossed = calloc(len, sizeof *model->crossed);
-    model->share = calloc(len, sizeof *model->share);
+    model->burst = 1;
+    double **const arrays[] = {&model->passed,   &model->crossed,      &model->hurt,
+                               &model->share,    &model->theta,        &model->odds,
+                               &model->masked,   &model->now_sent,     &model->now_lost,
+                               &model->now_hurt, &model->squares_hurt, &model->products,
+                               &model->squares,  &model->periods};
+    bool failed = false;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i] = calloc(len, sizeof(double));
+        failed |= !*arrays[i];
+    }
     model->touched = calloc(len, sizeof *model->touched);
     model->members = calloc(len, sizeof *model->members);
-    model->theta = calloc(len, sizeof *model->theta);
     model->is_faulty = calloc(len, sizeof *model->is_faulty);
-    model->odds = calloc(len, sizeof *model->odds);
-    if (!model->passed || !model->crossed || !model->share || !model->touched || !model->members ||
-        !model->theta || !model->is_faulty || !model->odds) {
+    if (failed || !model->touched || !model->members || !model->is_faulty) {
         pd_evidence_model_free(model);
         return -ENOMEM;
     }
@@ -49,20 +67,17 @@ int pd_evidence_model_new(const struct pd_localise_network *network,
     return 0;
 }
 
-/* The links of the row with the chance that one of its packets crosses each. */
-static size_t gather(struct pd_evidence_model *model, const struct pd_localise_row *row)
+static size_t touch(struct pd_evidence_model *model, size_t len, uint32_t link, double share)
 {
-    size_t len = 0;
-    for (size_t w = 0; w < row->ways_len; w++) {
-        const struct pd_localise_way *way = &row->ways[w];
-        for (uint32_t h = 0; h < way->hops_len; h++) {
-            const struct pd_localise_hop *hop = &row->hops[way->first + h];
-            if (model->share[hop->link] <= 0) {
-                model->touched[len++] = hop->link;
-            }
-            model->share[hop->link] += hop->chance * way->share;
-        }
+    if (model->share[link] <= 0) {
+        model->touched[len++] = link;
     }
+    model->share[link] += share;
+    return len;
+}
+
+static size_t list_members(struct pd_evidence_model *model, size_t len)
+{
     for (size_t i = 0; i < len; i++) {
         uint32_t link = model->touched[i];
         model->members[i] = (struct pd_localise_member){.id = link, .weight = model->share[link]};
@@ -70,6 +85,90 @@ static size_t gather(struct pd_evidence_model *model, const struct pd_localise_r
     }
     return len;
 }
+
+/* The links of the row with the chance that one of its packets crossed each. */
+static size_t gather(struct pd_evidence_model *model, const struct pd_localise_row *row)
+{
+    size_t len = 0;
+    for (size_t w = 0; w < row->ways_len; w++) {
+        const struct pd_localise_way *way = &row->ways[w];
+        for (uint32_t h = 0; h < way->hops_len; h++) {
+            const struct pd_localise_hop *hop = &row->hops[way->first + h];
+            len = touch(model, len, hop->link, hop->chance * way->share);
+        }
+    }
+    return list_members(model, len);
+}
+
+/* ---- sprayed flows ---- */
+
+/* All shortest paths between the first and the last switch of a row's first way; NULL: none. */
+static const struct pd_localise_gap *paths_of(struct pd_evidence_model *model,
+                                              const struct pd_localise_row *row)
+{
+    const struct pd_localise_way *way = &row->ways[0];
+    const struct pd_localise_gap *gap = NULL;
+    uint32_t from = PD_NONE, to = PD_NONE;
+    for (uint32_t h = 0; h < way->hops_len; h++) {
+        const struct pd_localise_ends *ends = &model->network->ends[row->hops[way->first + h].link];
+        if (!ends->is_access) {
+            from =
+                from == PD_NONE ? pd_topology_switch(model->network->topology, ends->from) : from;
+            to = pd_topology_switch(model->network->topology, ends->to);
+        }
+    }
+    return from == PD_NONE || pd_localise_gap_find(model->network, from, to, &gap) ? NULL : gap;
+}
+
+/* Could packets that are spread evenly over these paths have arrived as the row's (`members`) did?
+ * No link got more or less than one in a thousand of such flows shows anywhere. */
+static bool is_even(const struct pd_evidence_model *model, const struct pd_localise_gap *gap,
+                    size_t len, double pkts)
+{
+    double bound = 2 * log(model->network->links_len / PD_EVIDENCE_MISSES), fabric = 0;
+    for (size_t i = 0; i < len; i++) {
+        const struct pd_localise_member *member = &model->members[i];
+        fabric += model->network->ends[member->id].is_access ? 0 : member->weight;
+    }
+    for (uint32_t h = 0; h < gap->hops_len; h++) {
+        double share = 0, expected = pkts * gap->hops[h].chance;
+        for (size_t i = 0; i < len; i++) {
+            share += model->members[i].id == gap->hops[h].link ? model->members[i].weight : 0;
+        }
+        double beyond = pkts * share - expected;
+        fabric -= share;
+        if (beyond * beyond > bound * expected) {
+            return false;
+        }
+    }
+    return fabric < 1e-6; /* nothing went elsewhere */
+}
+
+/* Where packets of a sprayed flow were sent; `len` members, where they arrived, before. */
+static size_t spread_evenly(struct pd_evidence_model *model, const struct pd_localise_row *row,
+                            size_t len)
+{
+    const struct pd_localise_gap *gap = row->ways_len > 1 ? paths_of(model, row) : NULL;
+    size_t spread = 0;
+    if (row->ways_len < 2) {
+        return len;
+    }
+    if (!gap || !is_even(model, gap, len, (double)row->row->pkts)) {
+        model->uneven += (double)row->row->lost;
+        return len;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (model->network->ends[model->members[i].id].is_access) {
+            spread = touch(model, spread, model->members[i].id, model->members[i].weight);
+        }
+    }
+    for (uint32_t h = 0; h < gap->hops_len; h++) {
+        spread = touch(model, spread, gap->hops[h].link, gap->hops[h].chance);
+    }
+    return list_members(model, spread);
+}
+
+/* ---- rows ---- */
 
 static int take_blind(struct pd_evidence_model *model, double lost, size_t len)
 {
@@ -79,23 +178,73 @@ static int take_blind(struct pd_evidence_model *model, double lost, size_t len)
     return err;
 }
 
+/* What meters counted is of many flows: each loss counts as a row of its own. */
+static int take_lost(struct pd_evidence_model *model, const struct pd_localise_row *row,
+                     double sent, double lost, size_t len)
+{
+    double rows = row->row->kind == PD_EVIDENCE_PATH ? lost : 1;
+    uint32_t number = 0;
+    int err = pd_localise_groups_add(&model->lossy, model->members, len, sent, lost, &number);
+    if (!err && rows > 1) {
+        model->lossy.groups[number].count += rows - 1;
+        model->lossy.groups[number].squares += rows - lost * lost;
+    }
+    for (size_t i = 0; i < len && !err; i++) {
+        const struct pd_localise_member *member = &model->members[i];
+        model->crossed[member->id] += lost * member->weight;
+        model->hurt[member->id] += rows * member->weight;
+        model->now_lost[member->id] += lost * member->weight;
+        model->now_hurt[member->id] += rows * member->weight;
+    }
+    model->lost += err ? 0 : lost;
+    return err;
+}
+
 /* Counts of others are hostile: no more was lost than was sent. */
 int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_localise_row *row)
 {
     double lost = (double)row->row->lost, sent = (double)row->row->pkts;
     size_t len = gather(model, row);
-    int err = 0;
     if (row->row->pkts == PD_EVIDENCE_UNKNOWN) {
         return take_blind(model, lost, len);
     }
     sent = sent > lost ? sent : lost;
-    if (lost > 0) {
-        err = pd_localise_groups_add(&model->lossy, model->members, len, sent, lost, NULL);
-    }
-    for (size_t i = 0; i < len && !err; i++) {
+    for (size_t i = 0; i < len; i++) {
         const struct pd_localise_member *member = &model->members[i];
         model->passed[member->id] += (sent - lost) * member->weight;
-        model->crossed[member->id] += lost * member->weight;
+        model->now_sent[member->id] += sent * member->weight;
     }
-    return err;
+    return lost > 0 ? take_lost(model, row, sent, lost, spread_evenly(model, row, len)) : 0;
+}
+
+/* ---- time ---- */
+
+void pd_evidence_model_close(struct pd_evidence_model *model)
+{
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        double sent = model->now_sent[l], lost = model->now_lost[l], hurt = model->now_hurt[l];
+        if (sent > 0) {
+            model->squares[l] += lost * lost / sent;
+            model->products[l] += lost * hurt / sent;
+            model->squares_hurt[l] += hurt * hurt / sent;
+            model->periods[l]++;
+        }
+        model->now_sent[l] = model->now_lost[l] = model->now_hurt[l] = 0;
+    }
+}
+
+void pd_evidence_model_fade(struct pd_evidence_model *model, double keep)
+{
+    double *const arrays[] = {model->passed,   model->crossed,      model->hurt,   model->squares,
+                              model->products, model->squares_hurt, model->periods};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        for (uint32_t l = 0; l < model->network->links_len; l++) {
+            arrays[i][l] *= keep;
+        }
+    }
+    model->blind_lost *= keep;
+    model->uneven *= keep;
+    model->lost *= keep;
+    pd_localise_groups_fade(&model->lossy, keep, LOST_MIN);
+    pd_localise_groups_fade(&model->blind, keep, LOST_MIN);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence` on evidence without a clock: what is kept of rows, and how probable it
- * is. */
+/* The localiser `evidence`: what is kept of rows, and how probable it is. */
 #ifndef PD_LOCALISE_EVIDENCE_MODEL_H
 #define PD_LOCALISE_EVIDENCE_MODEL_H
 
@@ -24,14 +23,39 @@
  * loss; the likelihood is integrated over θ (Laplace). So no rate and no threshold is typed in:
  * what is named is more probable than not.
  *
+ * Losses come in bursts: a full queue hits many packets of a flow, and many flows, at once. So the
+ * model counts *events*: the first loss of a row is one, each further one a share 1/b of one, where
+ * the size b of a burst is estimated with all the rest: what rows lost beside what they lose in
+ * events that come one by one. Where losses are at random b is 1 and losses are events. What comes
+ * in bursts over flows or periods still is fewer events than it looks, so that the log likelihood
+ * counts for less by a dispersion (quasi-likelihood). It is estimated for each link in two ways, of
+ * which the greater one counts: by rows, Σ (k − E k)² / Σ k over rows that lost something, and by
+ * periods, Pearson's statistic of the link's events over the periods in which it carried something.
+ * For certainty one period without an event is added to those seen, so that no single moment proves
+ * anything.
+ *
+ * Packets of a flow that is sprayed evenly over all its shortest paths were lost on any of them,
+ * also on one of which nothing arrived; those that arrived passed where they did. Where a flow took
+ * several paths in other shares (`uneven`), nobody knows which of them lost packets: they are
+ * blamed as far as packets arrived over them, and nothing is certain.
+ *
  * Internal to the folder. One thread. */
 
+#define PD_EVIDENCE_MISSES 0.001 /* chance of an error where something is said to be certain */
+
 struct pd_evidence_model {
-    const struct pd_localise_network *network;
+    struct pd_localise_network *network;
     struct pd_localise_groups lossy, blind; /* members are links with their w */
     double *passed;                         /* by link: packets that crossed it and were not lost */
-    double *crossed;                        /* by link: losses of rows that crossed it, w·k */
-    double *usual; /* by link, when there are blind rows: flows that cross it */
+    /* By link: losses of rows that crossed it, w·k, and these rows, w. */
+    double *crossed, *hurt;
+    /* By link, of the period at hand: packets, losses, rows with losses; of all: Σ rows²/packets,
+     * Σ rows·losses/packets, Σ losses²/packets, and periods with packets. */
+    double *now_sent, *now_lost, *now_hurt;
+    double *squares_hurt, *products, *squares, *periods;
+    double uneven, lost; /* losses of rows in uneven shares, of all rows */
+    bool has_clock;      /* periods are periods */
+    double *usual;       /* by link, when there are blind rows: flows that cross it */
     double blind_lost;
     /* Of the row at hand. */
     double *share;
@@ -40,27 +64,49 @@ struct pd_evidence_model {
     /* The solution: by link θ, and whether it is named. */
     double *theta;
     bool *is_faulty;
-    double *odds; /* by link: log posterior odds that it is faulty, given the others */
-    double noise; /* θ0 */
+    double *odds;   /* by link: log posterior odds that it is faulty, given the others */
+    double *masked; /* by link: losses of rows that cross it which are due to links named */
+    double noise;   /* θ0 */
+    double burst;   /* b */
     double confidence;
     uint32_t named_len;
 };
 
 /* 0 or -ENOMEM. */
-int pd_evidence_model_new(const struct pd_localise_network *network,
+int pd_evidence_model_new(struct pd_localise_network *network,
                           struct pd_evidence_model **ret_model);
 void pd_evidence_model_free(struct pd_evidence_model *model); /* NULL is fine */
 
 /* 0, -ENOMEM, or -PD_E_FULL. */
 int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_localise_row *row);
 
+/* The rows taken since the last call were those of one period. */
+void pd_evidence_model_close(struct pd_evidence_model *model);
+/* Keeps that share of all that was taken. */
+void pd_evidence_model_fade(struct pd_evidence_model *model, double keep);
+
 /* usual.c: flows over each link under uniform racks and ECMP. 0 or -ENOMEM. */
 int pd_evidence_model_usual(struct pd_evidence_model *model);
+
+/* change.c: what does late evidence say against what was concluded from all of it: a link drops
+ * more, or less (which goes before)? 0 or -ENOMEM. */
+enum pd_evidence_change { PD_EVIDENCE_SAME, PD_EVIDENCE_BEGUN, PD_EVIDENCE_STOPPED };
+int pd_evidence_model_change(struct pd_evidence_model *late, const struct pd_evidence_model *all,
+                             enum pd_evidence_change *ret_change);
 
 /* search.c: the most probable set of faulty links that a local search finds. 0 or -ENOMEM. */
 int pd_evidence_model_search(struct pd_evidence_model *model);
 
-/* detects.c: the least loss that would have been named on each link of a tier, as JSON. */
+/* Events of so many rows with so many losses. */
+static inline double pd_evidence_events(const struct pd_evidence_model *model, double rows,
+                                        double lost)
+{
+    return rows + (lost - rows) / model->burst;
+}
+
+/* detects.c: the least loss that would have been named on a link; infinite: none. */
+double pd_evidence_model_detects_on(const struct pd_evidence_model *model, uint32_t link);
+/* On each link of a tier, as JSON. */
 json_t *pd_evidence_model_detects(const struct pd_evidence_model *model);
 
 #endif

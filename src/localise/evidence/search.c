@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence` on evidence without a clock: the most probable set of faulty links. */
+/* The localiser `evidence`: the most probable set of faulty links. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "localise/evidence/model.h"
+#include "localise/evidence/search.h"
 
 /* Greedy with second thoughts. In rounds: the link whose fault makes everything most probable is
  * named, again and again; then all that is named is fitted anew together with the noise; a link
@@ -14,50 +14,29 @@
  * that only links that share rows with one that changed are looked at again. */
 
 enum { ROUNDS_MAX = 32, STEPS_MAX = 40, FITS = 4, NOISE_STEPS = 30 };
-#define CLOSE     1e-5 /* of a θ, relative: its likelihood is exact to 1e-10 */
-#define THETA_MAX 40.0 /* passes nothing: exp(-40) */
-
-/* Groups of one kind, and which of them a link is in. */
-struct side {
-    const struct pd_localise_groups *groups;
-    struct pd_localise_index index;
-    double *weights; /* beside index.groups: the link's w in the group */
-    double *x;       /* by group: Σ w θ */
-    double *healthy; /* by group: Σ w of healthy links */
-};
-
-struct search {
-    struct pd_evidence_model *model;
-    struct side lossy, blind;
-    double usual_x, usual_w; /* Σ u θ, Σ u of healthy links */
-    double healthy_passed;
-    uint32_t *candidates; /* links with losses, ascending */
-    uint32_t candidates_len;
-    double *gain, *fit; /* by link: log odds that it is faulty, and the θ that it would have */
-    double
-        *shared; /* by link: losses of rows shared with the one at hand; above 0: is in `stale` */
-    uint32_t *stale; /* links to look at again */
-    uint32_t stale_len;
-    double *doubt; /* by link: Σ of the weights of others in its place */
-};
+#define CLOSE 1e-5 /* of a θ, relative: its likelihood is exact to 1e-10 */
 
 /* ---- begin and end ---- */
 
-static void side_done(struct side *side)
+static void side_done(struct pd_evidence_side *side)
 {
     pd_localise_index_done(&side->index);
     free(side->weights);
     free(side->x);
     free(side->healthy);
+    free(side->lost);
 }
 
-static int side_init(const struct pd_localise_groups *groups, uint32_t links_len, struct side *side)
+static int side_init(const struct pd_localise_groups *groups, uint32_t links_len,
+                     struct pd_evidence_side *side)
 {
-    *side = (struct side){.groups = groups,
-                          .weights = calloc(groups->members_len + 1, sizeof *side->weights),
-                          .x = calloc(groups->len + 1, sizeof *side->x),
-                          .healthy = calloc(groups->len + 1, sizeof *side->healthy)};
-    if (!side->weights || !side->x || !side->healthy ||
+    *side =
+        (struct pd_evidence_side){.groups = groups,
+                                  .weights = calloc(groups->members_len + 1, sizeof *side->weights),
+                                  .x = calloc(groups->len + 1, sizeof *side->x),
+                                  .healthy = calloc(groups->len + 1, sizeof *side->healthy),
+                                  .lost = calloc(groups->len + 1, sizeof *side->lost)};
+    if (!side->weights || !side->x || !side->healthy || !side->lost ||
         pd_localise_index_init(groups, links_len, &side->index)) {
         return -ENOMEM;
     }
@@ -70,44 +49,50 @@ static int side_init(const struct pd_localise_groups *groups, uint32_t links_len
     return next ? 0 : -ENOMEM;
 }
 
-static void search_done(struct search *s)
+void pd_evidence_search_done(struct pd_evidence_search *s)
 {
     side_done(&s->lossy);
     side_done(&s->blind);
     free(s->candidates);
     free(s->gain);
+    free(s->lift);
+    free(s->sharp);
+    free(s->spread);
     free(s->fit);
     free(s->shared);
     free(s->stale);
     free(s->doubt);
 }
 
-static int search_init(struct pd_evidence_model *model, struct search *s)
+int pd_evidence_search_init(struct pd_evidence_model *model, struct pd_evidence_search *s)
 {
     uint32_t links = model->network->links_len;
     size_t len = (size_t)links + 1;
-    *s = (struct search){
+    *s = (struct pd_evidence_search){
         .model = model,
         .candidates = calloc(len, sizeof *s->candidates),
         .gain = calloc(len, sizeof *s->gain),
         .fit = calloc(len, sizeof *s->fit),
+        .lift = calloc(len, sizeof *s->lift),
+        .sharp = calloc(len, sizeof *s->sharp),
+        .spread = calloc(len, sizeof *s->spread),
         .shared = calloc(len, sizeof *s->shared),
         .stale = calloc(len, sizeof *s->stale),
         .doubt = calloc(len, sizeof *s->doubt),
     };
-    if (!s->candidates || !s->gain || !s->fit || !s->shared || !s->stale || !s->doubt ||
-        side_init(&model->lossy, links, &s->lossy)) {
+    if (!s->candidates || !s->gain || !s->fit || !s->lift || !s->sharp || !s->spread ||
+        !s->shared || !s->stale || !s->doubt || side_init(&model->lossy, links, &s->lossy)) {
         return -ENOMEM;
     }
     return side_init(&model->blind, links, &s->blind);
 }
 
-static uint32_t groups_of(const struct side *side, uint32_t link)
+static uint32_t groups_of(const struct pd_evidence_side *side, uint32_t link)
 {
     return side->index.starts[link + 1] - side->index.starts[link];
 }
 
-static void find_candidates(struct search *s)
+static void find_candidates(struct pd_evidence_search *s)
 {
     for (uint32_t l = 0; l < s->model->network->links_len; l++) {
         if (groups_of(&s->lossy, l) || groups_of(&s->blind, l)) {
@@ -118,7 +103,7 @@ static void find_candidates(struct search *s)
 
 /* ---- sums ---- */
 
-static void sum_side(const struct pd_evidence_model *model, struct side *side)
+static void sum_side(const struct pd_evidence_model *model, struct pd_evidence_side *side)
 {
     for (size_t g = 0; g < side->groups->len; g++) {
         const struct pd_localise_group *group = &side->groups->groups[g];
@@ -132,7 +117,7 @@ static void sum_side(const struct pd_evidence_model *model, struct side *side)
 }
 
 /* Everything from θ, so that nothing drifts. */
-static void sum_all(struct search *s)
+void pd_evidence_search_sum(struct pd_evidence_search *s)
 {
     const struct pd_evidence_model *model = s->model;
     sum_side(model, &s->lossy);
@@ -147,7 +132,7 @@ static void sum_all(struct search *s)
     }
 }
 
-static void move_side(struct side *side, uint32_t link, double change)
+static void move_side(struct pd_evidence_side *side, uint32_t link, double change)
 {
     for (uint32_t i = side->index.starts[link]; i < side->index.starts[link + 1]; i++) {
         side->x[side->index.groups[i]] += change * side->weights[i];
@@ -155,7 +140,7 @@ static void move_side(struct side *side, uint32_t link, double change)
 }
 
 /* θ of one link becomes another one. */
-static void set_theta(struct search *s, uint32_t link, double theta)
+static void set_theta(struct pd_evidence_search *s, uint32_t link, double theta)
 {
     struct pd_evidence_model *model = s->model;
     double change = theta - model->theta[link];
@@ -174,22 +159,22 @@ struct view {
     double losses_bend, passes_bend; /* how fast each falls */
 };
 
-static struct view look(const struct search *s, uint32_t link, double theta)
+static struct view look(const struct pd_evidence_search *s, uint32_t link, double theta)
 {
     const struct pd_evidence_model *model = s->model;
-    const struct side *lossy = &s->lossy, *blind = &s->blind;
+    const struct pd_evidence_side *lossy = &s->lossy, *blind = &s->blind;
     double change = theta - model->theta[link];
     struct view view = {.passes = model->passed[link]};
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
         uint32_t g = lossy->index.groups[i];
-        double w = lossy->weights[i], k = lossy->groups->groups[g].lost;
+        double w = lossy->weights[i], k = lossy->lost[g];
         double e = expm1(fmax(lossy->x[g] + w * change, 1e-300));
         view.losses += k * w / e;
         view.losses_bend += k * w * w * (1 + 1 / e) / e;
     }
     for (uint32_t i = blind->index.starts[link]; i < blind->index.starts[link + 1]; i++) {
         uint32_t g = blind->index.groups[i];
-        double w = blind->weights[i], k = blind->groups->groups[g].lost;
+        double w = blind->weights[i], k = blind->lost[g];
         double x = fmax(blind->x[g] + w * change, 1e-300);
         view.losses += k * w / x;
         view.losses_bend += k * w * w / (x * x);
@@ -203,33 +188,32 @@ static struct view look(const struct search *s, uint32_t link, double theta)
 }
 
 /* The log likelihood of a link's rows, without what does not depend on θ. */
-static double value_of(const struct search *s, uint32_t link, double theta)
+double pd_evidence_value_of(const struct pd_evidence_search *s, uint32_t link, double theta)
 {
     const struct pd_evidence_model *model = s->model;
-    const struct side *lossy = &s->lossy, *blind = &s->blind;
+    const struct pd_evidence_side *lossy = &s->lossy, *blind = &s->blind;
     double change = theta - model->theta[link], value = -model->passed[link] * theta;
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
         uint32_t g = lossy->index.groups[i];
         double x = fmax(lossy->x[g] + lossy->weights[i] * change, 1e-300);
-        value += lossy->groups->groups[g].lost * log(-expm1(-x));
+        value += lossy->lost[g] * log(-expm1(-x));
     }
     for (uint32_t i = blind->index.starts[link]; i < blind->index.starts[link + 1]; i++) {
         uint32_t g = blind->index.groups[i];
-        value += blind->groups->groups[g].lost *
-                 log(fmax(blind->x[g] + blind->weights[i] * change, 1e-300));
+        value += blind->lost[g] * log(fmax(blind->x[g] + blind->weights[i] * change, 1e-300));
     }
     double u = model->usual ? model->usual[link] : 0, all = s->usual_x + u * change;
     return value - (u > 0 && all > 0 ? model->blind_lost * log(all) : 0);
 }
 
-static double highest_theta(const struct search *s)
+static double highest_theta(const struct pd_evidence_search *s)
 {
-    return s->healthy_passed > 0 ? THETA_MAX : s->model->noise * 1e9;
+    return s->healthy_passed > 0 ? PD_EVIDENCE_THETA_MAX : s->model->noise * 1e9;
 }
 
 /* The θ between `low` and certain loss at which the likelihood is greatest: Newton's method on the
  * logarithms of both sides, which are nearly straight lines, within a bracket. */
-static double find_theta(const struct search *s, uint32_t link, double low)
+double pd_evidence_find_theta(const struct pd_evidence_search *s, uint32_t link, double low)
 {
     double high = highest_theta(s), theta = low;
     struct view view = look(s, link, low);
@@ -261,7 +245,7 @@ static double find_theta(const struct search *s, uint32_t link, double low)
 
 /* How far θ may lie above the noise, as a logarithm: to certain loss; where only shares are known,
  * to where noise would not have hit one of the flows seen. */
-static double range_of(const struct search *s, uint32_t link)
+static double range_of(const struct pd_evidence_search *s, uint32_t link)
 {
     const struct pd_evidence_model *model = s->model;
     if (s->healthy_passed > 0 || !model->usual || model->usual[link] <= 0) {
@@ -272,30 +256,42 @@ static double range_of(const struct search *s, uint32_t link)
 
 /* One faulty link of all is expected before anything is seen. A share learnt from what is named
  * already would take noise for a faint fault where faults are many. */
-static double prior(const struct search *s)
+double pd_evidence_prior(const struct pd_evidence_search *s)
 {
     return -log(s->model->network->links_len + 1.0);
 }
 
-/* Log odds that the link is faulty, the others as they are; the θ that it would have then. */
-static double weigh(const struct search *s, uint32_t link, double *ret_theta)
+/* Log odds that the link is faulty where the likelihood counts for less by a dispersion. */
+static double gain_with(const struct pd_evidence_search *s, uint32_t link, double spread)
 {
-    double noise = s->model->noise, theta = find_theta(s, link, noise);
-    *ret_theta = theta;
+    double range = range_of(s, link), sharp = s->sharp[link] / spread;
+    double width = sharp > 0 ? 0.5 * log(2 * M_PI / sharp) : log(range);
+    return isinf(s->lift[link])
+               ? -INFINITY
+               : s->lift[link] / spread + fmin(width - log(range), 0) + pd_evidence_prior(s);
+}
+
+/* Log odds that the link is faulty, the others as they are. */
+static double weigh(struct pd_evidence_search *s, uint32_t link)
+{
+    double noise = s->model->noise, theta = pd_evidence_find_theta(s, link, noise);
+    s->fit[link] = theta;
+    s->spread[link] = 1;
     if (theta <= noise * (1 + 1e-9)) {
+        s->lift[link] = -INFINITY;
         return -INFINITY;
     }
     struct view view = look(s, link, theta);
-    double information = theta * theta * (view.losses_bend - view.passes_bend);
-    double range = range_of(s, link);
-    double width = information > 0 ? 0.5 * log(2 * M_PI / information) : log(range);
-    return value_of(s, link, theta) - value_of(s, link, noise) + fmin(width - log(range), 0) +
-           prior(s);
+    s->sharp[link] = theta * theta * (view.losses_bend - view.passes_bend);
+    s->lift[link] = pd_evidence_value_of(s, link, theta) - pd_evidence_value_of(s, link, noise);
+    s->spread[link] = fmax(1, fmax(pd_evidence_row_spread(s, link, theta),
+                                   pd_evidence_period_spread(s->model, link, 0)));
+    return gain_with(s, link, s->spread[link]);
 }
 
 /* ---- looking again ---- */
 
-static void spoil(struct search *s, uint32_t link, double shared)
+static void spoil(struct pd_evidence_search *s, uint32_t link, double shared)
 {
     if (s->shared[link] <= 0) {
         s->stale[s->stale_len++] = link;
@@ -303,26 +299,27 @@ static void spoil(struct search *s, uint32_t link, double shared)
     s->shared[link] += shared;
 }
 
-static void spoil_sharing(struct search *s, const struct side *side, uint32_t link)
+static void spoil_sharing(struct pd_evidence_search *s, const struct pd_evidence_side *side,
+                          uint32_t link)
 {
     const struct pd_localise_groups *groups = side->groups;
     for (uint32_t i = side->index.starts[link]; i < side->index.starts[link + 1]; i++) {
         const struct pd_localise_group *group = &groups->groups[side->index.groups[i]];
         for (uint32_t m = 0; m < group->len; m++) {
-            spoil(s, groups->members[group->first + m].id, group->lost);
+            spoil(s, groups->members[group->first + m].id, side->lost[side->index.groups[i]]);
         }
     }
 }
 
 /* Links that share rows with this one, and it itself. */
-static void spoil_around(struct search *s, uint32_t link)
+static void spoil_around(struct pd_evidence_search *s, uint32_t link)
 {
     spoil_sharing(s, &s->lossy, link);
     spoil_sharing(s, &s->blind, link);
 }
 
 /* Only those that share at least so many losses. Keeps them first in `stale`; returns how many. */
-static uint32_t look_again(struct search *s, double least)
+static uint32_t look_again(struct pd_evidence_search *s, double least)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->stale_len; i++) {
@@ -330,7 +327,7 @@ static uint32_t look_again(struct search *s, double least)
         bool is_wanted = s->shared[link] >= least;
         s->shared[link] = 0;
         if (is_wanted && !s->model->is_faulty[link]) {
-            s->gain[link] = weigh(s, link, &s->fit[link]);
+            s->gain[link] = weigh(s, link);
             s->stale[kept++] = link;
         }
     }
@@ -338,7 +335,7 @@ static uint32_t look_again(struct search *s, double least)
     return kept;
 }
 
-static void look_at_all(struct search *s)
+void pd_evidence_look_at_all(struct pd_evidence_search *s)
 {
     for (uint32_t i = 0; i < s->candidates_len; i++) {
         spoil(s, s->candidates[i], 1);
@@ -348,14 +345,14 @@ static void look_at_all(struct search *s)
 
 /* ---- naming ---- */
 
-static void set_faulty(struct search *s, uint32_t link, bool faulty, double theta)
+static void set_faulty(struct pd_evidence_search *s, uint32_t link, bool faulty, double theta)
 {
     s->model->is_faulty[link] = faulty;
     s->model->named_len += faulty ? 1 : UINT32_MAX;
     set_theta(s, link, theta);
 }
 
-static uint32_t find_best(const struct search *s)
+static uint32_t find_best(const struct pd_evidence_search *s)
 {
     uint32_t best = PD_NONE;
     for (uint32_t i = 0; i < s->candidates_len; i++) {
@@ -368,7 +365,7 @@ static uint32_t find_best(const struct search *s)
     return best;
 }
 
-static bool name_all(struct search *s)
+static bool name_all(struct pd_evidence_search *s)
 {
     bool changed = false;
     for (uint32_t best; (best = find_best(s)) != PD_NONE; changed = true) {
@@ -377,7 +374,7 @@ static bool name_all(struct search *s)
         for (uint32_t i = 0; i < s->stale_len; i++) {
             uint32_t link = s->stale[i];
             if (s->model->is_faulty[link]) {
-                set_theta(s, link, find_theta(s, link, s->model->noise));
+                set_theta(s, link, pd_evidence_find_theta(s, link, s->model->noise));
             }
         }
         look_again(s, 0);
@@ -389,7 +386,7 @@ static bool name_all(struct search *s)
 
 /* Expected losses of noise over what crossed healthy links; half a loss more, since what was never
  * seen may still happen. */
-static void fit_noise(struct search *s)
+static void fit_noise(struct pd_evidence_search *s)
 {
     struct pd_evidence_model *model = s->model;
     if (s->healthy_passed <= 0) {
@@ -399,8 +396,7 @@ static void fit_noise(struct search *s)
     for (int step = 0; step < NOISE_STEPS; step++) {
         double slope = 0, before = model->noise;
         for (size_t g = 0; g < model->lossy.len; g++) {
-            slope += model->lossy.groups[g].lost * s->lossy.healthy[g] /
-                     expm1(fmax(s->lossy.x[g], 1e-300));
+            slope += s->lossy.lost[g] * s->lossy.healthy[g] / expm1(fmax(s->lossy.x[g], 1e-300));
         }
         model->noise = fmin((before * slope + 0.5) / s->healthy_passed, 1);
         for (size_t g = 0; g < model->lossy.len; g++) {
@@ -412,23 +408,28 @@ static void fit_noise(struct search *s)
     }
 }
 
-static void fit_all(struct search *s)
+/* Bursts only get larger from one fit to the next: they are what faults do not explain. */
+static void fit_all(struct pd_evidence_search *s)
 {
     struct pd_evidence_model *model = s->model;
+    model->burst = 1;
     for (int fit = 0; fit < FITS; fit++) {
-        sum_all(s);
+        pd_evidence_count_events(s);
+        pd_evidence_search_sum(s);
         fit_noise(s);
         for (uint32_t l = 0; l < model->network->links_len; l++) {
             model->theta[l] = model->is_faulty[l] ? model->theta[l] : model->noise;
         }
-        sum_all(s);
+        pd_evidence_search_sum(s);
         for (uint32_t i = 0; i < s->candidates_len; i++) {
             uint32_t link = s->candidates[i];
             if (model->is_faulty[link]) {
-                set_theta(s, link, find_theta(s, link, model->noise));
+                set_theta(s, link, pd_evidence_find_theta(s, link, model->noise));
             }
         }
+        pd_evidence_fit_burst(s);
     }
+    pd_evidence_count_events(s);
 }
 
 /* ---- second thoughts ---- */
@@ -436,32 +437,36 @@ static void fit_all(struct search *s)
 /* The best link in the place of `link`, which is healthy for the moment; *ret_others: weights of
  * all but `link` relative to it. One that shares less than half of its losses explains them worse.
  */
-static uint32_t find_instead(struct search *s, uint32_t link, double *ret_others)
+static uint32_t find_instead(struct pd_evidence_search *s, uint32_t link, double *ret_others)
 {
     uint32_t best = link;
     spoil_around(s, link);
     uint32_t len = look_again(s, s->shared[link] / 2);
+    double best_gain = s->gain[link];
     *ret_others = 0;
     for (uint32_t i = 0; i < len; i++) {
         uint32_t other = s->stale[i];
         if (other == link) {
             continue;
         }
-        *ret_others += exp(s->gain[other] - s->gain[link]);
-        if (s->gain[other] > s->gain[best] + 1e-9) {
+        double gain = gain_with(s, other, s->spread[link]);
+        *ret_others += exp(gain - s->gain[link]);
+        if (gain > best_gain + 1e-9) {
             best = other;
+            best_gain = gain;
         }
     }
     return best;
 }
 
 /* Takes the fault from a link and gives it to whom it belongs, if to any. */
-static bool reconsider(struct search *s, uint32_t link)
+static bool reconsider(struct pd_evidence_search *s, uint32_t link)
 {
     double theta = s->model->theta[link], others;
     set_faulty(s, link, false, s->model->noise);
     uint32_t best = find_instead(s, link, &others);
-    s->doubt[link] = others + exp(-s->gain[link]);
+    double spread = fmax(s->spread[link], pd_evidence_period_spread(s->model, link, 1));
+    s->doubt[link] = others + exp(-gain_with(s, link, spread));
     s->model->odds[link] = s->gain[link];
     if (best == link && s->gain[link] > 0) {
         set_faulty(s, link, true, theta);
@@ -473,7 +478,7 @@ static bool reconsider(struct search *s, uint32_t link)
     return true;
 }
 
-static bool reconsider_all(struct search *s)
+static bool reconsider_all(struct pd_evidence_search *s)
 {
     bool changed = false;
     for (uint32_t i = 0; i < s->candidates_len; i++) {
@@ -484,25 +489,7 @@ static bool reconsider_all(struct search *s)
     return changed;
 }
 
-/* The chance that each link named is faulty and no other is, as if these were independent. */
-static void conclude(struct search *s)
-{
-    struct pd_evidence_model *model = s->model;
-    double right = 0;
-    look_at_all(s);
-    for (uint32_t i = 0; i < s->candidates_len; i++) {
-        uint32_t link = s->candidates[i];
-        if (model->is_faulty[link]) {
-            right -= log1p(s->doubt[link]);
-        } else {
-            model->odds[link] = s->gain[link];
-            right -= log1p(exp(s->gain[link]));
-        }
-    }
-    model->confidence = model->named_len ? exp(right) : 0;
-}
-
-static void begin(struct search *s)
+static void begin(struct pd_evidence_search *s)
 {
     struct pd_evidence_model *model = s->model;
     model->named_len = 0;
@@ -518,13 +505,13 @@ static void begin(struct search *s)
 
 int pd_evidence_model_search(struct pd_evidence_model *model)
 {
-    struct search s = {0};
+    struct pd_evidence_search s = {0};
     int err = model->blind.len ? pd_evidence_model_usual(model) : 0;
-    err = err ? err : search_init(model, &s);
+    err = err ? err : pd_evidence_search_init(model, &s);
     if (!err) {
         begin(&s);
         for (int round = 0; round < ROUNDS_MAX; round++) {
-            look_at_all(&s);
+            pd_evidence_look_at_all(&s);
             bool changed = name_all(&s);
             fit_all(&s);
             changed |= reconsider_all(&s);
@@ -532,8 +519,8 @@ int pd_evidence_model_search(struct pd_evidence_model *model)
                 break;
             }
         }
-        conclude(&s);
+        pd_evidence_search_conclude(&s);
     }
-    search_done(&s);
+    pd_evidence_search_done(&s);
     return err;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence` on evidence without a clock: what each link usually carries. */
+/* The localiser `evidence`: what each link usually carries. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "localise/evidence/model.h"
+#include "topology/links.h"
 
 /* Each host has one flow to each other rack, in shares; ECMP splits them hop by hop. One pass for
  * each rack that receives. */
@@ -12,7 +13,7 @@ struct usual {
     const struct pd_localise_network *network;
     const struct pd_topology *topology;
     double *carried; /* by link */
-    uint32_t *hosts; /* by switch: below it */
+    double *hosts;   /* by switch: below it; of one at several a share each */
     uint32_t racks;
     uint32_t *far, *queue;
     double *mass;
@@ -36,8 +37,9 @@ static int usual_init(struct usual *u)
     if (!u->hosts || !u->far || !u->queue || !u->mass) {
         return -ENOMEM;
     }
-    for (uint32_t h = 0; h < u->topology->hosts_len; h++) {
-        u->racks += !u->hosts[u->topology->hosts[h].tor]++;
+    for (uint32_t s = 0; s < len; s++) {
+        u->hosts[s] = pd_localise_hosts(u->topology, s);
+        u->racks += u->hosts[s] > 0;
     }
     return 0;
 }
@@ -60,7 +62,7 @@ static void send_on(struct usual *u, uint32_t at)
         uint32_t next = sw->neighbours[n].node;
         if (u->far[next] == u->far[at] - 1) {
             u->mass[next] += each;
-            u->carried[u->network->first[at] + n] += each;
+            u->carried[sw->neighbours[n].link] += each;
         }
     }
 }
@@ -72,9 +74,8 @@ static void send_to(struct usual *u, uint32_t rack)
     pd_localise_distances(u->topology, rack, u->far, u->queue);
     for (uint32_t s = 0; s < u->topology->switches_len; s++) {
         reached += u->far[s] != PD_NONE;
-        u->mass[s] = s == rack || u->far[s] == PD_NONE
-                         ? 0
-                         : (double)u->hosts[s] / (u->racks > 1 ? u->racks - 1 : 1);
+        u->mass[s] =
+            s == rack || u->far[s] == PD_NONE ? 0 : u->hosts[s] / (u->racks > 1 ? u->racks - 1 : 1);
     }
     for (uint32_t i = reached; i-- > 1;) {
         if (u->mass[u->queue[i]] > 0) {
@@ -82,7 +83,9 @@ static void send_to(struct usual *u, uint32_t rack)
         }
     }
     for (uint32_t n = sw->switch_neighbours; n < sw->neighbours_len; n++) {
-        u->carried[u->network->first[rack] + n] = u->mass[rack] / u->hosts[rack];
+        double share = pd_localise_share(u->topology, sw->neighbours[n].node);
+        u->carried[sw->neighbours[n].link] = share * u->mass[rack] / u->hosts[rack];
+        u->carried[pd_links_reverse(sw->neighbours[n].link)] = share;
     }
 }
 
@@ -95,12 +98,9 @@ int pd_evidence_model_usual(struct pd_evidence_model *model)
     u.carried = calloc((size_t)model->network->links_len + 1, sizeof *u.carried);
     int err = u.carried ? usual_init(&u) : -ENOMEM;
     for (uint32_t s = 0; s < u.topology->switches_len && !err; s++) {
-        if (u.hosts[s]) {
+        if (u.hosts[s] > 0) {
             send_to(&u, s);
         }
-    }
-    for (uint32_t h = 0; h < u.topology->hosts_len && !err; h++) {
-        u.carried[u.network->up[h]] = 1;
     }
     usual_done(&u);
     if (err) {

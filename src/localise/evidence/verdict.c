@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence` on evidence without a clock: verdict, causes, and what it tells of them.
- */
+/* The localiser `evidence`: verdict, causes, and what it tells of them. */
 #include "localise/evidence/verdict.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CERTAIN        0.999
+#include "topology/links.h"
+
+#define UNEVEN_MAX     0.02 /* share of losses that do not tell which of several paths they hit */
 #define ALTERNATIVE_OF 0.01 /* weight from which a link that is not named is told */
 
 static double chance_of(double odds)
@@ -37,9 +39,11 @@ static int by_score(const void *a, const void *b)
 static struct pd_verdict_link link_of(const struct pd_evidence_model *model, uint32_t link)
 {
     bool is_counted = model->noise < 1;
+    double events = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
+    double theta = model->theta[link] * (events > 0 ? model->crossed[link] / events : 1);
     return (struct pd_verdict_link){.from = model->network->ends[link].from,
                                     .to = model->network->ends[link].to,
-                                    .loss = is_counted ? -expm1(-model->theta[link]) : -1,
+                                    .loss = is_counted ? -expm1(-theta) : -1,
                                     .score = model->odds[link]};
 }
 
@@ -76,7 +80,8 @@ int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_ans
     verdict.links = answer->links;
     verdict.ranking = answer->ranking;
     verdict.confidence = model->confidence;
-    verdict.certain = verdict.links_len && model->confidence >= CERTAIN;
+    verdict.certain = verdict.links_len && model->confidence >= 1 - PD_EVIDENCE_MISSES &&
+                      model->uneven <= UNEVEN_MAX * model->lost;
     *ret_verdict = verdict;
     return 0;
 }
@@ -128,30 +133,74 @@ static json_t *fault_row(const char *kind, const struct pd_verdict_link *link)
                      chance_of(link->score));
 }
 
-static bool is_host_link(const struct pd_evidence_model *model, const struct pd_verdict_link *link)
+static uint32_t number_of(const struct pd_evidence_model *model, const struct pd_verdict_link *link)
 {
-    return model->network->ends[pd_localise_link(model->network, link->from, link->to)].is_access;
+    return pd_links_by_ids(model->network->topology, link->from, link->to, NULL);
+}
+
+static const char *kind_name(const struct pd_evidence_model *model,
+                             const struct pd_verdict_link *link)
+{
+    return model->network->ends[number_of(model, link)].is_access ? "host" : "link";
 }
 
 static bool is_named(const struct pd_evidence_model *model, const struct pd_verdict_link *link)
 {
-    return model->is_faulty[pd_localise_link(model->network, link->from, link->to)];
+    return model->is_faulty[number_of(model, link)];
+}
+
+static json_t *loss_by_link(const struct pd_verdict *verdict)
+{
+    json_t *loss = json_object();
+    for (size_t i = 0; i < verdict->links_len; i++) {
+        const struct pd_verdict_link *link = &verdict->links[i];
+        char name[24];
+        snprintf(name, sizeof name, "%u-%u", link->from, link->to);
+        json_object_set_new(loss, name, link->loss < 0 ? json_null() : json_real(link->loss));
+    }
+    return loss;
+}
+
+/* The kind of the strongest fault. */
+static json_t *kind_of(const json_t *faults)
+{
+    json_t *kind = json_object_get(json_array_get(faults, 0), "kind");
+    return kind ? json_incref(kind) : json_string("none");
+}
+
+static int by_loss(const void *a, const void *b)
+{
+    const struct pd_verdict_link *x = a, *y = b;
+    if (x->loss > y->loss || x->loss < y->loss) {
+        return x->loss > y->loss ? -1 : 1;
+    }
+    return by_score(a, b);
 }
 
 void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd_verdict *verdict,
                           json_t *answer)
 {
     json_t *faults = json_array(), *others = json_array();
+    struct pd_verdict_link *named = calloc(verdict->links_len + 1, sizeof *named);
+    for (size_t i = 0; named && i < verdict->links_len; i++) {
+        named[i] = verdict->links[i];
+    }
+    if (named) {
+        qsort(named, verdict->links_len, sizeof *named, by_loss);
+    }
+    for (size_t i = 0; named && i < verdict->links_len; i++) {
+        json_array_append_new(faults, fault_row(kind_name(model, &named[i]), &named[i]));
+    }
     for (size_t i = 0; i < verdict->ranking_len; i++) {
         const struct pd_verdict_link *link = &verdict->ranking[i];
-        const char *kind = is_host_link(model, link) ? "host" : "link";
-        if (is_named(model, link)) {
-            json_array_append_new(faults, fault_row(kind, link));
-        } else if (chance_of(link->score) >= ALTERNATIVE_OF) {
-            json_array_append_new(others, fault_row(kind, link));
+        if (!is_named(model, link) && chance_of(link->score) >= ALTERNATIVE_OF) {
+            json_array_append_new(others, fault_row(kind_name(model, link), link));
         }
     }
+    free(named);
+    json_object_set_new(answer, "kind", kind_of(faults));
     json_object_set_new(answer, "faults", faults);
     json_object_set_new(answer, "alternatives", others);
+    json_object_set_new(answer, "loss", loss_by_link(verdict));
     json_object_set_new(answer, "detects", pd_evidence_model_detects(model));
 }

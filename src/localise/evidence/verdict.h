@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence` on evidence without a clock: from the model to a verdict. */
+/* The localiser `evidence`: from the model to a verdict. */
 #ifndef PD_LOCALISE_EVIDENCE_VERDICT_H
 #define PD_LOCALISE_EVIDENCE_VERDICT_H
 

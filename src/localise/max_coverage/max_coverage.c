@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "localise/network.h"
 
@@ -65,21 +66,6 @@ static int new_max_coverage(const struct pd_localiser_config *config,
 
 /* ---- taking signatures in */
 
-static int reserve_members(struct max_coverage *mc, size_t len)
-{
-    if (mc->members_len + len <= mc->members_room) {
-        return 0;
-    }
-    size_t room = (mc->members_len + len) * 2;
-    uint32_t *members = realloc(mc->members, room * sizeof *members);
-    if (!members) {
-        return -ENOMEM;
-    }
-    mc->members = members;
-    mc->members_room = room;
-    return 0;
-}
-
 static uint32_t find_slot(const struct max_coverage *mc, uint64_t hash, const uint32_t *links,
                           size_t len)
 {
@@ -128,7 +114,7 @@ static int take_links(struct max_coverage *mc, const uint32_t *links, size_t len
         err = grow(mc);
     }
     if (!err) {
-        err = reserve_members(mc, len);
+        err = PD_GROW(mc->members, mc->members_room, mc->members_len + len);
     }
     if (err) {
         return err;

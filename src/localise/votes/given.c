@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "localise/votes/private.h"
+#include "topology/links.h"
 
 /* Chances are linear in what the racks send, so that one pass for each rack that receives does for
  * all that send: `mass` is what comes by a switch, `reach` the chance that what leaves a switch
@@ -12,7 +13,7 @@
 struct given {
     const struct pd_localise_network *network;
     const struct pd_topology *topology;
-    uint32_t *hosts; /* by switch: below it */
+    double *hosts; /* by switch: below it; of one at several a share each */
     uint32_t *far, *queue;
     uint32_t queue_len; /* nearest to the receiving rack first */
     uint32_t *nexts;    /* by switch: ways on */
@@ -43,8 +44,8 @@ static int given_init(struct given *g)
     if (!g->hosts || !g->far || !g->queue || !g->nexts || !g->mass || !g->reach) {
         return -ENOMEM;
     }
-    for (uint32_t h = 0; h < g->topology->hosts_len; h++) {
-        g->hosts[g->topology->hosts[h].tor]++;
+    for (uint32_t s = 0; s < len; s++) {
+        g->hosts[s] = pd_localise_hosts(g->topology, s);
     }
     return 0;
 }
@@ -86,7 +87,7 @@ static void send_on(struct given *g, uint32_t link_from, bool weigh)
             if (leads_on(g, at, next)) {
                 double part = weigh ? g->reach[next] / g->nexts[link_from] : 1;
                 g->mass[next] += each;
-                g->sum[g->network->first[at] + n] += each * part;
+                g->sum[sw->neighbours[n].link] += each * part;
             }
         }
     }
@@ -111,14 +112,15 @@ static void share_access(struct given *g, uint32_t rack, bool up, double flows)
 {
     const struct pd_switch *sw = &g->topology->switches[rack];
     for (uint32_t n = sw->switch_neighbours; n < sw->neighbours_len; n++) {
-        uint32_t link = up ? g->network->up[sw->neighbours[n].node] : g->network->first[rack] + n;
-        g->sum[link] += flows / g->hosts[rack];
+        uint32_t down = sw->neighbours[n].link;
+        double share = pd_localise_share(g->topology, sw->neighbours[n].node);
+        g->sum[up ? pd_links_reverse(down) : down] += share * flows / g->hosts[rack];
     }
 }
 
 static bool sends(const struct given *g, uint32_t rack, uint32_t target)
 {
-    return rack != target && g->hosts[rack] && g->far[rack] != PD_NONE;
+    return rack != target && g->hosts[rack] > 0 && g->far[rack] != PD_NONE;
 }
 
 /* Flows over a link between switches, towards one rack. */
@@ -189,7 +191,7 @@ int pd_votes_given(const struct pd_localise_network *network, uint32_t link, dou
     int err = given_init(&g);
     memset(ret_given, 0, network->links_len * sizeof *ret_given);
     for (uint32_t t = 0; t < g.topology->switches_len && !err; t++) {
-        if (g.hosts[t]) {
+        if (g.hosts[t] > 0) {
             add_target(&g, link, t);
         }
     }

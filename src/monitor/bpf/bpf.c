@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source that is told: loads monitor.bpf.c and reads its ring. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@ struct source {
         [PROGRAMS];
     int events_fd, lost_fd;
     struct ring_buffer *ring;
+    struct pd_flow_labels labels;
     uint64_t lost; /* known so far */
 
     /* While `work` runs. */
@@ -118,7 +120,7 @@ static int take_piece(void *context, void *bytes, size_t len)
     struct source *source = context;
     struct pd_monitor_reading reading;
 
-    if (pd_monitor_event_read(bytes, len, &reading)) {
+    if (pd_monitor_event_read(bytes, len, &source->labels, &reading)) {
         source->told.events++;
         source->take(source->taker, &reading);
     } else {
@@ -173,6 +175,31 @@ static void close_source(void *context)
     free(source);
 }
 
+/* A setting of this network namespace. */
+static int read_setting(const char *file, int fallback)
+{
+    FILE *stream = fopen(file, "re");
+    int value;
+
+    if (!stream) {
+        return fallback;
+    }
+    if (fscanf(stream, "%d", &value) != 1) {
+        value = fallback;
+    }
+    fclose(stream);
+    return value;
+}
+
+/* 0: never; 1: unless a socket does not want it; 2: only where it wants it; 3: always. */
+static void read_labels(struct pd_flow_labels *ret_labels)
+{
+    int automatic = read_setting("/proc/sys/net/ipv6/auto_flowlabels", 1);
+
+    ret_labels->automatic = automatic == 1 || automatic == 3;
+    ret_labels->stateless = read_setting("/proc/sys/net/ipv6/flowlabel_state_ranges", 0) != 0;
+}
+
 static int open_source(const struct pd_monitor_config *config, void **ret_source,
                        struct pd_error *error)
 {
@@ -199,6 +226,7 @@ static int open_source(const struct pd_monitor_config *config, void **ret_source
         close_source(source);
         return r;
     }
+    read_labels(&source->labels);
     *ret_source = source;
     return 0;
 }

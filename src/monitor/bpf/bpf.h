@@ -8,7 +8,14 @@
 
 #include "monitor/reading.h"
 
+/* How this network namespace labels flows by itself. */
+struct pd_flow_labels {
+    bool automatic; /* from a hash of the connection, which a timeout draws anew */
+    bool stateless; /* such labels have their first bit set */
+};
+
 /* A piece of the ring, checked. false: it makes no sense. Thread safety: pure. */
-bool pd_monitor_event_read(const void *bytes, size_t len, struct pd_monitor_reading *ret_reading);
+bool pd_monitor_event_read(const void *bytes, size_t len, const struct pd_flow_labels *labels,
+                           struct pd_monitor_reading *ret_reading);
 
 #endif

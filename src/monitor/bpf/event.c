@@ -62,6 +62,19 @@ static bool read_kind(const struct pd_monitor_event *event, struct pd_monitor_re
     }
 }
 
+/* The kernel's own (ip6_make_flowlabel): what the socket asked for, else bits of its hash where the
+ * system makes labels by itself. */
+static uint32_t flow_label(const struct pd_monitor_event *event,
+                           const struct pd_flow_labels *labels)
+{
+    uint32_t hash = event->txhash << 16 | event->txhash >> 16, label = event->flow_label & 0xfffff;
+
+    if (label || !labels->automatic) {
+        return label;
+    }
+    return (ntohl(hash) & 0xfffff) | (labels->stateless ? 0x80000 : 0);
+}
+
 /* The kernel's own formula (tcp_compute_delivery_rate). */
 static uint64_t throughput_bps(const struct pd_monitor_event *event)
 {
@@ -71,7 +84,8 @@ static uint64_t throughput_bps(const struct pd_monitor_event *event)
     return (uint64_t)event->delivered_pkts * event->mss_bytes * 8 / event->delivered_us * 1000000;
 }
 
-bool pd_monitor_event_read(const void *bytes, size_t len, struct pd_monitor_reading *ret_reading)
+bool pd_monitor_event_read(const void *bytes, size_t len, const struct pd_flow_labels *labels,
+                           struct pd_monitor_reading *ret_reading)
 {
     struct pd_monitor_reading reading = {.kind = PD_MONITOR_CHANGE};
     struct pd_monitor_event event;
@@ -97,6 +111,11 @@ bool pd_monitor_event_read(const void *bytes, size_t len, struct pd_monitor_read
     reading.cwnd_pkts = event.cwnd_pkts;
     reading.mss_bytes = event.mss_bytes;
     reading.pkts_out = event.pkts_out;
+    reading.duplicates = event.duplicates;
+    reading.traffic_class =
+        (uint8_t)(reading.flow.ip_version == 4 ? event.tos : event.traffic_class);
+    reading.has_label = reading.flow.ip_version == 6 && event.txhash;
+    reading.flow_label = reading.has_label ? flow_label(&event, labels) : 0;
     reading.bytes_acked = event.bytes_acked;
     reading.throughput_bps = throughput_bps(&event);
     *ret_reading = reading;

@@ -37,7 +37,12 @@ struct pd_monitor_event {
     __u32 delivered_pkts; /* and how long that took: the last measurement of the rate */
     __u32 delivered_us;
     __u32 backoff;
+    __u32 duplicates; /* that the receiver reported (DSACK) */
+    __u32 txhash;     /* that flow labels are made of; 0: none */
+    __u32 flow_label; /* that the socket asked for; 0: none */
+    __u16 tos;        /* of IPv4, and of IPv6 */
+    __u16 traffic_class;
 };
-_Static_assert(sizeof(struct pd_monitor_event) == 104, "no padding: both sides see the same");
+_Static_assert(sizeof(struct pd_monitor_event) == 120, "no padding: both sides see the same");
 
 #endif

@@ -52,10 +52,17 @@ struct sock_common {
 struct sock {
     struct sock_common __sk_common;
     __u16 sk_protocol;
+    __u32 sk_txhash;
+};
+struct ipv6_pinfo {
+    __be32 flow_label;
+    __u8 tclass;
 };
 struct inet_sock {
     struct sock sk;
+    struct ipv6_pinfo *pinet6;
     __be16 inet_sport;
+    __u8 tos;
 };
 struct inet_connection_sock {
     struct inet_sock icsk_inet;
@@ -72,6 +79,7 @@ struct tcp_sock {
     __u32 rate_delivered;
     __u32 rate_interval_us;
     __u32 total_retrans;
+    __u32 dsack_dups;
     __u64 bytes_acked;
     __u16 total_rto;
 };
@@ -162,12 +170,24 @@ static __always_inline void put_flow(struct pd_monitor_event *event,
     }
 }
 
+/* What routers may hash beside the five-tuple. */
+static __always_inline void put_header(struct pd_monitor_event *event, const struct inet_sock *inet)
+{
+    event->txhash = inet->sk.sk_txhash;
+    event->tos = inet->tos;
+    if (event->family == AF_INET6 && inet->pinet6) {
+        event->traffic_class = inet->pinet6->tclass;
+        event->flow_label = bpf_ntohl(inet->pinet6->flow_label);
+    }
+}
+
 static __always_inline void put_figures(struct pd_monitor_event *event, const struct tcp_sock *tcp)
 {
     event->src_port = bpf_ntohs(tcp->inet_conn.icsk_inet.inet_sport);
     event->unanswered = tcp->inet_conn.icsk_retransmits;
     event->backoff = tcp->inet_conn.icsk_backoff;
     event->retransmissions = tcp->total_retrans;
+    event->duplicates = tcp->dsack_dups;
     event->outstanding = tcp->retrans_out;
     event->timeouts = PD_EVENT_NO_TIMEOUTS;
     if (bpf_core_field_exists(tcp->total_rto)) {
@@ -202,6 +222,7 @@ static __always_inline int tell(const struct sock *sk, __u8 kind, __u8 state)
     event->state = state;
     put_flow(event, &sk->__sk_common);
     put_figures(event, tcp);
+    put_header(event, &tcp->inet_conn.icsk_inet);
     bpf_ringbuf_submit(event, waking(kind));
     return 0;
 }

@@ -109,6 +109,7 @@ static void read_info(const struct nlattr *attribute, struct pd_monitor_reading 
     reading->cwnd_pkts = info.tcpi_snd_cwnd;
     reading->mss_bytes = info.tcpi_snd_mss;
     reading->pkts_out = info.tcpi_unacked;
+    reading->duplicates = info.tcpi_dsack_dups;
     reading->bytes_acked = info.tcpi_bytes_acked;
     reading->throughput_bps =
         info.tcpi_delivery_rate > UINT64_MAX / 8 ? 0 : info.tcpi_delivery_rate * 8;
@@ -255,9 +256,9 @@ static int dump_family(struct pd_diag *diag, uint8_t family, pd_diag_take *take,
 
 int pd_diag_dump(struct pd_diag *diag, pd_diag_take *take, void *context)
 {
-    int e = dump_family(diag, AF_INET, take, context);
+    int err = dump_family(diag, AF_INET, take, context);
 
-    return e ? e : dump_family(diag, AF_INET6, take, context);
+    return err ? err : dump_family(diag, AF_INET6, take, context);
 }
 
 static void keep_one(void *context, const struct pd_monitor_reading *reading)
@@ -274,7 +275,7 @@ int pd_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t co
                                        .idiag_states = STATES};
     struct pd_monitor_reading reading = {.time_ns = 0};
     ssize_t len;
-    int e;
+    int err;
 
     memcpy(request.id.idiag_src, flow->src.bytes, 16);
     memcpy(request.id.idiag_dst, flow->dst.bytes, 16);
@@ -282,8 +283,8 @@ int pd_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t co
     request.id.idiag_dport = htons(flow->dst_port);
     request.id.idiag_cookie[0] = cookie ? (uint32_t)cookie : INET_DIAG_NOCOOKIE;
     request.id.idiag_cookie[1] = cookie ? (uint32_t)(cookie >> 32) : INET_DIAG_NOCOOKIE;
-    e = ask(diag, 0, &request);
-    len = e ? e : hear(diag);
+    err = ask(diag, 0, &request);
+    len = err ? err : hear(diag);
     if (len < 0) {
         return (int)len;
     }

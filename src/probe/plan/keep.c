@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #include "probe/plan/parts.h"
 
 /* A path that lost a link falls into pieces; a link that came back is two pieces of its own, one
@@ -38,14 +40,8 @@ struct keep {
 static int add_piece(struct keep *k, const uint32_t *nodes, uint32_t hops, bool open_begin,
                      bool open_end)
 {
-    if (k->len == k->room) {
-        uint32_t room = k->room ? k->room * 2 : 16;
-        struct piece *pieces = realloc(k->pieces, room * sizeof *pieces);
-        if (!pieces) {
-            return -ENOMEM;
-        }
-        k->pieces = pieces;
-        k->room = room;
+    if (PD_GROW(k->pieces, k->room, k->len + 1)) {
+        return -ENOMEM;
     }
     struct piece *piece = &k->pieces[k->len];
     *piece = (struct piece){.hops = hops, .open_begin = open_begin, .open_end = open_end};

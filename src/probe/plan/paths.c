@@ -4,35 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "probe/plan/paths.h"
-
-static uint32_t grown(uint32_t room, uint32_t wanted)
-{
-    return room * 2 > wanted ? room * 2 : wanted + 16;
-}
 
 int pd_plan_paths_reserve(struct pd_plan_paths *paths, uint32_t more, uint32_t more_nodes)
 {
-    uint32_t len = paths->len + more, nodes_len = paths->nodes_len + more_nodes;
-    if (len > paths->room) {
-        uint32_t room = grown(paths->room, len);
-        struct pd_plan_path *array = realloc(paths->paths, room * sizeof *array);
-        if (!array) {
-            return -ENOMEM;
-        }
-        paths->paths = array;
-        paths->room = room;
-    }
-    if (nodes_len > paths->nodes_room) {
-        uint32_t room = grown(paths->nodes_room, nodes_len);
-        uint32_t *array = realloc(paths->nodes, room * sizeof *array);
-        if (!array) {
-            return -ENOMEM;
-        }
-        paths->nodes = array;
-        paths->nodes_room = room;
-    }
-    return 0;
+    int err = PD_GROW(paths->paths, paths->room, paths->len + more);
+    return err ? err : PD_GROW(paths->nodes, paths->nodes_room, paths->nodes_len + more_nodes);
 }
 
 int pd_plan_paths_slice(struct pd_plan_paths *paths, uint32_t first, uint32_t hops)

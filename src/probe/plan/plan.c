@@ -27,7 +27,9 @@ void pd_plan_hosts(const struct pd_topology *topology, bool *ret_hosts)
         ret_hosts[s] = !topology->hosts_len && topology->switches[s].prefixes_len;
     }
     for (uint32_t h = 0; h < topology->hosts_len; h++) {
-        ret_hosts[topology->hosts[h].tor] = true;
+        for (uint32_t t = 0; t < topology->hosts[h].tors_len; t++) {
+            ret_hosts[topology->hosts[h].tors[t]] = true;
+        }
     }
 }
 

@@ -26,7 +26,7 @@ static int pack_at(struct pd_store *store, MDB_cursor *cursor, uint64_t first_ro
         return err;
     }
     pd_store_written_put(store, store->segment_db, first_row, &value);
-    err = pd_lmdb_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
+    err = pd_tib_lmdb_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
     free(value.mv_data);
     return err;
 }
@@ -61,13 +61,13 @@ static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
             cooling->hot_from = first_row + 1;
         }
     }
-    return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
+    return err || result == MDB_NOTFOUND ? err : pd_tib_lmdb_error(result);
 }
 
 static int cool(struct cooling *cooling, MDB_txn *txn)
 {
     MDB_cursor *cursor;
-    int err = pd_lmdb_error(mdb_cursor_open(txn, cooling->store->segment_db, &cursor));
+    int err = pd_tib_lmdb_error(mdb_cursor_open(txn, cooling->store->segment_db, &cursor));
     if (err) {
         return err;
     }

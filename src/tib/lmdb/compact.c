@@ -53,7 +53,7 @@ static int copy(struct pd_store *store, int fd, uint64_t all,
         nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
     }
     pthread_join(thread, NULL);
-    return pd_lmdb_error(copying.result);
+    return pd_tib_lmdb_error(copying.result);
 }
 
 /* Mode and owner as the original's, where the user may. */
@@ -61,7 +61,7 @@ static int copy_open(struct pd_store *store, int directory_fd)
 {
     int original;
     struct stat stat;
-    int err = pd_lmdb_error(mdb_env_get_fd(store->env, &original));
+    int err = pd_tib_lmdb_error(mdb_env_get_fd(store->env, &original));
     if (err) {
         return err;
     }
@@ -82,7 +82,7 @@ static int copy_make(struct pd_store *store, int fd,
 {
     uint64_t all = 0;
     MDB_txn *txn;
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
+    int err = pd_tib_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
     if (err) {
         return err;
     }

@@ -34,7 +34,7 @@ static int convert_at(MDB_cursor *cursor, uint64_t first, const MDB_val *old)
     if (err) {
         return err;
     }
-    err = pd_lmdb_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
+    err = pd_tib_lmdb_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
     free(value.mv_data);
     return err;
 }
@@ -63,13 +63,13 @@ static int convert_some(MDB_cursor *cursor, struct converting *converting)
         }
     }
     converting->done = result == MDB_NOTFOUND;
-    return result && result != MDB_NOTFOUND ? pd_lmdb_error(result) : 0;
+    return result && result != MDB_NOTFOUND ? pd_tib_lmdb_error(result) : 0;
 }
 
 static int convert(struct pd_store *store, MDB_txn *txn, struct converting *converting)
 {
     MDB_cursor *cursor;
-    int err = pd_lmdb_error(mdb_cursor_open(txn, store->path_db, &cursor));
+    int err = pd_tib_lmdb_error(mdb_cursor_open(txn, store->path_db, &cursor));
     if (err) {
         return err;
     }

@@ -14,7 +14,7 @@ int pd_store_cursors_get(struct pd_store *store, MDB_txn *txn)
     MDB_val key = cursors_key, value;
     int result = mdb_get(txn, store->meta_db, &key, &value);
     if (result) {
-        return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+        return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
     }
     if (value.mv_size % sizeof *writer->cursors || value.mv_size > sizeof writer->cursors) {
         return -PD_E_CORRUPT;
@@ -40,7 +40,7 @@ int pd_store_cursors_put(struct pd_store *store, MDB_txn *txn)
                                           htole64(writer->cursors[i].value)};
     }
     MDB_val key = cursors_key, value = {writer->cursors_len * sizeof *raw, raw};
-    return pd_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
+    return pd_tib_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
 }
 
 int pd_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 struct pd_directory {
     pthread_mutex_t lock;
     struct pd_directory_entry *entries; /* by key */
@@ -69,17 +71,7 @@ static bool reserve(struct pd_directory *directory)
     if (directory->len == PD_DIRECTORY_MAX) {
         directory->len = 0;
     }
-    if (directory->len < directory->room) {
-        return true;
-    }
-    size_t room = directory->room ? 2 * directory->room : 64;
-    struct pd_directory_entry *grown = realloc(directory->entries, room * sizeof *grown);
-    if (!grown) {
-        return false;
-    }
-    directory->entries = grown;
-    directory->room = room;
-    return true;
+    return !PD_GROW(directory->entries, directory->room, directory->len + 1);
 }
 
 void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry)

@@ -29,7 +29,7 @@
 static struct pd_store *open_stores;
 static pthread_mutex_t open_stores_lock = PTHREAD_MUTEX_INITIALIZER;
 
-int pd_lmdb_error(int result)
+int pd_tib_lmdb_error(int result)
 {
     switch (result) {
     case 0: return 0;
@@ -111,20 +111,20 @@ static int store_build(struct pd_store *store, const char *new_file, uint64_t ma
     if (getrandom(&meta.identity, sizeof meta.identity, 0) != sizeof meta.identity) {
         return -EIO;
     }
-    int err = pd_lmdb_error(env_new(store, map_bytes));
+    int err = pd_tib_lmdb_error(env_new(store, map_bytes));
     err = err ? err
-              : pd_lmdb_error(
+              : pd_tib_lmdb_error(
                     mdb_env_open(store->env, new_file, MDB_NOSUBDIR | MDB_NOLOCK, DATA_MODE));
-    err = err ? err : pd_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
+    err = err ? err : pd_tib_lmdb_error(mdb_txn_begin(store->env, NULL, 0, &txn));
     if (err) {
         goto out;
     }
-    err = pd_lmdb_error(databases_open(store, txn, MDB_CREATE));
+    err = pd_tib_lmdb_error(databases_open(store, txn, MDB_CREATE));
     err = err ? err : pd_store_meta_put(store, txn, &meta);
     if (err) {
         mdb_txn_abort(txn);
     } else {
-        err = pd_lmdb_error(mdb_txn_commit(txn));
+        err = pd_tib_lmdb_error(mdb_txn_commit(txn));
     }
 out:
     mdb_env_close(store->env);
@@ -250,7 +250,7 @@ static int reader_prepare(struct pd_store *store, int directory_fd, const char *
 static int pages_check(struct pd_store *store, MDB_txn *txn, struct pd_error *error)
 {
     int fd;
-    int err = pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
+    int err = pd_tib_lmdb_error(mdb_env_get_fd(store->env, &fd));
     for (unsigned attempt = 0; !err; attempt++) {
         err = pd_pages_check(fd, mdb_txn_id(txn), error);
         /* While we looked for the meta page, a writer may have replaced it: twice more. */
@@ -258,7 +258,7 @@ static int pages_check(struct pd_store *store, MDB_txn *txn, struct pd_error *er
             break;
         }
         mdb_txn_reset(txn);
-        err = pd_lmdb_error(mdb_txn_renew(txn));
+        err = pd_tib_lmdb_error(mdb_txn_renew(txn));
     }
     return err;
 }
@@ -267,12 +267,12 @@ static int env_check(struct pd_store *store, struct pd_error *error)
 {
     MDB_txn *txn;
     struct pd_store_meta meta;
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
+    int err = pd_tib_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
     if (err) {
         return err;
     }
     err = pages_check(store, txn, error);
-    err = err ? err : pd_lmdb_error(databases_open(store, txn, 0));
+    err = err ? err : pd_tib_lmdb_error(databases_open(store, txn, 0));
     err = err ? err : pd_store_meta_get(store, txn, &meta);
     if (!err && store->identity && meta.identity != store->identity) {
         err = pd_fail(error, -PD_E_CORRUPT,
@@ -280,7 +280,7 @@ static int env_check(struct pd_store *store, struct pd_error *error)
     }
     store->identity = err ? store->identity : meta.identity;
     if (!err) {
-        return pd_lmdb_error(mdb_txn_commit(txn)); /* keeps the handles */
+        return pd_tib_lmdb_error(mdb_txn_commit(txn)); /* keeps the handles */
     }
     mdb_txn_abort(txn);
     return err;
@@ -302,7 +302,7 @@ static int file_note(struct pd_store *store)
 {
     int fd;
     struct stat stat;
-    int err = pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
+    int err = pd_tib_lmdb_error(mdb_env_get_fd(store->env, &fd));
     if (!err && fstat(fd, &stat)) {
         err = -errno;
     }
@@ -319,11 +319,12 @@ static int env_open(struct pd_store *store, int directory_fd, const char *locati
     struct pd_error why = {0};
     uint64_t map_bytes = store->mode == PD_TIB_WRITE ? store->config.map_bytes : 0;
     int err = meta_check(directory_fd, &why);
-    err = err ? err : pd_lmdb_error(env_new(store, map_bytes));
-    err =
-        err ? err : pd_lmdb_error(mdb_env_open(store->env, location, flags | MDB_NOTLS, DATA_MODE));
+    err = err ? err : pd_tib_lmdb_error(env_new(store, map_bytes));
     err = err ? err
-              : pd_lmdb_error(mdb_reader_check(store->env, &stale)); /* killed readers pin pages */
+              : pd_tib_lmdb_error(mdb_env_open(store->env, location, flags | MDB_NOTLS, DATA_MODE));
+    err = err ? err
+              : pd_tib_lmdb_error(
+                    mdb_reader_check(store->env, &stale)); /* killed readers pin pages */
     err = err ? err : env_check(store, &why);
     err = err ? err : file_note(store);
     if (err) {
@@ -469,7 +470,7 @@ int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len)
     MDB_cursor *cursor;
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, pd_paths_len(store->paths)), value;
-    int err = pd_lmdb_error(mdb_cursor_open(txn, store->path_db, &cursor));
+    int err = pd_tib_lmdb_error(mdb_cursor_open(txn, store->path_db, &cursor));
     if (err) {
         return err;
     }

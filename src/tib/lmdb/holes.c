@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "tib/lmdb/store.h"
 
 /* LMDB lists the pages that each transaction has freed. It uses such a page again when no reader's
@@ -47,7 +48,7 @@ int pd_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes)
     struct stat stat_of;
     char name[4096];
     int fd;
-    int err = pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
+    int err = pd_tib_lmdb_error(mdb_env_get_fd(store->env, &fd));
     if (err) {
         return err;
     }
@@ -79,14 +80,8 @@ static int pages_add(struct holes *holes, const MDB_val *list)
 {
     size_t len;
     memcpy(&len, list->mv_data, sizeof len);
-    if (holes->len + len > holes->room) {
-        size_t room = 2 * (holes->len + len);
-        uint64_t *grown = realloc(holes->pages, room * sizeof *grown);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        holes->pages = grown;
-        holes->room = room;
+    if (PD_GROW(holes->pages, holes->room, holes->len + len)) {
+        return -ENOMEM;
     }
     memcpy(holes->pages + holes->len, (const uint8_t *)list->mv_data + sizeof len,
            len * sizeof *holes->pages);
@@ -102,7 +97,7 @@ static int pages_list(struct holes *holes, MDB_txn *txn)
     MDB_val key, value;
     int result = mdb_cursor_open(txn, 0, &cursor), err = 0;
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     while (!err && holes->len < PAGES_MAX &&
            !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
@@ -116,7 +111,7 @@ static int pages_list(struct holes *holes, MDB_txn *txn)
         }
     }
     mdb_cursor_close(cursor);
-    return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
+    return err || result == MDB_NOTFOUND ? err : pd_tib_lmdb_error(result);
 }
 
 static int compare_pages(const void *a, const void *b)
@@ -152,12 +147,12 @@ static int holes_find(struct pd_store *store, struct holes *holes)
     size_t last = holes->oldest;
     MDB_txn *reader; /* LMDB shows the list of free pages to readers only */
     MDB_stat stat;
-    int err = pd_lmdb_error(mdb_env_stat(store->env, &stat));
-    err = err ? err : pd_lmdb_error(mdb_env_get_fd(store->env, &holes->fd));
+    int err = pd_tib_lmdb_error(mdb_env_stat(store->env, &stat));
+    err = err ? err : pd_tib_lmdb_error(mdb_env_get_fd(store->env, &holes->fd));
     int listed = err ? 0 : mdb_reader_list(store->env, reader_see, &holes->oldest);
-    err = listed < 0 ? pd_lmdb_error(listed) : err;
+    err = listed < 0 ? pd_tib_lmdb_error(listed) : err;
     holes->pinned = holes->oldest != last;
-    err = err ? err : pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &reader));
+    err = err ? err : pd_tib_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &reader));
     if (err) {
         return err;
     }
@@ -208,13 +203,13 @@ static int free_bytes(struct pd_store *store, uint64_t *ret_free, uint64_t *ret_
     MDB_txn *txn;
     struct stat stat;
     int fd;
-    int err = pd_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
+    int err = pd_tib_lmdb_error(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
     if (err) {
         return err;
     }
     err = pd_store_bytes_used(store, txn, ret_used);
     mdb_txn_abort(txn);
-    err = err ? err : pd_lmdb_error(mdb_env_get_fd(store->env, &fd));
+    err = err ? err : pd_tib_lmdb_error(mdb_env_get_fd(store->env, &fd));
     if (!err && fstat(fd, &stat)) {
         err = -errno;
     }

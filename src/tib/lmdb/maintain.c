@@ -99,7 +99,7 @@ static int remove_from(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
     MDB_val key, value;
     int result = mdb_cursor_open(txn, db, &cursor);
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     while (removal->chunks < REMOVED_MAX &&
            !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
@@ -119,7 +119,7 @@ static int remove_from(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
             size_bytes < removal->excess_bytes ? size_bytes : removal->excess_bytes;
     }
     mdb_cursor_close(cursor);
-    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+    return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
 }
 
 static int removal_commit(struct pd_store *store, MDB_txn *txn, const struct removal *removal)

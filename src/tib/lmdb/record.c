@@ -48,7 +48,7 @@ int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta
 {
     struct pd_store_meta meta;
     MDB_val key = meta_key, value;
-    int err = pd_lmdb_error(mdb_get(txn, store->meta_db, &key, &value));
+    int err = pd_tib_lmdb_error(mdb_get(txn, store->meta_db, &key, &value));
     err = err ? err : record_parse(value.mv_data, value.mv_size, &meta);
     if (err) {
         return err;
@@ -73,7 +73,7 @@ int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_stor
     };
     raw.xxh3 = htole64(meta_hash(&raw));
     MDB_val key = meta_key, value = {sizeof raw, &raw};
-    return pd_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
+    return pd_tib_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
 }
 
 /* LMDB's meta pages have no checksum, and the one with the greater commit number counts. Had a
@@ -110,7 +110,7 @@ int pd_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn)
         }
         result = mdb_txn_begin(store->env, NULL, 0, ret_txn);
     }
-    return pd_lmdb_error(result);
+    return pd_tib_lmdb_error(result);
 }
 
 int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
@@ -120,7 +120,7 @@ int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store
     if (err) {
         mdb_txn_abort(txn);
     } else {
-        err = pd_lmdb_error(mdb_txn_commit(txn));
+        err = pd_tib_lmdb_error(mdb_txn_commit(txn));
     }
     if (!err) {
         store->writer.meta = *meta;

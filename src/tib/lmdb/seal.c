@@ -58,7 +58,7 @@ static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gather
             break;
         }
     }
-    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+    return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
 }
 
 static int gather_extra(struct gathered *gathered, const struct pd_row *extra, size_t extra_len,
@@ -87,7 +87,7 @@ int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *ext
     struct gathered gathered = {.rows = malloc(room * sizeof *gathered.rows),
                                 .commits = malloc(room * sizeof *gathered.commits)};
     int err = gathered.rows && gathered.commits ? 0 : -ENOMEM;
-    err = err ? err : pd_lmdb_error(mdb_cursor_open(txn, store->tail_db, &cursor));
+    err = err ? err : pd_tib_lmdb_error(mdb_cursor_open(txn, store->tail_db, &cursor));
     err = err ? err : gather_tail(store, cursor, &gathered);
     if (err) {
         goto out;

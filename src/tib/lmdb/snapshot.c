@@ -24,7 +24,7 @@ static int map_adopt(struct pd_store *store)
     }
     pd_lmdb_view_forget(store); /* it points into the old map */
     pd_directory_forget(store->directory);
-    return pd_lmdb_error(mdb_env_set_mapsize(store->env, 0));
+    return pd_tib_lmdb_error(mdb_env_set_mapsize(store->env, 0));
 }
 
 static int txn_start_locked(struct pd_store *store, MDB_txn **ret_txn)
@@ -69,7 +69,7 @@ static int txn_start_any(struct pd_store *store, MDB_txn **ret_txn)
         err = map_adopt(store);
         result = err ? 0 : txn_start_locked(store, ret_txn);
     }
-    err = err ? err : pd_lmdb_error(result);
+    err = err ? err : pd_tib_lmdb_error(result);
     store->txns_live += !err;
     return err;
 }
@@ -246,7 +246,7 @@ static int pages_of(MDB_txn *txn, MDB_dbi db, uint64_t *pages, uint64_t *ret_pag
     MDB_stat stat;
     int result = mdb_stat(txn, db, &stat);
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     *pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
     *ret_page_bytes = stat.ms_psize;
@@ -275,7 +275,7 @@ static int chunks_stat(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
     MDB_val key, value;
     int result = mdb_cursor_open(txn, db, &cursor);
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
@@ -293,7 +293,7 @@ static int chunks_stat(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
         stat->records += header->len[PD_AXIS_ROWS];
     }
     mdb_cursor_close(cursor);
-    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+    return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
 }
 
 static int snapshot_stat(struct pd_store_snapshot *snapshot, struct pd_tib_stat *stat)
@@ -358,7 +358,7 @@ static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const ch
     struct pd_chunk_scratch scratch = {.zstd = NULL};
     int result = mdb_cursor_open(snapshot->txn, db, &cursor);
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
@@ -373,7 +373,7 @@ static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const ch
     }
     pd_chunk_scratch_done(&scratch);
     mdb_cursor_close(cursor);
-    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+    return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
 }
 
 int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),

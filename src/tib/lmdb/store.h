@@ -10,8 +10,8 @@
 
 #include "tib/lmdb/chunk.h"
 #include "tib/lmdb/directory.h"
-#include "tib/lmdb/error.h"
 #include "tib/lmdb/lmdb.h"
+#include "tib/lmdb_error.h"
 #include "tib/tib.h"
 
 /* Files: env.c opens and closes the directory; writer.c buffers and commits; seal.c turns the tail

@@ -146,7 +146,7 @@ static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_
     MDB_val key, value;
     int result = mdb_cursor_open(snapshot->txn, db, &cursor), err = 0;
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     while (!err && !(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         uint64_t number = 0;
@@ -159,7 +159,7 @@ static int walk(struct pd_store_snapshot *snapshot, MDB_dbi db, const struct pd_
         }
     }
     mdb_cursor_close(cursor);
-    return err || result == MDB_NOTFOUND ? err : pd_lmdb_error(result);
+    return err || result == MDB_NOTFOUND ? err : pd_tib_lmdb_error(result);
 }
 
 static int view_new(struct pd_store_snapshot *snapshot, struct pd_lmdb_view **ret_view)

@@ -18,7 +18,7 @@ static int tail_count(struct pd_store *store, MDB_txn *txn)
     MDB_val key, value;
     int result = mdb_cursor_open(txn, store->tail_db, &cursor);
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     store->writer.tail_rows = 0;
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
@@ -28,7 +28,7 @@ static int tail_count(struct pd_store *store, MDB_txn *txn)
         }
     }
     mdb_cursor_close(cursor);
-    return result == MDB_NOTFOUND ? 0 : pd_lmdb_error(result);
+    return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
 }
 
 static int state_load(struct pd_store *store, bool is_first)
@@ -36,7 +36,7 @@ static int state_load(struct pd_store *store, bool is_first)
     MDB_txn *txn;
     int result = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
     if (result) {
-        return pd_lmdb_error(result);
+        return pd_tib_lmdb_error(result);
     }
     int err = pd_store_meta_get(store, txn, &store->writer.meta);
     if (!err && is_first) {
@@ -146,7 +146,7 @@ int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
         return err;
     }
     pd_store_written_put(store, db, input->commits[0], &value);
-    err = pd_lmdb_error(mdb_put(txn, db, &key, &value, MDB_NOOVERWRITE));
+    err = pd_tib_lmdb_error(mdb_put(txn, db, &key, &value, MDB_NOOVERWRITE));
     free(value.mv_data);
     return err;
 }
@@ -163,7 +163,7 @@ static int paths_put(struct pd_store *store, MDB_txn *txn, uint32_t first, uint3
     if (err) {
         return err;
     }
-    err = pd_lmdb_error(mdb_put(txn, store->path_db, &key, &value, MDB_NOOVERWRITE));
+    err = pd_tib_lmdb_error(mdb_put(txn, store->path_db, &key, &value, MDB_NOOVERWRITE));
     free(value.mv_data);
     return err;
 }

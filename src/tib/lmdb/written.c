@@ -29,7 +29,7 @@ static int read_back(struct pd_store *store, MDB_txn *txn, const struct pd_store
     struct pd_store_key number;
     struct pd_chunk chunk;
     MDB_val key = pd_store_key_val(&number, written->key), value;
-    int err = pd_lmdb_error(mdb_get(txn, written->db, &key, &value));
+    int err = pd_tib_lmdb_error(mdb_get(txn, written->db, &key, &value));
     return err ? err : pd_store_chunk_verify(store, written->key, &value, &chunk);
 }
 

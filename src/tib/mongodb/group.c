@@ -173,13 +173,13 @@ static int scan_groups(struct pushed *pushed, const struct pd_mongo_writers *wri
     /* The first k of sums need the server's $min as well, which caps them. */
     bool top = has_limit(pushed->grouping) && !matches_live(filter, pushed->grouping) &&
                server_has_min_max(pushed->snapshot->store);
-    int code = 0;
+    int err = 0;
     if (pd_mongo_match(writers, &unexpired, &match) &&
-        !(code = pd_mongo_client_take(&pushed->snapshot->store->server, &client))) {
+        !(err = pd_mongo_client_take(&pushed->snapshot->store->server, &client))) {
         bson_t *pipeline = pipeline_new(pushed->grouping, &match, top);
         bson_t *options =
             BCON_NEW("allowDiskUse", BCON_BOOL(true), "maxTimeMS", BCON_INT64(PD_MONGO_QUERY_MS));
-        code = pd_mongo_walk(
+        err = pd_mongo_walk(
             pushed->snapshot,
             mongoc_collection_aggregate(client.records, MONGOC_QUERY_NONE, pipeline, options, NULL),
             pushed->grouping->without_times ? PD_MONGO_GROUPS_WITHOUT_TIMES : PD_MONGO_GROUPS,
@@ -189,7 +189,7 @@ static int scan_groups(struct pushed *pushed, const struct pd_mongo_writers *wri
         pd_mongo_client_give(&client);
     }
     bson_destroy(&match);
-    return code;
+    return err;
 }
 
 /* ---- what can be pushed ---- */
@@ -201,9 +201,9 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
     struct pushed *pushed = (struct pushed *)head;
     const struct pd_tib_grouping *grouping = pushed->grouping;
     struct pd_mongo_writers writers;
-    int code = pd_mongo_snapshot_writers(pushed->snapshot, filter->since, &writers);
-    if (code) {
-        return code;
+    int err = pd_mongo_snapshot_writers(pushed->snapshot, filter->since, &writers);
+    if (err) {
+        return err;
     }
     bool few =
         writers.len <= PD_MONGO_WRITERS_ASKED; /* else the server does not know which count */
@@ -212,17 +212,17 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
         if (grouping->order != PD_TIB_ORDER_NONE) {
             put_sort(grouping->order, "", &sort);
         }
-        code = pd_mongo_scan_sorted(pushed->snapshot, filter, &sort, grouping->top_len, visit,
-                                    context);
+        err = pd_mongo_scan_sorted(pushed->snapshot, filter, &sort, grouping->top_len, visit,
+                                   context);
         bson_destroy(&sort);
     } else if (grouping->by != PD_TIB_BY_RECORD && few &&
                server_has_min_max(pushed->snapshot->store)) { /* one without also sums wrongly */
-        code = scan_groups(pushed, &writers, filter, visit, context);
+        err = scan_groups(pushed, &writers, filter, visit, context);
     } else {
-        code = pd_mongo_scan_sorted(pushed->snapshot, filter, NULL, 0, visit, context);
+        err = pd_mongo_scan_sorted(pushed->snapshot, filter, NULL, 0, visit, context);
     }
     pd_mongo_writers_done(&writers);
-    return code;
+    return err;
 }
 
 static const struct pd_tib_ops pushed_ops = {.scan = pushed_scan};

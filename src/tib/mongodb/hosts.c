@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/grow.h"
+
 #include "tib/mongodb/store.h"
 
 #define WRITERS_MOST   100000u
@@ -49,14 +51,8 @@ static int writers_add(struct pd_mongo_writers *writers, const bson_t *document)
     if (writers->len == WRITERS_MOST) {
         return -PD_E_TOO_LARGE;
     }
-    if (writers->len == writers->room) {
-        size_t room = writers->room ? 2 * writers->room : 16;
-        struct pd_mongo_writer *grown = realloc(writers->writers, room * sizeof *grown);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        writers->writers = grown;
-        writers->room = room;
+    if (PD_GROW(writers->writers, writers->room, writers->len + 1)) {
+        return -ENOMEM;
     }
     writers->writers[writers->len++] =
         (struct pd_mongo_writer){(uint32_t)host, (uint32_t)writer, committed, 0};
@@ -101,18 +97,18 @@ int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32
     bson_t *options = BCON_NEW("maxTimeMS", BCON_INT64(PD_MONGO_QUERY_MS));
     mongoc_cursor_t *cursor =
         mongoc_collection_find_with_opts(client->hosts, filter, options, NULL);
-    int code = writers_read(cursor, &writers);
-    if (!code && mongoc_cursor_error(cursor, &mongo)) {
-        code = pd_mongo_fail(client->server, &mongo, error);
-    } else if (code) {
-        pd_fail(error, code, "collection hosts: %s", pd_error_text(code));
+    int err = writers_read(cursor, &writers);
+    if (!err && mongoc_cursor_error(cursor, &mongo)) {
+        err = pd_mongo_fail(client->server, &mongo, error);
+    } else if (err) {
+        pd_fail(error, err, "collection hosts: %s", pd_error_text(err));
     }
     mongoc_cursor_destroy(cursor);
     bson_destroy(options);
     bson_destroy(filter);
-    if (code) {
+    if (err) {
         pd_mongo_writers_done(&writers);
-        return code;
+        return err;
     }
     if (writers.len) {
         qsort(writers.writers, writers.len, sizeof *writers.writers, writer_order);
@@ -163,7 +159,7 @@ static int host_documents(struct pd_mongo_client *client, uint32_t host,
     bson_error_t mongo;
     char identity[PD_SPOOL_IDENTITY];
     uint64_t removed = 0; /* by whichever writer of the host */
-    int code = 0;
+    int err = 0;
     *ret_free = 0;
     *ret_found = false;
     while (mongoc_cursor_next(cursor, &document)) {
@@ -192,11 +188,11 @@ static int host_documents(struct pd_mongo_client *client, uint32_t host,
     registration->host_stored -=
         removed < registration->host_stored ? removed : registration->host_stored;
     if (mongoc_cursor_error(cursor, &mongo)) {
-        code = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongo_fail(client->server, &mongo, error);
     }
     mongoc_cursor_destroy(cursor);
     bson_destroy(filter);
-    return code;
+    return err;
 }
 
 static int writer_insert(struct pd_mongo_client *client, uint32_t host, uint32_t writer,
@@ -287,22 +283,22 @@ int pd_mongo_register(struct pd_mongo_client *client, uint32_t host, const struc
     struct pd_mongo_registration registration;
     uint32_t next = 0;
     bool found = false, mine = false;
-    int code = identify(client, error);
-    for (unsigned i = 0; i < REGISTER_TRIES && !code && !found; i++) {
+    int err = identify(client, error);
+    for (unsigned i = 0; i < REGISTER_TRIES && !err && !found; i++) {
         registration = (struct pd_mongo_registration){.min_stime_us = UINT64_MAX};
-        code = host_documents(client, host, spool, &registration, &next, &found, error);
-        if (!code && !found && next >= PD_MONGO_WRITERS) {
-            code = pd_fail(error, -PD_E_FULL, "too many spools have written for host %u", host);
+        err = host_documents(client, host, spool, &registration, &next, &found, error);
+        if (!err && !found && next >= PD_MONGO_WRITERS) {
+            err = pd_fail(error, -PD_E_FULL, "too many spools have written for host %u", host);
         }
-        if (!code && !found) {
-            code = writer_insert(client, host, next, spool, front_seq, &mine, error);
+        if (!err && !found) {
+            err = writer_insert(client, host, next, spool, front_seq, &mine, error);
         }
     }
-    if (!code && !found) {
-        code = pd_fail(error, -PD_E_BUSY, "other writers of host %u were always faster", host);
+    if (!err && !found) {
+        err = pd_fail(error, -PD_E_BUSY, "other writers of host %u were always faster", host);
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     indexes_create(client, &registration);
     *ret_registration = registration;

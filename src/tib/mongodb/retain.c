@@ -43,14 +43,14 @@ static int remove_matching(struct pd_mongo_client *client, const bson_t *which,
 {
     bson_t reply;
     bson_error_t mongo;
-    int code = 0;
+    int err = 0;
     if (mongoc_collection_delete_many(client->records, which, NULL, &reply, &mongo)) {
         *ret_removed = pd_mongo_member(&reply, "deletedCount", 0);
     } else {
-        code = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongo_fail(client->server, &mongo, error);
     }
     bson_destroy(&reply);
-    return code;
+    return err;
 }
 
 static int remove_old(const struct pd_mongo_store *store, struct pd_mongo_client *client,
@@ -58,9 +58,9 @@ static int remove_old(const struct pd_mongo_store *store, struct pd_mongo_client
 {
     bson_t *which = BCON_NEW("host", BCON_INT64((int64_t)store->host_id), "etime_us", "{", "$lt",
                              BCON_INT64((int64_t)cutoff_us), "}");
-    int code = remove_matching(client, which, ret_removed, error);
+    int err = remove_matching(client, which, ret_removed, error);
     bson_destroy(which);
-    return code;
+    return err;
 }
 
 /* The number of the excess-th record bounds them: numbers ascend as the commits did. */
@@ -70,7 +70,7 @@ static int remove_first(const struct pd_mongo_store *store, struct pd_mongo_clie
     const bson_t *last;
     bson_iter_t at;
     bson_error_t mongo;
-    int code = 0;
+    int err = 0;
     bson_t *mine = BCON_NEW("host", BCON_INT64((int64_t)store->host_id));
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(1), "}", "sort", "{", "host",
                                BCON_INT32(1), "_id", BCON_INT32(1), "}", "skip",
@@ -81,15 +81,15 @@ static int remove_first(const struct pd_mongo_store *store, struct pd_mongo_clie
         BSON_ITER_HOLDS_UTF8(&at)) {
         bson_t *which = BCON_NEW("host", BCON_INT64((int64_t)store->host_id), "_id", "{", "$lte",
                                  BCON_UTF8(bson_iter_utf8(&at, NULL)), "}");
-        code = remove_matching(client, which, ret_removed, error);
+        err = remove_matching(client, which, ret_removed, error);
         bson_destroy(which);
     } else if (mongoc_cursor_error(cursor, &mongo)) {
-        code = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongo_fail(client->server, &mongo, error);
     }
     mongoc_cursor_destroy(cursor);
     bson_destroy(options);
     bson_destroy(mine);
-    return code;
+    return err;
 }
 
 static void note_removed(struct pd_mongo_store *store, uint64_t removed)
@@ -142,7 +142,7 @@ int pd_mongo_retain(struct pd_mongo_store *store, struct pd_mongo_client *client
                     struct pd_error *error)
 {
     uint64_t start_ns = pd_clock_monotonic_ns(), removed = 0;
-    int code = 0;
+    int err = 0;
     pthread_mutex_lock(&store->lock);
     bool due = store->now_us && start_ns >= store->retain_ns;
     struct limits limits = due ? limits_of(store) : (struct limits){0};
@@ -154,19 +154,19 @@ int pd_mongo_retain(struct pd_mongo_store *store, struct pd_mongo_client *client
         recount(store, client);
     }
     if (limits.cutoff_us) {
-        code = remove_old(store, client, limits.cutoff_us, &removed, error);
+        err = remove_old(store, client, limits.cutoff_us, &removed, error);
     }
-    if (!code && limits.excess > removed) {
+    if (!err && limits.excess > removed) {
         uint64_t more = 0;
-        code = remove_first(store, client, limits.excess - removed, &more, error);
+        err = remove_first(store, client, limits.excess - removed, &more, error);
         removed += more;
     }
     if (removed) {
         note_removed(store, removed);
-        code = code ? code : save_removed(store, client, error);
+        err = err ? err : save_removed(store, client, error);
     }
     uint64_t now_ns = pd_clock_monotonic_ns();
     store->retain_ns = now_ns + IDLE_FACTOR * (now_ns - start_ns) +
                        (store->registration.ttl && !limits.excess ? TTL_PERIOD_NS : PERIOD_NS);
-    return code;
+    return err;
 }

@@ -35,17 +35,17 @@ static int take(struct walk *walk, const bson_t *document)
     struct pd_mongo_row row;
     struct pd_tib_record *record = &walk->records[walk->len];
     bool grouped = walk->rows != PD_MONGO_RECORDS;
-    int code = grouped ? pd_mongo_group_row(document, walk->rows == PD_MONGO_GROUPS, &row)
-                       : pd_mongo_row(document, &row);
-    if (code) {
+    int err = grouped ? pd_mongo_group_row(document, walk->rows == PD_MONGO_GROUPS, &row)
+                      : pd_mongo_row(document, &row);
+    if (err) {
         atomic_fetch_add_explicit(&walk->snapshot->head.damaged, 1, memory_order_relaxed);
         return 0;
     }
     if (!grouped && !pd_mongo_within(walk->writers, row.id)) {
         return 0;
     }
-    if (row.has_path && (code = pd_mongo_intern(walk->snapshot, &row.claim, &row.record))) {
-        return code;
+    if (row.has_path && (err = pd_mongo_intern(walk->snapshot, &row.claim, &row.record))) {
+        return err;
     }
     if (!grouped && !pd_tib_filter_matches(walk->filter, &row.record)) {
         return 0;
@@ -66,7 +66,7 @@ int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
     struct walk *walk = malloc(sizeof *walk);
     const bson_t *document;
     bson_error_t mongo;
-    int code = walk ? 0 : -ENOMEM;
+    int err = walk ? 0 : -ENOMEM;
     if (walk) {
         walk->snapshot = snapshot;
         walk->writers = writers;
@@ -76,20 +76,20 @@ int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
         walk->context = context;
         walk->len = 0;
     }
-    while (!code && mongoc_cursor_next(cursor, &document)) {
-        code = take(walk, document);
+    while (!err && mongoc_cursor_next(cursor, &document)) {
+        err = take(walk, document);
     }
-    if (!code && mongoc_cursor_error(cursor, &mongo)) {
+    if (!err && mongoc_cursor_error(cursor, &mongo)) {
         struct pd_error error = {0};
-        code = pd_mongo_fail(&snapshot->store->server, &mongo, &error);
+        err = pd_mongo_fail(&snapshot->store->server, &mongo, &error);
         pd_log(PD_LOG_DEBUG, "mongodb", NULL, "%s: %s", snapshot->store->server.place, error.text);
     }
-    if (!code && walk->len) {
-        code = visit(context, walk->records, walk->len);
+    if (!err && walk->len) {
+        err = visit(context, walk->records, walk->len);
     }
     mongoc_cursor_destroy(cursor);
     free(walk);
-    return code;
+    return err;
 }
 
 static bson_t *options_new(const bson_t *sort, uint64_t limit)
@@ -126,22 +126,22 @@ int pd_mongo_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib
     struct pd_mongo_client client;
     bson_t match = BSON_INITIALIZER;
     struct pd_tib_filter unexpired = pd_mongo_unexpired(snapshot, filter);
-    int code = pd_mongo_snapshot_writers(snapshot, filter->since, &writers);
-    if (code) {
-        return code;
+    int err = pd_mongo_snapshot_writers(snapshot, filter->since, &writers);
+    if (err) {
+        return err;
     }
     if (pd_mongo_match(&writers, &unexpired, &match) &&
-        !(code = pd_mongo_client_take(&snapshot->store->server, &client))) {
+        !(err = pd_mongo_client_take(&snapshot->store->server, &client))) {
         bson_t *options = options_new(sort, limit);
-        code = pd_mongo_walk(
-            snapshot, mongoc_collection_find_with_opts(client.records, &match, options, NULL),
-            PD_MONGO_RECORDS, &writers, &unexpired, visit, context);
+        err = pd_mongo_walk(snapshot,
+                            mongoc_collection_find_with_opts(client.records, &match, options, NULL),
+                            PD_MONGO_RECORDS, &writers, &unexpired, visit, context);
         bson_destroy(options);
         pd_mongo_client_give(&client);
     }
     bson_destroy(&match);
     pd_mongo_writers_done(&writers);
-    return code;
+    return err;
 }
 
 int pd_mongo_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
@@ -181,9 +181,9 @@ static int check_documents(struct pd_mongo_store *store, struct checking *checki
     struct pd_mongo_client client;
     const bson_t *document;
     bson_error_t mongo;
-    int code = pd_mongo_client_take(&store->server, &client);
-    if (code) {
-        return code;
+    int err = pd_mongo_client_take(&store->server, &client);
+    if (err) {
+        return err;
     }
     bson_t *mine = bson_new();
     if (store->mode == PD_TIB_WRITE) {
@@ -194,12 +194,12 @@ static int check_documents(struct pd_mongo_store *store, struct checking *checki
         find_damage(checking, document);
     }
     if (mongoc_cursor_error(cursor, &mongo)) {
-        code = pd_mongo_fail(&store->server, &mongo, NULL);
+        err = pd_mongo_fail(&store->server, &mongo, NULL);
     }
     mongoc_cursor_destroy(cursor);
     bson_destroy(mine);
     pd_mongo_client_give(&client);
-    return code;
+    return err;
 }
 
 int pd_mongo_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
@@ -208,11 +208,11 @@ int pd_mongo_check(struct pd_tib *tib, void (*report)(void *context, const char 
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     struct checking checking = {report, context, false};
     uint64_t damaged = 0;
-    int code = store->spool ? pd_spool_check(store->spool, &damaged) : 0;
+    int err = store->spool ? pd_spool_check(store->spool, &damaged) : 0;
     if (damaged) {
         report(context, "spool: entries whose checksum does not hold");
         checking.damaged = true;
     }
-    code = code ? code : check_documents(store, &checking);
-    return code ? code : checking.damaged ? -PD_E_CORRUPT : 0;
+    err = err ? err : check_documents(store, &checking);
+    return err ? err : checking.damaged ? -PD_E_CORRUPT : 0;
 }

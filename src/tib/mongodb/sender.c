@@ -100,32 +100,32 @@ static int slice_insert(struct sending *sending, struct pd_mongo_client *client,
     bson_t *options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
     bson_t reply;
     bson_error_t mongo;
-    int code = 0;
+    int err = 0;
     if (!mongoc_collection_insert_many(client->records, sending->pointers + first, len, options,
                                        &reply, &mongo) &&
         !(mongo.domain != MONGOC_ERROR_STREAM && only_known_errors(&reply, &not_taken))) {
-        code = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongo_fail(client->server, &mongo, error);
     }
     *refused += not_taken;
     bson_destroy(&reply);
     bson_destroy(options);
-    return code;
+    return err;
 }
 
 static int bulk_insert(struct sending *sending, struct pd_mongo_client *client,
                        uint64_t *ret_refused, struct pd_error *error)
 {
-    int code = 0;
+    int err = 0;
     *ret_refused = 0;
-    for (uint32_t first = 0; first < sending->batch.len && !code; first += sending->slice) {
-        code = slice_insert(sending, client, first, ret_refused, error);
+    for (uint32_t first = 0; first < sending->batch.len && !err; first += sending->slice) {
+        err = slice_insert(sending, client, first, ret_refused, error);
     }
-    if (code) {
+    if (err) {
         sending->slice = sending->slice / 2 > BULK_LEAST ? sending->slice / 2 : BULK_LEAST;
     } else {
         sending->slice = 2 * sending->slice < BULK_RECORDS ? 2 * sending->slice : BULK_RECORDS;
     }
-    return code;
+    return err;
 }
 
 static struct pd_mongo_progress progress_of(const struct sending *sending)
@@ -179,18 +179,18 @@ static int send_batch(struct sending *sending, struct pd_mongo_client *client,
 {
     uint64_t refused = 0;
     uint64_t bytes = documents_make(sending);
-    int code = sending->batch.len ? bulk_insert(sending, client, &refused, error) : 0;
-    if (code) {
-        return code;
+    int err = sending->batch.len ? bulk_insert(sending, client, &refused, error) : 0;
+    if (err) {
+        return err;
     }
     struct pd_mongo_progress progress = progress_of(sending);
-    code = pd_mongo_progress_put(client, &progress, error);
-    if (code) {
-        return code;
+    err = pd_mongo_progress_put(client, &progress, error);
+    if (err) {
+        return err;
     }
-    code = pd_spool_drop(sending->store->spool, sending->batch.end_seq);
-    if (code) {
-        return pd_fail(error, code, "the spool: %s", pd_error_text(code));
+    err = pd_spool_drop(sending->store->spool, sending->batch.end_seq);
+    if (err) {
+        return pd_fail(error, err, "the spool: %s", pd_error_text(err));
     }
     acknowledge(sending, &progress, refused, bytes);
     if (refused || sending->batch.damaged) {
@@ -208,13 +208,13 @@ static int enlist(struct pd_mongo_store *store, struct pd_mongo_client *client,
 {
     struct pd_mongo_registration registration;
     uint64_t front = 0;
-    int code = pd_spool_front(store->spool, &front);
-    if (code) {
-        return pd_fail(error, code, "the spool: %s", pd_error_text(code));
+    int err = pd_spool_front(store->spool, &front);
+    if (err) {
+        return pd_fail(error, err, "the spool: %s", pd_error_text(err));
     }
-    code = pd_mongo_register(client, store->host_id, store->spool, front, &registration, error);
-    if (code) {
-        return code;
+    err = pd_mongo_register(client, store->host_id, store->spool, front, &registration, error);
+    if (err) {
+        return err;
     }
     /* Killed between the acknowledgement and the spool's forgetting. */
     if (registration.committed >= front) {
@@ -244,53 +244,53 @@ static int work(struct sending *sending, struct pd_error *error)
 {
     struct pd_mongo_store *store = sending->store;
     struct pd_mongo_client client;
-    int code = pd_mongo_client_take(&store->server, &client);
-    if (code) {
-        return pd_fail(error, code, "no free connection");
+    int err = pd_mongo_client_take(&store->server, &client);
+    if (err) {
+        return pd_fail(error, err, "no free connection");
     }
     if (!store->registered) {
-        code = enlist(store, &client, error);
+        err = enlist(store, &client, error);
     }
-    if (!code && has_work(store)) {
-        code = pd_spool_take(store->spool, &sending->batch);
-        if (code) {
-            pd_fail(error, code, "the spool: %s", pd_error_text(code));
+    if (!err && has_work(store)) {
+        err = pd_spool_take(store->spool, &sending->batch);
+        if (err) {
+            pd_fail(error, err, "the spool: %s", pd_error_text(err));
         } else if (sending->batch.end_seq >= sending->batch.first_seq) {
-            code = send_batch(sending, &client, error);
+            err = send_batch(sending, &client, error);
         }
     }
-    code = code ? code : pd_mongo_retain(store, &client, error);
-    if (code == -PD_E_NOT_FOUND) { /* the database was emptied */
+    err = err ? err : pd_mongo_retain(store, &client, error);
+    if (err == -PD_E_NOT_FOUND) { /* the database was emptied */
         pthread_mutex_lock(&store->lock);
         store->registered = false;
         pthread_mutex_unlock(&store->lock);
     }
     pd_mongo_client_give(&client);
-    return code;
+    return err;
 }
 
 /* People are told when it begins and when it ends. */
-static void judge(struct pd_mongo_store *store, int code, const struct pd_error *error)
+static void judge(struct pd_mongo_store *store, int err, const struct pd_error *error)
 {
     pthread_mutex_lock(&store->lock);
     int before = store->sender_error;
-    store->sender_error = code;
-    store->counters.server_errors += code != 0;
+    store->sender_error = err;
+    store->counters.server_errors += err != 0;
     pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->lock);
-    if (code && code != before) {
+    if (err && err != before) {
         pd_log(PD_LOG_WARN, MODULE, NULL, "%s: %s; records wait in the spool", store->server.place,
                error->text);
-    } else if (!code && before) {
+    } else if (!err && before) {
         pd_log(PD_LOG_INFO, MODULE, NULL, "%s answers again", store->server.place);
     }
 }
 
 /* Returns false when the thread has to end. */
-static bool rest(struct pd_mongo_store *store, int code, uint64_t *retry_ms)
+static bool rest(struct pd_mongo_store *store, int err, uint64_t *retry_ms)
 {
     pthread_mutex_lock(&store->lock);
-    if (code) {
+    if (err) {
         uint64_t until_ns = pd_clock_monotonic_ns() + *retry_ms * PD_NS_PER_MS, now_ns;
         while (!store->stopping && (now_ns = pd_clock_monotonic_ns()) < until_ns) {
             wait_ms(store, (until_ns - now_ns) / PD_NS_PER_MS + 1);
@@ -339,14 +339,14 @@ static void *run(void *context)
     struct sending sending = {.store = context, .slice = BULK_RECORDS};
     struct pd_error error = {0};
     uint64_t retry_ms = RETRY_MIN_MS;
-    int code = sending_init(&sending);
-    if (code) {
-        pd_fail(&error, code, "%s", pd_error_text(code));
+    int err = sending_init(&sending);
+    if (err) {
+        pd_fail(&error, err, "%s", pd_error_text(err));
     }
     do {
-        code = sending.documents_len ? work(&sending, &error) : code;
-        judge(sending.store, code, &error);
-    } while (rest(sending.store, code, &retry_ms));
+        err = sending.documents_len ? work(&sending, &error) : err;
+        judge(sending.store, err, &error);
+    } while (rest(sending.store, err, &retry_ms));
     sending_done(&sending);
     return NULL;
 }
@@ -382,19 +382,19 @@ void pd_mongo_sender_stop(struct pd_mongo_store *store)
 int pd_mongo_sender_wait(struct pd_mongo_store *store, uint64_t seq)
 {
     uint64_t until_ns = pd_clock_monotonic_ns() + WAIT_MS * PD_NS_PER_MS;
-    int code = 0;
+    int err = 0;
     pthread_mutex_lock(&store->lock);
     pthread_cond_broadcast(&store->changed);
     while (!store->registered || store->acknowledged < seq) {
-        code = store->sender_error;
-        if (code || pd_clock_monotonic_ns() >= until_ns) {
+        err = store->sender_error;
+        if (err || pd_clock_monotonic_ns() >= until_ns) {
             break;
         }
         wait_ms(store, 100);
     }
-    if (!code && !store->registered) {
-        code = -PD_E_UNAVAILABLE;
+    if (!err && !store->registered) {
+        err = -PD_E_UNAVAILABLE;
     }
     pthread_mutex_unlock(&store->lock);
-    return code;
+    return err;
 }

@@ -115,22 +115,22 @@ int pd_mongo_server_open(const char *location, struct pd_mongo_server *ret_serve
     pthread_once(&once, init_once);
     mongoc_uri_t *uri = mongoc_uri_new_with_error(location, &mongo);
     const char *database = uri ? mongoc_uri_get_database(uri) : NULL;
-    int code = 0;
+    int err = 0;
     if (!database || !*database) { /* libmongoc's own words may quote the password */
-        code = pd_fail(error, -PD_E_VALUE,
-                       "%s: expected mongodb://[USER:PASSWORD@]HOST[:PORT]/DATABASE[?OPTIONS]",
-                       pd_tib_shown(location, shown));
+        err = pd_fail(error, -PD_E_VALUE,
+                      "%s: expected mongodb://[USER:PASSWORD@]HOST[:PORT]/DATABASE[?OPTIONS]",
+                      pd_tib_shown(location, shown));
     }
-    code = code ? code : server_fill(&server, uri, error);
+    err = err ? err : server_fill(&server, uri, error);
     if (uri) {
         mongoc_uri_destroy(uri);
     }
-    if (code) {
+    if (err) {
         pd_mongo_server_close(&server);
     } else {
         *ret_server = server;
     }
-    return code;
+    return err;
 }
 
 static void forget(char *secret)
@@ -206,7 +206,7 @@ static void scrub(char *text, const char *secret)
 int pd_mongo_fail(const struct pd_mongo_server *server, const bson_error_t *mongo,
                   struct pd_error *error)
 {
-    int code = code_of(mongo);
+    int err = code_of(mongo);
     if (error) {
         char text[sizeof mongo->message];
         snprintf(text, sizeof text, "%s", mongo->message);
@@ -217,8 +217,8 @@ int pd_mongo_fail(const struct pd_mongo_server *server, const bson_error_t *mong
         }
         scrub(text, server->secrets[1]);
         scrub(text, server->secrets[0]);
-        pd_fail(error, code, "%s: %.300s",
-                mongo->code == CODE_MAX_TIME_EXPIRED ? "took too long" : pd_error_text(code), text);
+        pd_fail(error, err, "%s: %.300s",
+                mongo->code == CODE_MAX_TIME_EXPIRED ? "took too long" : pd_error_text(err), text);
     }
-    return code;
+    return err;
 }

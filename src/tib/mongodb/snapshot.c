@@ -56,14 +56,14 @@ static int load_writers(struct pd_mongo_snapshot *snapshot)
 {
     struct pd_mongo_store *store = snapshot->store;
     struct pd_mongo_client client;
-    int code = pd_mongo_client_take(&store->server, &client);
-    if (code) {
-        return code;
+    int err = pd_mongo_client_take(&store->server, &client);
+    if (err) {
+        return err;
     }
-    code = pd_mongo_writers_load(&client, store->mode == PD_TIB_WRITE, store->host_id,
-                                 &snapshot->writers, NULL);
+    err = pd_mongo_writers_load(&client, store->mode == PD_TIB_WRITE, store->host_id,
+                                &snapshot->writers, NULL);
     pd_mongo_client_give(&client);
-    return code;
+    return err;
 }
 
 /* A writer's snapshot is where the spool stood; the server is waited for when it is read, on the
@@ -71,10 +71,10 @@ static int load_writers(struct pd_mongo_snapshot *snapshot)
 static int resolve(struct pd_mongo_snapshot *snapshot)
 {
     struct pd_mongo_store *store = snapshot->store;
-    int code = pd_mongo_sender_wait(store, snapshot->wanted);
-    code = code ? code : load_writers(snapshot);
-    if (code) {
-        return code;
+    int err = pd_mongo_sender_wait(store, snapshot->wanted);
+    err = err ? err : load_writers(snapshot);
+    if (err) {
+        return err;
     }
     pthread_mutex_lock(&store->lock);
     uint32_t writer = store->registration.writer;
@@ -100,9 +100,9 @@ int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     struct pd_mongo_snapshot *snapshot;
-    int code = snapshot_new(store, &snapshot);
-    if (code) {
-        return code;
+    int err = snapshot_new(store, &snapshot);
+    if (err) {
+        return err;
     }
     if (store->mode == PD_TIB_WRITE) {
         pthread_mutex_lock(&store->lock);
@@ -112,12 +112,12 @@ int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
         }
         pthread_mutex_unlock(&store->lock);
     } else {
-        code = load_writers(snapshot);
-        snapshot->resolved = !code;
+        err = load_writers(snapshot);
+        snapshot->resolved = !err;
     }
-    if (code) {
+    if (err) {
         pd_mongo_release(&snapshot->head);
-        return code;
+        return err;
     }
     *ret_snapshot = &snapshot->head;
     return 0;
@@ -186,22 +186,22 @@ static int token_apply(const struct pd_mongo_store *store, const char *token,
 
 static int resolve_once(struct pd_mongo_snapshot *snapshot)
 {
-    int code = 0;
+    int err = 0;
     pthread_mutex_lock(&snapshot->lock);
     if (!snapshot->resolved) {
-        code = resolve(snapshot);
-        snapshot->resolved = !code;
+        err = resolve(snapshot);
+        snapshot->resolved = !err;
     }
     pthread_mutex_unlock(&snapshot->lock);
-    return code;
+    return err;
 }
 
 int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *since,
                               struct pd_mongo_writers *ret_writers)
 {
-    int code = resolve_once(snapshot);
-    if (code) {
-        return code;
+    int err = resolve_once(snapshot);
+    if (err) {
+        return err;
     }
     struct pd_mongo_writers writers = snapshot->writers;
     writers.room = writers.len;
@@ -212,22 +212,22 @@ int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *si
     if (writers.len) {
         memcpy(writers.writers, snapshot->writers.writers, writers.len * sizeof *writers.writers);
     }
-    code = since ? token_apply(snapshot->store, since, &writers) : 0;
-    if (code) {
+    err = since ? token_apply(snapshot->store, since, &writers) : 0;
+    if (err) {
         pd_mongo_writers_done(&writers);
     } else {
         *ret_writers = writers;
     }
-    return code;
+    return err;
 }
 
 int pd_mongo_token(struct pd_tib_snapshot *head, char **ret_token)
 {
     struct pd_mongo_snapshot *snapshot = (struct pd_mongo_snapshot *)head;
     char scope[TOKEN_SCOPE];
-    int code = resolve_once(snapshot);
-    if (code) {
-        return code;
+    int err = resolve_once(snapshot);
+    if (err) {
+        return err;
     }
     size_t size = 64 + snapshot->writers.len * (TOKEN_WRITER_BYTES + 2), len;
     char *token = malloc(size);
@@ -272,19 +272,19 @@ int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_claim *c
                     struct pd_tib_record *record)
 {
     struct path_node **bucket = &snapshot->paths[pd_claim_hash(claim) & (BUCKETS - 1)];
-    int code = 0;
+    int err = 0;
     pthread_mutex_lock(&snapshot->lock);
     struct path_node *node = *bucket;
     while (node && !pd_claim_equal(&node->claim, claim)) {
         node = node->next;
     }
     if (!node) {
-        code = add_path(snapshot, claim, bucket, &node);
+        err = add_path(snapshot, claim, bucket, &node);
     }
     pthread_mutex_unlock(&snapshot->lock);
-    if (!code) {
+    if (!err) {
         record->path = &node->path;
         record->claim = pd_tib_claim_kept(&node->claim);
     }
-    return code;
+    return err;
 }

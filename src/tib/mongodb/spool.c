@@ -210,15 +210,15 @@ int pd_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
     }
     spool->lock_fd = -1;
     spool->max_bytes = max_bytes;
-    int code = directory_make(directory);
-    code = code ? code : lock(spool, directory);
-    code = code ? code : env_open(spool, directory);
-    code = code ? code : databases_open(spool, host_id);
-    if (code) {
+    int err = directory_make(directory);
+    err = err ? err : lock(spool, directory);
+    err = err ? err : env_open(spool, directory);
+    err = err ? err : databases_open(spool, host_id);
+    if (err) {
         pd_spool_close(spool);
-        return pd_fail(error, code, "%s: %s", directory,
-                       code == -PD_E_VALUE ? "this spool holds records of another host ID"
-                                           : pd_error_text(code));
+        return pd_fail(error, err, "%s: %s", directory,
+                       err == -PD_E_VALUE ? "this spool holds records of another host ID"
+                                          : pd_error_text(err));
     }
     *ret_spool = spool;
     return 0;

@@ -55,17 +55,17 @@ static int open_writer(struct pd_mongo_store *store, const struct pd_tib_config 
     store->host_id = config->host_id;
     store->max_bytes = config->max_bytes;
     store->max_age_s = config->max_age_s;
-    int code = pd_spool_open(directory, store->host_id, most, &store->spool, error);
-    if (!code && (code = pd_spool_front(store->spool, &front))) {
-        pd_fail(error, code, "%s: %s", directory, pd_error_text(code));
+    int err = pd_spool_open(directory, store->host_id, most, &store->spool, error);
+    if (!err && (err = pd_spool_front(store->spool, &front))) {
+        pd_fail(error, err, "%s: %s", directory, pd_error_text(err));
     }
-    if (code) {
-        return code;
+    if (err) {
+        return err;
     }
     store->committed = store->spool->next_seq - 1;
     store->acknowledged = front - 1;
-    code = pd_mongo_sender_start(store);
-    return code ? pd_fail(error, code, "no thread for the spool") : 0;
+    err = pd_mongo_sender_start(store);
+    return err ? pd_fail(error, err, "no thread for the spool") : 0;
 }
 
 /* A reader without a server has nothing to read. */
@@ -73,15 +73,15 @@ static int open_reader(struct pd_mongo_store *store, struct pd_error *error)
 {
     struct pd_mongo_client client;
     struct pd_mongo_writers writers;
-    int code = pd_mongo_client_take(&store->server, &client);
-    if (code) {
-        return pd_fail(error, code, "%s: no free connection", store->server.place);
+    int err = pd_mongo_client_take(&store->server, &client);
+    if (err) {
+        return pd_fail(error, err, "%s: no free connection", store->server.place);
     }
-    code = pd_mongo_writers_load(&client, false, 0, &writers, error);
+    err = pd_mongo_writers_load(&client, false, 0, &writers, error);
     pd_mongo_client_give(&client);
-    if (code) {
+    if (err) {
         pd_fail_within(error, store->server.place);
-        return code;
+        return err;
     }
     pd_mongo_writers_done(&writers);
     return 0;
@@ -95,13 +95,13 @@ static int store_open(const char *location, enum pd_tib_mode mode,
     if (!store) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    int code = pd_mongo_server_open(location, &store->server, error);
-    if (!code) {
-        code = mode == PD_TIB_WRITE ? open_writer(store, config, error) : open_reader(store, error);
+    int err = pd_mongo_server_open(location, &store->server, error);
+    if (!err) {
+        err = mode == PD_TIB_WRITE ? open_writer(store, config, error) : open_reader(store, error);
     }
-    if (code) {
+    if (err) {
         store_free(store);
-        return code;
+        return err;
     }
     *ret_tib = &store->head;
     return 0;
@@ -119,27 +119,27 @@ static int store_commit(struct pd_tib *tib)
     if (!records) {
         return 0;
     }
-    int code = pd_spool_commit(store->spool);
+    int err = pd_spool_commit(store->spool);
     pthread_mutex_lock(&store->lock);
-    if (!code) {
+    if (!err) {
         store->committed = store->spool->next_seq - 1;
         store->counters.stored += records;
         store->counters.commits++;
         pthread_cond_broadcast(&store->changed);
-    } else if (code == -PD_E_FULL) {
+    } else if (err == -PD_E_FULL) {
         store->counters.lost_full += records;
     } else {
         store->counters.lost_error += records;
     }
     pthread_mutex_unlock(&store->lock);
-    return code;
+    return err;
 }
 
 static int store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     uint64_t lost = 0;
-    int code = 0;
+    int err = 0;
     if (store->mode != PD_TIB_WRITE) {
         return -EBADF;
     }
@@ -149,13 +149,13 @@ static int store_append(struct pd_tib *tib, const struct pd_tib_record *records,
         if (!failed && store->spool->buffered == COMMIT_RECORDS) {
             failed = store_commit(tib);
         }
-        code = code ? code : failed;
+        err = err ? err : failed;
     }
     pthread_mutex_lock(&store->lock);
     store->counters.appended += n;
     store->counters.lost_error += lost;
     pthread_mutex_unlock(&store->lock);
-    return code;
+    return err;
 }
 
 static void store_close(struct pd_tib *tib)
@@ -253,19 +253,19 @@ static int stat_reader(struct pd_mongo_store *store, struct pd_tib_stat *stat)
     bson_error_t mongo;
     bson_t match = BSON_INITIALIZER;
     int64_t count = 0;
-    int code = pd_mongo_snapshot(&store->head, &snapshot);
-    if (code) {
-        return code;
+    int err = pd_mongo_snapshot(&store->head, &snapshot);
+    if (err) {
+        return err;
     }
-    code = pd_mongo_snapshot_writers((struct pd_mongo_snapshot *)snapshot, NULL, &writers);
-    code = code ? code : pd_mongo_client_take(&store->server, &client);
-    if (!code) {
+    err = pd_mongo_snapshot_writers((struct pd_mongo_snapshot *)snapshot, NULL, &writers);
+    err = err ? err : pd_mongo_client_take(&store->server, &client);
+    if (!err) {
         if (pd_mongo_match(&writers, &all, &match)) {
             count =
                 mongoc_collection_count_documents(client.records, &match, NULL, NULL, NULL, &mongo);
         }
         if (count < 0) {
-            code = pd_mongo_fail(&store->server, &mongo, NULL);
+            err = pd_mongo_fail(&store->server, &mongo, NULL);
         }
         stat->records = count > 0 ? (uint64_t)count : 0;
         stat->min_stime_us = count > 0 ? extreme(&client, "stime_us", 1) : 0;
@@ -275,23 +275,23 @@ static int stat_reader(struct pd_mongo_store *store, struct pd_tib_stat *stat)
     bson_destroy(&match);
     pd_mongo_writers_done(&writers);
     pd_mongo_release(snapshot);
-    return code;
+    return err;
 }
 
 static int store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     struct pd_tib_stat stat = {0};
-    int code = 0;
+    int err = 0;
     if (store->mode == PD_TIB_WRITE) {
         stat_writer(store, &stat);
     } else {
-        code = stat_reader(store, &stat);
+        err = stat_reader(store, &stat);
     }
-    if (!code) {
+    if (!err) {
         *ret_stat = stat;
     }
-    return code;
+    return err;
 }
 
 const struct pd_tib_ops pd_mongo_ops = {

@@ -72,7 +72,7 @@ def make_bodies(host, spool, alarms):
     for first in range(1, alarms + 1, BATCH):
         seqs = range(first, min(first + BATCH, alarms + 1))
         body = f'{{"host":{host},"spool":"{spool:016x}","alarms":[{",".join(ALARM % (n, n, n % 65536) for n in seqs)}]}}'
-        requests.append((seqs[-1], f"POST /v1/alarms HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()))
+        requests.append((seqs[-1], f"POST /v1/alarms HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()))
     return requests
 
 

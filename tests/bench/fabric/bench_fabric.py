@@ -17,7 +17,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "testbed"))
-from kernel import TcBed
+from bed import Bed
 
 SENDER, RECEIVER, PORT, HOPS = 21, 25, 5003, 4
 BUFFER_BYTES = 1 << 18
@@ -57,12 +57,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--small", action="store_true", help="no packet is larger than 1500 bytes")
     options = parser.parse_args()
-    with TcBed(f"bench{os.getpid()}", binaries=options.bin, offloads=not options.small) as bed:
+    with Bed(f"bench{os.getpid()}", binaries=options.bin, fabric="tc", offloads=not options.small) as bed:
         rates = []
         for _ in range(options.runs):
-            before = bed.counters(1)["received"]
+            before = bed.fabric.counters(1)["received"]
             rates.append(run(bed, options.seconds))
-            print(json.dumps({"bench": "fabric", "hops": HOPS, "gbit_s": round(rates[-1], 2), "packets": bed.counters(1)["received"] - before}), flush=True)
+            print(json.dumps({"bench": "fabric", "hops": HOPS, "gbit_s": round(rates[-1], 2), "packets": bed.fabric.counters(1)["received"] - before}), flush=True)
     print(json.dumps({"bench": "fabric", "hops": HOPS, "offloads": not options.small, "median_gbit_s": round(statistics.median(rates), 2),
                       "most_gbit_s": round(max(rates), 2), "cpus": os.cpu_count(), "kernel": platform.release()}))
 

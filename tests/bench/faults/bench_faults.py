@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "testbed"))
 from agent import start_all                     # noqa: E402  (found by the line above)
 import traffic                                  # noqa: E402
 from bed import BINARIES, Bed                   # noqa: E402
-from switches import wait_for                   # noqa: E402
+from commands import wait_for                   # noqa: E402
 
 WAIT_S = 20
 SENDER, RECEIVER = 21, 25
@@ -87,7 +87,7 @@ def loops_of_6():
 def looping_packet(bed, circle, p, q):
     """sends one packet into the circle; returns the time just before"""
     sender, receiver = bed.hosts[21 + 4 * p], bed.hosts[21 + 4 * q]
-    other = next(peer for peer in bed.fabric.switch_peers(sender.rack) if peer != circle[0])
+    other = next(peer for peer in bed.network.switch_peers(sender.rack) if peer != circle[0])
     words = [bed.faults.add("link-down", sender.rack, other), bed.faults.add("loop", ",".join(map(str, circle)), receiver.id)]
     code = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); print(time.time()); s.sendto(bytes(64), ('{receiver.ipv4}', {random.randint(20000, 60000)}))"
     sent = float(sender.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)

@@ -3,7 +3,8 @@
  *
  * Usage: bench_localise [K [SIGNATURES [ROUNDS]]]      16, 10000, 9
  *
- * Two cases: signatures of 4 faulty links, and signatures anywhere (the greatest cover there is).
+ * Two cases: signatures of 4 faulty links, and signatures anywhere (the greatest cover there is);
+ * beside them as many flows that lost nothing.
  * Median of the rounds; taking the signatures in is told apart from the verdict. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,12 @@ enum { ROUNDS_MAX = 99, FAULTS = 4 };
 
 struct bench {
     struct pd_topology *topology;
-    struct pd_net net;
-    struct pd_random random;
+    struct pd_sim_net net;
+    struct pd_sim_random random;
     struct pd_sim_net_route *routes;
     struct pd_evidence_way *ways;
     struct pd_evidence_row *rows;
-    size_t len;
+    size_t len; /* signatures; as many flows that passed stand behind them */
 };
 
 static void *need(void *memory)
@@ -50,21 +51,26 @@ static void draw(struct bench *b, bool faulty)
 {
     uint32_t hosts = b->topology->hosts_len, faults[FAULTS];
     for (int f = 0; f < FAULTS; f++) {
-        faults[f] = pd_random_below(&b->random, 2 * b->topology->fabric_links_len);
+        faults[f] = pd_sim_random_below(&b->random, 2 * b->topology->fabric_links_len);
     }
-    for (size_t i = 0; i < b->len; i++) {
+    for (size_t i = 0; i < 2 * b->len; i++) {
+        bool suffers = i < b->len;
         uint32_t src, dst;
         do {
-            src = pd_random_below(&b->random, hosts);
-            dst = pd_random_below(&b->random, hosts);
-            pd_net_route(&b->net, src, dst, 1, &b->random, &b->routes[i]);
-        } while (b->routes[i].path.len < 2 || (faulty && !crosses(&b->routes[i], faults)));
+            src = pd_sim_random_below(&b->random, hosts);
+            dst = pd_sim_random_below(&b->random, hosts);
+            pd_sim_net_route(&b->net, src, dst, 1, &b->random, &b->routes[i]);
+        } while (b->routes[i].path.len < 2 ||
+                 (faulty && crosses(&b->routes[i], faults) != suffers));
         b->ways[i] = (struct pd_evidence_way){.nodes = b->routes[i].path.switches,
                                               .nodes_len = b->routes[i].path.len,
                                               .reached = true,
                                               .pkts = 1000};
-        b->rows[i] = (struct pd_evidence_row){
-            .kind = PD_EVIDENCE_FLOW, .pkts = 1000, .lost = 10, .ways = &b->ways[i], .ways_len = 1};
+        b->rows[i] = (struct pd_evidence_row){.kind = PD_EVIDENCE_FLOW,
+                                              .pkts = 1000,
+                                              .lost = suffers ? 10 : 0,
+                                              .ways = &b->ways[i],
+                                              .ways_len = 1};
         b->rows[i].flow.src = b->topology->hosts[src].addrs[0];
         b->rows[i].flow.dst = b->topology->hosts[dst].addrs[0];
         b->rows[i].flow.ip_version = b->topology->hosts[dst].ip_versions[0];
@@ -88,7 +94,7 @@ static void measure(struct bench *b, const struct pd_localiser_ops *ops, bool fa
     double take_ms[ROUNDS_MAX], verdict_ms[ROUNDS_MAX];
     struct pd_verdict verdict;
     for (int r = 0; r < rounds; r++) {
-        const struct pd_evidence_period period = {.rows = b->rows, .rows_len = b->len};
+        const struct pd_evidence_period period = {.rows = b->rows, .rows_len = 2 * b->len};
         struct pd_localiser *localiser;
         draw(b, faulty);
         if (pd_localiser_new(ops, &config, &localiser)) {
@@ -125,13 +131,14 @@ int main(int argc, char **argv)
     if (rounds < 1 || rounds > ROUNDS_MAX || !b.len) {
         return 2;
     }
-    if (pd_topology_fat_tree(k, &b.topology, &error) || pd_net_init(b.topology, &b.net, &error)) {
+    if (pd_topology_fat_tree(k, &b.topology, &error) ||
+        pd_sim_net_init(b.topology, &b.net, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    b.routes = need(calloc(b.len, sizeof *b.routes));
-    b.ways = need(calloc(b.len, sizeof *b.ways));
-    b.rows = need(calloc(b.len, sizeof *b.rows));
+    b.routes = need(calloc(2 * b.len, sizeof *b.routes));
+    b.ways = need(calloc(2 * b.len, sizeof *b.ways));
+    b.rows = need(calloc(2 * b.len, sizeof *b.rows));
     for (size_t i = 0; pd_localisers[i]; i++) {
         for (int faulty = 1; faulty >= 0; faulty--) {
             measure(&b, pd_localisers[i], faulty, rounds);
@@ -140,7 +147,7 @@ int main(int argc, char **argv)
     free(b.routes);
     free(b.ways);
     free(b.rows);
-    pd_net_done(&b.net);
+    pd_sim_net_done(&b.net);
     pd_topology_free(b.topology);
     return 0;
 }

@@ -18,24 +18,24 @@ static double cpu_s(void)
 static int measure(const char *topology, const char *level, double duration_s, const char *app)
 {
     char json[400];
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_sim_watch_end end;
     struct pd_error error = {0};
     snprintf(json, sizeof json,
              "{\"topology\":%s,\"level\":\"%s\",\"duration_s\":%g,\"load\":0.7,"
              "\"faults\":[{\"link\":\"1-%s\",\"loss\":0.01}]}",
              topology, level, duration_s, strstr(topology, "16") ? "129" : "9");
-    if (pd_scenario_parse(json, strlen(json), "scenario", false, &scenario, &error)) {
+    if (pd_sim_scenario_parse(json, strlen(json), "scenario", false, &scenario, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
     double start_s = cpu_s();
     const struct pd_sim_watch watch = {
         .scenario = &scenario, .seed = 2016, .app = app ? pd_app_find(app) : NULL};
-    int code = pd_sim_watch(&watch, &end, &error);
+    int err = pd_sim_watch(&watch, &end, &error);
     double used_s = cpu_s() - start_s;
-    pd_scenario_done(&scenario);
-    if (code) {
+    pd_sim_scenario_done(&scenario);
+    if (err) {
         return 1;
     }
     printf("{\"bench\":\"simulate\",\"topology\":%s,\"level\":\"%s\",\"app\":\"%s\",\"t_s\":%g,"

@@ -3,18 +3,20 @@
 #include <errno.h>
 #include <string.h>
 
-#include "query/question.h"
+#include "query/document.h"
 
 struct args {
     uint64_t least;
 };
 
-static int read_args(const json_t *json, void *ret_args, struct pd_error *error)
+static int read_args(const struct pd_question *question, const json_t *json, void *ret_asked,
+                     struct pd_error *error)
 {
-    struct args *args = ret_args;
+    struct args *args = ret_asked;
     const char *name;
     json_t *value;
 
+    (void)question;
     json_object_foreach((json_t *)(uintptr_t)json, name, value)
     {
         const char *text = json_string_value(value);
@@ -30,10 +32,10 @@ static int read_args(const json_t *json, void *ret_args, struct pd_error *error)
     return 0;
 }
 
-static int local(const void *context, const struct pd_question_host *host, json_t **ret_answer,
-                 struct pd_error *error)
+static int local(struct pd_question_run *run, json_t **ret_answer, struct pd_error *error)
 {
-    const struct args *args = context;
+    const struct args *args = run->document->asked;
+    const struct pd_question_host *host = run->host;
     struct pd_query query;
     json_t *count;
     int err;
@@ -53,11 +55,12 @@ static int local(const void *context, const struct pd_question_host *host, json_
     return *ret_answer ? 0 : -ENOMEM;
 }
 
-static int check(const json_t *answer, const struct pd_question_hosts *hosts,
-                 struct pd_error *error)
+static int check(const struct pd_question_run *run, const json_t *answer,
+                 const struct pd_question_hosts *hosts, struct pd_error *error)
 {
     uint64_t number;
 
+    (void)run;
     (void)hosts;
     return pd_question_number(answer, "seen", &number) ||
                    pd_question_number(answer, "enough", &number)
@@ -73,21 +76,23 @@ static int add(json_t *all, const json_t *answer, const char *name)
     return json_object_set_new(all, name, json_integer(sum));
 }
 
-static int merge(json_t *all, uint32_t host, json_t *answer, struct pd_error *error)
+static int merge(struct pd_question_run *run, uint32_t host, bool alone, json_t *answer,
+                 struct pd_error *error)
 {
     (void)host;
-    return add(all, answer, "seen") || add(all, answer, "enough")
+    (void)alone;
+    return add(run->all, answer, "seen") || add(run->all, answer, "enough")
                ? pd_fail(error, -ENOMEM, "no memory")
                : 0;
 }
 
-static int finish(json_t *all, struct pd_error *error)
+static int finish(struct pd_question_run *run, struct pd_error *error)
 {
-    return merge(all, 0, NULL, error); /* with nobody: zeros */
+    return merge(run, 0, true, NULL, error); /* with nobody: zeros */
 }
 
 static const struct pd_question_param params[] = {
-    {"least", "N", "packets that are enough"},
+    {.name = "least", .value = "N", .help = "packets that are enough"},
     {0},
 };
 
@@ -95,7 +100,10 @@ extern const struct pd_question toy_question;
 const struct pd_question toy_question = {
     .name = "toyHosts",
     .help = "how many hosts have enough packets",
+    .role = PD_ROLE_READ,
     .params = params,
+    .posts = true,
+    .args_bytes = sizeof(struct args),
     .groups = 1,
     .read = read_args,
     .local = local,

@@ -30,12 +30,12 @@ static void check_query(const struct pd_query *query)
             filter->flow.id.ip_version == 4 || filter->flow.id.ip_version == 6);
 }
 
-static void check_problem(int e, const struct pd_problem *problem)
+static void check_problem(int err, const struct pd_problem *problem)
 {
     struct pd_answer answer;
     json_t *document;
 
-    require(e < 0 && problem->error.code == e && problem->error.text[0]);
+    require(err < 0 && problem->error.code == err && problem->error.text[0]);
     pd_answer_init(&answer);
     pd_answer_problem(&answer, problem);
     require(answer.http_status >= 400 && answer.http_status < 500);
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char method[16] = "GET";
     size_t target_bytes = size;
     char *target;
-    int e;
+    int err;
 
     if (line) {
         size_t len =
@@ -78,11 +78,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .target_bytes = target_bytes,
                                    .body = target,
                                    .body_bytes = target_bytes};
-    e = pd_request_parse(&http, &request, &problem);
-    if (e) {
-        check_problem(e, &problem);
-    } else if (request.route == PD_ROUTE_NAMED_QUERY) {
-        check_query(&request.query);
+    err = pd_request_parse(&http, &request, &problem);
+    if (err) {
+        check_problem(err, &problem);
+    } else if (request.route == PD_ROUTE_QUESTION) {
+        require(request.document.question != NULL);
+        if (pd_document_query(&request.document)) {
+            check_query(pd_document_query(&request.document));
+        }
     } else {
         require(request.route < PD_ROUTE_COUNT);
     }

@@ -21,9 +21,9 @@ static const struct pd_app_ops app = {.name = "any", .params = params};
 
 static struct pd_topology *topology;
 
-static void check_words(const struct pd_error *error, int code)
+static void check_words(const struct pd_error *error, int err)
 {
-    if (error->code != code || !*error->text) {
+    if (error->code != err || !*error->text) {
         abort();
     }
     for (const char *at = error->text; *at; at++) {
@@ -56,10 +56,10 @@ static void read_args(const json_t *json)
 {
     struct pd_error error = {0};
     json_t *args;
-    int code = pd_app_args_read(&app, topology, json, &args, &error);
+    int err = pd_app_args_read(&app, topology, json, &args, &error);
 
-    if (code) {
-        check_words(&error, code);
+    if (err) {
+        check_words(&error, err);
         return;
     }
     check_args(args);

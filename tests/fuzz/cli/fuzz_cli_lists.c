@@ -24,7 +24,7 @@ static int take(void *context, const char *text, size_t len)
 /* The same events come of one piece and of many. */
 static void events_of(const char *text, size_t len)
 {
-    int whole = 0, pieces = 0, code = 0;
+    int whole = 0, pieces = 0, err = 0;
     struct pd_cli_events events;
     pd_cli_events_begin(&events, take, &whole);
     struct pd_query_sink sink = pd_cli_events_sink(&events);
@@ -32,8 +32,8 @@ static void events_of(const char *text, size_t len)
     pd_cli_events_done(&events);
     pd_cli_events_begin(&events, take, &pieces);
     sink = pd_cli_events_sink(&events);
-    for (size_t i = 0; i < len && !code; i++) {
-        code = sink.write(sink.context, text + i, 1);
+    for (size_t i = 0; i < len && !err; i++) {
+        err = sink.write(sink.context, text + i, 1);
     }
     pd_cli_events_done(&events);
     if (whole != pieces) {
@@ -91,7 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     } else if (data[0] % 3 == 1) {
         list_of(rest, len - 1, out);
     } else {
-        (void)pd_cli_view_result(rest, len - 1, out, &outcome, &error);
+        const struct pd_style style = {.utf8 = true};
+
+        (void)pd_cli_view(&pd_question_program, rest, len - 1, &style, out, &outcome, &error);
     }
     fclose(out);
     check(text, bytes);

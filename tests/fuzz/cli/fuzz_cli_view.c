@@ -24,10 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (!out) {
         return 0;
     }
-    int code = pd_cli_view((enum pd_query_name)(data[0] % PD_QUERY_COUNT), (const char *)data + 1,
-                           len - 1, &style, out, &outcome, &error);
+    int err = pd_cli_view(&pd_question_queries[data[0] % PD_QUERY_COUNT], (const char *)data + 1,
+                          len - 1, &style, out, &outcome, &error);
     fclose(out);
-    if (code && bytes) {
+    if (err && bytes) {
         abort();
     }
     for (size_t i = 0; i < bytes; i++) {

@@ -46,13 +46,13 @@ static int copy(const void *text, size_t len, char **ret_text, size_t *ret_len)
         abort();
     }
     const struct pd_ndjson_taker taker = {take, out};
-    int code = pd_ndjson_read(in, &taker, &error);
-    if (code && !*error.text) {
+    int err = pd_ndjson_read(in, &taker, &error);
+    if (err && !*error.text) {
         abort();
     }
     fclose(in);
     fclose(out);
-    return code;
+    return err;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

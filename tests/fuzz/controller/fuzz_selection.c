@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "controller/trees.h"
-#include "fleet/url.h"
 #include "http/body.h"
+#include "http/url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -47,7 +47,7 @@ static void check_inventory(const struct pd_inventory *inventory)
     for (size_t i = 0; i < inventory->hosts_len; i++) {
         need(pd_inventory_find(inventory, inventory->hosts[i].id) == i);
         need(pd_inventory_find_name(inventory, inventory->hosts[i].name) == i);
-        need(pd_fleet_url_check(inventory->hosts[i].url, NULL) == 0);
+        need(pd_http_url_check(inventory->hosts[i].url, NULL) == 0);
         need(!i || inventory->hosts[i - 1].id < inventory->hosts[i].id);
     }
 }

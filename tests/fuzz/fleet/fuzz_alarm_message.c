@@ -39,14 +39,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pd_alarm_message message;
     struct pd_error error = {0};
     uint64_t seq = 0;
-    int e;
+    int err;
 
     if (!object) {
         return 0;
     }
-    e = pd_alarm_message_read(object, "seq", &message, &seq, &error);
-    require(e ? e == -PD_E_VALUE && error.text[0] : seq > 0 && message.paths_len <= 16);
-    if (!e) {
+    err = pd_alarm_message_read(object, "seq", &message, &seq, &error);
+    require(err ? err == -PD_E_VALUE && error.text[0] : seq > 0 && message.paths_len <= 16);
+    if (!err) {
         check_same(&message);
     }
     json_decref(object);

@@ -67,16 +67,16 @@ static void check_question(const json_t *body)
     struct pd_forest forest;
     struct pd_error error = {0};
     uint64_t deadline_ns;
-    int e = pd_forest_parse(json_object_get(body, "children"), &forest, &error);
+    int err = pd_forest_parse(json_object_get(body, "children"), &forest, &error);
 
-    require(!e || error.text[0]);
-    if (!e) {
+    require(!err || error.text[0]);
+    if (!err) {
         check_forest(&forest);
         pd_forest_done(&forest);
     }
-    e = pd_document_parse(body, others, &document, &error);
-    require(!e || error.text[0]);
-    if (!e) {
+    err = pd_document_parse(body, others, &document, &error);
+    require(!err || error.text[0]);
+    if (!err) {
         pd_document_done(&document);
     }
     pd_execute_deadline(json_object_get(body, "deadline_ms"), &deadline_ns, NULL);
@@ -94,8 +94,8 @@ static void check_accept(const uint8_t *data, size_t size)
         memcpy(text, data, size);
     }
     text[size] = '\0';
-    int e = pd_accept_choose(text, types, 3, &index, NULL);
-    require(e ? e == -PD_E_NOT_ACCEPTABLE : index < 3);
+    int err = pd_accept_choose(text, types, 3, &index, NULL);
+    require(err ? err == -PD_E_NOT_ACCEPTABLE : index < 3);
     free(text);
 }
 

@@ -45,12 +45,13 @@ static void read_netlink(struct pd_flow_table *table, const uint8_t *bytes, size
 
 static void read_ring(struct pd_flow_table *table, const uint8_t *bytes, size_t len)
 {
+    const struct pd_flow_labels labels = {.automatic = true};
     struct pd_monitor_reading reading;
 
     for (; len;
          bytes += len < sizeof(struct pd_monitor_event) ? len : sizeof(struct pd_monitor_event),
          len -= len < sizeof(struct pd_monitor_event) ? len : sizeof(struct pd_monitor_event)) {
-        if (pd_monitor_event_read(bytes, len, &reading)) {
+        if (pd_monitor_event_read(bytes, len, &labels, &reading)) {
             take(table, &reading);
         }
     }

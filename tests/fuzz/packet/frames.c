@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packet/filter.h"
 #include "trajectory/trajectory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,6 +40,14 @@ static void check_packet(const struct pd_packet *packet, size_t captured, size_t
     assert(packet->flow.zero[0] == 0 && packet->flow.zero[1] == 0);
     assert(pd_tags_len(packet->mark) == packet->tags_len);
     assert(packet->mark >> PD_TAGS_VID_AT(packet->tags_len) == 0);
+}
+
+/* Whatever stands there, a filter is no more than 32 bits and two that say what it is. */
+static void check_filters(const uint8_t *frame, size_t captured, const struct pd_packet *packet)
+{
+    assert(!(pd_packet_filter_read_vxlan(frame, captured, packet) & ~PD_FILTER_BITS));
+    assert(!(pd_packet_filter_read_vlan(frame, captured, packet) & ~PD_FILTER_BITS));
+    assert(!(pd_packet_filter_read_vlan2(frame, captured, packet) & ~PD_FILTER_BITS));
 }
 
 /* What is left after strip is the same packet without tags. */
@@ -71,6 +80,7 @@ static size_t run_frame(const uint8_t *data, size_t size, struct pd_trajectory *
     *now_ns += (uint64_t)(int64_t)(int8_t)data[1] * UINT64_C(1000000000);
     if (pd_packet_parse(frame, captured, wire, &packet) == PD_PACKET_OK) {
         check_packet(&packet, captured, wire);
+        check_filters(frame, captured, &packet);
         pd_trajectory_update(trajectory, &packet, NULL, now_ns, 1, pd_tags_bits(data[0] & 2));
         in->pkts++;
         in->bytes += packet.ip_bytes;

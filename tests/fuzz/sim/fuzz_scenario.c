@@ -16,7 +16,7 @@ static void need(bool holds)
 }
 
 /* At most some hundred flows: sizes and speed are as hostile as the rest. */
-static bool is_small(const struct pd_scenario *s)
+static bool is_small(const struct pd_sim_scenario *s)
 {
     double flows_s =
         s->load * s->link_mbps * 1e6 / 8 / s->sizes.mean_bytes * s->topology->hosts_len;
@@ -28,10 +28,10 @@ static bool is_small(const struct pd_scenario *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_error error = {0};
     struct pd_sim_watch_end end;
-    if (pd_scenario_parse((const char *)bytes, len, "input", false, &scenario, &error)) {
+    if (pd_sim_scenario_parse((const char *)bytes, len, "input", false, &scenario, &error)) {
         need(error.code < 0 && !strncmp(error.text, "input:", 6));
         return 0;
     }
@@ -42,6 +42,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
             .scenario = &scenario, .seed = len, .app = pd_app_find("silent-drops")};
         need(watch.app && !pd_sim_watch(&watch, &end, &error));
     }
-    pd_scenario_done(&scenario);
+    pd_sim_scenario_done(&scenario);
     return 0;
 }

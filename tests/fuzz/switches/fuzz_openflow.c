@@ -46,7 +46,13 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     }
 }
 
-static const struct pd_of_events events = {identified, packet_in, checked};
+static void limited(struct pd_of_session *session)
+{
+    (void)session;
+}
+
+static const struct pd_of_events events = {
+    .identified = identified, .packet_in = packet_in, .limited = limited, .checked = checked};
 
 static void make_codec(void)
 {
@@ -133,7 +139,7 @@ static int turn(struct pd_of_session *session, struct of_reader *input, uint64_t
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct pd_switches_settings settings = {
-        .handshake_ms = 5000, .echo_ms = 5000, .check_ms = 30000, .packet_ins_per_s = 1000};
+        .handshake_ms = 5000, .echo_ms = 5000, .check_ms = 30000, .packet_ins_per_s = 100};
     _Atomic uint64_t counters[PD_SWITCHES_COUNTER_COUNT] = {0};
     struct of_reader input = {.at = data, .left = size};
     struct pd_of_session session;

@@ -86,9 +86,9 @@ class Installed(NetworkTest):
     def test_failures(self):
         """a program that fails again and again is stopped, says so, and stays so; one on alarms hears of it, but not of itself"""
         daemon = self.begin()
-        listener = self.install(daemon, {"program": "function run(args) alarm{reason='HEARD_' .. args.event.reason} return args.event end", "on": "alarm"})
+        listener = self.install(daemon, {"program": "function run(args) alarm{reason='USER_' .. args.event.reason} return args.event end", "on": "alarm"})
         broken = self.install(daemon, {"program": "function run() return nothing.at_all end", "period_ms": 10})
-        daemon.wait(lambda: self.alarms(daemon, "HEARD_QUERY_STOPPED"))
+        daemon.wait(lambda: self.alarms(daemon, "USER_QUERY_STOPPED"))
         got = self.one(daemon, broken)
         self.assertEqual(("stopped", 5, 5), (got["state"], got["failures"], got["runs"]))
         self.assertIn("nothing", got["error"])

@@ -16,9 +16,9 @@ static int read_path(const char *text, struct pd_path *ret_path, struct pd_claim
 {
     struct pd_path ids;
     uint16_t tags[PD_TAGGING_TAGS_MAX];
-    int code = pd_path_parse(*text == 't' ? text + 1 : text, &ids);
-    if (code) {
-        return code;
+    int err = pd_path_parse(*text == 't' ? text + 1 : text, &ids);
+    if (err) {
+        return err;
     }
     if (*text != 't') {
         *ret_path = ids;
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     size_t bytes = 0;
     struct pd_error error = {0};
     struct pd_tib *tib;
-    int code = 0;
+    int err = 0;
     if (argc != 2) {
         return 2;
     }
@@ -69,13 +69,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "make_tib: %s\n", error.text);
         return 1;
     }
-    while (!code && getline(&line, &bytes, stdin) > 0) {
-        code = strcmp(line, "commit\n") ? add_line(tib, line) : pd_tib_commit(tib);
+    while (!err && getline(&line, &bytes, stdin) > 0) {
+        err = strcmp(line, "commit\n") ? add_line(tib, line) : pd_tib_commit(tib);
     }
-    if (code) {
-        fprintf(stderr, "make_tib: %s: %s\n", line, pd_error_text(code));
+    if (err) {
+        fprintf(stderr, "make_tib: %s: %s\n", line, pd_error_text(err));
     }
     free(line);
     pd_tib_close(tib);
-    return code != 0;
+    return err != 0;
 }

@@ -106,7 +106,8 @@ class Codec(CommandTest):
 
     def test_verify(self):
         got = self.json("codec", "verify", "--topology", self.topology(), "--max-hops", 6)
-        self.assertEqual(set(got), {"paths", "by_hops", "ambiguous", "undecodable", "punted"})
+        self.assertEqual(set(got), {"paths", "by_hops", "ambiguous", "undecodable", "punted", "shortest", "misread", "edge"})
+        self.assertEqual(got["edge"], {"ports": 16, "rows": 32, "leaks": 0})
         self.assertEqual(got["paths"], sum(got["by_hops"].values()))
         self.assertEqual(got["by_hops"]["2"], 16)
         self.assertEqual((got["ambiguous"], got["undecodable"]), (0, 0))

@@ -115,7 +115,8 @@ class Fleet(CommandTest):
 
     def test_slips_of_the_server(self):
         self.fails(1, "since", "query", "--controller", self.url, "getCount", "--since", "3d8a8acb5601a817-0")
-        self.fails(1, "99", "query", "--controller", self.url, "getCount", "--hosts", "99")
+        for words, says in (("--hosts", "99"), "the nearest is"), (("--link", "9-99"), "no link 9-99; the nearest is 9-1"), (("--path", "1,17,3"), "no link 1-17"):
+            self.fails(2, says, "query", "--controller", self.url, "getCount", *words)
 
     # ---- the programs of examples/ ----
 
@@ -127,7 +128,7 @@ class Fleet(CommandTest):
         out = self.ok("query", "--agent", self.agents[host].url, "--program", f"{PROGRAMS}/conformance.lua", "--args",
                       json.dumps({"flow_id": flow_of(bad), "max_hops": 5}))
         self.assertEqual(json.loads(out), [list(BAD_PATH)])
-        self.controller.wait(lambda: flow_of(bad) in [alarm["flow_id"] for alarm in self.json("alarms", "--controller", self.url, "--reason", "PC_FAIL")["alarms"]])
+        self.controller.wait(lambda: flow_of(bad) in [alarm["flow_id"] for alarm in self.json("alarms", "--controller", self.url, "--reason", "USER_PC_FAIL")["alarms"]])
 
     def test_load_imbalance(self):
         links = ["9-17", "9-18"]
@@ -179,7 +180,8 @@ class Fleet(CommandTest):
     def raise_alarms(self, host, *reasons):
         """as an agent delivers them"""
         flow, path = next(iter(self.records[host]))
-        alarms = [{"seq": seq, "time_us": 1_790_000_000_000_000 + seq, "reason": reason, "flow_id": flow_of((flow,)), "paths": [list(path)], "detail": "é"}
+        alarms = [{"seq": seq, "time_us": time.time_ns() // 1000 + seq, "reason": reason, "flow_id": flow_of((flow,)), "paths": [list(path)], "detail": "é",
+                   "origin": "monitor", "by": None, "count": 1}
                   for seq, reason in enumerate(reasons, 1)]
         status, _, body = self.controller.raw("/v1/alarms", "POST", json.dumps({"host": host, "spool": f"{random.getrandbits(64):016x}", "alarms": alarms}))
         self.assertEqual((status, json.loads(body)["last"]), (200, len(reasons)), body)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`pathdump query --tib` against a naive oracle: random records, random questions."""
+import csv
+import io
 import ipaddress
 import json
 import os
@@ -225,6 +227,24 @@ class Store(CommandTest):
         self.assertNotIn("\033", "".join(lines))
         self.assertTrue(all(line == line.rstrip() for line in lines))
         self.assertIn("9-17-11", self.ok("query", "--tib", self.tib, "getPaths", "--link", "9-17", LC_ALL="C"))
+
+    def csv(self, *words):
+        return list(csv.DictReader(io.StringIO(self.ok("query", "--tib", self.tib, *words, "--csv"), newline="")))
+
+    def test_csv_has_the_same_values(self):
+        flows, rows = self.json("query", "--tib", self.tib, "getFlows")["flows"], self.csv("getFlows")
+        self.assertEqual(len(rows), len(flows))
+        for flow, row in zip(flows, rows):
+            self.assertEqual((int(row["packets"]), int(row["bytes"]), int(row["lasted_us"])),
+                             (flow["pkts"], flow["bytes"], flow["etime_us"] - flow["stime_us"]))
+            self.assertIn(flow["flow_id"]["src_ip"], row["source"])
+            self.assertIn("-".join(map(str, flow["path"])), row["path"])
+        top = self.json("query", "--tib", self.tib, "topHosts", "--k", "3")["top"]
+        self.assertEqual([row["bytes"] for row in self.csv("topHosts", "--k", "3")], [str(row["bytes"]) for row in top])
+        count = self.json("query", "--tib", self.tib, "getCount")
+        self.assertEqual(self.csv("getCount"), [{"packets": str(count["pkts"]), "bytes": str(count["bytes"])}])
+        self.assertEqual(self.csv("getFlows", "--src-ip", "192.0.2.1"), [])
+        self.fails(2, "--csv", "query", "--tib", self.tib, "getCount", "--csv", "--json")
 
     def test_times_as_people_write_them(self):
         line = self.ok("query", "--tib", self.tib, "getDuration").splitlines()[0]

@@ -14,13 +14,14 @@ from capture import frame, write_pcap
 from programs import Controller, Daemon
 
 FIRST, SECOND = 21, 22
+BEGIN_US = time.time_ns() // 1000 # a time far from now would be set to now
 WAIT_S = 60
 FLOWS = 40                              # of an agent, each with tags that fit no path
 KILLS, BATCHES, EACH = 3, 60, 20        # of the controller; of each host
 
 
 def alarm(seq, reason="PC_FAIL", **more):
-    return {"seq": seq, "time_us": seq, "reason": reason, "paths": [[1, 9]], "detail": f"n{seq}",
+    return {"seq": seq, "time_us": BEGIN_US + seq, "reason": reason, "paths": [[1, 9]], "detail": f"n{seq}",
             "flow_id": {"src_ip": "10.0.0.1", "dst_ip": "10.0.0.2", "src_port": seq % 65536, "dst_port": 80, "protocol": 6}, **more}
 
 
@@ -34,7 +35,7 @@ class Stream:
     def __init__(self, controller, target="/v1/alarms/stream", last=None):
         self.socket = socket.create_connection(("127.0.0.1", controller.port), timeout=WAIT_S)
         header = f"Last-Event-ID: {last}\r\n" if last is not None else ""
-        self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode())
+        self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
         self.answer = http.client.HTTPResponse(self.socket)
         self.answer.begin()
 
@@ -92,7 +93,7 @@ class Alarms(FleetTest):
         got = self.listed(controller)
         self.assertEqual([a["id"] for a in got], list(range(1, FLOWS + 1)))
         self.assertEqual({a["flow_id"]["src_port"] for a in got}, set(range(1000, 1000 + FLOWS)))
-        self.assertEqual(set(got[0]), {"id", "host", "time_us", "reason", "flow_id", "paths", "detail"})
+        self.assertEqual(set(got[0]), {"id", "host", "time_us", "reason", "flow_id", "paths", "detail", "origin", "by", "count"})
         self.assertEqual((got[0]["host"], got[0]["reason"], got[0]["paths"]), (FIRST, "INFEASIBLE_PATH", []))
         self.assertIn("tags 4000", got[0]["detail"])
         agent.wait(lambda: agent.status()["alarms"]["delivery"]["waiting"] == 0)
@@ -161,7 +162,7 @@ class Alarms(FleetTest):
         got = self.listed(controller)
         self.assertEqual([a["id"] for a in got], list(range(1, 2 * BATCHES * EACH + 1)))
         for host in acknowledged:
-            self.assertEqual([a["time_us"] for a in got if a["host"] == host], list(range(1, BATCHES * EACH + 1)))
+            self.assertEqual([a["time_us"] for a in got if a["host"] == host], list(range(BEGIN_US + 1, BEGIN_US + BATCHES * EACH + 1)))
         self.assertEqual(controller.status()["alarms"]["missing"], 0)
 
     def test_refused(self):

@@ -18,7 +18,7 @@ REPORT = {"app", "verdict", "links", "switches", "flows", "certain", "confidence
 
 
 def alarm(seq):
-    return {"seq": seq, "time_us": START_US + seq, "reason": "PC_FAIL", "paths": [[1, 9, 2]], "detail": "max_hops",
+    return {"seq": seq, "time_us": START_US + seq, "reason": "PC_FAIL", "origin": "installed", "paths": [[1, 9, 2]], "detail": "max_hops",
             "flow_id": {"src_ip": "10.1.1.2", "dst_ip": "10.1.2.2", "src_port": seq, "dst_port": 80, "protocol": 6}}
 
 

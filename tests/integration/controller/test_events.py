@@ -20,7 +20,7 @@ class Events:
     def __init__(self, controller, target, last=None):
         self.socket = socket.create_connection(("127.0.0.1", controller.port), timeout=WAIT_S)
         header = f"Last-Event-ID: {last}\r\n" if last is not None else ""
-        request = f"GET {target} HTTP/1.1\r\nHost: x\r\n{header}\r\n"
+        request = f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n"
         self.socket.sendall(request.encode())
         self.answer = http.client.HTTPResponse(self.socket)
         self.answer.begin()

@@ -323,7 +323,7 @@ static void test_removed_and_back(void **state)
 
 /* ---- what cannot be opened ------------------------------------------------------------------ */
 
-static void expect_refused(const char *spec, int code, const char *words)
+static void expect_refused(const char *spec, int err, const char *words)
 {
     const struct pd_intake_config config = plain_config();
     struct collected collected = {0};
@@ -331,7 +331,7 @@ static void expect_refused(const char *spec, int code, const char *words)
     struct pd_intake *intake = NULL;
     struct pd_error error = {0};
 
-    assert_int_equal(pd_intake_open(spec, &config, &sink, &intake, &error), code);
+    assert_int_equal(pd_intake_open(spec, &config, &sink, &intake, &error), err);
     assert_null(intake);
     assert_null(strchr(error.text, '\n'));
     if (!strstr(error.text, words)) {

@@ -54,7 +54,7 @@ static int run_write(char **words)
     uint64_t first = strtoull(words[3], NULL, 10), end = strtoull(words[4], NULL, 10);
     uint64_t batch = strtoull(words[5], NULL, 10), slowest_ms = 0;
     unsigned pause_ms = (unsigned)strtoul(words[6], NULL, 10);
-    int code = 0;
+    int err = 0;
     struct pd_tib *tib = open_store(words[0], PD_TIB_WRITE, words[1], words[2]);
     for (uint64_t at = first; at < end; at += batch) {
         uint64_t to = at + batch < end ? at + batch : end, start_ns = pd_clock_monotonic_ns(), ms;
@@ -64,7 +64,7 @@ static int run_write(char **words)
         slowest_ms = ms > slowest_ms ? ms : slowest_ms;
         if (failed) {
             fprintf(stderr, "commit: %s\n", pd_error_text(failed));
-            code = 1;
+            err = 1;
         } else {
             printf("committed %llu\n", (unsigned long long)to);
             fflush(stdout);
@@ -74,7 +74,7 @@ static int run_write(char **words)
     say_state(tib);
     printf("slowest %llu\n", (unsigned long long)slowest_ms);
     pd_tib_close(tib);
-    return code;
+    return err;
 }
 
 static int run_read(char **words)

@@ -55,14 +55,14 @@ static void say_stat(struct pd_monitor *monitor)
 
 static void say_list(struct pd_monitor *monitor, const char *line)
 {
-    struct pd_monitor_wish wish = {0};
+    struct pd_monitor_request wanted = {0};
     struct pd_monitor_list list;
 
-    if (sscanf(line, "list %" SCNu32 " %" SCNu64, &wish.threshold, &wish.from_us) < 1 ||
-        pd_monitor_list(monitor, &wish, &list)) {
+    if (sscanf(line, "list %" SCNu32 " %" SCNu64, &wanted.threshold, &wanted.from_us) < 1 ||
+        pd_monitor_list(monitor, &wanted, &list)) {
         exit(1);
     }
-    say(pd_monitor_list_json(&list, wish.from_us > 0));
+    say(pd_monitor_list_json(&list, wanted.from_us > 0));
     pd_monitor_list_done(&list);
 }
 

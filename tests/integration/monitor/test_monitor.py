@@ -234,7 +234,7 @@ class Agent(unittest.TestCase):
         return json.loads(body)
 
     def test_alarm_and_question(self):
-        agent = self.start("--tcp-monitor", "auto")
+        agent = self.start("--tcp-monitor", "auto", "--tcp-alarm-all")
         self.assertEqual(agent.status()["tcp"]["source"], "bpf" if HAS_BPF else "inet_diag")
         self.assertIn("TCP connections are watched by", agent.log())
         server = bed.listen()

@@ -30,12 +30,12 @@ static void print(json_t *object)
 
 static json_t *status_json(const struct pd_switch_status *s)
 {
-    return json_pack("{s:i,s:s,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:s}", "id", (int)s->id, "state",
-                     pd_switch_state_name(s->state), "rules", (int)s->rules, "missing",
-                     (int)s->missing, "differing", (int)s->differing, "surplus", (int)s->surplus,
-                     "blocked", (int)s->blocked, "foreign", (json_int_t)s->foreign, "connects",
-                     (json_int_t)s->connects, "packet_ins", (json_int_t)s->packet_ins, "last_error",
-                     s->last_error);
+    return json_pack("{s:i,s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:s}", "id", (int)s->id, "state",
+                     pd_switch_state_name(s->state), "edge", pd_switch_edge_name(s->edge), "rules",
+                     (int)s->rules, "missing", (int)s->missing, "differing", (int)s->differing,
+                     "surplus", (int)s->surplus, "blocked", (int)s->blocked, "foreign",
+                     (json_int_t)s->foreign, "connects", (json_int_t)s->connects, "packet_ins",
+                     (json_int_t)s->packet_ins, "last_error", s->last_error);
 }
 
 /* ---- events */

@@ -11,7 +11,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "testbed")]
 
 import scenario                                 # noqa: E402  (found by the line above)
-from switches import bridge, run_all, wait_for  # noqa: E402
+from commands import run_all, wait_for          # noqa: E402
+from fabrics.ovs import bridge                  # noqa: E402
 from test_switches import COOKIE, STRANGER, plain   # noqa: E402
 
 PATIENCE_S = 60
@@ -37,7 +38,8 @@ class Program(unittest.TestCase):
     def restarted(self):
         """the same switches, and a controller that has just started"""
         self.controller.stop()
-        self.controller.start().ready().point_switches()
+        self.controller.start().ready()
+        self.bed.fabric.meet_controller()
         self.controller.wait_installed()
 
     def test_rules_are_those_that_the_codec_prints(self):
@@ -76,7 +78,7 @@ class Program(unittest.TestCase):
         before = self.table0(cookies=True)
         process = subprocess.Popen(self.controller.command("--dry-run", "--dry-run-wait", "20s"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         wait_for(lambda: os.path.exists(self.controller.openflow), "the endpoint of the dry run", PATIENCE_S)
-        self.controller.point_switches()
+        self.bed.fabric.meet_controller()
         said, complaints = process.communicate(timeout=PATIENCE_S)
         self.assertEqual((process.returncode, complaints), (0, ""), said)
         lines = said.splitlines()
@@ -87,7 +89,8 @@ class Program(unittest.TestCase):
         alone = subprocess.run(self.controller.command("--dry-run", "--dry-run-wait", "0"), stdout=subprocess.PIPE, text=True)
         self.assertEqual(alone.returncode, 0)
         self.assertIn("switch 1 (tor-1-1): did not connect", alone.stdout)
-        self.controller.start().ready().point_switches()
+        self.controller.start().ready()
+        self.bed.fabric.meet_controller()
         self.controller.wait_installed()        # and the real one does what the dry one has said
         self.assertEqual(self.controller.counters()["flows_changed"], 3)
 
@@ -97,7 +100,7 @@ class Program(unittest.TestCase):
         vsctl = ["ovs-vsctl", "--timeout=20", f"--db={site.db}"]
         before = self.controller.counters()["unknown_switches"]
         run_all([([*vsctl, "--", "add-br", name, "--", "set", "bridge", name, "datapath_type=netdev", "fail_mode=secure", "protocols=OpenFlow13",
-                   f"other_config:datapath-id={STRANGER:016x}", "--", "set-controller", name, f"unix:{self.controller.link(site)}"], site.env, None)])
+                   f"other_config:datapath-id={STRANGER:016x}", "--", "set-controller", name, f"unix:{self.bed.fabric.link(site)}"], site.env, None)])
         try:
             wait_for(lambda: self.controller.counters()["unknown_switches"] > before, "the stranger", PATIENCE_S)
             self.assertEqual(plain(run_all([(site.control("-O", "OpenFlow13", "dump-flows", name), site.env, None)])[0]), [])

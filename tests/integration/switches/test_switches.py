@@ -15,7 +15,8 @@ sys.path[:0] = [os.path.join(HERE, "..", "testbed"), os.path.join(HERE, "..", ".
 
 import capture                                  # noqa: E402  (found by the line above)
 import scenario                                 # noqa: E402
-from switches import bridge, port, run_all      # noqa: E402
+from commands import port, run_all               # noqa: E402
+from fabrics.ovs import bridge                   # noqa: E402
 
 DRIVE = os.path.join(scenario.BINARIES, "tests", "drive_switches")
 PATIENCE_S = 60
@@ -63,6 +64,11 @@ class Endpoint:
     def of(self, event):
         return [e for e in self.events if e["event"] == event]
 
+    def once(self):
+        """what it says when no switch has come"""
+        with self:
+            return self.status()
+
     def __enter__(self):
         return self
 
@@ -100,10 +106,10 @@ class Switches(unittest.TestCase):
         """a first controller makes Open vSwitch forget all flows, so the bed's come after it"""
         cls.socket, cls.targets = os.path.join(cls.bed.folder, "openflow.sock"), 0
         cls.point_switches()
-        cls.bed.installed = {}
-        cls.bed.program(cls.bed.forwarding)
-        cls.wanted = {i: plain(cls.dump(i)) for i in cls.bed.forwarding}
-        for i in cls.bed.forwarding:
+        cls.bed.fabric.installed = {}
+        cls.bed.program_all()
+        cls.wanted = {i: plain(cls.dump(i)) for i in cls.bed.site}
+        for i in cls.bed.site:
             cls.ofctl(i, "del-flows", "table=0")
 
     @classmethod
@@ -134,15 +140,15 @@ class Switches(unittest.TestCase):
     def dump(cls, switch):
         return cls.ofctl(switch, "dump-flows")
 
-    def endpoint(self, *words):
+    def endpoint(self, *words, topology=None):
         """an endpoint that the switches connect to at once"""
-        endpoint = Endpoint(self.bed.topology, self.socket, *words)
+        endpoint = Endpoint(topology or self.bed.topology, self.socket, *words)
         self.point_switches()
         return endpoint
 
-    def installed(self):
+    def installed(self, **more):
         """an endpoint that has all rules on all switches"""
-        endpoint = self.endpoint()
+        endpoint = self.endpoint(**more)
         try:
             endpoint.wait_all("installed")
         except BaseException:
@@ -209,6 +215,24 @@ class Switches(unittest.TestCase):
             endpoint.wait(lambda: endpoint.ask("counters")["checks"] > checks and endpoint.status()[17]["surplus"] == 1, "another check")
             self.assertIn("delete table=0,priority=3,", endpoint.ask("changes", 17)["changes"])
 
+    def test_edge(self):
+        """held where each row of the edge is there and nobody's flow stands before it; repaired like the rest"""
+        racks = set(range(1, 9))                  # those with hosts
+        self.installed().__exit__()
+        self.ofctl(1, "del-flows", "--strict", "table=0,priority=60000,in_port=3,vlan_tci=0x1000/0x1000")
+        self.ofctl(2, "add-flow", "cookie=0x5,table=0,priority=60001,in_port=3,actions=goto_table:1")
+        try:
+            with self.endpoint("dry-run") as endpoint:
+                endpoint.wait(lambda: {s["state"] for s in endpoint.status().values()} == {"installed", "differing"}, "the checks")
+                self.assertEqual({i: s["edge"] for i, s in endpoint.status().items()}, {i: "open" if i in (1, 2) else "held" for i in self.wanted})
+        finally:
+            self.ofctl(2, "del-flows", "--strict", "table=0,priority=60001,in_port=3")
+        with self.installed() as endpoint:
+            self.assertEqual({s["edge"] for s in endpoint.status().values()}, {"held"})
+            self.assertEqual({i: s["edge"] for i, s in Endpoint(self.bed.topology, f"{self.socket}.other").once().items()},
+                             {i: "unknown" if i in racks else "held" for i in self.wanted})
+        self.check_all_wanted()
+
     def test_foreign_flow_in_the_way(self):
         """the rule is not put in its place, and the switch is not called right"""
         self.installed().__exit__()
@@ -244,7 +268,7 @@ class Switches(unittest.TestCase):
     def test_packets(self):
         """a packet with two tags comes to a core by a wire, and by a packet-out: it would need a third tag and comes here"""
         peer, core = 9, 17
-        node = self.bed.fabric.nodes[core]
+        node = self.bed.network.nodes[core]
         frame = capture.ethernet(capture.packet("10.1.1.2", "10.2.1.2", 1000, 2000, b"looping"), tags=(1 << 13 | 7, 2 << 13 | 9))
         with self.installed() as endpoint:
             sender = self.bed.popen_at(self.bed.site[peer], [sys.executable, "-c", SEND, port(peer, core), frame.hex()])
@@ -260,7 +284,7 @@ class Switches(unittest.TestCase):
     def test_stripped_packet_goes_on(self):
         """without its tags it is sent on by the way of the rules, with the tag of the link that it came by, to its host"""
         peer, core, target = 9, 17, self.bed.host("10.2.1.2")
-        node = self.bed.fabric.nodes[core]
+        node = self.bed.network.nodes[core]
         frame = capture.ethernet(capture.packet("10.1.1.2", "10.2.1.2", 1000, 2000, b"stripped"))
         frame = bytes.fromhex(f"0200000000{target.id:02x}") + frame[6:]
         receive = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('10.2.1.2', 2000)); print('ready', flush=True); print(s.recv(99).decode(), flush=True)"
@@ -269,6 +293,50 @@ class Switches(unittest.TestCase):
             self.assertEqual(receiver.stdout.readline(), "ready\n")
             self.assertEqual(endpoint.ask("out", core, node.port(peer), "table", frame.hex()), {"error": 0})
             self.assertEqual(receiver.communicate(timeout=PATIENCE_S)[0], "stripped\n")
+
+    def forge(self, frames):
+        """sends frames from a host, and tells which of them come out at another one"""
+        sender, target = self.bed.host("10.1.1.2"), self.bed.host("10.2.1.2")
+        receive = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('10.2.1.2', 2000)); s.settimeout(20); print('ready', flush=True); last = ''
+while last != 'last':
+    last = s.recv(99).decode(); print(last, flush=True)
+"""
+        mac = bytes.fromhex(f"0200000000{target.id:02x}0200000000{sender.id:02x}")
+        receiver = target.popen([sys.executable, "-c", receive], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(receiver.stdout.readline(), "ready\n")
+        for frame in [*frames, capture.ethernet(capture.packet("10.1.1.2", "10.2.1.2", 1000, 2000, b"last"))]:
+            sender.run([sys.executable, "-c", SEND, "eth0", (mac + frame[12:]).hex()], check=True)
+        said = receiver.communicate(timeout=PATIENCE_S)[0].split()
+        self.assertEqual(said[-1], "last")
+        return said[:-1]
+
+    @staticmethod
+    def forged(*tags):
+        return capture.ethernet(capture.packet("10.1.1.2", "10.2.1.2", 1000, 2000, f"tags{len(tags)}".encode()), tags=tags)
+
+    def test_tags_of_hosts_go_no_further(self):
+        """one to three tags, as of a loop and of no link at all: dropped at the rack; nothing comes here"""
+        frames = [self.forged(9).replace(b"\x81\x00", b"\x91\x00", 1)]
+        frames += [self.forged(*tags) for tags in ((1 << 13 | 9,), (9,), (1 << 13 | 9, 2 << 13 | 14), (2 << 13 | 9, 2 << 13 | 9), (9, 14, 11), (4095, 4095, 4095))]
+        with self.installed() as endpoint:
+            self.assertEqual(self.forge(frames), [])
+            self.assertEqual(endpoint.of("packet_in"), [])
+
+    def test_tags_of_hosts_are_taken_off(self):
+        """where the topology says so: one or two tags; with three, which the switch cannot read, it is dropped"""
+        with open(self.bed.topology, encoding="utf-8") as file:
+            topology = json.load(file)
+        topology["codec_options"] = {"edge": "strip"}
+        name = os.path.join(self.bed.folder, "strip.json")
+        with open(name, "w", encoding="utf-8") as file:
+            json.dump(topology, file)
+        with self.installed(topology=name) as endpoint:
+            self.assertEqual(self.forge([self.forged(9), self.forged(1 << 13 | 9, 2 << 13 | 14), self.forged(9, 9, 9)]), ["tags1", "tags2"])
+            self.assertEqual(endpoint.of("packet_in"), [])
+        self.installed().__exit__()
+        self.check_all_wanted()
 
 
 if __name__ == "__main__":

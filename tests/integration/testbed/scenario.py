@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "testbed"))
 
 import traffic                                  # noqa: E402  (found by the line above)
-from bed import Bed, fabric_class               # noqa: E402
+from bed import Bed                             # noqa: E402
 from keeper import STATE, TOKEN                 # noqa: E402
 
 BINARIES = os.environ.get("PATHDUMP_BIN", os.path.join(HERE, "..", "..", "..", "build", "release", "bin"))
@@ -20,8 +20,8 @@ FULL_SIZE = 1452                                # UDP payload that fills an IPv6
 
 
 def bed(name, fabric=FABRIC, controller=False, owner=os.getpid(), **options):
-    """a bed of this process, or of the one that `owner` is, with a name of its own; switches in the kernel have the same tagging rules, but not from a controller"""
-    return fabric_class(fabric)(f"{name}{owner}", binaries=BINARIES, controller=controller and fabric == "ovs", **options)
+    """a bed of this process, or of the one that `owner` is, with a name of its own"""
+    return Bed(f"{name}{owner}", binaries=BINARIES, fabric=fabric, controller=controller, **options)
 
 
 def probe(host, addresses, number=1, size=FULL_SIZE):

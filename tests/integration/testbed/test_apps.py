@@ -10,8 +10,8 @@ import scenario                                 # makes the modules of the bed i
 import background
 import traffic
 from agent import start_all
-from background import Background
-from switches import wait_for
+from background import Background, carried
+from commands import wait_for
 
 SENDER, RECEIVER = 21, 25
 LINK_MBPS = 1000                                # what silent-drops is told
@@ -48,7 +48,8 @@ class Apps(unittest.TestCase):
     def test_1_silent_drops(self):
         """first without a fault, then with one; numbered, since it is the only one that has to come before all loss"""
         with Background(self.bed.hosts.values()):
-            report = self.wait_report("silent-drops", lambda report: report["results"]["observations"][0]["flows"] > 100, link_mbps=LINK_MBPS)
+            wait_for(lambda: carried(self.bed).get("done", 0) > 100, "traffic")
+            report = self.bed.controller.app("silent-drops", link_mbps=LINK_MBPS)
             self.assertEqual((report["links"], report["certain"]), ([], False), report)
             self.bed.faults.add("loss", 9, 17, 0.2)
             report = self.wait_report("silent-drops", lambda report: report["links"] == ["9-17"], link_mbps=LINK_MBPS)

@@ -60,7 +60,7 @@ class BringUp(unittest.TestCase):
         start = time.monotonic()
         bed = scenario.bed("timed").up()
         self.assertLess(time.monotonic() - start, UP_S)
-        self.assertEqual((len(bed.fabric.switches), len(bed.hosts)), (20, 16))
+        self.assertEqual((len(bed.network.switches), len(bed.hosts)), (20, 16))
         bed.host(21).popen(["sleep", "1000"])
         start = time.monotonic()
         bed.down()

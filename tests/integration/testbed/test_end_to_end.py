@@ -13,7 +13,7 @@ import scenario                                 # makes the modules of the bed i
 import traffic
 from agent import FLOW_ID, Agent, by_flow, flow_flags
 from scenario import merge, probe, true_paths
-from switches import wait_for
+from commands import wait_for
 from wire import TCP, UDP, Account, Watch
 
 RECEIVER, SENDERS = 25, {21: 24, 27: 3, 26: 2}  # host -> connections of each family: other pod, same pod, same rack
@@ -182,7 +182,7 @@ class WrongTag(unittest.TestCase):
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="pathdump-e2e."))
         bed = self.enterContext(scenario.bed("wrong", tagged={RECEIVER}))
         receiver, core = bed.host(RECEIVER), 17
-        for agg in bed.fabric.switch_peers(core):
+        for agg in bed.network.switch_peers(core):
             bed.faults.add("wrong-tag", agg, core, UNKNOWN_TAG)
         traffic.Server(receiver)
         with Agent(receiver, folder) as agent:

@@ -14,7 +14,7 @@ import scenario                                 # makes the modules of the bed i
 import background
 import traffic
 from scenario import COMMAND, probe, serve_all
-from switches import wait_for
+from commands import wait_for
 from wire import Account
 
 SENDER, RECEIVER = 21, 25                       # of different pods: four equal paths, over 9 or 10
@@ -34,12 +34,12 @@ class Faults(unittest.TestCase):
 
     def setUp(self):
         self.faults = self.bed.faults
-        self.before = dict(self.bed.installed)
+        self.before = dict(self.bed.fabric.installed)
         self.addCleanup(self.check_taken_back)
 
     def check_taken_back(self):
         self.faults.clear()
-        self.assertEqual((self.bed.installed, self.faults.list(), self.faults.filters, self.faults.queues), (self.before, {}, {}, {}))
+        self.assertEqual((self.bed.fabric.installed, self.faults.list(), self.faults.filters, self.faults.queues), (self.before, {}, {}, {}))
 
     def flood(self, number, flows, sender=None, receiver=None):
         """{link: packets received} of datagrams in one direction, and what was sent"""
@@ -60,7 +60,7 @@ class Faults(unittest.TestCase):
 
     def counted(self, switch, pattern):
         """packets of all flows of a switch that look like this, as Open vSwitch counts them, which may be a second late"""
-        lines = self.bed.flow_counts(switch)[0].splitlines()
+        lines = self.bed.fabric.flow_counts(switch)[0].splitlines()
         return sum(int(re.search(r"n_packets=(\d+)", line)[1]) for line in lines if re.search(pattern, line))
 
     def test_loss(self):

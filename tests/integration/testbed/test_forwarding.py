@@ -61,7 +61,7 @@ class Forwarding(unittest.TestCase):
             long = {flow[2] for flow, seen in links.items() if flow[2] in ports and (9, 2) in seen and (10, 19) in seen}
             self.assertTrue(0 < len(long) < FLOWS, f"{len(long)} flows took the long way")
             self.assertEqual({port for port, answered in ports.items() if not answered}, long)
-            self.assertEqual(bed.punted(), len(long))
+            self.assertEqual(bed.fabric.punted(), len(long))
 
     def test_transfer(self):
         """TCP over both families, its payload checked"""

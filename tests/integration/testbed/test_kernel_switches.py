@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second fabric: switches as tc-BPF programs forward, tag, punt and fail as those of Open vSwitch do, and an agent tells the paths of what they
-have tagged."""
+"""The second fabric: switches as tc-BPF programs forward, tag, punt and fail as those of Open vSwitch do, an agent tells the paths of what they
+have tagged, and a controller tells them their rules."""
 import json
 import os
 import struct
@@ -13,8 +13,11 @@ import scenario                                 # makes the modules of the bed i
 import traffic
 from agent import Agent, by_flow
 from scenario import probe, serve_all, true_paths, unreachable
-from switches import wait_for
+from commands import run_all, wait_for
 from wire import UDP, Account, packet
+
+sys.path.append(os.path.join(scenario.HERE, "..", "..", "shared"))
+import capture                                  # noqa: E402
 
 SENDER, RECEIVER, FLOWS, PROBES = 21, 25, 32, 64
 UNKNOWN_TAG = 4000
@@ -24,7 +27,28 @@ sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(int(s
 for sock in sockets:
     sock.sendto(bytes(40), (sys.argv[1], int(sys.argv[2])))
 """
-SUMMANDS = ("forwarded", "delivered", "punted", "punts_lost", "no_route", "not_ip", "failed")
+HEAR = """
+import json, socket, sys
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+sock = socket.socket(family, socket.SOCK_DGRAM)
+level, option = (socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT) if ":" in sys.argv[1] else (socket.IPPROTO_IP, 12)          # IP_RECVTTL
+sock.setsockopt(level, option, 1)
+sock.bind((sys.argv[1], 5009))
+print("ready", flush=True)
+data, extra, _, _ = sock.recvmsg(100, 100)
+print(json.dumps([int(data), int.from_bytes(extra[0][2][:4], sys.byteorder)]), flush=True)
+"""
+SEND = """
+import socket, sys
+address, ttls = sys.argv[1], [int(word) for word in sys.argv[2:]]
+sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+for ttl in ttls:
+    level, option = (socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS) if ":" in address else (socket.IPPROTO_IP, socket.IP_TTL)
+    sock.setsockopt(level, option, ttl)
+    sock.sendto(str(ttl).encode(), (address, 5009))
+"""
+SWITCHES_ON_WAY = 5             # between hosts of two pods
+SUMMANDS = ("forwarded", "delivered", "punted", "punts_lost", "no_route", "not_ip", "failed", "expired", "edge")
 
 
 def vids(frame):
@@ -104,12 +128,12 @@ class KernelSwitches(unittest.TestCase):
         """it is pushed, and the next switch gives the packet with all three to the controller: nobody else gets it"""
         for link in ((9, 17), (9, 18), (19, 12)):
             self.bed.faults.add("link-down", *link)
-        before, links = len(self.bed.punts()), self.shoot(PROBES)
+        before, links = len(self.bed.fabric.punts()), self.shoot(PROBES)
         long = {port: seen for port, seen in links.items() if (9, 2) in seen and (10, 19) in seen}
         self.assertTrue(0 < len(long) < len(links), f"{len(long)} of {len(links)} flows took the long way")
         self.assertEqual({port for port, seen in links.items() if not seen & {(11, 3), (12, 3)}}, set(long))
-        wait_for(lambda: len(self.bed.punts()) >= before + len(long), "the punted packets")
-        punts = self.bed.punts()[before:]
+        wait_for(lambda: len(self.bed.fabric.punts()) >= before + len(long), "the punted packets")
+        punts = self.bed.fabric.punts()[before:]
         self.assertEqual(len(punts), len(long))
         for punt in punts:
             udp = 12 + 3 * 4 + 2 + 20
@@ -121,15 +145,27 @@ class KernelSwitches(unittest.TestCase):
 
     def test_loop(self):
         """of four hops: the first and the third tag are those of the same link"""
-        before = len(self.bed.punts())
+        before = len(self.bed.fabric.punts())
         self.bed.faults.add("loop", "1,9,2,10", RECEIVER)
         self.shoot(1)
-        wait_for(lambda: len(self.bed.punts()) > before, "the looping packet")
-        (punt,) = self.bed.punts()[before:]
+        wait_for(lambda: len(self.bed.fabric.punts()) > before, "the looping packet")
+        (punt,) = self.bed.fabric.punts()[before:]
         tags = vids(punt["frame"])
         self.assertEqual((len(tags), tags[0] == tags[2], tags[0] == tags[1]), (3, True, False))
         self.bed.faults.clear()
         self.assertEqual(set(probe(self.sender, self.receiver.node.addrs)[0].values()), {1})
+
+    def test_tags_of_hosts_go_no_further(self):
+        """one to three tags of a host's own, of either type: dropped at its rack, in no record"""
+        rack, before = 1, self.bed.fabric.counters(1)["edge"]
+        frames = [capture.ethernet(capture.packet(self.sender.ipv4, self.receiver.ipv4, 7777, n, b"forged"), tags, outer)
+                  for n, tags in enumerate(((1 << 13 | 9,), (1 << 13 | 9, 2 << 13 | 14), (9, 14, 11), (4095,))) for outer in (0x8100, 0x88A8)]
+        shoot = "import socket,sys\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('eth0',0))\nfor f in sys.argv[1:]: s.send(bytes.fromhex(f))"
+        self.sender.run([sys.executable, "-c", shoot, *(frame.hex() for frame in frames)], check=True)
+        truth = true_paths(self.bed, self.send(4))
+        self.assertEqual(self.answer(truth), truth)
+        self.assertEqual(self.bed.fabric.counters(rack)["edge"] - before, len(frames))
+        self.assertEqual([f for f in by_flow(self.agent.query("getFlows")) if f[2] == 7777], [])
 
     def test_blackhole(self):
         self.bed.faults.add("blackhole", 1, 9)
@@ -197,10 +233,22 @@ class KernelSwitches(unittest.TestCase):
     def entry(self, mine):
         return next(e for e in json.loads(self.log("GET", "logs"))["logs"] if e["id"] == mine)
 
+    def test_ttl(self):
+        """each switch takes one off, of both families, and a packet that has none left goes no further"""
+        before = sum(self.bed.fabric.counters(i)["expired"] for i in self.bed.site)
+        for address in self.receiver.node.addrs:
+            hearer = self.receiver.popen([sys.executable, "-c", HEAR, address], stdout=subprocess.PIPE, text=True)
+            hearer.stdout.readline()
+            self.sender.run([sys.executable, "-c", SEND, address, 1, SWITCHES_ON_WAY, SWITCHES_ON_WAY + 1], check=True)
+            self.assertEqual(json.loads(hearer.stdout.readline()), [SWITCHES_ON_WAY + 1, 1])
+            hearer.wait()
+        after = sum(self.bed.fabric.counters(i)["expired"] for i in self.bed.site)
+        self.assertEqual(after - before, 2 * len(self.receiver.node.addrs))
+
     def test_sums(self):
         """every packet that came in went somewhere"""
-        for switch in self.bed.forwarding:
-            wait_for(lambda: self.adds_up(self.bed.counters(switch)), f"the sum of switch {switch}")
+        for switch in self.bed.site:
+            wait_for(lambda: self.adds_up(self.bed.fabric.counters(switch)), f"the sum of switch {switch}")
 
     @staticmethod
     def adds_up(counters):
@@ -209,16 +257,37 @@ class KernelSwitches(unittest.TestCase):
 
     def test_bad_commands(self):
         for line, words in {"route 9 1 3 = hash 64": "no route", "route 9 1 3 = hash 1*65": "no route", "route 9 1 3 =": "no value",
-                            "place 9 10.0.0.0/33 = 3 inside": "no prefix", "place 9 house/3 = 3 inside": "no prefix", "tag 9 1 = 4095": "no tag",
+                            "place 9 10.0.0.0/33 = 3": "no prefix", "place 9 house/3 = 3 inside": "no prefix", "tag 9 1 = 4095": "no tag",
                             "route 99 1 3 = hash 1": "no such", "dance 9 1": "no such", "x": "no command", "route 9 64 3 = hash 1": "no port"}.items():
             with self.assertRaisesRegex(RuntimeError, words, msg=line):
-                self.bed.ask([line])
+                self.bed.fabric.ask([line])
 
     def test_attached(self):
         """another process finds the same bed"""
         found = scenario.Bed.attach(self.bed.name)
-        self.assertEqual((found.kind, found.counters(9).keys()), ("tc", self.bed.counters(9).keys()))
-        self.assertTrue(os.path.exists(found.punt_file) and found.program([9]) is None)
+        self.assertEqual((found.fabric.name, found.fabric.counters(9).keys()), ("tc", self.bed.fabric.counters(9).keys()))
+        self.assertTrue(os.path.exists(found.fabric.punt_file) and found.fabric.program([9]) is None)
+
+
+class Controlled(unittest.TestCase):
+    """rules that a controller has told; what packets meet there is in test_paths.py"""
+
+    def test_rules(self):
+        """all are installed; they stay while the controller is away, and it finds nothing to change when it is back"""
+        with scenario.bed("told", fabric="tc", controller=True) as bed:
+            serve_all(bed)
+            told, wanted = bed.controller.switches(), {}
+            for i in bed.site:
+                rules = run_all([([*bed.codec_rules[:-1], "plain", "--switch", str(i)], None, None)])[0]
+                wanted[i] = sum(line.startswith("table=0") for line in rules.splitlines())
+            self.assertEqual({i: (s["state"], s["rules"]) for i, s in told.items()}, {i: ("installed", n) for i, n in wanted.items()})
+            bed.controller.kill()
+            account = Account(bed)
+            self.assertEqual(set(probe(bed.host(SENDER), bed.host(RECEIVER).node.addrs)[0].values()), {1})
+            self.assertTrue(account.stop())
+            self.assertTrue(any(bed.fabric.counters(i)["tagged"] for i in bed.site))
+            bed.controller.start().ready().wait_installed()
+            self.assertEqual(bed.controller.counters()["flows_changed"], 0)
 
 
 if __name__ == "__main__":

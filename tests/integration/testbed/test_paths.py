@@ -6,8 +6,7 @@ import unittest
 
 import scenario                                 # makes the modules of the bed importable
 from agent import start_all
-from scenario import FABRIC
-from switches import wait_for
+from commands import wait_for
 
 SENDER, RECEIVER = 21, 25                       # of different pods: four equal paths, over 9 or 10
 INSIDE = 29, 31                                 # of one pod that nothing else is sent from or to: over 13 or 14
@@ -21,7 +20,6 @@ for port in range(int(sys.argv[2]), int(sys.argv[3])):
 """
 
 
-@unittest.skipIf(FABRIC != "ovs", "switches in the kernel send no packets to a controller")
 class Paths(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -51,13 +51,13 @@ int numbered_append(struct pd_tib *tib, uint64_t first, uint64_t end)
     return err;
 }
 
-struct census {
+struct coverage {
     uint8_t *seen;
     uint64_t room, len, first, end;
     const char *wrong;
 };
 
-static void census_add(struct census *census, const struct pd_tib_record *record)
+static void coverage_add(struct coverage *coverage, const struct pd_tib_record *record)
 {
     struct pd_tib_record wanted;
     struct pd_path path;
@@ -65,22 +65,22 @@ static void census_add(struct census *census, const struct pd_tib_record *record
     numbered_record(number, &path, &wanted);
     if (!pd_path_equal(&path, record->path) || !pd_flow_id_equal(&wanted.flow, &record->flow) ||
         wanted.stime_us != record->stime_us || wanted.etime_us != record->etime_us ||
-        wanted.bytes != record->bytes || number >= census->room) {
-        census->wrong = "a record is torn";
+        wanted.bytes != record->bytes || number >= coverage->room) {
+        coverage->wrong = "a record is torn";
         return;
     }
-    if (census->seen[number]++) {
-        census->wrong = "a record is there twice";
+    if (coverage->seen[number]++) {
+        coverage->wrong = "a record is there twice";
     }
-    census->first = number < census->first ? number : census->first;
-    census->end = number >= census->end ? number + 1 : census->end;
-    census->len++;
+    coverage->first = number < coverage->first ? number : coverage->first;
+    coverage->end = number >= coverage->end ? number + 1 : coverage->end;
+    coverage->len++;
 }
 
-static int census_visit(void *context, const struct pd_tib_record *records, size_t n)
+static int coverage_visit(void *context, const struct pd_tib_record *records, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        census_add(context, &records[i]);
+        coverage_add(context, &records[i]);
     }
     return 0;
 }
@@ -89,31 +89,31 @@ int numbered_range(struct pd_tib *tib, uint64_t *ret_first, uint64_t *ret_end)
 {
     struct pd_tib_filter all = PD_TIB_FILTER_ALL;
     struct pd_tib_snapshot *snapshot;
-    struct census census = {.room = 1 << 24, .first = UINT64_MAX};
-    census.seen = calloc(census.room, 1);
-    int err = census.seen ? pd_tib_snapshot(tib, &snapshot) : -1;
+    struct coverage coverage = {.room = 1 << 24, .first = UINT64_MAX};
+    coverage.seen = calloc(coverage.room, 1);
+    int err = coverage.seen ? pd_tib_snapshot(tib, &snapshot) : -1;
     if (!err) {
-        err = pd_tib_scan(snapshot, &all, census_visit, &census);
+        err = pd_tib_scan(snapshot, &all, coverage_visit, &coverage);
         if (pd_tib_snapshot_damaged(snapshot)) {
-            census.wrong = "a part is damaged";
+            coverage.wrong = "a part is damaged";
         }
         pd_tib_release(snapshot);
     }
-    free(census.seen);
-    if (!census.len) {
-        census.first = 0;
+    free(coverage.seen);
+    if (!coverage.len) {
+        coverage.first = 0;
     }
-    if (!census.wrong && census.len != census.end - census.first) {
-        census.wrong = "a record in the middle is missing";
+    if (!coverage.wrong && coverage.len != coverage.end - coverage.first) {
+        coverage.wrong = "a record in the middle is missing";
     }
-    if (err || census.wrong) {
+    if (err || coverage.wrong) {
         fprintf(stderr, "numbered_range: error %d, %s; %llu records from %llu to %llu\n", err,
-                census.wrong ? census.wrong : "", (unsigned long long)census.len,
-                (unsigned long long)census.first, (unsigned long long)census.end);
+                coverage.wrong ? coverage.wrong : "", (unsigned long long)coverage.len,
+                (unsigned long long)coverage.first, (unsigned long long)coverage.end);
         return -1;
     }
-    *ret_first = census.first;
-    *ret_end = census.end;
+    *ret_first = coverage.first;
+    *ret_end = coverage.end;
     return 0;
 }
 

@@ -92,7 +92,7 @@ void fixture_init(struct fixture *fixture, unsigned pkts, unsigned flows, unsign
     write_capture(fixture->capture, pkts, flows, odd);
 }
 
-static const struct pd_turns_limits turns_limits = {PD_AGENT_QUERIES_MAX, 16, 16};
+static const struct pd_daemon_admission_limits turns_limits = {PD_AGENT_QUERIES_MAX, 16, 16};
 
 void fixture_start(struct fixture *fixture)
 {
@@ -113,8 +113,8 @@ void fixture_start(struct fixture *fixture)
     snprintf(agent->host, sizeof agent->host, "host");
     agent->started_ns = pd_clock_monotonic_ns();
     assert_int_equal(pd_alarms_new(&agent->alarms), 0);
-    assert_int_equal(pd_turns_new(&turns_limits, &agent->query_turns), 0);
-    assert_int_equal(pd_turns_new(&turns_limits, &agent->program_turns), 0);
+    assert_int_equal(pd_daemon_admission_new(&turns_limits, &agent->query_turns), 0);
+    assert_int_equal(pd_daemon_admission_new(&turns_limits, &agent->program_turns), 0);
     assert_int_equal(pd_programs_new(PD_BIN_DIR "/pathdump-program", &agent->programs), 0);
     agent->program_limits = (struct pd_program_limits){PD_PROGRAM_INSTRUCTIONS_DEFAULT,
                                                        PD_PROGRAM_MEMORY_DEFAULT_BYTES, 0};
@@ -164,7 +164,7 @@ void fixture_done(struct fixture *fixture)
     pd_tib_close(fixture->agent.tib);
     pd_alarms_free(fixture->agent.alarms);
     pd_programs_free(fixture->agent.programs);
-    pd_turns_free(fixture->agent.query_turns);
-    pd_turns_free(fixture->agent.program_turns);
+    pd_daemon_admission_free(fixture->agent.query_turns);
+    pd_daemon_admission_free(fixture->agent.program_turns);
     nftw(fixture->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

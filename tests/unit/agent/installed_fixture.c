@@ -36,14 +36,14 @@ static int enter(struct pd_error *error)
 static int query(void *context, const struct pd_query *asked, const struct pd_query_sink *sink,
                  struct pd_error *error)
 {
-    int e = enter(error);
+    int err = enter(error);
 
     assert_ptr_equal(context, &host);
     pthread_mutex_lock(&host.lock);
     host.queries++;
     host.all_flow = asked->filter.flow.fields == PD_FLOW_ALL;
     pthread_mutex_unlock(&host.lock);
-    return e ? e : sink->write(sink->context, ANSWER, strlen(ANSWER));
+    return err ? err : sink->write(sink->context, ANSWER, strlen(ANSWER));
 }
 
 void tell_installed(const char *reason)
@@ -51,12 +51,14 @@ void tell_installed(const char *reason)
     pd_installed_alarmed(installed, NULL, json_pack("{s:s}", "reason", reason));
 }
 
-static int program(void *context, const char *source, json_t *args, uint64_t deadline_ns,
-                   json_t **ret_result, uint64_t *ret_alarms, struct pd_error *error)
+static int program(void *context, const char *by, const char *source, json_t *args,
+                   uint64_t deadline_ns, json_t **ret_result, uint64_t *ret_alarms,
+                   struct pd_error *error)
 {
-    int e = enter(error);
+    int err = enter(error);
 
     (void)context;
+    (void)by;
     if (host.program_ms) {
         poll(NULL, 0, (int)host.program_ms);
     }
@@ -71,10 +73,10 @@ static int program(void *context, const char *source, json_t *args, uint64_t dea
         *ret_alarms = 1;
         tell_installed("ECHO");
     }
-    if (!e) {
+    if (!err) {
         *ret_result = json_integer(7);
     }
-    return e;
+    return err;
 }
 
 static int violations(void *context, const struct pd_query *asked, pd_installed_found *found,
@@ -82,14 +84,14 @@ static int violations(void *context, const struct pd_query *asked, pd_installed_
 {
     const struct pd_path path = {.len = 2, .switches = {1, 9}};
     const struct pd_tib_record record = {.flow = {.ip_version = 4, .src_port = 5}, .path = &path};
-    int e = enter(error);
+    int err = enter(error);
 
     (void)context;
     pthread_mutex_lock(&host.lock);
     snprintf(host.since, sizeof host.since, "%.60s", asked->since);
     snprintf(ret_token, PD_QUERY_TOKEN_BYTES, "token%u", ++host.searches);
     pthread_mutex_unlock(&host.lock);
-    return e ? e : found(found_context, &record, "avoid");
+    return err ? err : found(found_context, &record, "avoid");
 }
 
 static void alarm_raised(void *context, const struct pd_installed_alarm *alarm)
@@ -196,12 +198,12 @@ int tear_down_all(void **state)
 int try_add(const char *body, uint64_t *ret_id, struct pd_error *error)
 {
     json_t *json = json_loads(body, 0, NULL);
-    int e;
+    int err;
 
     assert_non_null(json);
-    e = pd_installed_add(installed, json, ret_id, error);
+    err = pd_installed_add(installed, json, ret_id, error);
     json_decref(json);
-    return e;
+    return err;
 }
 
 uint64_t add(const char *body)

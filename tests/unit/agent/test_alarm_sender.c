@@ -39,6 +39,7 @@ static struct fixture {
     unsigned taken, repeated, gaps;
     uint64_t came_ns;
     char detail[PD_ALARM_MESSAGE_DETAIL];
+    uint64_t budget; /* of the next sender */
 } fixture = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- a controller ---- */
@@ -73,11 +74,11 @@ static bool has_odd(const json_t *alarms)
     return false;
 }
 
-static void refuse(struct pd_answer *answer, int code)
+static void refuse(struct pd_answer *answer, int err)
 {
     struct pd_problem problem = {0};
 
-    pd_fail(&problem.error, code, "in a mood");
+    pd_fail(&problem.error, err, "in a mood");
     pd_answer_problem(answer, &problem);
 }
 
@@ -137,7 +138,12 @@ static void stop_controller(void)
 static void start_sender(void)
 {
     struct pd_alarm_sender_config config = {
-        {fixture.file, HOST, 1 << 20}, fixture.address, fixture.alarms, fixture.fanout};
+        .spool = {fixture.file, HOST, 1 << 20},
+        .controller = fixture.address,
+        .alarms = fixture.alarms,
+        .fanout = fixture.fanout,
+        .budget = fixture.budget,
+    };
 
     assert_int_equal(pd_alarm_sender_new(&config, &fixture.sender, NULL), 0);
     assert_int_equal(pd_alarm_sender_start(fixture.sender), 0);
@@ -256,6 +262,22 @@ static void test_words(void **state)
     assert_string_equal(fixture.detail, "words; tags 7 4000, DSCP 3");
 }
 
+/* So many in a minute, the first of each reason, and one that says how many more there were. */
+static void test_budget(void **state)
+{
+    (void)state;
+    fixture.budget = 5;
+    start_controller();
+    start_sender();
+    fixture.budget = 0;
+    raise_some("A", 0, 20);
+    raise_some("B", 0, 3);
+    check_once(6);
+    pd_alarm_sender_stop(fixture.sender);
+    check_once(7);
+    assert_non_null(strstr(fixture.detail, "17 alarms of a minute were more than the 5"));
+}
+
 /* Nobody there, then somebody: all come, in order, once. */
 static void test_away(void **state)
 {
@@ -358,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_words, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_away, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moods, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),

@@ -213,7 +213,7 @@ static void test_storm(void **state)
 }
 
 /* Connections that go on suffering are told of again soon, all else is not. */
-static void test_again(void **state)
+static void test_response_cache(void **state)
 {
     struct heard heard = {0};
     struct pd_alarms *alarms;
@@ -307,9 +307,12 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one),     cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_reasons), cmocka_unit_test(test_storm),
-        cmocka_unit_test(test_again),   cmocka_unit_test(test_pushed_out),
+        cmocka_unit_test(test_one),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_response_cache),
+        cmocka_unit_test(test_pushed_out),
         cmocka_unit_test(test_threads),
     };
 

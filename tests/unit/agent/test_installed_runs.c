@@ -35,7 +35,7 @@ static void test_period(void **state)
 }
 
 /* The one that always takes long leaves their turns to others. */
-static void test_turns(void **state)
+static void test_admission(void **state)
 {
     uint64_t slow = add("{" PROGRAM ",\"period_ms\":10}"),
              other = add("{" COUNT ",\"period_ms\":10}");
@@ -287,7 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_period),
-        TEST(test_turns),
+        TEST(test_admission),
         TEST(test_long_ones),
         TEST(test_failures),
         TEST(test_periodic_conformance),

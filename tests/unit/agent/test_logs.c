@@ -68,20 +68,20 @@ static void offer(const struct pd_packet *packet, size_t bytes)
 
 static int try_add(const char *body, uint64_t *ret_id)
 {
-    struct pd_packet_wish wish;
+    struct pd_packet_request wanted;
     struct pd_error error = {0};
     json_t *document = json_loads(body, JSON_ALLOW_NUL, NULL);
-    int e = pd_packet_wish_read(document, &wish, &error);
+    int err = pd_packet_request_read(document, &wanted, &error);
 
     assert_non_null(document);
     json_decref(document);
-    if (!e) {
-        e = pd_packet_logs_add(fixture.logs, &wish, ret_id, &error);
+    if (!err) {
+        err = pd_packet_logs_add(fixture.logs, &wanted, ret_id, &error);
     }
-    if (e) {
+    if (err) {
         assert_true(error.text[0]);
     }
-    return e;
+    return err;
 }
 
 static uint64_t add(const char *body)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipeline: everything that came in is stored, and every live picture has each packet exactly
+/* The pipeline: everything that came in is stored, and every live snapshot has each packet exactly
  * once. */
 #include <pthread.h>
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static uint64_t count(struct pd_agent *agent, const char *target)
 }
 
 /*
- * A picture that missed records on their way, or saw some twice, would sooner or later count more
+ * A snapshot that missed records on their way, or saw some twice, would sooner or later count more
  * than a later one. Returns how often it had to ask again.
  */
 static void *ask(void *context)
@@ -69,7 +69,7 @@ static void *ask(void *context)
     return (void *)refused;
 }
 
-static void test_pictures(void **state)
+static void test_snapshots(void **state)
 {
     struct fixture fixture;
     pthread_t askers[ASKERS];
@@ -89,7 +89,7 @@ static void test_pictures(void **state)
     fixture_wait_end(&fixture);
     assert_int_equal(count(&fixture.agent, "/v1/getCount"), PKTS);
     assert_int_equal(count(&fixture.agent, "/v1/getCount?src_port=1030"), PKTS / FLOWS);
-    assert_int_equal(pd_counted(&fixture.agent.counters.pictures_late), refused);
+    assert_int_equal(pd_counted(&fixture.agent.counters.snapshots_late), refused);
     fixture_done(&fixture);
 }
 
@@ -114,11 +114,11 @@ static void test_stop(void **state)
     fixture_done(&fixture);
 }
 
-/* After the end of the intake pictures are still taken; after the stop they are refused. */
-static void test_late_pictures(void **state)
+/* After the end of the intake snapshots are still taken; after the stop they are refused. */
+static void test_late_snapshots(void **state)
 {
     struct pd_query query;
-    struct pd_picture *picture;
+    struct pd_agent_snapshot *snapshot;
     struct fixture fixture;
 
     (void)state;
@@ -128,7 +128,7 @@ static void test_late_pictures(void **state)
     assert_int_equal(count(&fixture.agent, "/v1/getCount?live=true"), 10);
     pd_pipeline_stop(fixture.agent.pipeline);
     pd_query_init(&query, PD_QUERY_GET_COUNT);
-    assert_int_equal(pd_pipeline_picture(fixture.agent.pipeline, &query, &picture), -PD_E_BUSY);
+    assert_int_equal(pd_pipeline_snapshot(fixture.agent.pipeline, &query, &snapshot), -PD_E_BUSY);
     fixture_done(&fixture);
 }
 
@@ -164,9 +164,9 @@ static void test_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_snapshots),
         cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_late_pictures),
+        cmocka_unit_test(test_late_snapshots),
         cmocka_unit_test(test_model),
     };
 

@@ -38,15 +38,18 @@ static int stop(void **state)
     return 0;
 }
 
+static struct pd_program_host_caller caller = {
+    .origin = PD_ALARM_ORIGIN_PROGRAM, .by = "ada", .may_alarm = true};
+
 static int run(const char *source, uint64_t ms, json_t **ret_result)
 {
     json_t *args = json_object();
     error = (struct pd_error){0};
-    int e = pd_program_host_run(&fixture.agent, source, args,
-                                pd_clock_monotonic_ns() + ms * PD_NS_PER_MS, ret_result, &alarms,
-                                &error);
+    int err = pd_program_host_run(&fixture.agent, &caller, source, args,
+                                  pd_clock_monotonic_ns() + ms * PD_NS_PER_MS, ret_result, &alarms,
+                                  &error);
     json_decref(args);
-    return e;
+    return err;
 }
 
 static void expect(const char *source, const char *wanted)
@@ -64,9 +67,9 @@ static void expect(const char *source, const char *wanted)
 static void expect_failure(const char *source, int wanted, const char *words)
 {
     json_t *result = NULL;
-    int e = run(source, 60000, &result);
-    if (e != wanted || !strstr(error.text, words)) {
-        fail_msg("%s: %d (%s) instead of %d (%s)", source, e, error.text, wanted, words);
+    int err = run(source, 60000, &result);
+    if (err != wanted || !strstr(error.text, words)) {
+        fail_msg("%s: %d (%s) instead of %d (%s)", source, err, error.text, wanted, words);
     }
 }
 
@@ -146,16 +149,17 @@ static void alarms_are_raised(void **state)
 {
     (void)state;
     expect("function run() for f in get_flows{} do alarm{flow_id = f.flow_id, reason = "
-           "\"TOO_LARGE\", paths = {{1, 9}, {1}}, detail = \"x\"} "
-           "end alarm{reason = \"MANY\"} end",
+           "\"USER_TOO_LARGE\", paths = {{1, 9}, {1}}, detail = \"x\"} "
+           "end alarm{reason = \"USER_MANY\"} end",
            "null");
     assert_int_equal(alarms, FLOWS + 1);
-    assert_int_equal(raised("TOO_LARGE"), FLOWS);
-    assert_int_equal(raised("MANY"), 1);
-    expect("function run() local t = {} for i = 1, 40 do t[i] = {i} end alarm{reason = \"PATHS\", "
+    assert_int_equal(raised("USER_TOO_LARGE"), FLOWS);
+    assert_int_equal(raised("USER_MANY"), 1);
+    expect("function run() local t = {} for i = 1, 40 do t[i] = {i} end alarm{reason = "
+           "\"USER_PATHS\", "
            "paths = t} end",
            "null");
-    assert_int_equal(raised("PATHS"), 1);
+    assert_int_equal(raised("USER_PATHS"), 1);
     expect_failure("function run() alarm{} end", -PD_E_PROGRAM, "reason");
     expect_failure("function run() alarm{reason = \"pc fail\"} end", -PD_E_PROGRAM, "reason");
     expect_failure("function run() alarm{reason = \"X\", flow_id = 3} end", -PD_E_PROGRAM,
@@ -165,12 +169,52 @@ static void alarms_are_raised(void **state)
     assert_int_equal(alarms, 0);
 }
 
+/* What the agent itself says nobody's program can say, and a reader's says nothing. */
+static void alarms_are_their_makers(void **state)
+{
+    static const char *const others[] = {"POOR_PERF", "APP_LOOP", "INFEASIBLE_PATH", "USER",
+                                         "PC_FAIL"};
+    char source[100];
+    json_t *list, *alarm;
+    size_t i, found = 0;
+
+    (void)state;
+    for (i = 0; i < sizeof others / sizeof *others; i++) {
+        unsigned before = raised(others[i]);
+
+        snprintf(source, sizeof source, "function run() alarm{reason = \"%s\"} end", others[i]);
+        expect_failure(source, -PD_E_PROGRAM, "USER_");
+        assert_int_equal(raised(others[i]), before);
+    }
+    expect("function run() alarm{reason = \"USER_OWN\", origin = \"monitor\", by = \"eve\", count "
+           "= 9} end",
+           "null");
+    list = pd_alarms_json(fixture.agent.alarms);
+    json_array_foreach(json_object_get(list, "alarms"), i, alarm)
+    {
+        if (strcmp(json_string_value(json_object_get(alarm, "reason")), "USER_OWN") != 0) {
+            continue;
+        }
+        assert_string_equal(json_string_value(json_object_get(alarm, "origin")), "program");
+        assert_string_equal(json_string_value(json_object_get(alarm, "by")), "ada");
+        assert_int_equal(json_integer_value(json_object_get(alarm, "count")), 1);
+        found++;
+    }
+    assert_int_equal(found, 1);
+    json_decref(list);
+    caller.may_alarm = false;
+    expect_failure("function run() alarm{reason = \"USER_READER\"} end", -PD_E_PROGRAM,
+                   "install and admin");
+    caller.may_alarm = true;
+    assert_int_equal(raised("USER_READER"), 0);
+}
+
 static void it_ends(void **state)
 {
     json_t *result = NULL;
     (void)state;
-    int e = run("function run() while true do for f in get_flows{} do end end end", 300, &result);
-    assert_true(e == -PD_E_DEADLINE || e == -PD_E_LIMIT);
+    int err = run("function run() while true do for f in get_flows{} do end end end", 300, &result);
+    assert_true(err == -PD_E_DEADLINE || err == -PD_E_LIMIT);
     atomic_store(&fixture.agent.stopping, true);
     expect_failure("function run() for f in get_flows{} do end end", -PD_E_PROGRAM, "in use");
     atomic_store(&fixture.agent.stopping, false);
@@ -185,6 +229,7 @@ int main(void)
         cmocka_unit_test(rows_can_be_asked_on),
         cmocka_unit_test(slips_are_named),
         cmocka_unit_test(alarms_are_raised),
+        cmocka_unit_test(alarms_are_their_makers),
         cmocka_unit_test(it_ends),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -31,10 +31,10 @@ static void test_routes(void **state)
         enum pd_request_route route;
         enum pd_query_name name;
     } cases[] = {
-        {"/v1/getFlows", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_FLOWS},
-        {"/v1/getPaths?", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_PATHS},
-        {"/v1/getCount?&&", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_COUNT},
-        {"/v1/get%44uration", PD_ROUTE_NAMED_QUERY, PD_QUERY_GET_DURATION},
+        {"/v1/getFlows", PD_ROUTE_QUESTION, PD_QUERY_GET_FLOWS},
+        {"/v1/getPaths?", PD_ROUTE_QUESTION, PD_QUERY_GET_PATHS},
+        {"/v1/getCount?&&", PD_ROUTE_QUESTION, PD_QUERY_GET_COUNT},
+        {"/v1/get%44uration", PD_ROUTE_QUESTION, PD_QUERY_GET_DURATION},
         {"/v1/alarms", PD_ROUTE_ALARMS, 0},
         {"/v1/status", PD_ROUTE_STATUS, 0},
         {"/metrics", PD_ROUTE_METRICS, 0},
@@ -48,9 +48,10 @@ static void test_routes(void **state)
 
         assert_int_equal(parse(i % 2 ? "GET" : "HEAD", cases[i].target, &request, &problem), 0);
         assert_int_equal(request.route, cases[i].route);
-        if (request.route == PD_ROUTE_NAMED_QUERY) {
-            assert_int_equal(request.query.name, cases[i].name);
+        if (request.route == PD_ROUTE_QUESTION) {
+            assert_int_equal(pd_document_query(&request.document)->name, cases[i].name);
         }
+        pd_request_done(&request);
     }
 }
 
@@ -68,21 +69,23 @@ static void test_parameters(void **state)
             "&live=true&path=1,9&src_port=*",
             &request, &problem),
         0);
-    assert_int_equal(request.query.filter.link.from, 9);
-    assert_int_equal(request.query.filter.link.to, 17);
-    assert_int_equal(request.query.filter.flow.id.ip_version, 6);
-    assert_int_equal(request.query.filter.flow.fields, PD_FLOW_SRC_IP | PD_FLOW_DST_PORT);
-    assert_int_equal(request.query.filter.from_us, 1000000);
-    assert_int_equal(request.query.filter.to_us, 2000000);
-    assert_int_equal(request.query.path.len, 2);
-    assert_true(request.query.live);
+    const struct pd_query *query = pd_document_query(&request.document);
+    assert_int_equal(query->filter.link.from, 9);
+    assert_int_equal(query->filter.link.to, 17);
+    assert_int_equal(query->filter.flow.id.ip_version, 6);
+    assert_int_equal(query->filter.flow.fields, PD_FLOW_SRC_IP | PD_FLOW_DST_PORT);
+    assert_int_equal(query->filter.from_us, 1000000);
+    assert_int_equal(query->filter.to_us, 2000000);
+    assert_int_equal(query->path.len, 2);
+    assert_true(query->live);
+    pd_request_done(&request);
 }
 
 static void test_problems(void **state)
 {
     static const struct {
         const char *method, *target;
-        int e;
+        int err;
         const char *parameter;
     } cases[] = {
         {"GET", "/", -PD_E_NOT_FOUND, ""},
@@ -122,11 +125,11 @@ static void test_problems(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pd_request request;
         struct pd_problem problem = {0};
-        int e = parse(cases[i].method, cases[i].target, &request, &problem);
+        int err = parse(cases[i].method, cases[i].target, &request, &problem);
 
-        if (e != cases[i].e || problem.error.code != e ||
+        if (err != cases[i].err || problem.error.code != err ||
             strcmp(problem.parameter, cases[i].parameter)) {
-            fail_msg("%s %s: %d, \"%s\", \"%s\"", cases[i].method, cases[i].target, e,
+            fail_msg("%s %s: %d, \"%s\", \"%s\"", cases[i].method, cases[i].target, err,
                      problem.parameter, problem.error.text);
         }
         assert_true(problem.error.text[0]);

@@ -111,13 +111,13 @@ static void test_check(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         error = (struct pd_error){0};
-        int e = load(&settings, &usage, &error, 9, "--topology", "t", "--tib", "d", "--intake",
-                     cases[i].intake, "--listen", cases[i].listen,
-                     cases[i].strip ? "--strip" : "--strip=false");
-        if (!e) {
-            e = pd_settings_check(&settings, &error);
+        int err = load(&settings, &usage, &error, 9, "--topology", "t", "--tib", "d", "--intake",
+                       cases[i].intake, "--listen", cases[i].listen,
+                       cases[i].strip ? "--strip" : "--strip=false");
+        if (!err) {
+            err = pd_settings_check(&settings, &error);
         }
-        if ((e == 0) != !cases[i].text || (cases[i].text && !strstr(error.text, cases[i].text))) {
+        if ((err == 0) != !cases[i].text || (cases[i].text && !strstr(error.text, cases[i].text))) {
             fail_msg("%s %s: \"%s\"", cases[i].intake, cases[i].listen, error.text);
         }
     }

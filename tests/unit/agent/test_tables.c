@@ -35,6 +35,7 @@ static int stop(void **state)
 {
     (void)state;
     pd_monitor_close(fixture.agent.monitor);
+    pd_agent_poor_done(&fixture.agent);
     fixture_done(&fixture);
     return 0;
 }
@@ -111,18 +112,53 @@ static size_t count_operations(const json_t *openapi)
     return n;
 }
 
-/* A route of the table takes no parameters but the number in its path (getPoorTCPFlows: threshold
- * and from), and a body exactly when it is a POST. */
+/* A route of the table takes no parameters but the number in its path, and a body exactly when it
+ * is a POST. */
 static void check_operation(const json_t *openapi, const char *method, const char *path,
                             const char *help)
 {
     const json_t *found = operation(openapi, method, path);
 
     assert_string_equal(json_string_value(json_object_get(found, "summary")), help);
-    size_t parameters =
-        !strcmp(path, "/v1/getPoorTCPFlows") && !strcmp(method, "GET") ? 2 : !!strchr(path, '{');
-    assert_int_equal(json_array_size(json_object_get(found, "parameters")), parameters);
+    assert_int_equal(json_array_size(json_object_get(found, "parameters")),
+                     (strchr(path, '{') != NULL) + !strcmp(path, "/v1/query"));
     assert_int_equal(json_object_get(found, "requestBody") != NULL, !strcmp(method, "POST"));
+}
+
+/* It stands there itself, or among the parts that several share. */
+static const char *parameter_name(const json_t *openapi, const json_t *parameter)
+{
+    const json_t *parts = json_object_get(json_object_get(openapi, "components"), "parameters");
+    const char *ref = json_string_value(json_object_get(parameter, "$ref"));
+
+    return json_string_value(
+        json_object_get(ref ? json_object_get(parts, strrchr(ref, '/') + 1) : parameter, "name"));
+}
+
+/* The parameters that it takes, in the order of the table. Returns how many operations it has. */
+static size_t check_question(const json_t *openapi, const struct pd_question *question)
+{
+    char path[64];
+    size_t len = 0;
+
+    if (question->member) {
+        return 0; /* it is asked by POST /v1/query */
+    }
+    snprintf(path, sizeof path, "/v1/%s", question->name);
+    const json_t *found = route(openapi, path), *list = json_object_get(found, "parameters");
+
+    assert_string_equal(json_string_value(json_object_get(found, "summary")), question->help);
+    for (size_t i = 0; question->params[i].name; i++) {
+        if (pd_question_takes(question, question->params[i].name)) {
+            assert_string_equal(parameter_name(openapi, json_array_get(list, len++)),
+                                question->params[i].name);
+        }
+    }
+    assert_int_equal(json_array_size(list), len);
+    if (question->posts) {
+        check_operation(openapi, "POST", path, "the same, with the parameters in the body");
+    }
+    return question->posts ? 2 : 1;
 }
 
 static void test_routes(void **state)
@@ -137,49 +173,17 @@ static void test_routes(void **state)
     routes++;
     PD_ROUTES(X)
 #undef X
-#define X(id, name, help)                                                                  \
-    assert_string_equal(                                                                   \
-        json_string_value(json_object_get(route(openapi, "/v1/" name), "summary")), help); \
-    routes++;
-    PD_QUERIES(X)
-#undef X
-    for (size_t i = 0; i < pd_questions_own; i++, routes += 2) {
-        char path[64];
+    for (size_t i = 0; i < pd_questions_own; i++) {
+        routes += check_question(openapi, pd_questions[i]);
+    }
+    for (size_t i = 0; pd_agent_parts[i]; i++) {
+        const struct pd_part_route *row = pd_agent_parts[i]->routes;
 
-        snprintf(path, sizeof path, "/v1/%s", pd_questions[i]->name);
-        check_operation(openapi, "GET", path, pd_questions[i]->help);
-        check_operation(openapi, "POST", path, "the same, with the parameters in the body");
+        for (; row && row->route.path; row++, routes++) {
+            check_operation(openapi, row->route.method, row->route.path, row->route.help);
+        }
     }
     assert_int_equal(count_operations(openapi), routes);
-    json_decref(openapi);
-}
-
-static void test_parameters(void **state)
-{
-    json_t *openapi = json_loads(pd_openapi, 0, NULL);
-    const json_t *parts = json_object_get(json_object_get(openapi, "components"), "parameters");
-
-    (void)state;
-    for (int name = 0; name < PD_QUERY_COUNT; name++) {
-        char path[64], ref[96];
-        const json_t *list;
-        size_t len = 0;
-
-        snprintf(path, sizeof path, "/v1/%s", pd_query_name_text((enum pd_query_name)name));
-        list = json_object_get(route(openapi, path), "parameters");
-        for (size_t i = 0; pd_query_params[i].name; i++) {
-            if (!(pd_query_params[i].takers >> name & 1)) {
-                continue;
-            }
-            snprintf(ref, sizeof ref, "#/components/parameters/%s", pd_query_params[i].name);
-            assert_string_equal(
-                json_string_value(json_object_get(json_array_get(list, len++), "$ref")), ref);
-            assert_string_equal(json_string_value(json_object_get(
-                                    json_object_get(parts, pd_query_params[i].name), "name")),
-                                pd_query_params[i].name);
-        }
-        assert_int_equal(json_array_size(list), len);
-    }
     json_decref(openapi);
 }
 
@@ -204,6 +208,25 @@ static void same_members(const char *where, const json_t *schema, const json_t *
             fail_msg("%s.%s is in the answer but not in openapi.json", where, name);
         }
     }
+}
+
+/* What the code checks of numbers and of members that exclude each other stands there, too. */
+static void test_bounds(void **state)
+{
+    static const char *const either[] = {"Installation", "Document"};
+    json_t *openapi = json_loads(pd_openapi, 0, NULL);
+    const json_t *parts = json_object_get(openapi, "components"), *hops;
+
+    (void)state;
+    hops = json_object_get(json_object_get(parts, "parameters"), "max_hops");
+    hops = json_object_get(json_object_get(hops, "schema"), "maximum");
+    assert_int_equal(json_integer_value(hops), PD_PATH_MAX - 1);
+    for (size_t i = 0; i < sizeof either / sizeof *either; i++) {
+        const json_t *schema = json_object_get(json_object_get(parts, "schemas"), either[i]);
+
+        assert_int_equal(json_array_size(json_object_get(schema, "oneOf")), 2);
+    }
+    json_decref(openapi);
 }
 
 static void test_status(void **state)
@@ -353,23 +376,23 @@ static void test_answers(void **state)
 /* A turn that does not come until the deadline, and a queue that is full. */
 static void test_busy(void **state)
 {
-    static const struct pd_turns_limits one = {1, 1, 1}, none = {1, 0, 0};
-    struct pd_turns *usual = fixture.agent.query_turns;
+    static const struct pd_daemon_admission_limits one = {1, 1, 1}, none = {1, 0, 0};
+    struct pd_daemon_admission *usual = fixture.agent.query_turns;
     json_t *problem;
 
     (void)state;
-    assert_int_equal(pd_turns_new(&one, &fixture.agent.query_turns), 0);
-    assert_int_equal(pd_turns_take(fixture.agent.query_turns, "x", 0), 0);
+    assert_int_equal(pd_daemon_admission_new(&one, &fixture.agent.query_turns), 0);
+    assert_int_equal(pd_daemon_admission_take(fixture.agent.query_turns, "x", 0), 0);
     problem = post_json("{\"query\":\"getCount\",\"deadline_ms\":20}", NULL, 504);
     json_decref(problem);
-    pd_turns_free(fixture.agent.query_turns);
-    assert_int_equal(pd_turns_new(&none, &fixture.agent.query_turns), 0);
-    assert_int_equal(pd_turns_take(fixture.agent.query_turns, "x", 0), 0);
+    pd_daemon_admission_free(fixture.agent.query_turns);
+    assert_int_equal(pd_daemon_admission_new(&none, &fixture.agent.query_turns), 0);
+    assert_int_equal(pd_daemon_admission_take(fixture.agent.query_turns, "x", 0), 0);
     problem = ask_json("/v1/getCount", 503);
     assert_string_equal(json_string_value(json_object_get(problem, "title")),
                         "Service Unavailable");
     json_decref(problem);
-    pd_turns_free(fixture.agent.query_turns);
+    pd_daemon_admission_free(fixture.agent.query_turns);
     fixture.agent.query_turns = usual;
     problem = ask_json("/v1/getCount", 200);
     json_decref(problem);
@@ -413,10 +436,10 @@ static void test_documents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_routes),  cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_status),  cmocka_unit_test(test_alarms),
-        cmocka_unit_test(test_metrics), cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_busy),    cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_routes),    cmocka_unit_test(test_status),
+        cmocka_unit_test(test_alarms),    cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_answers),   cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_documents), cmocka_unit_test(test_bounds),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -91,7 +91,8 @@ static json_t *run_query(const struct fake_world *world, const struct pd_documen
     struct pd_query_sink sink = {out, keep};
     bool complete;
 
-    assert_int_equal(pd_query_run(&document->query, NULL, records, len, &sink, &complete, NULL), 0);
+    assert_int_equal(
+        pd_query_run(pd_document_query(document), NULL, records, len, &sink, &complete, NULL), 0);
     fclose(out);
     json_t *answer = json_loads(text, 0, NULL);
     assert_non_null(answer);
@@ -125,6 +126,59 @@ static json_t *canned(const struct fake_world *world, const char *query)
     return NULL;
 }
 
+/* The hosts that answer, as if they were one. */
+struct asking {
+    const struct fake_world *world;
+    const json_t *hosts;
+};
+
+static int own_tcp(void *context, const struct pd_poor_question *question, json_t **ret_answer,
+                   struct pd_error *error)
+{
+    const struct asking *asking = context;
+
+    (void)question;
+    (void)error;
+    *ret_answer = poor_flows(asking->world, asking->hosts);
+    return 0;
+}
+
+static int own_records(void *context, const struct pd_tib_filter *filter,
+                       int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                       void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    const struct asking *asking = context;
+    struct pd_tib_record *records = calloc(FAKE_RECORDS_MAX, sizeof *records);
+    size_t len = gather(asking->world, asking->hosts, records);
+    int err = 0;
+
+    (void)error;
+    for (size_t i = 0; i < len && !err; i++) {
+        if (pd_tib_filter_matches(filter, &records[i])) {
+            err = visit(visitor, &records[i], 1);
+        }
+    }
+    free(records);
+    *ret_complete = true;
+    return err;
+}
+
+static json_t *answer_question(const struct fake_world *world, const struct pd_document *document,
+                               const json_t *hosts)
+{
+    struct asking asking = {world, hosts};
+    const struct pd_question_host host = {
+        .context = &asking, .tcp = own_tcp, .records = own_records};
+    struct pd_question_run run = {.document = document, .host = &host, .all = json_object()};
+    json_t *one;
+
+    assert_int_equal(document->question->local(&run, &one, NULL), 0);
+    assert_int_equal(document->question->merge(&run, 0, true, one, NULL), 0);
+    assert_int_equal(document->question->finish(&run, NULL), 0);
+    json_decref(one);
+    return run.all;
+}
+
 static json_t *live_answer(const struct fake_world *world, json_t *document, const json_t *hosts,
                            const char *query)
 {
@@ -139,7 +193,8 @@ static json_t *live_answer(const struct fake_world *world, json_t *document, con
     if (pd_document_parse(document, others, &parsed, &error)) {
         fail_msg("%s: %s", query, error.text);
     }
-    answer = run_query(world, &parsed, hosts);
+    answer = pd_document_query(&parsed) ? run_query(world, &parsed, hosts)
+                                        : answer_question(world, &parsed, hosts);
     pd_document_done(&parsed);
     return answer;
 }
@@ -190,12 +245,13 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
     return 0;
 }
 
-static int observe(void *context, uint64_t from_us, uint64_t to_us,
+static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
                    const struct pd_evidence_sink *sink, struct pd_report *report,
                    struct pd_error *error)
 {
     struct fake_world *world = context;
 
+    (void)each;
     return world->observe ? world->observe(world, from_us, to_us, sink, report, error) : 0;
 }
 
@@ -204,8 +260,13 @@ static uint64_t now(void *context)
     return ((struct fake_world *)context)->now_us;
 }
 
+static void edges(void *context, struct pd_app_edges *ret_edges)
+{
+    *ret_edges = ((struct fake_world *)context)->edges;
+}
+
 static const struct pd_app_world_ops fake_ops = {
-    .now_us = now, .ask = ask, .alarms = alarms, .observe = observe};
+    .now_us = now, .ask = ask, .alarms = alarms, .observe = observe, .edges = edges};
 
 /* ---- what there is ---- */
 
@@ -319,28 +380,28 @@ static int run(struct fake_world *world, const char *name, const char *given, js
     struct pd_app_call call = {.world = &world->world};
     struct pd_report report;
     void *state = NULL;
-    int e;
+    int err;
 
     assert_non_null(app);
     assert_true(!given || read);
-    e = pd_app_args_read(app, world->topology, read, &args, error);
+    err = pd_app_args_read(app, world->topology, read, &args, error);
     json_decref(read);
-    if (e) {
-        return e;
+    if (err) {
+        return err;
     }
     call.args = args;
     pd_report_init(&report);
-    e = app->open ? app->open(&call, &state, error) : 0;
-    if (!e) {
-        e = app->run(state, &call, &report, error);
+    err = app->open ? app->open(&call, &state, error) : 0;
+    if (!err) {
+        err = app->run(state, &call, &report, error);
         if (app->close) {
             app->close(state);
         }
     }
-    *ret_report = e ? NULL : pd_report_json(&report, app->name);
+    *ret_report = err ? NULL : pd_report_json(&report, app->name);
     pd_report_done(&report);
     json_decref(args);
-    return e;
+    return err;
 }
 
 json_t *fake_world_run(struct fake_world *world, const char *app, const char *args)
@@ -359,12 +420,12 @@ int fake_world_fails(struct fake_world *world, const char *app, const char *args
 {
     struct pd_error error = {0};
     json_t *report = NULL;
-    int e = run(world, app, args, &report, &error);
+    int err = run(world, app, args, &report, &error);
 
     json_decref(report);
-    assert_int_not_equal(e, 0);
+    assert_int_not_equal(err, 0);
     assert_true(*error.text);
-    return e;
+    return err;
 }
 
 /* ---- looking into reports ---- */

@@ -33,7 +33,8 @@ struct fake_world {
         json_t *answer;
     } canned[FAKE_CANNED_MAX];
     size_t canned_len;
-    unsigned asked; /* questions so far */
+    unsigned asked;            /* questions so far */
+    struct pd_app_edges edges; /* none is open unless a test says so */
     /* As of the world; NULL: there is nothing to observe. */
     int (*observe)(struct fake_world *world, uint64_t from_us, uint64_t to_us,
                    const struct pd_evidence_sink *sink, struct pd_report *report,

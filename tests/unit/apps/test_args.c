@@ -61,13 +61,13 @@ static void becomes(const char *given, const char *wanted)
     json_decref(expected);
 }
 
-static void refused(const char *given, int code, const char *word)
+static void refused(const char *given, int err, const char *word)
 {
     json_t *json = json_loads(given, JSON_ALLOW_NUL, NULL), *args = NULL;
     struct pd_error error = {0};
 
     assert_non_null(json);
-    assert_int_equal(pd_app_args_read(&app, topology, json, &args, &error), code);
+    assert_int_equal(pd_app_args_read(&app, topology, json, &args, &error), err);
     assert_null(args);
     if (strncmp(error.text, word, strlen(word)) != 0) {
         fail_msg("%s: \"%s\" does not begin with %s", given, error.text, word);

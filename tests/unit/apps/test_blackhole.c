@@ -98,6 +98,43 @@ static void rack_to_aggregate_gives_four_switches(void **state)
     json_decref(report);
 }
 
+/* Host 21, of rack 1, hangs at switch 2, too. */
+static void give_second_home(struct fake_world *world)
+{
+    struct pd_topology *topology;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+
+    assert_int_equal(pd_topology_write(world->topology, out), 0);
+    fclose(out);
+    json_t *document = json_loads(text, 0, NULL);
+    json_array_append_new(json_object_get(document, "links"),
+                          json_pack("{s:i, s:i}", "source", 2, "target", 21));
+    free(text);
+    text = json_dumps(document, 0);
+    assert_int_equal(pd_topology_parse(text, strlen(text), "two homes", &topology, NULL), 0);
+    json_decref(document);
+    free(text);
+    pd_topology_free(world->topology);
+    world->topology = topology;
+    world->world.topology = topology;
+}
+
+static void paths_of_a_host_at_two_switches_are_not_known(void **state)
+{
+    struct fake_world *world = *state;
+
+    give_second_home(world);
+    spray(world, 1000, "10.2.1.2", to_rack_3, "9-17", 0);
+    json_t *report = fake_world_run(world, "blackhole", NULL);
+    assert_int_equal(len_of(report, "switches"), 0);
+    assert_int_equal(len_of(report, "links"), 0);
+    assert_false(report_certain(report));
+    assert_int_equal(len_of(report, "lacks"), 1);
+    json_decref(report);
+}
+
 /* Flows that suffer from queues miss no path: the suspects stay the same. */
 static void noise_does_not_matter(void **state)
 {
@@ -385,6 +422,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(aggregate_to_core_gives_three_switches),
+        TEST(paths_of_a_host_at_two_switches_are_not_known),
         TEST(rack_to_aggregate_gives_four_switches),
         TEST(noise_does_not_matter),
         TEST(more_flows_find_the_link),

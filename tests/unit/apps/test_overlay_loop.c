@@ -43,7 +43,8 @@ static void what_comes_back_is_suspected(void **unused)
         tunnel(w, true, "10.2.1.3", protocols[i], 90000, 90);
         json = fake_world_run(w, "overlay-loop", BALANCERS);
         assert_int_equal(len_of(json, "flows"), 2);
-        assert_int_equal(len_of(json, "evidence"), 1);
+        assert_int_equal(len_of(json, "evidence"), 3);
+        assert_true(report_has(json, "evidence", "what came back: this is the word of host"));
         assert_false(report_certain(json));
         assert_true(report_has(json, "lacks", "outer headers"));
         json_decref(json);

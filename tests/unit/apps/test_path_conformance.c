@@ -50,7 +50,15 @@ static void the_detour_is_found(void **unused)
     assert_int_equal(len_of(json, "flows"), 1);
     assert_true(report_certain(json));
     assert_non_null(strstr(report_verdict(json), "1-9-17-11-4-12-3"));
+    assert_true(report_has(json, "evidence", "word of host 25 alone"));
     json_decref(json);
+    w->edges = (struct pd_app_edges){.held = 7, .open = 1, .first_open = 2};
+    json = fake_world_run(w, "path-conformance", "{\"max_hops\": 4}");
+    assert_int_equal(len_of(json, "flows"), 1);
+    assert_false(report_certain(json));
+    assert_true(report_has(json, "lacks", "the first is 2"));
+    json_decref(json);
+    w->edges = (struct pd_app_edges){.held = 8};
     json = fake_world_run(w, "path-conformance", "{\"max_hops\": 6, \"avoid\": [18]}");
     assert_string_equal(report_verdict(json), "all paths conform");
     assert_int_equal(len_of(json, "links") + len_of(json, "flows") + len_of(json, "lacks"), 0);

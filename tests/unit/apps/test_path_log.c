@@ -23,7 +23,7 @@
 static struct {
     const char *logged[2];
     const char *refused; /* by host 25 */
-    json_t *wish;
+    json_t *wanted;
     unsigned looks; /* until all have finished */
 } agents;
 
@@ -35,7 +35,7 @@ static json_t *reply(unsigned host, json_t *answer, const char *error)
 
 static json_t *log_list(void)
 {
-    json_t *id = json_object_get(agents.wish, "id");
+    json_t *id = json_object_get(agents.wanted, "id");
 
     if (agents.looks) {
         agents.looks--;
@@ -53,8 +53,8 @@ static int request(void *context, const char *method, const char *route, const j
     (void)error;
     if (!strcmp(method, "POST")) {
         assert_string_equal(route, "/v1/logs");
-        json_decref(agents.wish);
-        agents.wish = json_deep_copy(body);
+        json_decref(agents.wanted);
+        agents.wanted = json_deep_copy(body);
     }
     for (unsigned i = 0; i < 2; i++) {
         const unsigned host = 25 + i;
@@ -95,7 +95,7 @@ static json_t *run(const char *args, const char *first, const char *second)
 static void end(json_t *report)
 {
     json_decref(report);
-    json_decref(agents.wish);
+    json_decref(agents.wanted);
     memset(&agents, 0, sizeof agents);
 }
 
@@ -121,9 +121,9 @@ static void packets_of_all_hosts_in_order(void **unused)
     assert_string_equal(text(rows, 0, "path"), "1-9-17-11-3");
     assert_int_equal(json_array_size(json_object_get(report, "flows")), 2);
     assert_int_equal(json_array_size(report_rows(report, "files")), 2);
-    assert_string_equal(json_string_value(json_object_get(agents.wish, "link")), "9-17");
-    assert_string_equal(json_string_value(json_object_get(agents.wish, "protocol")), "tcp");
-    assert_int_equal(json_integer_value(json_object_get(agents.wish, "src_port")), 7);
+    assert_string_equal(json_string_value(json_object_get(agents.wanted, "link")), "9-17");
+    assert_string_equal(json_string_value(json_object_get(agents.wanted, "protocol")), "tcp");
+    assert_int_equal(json_integer_value(json_object_get(agents.wanted, "src_port")), 7);
     end(report);
 }
 

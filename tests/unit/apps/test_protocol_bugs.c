@@ -28,10 +28,10 @@ static int observe(struct fake_world *world, uint64_t from_us, uint64_t to_us,
                    struct pd_error *error)
 {
     struct flows *flows = &scene.flows;
-    int e = 0;
+    int err = 0;
 
     (void)world, (void)from_us, (void)to_us, (void)report, (void)error;
-    for (int period = 0; period < 40 && !e; period++) {
+    for (int period = 0; period < 40 && !err; period++) {
         for (flows->len = 0; flows->len < 150;) {
             struct pd_evidence_row *row =
                 add_flow(flows, &scene.random, scene.from, scene.to, 0.03, 300);
@@ -51,9 +51,9 @@ static int observe(struct fake_world *world, uint64_t from_us, uint64_t to_us,
             }
         }
         const struct pd_evidence_period evidence = period_of(flows);
-        e = sink->take(sink->context, &evidence);
+        err = sink->take(sink->context, &evidence);
     }
-    return e;
+    return err;
 }
 
 static int set_up(void **state)

@@ -92,7 +92,15 @@ static void a_switch_that_changes_ports(void **unused)
     assert_int_equal(len_of(json, "links"), 2); /* into it and out of it */
     assert_int_equal(json_array_size(report_rows(json, "modified")), 4);
     assert_true(report_certain(json));
+    assert_true(report_has(json, "evidence", "word of host 25 alone"));
+    assert_true(report_has(json, "evidence", "sent by several hosts"));
     json_decref(json);
+    w->edges.open = 1;
+    json = fake_world_run(w, APP, NULL);
+    assert_int_equal(len_of(json, "flows"), 4);
+    assert_false(report_certain(json));
+    json_decref(json);
+    w->edges.open = 0;
     fake_world_missing(w, 30, "connection refused");
     json = fake_world_run(w, APP, NULL);
     assert_int_equal(len_of(json, "flows"), 4);

@@ -49,16 +49,16 @@ static int flags(struct settings *settings, int argc, const char *const *words, 
                  bool *given, struct pd_error *error, const char **ret_rest)
 {
     char *argv[16];
-    int e;
+    int err;
 
     for (int i = 0; i < argc; i++) {
         argv[i] = (char *)(uintptr_t)words[i];
     }
-    e = pd_options_flags(table, settings, argc, argv, ret_words, given, error);
+    err = pd_options_flags(table, settings, argc, argv, ret_words, given, error);
     for (int i = 0; ret_rest && i < argc; i++) {
         ret_rest[i] = argv[i];
     }
-    return e;
+    return err;
 }
 
 static void test_defaults(void **state)
@@ -105,7 +105,7 @@ static void test_bad_flags(void **state)
 {
     static const struct {
         const char *words[2];
-        int e;
+        int err;
         const char *text; /* part of the error */
     } cases[] = {
         {{"--nothing", NULL}, -PD_E_UNKNOWN_KEY, "--nothing"},
@@ -138,15 +138,15 @@ static void test_bad_flags(void **state)
 
         assert_int_equal(
             flags(&settings, cases[i].words[1] ? 3 : 2, words, &len, NULL, &error, NULL),
-            cases[i].e);
+            cases[i].err);
         if (!strstr(error.text, cases[i].text)) {
             fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].words[0], error.text,
                      cases[i].text);
         }
-        assert_int_equal(error.code, cases[i].e);
+        assert_int_equal(error.code, cases[i].err);
         assert_int_equal(len, -1);
         assert_int_equal(flags(&settings, cases[i].words[1] ? 3 : 2, words, &len, NULL, NULL, NULL),
-                         cases[i].e);
+                         cases[i].err);
     }
 }
 
@@ -154,14 +154,14 @@ static int read_text(const char *text, size_t bytes, struct settings *settings, 
                      struct pd_options_memory **memory, struct pd_error *error)
 {
     char file[] = "/tmp/pd-options-XXXXXX";
-    int fd = mkstemp(file), e;
+    int fd = mkstemp(file), err;
 
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, bytes), bytes);
     close(fd);
-    e = pd_options_file(table, settings, file, given, memory, error);
+    err = pd_options_file(table, settings, file, given, memory, error);
     unlink(file);
-    return e;
+    return err;
 }
 
 static void test_file(void **state)
@@ -189,7 +189,7 @@ static void test_bad_files(void **state)
     static const struct {
         const char *text;
         size_t bytes; /* 0: of the string */
-        int e;
+        int err;
         const char *wanted;
     } cases[] = {
         {"# a comment\nno-such-key = 1\n", 0, -PD_E_UNKNOWN_KEY, ":2: no-such-key: unknown key"},
@@ -216,7 +216,7 @@ static void test_bad_files(void **state)
         size_t bytes = cases[i].bytes ? cases[i].bytes : strlen(cases[i].text);
 
         assert_int_equal(read_text(cases[i].text, bytes, &settings, NULL, &memory, &error),
-                         cases[i].e);
+                         cases[i].err);
         if (!strstr(error.text, cases[i].wanted)) {
             fail_msg("\"%s\" does not say \"%s\"", error.text, cases[i].wanted);
         }

@@ -79,13 +79,13 @@ static void memory_has_a_limit(void **state)
     struct pd_cli_memory memory = {0};
     const struct pd_query_sink sink = pd_cli_memory_sink(&memory);
     static char piece[1 << 20];
-    int code = 0;
+    int err = 0;
     size_t pieces = 0;
     (void)state;
-    while (!code && pieces++ < 200) {
-        code = sink.write(sink.context, piece, sizeof piece);
+    while (!err && pieces++ < 200) {
+        err = sink.write(sink.context, piece, sizeof piece);
     }
-    assert_int_equal(code, -PD_E_TOO_LARGE);
+    assert_int_equal(err, -PD_E_TOO_LARGE);
     assert_int_equal(memory.len, PD_CLI_MEMORY_MAX_BYTES);
     free(memory.bytes);
 }

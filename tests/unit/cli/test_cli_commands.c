@@ -13,7 +13,7 @@
 
 #include "cli/cli.h"
 #include "cli/doc.h"
-#include "query/query.h"
+#include "query/question.h"
 
 static char *read_file(const char *name)
 {
@@ -133,13 +133,23 @@ static void each_command_is_whole(void **state)
 static void each_parameter_is_a_flag(void **state)
 {
     (void)state;
-    for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
+    for (const struct pd_question_param *param = pd_query_params; param->name; param++) {
         assert_non_null(find_option(&pd_cli_query, param->flag, strlen(param->flag)));
     }
-    for (int i = 0; i < PD_QUERY_COUNT; i++) {
-        const char *name = pd_query_name_text((enum pd_query_name)i);
-        assert_non_null(strstr(pd_cli_query.words, name));
+}
+
+/* Help tells of each question that is asked by its name. */
+static void each_question_is_in_help(void **state)
+{
+    char *details = pd_cli_details(&pd_cli_query);
+    (void)state;
+    assert_non_null(details);
+    for (size_t i = 0; pd_questions[i]; i++) {
+        if (!pd_questions[i]->member) {
+            assert_non_null(strstr(details, pd_questions[i]->name));
+        }
     }
+    free(details);
 }
 
 static void commands_are_found_by_whole_words(void **state)
@@ -170,6 +180,7 @@ int main(void)
         cmocka_unit_test(completion_is_that_of_the_tables),
         cmocka_unit_test(each_command_is_whole),
         cmocka_unit_test(each_parameter_is_a_flag),
+        cmocka_unit_test(each_question_is_in_help),
         cmocka_unit_test(commands_are_found_by_whole_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

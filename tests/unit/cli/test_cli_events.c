@@ -16,7 +16,7 @@
 
 struct taken {
     char text[4096];
-    int code; /* to return */
+    int err; /* to return */
 };
 
 static int take(void *context, const char *data, size_t len)
@@ -25,7 +25,7 @@ static int take(void *context, const char *data, size_t len)
     assert_int_equal(data[len], '\0');
     strcat(taken->text, data);
     strcat(taken->text, "|");
-    return taken->code;
+    return taken->err;
 }
 
 /* In pieces of `step` bytes; what was taken and the last ID: "a|b|#7". */
@@ -34,14 +34,14 @@ static int feed(const char *stream, size_t len, size_t step, struct taken *taken
     struct pd_cli_events events;
     pd_cli_events_begin(&events, take, taken);
     const struct pd_query_sink sink = pd_cli_events_sink(&events);
-    int code = 0;
-    for (size_t at = 0; at < len && !code; at += step) {
-        code = sink.write(sink.context, stream + at, len - at < step ? len - at : step);
+    int err = 0;
+    for (size_t at = 0; at < len && !err; at += step) {
+        err = sink.write(sink.context, stream + at, len - at < step ? len - at : step);
     }
     strcat(taken->text, "#");
     strcat(taken->text, events.id);
     pd_cli_events_done(&events);
-    return code;
+    return err;
 }
 
 static void streams_are_taken_apart(void **state)

@@ -33,7 +33,7 @@ struct taken {
     struct pd_claim claims[8];
     size_t len;
     uint64_t bytes;
-    int code; /* to return */
+    int err; /* to return */
 };
 
 static int take(void *context, const struct pd_tib_record *records, size_t n, uint64_t bytes)
@@ -46,7 +46,7 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
         taken->paths[taken->len++] = *records[i].path;
     }
     taken->bytes = bytes;
-    return taken->code;
+    return taken->err;
 }
 
 static int read_text(const char *text, size_t len, struct taken *taken, struct pd_error *error)
@@ -56,9 +56,9 @@ static int read_text(const char *text, size_t len, struct taken *taken, struct p
     assert_non_null(in);
     assert_int_equal(fwrite(text, 1, len, in), len);
     rewind(in);
-    int code = pd_ndjson_read(in, &taker, error);
+    int err = pd_ndjson_read(in, &taker, error);
     fclose(in);
-    return code;
+    return err;
 }
 
 static void lines_become_records(void **state)
@@ -189,7 +189,7 @@ static void lines_are_bounded(void **state)
 static void a_store_that_fails_stops_it(void **state)
 {
     static const char text[] = GOOD "\n" GOOD "\n";
-    struct taken taken = {.code = -PD_E_FULL};
+    struct taken taken = {.err = -PD_E_FULL};
     struct pd_error error = {0};
     (void)state;
     assert_int_equal(read_text(text, strlen(text), &taken, &error), -PD_E_FULL);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cells.h"
 #include "cli/text.h"
 #include "codec/tagging/mark.h"
 
@@ -72,34 +73,69 @@ static void paths_read_well(void **state)
     assert_int_equal(strlen(pd_cli_path(&path, &utf8, text)), PD_PATH_MAX * 13 - 3);
 }
 
-static char *print(const struct pd_cli_table *table, const struct pd_style *style)
+static char *print(const struct pd_cli_table *table)
 {
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
-    assert_int_equal(pd_cli_table_print(table, style, out), 0);
+    assert_int_equal(pd_cli_table_print(table, out), 0);
     fclose(out);
     return text;
 }
 
 static void tables_are_aligned(void **state)
 {
-    static const struct pd_cli_column columns[] = {{"NAME", false}, {"N", true}, {"PATH", false}};
-    static const char *const cells[] = {"a", "1,000", "1\u21922\u21923", "longer", "7", "1"};
-    struct pd_cli_table *table = pd_cli_table_new(columns, 3);
+    static const struct pd_cli_column columns[] = {
+        {.title = "NAME"}, {.title = "N", .right = true}, {.title = "PATH"}};
+    static const char *const cells[] = {"a", "1,000", "1→2→3", "longer", "7", "1"};
+    struct pd_style style = {.utf8 = true};
+    struct pd_cli_table *table = pd_cli_table_new(columns, 3, &style);
     (void)state;
+    char *text = print(table);
+    assert_string_equal(text, "");
+    free(text);
     for (size_t i = 0; i < 6; i++) {
         pd_cli_table_cell(table, cells[i]);
     }
-    char *text = print(table, &(struct pd_style){.utf8 = true});
+    text = print(table);
     assert_string_equal(text, "NAME        N  PATH\n"
-                              "a       1,000  1\u21922\u21923\n"
+                              "a       1,000  1→2→3\n"
                               "longer      7  1\n");
     free(text);
-    text = print(table, &(struct pd_style){.colour = true});
+    style = (struct pd_style){.colour = true};
+    text = print(table);
     assert_memory_equal(text, "\033[1mNAME", 8);
     assert_non_null(strstr(text, "PATH\033[0m\n"));
+    free(text);
+    pd_cli_table_free(table);
+}
+
+static void csv_is_quoted_where_it_has_to_be(void **state)
+{
+    static const struct pd_cli_column columns[] = {{.title = "FIRST PACKET"},
+                                                   {.title = "BYTES", .right = true},
+                                                   {.title = "X", .csv = "x_us"}};
+    struct pd_style style = pd_cli_style_as(stdout, true);
+    struct pd_cli_table *table = pd_cli_table_new(columns, 3, &style);
+    (void)state;
+    char *text = print(table);
+    assert_string_equal(text, "first_packet,bytes,x_us\n");
+    free(text);
+    pd_cli_table_cell(table, "a,b");
+    pd_cell_number(table, 1234567);
+    pd_cell_span(table, 1500000);
+    pd_cli_table_cell(table, "say \"no\"\n");
+    pd_cell_bytes(table, 2048);
+    pd_cli_table_cell(table, "-");
+    pd_cell_time(table, 1700000000250000);
+    pd_cell_word(table, "a word that is whole", 4);
+    pd_cli_table_cell(table, " blank");
+    text = print(table);
+    assert_string_equal(text, "first_packet,bytes,x_us\n"
+                              "\"a,b\",1234567,1500000\n"
+                              "\"say \"\"no\"\"\n\",2048,\n"
+                              "2023-11-14T22:13:20.250000Z,a word that is whole,\" blank\"\n");
     free(text);
     pd_cli_table_free(table);
 }
@@ -120,6 +156,7 @@ int main(void)
         cmocka_unit_test(numbers_read_well),
         cmocka_unit_test(paths_read_well),
         cmocka_unit_test(tables_are_aligned),
+        cmocka_unit_test(csv_is_quoted_where_it_has_to_be),
         cmocka_unit_test(colour_is_for_terminals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,13 +94,14 @@ static const struct {
 static int view(enum pd_query_name name, const char *json, char **ret_text,
                 struct pd_cli_outcome *ret_outcome, struct pd_error *error)
 {
-    const struct pd_style style = {false, false};
+    const struct pd_style style = {.utf8 = false, .colour = false};
     size_t bytes;
     FILE *out = open_memstream(ret_text, &bytes);
     assert_non_null(out);
-    int code = pd_cli_view(name, json, strlen(json), &style, out, ret_outcome, error);
+    int err = pd_cli_view(&pd_question_queries[name], json, strlen(json), &style, out, ret_outcome,
+                          error);
     fclose(out);
-    return code;
+    return err;
 }
 
 static void answers_become_tables(void **state)
@@ -195,9 +196,56 @@ static void partial_answers_say_so(void **state)
     free(text);
 }
 
+/* Nothing but the table, and values as they are. */
+static void rows_become_csv(void **state)
+{
+    static const struct {
+        enum pd_query_name name;
+        const char *json, *csv;
+    } cases[] = {
+        {PD_QUERY_GET_FLOWS,
+         "{\"flows\":[{\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"10.2.1.2\",\"src_port\":1,"
+         "\"dst_port\":80,\"protocol\":6},\"path\":[1,9,3],\"stime_us\":1700000000000000,"
+         "\"etime_us\":1700000000001500,\"bytes\":12345,\"pkts\":1000}],\"complete\":true}",
+         "source,destination,proto,path,first_packet,lasted_us,packets,bytes\n"
+         "10.1.1.2:1,10.2.1.2:80,tcp,1-9-3,2023-11-14T22:13:20.000000Z,1500,1000,12345\n"},
+        {PD_QUERY_TOP_LINKS, "{\"top\":[],\"complete\":true}", "link,packets,bytes\n"},
+        {PD_QUERY_GET_PATHS,
+         "{\"paths\":[[1,9,3]],\"infeasible\":[{\"tags\":[9,9]}],\"complete\":true}",
+         "hops,path\n2,1-9-3\n?,\"tags 9,9\"\n"},
+        {PD_QUERY_GET_COUNT, "{\"bytes\":2048,\"pkts\":1000,\"complete\":true}",
+         "packets,bytes\n1000,2048\n"},
+        {PD_QUERY_GET_DURATION,
+         "{\"stime_us\":null,\"etime_us\":null,\"duration_us\":0,\"complete\":true}",
+         "first_packet,last_packet,lasted_us\n"},
+        {PD_QUERY_DISTINCT, "{\"count\":1234,\"complete\":true}", "count\n1234\n"},
+    };
+    const struct pd_style style = {.csv = true};
+    struct pd_cli_outcome outcome;
+    struct pd_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+
+        assert_int_equal(pd_cli_view(&pd_question_queries[cases[i].name], cases[i].json,
+                                     strlen(cases[i].json), &style, out, &outcome, &error),
+                         0);
+        fclose(out);
+        assert_string_equal(text, cases[i].csv);
+        free(text);
+    }
+    assert_int_equal(
+        pd_cli_view(&pd_question_program, "{\"result\":1}", 12, &style, stdout, &outcome, &error),
+        -PD_E_VALUE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_become_csv),
         cmocka_unit_test(answers_become_tables),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(partial_answers_say_so),

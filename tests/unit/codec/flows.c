@@ -10,12 +10,13 @@
 
 #include <cmocka.h>
 
-#define ANY UINT32_MAX
+#define ANY        UINT32_MAX
+#define VLANS_READ 2 /* behind more, switches do not know what a packet is */
 
 struct flow {
     uint32_t priority, in_port, dscp, pcp;
     uint8_t ip_version; /* 0: any */
-    bool untagged;
+    bool untagged, tagged;
     struct pd_prefix src, dst; /* ip_version 0: any */
     char actions[160];
 };
@@ -50,6 +51,11 @@ static void parse_field(struct flow *flow, char *field)
         flow->in_port = (uint32_t)atoi(value);
     } else if (!strcmp(field, "ip") || !strcmp(field, "ipv6")) {
         flow->ip_version = strcmp(field, "ip") ? 6 : 4;
+    } else if (!strcmp(field, "dl_type")) {
+        assert_string_equal(value, "0x9100");
+        flow->ip_version = 2;
+    } else if (!strcmp(field, "arp")) {
+        flow->ip_version = 1;
     } else if (!strcmp(field, "nw_src") || !strcmp(field, "ipv6_src")) {
         parse_prefix(value, &flow->src);
     } else if (!strcmp(field, "nw_dst") || !strcmp(field, "ipv6_dst")) {
@@ -60,6 +66,8 @@ static void parse_field(struct flow *flow, char *field)
         flow->pcp = (uint32_t)atoi(value);
     } else if (!strcmp(field, "vlan_tci")) {
         flow->untagged = !strcmp(value, "0x0000/0x1000");
+        flow->tagged = !strcmp(value, "0x1000/0x1000");
+        assert_true(flow->tagged || flow->untagged);
     } else {
         fail_msg("unknown field `%s`", field);
     }
@@ -118,10 +126,12 @@ static bool matches(const struct flow *flow, uint32_t in_port, const struct flow
 {
     unsigned pcp = packet->vlans_len ? packet->vlans[packet->vlans_len - 1].pcp : ANY;
     return (flow->in_port == ANY || flow->in_port == in_port) &&
-           (!flow->ip_version || flow->ip_version == packet->ip_version) &&
+           (!flow->ip_version ||
+            (packet->vlans_len <= VLANS_READ && flow->ip_version == packet->ip_version)) &&
            (flow->dscp == ANY || flow->dscp == packet->dscp) &&
            (flow->pcp == ANY || flow->pcp == pcp) && !(flow->untagged && packet->vlans_len) &&
-           inside(&flow->src, &packet->src) && inside(&flow->dst, &packet->dst);
+           !(flow->tagged && !packet->vlans_len) && inside(&flow->src, &packet->src) &&
+           inside(&flow->dst, &packet->dst);
 }
 
 static enum flow_verdict act(const struct flow *flow, struct flow_packet *packet)
@@ -136,8 +146,14 @@ static enum flow_verdict act(const struct flow *flow, struct flow_packet *packet
         if (!strcmp(action, "CONTROLLER:65535")) {
             return FLOW_CONTROLLER;
         }
+        if (!strcmp(action, "drop") || !strcmp(action, "TABLE")) {
+            return *action == 'd' ? FLOW_DROP : FLOW_AGAIN;
+        }
         if (!strcmp(action, "goto_table:1")) {
             goes_on = true;
+        } else if (!strcmp(action, "pop_vlan")) {
+            assert_true(packet->vlans_len > 0);
+            packet->vlans_len--;
         } else if (!strcmp(action, "push_vlan:0x8100")) {
             assert_true(packet->vlans_len < FLOW_VLANS_MAX);
             packet->vlans_len++;
@@ -157,8 +173,8 @@ static enum flow_verdict act(const struct flow *flow, struct flow_packet *packet
     return FLOW_FORWARD;
 }
 
-enum flow_verdict flow_table_run(const struct flow_table *table, uint32_t in_port,
-                                 struct flow_packet *packet)
+static enum flow_verdict run_once(const struct flow_table *table, uint32_t in_port,
+                                  struct flow_packet *packet)
 {
     const struct flow *best = NULL;
     for (unsigned i = 0; i < table->len; i++) {
@@ -175,4 +191,14 @@ enum flow_verdict flow_table_run(const struct flow_table *table, uint32_t in_por
     }
     assert_non_null(best);
     return act(best, packet);
+}
+
+enum flow_verdict flow_table_run(const struct flow_table *table, uint32_t in_port,
+                                 struct flow_packet *packet)
+{
+    enum flow_verdict verdict;
+    do {
+        verdict = run_once(table, in_port, packet);
+    } while (verdict == FLOW_AGAIN);
+    return verdict;
 }

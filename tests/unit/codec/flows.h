@@ -10,7 +10,7 @@
 
 struct flow_packet {
     struct pd_addr src, dst;
-    uint8_t ip_version;
+    uint8_t ip_version; /* 1: ARP; 2: a tag of 0x9100 */
     uint8_t dscp;
     struct {
         uint16_t vid;
@@ -26,7 +26,7 @@ struct flow_table *flow_table_read(const char *text);
 void flow_table_free(struct flow_table *table);
 unsigned flow_table_len(const struct flow_table *table);
 
-enum flow_verdict { FLOW_FORWARD, FLOW_CONTROLLER };
+enum flow_verdict { FLOW_FORWARD, FLOW_CONTROLLER, FLOW_DROP, FLOW_AGAIN };
 
 /* The packet enters by a port. Fails the test when no flow matches or two of one priority do. */
 enum flow_verdict flow_table_run(const struct flow_table *table, uint32_t in_port,

@@ -159,7 +159,7 @@ struct seen {
     uint8_t dscp;
 };
 
-struct census {
+struct coverage {
     const struct naive *naive;
     unsigned max_vlans;
     struct pd_verification sum;
@@ -174,7 +174,7 @@ static int compare_seen(const void *a, const void *b)
 
 static void count(void *context, const struct pd_path *path)
 {
-    struct census *c = context;
+    struct coverage *c = context;
     c->sum.by_hops[path->len - 1]++;
     c->sum.paths++;
     struct seen seen;
@@ -196,7 +196,7 @@ void naive_verification(const struct pd_topology *topology, const struct naive *
                         unsigned max_vlans, unsigned max_hops,
                         struct pd_verification *ret_verification)
 {
-    struct census c = {.naive = naive, .max_vlans = max_vlans};
+    struct coverage c = {.naive = naive, .max_vlans = max_vlans};
     for (uint32_t s = 0; s < topology->switches_len; s++) {
         for (uint32_t d = 0; d < topology->switches_len; d++) {
             if (s == d || !pd_role_is_tor(topology->switches[s].role) ||
@@ -233,8 +233,8 @@ struct pd_codec *naive_codec(const struct naive *naive, struct pd_topology **ret
     return codec;
 }
 
-struct pd_codec *naive_codec_within(const struct naive *naive, unsigned max_hops,
-                                    struct pd_topology **ret_topology)
+struct pd_codec *naive_codec_told(const struct naive *naive, const char *options,
+                                  struct pd_topology **ret_topology)
 {
     struct pd_topology *t;
     char *text, *more;
@@ -244,8 +244,7 @@ struct pd_codec *naive_codec_within(const struct naive *naive, unsigned max_hops
     assert_int_equal(pd_topology_write(t, out), 0);
     fclose(out);
     pd_topology_free(t);
-    assert_true(asprintf(&more, "{\"codec_options\":{\"max_hops\":%u},%s", max_hops,
-                         strchr(text, '{') + 1) > 0);
+    assert_true(asprintf(&more, "{\"codec_options\":%s,%s", options, strchr(text, '{') + 1) > 0);
     struct pd_codec *codec = NULL;
     struct pd_error error = {0};
     if (pd_topology_parse(more, strlen(more), "file", ret_topology, &error)) {
@@ -256,4 +255,12 @@ struct pd_codec *naive_codec_within(const struct naive *naive, unsigned max_hops
     free(text);
     free(more);
     return codec;
+}
+
+struct pd_codec *naive_codec_within(const struct naive *naive, unsigned max_hops,
+                                    struct pd_topology **ret_topology)
+{
+    char options[32];
+    snprintf(options, sizeof options, "{\"max_hops\":%u}", max_hops);
+    return naive_codec_told(naive, options, ret_topology);
 }

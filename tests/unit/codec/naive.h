@@ -38,7 +38,10 @@ void naive_verification(const struct pd_topology *topology, const struct naive *
 /* Generates the network and its codec, or fails the test. */
 struct pd_codec *naive_codec(const struct naive *naive, struct pd_topology **ret_topology);
 
-/* The same with "max_hops" in the codec's options; NULL when the codec refuses it. */
+/* The same with these options of the codec, or with "max_hops" alone; NULL when the codec refuses
+ * them. */
+struct pd_codec *naive_codec_told(const struct naive *naive, const char *options,
+                                  struct pd_topology **ret_topology);
 struct pd_codec *naive_codec_within(const struct naive *naive, unsigned max_hops,
                                     struct pd_topology **ret_topology);
 

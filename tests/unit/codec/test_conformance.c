@@ -188,9 +188,9 @@ static void check_tags(const struct pd_codec *codec, uint32_t src, uint32_t dst,
     const struct pd_topology *t = codec->topology;
     struct pd_path path;
     struct pd_encoding encoding;
-    int code = pd_codec_decode(codec, src, dst, mark, &path, NULL);
-    if (code) {
-        assert_int_equal(code, -PD_E_INFEASIBLE);
+    int err = pd_codec_decode(codec, src, dst, mark, &path, NULL);
+    if (err) {
+        assert_int_equal(err, -PD_E_INFEASIBLE);
         return;
     }
     decoded_len++;

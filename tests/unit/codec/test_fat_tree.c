@@ -106,14 +106,14 @@ static void infeasible_tags_are_never_a_guess(void **state)
         struct pd_error error = {0};
         memset(&path, 0x5a, sizeof path);
         untouched = path;
-        int code = pd_codec_decode(f->codec, tor_of(f->topology, "10.1.1.2"),
-                                   tor_of(f->topology, infeasible[i].dst), pd_tags_pack(&tags),
-                                   &path, &error);
-        if (code != -PD_E_INFEASIBLE || strcmp(error.text, infeasible[i].reason) != 0) {
-            print_message("tags %s: %d, `%s` instead of `%s`\n", infeasible[i].tags, code,
+        int err = pd_codec_decode(f->codec, tor_of(f->topology, "10.1.1.2"),
+                                  tor_of(f->topology, infeasible[i].dst), pd_tags_pack(&tags),
+                                  &path, &error);
+        if (err != -PD_E_INFEASIBLE || strcmp(error.text, infeasible[i].reason) != 0) {
+            print_message("tags %s: %d, `%s` instead of `%s`\n", infeasible[i].tags, err,
                           error.text, infeasible[i].reason);
         }
-        assert_int_equal(code, -PD_E_INFEASIBLE);
+        assert_int_equal(err, -PD_E_INFEASIBLE);
         assert_string_equal(error.text, infeasible[i].reason);
         assert_memory_equal(&path, &untouched, sizeof path);
         assert_int_equal(pd_codec_decode(f->codec, tor_of(f->topology, "10.1.1.2"),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "codec/tagging/vl2/vl2.h"
 #include "naive.h"
 
 struct switches {
@@ -155,11 +156,60 @@ static void decoded_walks_are_proven(void **state)
     pd_topology_free(t);
 }
 
+/* Takes the first agg, whatever the DSCP says. */
+static int rebuild_without_dscp(const struct pd_tagging *tagging, uint32_t src_tor,
+                                uint32_t dst_tor, const struct pd_tags *tags,
+                                struct pd_walk *ret_walk, struct pd_error *error)
+{
+    struct pd_tags first = *tags;
+    for (first.dscp = 1; first.dscp < 64; first.dscp++) {
+        if (!pd_vl2_codec.rebuild(tagging, src_tor, dst_tor, &first, ret_walk, error) &&
+            pd_topology_link(tagging->head.topology, src_tor, ret_walk->switches[1])) {
+            return 0;
+        }
+    }
+    return -PD_E_INFEASIBLE;
+}
+
+/* A walk counts only if the rules put this DSCP on it, whoever rebuilt it. */
+static void the_dscp_is_part_of_the_proof(void **state)
+{
+    struct naive naive = {.kind = NAIVE_VL2, .k = 4};
+    struct pd_topology *t;
+    struct pd_codec *codec = naive_codec(&naive, &t);
+    struct pd_tagging *tagging = (struct pd_tagging *)codec;
+    struct pd_tagging_ops ops = *tagging->ops;
+    uint32_t src = t->hosts[0].tor, agg = t->switches[src].neighbours[0].node, dst = PD_NONE;
+    struct pd_path path;
+    (void)state;
+    for (uint32_t i = 0; i < t->switches[agg].switch_neighbours && dst == PD_NONE; i++) {
+        uint32_t to = t->switches[agg].neighbours[i].node;
+        dst = pd_role_is_tor(t->switches[to].role) && to != src ? to : dst;
+    }
+    assert_int_not_equal(dst, PD_NONE);
+    const struct pd_walk walk = {.len = 3, .switches = {src, agg, dst}};
+    struct pd_tags tags = {.dscp = 1};
+    assert_int_equal(pd_codec_prove(codec, &walk, pd_tags_pack(&tags), NULL), 0);
+    assert_int_equal(pd_codec_decode(codec, src, dst, pd_tags_pack(&tags), &path, NULL), 0);
+    tags.dscp = 2;
+    assert_int_equal(pd_codec_prove(codec, &walk, pd_tags_pack(&tags), NULL), -PD_E_INFEASIBLE);
+    assert_int_equal(pd_codec_decode(codec, src, dst, pd_tags_pack(&tags), &path, NULL), 0);
+    assert_int_equal(pd_codec_decode(codec, src, src, pd_tags_pack(&tags), &path, NULL),
+                     -PD_E_INFEASIBLE); /* within a rack nothing is written */
+    ops.rebuild = rebuild_without_dscp;
+    tagging->ops = &ops;
+    assert_int_equal(pd_codec_decode(codec, src, dst, pd_tags_pack(&tags), &path, NULL),
+                     -PD_E_INFEASIBLE);
+    pd_codec_free(codec);
+    pd_topology_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_do_what_the_encoder_does),
         cmocka_unit_test(decoded_walks_are_proven),
+        cmocka_unit_test(the_dscp_is_part_of_the_proof),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,13 +45,12 @@ static void fill_rows(unsigned number, struct pd_tib_record rows[FLOWS_EACH])
 
 /* ---- answers ---- */
 
-static int local_query(void *context, const struct pd_document *document,
-                       struct pd_query_merge *merge, uint64_t deadline_ns, struct pd_error *error)
+static int give_groups(void *context, const struct pd_query *query, struct pd_query_merge *merge,
+                       struct pd_error *error)
 {
     struct pd_tib_record rows[FLOWS_EACH];
 
-    (void)document;
-    (void)deadline_ns;
+    (void)query;
     fill_rows(((struct host *)context)->number, rows);
     return pd_query_merge_local(merge, NULL, rows, FLOWS_EACH, error);
 }
@@ -60,28 +59,30 @@ static int answer_document(struct host *host, const json_t *body, bool leave_out
                            struct pd_answer *answer, struct pd_error *error)
 {
     static const char *const others[] = {"deadline_ms", "children", NULL};
-    struct pd_document document = {.is_program = false};
+    struct pd_document document = {.args = NULL};
     struct pd_forest forest = {.trees_len = 0};
     struct pd_query_sink sink = {answer, pd_answer_write};
-    struct pd_execute_local local = {.context = host, .host = host->number, .query = local_query};
+    const struct pd_question_host asked = {
+        .context = host, .host = host->number, .groups = give_groups};
     struct pd_execution execution = {.fanout = fanout,
                                      .document = &document,
-                                     .local = &local,
+                                     .host = &asked,
+                                     .has_part = true,
                                      .form = PD_EXECUTE_PARTIAL,
                                      .begun_ns = pd_clock_thread_ns()};
     struct pd_execute_summary summary;
-    int e = pd_document_parse(body, others, &document, error);
+    int err = pd_document_parse(body, others, &document, error);
 
-    e = e ? e : pd_forest_parse(json_object_get(body, "children"), &forest, error);
-    e = e ? e
-          : pd_execute_deadline(json_object_get(body, "deadline_ms"), &execution.deadline_ns,
-                                error);
+    err = err ? err : pd_forest_parse(json_object_get(body, "children"), &forest, error);
+    err = err ? err
+              : pd_execute_deadline(json_object_get(body, "deadline_ms"), &execution.deadline_ns,
+                                    error);
     execution.trees = forest.trees;
     execution.trees_len = leave_out ? 0 : forest.trees_len;
-    e = e ? e : pd_execute(&execution, &sink, &summary, error);
+    err = err ? err : pd_execute(&execution, &sink, &summary, error);
     pd_document_done(&document);
     pd_forest_done(&forest);
-    return e;
+    return err;
 }
 
 static void lie(struct pd_answer *answer, uint64_t asked, uint64_t answered, bool missing)
@@ -119,13 +120,13 @@ static void wait_long(void)
 static void behave(struct host *host, enum manner manner, json_t *body, struct pd_answer *answer,
                    struct pd_problem *problem)
 {
-    int e = 0;
+    int err = 0;
 
     switch (manner) {
     case LATE: wait_long(); break;
     case OTHER: json_object_set_new(body, "query", json_string("flowSizes")); break;
-    case FAILING: e = pd_fail(&problem->error, -PD_E_BUSY, "no time"); break;
-    case REFUSING: e = pd_fail(&problem->error, -PD_E_PROGRAM, "no such thing"); break;
+    case FAILING: err = pd_fail(&problem->error, -PD_E_BUSY, "no time"); break;
+    case REFUSING: err = pd_fail(&problem->error, -PD_E_PROGRAM, "no such thing"); break;
     default: break;
     }
     if (manner == OTHER) {
@@ -139,13 +140,13 @@ static void behave(struct host *host, enum manner manner, json_t *body, struct p
         lie(answer, 2, 1, true);
     } else if (manner == GREEDY) {
         lie(answer, 7, 7, false);
-    } else if (!e) {
-        e = answer_document(host, body, manner == MUTE, answer, &problem->error);
+    } else if (!err) {
+        err = answer_document(host, body, manner == MUTE, answer, &problem->error);
     }
     if (manner == TRUNCATED) {
         answer->len /= 2;
     }
-    if (e) {
+    if (err) {
         pd_answer_problem(answer, problem);
     }
 }

@@ -128,25 +128,25 @@ static void all_well(void **state)
 {
     struct pd_tree flat[SERVERS];
     struct grove grove;
-    int code;
+    int err;
     (void)state;
     for (unsigned i = 0; i < SERVERS; i++) {
         flat[i] = server(i + 1, NULL, 0);
     }
-    json_t *json = execute(count_text, flat, SERVERS, LONG_MS, &code);
+    json_t *json = execute(count_text, flat, SERVERS, LONG_MS, &err);
     check_count(json, EVERY, 0);
     json_decref(json);
     plant(&grove);
-    json = execute(count_text, grove.tops, 3, LONG_MS, &code);
+    json = execute(count_text, grove.tops, 3, LONG_MS, &err);
     check_count(json, EVERY, 0);
     const json_t *cost = json_object_get(json, "cost");
     assert_true(json_integer_value(json_object_get(cost, "bytes")) > 0);
     assert_true(json_integer_value(json_object_get(cost, "critical_path_us")) > 0);
     json_decref(json);
-    json = execute("{\"query\":\"topFlows\",\"args\":{\"k\":5}}", grove.tops, 3, LONG_MS, &code);
+    json = execute("{\"query\":\"topFlows\",\"args\":{\"k\":5}}", grove.tops, 3, LONG_MS, &err);
     assert_int_equal(json_array_size(json_object_get(json, "top")), 5);
     json_decref(json);
-    json = execute(count_text, NULL, 0, LONG_MS, &code); /* nobody to ask */
+    json = execute(count_text, NULL, 0, LONG_MS, &err); /* nobody to ask */
     check_count(json, 0, 0);
     json_decref(json);
 }
@@ -158,15 +158,15 @@ static void each_manner(void **state)
                                           LIAR, GREEDY,    FAILING, REFUSING};
     static const unsigned places[] = {1, 2, 4, 8};
     struct grove grove;
-    int code;
+    int err;
     (void)state;
     for (size_t m = 0; m < sizeof manners / sizeof *manners; m++) {
         for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
             servers_behave(places[p], manners[m]);
             plant(&grove);
-            json_t *json = execute(count_text, grove.tops, 3, LONG_MS, &code);
-            if (code) {
-                fail_msg("manner %zu at %u: %d", m, places[p], code);
+            json_t *json = execute(count_text, grove.tops, 3, LONG_MS, &err);
+            if (err) {
+                fail_msg("manner %zu at %u: %d", m, places[p], err);
             }
             check_count(json, EVERY, 1u << places[p]);
             json_decref(json);
@@ -176,7 +176,7 @@ static void each_manner(void **state)
     /* One that keeps silent about those below it: its answer is not what was asked for. */
     servers_behave(2, MUTE);
     plant(&grove);
-    json_t *json = execute(count_text, grove.tops, 3, LONG_MS, &code);
+    json_t *json = execute(count_text, grove.tops, 3, LONG_MS, &err);
     check_count(json, EVERY, 1u << 2);
     json_decref(json);
     servers_behave(2, HONEST);
@@ -185,13 +185,13 @@ static void each_manner(void **state)
 static void late_ones(void **state)
 {
     struct grove grove;
-    int code;
+    int err;
     (void)state;
     servers_behave(4, LATE); /* a leaf: the one above says so */
     servers_behave(5, LATE); /* a top: what is below it is asked in time */
     plant(&grove);
     uint64_t begun_ns = pd_clock_monotonic_ns();
-    json_t *json = execute(count_text, grove.tops, 3, DEADLINE_MS, &code);
+    json_t *json = execute(count_text, grove.tops, 3, DEADLINE_MS, &err);
     assert_true(pd_clock_monotonic_ns() - begun_ns < (DEADLINE_MS + 5000) * PD_NS_PER_MS);
     check_count(json, EVERY, 1u << 4 | 1u << 5);
     json_decref(json);
@@ -202,14 +202,14 @@ static void late_ones(void **state)
 static void several_dead(void **state)
 {
     struct grove grove;
-    int code;
+    int err;
     (void)state;
     servers_behave(1, DEAD);
     servers_behave(2, FAILING);
     servers_behave(6, DEAD);
     plant(&grove);
     unsigned before = servers_asked(3);
-    json_t *json = execute(count_text, grove.tops, 3, LONG_MS, &code);
+    json_t *json = execute(count_text, grove.tops, 3, LONG_MS, &err);
     check_count(json, EVERY, 1u << 1 | 1u << 2 | 1u << 6);
     json_decref(json);
     assert_int_equal(servers_asked(3), before + 1);
@@ -217,7 +217,7 @@ static void several_dead(void **state)
         servers_behave(host, DEAD);
     }
     plant(&grove);
-    json = execute(count_text, grove.tops, 3, LONG_MS, &code);
+    json = execute(count_text, grove.tops, 3, LONG_MS, &err);
     check_count(json, EVERY, EVERY); /* nobody is left: still an answer that says so */
     json_decref(json);
     for (unsigned host = 1; host <= SERVERS; host++) {
@@ -228,22 +228,22 @@ static void several_dead(void **state)
 static void all_refuse(void **state)
 {
     struct grove grove;
-    int code;
+    int err;
     (void)state;
     for (unsigned host = 1; host <= SERVERS; host++) {
         servers_behave(host, REFUSING);
     }
     plant(&grove);
-    assert_null(execute(count_text, grove.tops, 3, LONG_MS, &code));
-    assert_int_equal(code, -PD_E_PROGRAM);
+    assert_null(execute(count_text, grove.tops, 3, LONG_MS, &err));
+    assert_int_equal(err, -PD_E_PROGRAM);
     for (unsigned host = 1; host <= SERVERS; host++) {
         servers_behave(host, HONEST);
     }
     assert_null(execute("{\"query\":\"getFlows\",\"args\":{\"since\":\"x\"}}", grove.tops, 3,
-                        LONG_MS, &code));
-    assert_int_equal(code, -PD_E_VALUE);
-    assert_null(execute("{\"program\":\"x\"}", grove.tops, 3, LONG_MS, &code));
-    assert_int_equal(code, -PD_E_UNSUPPORTED); /* without pd_programs */
+                        LONG_MS, &err));
+    assert_int_equal(err, -PD_E_VALUE);
+    assert_null(execute("{\"program\":\"x\"}", grove.tops, 3, LONG_MS, &err));
+    assert_int_equal(err, -PD_E_UNSUPPORTED); /* without pd_programs */
 }
 
 static void deadlines(void **state)

@@ -144,7 +144,7 @@ static void everyone_answers(void **state)
         struct got got[PEERS] = {{.len = 0}};
         for (int i = 0; i < PEERS; i++) {
             snprintf(bodies[i], sizeof bodies[i], "body %d", i);
-            peers[i] = (struct pd_fanout_peer){url(), bodies[i], strlen(bodies[i]), NULL, 0};
+            peers[i] = (struct pd_fanout_peer){url(), bodies[i], strlen(bodies[i]), NULL, NULL, 0};
         }
         ask(peers, PEERS, got, at_once);
         for (int i = 0; i < PEERS; i++) {
@@ -194,12 +194,12 @@ static void each_failure_is_its_own(void **state)
     memcpy(long_url, "http://", 7);
     long_url[sizeof long_url - 1] = '\0';
     const struct pd_fanout_peer peers[] = {
-        {url(), "good", 4, NULL, 0},     {url(), "slow", 4, NULL, 0},
-        {url(), "refuse", 6, NULL, 0},   {url(), "huge", 4, NULL, 0},
-        {dead_url, "dead", 4, NULL, 0},  {rude_url, "rude", 4, NULL, 0},
-        {silent_url, "x", 1, NULL, 0},   {"file:///etc/passwd", "x", 1, NULL, 0},
-        {long_url, "x", 1, NULL, 0},     {url(), "stopped", 7, NULL, 0},
-        {url(), "good too", 8, NULL, 0},
+        {url(), "good", 4, NULL, NULL, 0},     {url(), "slow", 4, NULL, NULL, 0},
+        {url(), "refuse", 6, NULL, NULL, 0},   {url(), "huge", 4, NULL, NULL, 0},
+        {dead_url, "dead", 4, NULL, NULL, 0},  {rude_url, "rude", 4, NULL, NULL, 0},
+        {silent_url, "x", 1, NULL, NULL, 0},   {"file:///etc/passwd", "x", 1, NULL, NULL, 0},
+        {long_url, "x", 1, NULL, NULL, 0},     {url(), "stopped", 7, NULL, NULL, 0},
+        {url(), "good too", 8, NULL, NULL, 0},
     };
     static const int wanted[] = {0,
                                  -PD_E_DEADLINE,
@@ -232,6 +232,47 @@ static void each_failure_is_its_own(void **state)
     close(silent);
 }
 
+/* Accepts once, and answers when a sign of life was asked for, which it never gives. */
+static void *be_late(void *context)
+{
+    static const char *const parts[] = {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "late",
+                                        "good"};
+    int fd = accept(*(int *)context, NULL, NULL);
+    char request[2048];
+    (void)!recv(fd, request, sizeof request, 0);
+    usleep(600000);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        (void)!write(fd, parts[i], strlen(parts[i]));
+        usleep(50000);
+    }
+    close(fd);
+    return NULL;
+}
+
+/* What was suspect and speaks is not given up, and the library is not told so while it calls us. */
+static void late_ones_are_heard(void **state)
+{
+    enum { LATE = 8 };
+    char urls[LATE][64];
+    int listeners[LATE];
+    pthread_t threads[LATE];
+    struct pd_fanout_peer peers[LATE];
+    struct got got[LATE] = {{.len = 0}};
+    (void)state;
+    for (int i = 0; i < LATE; i++) {
+        listeners[i] = listen_on(urls[i], sizeof urls[i]);
+        peers[i] = (struct pd_fanout_peer){.url = urls[i], .body = "x", .body_bytes = 1};
+        assert_int_equal(pthread_create(&threads[i], NULL, be_late, &listeners[i]), 0);
+    }
+    ask(peers, LATE, got, 0);
+    for (int i = 0; i < LATE; i++) {
+        assert_int_equal(got[i].error.code, 0);
+        assert_string_equal(got[i].text, "lategood");
+        pthread_join(threads[i], NULL);
+        close(listeners[i]);
+    }
+}
+
 /* A method and a route of each peer's own; what is no POST has no body. */
 static void other_methods(void **state)
 {
@@ -254,6 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everyone_answers),
         cmocka_unit_test(each_failure_is_its_own),
+        cmocka_unit_test(late_ones_are_heard),
         cmocka_unit_test(other_methods),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -23,9 +23,9 @@ static int parse(const char *text, struct pd_forest *forest, struct pd_error *er
 {
     json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
     assert_non_null(json);
-    int e = pd_forest_parse(json, forest, error);
+    int err = pd_forest_parse(json, forest, error);
     json_decref(json);
-    return e;
+    return err;
 }
 
 static char *write_out(const struct pd_forest *forest)

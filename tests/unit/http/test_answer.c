@@ -66,13 +66,13 @@ static void test_no_folder(void **state)
     pd_answer_done(&answer);
 }
 
-static json_t *problem_json(int code, const char *parameter, const char *text,
+static json_t *problem_json(int err, const char *parameter, const char *text,
                             struct pd_answer *answer)
 {
     struct pd_problem problem = {0};
     json_t *document;
 
-    pd_fail(&problem.error, code, "%s", text);
+    pd_fail(&problem.error, err, "%s", text);
     strncpy(problem.parameter, parameter, sizeof problem.parameter - 1);
     pd_answer_init(answer);
     assert_int_equal(pd_answer_write(answer, "half an answer", 14), 0);

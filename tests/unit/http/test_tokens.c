@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "http/credentials.h"
+#include "http/principal.h"
 #include "http/tokens.h"
-#include "http/who.h"
 #include "tests/shared/random.h"
 
 /* SHA-256 of "abcdefghijklmnop" */
@@ -23,10 +23,10 @@
 static int parse(const char *text, struct pd_tokens *tokens, struct pd_error *error)
 {
     char *copy = strdup(text);
-    int e = pd_tokens_parse(copy, tokens, error);
+    int err = pd_tokens_parse(copy, tokens, error);
 
     free(copy);
-    return e;
+    return err;
 }
 
 static void test_lines(void **state)
@@ -140,10 +140,10 @@ static void test_modes(void **state)
         char path[32];
         struct pd_credentials_files files = {
             .tokens = make_file(path, "read a 0123456789abcdef\n", cases[i].mode)};
-        int e = pd_credentials_new(&files, &credentials, &error);
+        int err = pd_credentials_new(&files, &credentials, &error);
 
-        if ((e == 0) != cases[i].good) {
-            fail_msg("mode %o: %d %s", (unsigned)cases[i].mode, e, error.text);
+        if ((err == 0) != cases[i].good) {
+            fail_msg("mode %o: %d %s", (unsigned)cases[i].mode, err, error.text);
         }
         pd_credentials_free(credentials);
         unlink(path);
@@ -153,20 +153,20 @@ static void test_modes(void **state)
 static void test_who(void **state)
 {
     struct pd_credentials *credentials = NULL;
-    struct pd_who_cache cache = {0};
-    struct pd_who who;
+    struct pd_http_principal_cache cache = {0};
+    struct pd_http_principal principal;
     char path[32];
     struct pd_credentials_files files = {.tokens =
                                              make_file(path, "agent 21 0123456789abcdef\n", 0600)};
 
     (void)state;
-    pd_who(NULL, NULL, NULL, &cache, &who);
-    assert_int_equal(who.role, PD_ROLE_ADMIN);
+    pd_http_principal_find(NULL, NULL, NULL, &cache, &principal);
+    assert_int_equal(principal.role, PD_ROLE_ADMIN);
     assert_int_equal(pd_credentials_new(&files, &credentials, NULL), 0);
     struct pd_credentials_set *set = pd_credentials_hold(credentials);
-    pd_who(set, NULL, "bearer 0123456789abcdef", &cache, &who);
-    assert_int_equal(who.role, PD_ROLE_AGENT);
-    assert_string_equal(who.name, "21");
+    pd_http_principal_find(set, NULL, "bearer 0123456789abcdef", &cache, &principal);
+    assert_int_equal(principal.role, PD_ROLE_AGENT);
+    assert_string_equal(principal.name, "21");
     static const char *const bad[] = {NULL,
                                       "",
                                       "Bearer",
@@ -175,11 +175,11 @@ static void test_who(void **state)
                                       "Basic 0123456789abcdef",
                                       "Bearer 0123456789abcdef "};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        pd_who(set, NULL, bad[i], &cache, &who);
-        assert_int_equal(who.role, PD_ROLE_NONE);
-        assert_int_equal(who.why.code, -PD_E_UNAUTHORIZED);
-        assert_string_equal(who.name, "");
-        assert_null(strstr(who.why.text, "0123"));
+        pd_http_principal_find(set, NULL, bad[i], &cache, &principal);
+        assert_int_equal(principal.role, PD_ROLE_NONE);
+        assert_int_equal(principal.why.code, -PD_E_UNAUTHORIZED);
+        assert_string_equal(principal.name, "");
+        assert_null(strstr(principal.why.text, "0123"));
     }
     pd_credentials_drop(set);
     pd_credentials_free(credentials);
@@ -239,10 +239,10 @@ static void test_listen(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pd_error error = {0};
-        int e = pd_credentials_check_listen(&cases[i].files, cases[i].listen, &error);
+        int err = pd_credentials_check_listen(&cases[i].files, cases[i].listen, &error);
 
-        if ((e == 0) != !cases[i].says || (e && !strstr(error.text, cases[i].says))) {
-            fail_msg("%s: %d %s", cases[i].listen, e, error.text);
+        if ((err == 0) != !cases[i].says || (err && !strstr(error.text, cases[i].says))) {
+            fail_msg("%s: %d %s", cases[i].listen, err, error.text);
         }
     }
 }

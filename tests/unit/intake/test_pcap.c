@@ -104,12 +104,12 @@ static void *read_bytes(size_t n)
     return bytes;
 }
 
-static void expect_refused(int code, const char *words)
+static void expect_refused(int err, const char *words)
 {
     struct collected collected = {0};
     struct pd_intake_status status;
 
-    assert_int_equal(run_file(&collected, &status), code);
+    assert_int_equal(run_file(&collected, &status), err);
     if (!strstr(status.detail, words)) {
         fail_msg("'%s' is not in '%s'", words, status.detail);
     }

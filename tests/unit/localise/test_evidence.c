@@ -71,6 +71,17 @@ static void each_link_is_found(void **state)
     rig_free(probe);
 }
 
+/* One look cannot tell a burst from a fault, however many flows suffer in it. */
+static void a_single_look_is_never_certain(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    run_period(rig, 9, 17, 0.2);
+    assert_true(names(&rig->verdict, 9, 17));
+    assert_false(rig->verdict.certain);
+    rig_free(rig);
+}
+
 /* A repaired link is no longer named, and one that becomes faulty later is. */
 static void what_changes_is_followed(void **state)
 {
@@ -88,8 +99,25 @@ static void what_changes_is_followed(void **state)
     rig_free(rig);
 }
 
-/* Losses of one host's flows, wherever they go, are its own link's: no link between switches is
- * named. */
+/* A link that stops to drop packets is given up within seconds, however long it did. */
+static void a_repaired_link_is_given_up(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 300; period++) {
+        run_period(rig, 9, 17, 0.03);
+    }
+    assert_true(rig->verdict.certain && names(&rig->verdict, 9, 17));
+    for (int period = 0; period < 30; period++) {
+        run_period(rig, 9, 17, 0);
+    }
+    assert_false(rig->verdict.certain);
+    assert_false(names(&rig->verdict, 9, 17));
+    rig_free(rig);
+}
+
+/* Losses of one host's flows, wherever they come from, are its own link's: no link between switches
+ * is named, and nothing else for certain. */
 static void a_slow_host_is_no_faulty_link(void **state)
 {
     struct rig *rig = rig_new(test_seed());
@@ -104,9 +132,14 @@ static void a_slow_host_is_no_faulty_link(void **state)
         }
         assert_int_equal(observe_flows(rig->localiser, &rig->flows), 0);
         assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
-        assert_false(rig->verdict.certain);
+        for (size_t i = 0; i < rig->verdict.links_len; i++) {
+            assert_int_equal(rig->verdict.links[i].to, 26);
+        }
     }
-    assert_int_equal(rig->verdict.links_len, 0);
+    assert_true(names(&rig->verdict, 3, 26));
+    json_t *answer = pd_localiser_answer(rig->localiser, 0);
+    assert_string_equal(json_string_value(json_object_get(answer, "kind")), "host");
+    json_decref(answer);
     rig_free(rig);
 }
 
@@ -127,37 +160,82 @@ static void a_full_queue_is_no_faulty_link(void **state)
     rig_free(rig);
 }
 
-/* Two flows of `add_flow` become one that is sprayed over both paths. */
-static void spray(struct flows *flows)
+/* A flow from rack 5 to rack 1, its packets over four paths; 14-19 loses some, and what arrives
+ * over it is less. `weights`: shares of the paths, of 8. */
+static void add_sprayed(struct rig *rig, const uint64_t weights[4], double loss)
 {
-    size_t len = flows->len / 2;
+    static const uint32_t paths[4][5] = {
+        {5, 13, 17, 9, 1}, {5, 13, 18, 9, 1}, {5, 14, 19, 10, 1}, {5, 14, 20, 10, 1}};
+    struct flows *flows = &rig->flows;
+    size_t first = flows->len;
+    uint64_t lost = 0, pkts = 0;
 
-    for (size_t i = 0; i < len; i++) {
-        struct pd_evidence_row row = flows->rows[2 * i];
-        row.lost += flows->rows[2 * i + 1].lost;
-        row.pkts += flows->rows[2 * i + 1].pkts;
-        row.ways_len = 2;
-        flows->rows[i] = row;
+    for (int w = 0; w < 4; w++, flows->len++) {
+        struct pd_path *path = &flows->paths[flows->len];
+        uint64_t here = 0;
+
+        path->len = 5;
+        memcpy(path->switches, paths[w], sizeof paths[w]);
+        for (uint64_t p = 0; p < 100 * weights[w]; p++) {
+            bool gone = w == 2 && (double)random_below(&rig->random, 1000000) < loss * 1e6;
+            here += !gone;
+            lost += gone;
+        }
+        flows->ways[flows->len] = way_of(path, here);
+        pkts += here;
     }
-    flows->len = len;
+    flows->rows[first / 4] = (struct pd_evidence_row){.kind = PD_EVIDENCE_FLOW,
+                                                      .pkts = pkts,
+                                                      .lost = lost,
+                                                      .ways = &flows->ways[first],
+                                                      .ways_len = 4};
+    flows->rows[first / 4].flow.src = host_addr(8);
+    flows->rows[first / 4].flow.dst = host_addr(0);
+    flows->rows[first / 4].flow.ip_version = 4;
 }
 
-/* Which of its paths lost what a sprayed flow retransmits is not told: whatever is named, it is not
- * certain. */
-static void sprayed_flows_keep_doubt(void **state)
+/* Beside flows that take one path each. */
+static void observe_sprayed(struct rig *rig, const uint64_t weights[4], double loss)
 {
+    for (rig->flows.len = 0; rig->flows.len < 32;) {
+        add_sprayed(rig, weights, loss);
+    }
+    rig->flows.len /= 4;
+    assert_int_equal(observe_flows(rig->localiser, &rig->flows), 0);
+    for (rig->flows.len = 0; rig->flows.len < 150;) {
+        add_flow(&rig->flows, &rig->random, 14, 19, loss, 300);
+    }
+    struct pd_evidence_period others = period_of(&rig->flows);
+    others.continues = true;
+    assert_int_equal(pd_localiser_observe(rig->localiser, &others), 0);
+    assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+}
+
+/* Where packets are spread evenly, what did not arrive tells which path lost them. */
+static void sprayed_flows_name_the_link(void **state)
+{
+    static const uint64_t even[4] = {2, 2, 2, 2};
     struct rig *rig = rig_new(test_seed());
     (void)state;
     for (int period = 0; period < 60; period++) {
-        for (rig->flows.len = 0; rig->flows.len < 150;) {
-            add_flow(&rig->flows, &rig->random, 5, 14, 0.08, 300);
-        }
-        spray(&rig->flows);
-        assert_int_equal(observe_flows(rig->localiser, &rig->flows), 0);
-        assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+        observe_sprayed(rig, even, 0.08);
+    }
+    assert_int_equal(rig->verdict.links_len, 1);
+    assert_true(names(&rig->verdict, 14, 19));
+    assert_true(rig->localiser->counters.spread > 0);
+    rig_free(rig);
+}
+
+/* In other shares nobody knows which path lost packets: whatever is named, it is not certain. */
+static void uneven_shares_keep_doubt(void **state)
+{
+    static const uint64_t uneven[4] = {1, 1, 4, 2};
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 60; period++) {
+        observe_sprayed(rig, uneven, 0.08);
         assert_false(rig->verdict.certain);
     }
-    assert_true(rig->localiser->counters.spread > 0);
     rig_free(rig);
 }
 
@@ -279,10 +357,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_link_is_found),
+        cmocka_unit_test(a_single_look_is_never_certain),
         cmocka_unit_test(what_changes_is_followed),
+        cmocka_unit_test(a_repaired_link_is_given_up),
         cmocka_unit_test(a_slow_host_is_no_faulty_link),
         cmocka_unit_test(a_full_queue_is_no_faulty_link),
-        cmocka_unit_test(sprayed_flows_keep_doubt),
+        cmocka_unit_test(sprayed_flows_name_the_link),
+        cmocka_unit_test(uneven_shares_keep_doubt),
         cmocka_unit_test(an_unseen_link_keeps_doubt),
         cmocka_unit_test(a_link_that_breaks_late_is_not_cleared),
         cmocka_unit_test(flows_without_a_path_keep_doubt),

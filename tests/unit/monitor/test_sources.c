@@ -190,13 +190,45 @@ static struct pd_monitor_event make_event(void)
                                      .delivered_us = 1000};
 }
 
+static const struct pd_flow_labels labels = {.automatic = true};
+
+/* ip6_make_flowlabel: the hash turned by 16 bits, its last 20 bits in the order of the wire. */
+static void labels_are_the_kernels(void **state)
+{
+    struct pd_monitor_event event = make_event();
+    const struct pd_flow_labels none = {0}, stateless = {true, true};
+    struct pd_monitor_reading reading;
+
+    (void)state;
+    event.family = AF_INET6;
+    event.src[0] = event.dst[0] = 0xfd;
+    event.txhash = 0x12345678;
+    event.traffic_class = 0x28;
+    event.tos = 0x20;
+    assert_true(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
+    assert_true(reading.has_label);
+    assert_int_equal(reading.flow_label, 0x27856); /* 0x56781234 lies as 34 12 78 56 */
+    assert_int_equal(reading.traffic_class, 0x28);
+    assert_true(pd_monitor_event_read(&event, sizeof event, &stateless, &reading));
+    assert_int_equal(reading.flow_label, 0xa7856);
+    assert_true(pd_monitor_event_read(&event, sizeof event, &none, &reading));
+    assert_int_equal(reading.flow_label, 0);
+    event.flow_label = 0xabcde;
+    assert_true(pd_monitor_event_read(&event, sizeof event, &stateless, &reading));
+    assert_int_equal(reading.flow_label, 0xabcde);
+    event.family = AF_INET;
+    assert_true(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
+    assert_false(reading.has_label);
+    assert_int_equal(reading.traffic_class, 0x20);
+}
+
 static void events_are_read(void **state)
 {
     struct pd_monitor_event event = make_event();
     struct pd_monitor_reading reading;
 
     (void)state;
-    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
     assert_int_equal(reading.kind, PD_MONITOR_RETRANSMISSION);
     assert_int_equal(reading.throughput_bps, 80000000);
     assert_int_equal(reading.timeouts, UINT32_MAX);
@@ -205,14 +237,14 @@ static void events_are_read(void **state)
     event.src[10] = event.src[11] = 0xff;
     event.src[12] = 10;
     memcpy(event.dst, event.src, 16);
-    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
     assert_int_equal(reading.flow.ip_version, 4);
     assert_int_equal(reading.flow.dst.bytes[0], 10);
     event.kind = PD_EVENT_CLOSED;
-    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
     assert_true(reading.closed);
     event.kind = PD_EVENT_SYN_ACK;
-    assert_true(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_true(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
     assert_false(reading.has_info);
 }
 
@@ -222,18 +254,18 @@ static void wrong_events_are_refused(void **state)
     struct pd_monitor_reading reading;
 
     (void)state;
-    assert_false(pd_monitor_event_read(&event, sizeof event - 1, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event - 1, &labels, &reading));
     event.kind = 0;
-    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
     event = make_event();
     event.state = 6;
-    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
     event = make_event();
     event.family = AF_UNIX;
-    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
     event = make_event();
     event.dst_port = 0;
-    assert_false(pd_monitor_event_read(&event, sizeof event, &reading));
+    assert_false(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
 }
 
 /* ---- /proc/net/snmp ---- */
@@ -304,10 +336,11 @@ static void lists_are_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_read),    cmocka_unit_test(mapped_addresses_are_ipv4),
-        cmocka_unit_test(lengths_may_differ),   cmocka_unit_test(hostile_messages),
-        cmocka_unit_test(events_are_read),      cmocka_unit_test(wrong_events_are_refused),
-        cmocka_unit_test(the_counter_is_found), cmocka_unit_test(lists_are_json),
+        cmocka_unit_test(messages_are_read),        cmocka_unit_test(mapped_addresses_are_ipv4),
+        cmocka_unit_test(lengths_may_differ),       cmocka_unit_test(hostile_messages),
+        cmocka_unit_test(labels_are_the_kernels),   cmocka_unit_test(events_are_read),
+        cmocka_unit_test(wrong_events_are_refused), cmocka_unit_test(the_counter_is_found),
+        cmocka_unit_test(lists_are_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,9 +94,9 @@ static json_t *run(const char *name, const char *args, const char **ret_asked)
     json_t *given = json_loads(args, 0, NULL), *result = NULL;
     free(asked_text);
     asked = open_memstream(&asked_text, &asked_len);
-    int code = pd_programs_run(programs, source, given, &limit, &host, &result, &error);
+    int err = pd_programs_run(programs, source, given, &limit, &host, &result, &error);
     fclose(asked);
-    if (code) {
+    if (err) {
         fail_msg("%s: %s", name, error.text);
     }
     json_decref(given);
@@ -125,7 +125,7 @@ static void conformance_names_bad_paths(void **state)
     json_t *result = run("conformance", "{\"flow_id\":" ID(2) "}", &calls);
     expect_json(result, "[[1,9,17,13,18,11,3]]");
     assert_non_null(strstr(calls, "alarm {\"flow_id\":{"));
-    assert_non_null(strstr(calls, "\"paths\":[[1,9,17,13,18,11,3]],\"reason\":\"PC_FAIL\""));
+    assert_non_null(strstr(calls, "\"paths\":[[1,9,17,13,18,11,3]],\"reason\":\"USER_PC_FAIL\""));
     expect_merge("conformance", result, result, "[[1,9,17,13,18,11,3],[1,9,17,13,18,11,3]]");
     json_decref(result);
     result = run("conformance", "{\"switch\":13,\"max_hops\":9}", &calls);
@@ -163,7 +163,7 @@ static void poor_flows_are_alarmed(void **state)
     json_t *result = run("silent_drops", "{}", &calls);
     expect_json(result, "[" ID(1) "," ID(2) "]");
     assert_non_null(strstr(calls, "get_poor_tcp_flows {\"threshold\":3}"));
-    assert_non_null(strstr(calls, "\"paths\":[],\"reason\":\"POOR_PERF\""));
+    assert_non_null(strstr(calls, "\"paths\":[],\"reason\":\"USER_POOR_PERF\""));
     expect_merge("silent_drops", result, result, "[" ID(1) "," ID(2) "," ID(1) "," ID(2) "]");
     json_decref(result);
     result = run("failure_signature", "{\"flow_id\":" ID(1) ",\"from\":7}", &calls);

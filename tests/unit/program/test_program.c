@@ -58,18 +58,18 @@ static int run(const char *source, const char *args, uint64_t ms, char **ret_tex
     json_t *given = json_loads(args, 0, NULL), *result = NULL;
     assert_non_null(given);
     error = (struct pd_error){0};
-    int code = pd_programs_run(programs, source, given, &limit, &host, &result, &error);
-    *ret_text = code ? NULL : json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    int err = pd_programs_run(programs, source, given, &limit, &host, &result, &error);
+    *ret_text = err ? NULL : json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
     json_decref(result);
     json_decref(given);
-    return code;
+    return err;
 }
 
 static void expect(const char *source, const char *args, const char *wanted)
 {
     char *text;
-    int code = run(source, args, DEADLINE_MS, &text);
-    if (code) {
+    int err = run(source, args, DEADLINE_MS, &text);
+    if (err) {
         fail_msg("%s: %s", source, error.text);
     }
     assert_string_equal(text, wanted);
@@ -79,9 +79,9 @@ static void expect(const char *source, const char *args, const char *wanted)
 static void expect_failure(const char *source, int wanted, const char *words)
 {
     char *text;
-    int code = run(source, "{}", DEADLINE_MS, &text);
-    if (code != wanted || !strstr(error.text, words)) {
-        fail_msg("%.100s: %d (%s) instead of %d (%s)", source, code, error.text, wanted, words);
+    int err = run(source, "{}", DEADLINE_MS, &text);
+    if (err != wanted || !strstr(error.text, words)) {
+        fail_msg("%.100s: %d (%s) instead of %d (%s)", source, err, error.text, wanted, words);
     }
 }
 
@@ -281,12 +281,12 @@ static void *many(void *context)
         unsigned own_calls = 0;
         struct pd_program_host own = {&own_calls, answer};
         json_t *args = json_pack("{s:i}", "i", i), *result = NULL;
-        int code = pd_programs_run(
+        int err = pd_programs_run(
             programs,
             "function run(a) for f in get_flows{} do if f.n == 9 then return a.i end end end", args,
             &limit, &own, &result, NULL);
         json_decref(args);
-        if (code || json_integer_value(result) != i || own_calls != 1) {
+        if (err || json_integer_value(result) != i || own_calls != 1) {
             return wrong;
         }
         json_decref(result);

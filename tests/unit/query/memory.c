@@ -18,13 +18,13 @@ static int scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *fi
                 void *context)
 {
     struct store *store = (struct store *)snapshot;
-    int code = filter->since && strcmp(filter->since, "t-1") != 0 ? -PD_E_VALUE : 0;
-    for (size_t i = 0; i < store->len && !code; i++) {
+    int err = filter->since && strcmp(filter->since, "t-1") != 0 ? -PD_E_VALUE : 0;
+    for (size_t i = 0; i < store->len && !err; i++) {
         if (pd_tib_filter_matches(filter, &store->records[i])) {
-            code = visit(context, &store->records[i], 1);
+            err = visit(context, &store->records[i], 1);
         }
     }
-    return code ? code : store->code;
+    return err ? err : store->code;
 }
 
 static int token(struct pd_tib_snapshot *snapshot, char **ret_token)

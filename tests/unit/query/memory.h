@@ -6,6 +6,7 @@
 
 #include "query/merge.h"
 #include "query/query.h"
+#include "tib/tib.h"
 
 struct store {
     struct pd_tib_snapshot head;

@@ -18,9 +18,9 @@ static int parse(const char *text, struct pd_document *document, struct pd_error
 {
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
-    int code = pd_document_parse(json, others, document, error);
+    int err = pd_document_parse(json, others, document, error);
     json_decref(json);
-    return code;
+    return err;
 }
 
 /* As the text form says the same: what a query is made of. */
@@ -79,14 +79,14 @@ static void values_have_several_forms(void **state)
         if (parse(text, &document, &error)) {
             fail_msg("%s: %s", text, error.text);
         }
-        assert_true(!document.is_program && same_query(&document.query, &wanted));
+        assert_true(same_query(pd_document_query(&document), &wanted));
         pd_document_done(&document);
     }
 }
 
 static const struct {
     const char *text;
-    int code;
+    int err;
     const char *words; /* the beginning */
 } wrong[] = {
     {"{}", -PD_E_VALUE, "query: either"},
@@ -140,11 +140,11 @@ static void mistakes_are_named(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct pd_document document;
         struct pd_error error = {0};
-        int code = parse(wrong[i].text, &document, &error);
-        if (code != wrong[i].code || strncmp(error.text, wrong[i].words, strlen(wrong[i].words))) {
-            fail_msg("%s: %d, %s", wrong[i].text, code, error.text);
+        int err = parse(wrong[i].text, &document, &error);
+        if (err != wrong[i].err || strncmp(error.text, wrong[i].words, strlen(wrong[i].words))) {
+            fail_msg("%s: %d, %s", wrong[i].text, err, error.text);
         }
-        assert_int_equal(error.code, code);
+        assert_int_equal(error.code, err);
     }
 }
 
@@ -158,8 +158,9 @@ static void programs_keep_their_arguments(void **state)
               "\"deadline_ms\":5,\"children\":[]}",
               &document, &error),
         0);
-    assert_true(document.is_program);
-    assert_string_equal(document.program, "function run(a) return a end");
+    assert_ptr_equal(document.question, &pd_question_program);
+    assert_null(pd_document_query(&document));
+    assert_string_equal(document.text, "function run(a) return a end");
     assert_int_equal(pd_document_copy(&document, &copy), 0);
     pd_document_done(&document);
     json_t *json = pd_document_json(&copy);
@@ -182,8 +183,9 @@ static void what_is_written_is_read_as_the_same(void **state)
                      0);
     json_t *json = pd_document_json(&document);
     assert_int_equal(pd_document_parse(json, NULL, &again, &error), 0);
-    assert_true(same_query(&document.query, &again.query));
-    assert_ptr_equal(pd_query_filter(&again.query).path, &again.query.path);
+    const struct pd_query *query = pd_document_query(&again);
+    assert_true(same_query(pd_document_query(&document), query));
+    assert_ptr_equal(pd_query_filter(query).path, &query->path);
     json_decref(json);
     pd_document_done(&document);
     pd_document_done(&again);

@@ -16,7 +16,7 @@
 
 static const struct {
     const char *name, *value;
-    int code;
+    int err;
 } texts[] = {
     {"link", "9-17", 0},
     {"link", "*-17", 0},
@@ -139,14 +139,14 @@ static void texts_are_accepted_or_named(void **state)
         struct pd_error error = {0};
         pd_query_init(&query, PD_QUERY_GET_FLOWS);
         before = query;
-        int code = pd_query_set(&query, texts[i].name, texts[i].value, &error);
-        if (code != texts[i].code) {
-            fail_msg("%s=%s: %d instead of %d", texts[i].name, texts[i].value, code, texts[i].code);
+        int err = pd_query_set(&query, texts[i].name, texts[i].value, &error);
+        if (err != texts[i].err) {
+            fail_msg("%s=%s: %d instead of %d", texts[i].name, texts[i].value, err, texts[i].err);
         }
-        if (!code) {
+        if (!err) {
             continue;
         }
-        assert_int_equal(error.code, code);
+        assert_int_equal(error.code, err);
         assert_memory_equal(error.text, texts[i].name, strlen(texts[i].name));
         assert_true(same(&query, &before));
     }
@@ -203,7 +203,7 @@ static void wildcards_set_nothing(void **state)
 static void a_parameter_twice_is_an_error(void **state)
 {
     (void)state;
-    for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
+    for (const struct pd_question_param *param = pd_query_params; param->name; param++) {
         static const char *const values[] = {"*",     "1",     "1.2.3.4",   "true",
                                              "bytes", "flows", "::/0>::/0", "trace"};
         struct pd_query query;
@@ -252,7 +252,7 @@ static void parameters_belong_to_queries(void **state)
     static const struct {
         enum pd_query_name name;
         const char *given, *value; /* NULL: nothing */
-        int code;
+        int err;
         const char *words;
     } cases[] = {
         {PD_QUERY_GET_FLOWS, "k", "3", -PD_E_UNKNOWN_KEY, "k: getFlows does not take it"},
@@ -282,7 +282,7 @@ static void parameters_belong_to_queries(void **state)
         if (cases[i].given) {
             set(&query, cases[i].given, cases[i].value);
         }
-        assert_int_equal(pd_query_finish(&query, &error), cases[i].code);
+        assert_int_equal(pd_query_finish(&query, &error), cases[i].err);
         if (cases[i].words) {
             assert_memory_equal(error.text, cases[i].words, strlen(cases[i].words));
         }
@@ -298,7 +298,7 @@ static void names_and_params_are_tables(void **state)
         assert_int_equal(name, i);
     }
     assert_int_equal(pd_query_name_parse("getflows", &name), -PD_E_NOT_FOUND);
-    for (const struct pd_query_param *param = pd_query_params; param->name; param++) {
+    for (const struct pd_question_param *param = pd_query_params; param->name; param++) {
         assert_int_equal(strlen(param->name), strlen(param->flag));
         for (size_t i = 0; param->name[i]; i++) {
             assert_int_equal(param->name[i] == '_' ? '-' : param->name[i], param->flag[i]);

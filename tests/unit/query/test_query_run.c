@@ -78,15 +78,15 @@ struct text {
     char bytes[64 * 1024];
     size_t len;
     size_t pieces;
-    int code; /* to return */
+    int err; /* to return */
 };
 
 static int keep(void *context, const char *bytes, size_t len)
 {
     struct text *text = context;
     text->pieces++;
-    if (text->code) {
-        return text->code;
+    if (text->err) {
+        return text->err;
     }
     assert_true(len && len < sizeof text->bytes - text->len);
     memcpy(text->bytes + text->len, bytes, len);
@@ -398,7 +398,7 @@ static void failures_write_nothing(void **state)
                      -PD_E_TOO_LARGE);
     assert_non_null(strstr(error.text, "memory"));
     assert_int_equal(text->pieces, 0);
-    text->code = -EPIPE;
+    text->err = -EPIPE;
     query.memory_bytes = PD_QUERY_MEMORY_BYTES;
     assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error), -EPIPE);
     assert_int_equal(text->pieces, 1);
@@ -456,6 +456,87 @@ static void long_answers_come_in_pieces(void **state)
     free(many);
 }
 
+/* ---- linkLoad ---- */
+
+/* Sums of a link in an answer's list; 0 where it is not in it. */
+static void add_link(const json_t *list, const char *link, uint64_t ret_sums[2])
+{
+    json_t *row;
+    size_t i;
+    json_array_foreach(list, i, row)
+    {
+        if (!strcmp(json_string_value(json_object_get(row, "link")), link)) {
+            ret_sums[0] += (uint64_t)json_integer_value(json_object_get(row, "bytes"));
+            ret_sums[1] += (uint64_t)json_integer_value(json_object_get(row, "pkts"));
+        }
+    }
+}
+
+static json_t *ask(const char *name, const char *params)
+{
+    struct text *text = calloc(1, sizeof *text);
+    const struct pd_query_sink sink = {text, keep};
+    struct pd_query query = make_query(name, params);
+    struct store store;
+    bool complete = false;
+    assert_int_equal(pd_query_finish(&query, NULL), 0);
+    assert_int_equal(
+        pd_query_run(&query, open_store(&store, records, RECORDS), NULL, 0, &sink, &complete, NULL),
+        0);
+    json_t *json = json_loads(text->bytes, 0, NULL);
+    if (!json) {
+        fail_msg("%s", text->bytes);
+    }
+    free(text);
+    return json;
+}
+
+/* However time is cut, the parts are the whole; and one window is what the formula says. */
+static void windows_that_adjoin_add_up(void **state)
+{
+    static const char *const links[] = {"1-9", "9-17", "17-11", "11-3", "9-2"};
+    static const unsigned edges_us[] = {0,    999,  1000, 1001, 1533, 2000,
+                                        2211, 2501, 3777, 4001, 9000};
+    json_t *whole = ask("topLinks", "k=100");
+    (void)state;
+    for (size_t l = 0; l < sizeof links / sizeof *links; l++) {
+        uint64_t wanted[2] = {0}, found[2] = {0};
+        add_link(json_object_get(whole, "top"), links[l], wanted);
+        for (size_t i = 1; i < sizeof edges_us / sizeof *edges_us; i++) {
+            char params[64];
+            snprintf(params, sizeof params, "from=0.%06u to=0.%06u", edges_us[i - 1], edges_us[i]);
+            json_t *part = ask("linkLoad", params);
+            add_link(json_object_get(part, "links"), links[l], found);
+            assert_int_equal(json_integer_value(json_object_get(part, "from_us")), edges_us[i - 1]);
+            assert_int_equal(json_integer_value(json_object_get(part, "to_us")), edges_us[i]);
+            json_decref(part);
+        }
+        assert_int_equal(found[0], wanted[0]);
+        assert_int_equal(found[1], wanted[1]);
+    }
+    json_decref(whole);
+    /* 1500 bytes, 2 packets in 1001 us from 3000 on: F(3501) = floor(1500 * 501 / 1001) = 750 */
+    uint64_t half[2] = {0};
+    json_t *part = ask("linkLoad", "from=0.003 to=0.003501 src_port=1000 dst_ip=10.2.1.9");
+    add_link(json_object_get(part, "links"), "9-17", half);
+    assert_int_equal(half[0], 750);
+    assert_int_equal(half[1], 1);
+    assert_int_equal(json_array_size(json_object_get(part, "links")), 4);
+    json_decref(part);
+}
+
+/* Nothing is so long ago. */
+static void the_last_ten_seconds_are_meant(void **state)
+{
+    json_t *answer = ask("linkLoad", "");
+    const json_int_t from = json_integer_value(json_object_get(answer, "from_us"));
+    const json_int_t to = json_integer_value(json_object_get(answer, "to_us"));
+    (void)state;
+    assert_int_equal(to - from, PD_QUERY_WINDOW_US);
+    assert_int_equal(json_array_size(json_object_get(answer, "links")), 0);
+    json_decref(answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +549,8 @@ int main(void)
         cmocka_unit_test(failures_write_nothing),
         cmocka_unit_test(capped_sums_make_the_answer_incomplete),
         cmocka_unit_test(long_answers_come_in_pieces),
+        cmocka_unit_test(windows_that_adjoin_add_up),
+        cmocka_unit_test(the_last_ten_seconds_are_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

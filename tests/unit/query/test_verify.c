@@ -23,6 +23,7 @@ static const char *const questions[][2] = {
     {"topFlows", "k=7"},
     {"topHosts", "k=7"},
     {"topLinks", "k=7"},
+    {"linkLoad", "from=0 to=9999999999"},
     {"flowSizes", "link=*-* bin_bytes=1000"},
     {"trafficMatrix", ""},
     {"pathBytes", ""},
@@ -84,18 +85,18 @@ static void an_answer_fits_its_own_query(void **state)
         for (size_t j = 0; j < QUESTIONS; j++) {
             struct pd_query other = question(j);
             struct pd_error error = {0};
-            int code = verify(&other, &bytes, 100, &error);
-            assert_true(i == j ? !code : !code || code == -PD_E_VALUE);
-            if (code && !strstr(error.text, "this query does not have")) {
+            int err = verify(&other, &bytes, 100, &error);
+            assert_true(i == j ? !err : !err || err == -PD_E_VALUE);
+            if (err && !strstr(error.text, "this query does not have")) {
                 assert_non_null(strstr(error.text, "more rows than were asked for"));
             }
-            taken += !code;
+            taken += !err;
         }
         bytes_free(&bytes);
     }
-    /* Some are of one shape: topLinks and trafficMatrix, topRecords and getFlows, getPaths and
-     * pathBytes … */
-    assert_in_range(taken, QUESTIONS, QUESTIONS + 7);
+    /* Some are of one shape: topLinks, linkLoad and trafficMatrix, topRecords and getFlows,
+     * getPaths and pathBytes … */
+    assert_in_range(taken, QUESTIONS, QUESTIONS + 11);
 }
 
 static void what_is_cut_is_refused(void **state)
@@ -135,14 +136,14 @@ static void what_is_changed_is_refused_or_merges(void **state)
         for (size_t flips = 1 + random_below(&random, 3); flips; flips--) {
             bytes.at[random_below(&random, bytes.len)] ^= (char)(1 << random_below(&random, 8));
         }
-        int code = verify(&query, &bytes, 64, NULL);
+        int err = verify(&query, &bytes, 64, NULL);
         struct pd_query_merge *merge;
         struct reading reading;
         struct pd_partial_source source = reading_begin(&reading, &bytes, 64);
         struct pd_partial_end end;
         assert_int_equal(pd_query_merge_new(&query, &merge, NULL), 0);
         int merged = pd_query_merge_partial(merge, &source, &end, NULL);
-        if (!code) {
+        if (!err) {
             struct bytes text = {NULL, 0};
             const struct pd_query_sink sink = {&text, bytes_keep};
             bool complete;
@@ -151,7 +152,7 @@ static void what_is_changed_is_refused_or_merges(void **state)
                              0);
             bytes_free(&text);
         }
-        refused += code != 0;
+        refused += err != 0;
         pd_query_merge_free(merge);
         bytes_free(&bytes);
     }
@@ -185,8 +186,8 @@ static void expect(const char *name, const char *params, const struct pd_tib_rec
     }
     assert_int_equal(pd_partial_finish(writer, &end), 0);
     pd_partial_writer_free(writer);
-    int code = verify(&query, &bytes, 1000, &error);
-    assert_int_equal(code, words ? -PD_E_VALUE : 0);
+    int err = verify(&query, &bytes, 1000, &error);
+    assert_int_equal(err, words ? -PD_E_VALUE : 0);
     if (words && !strstr(error.text, words)) {
         fail_msg("\"%s\" does not say \"%s\"", error.text, words);
     }

@@ -10,11 +10,11 @@
 #include "sim/sim.h"
 #include "tests/shared/evidence.h"
 
-static struct pd_scenario read_scenario(const char *json)
+static struct pd_sim_scenario read_scenario(const char *json)
 {
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_error error = {0};
-    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
+    if (pd_sim_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
         fail_msg("%s", error.text);
     }
     return scenario;
@@ -68,10 +68,10 @@ static struct seen spray(const char *level, const char *bytes, const char *fault
              "{\"topology\":{\"fat_tree\":4},\"duration_s\":8,\"load\":0,\"spray\":true,"
              "\"level\":\"%s\",\"flows\":[{\"src\":21,\"dst\":33,\"bytes\":%s}],\"faults\":[%s]}",
              level, bytes, faults);
-    struct pd_scenario scenario = read_scenario(json);
+    struct pd_sim_scenario scenario = read_scenario(json);
     assert_int_equal(pd_sim_run(&scenario, 5, count_paths, &seen, &totals, NULL), 0);
     assert_int_equal(totals.flows, 1);
-    pd_scenario_done(&scenario);
+    pd_sim_scenario_done(&scenario);
     assert_int_equal(seen.others, 0);
     return seen;
 }
@@ -147,7 +147,7 @@ static int judge_split(void *context, const struct pd_sim_period *period)
 
 static void a_hash_by_size_parts_flows(void **state)
 {
-    struct pd_scenario scenario = read_scenario(
+    struct pd_sim_scenario scenario = read_scenario(
         "{\"topology\":{\"fat_tree\":4},\"duration_s\":3,\"load\":0.3,\"link_mbps\":200,"
         "\"flow_sizes\":\"hadoop\",\"faults\":[{\"switch\":9,\"split_bytes\":100000,\"start_s\":1}]"
         "}");
@@ -155,7 +155,7 @@ static void a_hash_by_size_parts_flows(void **state)
     struct split split = {0};
     (void)state;
     assert_int_equal(pd_sim_run(&scenario, 5, judge_split, &split, &totals, NULL), 0);
-    pd_scenario_done(&scenario);
+    pd_sim_scenario_done(&scenario);
     assert_true(split.before > 10 && split.large_right > 5 && split.small_right > 100);
     assert_int_equal(split.large_wrong + split.small_wrong, 0);
 }
@@ -185,12 +185,12 @@ static void all_kinds_run(void **state)
                  "{\"topology\":%s,\"duration_s\":0.2,\"link_mbps\":20,\"flow_sizes\":\"hadoop\","
                  "\"level\":\"%s\",\"spray\":%s}",
                  topologies[i / 4], i & 1 ? "packet" : "flow", i & 2 ? "true" : "false");
-        struct pd_scenario scenario = read_scenario(json);
+        struct pd_sim_scenario scenario = read_scenario(json);
         struct pd_sim_totals totals;
         uint64_t pkts = 0;
         assert_int_equal(pd_sim_run(&scenario, 3, check_records, &pkts, &totals, NULL), 0);
         assert_true(pkts > 0 && totals.flows > 0 && totals.packet_hops >= pkts);
-        pd_scenario_done(&scenario);
+        pd_sim_scenario_done(&scenario);
     }
 }
 

@@ -36,14 +36,14 @@ static int take(void *context, const struct pd_sim_period *period)
     return 0;
 }
 
-static int parse(const char *json, struct pd_scenario *scenario, struct pd_error *error)
+static int parse(const char *json, struct pd_sim_scenario *scenario, struct pd_error *error)
 {
-    return pd_scenario_parse(json, strlen(json), "test", false, scenario, error);
+    return pd_sim_scenario_parse(json, strlen(json), "test", false, scenario, error);
 }
 
 static void losses_are_where_the_fault_is(void **state)
 {
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_sim_totals totals;
     struct pd_error error = {0};
     struct seen seen = {0};
@@ -54,7 +54,7 @@ static void losses_are_where_the_fault_is(void **state)
         fail_msg("%s", error.text);
     }
     assert_int_equal(pd_sim_run(&scenario, 1, take, &seen, &totals, NULL), 0);
-    pd_scenario_done(&scenario);
+    pd_sim_scenario_done(&scenario);
     assert_int_equal(seen.periods, 3);
     assert_int_equal(seen.rows, 3 * 16 * 50);
     assert_int_equal(seen.lost_else, 0);
@@ -76,7 +76,7 @@ static void what_does_not_fit_is_refused(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct pd_scenario scenario;
+        struct pd_sim_scenario scenario;
         struct pd_error error = {0};
         assert_true(parse(bad[i], &scenario, &error) < 0);
         assert_true(strlen(error.text) > 6);

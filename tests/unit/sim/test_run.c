@@ -13,11 +13,11 @@
 #include "sim/watch.h"
 #include "tests/shared/evidence.h"
 
-static struct pd_scenario read_scenario(const char *json)
+static struct pd_sim_scenario read_scenario(const char *json)
 {
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_error error = {0};
-    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
+    if (pd_sim_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
         fail_msg("%s", error.text);
     }
     return scenario;
@@ -54,7 +54,7 @@ static int add_up(void *context, const struct pd_sim_period *period)
     return 0;
 }
 
-static struct sums run(const struct pd_scenario *scenario, uint64_t seed,
+static struct sums run(const struct pd_sim_scenario *scenario, uint64_t seed,
                        struct pd_sim_totals *totals)
 {
     struct sums sums = {0};
@@ -75,7 +75,7 @@ static void the_same_seed_gives_the_same_run(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        struct pd_scenario scenario = read_scenario(scenarios[i]);
+        struct pd_sim_scenario scenario = read_scenario(scenarios[i]);
         struct pd_sim_totals totals[3];
         struct sums a = run(&scenario, 7, &totals[0]), b = run(&scenario, 7, &totals[1]),
                     c = run(&scenario, 8, &totals[2]);
@@ -83,18 +83,18 @@ static void the_same_seed_gives_the_same_run(void **state)
         assert_int_equal(totals[0].packet_hops, totals[1].packet_hops);
         assert_true(a.hash != c.hash && a.pkts > 0);
         assert_int_equal(a.bytes, a.pkts * 1500);
-        pd_scenario_done(&scenario);
+        pd_sim_scenario_done(&scenario);
     }
 }
 
 /* Sizes without a long tail, so that some seconds have their mean: up to 200 kB, each as likely as
  * the others. */
-static struct pd_scenario read_even_scenario(const char *json)
+static struct pd_sim_scenario read_even_scenario(const char *json)
 {
     static const char sizes[] = "0,0\n200000,1\n";
-    struct pd_scenario scenario = read_scenario(json);
-    pd_sizes_done(&scenario.sizes);
-    assert_int_equal(pd_sizes_parse(sizes, strlen(sizes), "sizes", &scenario.sizes, NULL), 0);
+    struct pd_sim_scenario scenario = read_scenario(json);
+    pd_sim_sizes_done(&scenario.sizes);
+    assert_int_equal(pd_sim_sizes_parse(sizes, strlen(sizes), "sizes", &scenario.sizes, NULL), 0);
     return scenario;
 }
 
@@ -111,7 +111,7 @@ static void load_and_loss_are_as_asked(void **state)
                  "{\"topology\":{\"fat_tree\":4},\"duration_s\":5,\"load\":0.4,\"link_mbps\":100,"
                  "\"level\":\"%s\",\"faults\":[{\"link\":\"9-17\",\"loss\":0.02}]}",
                  levels[i]);
-        struct pd_scenario scenario = read_even_scenario(json);
+        struct pd_sim_scenario scenario = read_even_scenario(json);
         struct pd_sim_totals totals;
         struct sums sums = run(&scenario, 2016, &totals);
         double share = (double)sums.bytes * 8 / (16 * 100e6 * 5);
@@ -120,7 +120,7 @@ static void load_and_loss_are_as_asked(void **state)
         assert_true(given > 5000);
         assert_true(fabs(lost - given * 0.02) < 5 * sqrt(given * 0.02) + given * 0.002);
         assert_true(sums.retransmissions >= totals.lost_fault * 9 / 10);
-        pd_scenario_done(&scenario);
+        pd_sim_scenario_done(&scenario);
     }
 }
 
@@ -157,7 +157,7 @@ static struct found hunt(const char *members, uint32_t from, uint32_t to, double
         snprintf(faults, sizeof faults, "{\"link\":\"%u-%u\",\"loss\":%g}", from, to, loss);
     }
     snprintf(json, sizeof json, "{%s,\"faults\":[%s]}", members, faults);
-    struct pd_scenario scenario = read_scenario(json);
+    struct pd_sim_scenario scenario = read_scenario(json);
     const struct pd_sim_watch watch = {.scenario = &scenario,
                                        .seed = 2016,
                                        .app = pd_app_find("silent-drops"),
@@ -166,7 +166,7 @@ static struct found hunt(const char *members, uint32_t from, uint32_t to, double
     assert_non_null(watch.app);
     assert_int_equal(pd_sim_watch(&watch, &end, NULL), 0);
     assert_true(end.totals.flows > 0 && end.totals.packet_hops > 0);
-    pd_scenario_done(&scenario);
+    pd_sim_scenario_done(&scenario);
     return found;
 }
 

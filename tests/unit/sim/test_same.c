@@ -66,16 +66,16 @@ static void every_build_gives_the_same_run(void **state)
     unsigned wrong = 0;
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        struct pd_scenario scenario;
+        struct pd_sim_scenario scenario;
         struct pd_sim_totals totals;
         struct pd_error error = {0};
         uint64_t hash = UINT64_C(0xcbf29ce484222325);
-        if (pd_scenario_parse(runs[i].json, strlen(runs[i].json), "test", false, &scenario,
-                              &error)) {
+        if (pd_sim_scenario_parse(runs[i].json, strlen(runs[i].json), "test", false, &scenario,
+                                  &error)) {
             fail_msg("%s", error.text);
         }
         assert_int_equal(pd_sim_run(&scenario, 2016, add_up, &hash, &totals, NULL), 0);
-        pd_scenario_done(&scenario);
+        pd_sim_scenario_done(&scenario);
         if (hash != runs[i].hash) {
             print_error("run %zu gives %" PRIu64 "\n", i, hash);
         }
@@ -86,12 +86,13 @@ static void every_build_gives_the_same_run(void **state)
 
 static void the_logarithm_is_one(void **state)
 {
-    struct pd_random random = {5};
+    struct pd_sim_random random = {5};
     (void)state;
-    assert_true(pd_random_log(1) == 0);
+    assert_true(pd_sim_random_log(1) == 0);
     for (int i = 0; i < 100000; i++) {
-        double x = ldexp(1 - pd_random_share(&random), (int)pd_random_below(&random, 60) - 50);
-        assert_true(fabs(pd_random_log(x) - log(x)) <= 1e-15 + 1e-15 * fabs(log(x)));
+        double x =
+            ldexp(1 - pd_sim_random_share(&random), (int)pd_sim_random_below(&random, 60) - 50);
+        assert_true(fabs(pd_sim_random_log(x) - log(x)) <= 1e-15 + 1e-15 * fabs(log(x)));
     }
 }
 

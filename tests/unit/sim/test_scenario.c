@@ -8,15 +8,16 @@
 #include <cmocka.h>
 
 #include "sim/scenario.h"
+#include "topology/links.h"
 
-static int parse(const char *json, struct pd_scenario *scenario, struct pd_error *error)
+static int parse(const char *json, struct pd_sim_scenario *scenario, struct pd_error *error)
 {
-    return pd_scenario_parse(json, strlen(json), "x.json", false, scenario, error);
+    return pd_sim_scenario_parse(json, strlen(json), "x.json", false, scenario, error);
 }
 
 static void a_whole_scenario_is_read(void **state)
 {
-    struct pd_scenario s;
+    struct pd_sim_scenario s;
     struct pd_error error = {0};
     (void)state;
     assert_int_equal(
@@ -31,15 +32,15 @@ static void a_whole_scenario_is_read(void **state)
     assert_true(s.load == 0.5 && s.duration_s == 3 && s.spray && s.level == PD_SIM_PACKETS);
     assert_int_equal(s.period_ms, 100);
     assert_int_equal(s.faults_len, 2);
-    assert_int_equal(s.topology->switches[s.faults[0].from].id, 9);
-    assert_int_equal(s.topology->switches[s.faults[0].to].id, 17);
+    assert_int_equal(pd_links_from_id(s.topology, s.faults[0].links[0]), 9);
+    assert_int_equal(pd_links_to_id(s.topology, s.faults[0].links[0]), 17);
     assert_true(s.faults[0].loss == 0.25 && s.faults[0].start_s == 1 && s.faults[1].loss == 1);
-    pd_scenario_done(&s);
+    pd_sim_scenario_done(&s);
 }
 
 static void bad_choices_and_flows_are_read(void **state)
 {
-    struct pd_scenario s;
+    struct pd_sim_scenario s;
     struct pd_error error = {0};
     (void)state;
     assert_int_equal(parse("{\"topology\":{\"fat_tree\":4},\"load\":0,\"flows\":[{\"src\":22,"
@@ -55,23 +56,23 @@ static void bad_choices_and_flows_are_read(void **state)
     assert_true(s.planned[1].start_s == 2 && s.planned[1].dst_port == 80 && s.load == 0);
     assert_true(s.faults[0].kind == PD_SIM_SPLIT && s.faults[0].split_bytes == 1e6);
     assert_true(s.faults[1].kind == PD_SIM_WEIGHTS && s.faults[0].start_s == 3);
-    const struct pd_switch *nine = &s.topology->switches[s.faults[1].from];
+    const struct pd_switch *nine = &s.topology->switches[s.faults[1].sw];
     for (uint32_t n = 0; n < nine->switch_neighbours; n++) {
         bool is_18 = s.topology->switches[nine->neighbours[n].node].id == 18;
         assert_true(s.faults[1].weights[n] == (is_18 ? 0.5 : 1));
     }
-    pd_scenario_done(&s);
+    pd_sim_scenario_done(&s);
 }
 
 static void defaults_are_those_of_the_paper(void **state)
 {
-    struct pd_scenario s;
+    struct pd_sim_scenario s;
     (void)state;
     assert_int_equal(parse("{\"topology\":{\"vl2\":4}}", &s, NULL), 0);
     assert_true(s.link_mbps == 1000 && s.load == 0.7 && s.period_ms == 200 && !s.spray);
     assert_true(s.level == PD_SIM_FLOWS && s.faults_len == 0);
     assert_true(s.sizes.mean_bytes > 1.5e6 && s.sizes.mean_bytes < 2e6);
-    pd_scenario_done(&s);
+    pd_sim_scenario_done(&s);
 }
 
 static void each_error_names_its_member(void **state)
@@ -101,7 +102,7 @@ static void each_error_names_its_member(void **state)
         {"{\"topology\":{\"fat_tree\":4},\"load\":0.5,\"load\":0.6}", "x.json:1:"},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":{}}", "x.json: faults: "},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[3]}", "x.json: faults[0]: "},
-        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{}]}", "x.json: faults[0]: link: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{}]}", "x.json: faults[0]: expected \"link\""},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\"}]}", "x.json: faults[0]: "},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\",\"loss\":0.1,\"blackhole\":"
          "true}]}",
@@ -120,8 +121,25 @@ static void each_error_names_its_member(void **state)
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9}]}", "x.json: faults[0]: "},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"split_bytes\":0}]}",
          "x.json: faults[0]: split_bytes: "},
-        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"loss\":1}]}",
-         "x.json: faults[0]: loss: unknown member"},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":99,\"loss\":1}]}",
+         "x.json: faults[0]: switch: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"card\":1,\"loss\":1}]}",
+         "x.json: faults[0]: card: switch 9 has no port on it"},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\",\"loss\":0.1,"
+         "\"burst\":{\"mean_pkts\":0}}]}",
+         "x.json: faults[0]: mean_pkts: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\",\"blackhole\":true,"
+         "\"burst\":{\"mean_pkts\":2}}]}",
+         "x.json: faults[0]: burst: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\",\"blackhole\":true,"
+         "\"prefix\":\"10.2.1.1/24\"}]}",
+         "x.json: faults[0]: prefix: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\",\"blackhole\":true,"
+         "\"hash\":[5,4]}]}",
+         "x.json: faults[0]: hash: "},
+        {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"link\":\"9-17\",\"loss\":0.1,"
+         "\"start_s\":2,\"end_s\":2}]}",
+         "x.json: faults[0]: end_s: "},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"weights\":{}}]}",
          "x.json: faults[0]: weights: "},
         {"{\"topology\":{\"fat_tree\":4},\"faults\":[{\"switch\":9,\"weights\":{\"17\":-1}}]}",
@@ -143,7 +161,7 @@ static void each_error_names_its_member(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct pd_scenario s;
+        struct pd_sim_scenario s;
         struct pd_error error = {0};
         assert_true(parse(cases[i][0], &s, &error) < 0);
         if (strncmp(error.text, cases[i][1], strlen(cases[i][1])) != 0) {
@@ -169,9 +187,10 @@ static void sizes_are_checked_by_line(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct pd_sizes sizes;
+        struct pd_sim_sizes sizes;
         struct pd_error error = {0};
-        assert_true(pd_sizes_parse(cases[i][0], strlen(cases[i][0]), "x.csv", &sizes, &error) < 0);
+        assert_true(pd_sim_sizes_parse(cases[i][0], strlen(cases[i][0]), "x.csv", &sizes, &error) <
+                    0);
         if (strncmp(error.text, cases[i][1], strlen(cases[i][1])) != 0) {
             fail_msg("%s\n gives \"%s\", not \"%s…\"", cases[i][0], error.text, cases[i][1]);
         }

@@ -19,13 +19,13 @@ static void a_transfer_ends_with_each_loss_counted(void **state)
     struct random random = {test_seed()};
     (void)state;
     for (int round = 0; round < 50; round++) {
-        struct pd_tcp tcp;
+        struct pd_sim_tcp tcp;
         uint64_t pkts = 1 + random_below(&random, 5000), loss = random_below(&random, 100), now = 0;
         uint64_t arrived = 0, lost = 0, retransmitted = 0;
-        pd_tcp_init(&tcp, pkts, false, now);
-        for (int turn = 0; !pd_tcp_is_done(&tcp) && turn < 100000; turn++) {
+        pd_sim_tcp_init(&tcp, pkts, false, now);
+        for (int turn = 0; !pd_sim_tcp_is_done(&tcp) && turn < 100000; turn++) {
             uint32_t orders[PD_TCP_WINDOW_MAX], len = 0;
-            while (pd_tcp_may_send(&tcp, now, &orders[len])) {
+            while (pd_sim_tcp_may_send(&tcp, now, &orders[len])) {
                 len++;
             }
             assert_true(len <= PD_TCP_WINDOW_MAX && tcp.in_flight <= PD_TCP_WINDOW_MAX);
@@ -36,14 +36,14 @@ static void a_transfer_ends_with_each_loss_counted(void **state)
                     continue;
                 }
                 arrived++;
-                retransmitted += pd_tcp_acked(&tcp, orders[i], now, 1000);
+                retransmitted += pd_sim_tcp_acked(&tcp, orders[i], now, 1000);
             }
             if (!len) {
                 now += 100 * MS;
             }
-            retransmitted += pd_tcp_timer(&tcp, now);
+            retransmitted += pd_sim_tcp_timer(&tcp, now);
         }
-        assert_true(pd_tcp_is_done(&tcp));
+        assert_true(pd_sim_tcp_is_done(&tcp));
         assert_int_equal(arrived, pkts);
         assert_int_equal(retransmitted, lost);
     }
@@ -51,38 +51,38 @@ static void a_transfer_ends_with_each_loss_counted(void **state)
 
 static void a_dead_path_is_given_up(void **state)
 {
-    struct pd_tcp tcp;
+    struct pd_sim_tcp tcp;
     uint32_t order;
     uint64_t now = 0, timeouts = 0;
     (void)state;
-    pd_tcp_init(&tcp, 100, false, now);
-    for (; !pd_tcp_is_done(&tcp) && now < 600000 * MS; now += MS) {
-        while (pd_tcp_may_send(&tcp, now, &order))
+    pd_sim_tcp_init(&tcp, 100, false, now);
+    for (; !pd_sim_tcp_is_done(&tcp) && now < 600000 * MS; now += MS) {
+        while (pd_sim_tcp_may_send(&tcp, now, &order))
             ;
-        timeouts += pd_tcp_timer(&tcp, now) > 0;
+        timeouts += pd_sim_tcp_timer(&tcp, now) > 0;
     }
-    assert_true(pd_tcp_is_done(&tcp));
+    assert_true(pd_sim_tcp_is_done(&tcp));
     assert_int_equal(timeouts, PD_TCP_TIMEOUTS_MAX + 1);
     assert_true(now > 20000 * MS); /* 0.2 + 0.4 + … + 12.8 s */
 }
 
 static void a_loss_halves_the_window_once(void **state)
 {
-    struct pd_tcp tcp;
+    struct pd_sim_tcp tcp;
     uint32_t order;
     (void)state;
-    pd_tcp_init(&tcp, 1000, false, 0);
-    while (pd_tcp_may_send(&tcp, 0, &order))
+    pd_sim_tcp_init(&tcp, 1000, false, 0);
+    while (pd_sim_tcp_may_send(&tcp, 0, &order))
         ;
     assert_int_equal(order, 9); /* ten at first */
     uint32_t lost = 0;
     for (uint32_t o = 2; o < 10; o++) { /* 0 and 1 are lost */
-        lost += pd_tcp_acked(&tcp, o, MS, 1000);
+        lost += pd_sim_tcp_acked(&tcp, o, MS, 1000);
     }
     assert_int_equal(lost, 2);
     assert_true(tcp.window > 5 && tcp.window < 10);
-    assert_int_equal(pd_tcp_acked(&tcp, 0, MS, 1000), 0);   /* it was late, not lost */
-    assert_int_equal(pd_tcp_acked(&tcp, 999, MS, 1000), 0); /* never sent */
+    assert_int_equal(pd_sim_tcp_acked(&tcp, 0, MS, 1000), 0);   /* it was late, not lost */
+    assert_int_equal(pd_sim_tcp_acked(&tcp, 999, MS, 1000), 0); /* never sent */
 }
 
 int main(void)

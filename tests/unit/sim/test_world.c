@@ -14,11 +14,11 @@
 #include "sim/watch.h"
 #include "sim/world.h"
 
-static struct pd_scenario read_scenario(const char *json)
+static struct pd_sim_scenario read_scenario(const char *json)
 {
-    struct pd_scenario scenario;
+    struct pd_sim_scenario scenario;
     struct pd_error error = {0};
-    if (pd_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
+    if (pd_sim_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
         fail_msg("%s", error.text);
     }
     return scenario;
@@ -31,7 +31,7 @@ static struct pd_scenario read_scenario(const char *json)
 /* ---- a run whose last period is asked about */
 
 struct run {
-    struct pd_world world;
+    struct pd_sim_app_world world;
     void (*look)(struct run *run);
     uint64_t pkts, to_21_pkts; /* arrived */
     uint64_t retransmissions, alarms;
@@ -43,7 +43,7 @@ static int take(void *context, const struct pd_sim_period *period)
     struct run *run = context;
     const struct pd_topology *topology = run->world.scenario->topology;
     uint32_t host = pd_topology_host(topology, 21);
-    assert_int_equal(pd_world_take(&run->world, period, NULL), 0);
+    assert_int_equal(pd_sim_app_world_take(&run->world, period, NULL), 0);
     for (size_t i = 0; i < period->flows_len; i++) {
         run->retransmissions += period->senders[i].retransmissions;
         run->alarms += period->senders[i].alarm;
@@ -69,12 +69,12 @@ static void run_and_look(const char *faults, void (*look)(struct run *run))
     struct pd_sim_totals totals;
     struct run run = {.look = look};
     snprintf(json, sizeof json, "{" SMALL ",\"faults\":[%s]}", faults);
-    struct pd_scenario scenario = read_scenario(json);
-    pd_world_init(&run.world, &scenario);
+    struct pd_sim_scenario scenario = read_scenario(json);
+    pd_sim_app_world_init(&run.world, &scenario);
     assert_int_equal(pd_sim_run(&scenario, 11, take, &run, &totals, NULL), 0);
     assert_int_equal(run.looks, 1);
-    pd_world_done(&run.world);
-    pd_scenario_done(&scenario);
+    pd_sim_app_world_done(&run.world);
+    pd_sim_scenario_done(&scenario);
 }
 
 /* The answer, or NULL with the error's code. */
@@ -82,9 +82,9 @@ static json_t *ask(struct run *run, const char *document, struct pd_error *error
 {
     json_t *json = json_loads(document, 0, NULL), *answer = NULL;
     assert_non_null(json);
-    int code = run->world.app.ops->ask(run->world.app.context, json, &answer, error);
+    int err = run->world.app.ops->ask(run->world.app.context, json, &answer, error);
     json_decref(json);
-    assert_true(code ? !answer : answer != NULL);
+    assert_true(err ? !answer : answer != NULL);
     return answer;
 }
 
@@ -95,10 +95,10 @@ static json_t *asked(struct run *run, const char *document, json_int_t hosts)
     if (!answer) {
         fail_msg("%s: %s", document, error.text);
     }
-    const json_t *census = json_object_get(answer, "hosts");
-    assert_int_equal(json_integer_value(json_object_get(census, "asked")), hosts);
-    assert_int_equal(json_integer_value(json_object_get(census, "answered")), hosts);
-    assert_true(json_is_array(json_object_get(census, "missing")));
+    const json_t *coverage = json_object_get(answer, "hosts");
+    assert_int_equal(json_integer_value(json_object_get(coverage, "asked")), hosts);
+    assert_int_equal(json_integer_value(json_object_get(coverage, "answered")), hosts);
+    assert_true(json_is_array(json_object_get(coverage, "missing")));
     return answer;
 }
 
@@ -107,6 +107,74 @@ static json_int_t pkts_of(json_t *answer)
     json_int_t pkts = json_integer_value(json_object_get(answer, "pkts"));
     json_decref(answer);
     return pkts;
+}
+
+/* Rows as they come, and where they stop. */
+struct seen {
+    size_t rows, most;
+    uint64_t pkts;
+};
+
+static int see(struct seen *seen, uint64_t pkts)
+{
+    seen->pkts += pkts;
+    return ++seen->rows == seen->most ? -PD_E_FULL : 0;
+}
+
+static int see_group(void *context, const struct pd_tib_record *group)
+{
+    return see(context, group->pkts);
+}
+
+static int see_sums(void *context, const struct pd_query_sums *sums)
+{
+    return see(context, sums->pkts);
+}
+
+static int rows_of(struct run *run, const char *document, struct seen *seen)
+{
+    const struct pd_items items = {seen, see_group, see_sums};
+    const struct pd_app_world *world = &run->world.app;
+    json_t *json = json_loads(document, 0, NULL), *answer = NULL;
+    int err = world->ops->rows(world->context, json, &items, &answer, NULL);
+
+    assert_true(err || json_is_true(json_object_get(answer, "complete")));
+    json_decref(answer);
+    json_decref(json);
+    return err;
+}
+
+/* What is given as rows is what the same answer has in JSON. */
+static void look_at_rows(struct run *run)
+{
+    static const struct {
+        const char *document, *list;
+    } cases[] = {
+        {"{\"query\":\"getFlows\"}", "flows"},
+        {"{\"query\":\"getFlows\",\"hosts\":[21]}", "flows"},
+        {"{\"query\":\"topFlows\",\"args\":{\"k\":7}}", "top"},
+        {"{\"query\":\"trafficMatrix\"}", "pairs"},
+    };
+    struct seen one = {0}, cut = {.most = 3};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *answer = asked(run, cases[i].document, i == 1 ? 1 : 16), *row;
+        struct seen seen = {0};
+        uint64_t pkts = 0;
+        size_t at;
+
+        assert_int_equal(rows_of(run, cases[i].document, &seen), 0);
+        json_array_foreach(json_object_get(answer, cases[i].list), at, row)
+        {
+            pkts += (uint64_t)json_integer_value(json_object_get(row, "pkts"));
+        }
+        assert_true(seen.rows > 1 && seen.rows == at && seen.pkts == pkts);
+        json_decref(answer);
+    }
+    assert_int_equal(rows_of(run, "{\"query\":\"getCount\"}", &one), 0);
+    assert_true(one.rows == 1 && one.pkts == run->pkts);
+    assert_int_equal(rows_of(run, cases[0].document, &cut), -PD_E_FULL);
+    assert_int_equal(cut.rows, 3);
 }
 
 static void look_at_records(struct run *run)
@@ -127,6 +195,7 @@ static void look_at_records(struct run *run)
     assert_null(ask(run, "{\"query\":\"getCount\",\"hosts\":[9]}", &error));
     assert_null(ask(run, "{\"query\":\"getCount\",\"host\":[21]}", &error));
     assert_null(ask(run, "{\"query\":\"getCount\",\"hosts\":7}", &error));
+    look_at_rows(run);
 }
 
 /* The store's directory is gone as soon as it is there. */
@@ -227,7 +296,7 @@ static void senders_and_alarms_add_up(void **state)
 /* ---- observations of earlier periods */
 
 struct counting {
-    struct pd_world world;
+    struct pd_sim_app_world world;
     uint64_t given, seen, from_us, first_us;
     unsigned visits, lacks;
 };
@@ -251,7 +320,7 @@ static int take_some(void *context, const struct pd_sim_period *period)
 {
     struct counting *counting = context;
     struct pd_report report;
-    assert_int_equal(pd_world_take(&counting->world, period, NULL), 0);
+    assert_int_equal(pd_sim_app_world_take(&counting->world, period, NULL), 0);
     for (size_t i = 0; i < period->flows_len; i++) {
         for (size_t w = 0; w < period->flows[i].ways_len; w++) {
             counting->given += period->flows[i].ways[w].pkts;
@@ -271,8 +340,8 @@ static int take_some(void *context, const struct pd_sim_period *period)
     pd_report_init(&report);
     const struct pd_evidence_sink sink = {counting, count_flows};
     assert_int_equal(counting->world.app.ops->observe(counting->world.app.context,
-                                                      counting->from_us, period->to_us, &sink,
-                                                      &report, NULL),
+                                                      counting->from_us, period->to_us, false,
+                                                      &sink, &report, NULL),
                      0);
     counting->lacks += (unsigned)json_array_size(report.lacks);
     pd_report_done(&report);
@@ -282,18 +351,18 @@ static int take_some(void *context, const struct pd_sim_period *period)
 
 static void earlier_periods_are_kept_when_asked_for(void **state)
 {
-    struct pd_scenario scenario = read_scenario("{" SMALL "}");
+    struct pd_sim_scenario scenario = read_scenario("{" SMALL "}");
     struct pd_sim_totals totals;
     struct counting counting = {.visits = 0};
     (void)state;
-    pd_world_init(&counting.world, &scenario);
+    pd_sim_app_world_init(&counting.world, &scenario);
     assert_int_equal(pd_sim_run(&scenario, 11, take_some, &counting, &totals, NULL), 0);
     assert_int_equal(counting.visits, 9); /* ten periods, without the first */
     assert_int_equal(counting.lacks, 1);
     assert_true(counting.seen > 0);
     assert_int_equal(counting.seen, counting.given);
-    pd_world_done(&counting.world);
-    pd_scenario_done(&scenario);
+    pd_sim_app_world_done(&counting.world);
+    pd_sim_scenario_done(&scenario);
 }
 
 /* ---- watches */
@@ -336,11 +405,11 @@ static int count_report(void *context, double now_s, const json_t *report)
 
 static const struct pd_app_param params[] = {{"many", PD_APP_INTEGER, "N", "3", false, "how many"},
                                              {.name = NULL}};
-static const char *const poor_perf[] = {"POOR_PERF", NULL};
+static const struct pd_app_trigger poor_perf[] = {{.reason = "POOR_PERF"}, {.reason = NULL}};
 
 static unsigned watch(const struct pd_app_ops *app, const char *args, bool every_run, int wanted)
 {
-    struct pd_scenario scenario =
+    struct pd_sim_scenario scenario =
         read_scenario("{" SMALL ",\"faults\":[{\"link\":\"3-11\",\"loss\":0.05}]}");
     struct pd_sim_watch_end end;
     struct pd_error error = {0};
@@ -360,12 +429,12 @@ static unsigned watch(const struct pd_app_ops *app, const char *args, bool every
         assert_int_equal(closed, 1);
         assert_int_equal(end.runs, runs);
     }
-    if (!wanted && !(app->period_s > 0) && app->alarms) {
+    if (!wanted && !(app->period_s > 0) && app->triggers) {
         assert_int_equal(alarmed, runs);
         assert_int_equal(runs + end.alarms_left, end.totals.alarms);
     }
     json_decref(given);
-    pd_scenario_done(&scenario);
+    pd_sim_scenario_done(&scenario);
     return reports;
 }
 
@@ -386,7 +455,7 @@ static void watches_run_when_they_should(void **state)
     assert_int_equal(watch(&app, "{\"many\":7}", true, 0), 1); /* at the end */
     app.period_s = 0;
     assert_int_equal(watch(&app, "{\"many\":7}", true, 0), 2);
-    app.alarms = poor_perf;
+    app.triggers = poor_perf;
     assert_true(watch(&app, "{\"many\":7}", true, 0) > 3);
     watch(&app, "{\"lots\":7}", true, -PD_E_UNKNOWN_KEY);
     assert_int_equal(opened, 0);

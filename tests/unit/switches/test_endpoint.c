@@ -365,7 +365,13 @@ static void test_addresses(void **state)
                                         "tcp:10.0.0.1:6653",
                                         "tcp:localhost",
                                         "unix:relative",
-                                        "ssl:127.0.0.1:6653"};
+                                        "ssl:127.0.0.1:6653",
+                                        "tls:unix:/tmp/x",
+                                        "tls:",
+                                        "tls:0.0.0.0:0", /* without a certificate */
+                                        "tcp:127.0.0.1:0,tcp:10.0.0.1:0",
+                                        "tcp:127.0.0.1:0,",
+                                        "tcp:127.0.0.1:0,nonsense"};
     struct world *world = *state;
     struct pd_switches *switches = NULL;
     struct pd_switches_settings settings = {.listen = "tcp:127.0.0.1:0"};
@@ -373,6 +379,15 @@ static void test_addresses(void **state)
     assert_int_equal(strncmp(pd_switches_address(switches), "127.0.0.1:", 10), 0);
     assert_string_not_equal(pd_switches_address(switches), "127.0.0.1:0");
     pd_switches_close(switches);
+    char several[200], path[100];
+    snprintf(path, sizeof path, "unix:%s,with,commas", world->path);
+    snprintf(several, sizeof several, "tcp:127.0.0.1:0,%s,tcp:[::1]:0", path);
+    settings.listen = several;
+    assert_int_equal(pd_switches_open(world->codec, &settings, &switches, NULL), 0);
+    assert_non_null(strstr(pd_switches_address(switches), path));
+    assert_non_null(strstr(pd_switches_address(switches), ",[::1]:"));
+    pd_switches_close(switches);
+    assert_int_equal(access(path + strlen("unix:"), F_OK), -1);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct pd_error error = {0};
         settings.listen = wrong[i];

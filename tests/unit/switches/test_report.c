@@ -15,6 +15,7 @@
 #include "topology/topology.h"
 
 #define SWITCHES 20 /* of a fat-tree of 4 */
+#define RACKS    8  /* the first of them: the others face no host */
 
 struct world {
     struct pd_topology *topology;
@@ -47,6 +48,8 @@ static void check_all_away(const json_t *document)
         const json_t *sw = json_array_get(list, i);
         assert_int_equal(json_integer_value(json_object_get(sw, "id")), i + 1);
         assert_string_equal(json_string_value(json_object_get(sw, "state")), "away");
+        assert_string_equal(json_string_value(json_object_get(sw, "edge")),
+                            i < RACKS ? "unknown" : "held");
         assert_true(json_string_value(json_object_get(sw, "name"))[0] != '\0');
         assert_true(json_is_null(json_object_get(sw, "last_change_us")));
         assert_string_equal(json_string_value(json_object_get(sw, "last_error")), "");
@@ -177,9 +180,9 @@ static void test_service_refused(void **state)
     assert_true(pd_switch_service_open(world->topology, &settings, &service, &error) < 0);
     assert_true(error.text[0] != '\0');
     assert_null(service);
-    assert_int_equal(
-        pd_switch_service_dry_run("/nonexistent", NULL, PD_DEPTH_PCP, 1, stdout, &error),
-        -PD_E_VALUE);
+    settings.listen = NULL;
+    assert_int_equal(pd_switch_service_dry_run("/nonexistent", &settings, 1, stdout, &error),
+                     -PD_E_VALUE);
     assert_non_null(strstr(error.text, "--openflow"));
 }
 

@@ -25,6 +25,7 @@ struct link {
     uint64_t now_ns;
     uint64_t identified; /* the datapath ID */
     unsigned checks, packets;
+    uint64_t told_limited;
     uint32_t changes, in_port; /* of the latest */
     char *text;
     uint8_t frame[64];
@@ -48,6 +49,7 @@ static void packet_in(struct pd_of_session *session, const struct pd_switches_pa
 {
     struct link *l = link_of(session);
     l->packets++;
+    l->told_limited += packet->limited;
     l->in_port = packet->in_port;
     if (packet->bytes <= sizeof l->frame && packet->bytes) {
         memcpy(l->frame, packet->data, packet->bytes);
@@ -63,7 +65,13 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     assert_int_equal(pd_of_rules_changes(session->rules, &l->text), 0);
 }
 
-static const struct pd_of_events events = {identified, packet_in, checked};
+static void limited(struct pd_of_session *session)
+{
+    (void)session;
+}
+
+static const struct pd_of_events events = {
+    .identified = identified, .packet_in = packet_in, .limited = limited, .checked = checked};
 
 static uint64_t counter(const struct link *l, enum pd_switches_counter id)
 {
@@ -325,8 +333,9 @@ static void test_packet_storm(void **state)
         l.now_ns += PD_NS_PER_S;
     }
     assert_int_equal(l.packets, 30);
+    assert_int_equal(l.told_limited + l.session.limited, 270);
     assert_int_equal(counter(&l, PD_SWITCHES_PACKET_INS), 30);
-    assert_int_equal(counter(&l, PD_SWITCHES_PACKET_INS_DROPPED), 270);
+    assert_int_equal(counter(&l, PD_SWITCHES_PACKET_INS_LIMITED), 270);
     link_done(&l);
 }
 

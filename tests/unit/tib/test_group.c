@@ -87,16 +87,16 @@ static void memory_is_limited(void **state)
     struct pd_tib_budget budget = {100 * 1024};
     struct pd_tib_groups *groups = malloc(sizeof *groups);
     struct pd_tib_record record = {.flow = {.ip_version = 4}, .path = &pool.paths[0], .pkts = 1};
-    int code = 0;
+    int err = 0;
     (void)state;
     assert_non_null(groups);
     pd_tib_groups_init(groups, PD_TIB_BY_FLOW_PATH, &budget);
-    while (!code && groups->len < 100000) {
+    while (!err && groups->len < 100000) {
         record.flow.src_port++;
         record.flow.dst_port = (uint16_t)(record.flow.dst_port + !record.flow.src_port);
-        code = pd_tib_groups_add(groups, &record);
+        err = pd_tib_groups_add(groups, &record);
     }
-    assert_int_equal(code, -PD_E_TOO_LARGE);
+    assert_int_equal(err, -PD_E_TOO_LARGE);
     assert_in_range(groups->len, 300, 100 * 1024 / sizeof record);
     uint32_t len = groups->len;
     assert_int_equal(pd_tib_groups_add(groups, &record), -PD_E_TOO_LARGE);

@@ -115,6 +115,31 @@ static const struct bad_file bad_files[] = {
      FAT_TREE_4,
      {{"codec_options", "{\"tpid\":\"0x9100\"}"}},
      "codec_options.tpid: wrong, expected \"0x8100\" or \"0x88a8\""},
+    {"datapath ID that is a number",
+     FAT_TREE_4,
+     {{"nodes/0/dpid", "17"}},
+     "nodes[0].dpid: ``, expected 1 to 16 hexadecimal digits, as \"0x00001b21abcd0009\""},
+    {"datapath ID of 65 bits",
+     FAT_TREE_4,
+     {{"nodes/0/dpid", "\"0x10000000000000000\""}},
+     "nodes[0].dpid: `0x10000000000000000`, expected 1 to 16 hexadecimal digits, as "
+     "\"0x00001b21abcd0009\""},
+    {"datapath ID 0",
+     FAT_TREE_4,
+     {{"nodes/0/dpid", "\"0x0\""}},
+     "nodes[0].dpid: `0x0`, expected 1 to 16 hexadecimal digits, as \"0x00001b21abcd0009\""},
+    {"datapath ID that is another switch's ID",
+     FAT_TREE_4,
+     {{"nodes/0/dpid", "\"0x2\""}},
+     "nodes: switches 1 and 2 have the datapath ID 2 both"},
+    {"edge of no kind",
+     FAT_TREE_4,
+     {{"codec_options", "{\"edge\":\"ajar\"}"}},
+     "codec_options.edge: wrong, expected \"drop\", \"strip\" or \"open\""},
+    {"edge that is a number",
+     FAT_TREE_4,
+     {{"codec_options", "{\"edge\":1}"}},
+     "codec_options.edge: wrong, expected \"drop\", \"strip\" or \"open\""},
     {"TPID that is a number",
      FAT_TREE_4,
      {{"codec_options", "{\"tpid\":34984}"}},
@@ -459,9 +484,9 @@ static void check_bad_file(const struct bad_file *bad)
     char *text = json_dumps(root, 0);
     write_file(text);
     snprintf(expected.finding, sizeof expected.finding, "%s: %s", file_name, bad->finding);
-    int code = pd_topology_check(file_name, compare, &expected, &error);
-    if (code != -PD_E_TOPOLOGY || !expected.found) {
-        fail_msg("%s: code %d, expected `%s`, first of %u is `%s`", bad->what, code,
+    int err = pd_topology_check(file_name, compare, &expected, &error);
+    if (err != -PD_E_TOPOLOGY || !expected.found) {
+        fail_msg("%s: code %d, expected `%s`, first of %u is `%s`", bad->what, err,
                  expected.finding, expected.len, error.text);
     }
     assert_int_equal(pd_topology_read(file_name, &t, &read_error), -PD_E_TOPOLOGY);

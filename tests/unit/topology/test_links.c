@@ -17,7 +17,8 @@ static const char graph[] =
     "{\"id\":9,\"role\":\"switch\",\"prefixes\":[\"10.0.1.0/24\"],\"addrs\":[\"10.9.9.9\"],"
     "\"x\":1.5,\"y\":-2},"
     "{\"id\":5,\"role\":\"switch\",\"prefixes\":[\"10.0.1.0/24\",\"10.0.2.0/24\"],\"position\":3},"
-    "{\"id\":70,\"role\":\"core\"},{\"id\":71,\"role\":\"core\",\"prefixes\":[\"10.0.3.0/24\"]},"
+    "{\"id\":70,\"role\":\"core\"},{\"id\":71,\"role\":\"core\","
+    "\"dpid\":\"0x1b21ABCD0009\",\"prefixes\":[\"10.0.3.0/24\"]},"
     "{\"id\":30,\"role\":\"host\",\"addrs\":[\"10.0.1.30\"]},"
     "{\"id\":31,\"role\":\"host\",\"addrs\":[\"10.0.2.31\"]}],\"links\":["
     "{\"source\":9,\"target\":5,\"source_port\":3,\"target_port\":5,\"mbps\":40000},"
@@ -137,6 +138,8 @@ static void a_host_may_hang_at_several_switches(void **state)
     assert_int_equal(t->hosts[0].tors_len, 2);
     assert_int_equal(t->hosts[0].tor, 0);
     assert_int_equal(t->hosts[0].tors[1], 1);
+    assert_true(pd_host_hangs_at(&t->hosts[0], 0) && pd_host_hangs_at(&t->hosts[0], 1));
+    assert_false(pd_host_hangs_at(&t->hosts[0], 3));
     assert_int_equal(tors_of(t, "10.0.1.30", tors), 2);
     assert_int_equal(tors[0], 0);
     assert_int_equal(tors[1], 1);
@@ -193,6 +196,18 @@ static void codecs_have_options(void **state)
 }
 
 /* What is written is read as the same, whatever the order in the file. */
+static void switches_are_known_by_their_datapaths(void **state)
+{
+    struct pd_topology *t = parse(graph);
+    (void)state;
+    assert_int_equal(pd_topology_datapath(t, UINT64_C(0x1b21abcd0009)), pd_topology_switch(t, 71));
+    assert_int_equal(pd_topology_datapath(t, 70), pd_topology_switch(t, 70));
+    assert_int_equal(pd_topology_datapath(t, 71), PD_NONE);
+    assert_int_equal(pd_topology_datapath(t, UINT64_C(0x100000046)), PD_NONE);
+    assert_int_equal(pd_topology_ioam(t, 71), pd_topology_switch(t, 71));
+    pd_topology_free(t);
+}
+
 static void writing_keeps_all(void **state)
 {
     struct pd_topology *t = parse(graph);
@@ -215,7 +230,8 @@ static void writing_keeps_all(void **state)
         "[\"172.16.0.0\"],\"target_addrs\":[\"172.16.0.1\",\"fd01::1\"]}",
         "{\"source\":5,\"target\":9,\"source_port\":5,\"target_port\":3,\"mbps\":40000}",
         "{\"source\":9,\"target\":30,\"source_port\":20,\"target_port\":1}",
-        "{\"source\":70,\"target\":71}"};
+        "{\"source\":70,\"target\":71}",
+        "[\"10.0.3.0/24\"],\"dpid\":\"0x00001b21abcd0009\""};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!strstr(texts[0], parts[i])) {
             fail_msg("`%s` is not in %s", parts[i], texts[0]);
@@ -274,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_host_may_hang_at_several_switches),
         cmocka_unit_test(interfaces_are_looked_up),
         cmocka_unit_test(codecs_have_options),
+        cmocka_unit_test(switches_are_known_by_their_datapaths),
         cmocka_unit_test(writing_keeps_all),
         cmocka_unit_test(a_host_hangs_at_64_switches_at_most),
     };

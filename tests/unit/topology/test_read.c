@@ -99,11 +99,11 @@ static void writing_keeps_what_was_given(void **state)
     free(texts[1]);
 }
 
-static void expect_error(const char *text, size_t bytes, int code, const char *words)
+static void expect_error(const char *text, size_t bytes, int err, const char *words)
 {
     struct pd_topology *t = NULL;
     struct pd_error error = {0};
-    assert_int_equal(pd_topology_parse(text, bytes, "x.json", &t, &error), code);
+    assert_int_equal(pd_topology_parse(text, bytes, "x.json", &t, &error), err);
     if (!strstr(error.text, words)) {
         fail_msg("`%s` is not in `%s`", words, error.text);
     }

@@ -50,14 +50,14 @@ static void paper(void **state)
         values[pd_generator_option(clos, shape[i].name)] = shape[i].value;
     }
     assert_int_equal(pd_generate(clos, values, false, &topology, NULL), 0);
-    assert_int_equal(pd_budget_work_out(topology, &ask, &budget, NULL), 0);
+    assert_int_equal(pd_trace_budget_work_out(topology, &ask, &budget, NULL), 0);
     near(budget.theorem_1, 1);
     near(budget.busiest_per_s, 151.28);
     near(budget.rate, .661);
     near(budget.alpha, 5.172);
     assert_false(budget.holds);
     ask.bad_links = 20; /* beyond n2 (n0 pods - 1) / (n0 (pods - 1)) = 19.5 */
-    assert_int_equal(pd_budget_work_out(topology, &ask, &budget, NULL), 0);
+    assert_int_equal(pd_trace_budget_work_out(topology, &ask, &budget, NULL), 0);
     assert_false(budget.has_theorem_2);
     pd_topology_free(topology);
 }
@@ -85,7 +85,7 @@ static void any_graph(void **state)
     struct pd_budget budget;
 
     (void)state;
-    assert_int_equal(pd_budget_work_out(topology, &ask, &budget, NULL), 0);
+    assert_int_equal(pd_trace_budget_work_out(topology, &ask, &budget, NULL), 0);
     assert_false(budget.is_clos || budget.has_theorem_2);
     near(budget.rate, 10); /* switches 1 and 2 see all three */
     assert_int_equal(topology->switches[budget.busiest].id, 1);
@@ -103,7 +103,7 @@ static void one_rack(void **state)
     struct pd_budget budget;
 
     (void)state;
-    assert_int_equal(pd_budget_work_out(topology, &ask, &budget, NULL), -PD_E_TOPOLOGY);
+    assert_int_equal(pd_trace_budget_work_out(topology, &ask, &budget, NULL), -PD_E_TOPOLOGY);
     pd_topology_free(topology);
 }
 
@@ -116,7 +116,7 @@ static void fat_tree(void **state)
 
     (void)state;
     assert_int_equal(pd_topology_fat_tree(4, &topology, NULL), 0);
-    assert_int_equal(pd_budget_work_out(topology, &ask, &budget, NULL), 0);
+    assert_int_equal(pd_trace_budget_work_out(topology, &ask, &budget, NULL), 0);
     assert_false(budget.is_clos);
     near(budget.busiest_per_s, 100);
     near(budget.rate, 25); /* a ToR: 2 traces out and 2 in, for each round of all hosts */

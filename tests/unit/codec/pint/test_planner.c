@@ -17,34 +17,34 @@ static double share_of(const struct pd_pint_set *sets, unsigned len, unsigned qu
     return sum;
 }
 
-static int shares(const struct pd_pint_wish *wishes, unsigned len, unsigned *ret_misfit)
+static int shares(const struct pd_pint_request *requests, unsigned len, unsigned *ret_misfit)
 {
     struct pd_pint_set sets[PD_PINT_SETS_MAX];
     unsigned sets_len, weights = 0;
     double needed;
-    int err = pd_pint_shares(wishes, len, 16, sets, &sets_len, ret_misfit, &needed);
+    int err = pd_pint_shares(requests, len, 16, sets, &sets_len, ret_misfit, &needed);
 
     for (unsigned s = 0; !err && s < sets_len; s++) {
         unsigned bits = 0;
         for (unsigned q = 0; q < sets[s].queries_len; q++) {
-            bits += wishes[sets[s].queries[q]].bits;
+            bits += requests[sets[s].queries[q]].bits;
         }
         assert_true(bits <= 16);
         weights += sets[s].weight;
     }
     assert_true(err || weights <= PD_PINT_ONE);
     for (unsigned q = 0; !err && q < len; q++) {
-        assert_true(share_of(sets, sets_len, q) >= wishes[q].frequency * PD_PINT_ONE - 1 - 1e-6);
+        assert_true(share_of(sets, sets_len, q) >= requests[q].frequency * PD_PINT_ONE - 1 - 1e-6);
     }
     return err;
 }
 
 static void shares_that_just_fit(void **state)
 {
-    const struct pd_pint_wish thirds[] = {{8, 2. / 3}, {8, 2. / 3}, {8, 2. / 3}};
-    const struct pd_pint_wish more[] = {{8, 2. / 3}, {8, 2. / 3}, {8, .67}};
-    const struct pd_pint_wish paper[] = {{8, 1}, {8, .9375}, {8, .0625}};
-    const struct pd_pint_wish wide[] = {{4, 1}, {17, .1}};
+    const struct pd_pint_request thirds[] = {{8, 2. / 3}, {8, 2. / 3}, {8, 2. / 3}};
+    const struct pd_pint_request more[] = {{8, 2. / 3}, {8, 2. / 3}, {8, .67}};
+    const struct pd_pint_request paper[] = {{8, 1}, {8, .9375}, {8, .0625}};
+    const struct pd_pint_request wide[] = {{4, 1}, {17, .1}};
     unsigned misfit = 99;
     (void)state;
     assert_int_equal(shares(thirds, 3, &misfit), 0);
@@ -62,31 +62,31 @@ static void shares_of_random_plans(void **state)
     unsigned misfit;
     (void)state;
     for (unsigned round = 0; round < 300; round++) {
-        struct pd_pint_wish wishes[6] = {{0}};
+        struct pd_pint_request requests[6] = {{0}};
         double left = 1, used = 0;
         for (unsigned q = 0; q < 6; q++) {
-            wishes[q].bits = 1 + (unsigned)random_below(&random, 12);
+            requests[q].bits = 1 + (unsigned)random_below(&random, 12);
         }
         while (left > .001) {
             const double weight = left * (double)(1 + random_below(&random, 100)) / 100;
             unsigned room = 16;
             for (unsigned i = 0; i < 12; i++) {
                 const unsigned q = (unsigned)random_below(&random, 6);
-                if (i < 6 && wishes[(q + i) % 6].bits <= room) {
-                    room -= wishes[(q + i) % 6].bits;
-                    wishes[(q + i) % 6].frequency += weight;
+                if (i < 6 && requests[(q + i) % 6].bits <= room) {
+                    room -= requests[(q + i) % 6].bits;
+                    requests[(q + i) % 6].frequency += weight;
                     break;
                 }
             }
             left -= weight;
         }
-        assert_int_equal(shares(wishes, 6, &misfit), 0);
+        assert_int_equal(shares(requests, 6, &misfit), 0);
         for (unsigned q = 0; q < 6; q++) {
-            wishes[q].frequency = .05 + wishes[q].frequency * .95;
-            used += wishes[q].frequency * wishes[q].bits;
+            requests[q].frequency = .05 + requests[q].frequency * .95;
+            used += requests[q].frequency * requests[q].bits;
         }
         if (used > 16) {
-            assert_int_equal(shares(wishes, 6, &misfit), -PD_E_FULL);
+            assert_int_equal(shares(requests, 6, &misfit), -PD_E_FULL);
         }
     }
 }

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Evidence for localisers: questions to senders and receivers, and rows from their answers. */
+#include "apps/join.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/rows.h"
+#include "evidence/file.h"
+#include "query/members.h"
+#include "query/path_sums.h"
+
+#define HASHES 4294967296.0
+enum { HEX_LEN = 8, PATH_AT = PD_FLOW_ROW_LEN, PKTS_AT, BYTES_AT };
+
+/* One look. */
+struct look {
+    const struct pd_app_join *join;
+    const struct pd_app_call *call;
+    struct pd_report *report;
+    uint64_t from_us, to_us;
+    uint64_t below; /* 2^32: all flows count */
+    bool each;
+    json_t *answer; /* of pathSums */
+    /* Rows of evidence. */
+    struct pd_evidence_row *rows;
+    struct pd_evidence_way *ways;
+    uint32_t *nodes;
+    size_t rows_len, ways_len, nodes_len, nodes_room;
+    size_t wrong; /* rows of answers that make no sense */
+};
+
+static void look_done(struct look *look)
+{
+    json_decref(look->answer);
+    free(look->rows);
+    free(look->ways);
+    free(look->nodes);
+}
+
+/* ---- which flows suffered ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Hashes of the flows with new retransmissions, ascending; of more than one question has room for
+ * only those below the first that has none. */
+static json_t *name_flows(struct look *look)
+{
+    const struct pd_app_suffering *suffering = &look->join->suffering;
+    uint32_t *hashes = calloc(suffering->len + 1, sizeof *hashes);
+    size_t len = 0;
+    json_t *text = NULL;
+
+    for (size_t i = 0; hashes && i < suffering->len; i++) {
+        if (suffering->flows[i].fresh) {
+            hashes[len++] = pd_path_sums_hash(&suffering->flows[i].flow);
+        }
+    }
+    if (len) {
+        qsort(hashes, len, sizeof *hashes, by_number);
+    }
+    if (len > PD_PATH_SUMS_APART_MAX) {
+        look->below = hashes[PD_PATH_SUMS_APART_MAX];
+        while (len && hashes[len - 1] >= look->below) {
+            len--;
+        }
+    }
+    char *hex = hashes ? malloc(len * HEX_LEN + 1) : NULL;
+    for (size_t i = 0; hex && i < len; i++) {
+        snprintf(hex + i * HEX_LEN, HEX_LEN + 1, "%08" PRIx32, hashes[i]);
+    }
+    text = hex ? json_stringn(hex, len * HEX_LEN) : NULL;
+    free(hex);
+    free(hashes);
+    return text;
+}
+
+static bool is_wanted(const struct look *look, const struct pd_flow_id *flow)
+{
+    return pd_path_sums_hash(flow) < look->below;
+}
+
+static int ask_receivers(struct look *look, struct pd_error *error)
+{
+    json_t *apart = name_flows(look);
+    json_t *args = json_pack("{s:I, s:I, s:o, s:b, s:I}", "from_us", (json_int_t)look->from_us,
+                             "to_us", (json_int_t)look->to_us, "apart", apart, "each", look->each,
+                             "below", (json_int_t)look->below);
+    uint64_t left_out = 0;
+
+    if (!args) {
+        return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
+    }
+    int err =
+        pd_app_ask(look->call, look->report, PD_PATH_SUMS_NAME, args, NULL, &look->answer, error);
+    if (!err && pd_app_number(look->answer, "left_out", &left_out) && left_out) {
+        pd_report_lacks(look->report, "%" PRIu64 " rows for which hosts had no room", left_out);
+    }
+    return err;
+}
+
+/* ---- rows ---- */
+
+static int reserve_nodes(struct look *look)
+{
+    if (look->nodes_room - look->nodes_len >= PD_PATH_MAX) {
+        return 0;
+    }
+    size_t room = 2 * look->nodes_room + PD_PATH_MAX;
+    uint32_t *nodes = realloc(look->nodes, room * sizeof *nodes);
+    if (!nodes) {
+        return -ENOMEM;
+    }
+    look->nodes = nodes;
+    look->nodes_room = room;
+    return 0;
+}
+
+/* Pointers into `nodes` are set when that grows no more: a way remembers where its own begin. */
+static int add_way(struct look *look, const uint32_t *nodes, uint32_t len, uint64_t pkts,
+                   uint64_t bytes)
+{
+    double share = (double)look->below / HASHES;
+    int err = reserve_nodes(look);
+
+    if (err) {
+        return err;
+    }
+    memcpy(look->nodes + look->nodes_len, nodes, len * sizeof *nodes);
+    look->nodes_len += len;
+    look->ways[look->ways_len++] =
+        (struct pd_evidence_way){.nodes_len = len,
+                                 .reached = true,
+                                 .origin = PD_EVIDENCE_FROM_TAGS,
+                                 .pkts = pkts,
+                                 .bytes = (uint64_t)((double)bytes / share)};
+    return 0;
+}
+
+static int add_path(struct look *look, const uint32_t *nodes, uint32_t len, const json_t *sum)
+{
+    uint64_t pkts, bytes;
+
+    if (!pd_row_number(sum, 0, &pkts) || !pd_row_number(sum, 1, &bytes)) {
+        look->wrong++;
+        return 0;
+    }
+    look->rows[look->rows_len++] =
+        (struct pd_evidence_row){.kind = PD_EVIDENCE_PATH, .pkts = pkts, .ways_len = 1};
+    return add_way(look, nodes, len, pkts, bytes);
+}
+
+/* A path within a rack crosses no link between switches. */
+static int add_paths(struct look *look)
+{
+    const char *text;
+    json_t *sum;
+    int err = 0;
+
+    json_object_foreach(json_object_get(look->answer, "paths"), text, sum)
+    {
+        struct pd_path path;
+
+        if (pd_path_parse(text, &path)) {
+            look->wrong++;
+        } else if (path.len > 1 && !err) {
+            err = add_path(look, path.switches, path.len, sum);
+        }
+    }
+    return err;
+}
+
+/* The links of hosts, up from sources or down to receivers. */
+static int add_hosts(struct look *look, const char *list, bool up)
+{
+    const struct pd_topology *topology = look->call->world->topology;
+    const char *text;
+    json_t *sum;
+    int err = 0;
+
+    json_object_foreach(json_object_get(look->answer, list), text, sum)
+    {
+        struct pd_addr addr;
+        uint8_t version;
+        uint32_t id =
+            pd_addr_parse(text, &addr, &version) ? 0 : pd_app_host_of(topology, &addr, version);
+
+        if (id && !err) {
+            uint32_t tor =
+                topology->switches[topology->hosts[pd_topology_host(topology, id)].tor].id;
+
+            err = add_path(look, (const uint32_t[]){up ? id : tor, up ? tor : id}, 2, sum);
+        }
+    }
+    return err;
+}
+
+/* ---- rows of flows ---- */
+
+struct part {
+    struct pd_flow_id flow;
+    struct pd_path path;
+    uint64_t pkts, bytes;
+};
+
+static bool read_part(const json_t *row, struct part *part)
+{
+    const char *path = json_string_value(json_array_get(row, PATH_AT));
+
+    return pd_flow_row_read(row, &part->flow) && path && !pd_path_parse(path, &part->path) &&
+           pd_row_number(row, PKTS_AT, &part->pkts) && pd_row_number(row, BYTES_AT, &part->bytes);
+}
+
+/* With packets on some paths, the others did not matter in this span. */
+static void close_row(struct look *look, struct pd_evidence_row *row)
+{
+    struct pd_evidence_way *ways = look->ways + look->ways_len - row->ways_len;
+    size_t kept = 0, nodes_len = look->nodes_len;
+
+    for (size_t i = 0; i < row->ways_len; i++) {
+        nodes_len -= ways[i].nodes_len;
+    }
+    for (size_t i = 0, at = nodes_len; i < row->ways_len; at += ways[i++].nodes_len) {
+        if (row->pkts && !ways[i].pkts) {
+            continue;
+        }
+        memmove(look->nodes + nodes_len, look->nodes + at, ways[i].nodes_len * sizeof(uint32_t));
+        nodes_len += ways[i].nodes_len;
+        ways[kept++] = ways[i];
+    }
+    look->ways_len -= row->ways_len - kept;
+    look->nodes_len = nodes_len;
+    row->ways_len = kept;
+}
+
+static int add_part(struct look *look, const struct part *part)
+{
+    struct pd_evidence_row *row = look->rows_len ? &look->rows[look->rows_len - 1] : NULL;
+
+    if (!row || !pd_flow_id_equal(&row->flow, &part->flow)) {
+        const struct pd_app_sufferer *of =
+            pd_app_suffering_find(&look->join->suffering, &part->flow);
+
+        if (row) {
+            close_row(look, row);
+        }
+        row = &look->rows[look->rows_len++];
+        *row = (struct pd_evidence_row){
+            .kind = PD_EVIDENCE_FLOW, .flow = part->flow, .lost = of ? of->fresh : 0};
+    }
+    if (row->ways_len == PD_EVIDENCE_WAYS_MAX) {
+        look->wrong++;
+        return 0;
+    }
+    row->ways_len++;
+    row->pkts += part->pkts;
+    return add_way(look, part->path.switches, part->path.len, part->pkts, part->bytes);
+}
+
+struct key {
+    struct pd_flow_id flow;
+    const json_t *row;
+};
+
+static int by_flow(const void *a, const void *b)
+{
+    return memcmp(&((const struct key *)a)->flow, &((const struct key *)b)->flow,
+                  sizeof(struct pd_flow_id));
+}
+
+/* Ascending by flow, whatever order hosts have them in. */
+static size_t sort_parts(struct look *look, struct key *keys)
+{
+    const json_t *flows = json_object_get(look->answer, "flows"), *row;
+    struct part part;
+    size_t len = 0, i;
+
+    json_array_foreach((json_t *)(uintptr_t)flows, i, row)
+    {
+        if (read_part(row, &part)) {
+            keys[len++] = (struct key){part.flow, row};
+        } else {
+            look->wrong++;
+        }
+    }
+    qsort(keys, len, sizeof *keys, by_flow);
+    return len;
+}
+
+static int add_flows(struct look *look)
+{
+    size_t room = json_array_size(json_object_get(look->answer, "flows")) + 1;
+    struct key *keys = calloc(room, sizeof *keys);
+    struct part part;
+    int err = keys ? 0 : -ENOMEM;
+    size_t len = keys ? sort_parts(look, keys) : 0;
+
+    for (size_t i = 0; i < len && !err; i++) {
+        (void)read_part(keys[i].row, &part);
+        err = add_part(look, &part);
+    }
+    if (len && !err) {
+        close_row(look, &look->rows[look->rows_len - 1]);
+    }
+    free(keys);
+    return err;
+}
+
+static int row_by_flow(const void *key, const void *row)
+{
+    return memcmp(key, &((const struct pd_evidence_row *)row)->flow, sizeof(struct pd_flow_id));
+}
+
+/* Flows that suffered and of which no record is known: they have no path, and localisers count
+ * them. */
+static void add_pathless(struct look *look)
+{
+    const struct pd_app_suffering *suffering = &look->join->suffering;
+    size_t with_rows = look->rows_len;
+
+    for (size_t i = 0; i < suffering->len; i++) {
+        const struct pd_app_sufferer *of = &suffering->flows[i];
+
+        if (of->fresh && is_wanted(look, &of->flow) &&
+            !bsearch(&of->flow, look->rows, with_rows, sizeof *look->rows, row_by_flow)) {
+            look->rows[look->rows_len++] = (struct pd_evidence_row){.kind = PD_EVIDENCE_FLOW,
+                                                                    .flow = of->flow,
+                                                                    .pkts = PD_EVIDENCE_UNKNOWN,
+                                                                    .lost = of->fresh};
+        }
+    }
+}
+
+/* ---- all of it ---- */
+
+static size_t size_of(const struct look *look, const char *list)
+{
+    const json_t *value = json_object_get(look->answer, list);
+
+    return json_array_size(value) + json_object_size(value);
+}
+
+static int make_rows(struct look *look)
+{
+    size_t ways = size_of(look, "flows") + size_of(look, "paths") + size_of(look, "sources") +
+                  size_of(look, "receivers");
+    size_t rows = ways + look->join->suffering.len;
+
+    look->rows = calloc(rows + 1, sizeof *look->rows);
+    look->ways = calloc(ways + 1, sizeof *look->ways);
+    int err = look->rows && look->ways ? add_flows(look) : -ENOMEM;
+    if (!err) {
+        add_pathless(look);
+        err = add_paths(look);
+    }
+    err = err ? err : add_hosts(look, "sources", true);
+    err = err ? err : add_hosts(look, "receivers", false);
+    if (err) {
+        return err;
+    }
+    for (size_t i = 0, way = 0, node = 0; i < look->rows_len; i++) {
+        look->rows[i].ways = look->ways + way;
+        for (size_t w = 0; w < look->rows[i].ways_len; w++, way++) {
+            look->ways[way].nodes = look->nodes + node;
+            node += look->ways[way].nodes_len;
+        }
+    }
+    return 0;
+}
+
+static int hand_over(const struct look *look, const struct pd_evidence_sink *sink,
+                     struct pd_error *error)
+{
+    const struct pd_evidence_period period = {.from_us = look->from_us,
+                                              .to_us = look->to_us,
+                                              .rows = look->rows,
+                                              .rows_len = look->rows_len};
+    int err = look->join->copy ? pd_evidence_write(look->join->copy, &period) : 0;
+
+    if (look->wrong) {
+        pd_report_lacks(look->report, "%zu rows of hosts that make no sense", look->wrong);
+    }
+    if (err) {
+        return pd_fail(error, err, "evidence: %s", pd_error_text(err));
+    }
+    return sink->take(sink->context, &period);
+}
+
+int pd_app_join(struct pd_app_join *join, const struct pd_app_call *call, uint64_t from_us,
+                uint64_t to_us, bool each, const struct pd_evidence_sink *sink,
+                struct pd_report *report, struct pd_error *error)
+{
+    struct look look = {.join = join,
+                        .call = call,
+                        .report = report,
+                        .from_us = from_us,
+                        .to_us = to_us,
+                        .below = UINT64_C(1) << 32,
+                        .each = each};
+    int err = pd_app_suffering_ask(&join->suffering, call, from_us, report, error);
+
+    /* What was lost before a monitor began is not known: packets of then must not clear anything.
+     */
+    if (!err && join->suffering.since_us > from_us) {
+        look.from_us = join->suffering.since_us < to_us ? join->suffering.since_us : to_us;
+    }
+    err = err ? err : ask_receivers(&look, error);
+    if (!err) {
+        err = make_rows(&look);
+        err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : hand_over(&look, sink, error);
+    }
+    look_done(&look);
+    return err;
+}
+
+void pd_app_join_done(struct pd_app_join *join)
+{
+    pd_app_suffering_done(&join->suffering);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence`: losses that come in bursts are fewer events than they look. */
+#include <math.h>
+
+#include "localise/evidence/search.h"
+
+/* Σ events² of a group's rows. */
+static double square_events(const struct pd_evidence_model *model,
+                            const struct pd_localise_group *group)
+{
+    double each = 1 / model->burst, first = 1 - each;
+    return first * first * group->count + 2 * first * each * group->lost +
+           each * each * group->squares;
+}
+
+/* Over the rows that lost something, as far as the link with this θ is to blame. */
+double pd_evidence_row_spread(const struct pd_evidence_search *s, uint32_t link, double theta)
+{
+    const struct pd_evidence_side *lossy = &s->lossy;
+    double change = theta - s->model->theta[link], top = 0, bottom = 0;
+    for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
+        uint32_t g = lossy->index.groups[i];
+        const struct pd_localise_group *group = &lossy->groups->groups[g];
+        double w = lossy->weights[i], x = fmax(lossy->x[g] + w * change, 1e-300);
+        double part = w * theta / x, mean = -expm1(-x) * group->sent / group->count;
+        top += part * (square_events(s->model, group) - 2 * mean * lossy->lost[g] +
+                       mean * mean * group->count);
+        bottom += part * lossy->lost[g];
+    }
+    return bottom > 0 ? top / bottom : 1;
+}
+
+/* Over periods; with `more` empty ones besides those seen. Nothing is known from a single one. */
+double pd_evidence_period_spread(const struct pd_evidence_model *model, uint32_t link, double more)
+{
+    double periods = model->periods[link], each = 1 / model->burst, first = 1 - each;
+    double lost = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
+    double sent = (model->passed[link] + model->crossed[link]) * (1 + more / fmax(periods, 1));
+    double squares = first * first * model->squares_hurt[link] +
+                     2 * first * each * model->products[link] + each * each * model->squares[link];
+    double degrees = periods + more - 1;
+    if (model->has_clock && more > 0 && periods < 2) {
+        return INFINITY;
+    }
+    if (!model->has_clock || lost <= 0 || degrees < 0.5) {
+        return 1;
+    }
+    return (squares * sent / lost - lost) / degrees;
+}
+
+/* What rows lost, beside what they would have lost one by one: the size of a burst. Only rows that
+ * no fault explains tell: else a wrong fault would make itself fit. */
+void pd_evidence_fit_burst(struct pd_evidence_search *s)
+{
+    struct pd_evidence_model *model = s->model;
+    double lost = 0, events = 0;
+    for (size_t g = 0; g < model->lossy.len; g++) {
+        const struct pd_localise_group *group = &model->lossy.groups[g];
+        double x = fmax(s->lossy.x[g], 1e-300), mean = group->sent / group->count * x;
+        double noise = fmin(model->noise * s->lossy.healthy[g] / x, 1);
+        lost += noise * group->lost;
+        events += noise * group->count * mean / -expm1(-mean);
+    }
+    model->burst = events > 0 ? fmax(lost / events, 1) : 1;
+}
+
+void pd_evidence_count_events(struct pd_evidence_search *s)
+{
+    const struct pd_evidence_model *model = s->model;
+    for (size_t g = 0; g < model->lossy.len; g++) {
+        const struct pd_localise_group *group = &model->lossy.groups[g];
+        s->lossy.lost[g] = pd_evidence_events(model, group->count, group->lost);
+    }
+    for (size_t g = 0; g < model->blind.len; g++) {
+        s->blind.lost[g] = model->blind.groups[g].lost;
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The localiser `evidence`: what the parts of the search share. */
+#ifndef PD_LOCALISE_EVIDENCE_SEARCH_H
+#define PD_LOCALISE_EVIDENCE_SEARCH_H
+
+#include "localise/evidence/model.h"
+
+/* Internal to the folder. One thread. */
+
+#define PD_EVIDENCE_THETA_MAX 40.0 /* passes nothing: exp(-40) */
+
+/* Groups of one kind, and which of them a link is in. */
+struct pd_evidence_side {
+    const struct pd_localise_groups *groups;
+    struct pd_localise_index index;
+    double *weights; /* beside index.groups: the link's w in the group */
+    double *x;       /* by group: Σ w θ */
+    double *healthy; /* by group: Σ w of healthy links */
+    double *lost;    /* by group: events */
+};
+
+struct pd_evidence_search {
+    struct pd_evidence_model *model;
+    struct pd_evidence_side lossy, blind;
+    double usual_x, usual_w; /* Σ u θ, Σ u of healthy links */
+    double healthy_passed;
+    uint32_t *candidates; /* links with losses, ascending */
+    uint32_t candidates_len;
+    double *gain, *fit; /* by link: log odds that it is faulty, and the θ that it would have */
+    /* By link: log likelihood ratio, the information in its log θ, and the dispersion, which both
+     * are divided by. */
+    double *lift, *sharp, *spread;
+    double
+        *shared; /* by link: losses of rows shared with the one at hand; above 0: is in `stale` */
+    uint32_t *stale; /* links to look at again */
+    uint32_t stale_len;
+    double *doubt; /* by link: Σ of the weights of others in its place */
+};
+
+/* 0 or -ENOMEM; to be done with in either case. */
+int pd_evidence_search_init(struct pd_evidence_model *model, struct pd_evidence_search *s);
+void pd_evidence_search_done(struct pd_evidence_search *s);
+void pd_evidence_search_sum(struct pd_evidence_search *s); /* from the model's θ */
+/* The θ between `low` and certain loss at which the likelihood of a link's rows is greatest. */
+double pd_evidence_find_theta(const struct pd_evidence_search *s, uint32_t link, double low);
+/* The log likelihood of a link's rows, without what does not depend on θ. */
+double pd_evidence_value_of(const struct pd_evidence_search *s, uint32_t link, double theta);
+double pd_evidence_prior(const struct pd_evidence_search *s);
+/* Weighs each link that is not named. */
+void pd_evidence_look_at_all(struct pd_evidence_search *s);
+
+/* ---- bursts.c: events, their size, their dispersion ---- */
+
+void pd_evidence_count_events(struct pd_evidence_search *s);
+void pd_evidence_fit_burst(struct pd_evidence_search *s);
+/* Over the rows that lost something, as far as the link with this θ is to blame. */
+double pd_evidence_row_spread(const struct pd_evidence_search *s, uint32_t link, double theta);
+/* Over periods; with `more` empty ones besides those seen: then infinite where a single one was. */
+double pd_evidence_period_spread(const struct pd_evidence_model *model, uint32_t link, double more);
+
+/* ---- certain.c ---- */
+
+/* Confidence in what is named, odds of all others. */
+void pd_evidence_search_conclude(struct pd_evidence_search *s);
+
+#endif

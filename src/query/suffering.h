@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sufferingFlows: which flows sent packets again, and how many, in few words. */
+#ifndef PD_QUERY_SUFFERING_H
+#define PD_QUERY_SUFFERING_H
+
+#include "query/question.h"
+
+/* Senders' half of the evidence for localisers (apps/join.h), a short getPoorTCPFlows:
+ *
+ *   {"flows":[["10.1.1.2","10.2.1.2",SRC_PORT,DST_PORT,PROTOCOL,RETRANSMISSIONS,RECENT,HOST],…],
+ *    "source":"bpf"|"inet_diag"|"none"|"mixed"|"simulator", "since_us":N, "forgotten":N,
+ *    "left_out":N, "complete":bool}
+ *
+ * RETRANSMISSIONS are those since the flow began, RECENT those since "from_us". "since_us" is the
+ * latest moment from which on a host has watched.
+ *
+ * Thread safety: pure functions. */
+
+#define PD_SUFFERING_NAME "sufferingFlows"
+
+enum { PD_SUFFERING_TOTAL = 5, PD_SUFFERING_RECENT, PD_SUFFERING_HOST, PD_SUFFERING_LEN };
+
+extern const struct pd_question pd_question_suffering;
+
+#endif

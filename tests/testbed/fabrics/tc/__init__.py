@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches in the kernel: each is a tc-BPF program on the ingress of its ports (README.md).
+
+    bed.fabric.counters(9)          {"received": …, "tagged": …, "punted": …, …}
+    bed.fabric.punts()              packets that were given to a controller
+
+Namespaces, links, hosts, routes and faults are those of every fabric; this file says where packets
+go as lines of control.c.
+"""
+import json
+import os
+import socket
+import subprocess
+
+import traffic
+from fabrics import interface
+from faults import Loop, WrongTag
+
+ANSWER_S = 20
+
+
+class Fabric(interface.Fabric):
+    """one process, testbed_switches, loads the switches and takes commands for them; where the bed
+    has a controller, it speaks OpenFlow with it for each of them"""
+
+    name = "tc"
+    depth = "plain"
+
+    def __init__(self, bed):
+        super().__init__(bed)
+        self.socket, self.punt_file = (os.path.join(bed.folder, name)
+                                       for name in ("switches.sock", "punts.ndjson"))
+        self.installed = {}                     # switch -> {key: value} of commands
+
+    @property
+    def helper(self):
+        return os.path.join(self.bed.binaries, "tests", "testbed_switches")
+
+    def need(self):
+        if not os.path.exists(self.helper):
+            raise RuntimeError(f"{self.helper} is missing: it is built where libbpf and clang are there")
+
+    def linked(self):
+        command = [self.helper, "--topology", self.bed.topology, "--control", self.socket,
+                   "--punts", self.punt_file, *self.rows_from()]
+        for site in self.bed.sites:
+            command += ["--site", f"{site.namespace}={','.join(str(n.id) for n in site.switches)}"]
+        process = subprocess.Popen(command, env=dict(os.environ, **self.bed.mark),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, start_new_session=True, text=True)
+        self.bed.started.append(process)
+        answer = process.stdout.readline().strip()
+        if answer != "ready":
+            raise RuntimeError(f"the switches do not run: {answer}")
+
+    def rows_from(self):
+        """who tells the switches what to write: a controller, the codec's library, or nobody"""
+        if self.bed.controller:
+            return ["--openflow", self.bed.controller.openflow]
+        return ["--no-tags"] * (not self.bed.tags)
+
+    def ask(self, lines):
+        """has commands executed; returns what they say"""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(ANSWER_S)
+            connection.connect(self.socket)
+            connection.sendall("\n".join(lines).encode())
+            connection.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
+        if answer.startswith("error: "):
+            raise RuntimeError(answer[len("error: "):].strip())
+        return answer
+
+    def program(self, ids):
+        routes, commands = self.bed.routes(), []
+        for i in ids:
+            lines, before = Table(self.bed, i, routes).lines(), self.installed.get(i, {})
+            commands += [f"{key} = {value}" for key, value in lines.items() if before.get(key) != value]
+            commands += [f"gone {key}" for key in before if key not in lines]
+            self.installed[i] = lines
+        self.ask(commands)
+
+    def counters(self, switch):
+        """those it received are the sum of all others but `tagged`"""
+        return json.loads(self.ask([f"counters {switch}"]))
+
+    def punted(self):
+        return sum(self.counters(n.id)["punted"] for n in self.bed.network.switches)
+
+    def punts(self):
+        if not os.path.exists(self.punt_file):
+            return []
+        with open(self.punt_file, encoding="utf-8") as file:
+            return [dict(entry, frame=bytes.fromhex(entry["frame"])) for entry in map(json.loads, file)]
+
+    def save(self):
+        return {"installed": self.installed}
+
+    def load(self, state):
+        self.installed = {int(i): lines for i, lines in state["installed"].items()}
+
+
+class Table:
+    """what a switch has to know, as {key: value} of commands"""
+
+    def __init__(self, bed, switch, routes):
+        self.bed, self.node, self.routes = bed, bed.network.nodes[switch], routes
+        self.start = f"route {switch}"
+        self.weights, self.large_to = bed.faults.weights(switch), bed.faults.large_to(switch)
+        self.shares = bed.faults.shares(switch) if self.weights is None else self.weights
+
+    def lines(self):
+        lines = {}
+        for rack in self.bed.network.racks:
+            for prefix in rack.prefixes:
+                lines[f"place {self.node.id} {prefix}"] = str(rack.id)
+            lines.update(self.hosts() if rack is self.node else self.ways(rack, rack.id))
+        for fault in self.bed.faults.all():
+            if isinstance(fault, Loop) and self.node.id in fault.circle and self.node.id != fault.host.rack:
+                lines.update(self.loop(fault))
+            elif isinstance(fault, WrongTag) and self.node.id == fault.ends[1]:
+                lines[f"tag {self.node.id} {self.node.port(fault.ends[0])}"] = str(fault.tag)
+        return lines
+
+    def places(self, host):
+        """a host that is more to this switch than one of its rack"""
+        return {f"place {self.node.id} {addr}/{128 if ':' in addr else 32}": str(host.id) for addr in host.addrs}
+
+    def hosts(self):
+        """those of this rack: tags are taken off for hosts that have no agent to do it"""
+        lines = {}
+        for host in (self.bed.network.nodes[p] for p in self.node.peers if self.bed.network.nodes[p].role == "host"):
+            lines.update(self.places(host))
+            lines[f"{self.start} 0 {host.id}"] = f"{'keep' if host.id in self.bed.tagged else 'strip'} {self.node.port(host.id)}"
+        return lines
+
+    def ways(self, rack, target):
+        """towards a rack, by the port that a packet came in by; 0 is for what hosts send"""
+        lines = {}
+        for peer in (None, *self.bed.network.switch_peers(self.node.id)):
+            hops = self.routes.next_hops(self.node.id, peer, rack.id)
+            if hops and (peer or self.node in self.bed.network.racks):
+                lines[f"{self.start} {self.node.port(peer) if peer else 0} {target}"] = self.way(hops)
+        return lines
+
+    def way(self, hops):
+        """a slot is taken as often as any other, so a weight is a number of slots"""
+        large = f" large {traffic.LARGE_PORT} {self.node.port(self.large_to)}" if self.large_to in hops and len(hops) > 1 else ""
+        others = [hop for hop in hops if not large or hop != self.large_to]
+        slots = ",".join(f"{self.node.port(hop)}*{self.shares.get(hop, 1)}" for hop in others)
+        return f"{'hash' if self.weights is None else 'spray'} {slots}{large}"
+
+    def loop(self, fault):
+        """packets for one host go round; where the circle begins, also those that come from elsewhere"""
+        rack, target = self.bed.network.nodes[fault.host.rack], fault.host.id
+        lines = {**self.places(fault.host.node), **self.ways(rack, target)}
+        if fault.circle[0] == self.node.id:
+            for peer in (None, *self.node.peers):
+                lines[f"{self.start} {self.node.port(peer) if peer else 0} {target}"] = f"hash {self.node.port(fault.circle[1])}"
+        steps = fault.steps()
+        for (before, here), (_, after) in zip(steps, steps[1:] + steps[:1]):
+            if here == self.node.id:
+                lines[f"{self.start} {self.node.port(before)} {target}"] = f"hash {self.node.port(after)}"
+        return lines

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of a switch in the kernel, as its BPF program and the process that fills them both see
+ * them. */
+#ifndef TESTBED_FABRICS_TC_TABLES_H
+#define TESTBED_FABRICS_TC_TABLES_H
+
+#include <linux/types.h>
+
+#define PORTS_MAX       64 /* port numbers are below that; 0 is none */
+#define SLOTS_MAX       64 /* of a route: a power of 2 */
+#define PLACES_MAX      4096
+#define ROUTES_MAX      16384
+#define VLANS_PARSED    2 /* a packet with more is not understood */
+#define RING_BYTES      (1 << 18)
+#define PUNT_DATA_BYTES 2048 /* a power of 2 */
+
+/* Where an address belongs: IPv4 addresses are looked up as ::ffff:a.b.c.d. */
+struct place_key {
+    __u32 bits;
+    __u8 addr[16];
+};
+struct place {
+    __u32 target; /* ID of a rack or of a host: what routes lead to */
+    __u32 inside; /* a prefix of the switch's rows holds it */
+};
+
+/* in_port 0: for all ports that have no route of their own. */
+struct route_key {
+    __u32 in_port;
+    __u32 target;
+};
+enum route_mode { ROUTE_HASH, ROUTE_SPRAY, ROUTE_STRIP, ROUTE_KEEP, ROUTE_MODES };
+struct route {
+    __u32 mode; /* of enum route_mode; the last two are of hosts, with tags taken off or not */
+    __u32 len;
+    __u16 slots[SLOTS_MAX]; /* ports; one with a weight stands here more than once */
+    __u16 large_tcp_port;   /* flows to this TCP port leave by large_slot; 0: none do */
+    __u16 large_slot;
+};
+
+/* What the codec wants done with a packet, by port and by which of its addresses are inside. */
+#define RULE_KEY(in_port, src_inside, dst_inside) ((in_port)*4 + !!(src_inside)*2 + !!(dst_inside))
+enum rule_action { RULE_NONE, RULE_PUSH, RULE_DSCP, RULE_PUNT };
+struct action {
+    __u16 what; /* of enum rule_action */
+    __u16 value;
+};
+
+/* A packet that the controller sends through the tables of a switch comes in by the loopback of its
+ * namespace, with a mark that says which switch and port it is for. */
+#define INJECTED(switch_id, in_port) ((switch_id) << 8 | (in_port))
+struct rule {
+    struct action dscp_zero, dscp_set;
+};
+
+/* What becomes of packets with tags, by the port that they come in by. */
+enum edge_action { EDGE_NONE, EDGE_DROP, EDGE_STRIP };
+
+/* Every packet that came in is in RECEIVED and in exactly one of those from FORWARDED on. */
+// clang-format off
+#define COUNTERS(X)                                                                                \
+    X(RECEIVED, "received") X(TAGGED, "tagged") X(FORWARDED, "forwarded") X(DELIVERED, "delivered") \
+    X(PUNTED, "punted") X(PUNTS_LOST, "punts_lost") X(NO_ROUTE, "no_route") X(NOT_IP, "not_ip")    \
+    X(FAILED, "failed") X(EXPIRED, "expired") X(EDGE, "edge")
+// clang-format on
+enum counter {
+#define X(id, name) COUNT_##id,
+    COUNTERS(X)
+#undef X
+        COUNTERS_LEN
+};
+
+/* A packet for the controller. */
+struct punt {
+    __u32 switch_id;
+    __u32 in_port;
+    __u64 time_ns;     /* monotonic */
+    __u32 frame_bytes; /* all of it, with its tags */
+    __u32 data_bytes;  /* what is here */
+    __u32 by_row;      /* a row says so; 0: it has more tags than the switch reads */
+    __u8 data[PUNT_DATA_BYTES + 16];
+};
+
+#endif
