@@ -117,7 +117,8 @@ struct pd_app_world {
     X(LINK, "a link: 9-17", "json string \"9-17\" of two adjacent switches")        \
     X(LIST, "IDs: 17,18", "json array of integers >= 1")                            \
     X(PAIRS, "pairs of prefixes that may talk: SRC>DST,…", "json array of pairs of strings") \
-    X(ADDRESS, "an IPv4 or IPv6 address", "json string, canonical")
+    X(ADDRESS, "an IPv4 or IPv6 address", "json string, canonical")                 \
+    X(LOCALISER, "a localiser: evidence", "json string, one that pd_localiser_find() finds")
 // clang-format on
 
 enum pd_app_kind {

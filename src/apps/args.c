@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "localise/localise.h"
 #include "query/query.h"
 
 #define VALUE_TEXT_BYTES 64
@@ -265,6 +266,15 @@ static const char *read_pairs(const char *text, const json_t *given, json_t **re
     return NULL;
 }
 
+static const char *read_localiser(const char *text, const json_t *given, json_t **ret_value)
+{
+    if (!json_is_string(given) || !pd_localiser_find(text)) {
+        return "a localiser of pathdump localise --help";
+    }
+    *ret_value = json_string(text);
+    return NULL;
+}
+
 static const struct kind {
     const char *words;
     reader *read;
@@ -283,6 +293,7 @@ static const struct kind {
     [PD_APP_LIST].read = read_list,
     [PD_APP_PAIRS].read = read_pairs,
     [PD_APP_ADDRESS].read = read_address,
+    [PD_APP_LOCALISER].read = read_localiser,
 };
 
 /* ---- against the topology ---- */

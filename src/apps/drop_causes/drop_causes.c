@@ -28,7 +28,7 @@ static const struct pd_app_param params[] = {
      .fallback = "30",
      .help = "how far back the first look goes, when no begin is given"},
     {.name = "method",
-     .kind = PD_APP_TEXT,
+     .kind = PD_APP_LOCALISER,
      .value = "NAME",
      .fallback = "votes",
      .help = "localiser: votes, evidence, binary, integer"},
@@ -365,11 +365,6 @@ static int new_localiser(const struct pd_app_call *call, struct pd_localiser **r
     const struct pd_localiser_config config = {.topology = call->world->topology};
     int err;
 
-    if (!ops) {
-        return pd_fail(error, -PD_E_VALUE,
-                       "method: there is no localiser \"%s\": see pathdump localise --help",
-                       method);
-    }
     err = pd_localiser_new(ops, &config, ret_localiser);
     return err ? pd_fail(error, err, "drop-causes: %s", pd_error_text(err)) : 0;
 }

@@ -23,7 +23,7 @@ struct search {
 
 static const struct pd_app_param params[] = {
     {.name = "method",
-     .kind = PD_APP_TEXT,
+     .kind = PD_APP_LOCALISER,
      .value = "NAME",
      .fallback = "evidence",
      .help = "localiser: evidence, or max-coverage, the paper's baseline, which is never certain"},
@@ -53,11 +53,6 @@ static int new_localiser(const struct pd_app_call *call, struct search *search,
         .period_us = call->world->period_us};
     struct pd_localiser *localiser;
 
-    if (!ops) {
-        return pd_fail(error, -PD_E_VALUE,
-                       "method: there is no localiser \"%s\": see pathdump localise --help",
-                       method);
-    }
     int err = pd_localiser_new(ops, &config, &localiser);
     if (err) {
         return pd_fail(error, err, "silent-drops: %s", pd_error_text(err));
