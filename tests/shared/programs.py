@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The built programs: the command run once, and the daemon started, asked and ended."""
+import contextlib
 import http.client
 import json
 import os
@@ -107,6 +108,27 @@ class Daemon:
         """exit status"""
         self.process.send_signal(how)
         return self.process.wait(PATIENCE_S)
+
+
+def _states(pid):
+    """of each thread: R, S, T, …"""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as at:
+            yield at.read().rpartition(")")[2].split()[0]
+
+
+@contextlib.contextmanager
+def stopped(*daemons):
+    """daemons that hang: on a busy machine a thread goes on for a while after the signal"""
+    for daemon in daemons:
+        daemon.process.send_signal(signal.SIGSTOP)
+        while set(_states(daemon.process.pid)) != {"T"}:
+            time.sleep(.001)
+    try:
+        yield
+    finally:
+        for daemon in daemons:
+            daemon.process.send_signal(signal.SIGCONT)
 
 
 class Controller(Daemon):

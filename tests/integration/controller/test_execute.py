@@ -4,11 +4,10 @@
 import contextlib
 import json
 import os
-import signal
 import time
 
 from fleet import SOURCE, FleetTest, begin_agent, main, post
-from programs import Controller
+from programs import Controller, stopped
 
 HOSTS = range(21, 29)               # two pods
 FLOWS = 20
@@ -117,8 +116,7 @@ class Execute(FleetTest):
     def test_hanging(self):
         """an agent that does not move costs no more than the deadline, whether it is asked first or by another one"""
         for host in (28, 21):
-            self.agents[host].process.send_signal(signal.SIGSTOP)
-            try:
+            with stopped(self.agents[host]):
                 for mode in ("direct", "tree"):
                     begun = time.monotonic()
                     answer = self.execute("getFlows", mode=mode, deadline_ms=2500)
@@ -128,31 +126,11 @@ class Execute(FleetTest):
                     self.assertFalse(answer["complete"])
                     self.assertLess(time.monotonic() - begun, 30)
                 states = {known["id"]: known for known in self.controller.get("/v1/hosts")["hosts"]}
-            finally:
-                self.agents[host].process.send_signal(signal.SIGCONT)
             self.back()
         self.assertEqual(states[21]["state"], "missing")
         self.assertTrue(states[21]["error"] and states[21]["error_us"] and states[22]["state"] == "up" and states[22]["last_seen_us"])
         self.assertEqual(states[28]["rack"], 4)
         self.assertEqual({host["state"] for host in self.controller.get("/v1/hosts")["hosts"]}, {"up"})
-
-    @staticmethod
-    def state(pid):
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as at:
-            return at.read().rpartition(")")[2].split()[0]
-
-    @contextlib.contextmanager
-    def stopped(self, *hosts):
-        for host in hosts:
-            pid = self.agents[host].process.pid
-            os.kill(pid, signal.SIGSTOP)
-            while self.state(pid) != "T":       # on a busy machine it goes on for a while
-                time.sleep(.001)
-        try:
-            yield
-        finally:
-            for host in hosts:
-                os.kill(self.agents[host].process.pid, signal.SIGCONT)
 
     def back(self):
         """until all answer again"""
@@ -165,7 +143,7 @@ class Execute(FleetTest):
         """hosts that hang cost the first question about a second and the next ones nothing; a leaf, the head of a rack and the head of a pod"""
         for mode in ("direct", "tree"):
             for hosts in ((22,), (21, 26), (21, 23, 28)):
-                with self.subTest(mode=mode, hosts=hosts), self.stopped(*hosts):
+                with self.subTest(mode=mode, hosts=hosts), stopped(*[self.agents[host] for host in hosts]):
                     begun, first = time.monotonic(), self.execute("getFlows", mode=mode)
                     self.assertLess(time.monotonic() - begun, 8)        # 2 s on a machine that is not busy; the deadline is 20
                     later = self.execute("getFlows", mode=mode)
@@ -185,7 +163,7 @@ class Execute(FleetTest):
 
     def test_partial(self):
         """what is there by then, and no more"""
-        with self.stopped(24):
+        with stopped(self.agents[24]):
             begun, answer = time.monotonic(), self.execute("getFlows", mode="direct", partial_after_ms=150)
             self.assertLess(time.monotonic() - begun, 5)
             self.assertFalse(answer["complete"])

@@ -5,7 +5,6 @@ they answer what the one answers, and say who is missing."""
 import http.client
 import json
 import os
-import signal
 import sys
 import tempfile
 import threading
@@ -14,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../shared"))
 from capture import frame, write_pcap
-from programs import PATIENCE_S, Daemon, pathdump, program
+from programs import PATIENCE_S, Daemon, pathdump, program, stopped
 
 START_US = 1_700_000_000_000_000
 PATHS = {(1, 3): [(1, 9, 17, 11, 3), (1, 10, 19, 12, 3)], (3, 1): [(3, 11, 18, 9, 1)], (1, 2): [(1, 9, 2), (1, 10, 2)]}
@@ -176,13 +175,10 @@ class TreesTest(unittest.TestCase):
         """one that takes the question and says nothing: what is below it is asked before the time is over"""
         wanted = {i: json.loads(self.post(self.agents[i], {"query": "getCount"})) for i in self.ids}
         victim, deadline_s = self.ids[1], 4
-        self.agents[victim].process.send_signal(signal.SIGSTOP)
-        try:
+        with stopped(self.agents[victim]):
             begun = time.monotonic()
             answer = self.others(self.ask(self.deep(), query="getCount", deadline_ms=1000 * deadline_s), [victim])
             self.assertLess(time.monotonic() - begun, deadline_s + 1)
-        finally:
-            self.agents[victim].process.send_signal(signal.SIGCONT)
         self.assertEqual(answer["pkts"], sum(w["pkts"] for i, w in wanted.items() if i != victim))
 
     def test_stop(self):
@@ -196,14 +192,11 @@ class TreesTest(unittest.TestCase):
                 self.post(agent, document, code=503)
             except (OSError, http.client.HTTPException):
                 pass
-        self.agents[victim].process.send_signal(signal.SIGSTOP)
-        try:
+        with stopped(self.agents[victim]):
             asker = threading.Thread(target=ask)
             asker.start()
             agent.wait(lambda: agent.status()["agent"]["queries"] == 1)
             self.assertEqual(agent.end(), 0)
-        finally:
-            self.agents[victim].process.send_signal(signal.SIGCONT)
         asker.join(PATIENCE_S)
         self.assertFalse(asker.is_alive())
 
