@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "fleet/order.h"
 #include "http/principal.h"
+#include "tests/shared/random.h"
 
 enum { TOPS = 3, EACH = 5, BELOW = 2 };
 #define MUTATIONS 10000
@@ -311,18 +312,18 @@ static int judge_bytes(const uint8_t *bytes, size_t len, const struct pd_tree *h
 }
 
 /* Bits turned over, bytes left out, doubled, or put behind. Returns the new length. */
-static size_t spoil(uint8_t *bytes, size_t len)
+static size_t spoil(struct random *random, uint8_t *bytes, size_t len)
 {
-    size_t at = (size_t)rand() % len;
+    size_t at = random_below(random, len);
 
-    switch (rand() % 6) {
+    switch (random_below(random, 6)) {
     case 0: return at;
     case 1: memmove(bytes + at, bytes + at + 1, len - at - 1); return len - 1;
     case 2: memmove(bytes + at + 1, bytes + at, len - at); return len + 1;
-    case 3: bytes[len] = (uint8_t)rand(); return len + 1;
+    case 3: bytes[len] = (uint8_t)random_next(random); return len + 1;
     default:
-        for (int n = 1 + rand() % 3; n; n--) {
-            bytes[(size_t)rand() % len] ^= (uint8_t)(1U << rand() % 8);
+        for (uint64_t n = 1 + random_below(random, 3); n; n--) {
+            bytes[random_below(random, len)] ^= (uint8_t)(1U << random_below(random, 8));
         }
         return len;
     }
@@ -333,16 +334,16 @@ static void no_mutation_is_taken(void **state)
     struct pd_fleet_orders *orders = sign(controller);
     const struct pd_tree *host = &inner[2][4];
     char *text = pd_fleet_orders_text(orders, host);
+    struct random random = {.state = test_seed()};
     unsigned taken = 0, same = 0;
     size_t len;
     uint8_t *good = bytes_of(text, &len), *bad = malloc(len + 2);
 
     (void)state;
     assert_non_null(bad);
-    srand(12);
     for (unsigned i = 0; i < MUTATIONS; i++) {
         memcpy(bad, good, len);
-        size_t bad_len = spoil(bad, len);
+        size_t bad_len = spoil(&random, bad, len);
 
         if (bad_len == len && !memcmp(bad, good, len)) {
             same++;
