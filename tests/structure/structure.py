@@ -16,7 +16,7 @@ STOREYS = {
     "ground": {"base": [], "packet": ["base"], "trajectory": ["base", "packet"],
                "meter": ["base"]},
     "network": {"topology": [], "telemetry": ["topology"], "codec": ["topology", "telemetry"]},
-    "sources": {"intake": [], "monitor": [], "probe": [], "trace": ["monitor"]},
+    "sources": {"kernel": [], "intake": ["kernel"], "monitor": ["kernel"], "probe": [], "trace": ["monitor"]},
     "resolve": {"resolve": []},
     "store": {"tib": []},
     "questions": {"query": [], "program": ["query"]},

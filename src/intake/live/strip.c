@@ -15,6 +15,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "kernel/kernel.h"
 #include "packet/packet.h"
 
 _Static_assert(PD_PACKET_TAGS_MAX == 4, "strip.bpf.c takes off as many");
@@ -31,33 +32,16 @@ struct pd_strip {
     bool filtering; /* the clsact filter is ours to take off */
 };
 
-/* The object file, put into this one by the assembler. */
-__asm__(".pushsection .rodata\n"
-        ".balign 16\n"
-        "strip_object:\n"
-        ".incbin \"" PD_STRIP_OBJECT "\"\n"
-        "strip_object_end:\n"
-        ".popsection\n");
-extern const uint8_t strip_object[], strip_object_end[];
+PD_KERNEL_OBJECT(strip_object, PD_STRIP_OBJECT);
 
 static int fail(struct pd_error *error, int r, const char *what)
 {
-    if (r == -EPERM || r == -EACCES) {
-        return pd_fail(error, r, "strip: %s: no permission (needs CAP_BPF and CAP_NET_ADMIN)",
-                       what);
-    }
-    return pd_fail(error, r, "strip: %s: %s", what, strerror(-r));
+    pd_kernel_fail(error, r, what, "CAP_BPF and CAP_NET_ADMIN");
+    pd_fail_within(error, "strip");
+    return r;
 }
 
 /* ---- loading -------------------------------------------------------------------------------- */
-
-static int ignore_words(enum libbpf_print_level level, const char *format, va_list values)
-{
-    (void)level;
-    (void)format;
-    (void)values;
-    return 0;
-}
 
 /* As strip_constants of the program. */
 static int set_constants(struct bpf_object *object, const struct pd_strip_what *what)
@@ -67,22 +51,18 @@ static int set_constants(struct bpf_object *object, const struct pd_strip_what *
         uint8_t zero;
         uint16_t tpid;
     } values = {.clear_dscp = what->clear_dscp, .tpid = what->tpid};
-    struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
 
-    return constants ? bpf_map__set_initial_value(constants, &values, sizeof(values)) : -EINVAL;
+    return pd_kernel_constants(object, &values, sizeof(values));
 }
 
 /* Loads one of the two programs; the sockmap is made only for the one that asks it. */
 static int load(struct pd_strip *strip, const char *program, const struct pd_strip_what *what)
 {
-    const size_t bytes = (size_t)(strip_object_end - strip_object);
     struct bpf_program *each;
-    int r;
+    int r = pd_kernel_open(strip_object, strip_object_end, &strip->object);
 
-    libbpf_set_print(ignore_words);
-    strip->object = bpf_object__open_mem(strip_object, bytes, NULL);
-    if (!strip->object) {
-        return -errno;
+    if (r < 0) {
+        return r;
     }
     bpf_object__for_each_program(each, strip->object)
     {

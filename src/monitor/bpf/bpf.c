@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "kernel/kernel.h"
 #include "monitor/bpf/bpf.h"
 #include "monitor/source.h"
 
@@ -32,32 +33,14 @@ struct source {
     struct pd_monitor_told told;
 };
 
-/* The object file, put into this one by the assembler. */
-__asm__(".pushsection .rodata\n"
-        ".balign 16\n"
-        "monitor_object:\n"
-        ".incbin \"" PD_MONITOR_OBJECT "\"\n"
-        "monitor_object_end:\n"
-        ".popsection\n");
-extern const uint8_t monitor_object[], monitor_object_end[];
+PD_KERNEL_OBJECT(monitor_object, PD_MONITOR_OBJECT);
 
 static int fail(struct pd_error *error, int r, const char *what)
 {
-    if (r == -EPERM || r == -EACCES) {
-        return pd_fail(error, r, "%s: no permission (needs CAP_BPF and CAP_PERFMON)", what);
-    }
-    return pd_fail(error, r, "%s: %s", what, strerror(-r));
+    return pd_kernel_fail(error, r, what, "CAP_BPF and CAP_PERFMON");
 }
 
 /* ---- loading ---- */
-
-static int ignore_words(enum libbpf_print_level level, const char *format, va_list values)
-{
-    (void)level;
-    (void)format;
-    (void)values;
-    return 0;
-}
 
 static int own_namespace(uint32_t *ret_inode)
 {
@@ -73,7 +56,6 @@ static int own_namespace(uint32_t *ret_inode)
 /* The namespace is the programs' only constant. */
 static int configure(struct bpf_object *object, uint32_t ring_bytes)
 {
-    struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
     struct bpf_map *events = bpf_object__find_map_by_name(object, "events");
     uint32_t inode;
     int r = own_namespace(&inode);
@@ -81,11 +63,11 @@ static int configure(struct bpf_object *object, uint32_t ring_bytes)
     if (r < 0) {
         return r;
     }
-    if (!constants || !events) {
+    if (!events) {
         return -EINVAL;
     }
     r = bpf_map__set_max_entries(events, ring_bytes ? ring_bytes : RING_BYTES);
-    return r < 0 ? r : bpf_map__set_initial_value(constants, &inode, sizeof inode);
+    return r < 0 ? r : pd_kernel_constants(object, &inode, sizeof inode);
 }
 
 static int duplicate(const struct bpf_object *object, const char *map, int *ret_fd)
@@ -212,11 +194,9 @@ static int open_source(const struct pd_monitor_config *config, void **ret_source
     }
     source->events_fd = source->lost_fd = -1;
     memset(source->links, 0xff, sizeof source->links);
-    libbpf_set_print(ignore_words);
-    object =
-        bpf_object__open_mem(monitor_object, (size_t)(monitor_object_end - monitor_object), NULL);
-    if (!object) {
-        r = fail(error, -errno, "cannot read the BPF programs");
+    r = pd_kernel_open(monitor_object, monitor_object_end, &object);
+    if (r < 0) {
+        r = fail(error, r, "cannot read the BPF programs");
     } else {
         r = configure(object, config->ring_bytes);
         r = r < 0 ? fail(error, r, "cannot set up the BPF programs") : load(source, object, error);

@@ -15,16 +15,9 @@
 #include <bpf/libbpf.h>
 
 #include "codec/edge.h"
+#include "kernel/kernel.h"
 
 #define LOOPBACK 1 /* its index in every namespace */
-
-static int ignore_words(enum libbpf_print_level level, const char *format, va_list values)
-{
-    (void)level;
-    (void)format;
-    (void)values;
-    return 0;
-}
 
 int tc_table(const struct tc_switch *sw, const char *name)
 {
@@ -290,16 +283,12 @@ static int open_rows(struct tc_switch *sw, const struct pd_codec *codec, struct 
 
 static int load(struct tc_switch *sw, const char *object_file, struct pd_error *error)
 {
-    struct bpf_map *constants;
-    int r;
+    int r = pd_kernel_open_file(object_file, &sw->object);
 
-    libbpf_set_print(ignore_words);
-    sw->object = bpf_object__open_file(object_file, NULL);
-    if (!sw->object) {
-        return pd_fail(error, -errno, "%s: %s", object_file, strerror(errno));
+    if (r < 0) {
+        return pd_fail(error, r, "%s: %s", object_file, strerror(-r));
     }
-    constants = bpf_object__find_map_by_name(sw->object, ".rodata");
-    r = constants ? bpf_map__set_initial_value(constants, &sw->id, sizeof(sw->id)) : -EINVAL;
+    r = pd_kernel_constants(sw->object, &sw->id, sizeof(sw->id));
     r = r < 0 ? r : bpf_object__load(sw->object);
     return r < 0
                ? pd_fail(error, r, "%s: the kernel does not take it: %s", object_file, strerror(-r))
