@@ -29,7 +29,8 @@ struct look {
     struct pd_evidence_way *ways;
     uint32_t *nodes;
     size_t rows_len, ways_len, nodes_len, nodes_room;
-    size_t wrong; /* rows of answers that make no sense */
+    uint64_t flows_listed; /* of which records are known */
+    size_t wrong;          /* rows of answers that make no sense */
 };
 
 static void look_done(struct look *look)
@@ -294,6 +295,27 @@ static size_t sort_parts(struct look *look, struct key *keys)
     return len;
 }
 
+/* Flows with packets in the span, which `flows_seen` counts, too. */
+static uint64_t count_listed(const struct look *look)
+{
+    uint64_t listed = 0;
+
+    for (size_t i = 0; i < look->rows_len; i++) {
+        listed += look->rows[i].pkts > 0;
+    }
+    return listed;
+}
+
+/* Of all flows that hosts saw, those without a row. */
+static uint64_t count_unlisted(const struct look *look)
+{
+    uint64_t seen = 0;
+
+    return pd_app_number(look->answer, "flows_seen", &seen) && seen > look->flows_listed
+               ? seen - look->flows_listed
+               : 0;
+}
+
 static int add_flows(struct look *look)
 {
     size_t room = json_array_size(json_object_get(look->answer, "flows")) + 1;
@@ -309,6 +331,7 @@ static int add_flows(struct look *look)
     if (len && !err) {
         close_row(look, &look->rows[look->rows_len - 1]);
     }
+    look->flows_listed = count_listed(look);
     free(keys);
     return err;
 }
@@ -381,7 +404,8 @@ static int hand_over(const struct look *look, const struct pd_evidence_sink *sin
     const struct pd_evidence_period period = {.from_us = look->from_us,
                                               .to_us = look->to_us,
                                               .rows = look->rows,
-                                              .rows_len = look->rows_len};
+                                              .rows_len = look->rows_len,
+                                              .flows_unlisted = count_unlisted(look)};
     int err = look->join->copy ? pd_evidence_write(look->join->copy, &period) : 0;
 
     if (look->wrong) {

@@ -76,6 +76,7 @@ struct pd_evidence_period {
     bool continues;          /* the same period as the one given before */
     const struct pd_evidence_row *rows;
     size_t rows_len;
+    uint64_t flows_unlisted; /* that have no row: their packets are in sums */
 };
 
 /* Whoever takes evidence. 0, or a negative error, which ends the giving. */

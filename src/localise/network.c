@@ -377,6 +377,7 @@ int pd_localise_each(struct pd_localiser *localiser, const struct pd_evidence_pe
 {
     const struct pd_localise_row *resolved = NULL;
     int err = 0;
+    localiser->counters.flows += period->flows_unlisted;
     for (size_t i = 0; i < period->rows_len && !err; i++) {
         const struct pd_evidence_row *row = &period->rows[i];
         err = pd_localise_resolve(localiser->network, row, &resolved);

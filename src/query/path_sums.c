@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "query/distinct.h"
 #include "query/document.h"
 #include "query/members.h"
 
@@ -167,6 +168,7 @@ struct work {
     size_t sums_len, slots_len;
     struct row *rows;
     size_t rows_len, rows_room;
+    struct pd_distinct seen; /* flows */
     uint64_t left_out;
 };
 
@@ -175,6 +177,7 @@ static void work_done(struct work *work)
     free(work->sums);
     free(work->slots);
     free(work->rows);
+    pd_distinct_done(&work->seen);
 }
 
 static size_t find_slot(const struct work *work, const struct sum *key)
@@ -319,6 +322,12 @@ static int add_sums(struct work *work, const struct row *row)
     return err;
 }
 
+/* A flow that carried data within the span, whether it is of the sample or not. */
+static int count_flow(struct work *work, const struct row *row)
+{
+    return row->pkts ? pd_distinct_add(&work->seen, pd_flow_id_hash(&row->flow)) : 0;
+}
+
 static int take_record(struct work *work, const struct pd_tib_record *record)
 {
     const struct args *args = work->args;
@@ -327,15 +336,16 @@ static int take_record(struct work *work, const struct pd_tib_record *record)
     uint64_t all = segments(record->bytes, record->pkts);
     struct row row = {.flow = record->flow};
 
-    if (hash >= args->below || !record->path->len || (is_small && !is_named)) {
+    if (!record->path->len || (is_small && !is_named)) {
         return 0;
     }
     row.pkts = within(args, record, all);
     row.bytes = within(args, record, record->bytes);
-    if (!row.pkts && !is_named) {
-        return 0;
+    int err = count_flow(work, &row);
+    if (err || hash >= args->below || (!row.pkts && !is_named)) {
+        return err;
     }
-    int err = pd_path_intern(record->path, &row.path, NULL);
+    err = pd_path_intern(record->path, &row.path, NULL);
     if (err == -PD_E_FULL || err == -PD_E_VALUE) {
         work->left_out++;
         return 0;
@@ -420,8 +430,9 @@ static int write_row(json_t *answer, const struct row *row)
 static json_t *write_answer(struct work *work, bool complete)
 {
     json_t *answer =
-        json_pack("{s:{}, s:{}, s:{}, s:[], s:I, s:b}", "paths", "sources", "receivers", "flows",
-                  "left_out", (json_int_t)work->left_out, "complete", complete && !work->left_out);
+        json_pack("{s:{}, s:{}, s:{}, s:[], s:I, s:I, s:b}", "paths", "sources", "receivers",
+                  "flows", "flows_seen", (json_int_t)pd_distinct_count(&work->seen), "left_out",
+                  (json_int_t)work->left_out, "complete", complete && !work->left_out);
     int failed = !answer;
 
     work->rows_len = merge_slices(work->rows, work->rows_len);

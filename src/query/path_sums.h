@@ -16,10 +16,14 @@
  *   {"paths":{"1,9,17,11,3":[PKTS,BYTES],…}, "sources":{"10.1.1.2":[PKTS,BYTES],…},
  *    "receivers":{"10.2.1.2":[PKTS,BYTES],…},
  *    "flows":[["10.1.1.2","10.2.1.2",SRC_PORT,DST_PORT,PROTOCOL,"1,9,17,11,3",PKTS,BYTES],…],
- *    "left_out":N, "complete":true}
+ *    "flows_seen":N, "left_out":N, "complete":true}
  *
  * "sources" and "receivers" have the links of hosts, which paths have not. A hash that two flows
- * share makes a row of the other one, too: as true as its part of a sum.
+ * share makes a row of the other one, too: as true as its part of a sum. "flows_seen" is of all
+ * flows that carried data in the span: those in sums and those with rows, whatever sample was asked
+ * for. A host counts a flow once, on however many paths its packets came; since a flow has one
+ * receiver, hosts' numbers add up. Above PD_DISTINCT_MAX flows of a host it is an estimate
+ * (distinct.h).
  *
  * What counts: TCP that carries data; losses of acknowledgements and of other protocols are seen by
  * nobody, so that their packets clear no link. A datapath may count many segments as one large

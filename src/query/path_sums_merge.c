@@ -86,8 +86,9 @@ int pd_path_sums_check(const struct pd_question_run *run, const json_t *answer,
     }
     if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX ||
         !json_is_boolean(json_object_get(answer, "complete")) ||
+        pd_question_number(answer, "flows_seen", &number) ||
         pd_question_number(answer, "left_out", &number)) {
-        return pd_question_wrong(error, "no flows, left_out and complete");
+        return pd_question_wrong(error, "no flows, flows_seen, left_out and complete");
     }
     json_array_foreach((json_t *)(uintptr_t)flows, at, row)
     {
@@ -158,6 +159,7 @@ int pd_path_sums_finish(struct pd_question_run *run, struct pd_error *error)
     }
     if (!json_object_get(all, "flows")) {
         failed |= json_object_set_new(all, "flows", json_array());
+        failed |= json_object_set_new(all, "flows_seen", json_integer(0));
         failed |= json_object_set_new(all, "left_out", json_integer(0));
         failed |= json_object_set_new(all, "complete", json_true());
     }
@@ -182,6 +184,7 @@ int pd_path_sums_merge(struct pd_question_run *run, uint32_t host, bool alone, j
     }
     failed |=
         merge_flows(json_object_get(all, "flows"), json_object_get(answer, "flows"), &left_out);
+    add_number(json_object_get(all, "flows_seen"), json_object_get(answer, "flows_seen"));
     add_number(json_object_get(all, "left_out"), json_object_get(answer, "left_out"));
     if (left_out || json_is_false(json_object_get(answer, "complete"))) {
         json_t *more = json_integer((json_int_t)left_out);

@@ -24,6 +24,7 @@ struct scene {
     uint64_t pkts, bytes, retransmissions; /* of flows */
     size_t paths, hosts;
     uint64_t path_pkts, host_pkts, path_bytes;
+    uint64_t unlisted;
 };
 
 static int set_up(void **state)
@@ -67,6 +68,7 @@ static int visit(void *context, const struct pd_evidence_period *period)
     const struct pd_evidence_row *rows = period->rows;
     struct scene *scene = context;
 
+    scene->unlisted = period->flows_unlisted;
     for (size_t i = 0; i < period->rows_len; i++) {
         if (rows[i].kind == PD_EVIDENCE_PATH) {
             visit_path(scene, &rows[i]);
@@ -171,9 +173,11 @@ static void slices_and_paths_of_a_flow_are_one_observation(void **state)
     assert_int_equal(scene->flows, 0);
     assert_int_equal(scene->paths, 2);
     assert_int_equal(scene->path_pkts, 24);
+    assert_int_equal(scene->unlisted, 1);
     scene->each = true;
     observe(scene, FAKE_NOW_US - 2 * S, FAKE_NOW_US);
     assert_int_equal(scene->flows, 1);
+    assert_int_equal(scene->unlisted, 0);
     assert_int_equal(scene->records, 2);
     assert_int_equal(scene->pkts, 24);
     assert_int_equal(scene->paths + scene->hosts, 0);
@@ -197,6 +201,7 @@ static void flows_that_suffer_are_apart(void **state)
     assert_int_equal(scene->pkts, 6);
     assert_int_equal(scene->paths, 1);
     assert_int_equal(scene->path_pkts, 9 * 6);
+    assert_int_equal(scene->unlisted, 9);
     assert_int_equal(scene->hosts, 2);
 }
 

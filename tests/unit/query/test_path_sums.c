@@ -23,6 +23,12 @@ struct store {
 static const struct pd_path paths[] = {
     {.len = 1, .switches = {1}}, {.len = 3, .switches = {1, 9, 2}}, {.len = 0}};
 
+static int by_flow(const void *a, const void *b)
+{
+    return memcmp(&((const struct pd_tib_record *)a)->flow,
+                  &((const struct pd_tib_record *)b)->flow, sizeof(struct pd_flow_id));
+}
+
 static void fill(struct store *store)
 {
     srandom(7);
@@ -42,6 +48,16 @@ static void fill(struct store *store)
                                            .protocol = 6,
                                            .ip_version = 4};
     }
+    qsort(store->records, RECORDS, sizeof *store->records, by_flow);
+}
+
+/* Where the next part begins: a flow has one receiver, which has all of its records. */
+static size_t boundary(const struct store *store, size_t at)
+{
+    while (at > 0 && at < RECORDS && !by_flow(&store->records[at - 1], &store->records[at])) {
+        at++;
+    }
+    return at;
 }
 
 static int records(void *context, const struct pd_tib_filter *filter,
@@ -86,8 +102,8 @@ static json_t *ask_parts(struct store *store, const char *args, size_t parts)
     struct pd_question_run run = {.all = json_object()};
 
     for (size_t i = 0; i < parts; i++) {
-        store->begin = i * RECORDS / parts;
-        store->end = (i + 1) * RECORDS / parts;
+        store->begin = boundary(store, i * RECORDS / parts);
+        store->end = boundary(store, (i + 1) * RECORDS / parts);
         json_t *one = ask(store, args);
         assert_int_equal(pd_question_path_sums.merge(&run, (uint32_t)i, true, one, NULL), 0);
         json_decref(one);
@@ -168,6 +184,39 @@ static void packets_count_once(void **state)
     json_decref(apart);
 }
 
+static uint64_t seen_of(struct store *store, const char *args)
+{
+    json_t *answer = ask(store, args);
+    uint64_t seen = (uint64_t)json_integer_value(json_object_get(answer, "flows_seen"));
+
+    json_decref(answer);
+    return seen;
+}
+
+/* However many records and paths a flow has, and whether it is in a sum, a row or not in the
+ * sample.
+ */
+static void flows_count_once(void **state)
+{
+    struct store store;
+    uint64_t flows = 0;
+    char args[64];
+    (void)state;
+    fill(&store);
+    for (size_t i = 0, of = 0; i < RECORDS; i++) {
+        of = i && by_flow(&store.records[i - 1], &store.records[i]) ? 0 : of;
+        of += store.records[i].path->len > 0;
+        flows += of == 1 && store.records[i].path->len > 0;
+    }
+    assert_in_range(flows, 100, RECORDS - 100);
+    snprintf(args, sizeof args, "{\"apart\":\"%08x\"}", pd_path_sums_hash(&store.records[0].flow));
+    assert_int_equal(seen_of(&store, "{}"), flows);
+    assert_int_equal(seen_of(&store, args), flows);
+    assert_int_equal(seen_of(&store, "{\"each\":true}"), flows);
+    assert_int_equal(seen_of(&store, "{\"below\":0}"), flows);
+    assert_int_equal(seen_of(&store, "{\"from_us\":5000000}"), 0);
+}
+
 static void refuse(const struct pd_question *question, const char *args, const char *word)
 {
     json_t *json = json_loads(args, 0, NULL);
@@ -218,7 +267,7 @@ static bool is_answer(const struct pd_question *question, const char *text)
 
 #define SUMS(paths, flows)                                                     \
     "{\"paths\":{" paths "},\"sources\":{},\"receivers\":{},\"flows\":[" flows \
-    "],\"left_out\":0,\"complete\":true}"
+    "],\"flows_seen\":0,\"left_out\":0,\"complete\":true}"
 #define SUFFERING(row)                                                                       \
     "{\"flows\":[" row "],\"source\":\"bpf\",\"since_us\":0,\"forgotten\":0,\"left_out\":0," \
     "\"complete\":true}"
@@ -235,6 +284,8 @@ static void hostile_answers_are_refused(void **state)
     assert_false(is_answer(sums, SUMS("", "[]")));
     assert_false(is_answer(sums, SUMS("", "[\"10.0.0.1\",\"10.0.0.2\",1,2,6,\"1,,9\",1,1]")));
     assert_true(is_answer(sums, SUMS("", "[\"10.0.0.1\",\"10.0.0.2\",1,2,6,\"1,9\",1,1]")));
+    assert_false(is_answer(sums, "{\"paths\":{},\"sources\":{},\"receivers\":{},\"flows\":[],"
+                                 "\"flows_seen\":-1,\"left_out\":0,\"complete\":true}"));
     assert_false(is_answer(sums, "{}"));
     assert_false(is_answer(sums, "7"));
     assert_true(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,3,3]")));
@@ -250,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_merge_into_all),
         cmocka_unit_test(packets_count_once),
+        cmocka_unit_test(flows_count_once),
         cmocka_unit_test(wrong_parameters_are_named),
         cmocka_unit_test(hostile_answers_are_refused),
     };
