@@ -190,17 +190,16 @@ static void a_watch_takes_what_is_new(void **state)
 
 static void a_method_that_is_none_is_refused(void **state)
 {
-    const struct pd_app_ops *app = pd_app_find("silent-drops");
-    struct scene *scene = *state;
-    json_t *args = json_pack("{s:s}", "method", "guess");
-    struct pd_app_call call = {.world = &scene->world, .args = args};
+    const struct scene *scene = *state;
+    json_t *given = json_pack("{s:s}", "method", "guess"), *args = NULL;
     struct pd_error error;
-    void *opened = NULL;
 
-    assert_int_equal(app->open(&call, &opened, &error), -PD_E_VALUE);
+    assert_int_equal(
+        pd_app_args_read(pd_app_find("silent-drops"), scene->world.topology, given, &args, &error),
+        -PD_E_VALUE);
     assert_non_null(strstr(error.text, "method"));
-    assert_null(opened);
-    json_decref(args);
+    assert_null(args);
+    json_decref(given);
 }
 
 int main(void)
