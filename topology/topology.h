@@ -145,6 +145,9 @@ int pd_topology_check(const char *file, void (*report)(void *context, const char
 
 /* Writes the JSON form, one node or link a line. 0, -ENOMEM or -errno. */
 int pd_topology_write(const struct pd_topology *topology, FILE *out);
+/* The same without hosts and their links: a switch with a rack has "hosts":N instead. For people
+ * who look at the network; the reader does not take it. */
+int pd_topology_write_switches(const struct pd_topology *topology, FILE *out);
 
 void pd_topology_free(struct pd_topology *topology); /* NULL is fine */
 

@@ -36,7 +36,7 @@ static void write_addrs(const char *key, const struct pd_prefix *addrs, uint32_t
     fputs(len ? "]" : "", out);
 }
 
-static void write_switch(const struct pd_switch *sw, FILE *out)
+static void write_switch(const struct pd_switch *sw, bool with_hosts, FILE *out)
 {
     char text[PD_ADDR_TEXT_BYTES];
     fprintf(out, "{\"id\":%u,\"name\":", sw->id);
@@ -72,6 +72,9 @@ static void write_switch(const struct pd_switch *sw, FILE *out)
     }
     if (!isnan(sw->y)) {
         fprintf(out, ",\"y\":%.9g", (double)sw->y);
+    }
+    if (!with_hosts && pd_switch_has_rack(sw)) {
+        fprintf(out, ",\"hosts\":%u", sw->neighbours_len - sw->switch_neighbours);
     }
     putc('}', out);
 }
@@ -139,7 +142,7 @@ static void write_link(const struct pd_topology *topology, uint32_t i, uint8_t m
 
 /* Those of a switch to larger switches, then to its hosts: as files of the first version have them.
  */
-static int write_links(const struct pd_topology *topology, FILE *out)
+static int write_links(const struct pd_topology *topology, bool with_hosts, FILE *out)
 {
     const char *separator = "\n";
     uint32_t fabric = 0, down = topology->fabric_links_len;
@@ -150,7 +153,7 @@ static int write_links(const struct pd_topology *topology, FILE *out)
     mark_ports(topology, marks);
     for (uint32_t sw = 0; sw < topology->switches_len; sw++) {
         uint32_t *const at[] = {&fabric, &down};
-        const uint32_t ends[] = {topology->fabric_links_len, topology->links_len};
+        const uint32_t ends[] = {topology->fabric_links_len, with_hosts ? topology->links_len : 0};
         for (int part = 0; part < 2; part++) {
             for (; *at[part] < ends[part] && topology->links[*at[part]].ends[0] == sw;
                  separator = ",\n") {
@@ -188,7 +191,7 @@ static void write_codecs(const struct pd_topology *topology, FILE *out)
     fputs(several && *separator == ',' && !separator[1] ? "}" : "", out);
 }
 
-int pd_topology_write(const struct pd_topology *topology, FILE *out)
+static int write_all(const struct pd_topology *topology, bool with_hosts, FILE *out)
 {
     const char *separator = "\n";
     errno = 0;
@@ -198,14 +201,14 @@ int pd_topology_write(const struct pd_topology *topology, FILE *out)
     fputs(",\"nodes\":[", out);
     for (uint32_t i = 0; i < topology->switches_len; i++, separator = ",\n") {
         fputs(separator, out);
-        write_switch(&topology->switches[i], out);
+        write_switch(&topology->switches[i], with_hosts, out);
     }
-    for (uint32_t i = 0; i < topology->hosts_len; i++) {
+    for (uint32_t i = 0; with_hosts && i < topology->hosts_len; i++) {
         fputs(separator, out);
         write_host(&topology->hosts[i], out);
     }
     fputs("\n],\"links\":[", out);
-    if (write_links(topology, out)) {
+    if (write_links(topology, with_hosts, out)) {
         return -ENOMEM;
     }
     fputs("\n]}\n", out);
@@ -213,4 +216,14 @@ int pd_topology_write(const struct pd_topology *topology, FILE *out)
         return errno ? -errno : -EIO;
     }
     return 0;
+}
+
+int pd_topology_write(const struct pd_topology *topology, FILE *out)
+{
+    return write_all(topology, true, out);
+}
+
+int pd_topology_write_switches(const struct pd_topology *topology, FILE *out)
+{
+    return write_all(topology, false, out);
 }

@@ -11,18 +11,22 @@
 /* Whether the path is the route's; then what stands for {id}. */
 static bool fits(const struct pd_route *route, const char *path, char ret_id[PD_ROUTE_ID_BYTES])
 {
-    size_t len = strlen(route->path), fixed = len - strlen(ID);
-    const char *id = path + fixed;
+    const char *mark = strstr(route->path, ID);
+    size_t fixed = mark ? (size_t)(mark - route->path) : 0, len;
 
-    if (len < strlen(ID) || strcmp(route->path + fixed, ID)) {
-        ret_id[0] = '\0';
+    ret_id[0] = '\0';
+    if (!mark) {
         return !strcmp(route->path, path);
     }
-    if (strncmp(route->path, path, fixed) || !*id || strchr(id, '/') ||
-        strlen(id) >= PD_ROUTE_ID_BYTES) {
+    if (strncmp(route->path, path, fixed) != 0) {
         return false;
     }
-    memcpy(ret_id, id, strlen(id) + 1);
+    len = strcspn(path + fixed, "/");
+    if (!len || len >= PD_ROUTE_ID_BYTES || strcmp(path + fixed + len, mark + strlen(ID)) != 0) {
+        return false;
+    }
+    memcpy(ret_id, path + fixed, len);
+    ret_id[len] = '\0';
     return true;
 }
 

@@ -16,7 +16,7 @@
 
 struct pd_route {
     const char *method; /* "GET" */
-    /* "/v1/status"; a last segment "{id}" stands for any one: "/v1/installed/{id}" */
+    /* "/v1/status"; one segment "{id}" stands for any one: "/v1/links/{id}/history" */
     const char *path;
     enum pd_role role; /* that it needs */
     const char *help;

@@ -55,9 +55,11 @@ struct pd_answer_outlet {
 
 struct pd_answer {
     int http_status;
-    const char *type; /* static */
-    char allow[64];   /* of 405, else "" */
-    char *bytes;      /* what is in memory: all, or what is not yet in the file */
+    const char *type;     /* static */
+    char allow[64];       /* of 405, else "" */
+    char etag[48];        /* of this state of what was asked for, as in its header; "": none */
+    const char *encoding; /* static: "gzip"; NULL: the body is as it is */
+    char *bytes;          /* what is in memory: all, or what is not yet in the file */
     size_t len, size;
     int fd;                                /* the file, or -1 */
     uint64_t file_bytes;                   /* in the file already */
@@ -87,6 +89,18 @@ const char *pd_answer_folder(void);
 
 /* Counts what is in memory, too. False: there is no room for it. */
 bool pd_answer_take(struct pd_answer *answer);
+
+/* Which state of what it asked for this answer has: `version` (hexadecimal digits, say) goes into
+ * its ETag. True when the client has that state already by its If-None-Match (NULL: it sent none):
+ * then the answer is a 304 without a body, and complete. */
+bool pd_answer_version(struct pd_answer *answer, const char *version, const char *if_none_match);
+
+/* Whether a header Accept-Encoding (NULL: none was sent) lets gzip in. */
+bool pd_answer_gzip_accepted(const char *accept_encoding);
+
+/* Packs a body, to be kept beside it. -PD_E_TOO_LARGE (2 GiB), -ENOMEM; *ret_packed is the
+ * caller's. */
+int pd_answer_gzip(const char *bytes, size_t len, char **ret_packed, size_t *ret_len);
 
 /* Gives an empty answer the body of another, which is finished: the same file, or a copy of what is
  * in memory. -ENOMEM, or -errno. */

@@ -167,6 +167,8 @@ void pd_http_ask(struct pd_http *http, struct pd_http_exchange *exchange, struct
         .role = exchange->principal.role,
         .address = address,
         .peer = exchange->principal.name,
+        .accept_encoding = header(exchange, "Accept-Encoding"),
+        .if_none_match = header(exchange, "If-None-Match"),
         .last_event_id = header(exchange, "Last-Event-ID"),
         .order = header(exchange, "Pathdump-Order"),
     };

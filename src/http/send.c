@@ -139,7 +139,14 @@ enum MHD_Result pd_http_send(struct pd_http *http, struct MHD_Connection *connec
         MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, http->stream_take_s);
     }
     MHD_add_response_header(response, "Content-Type", answer->type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "Cache-Control", answer->etag[0] ? "no-cache" : "no-store");
+    if (answer->etag[0]) {
+        MHD_add_response_header(response, "ETag", answer->etag);
+        MHD_add_response_header(response, "Vary", "Accept-Encoding");
+    }
+    if (answer->encoding) {
+        MHD_add_response_header(response, "Content-Encoding", answer->encoding);
+    }
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (answer->allow[0]) {
         MHD_add_response_header(response, "Allow", answer->allow);

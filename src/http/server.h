@@ -40,10 +40,12 @@ struct pd_http_request {
     const char *body;   /* "" when there is none, or none is wanted; a NUL follows it */
     size_t body_bytes;
     enum pd_role role;
-    const char *last_event_id; /* of a client that resumes a stream of events */
-    const char *order;         /* header Pathdump-Order (fleet/order.h); NULL: none */
-    const char *address;       /* where it came from: "10.0.0.1", or "unix" */
-    const char *peer;          /* name of who sent it, for logs: an agent's is its host's ID */
+    const char *accept_encoding; /* header; NULL: none */
+    const char *if_none_match;   /* likewise */
+    const char *last_event_id;   /* of a client that resumes a stream of events */
+    const char *order;           /* header Pathdump-Order (fleet/order.h); NULL: none */
+    const char *address;         /* where it came from: "10.0.0.1", or "unix" */
+    const char *peer;            /* name of who sent it, for logs: an agent's is its host's ID */
 };
 
 enum pd_http_event {

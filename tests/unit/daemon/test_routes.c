@@ -18,6 +18,7 @@ static const struct pd_route routes[] = {
     {"GET", "/v1/alarms/stream", PD_ROLE_READ, "as they come"},
     {"GET", "/v1/installed", PD_ROLE_READ, "all"},
     {"DELETE", "/v1/installed/{id}", PD_ROLE_INSTALL, "one less"},
+    {"GET", "/v1/links/{id}/history", PD_ROLE_READ, "its past"},
 };
 #define LEN (sizeof routes / sizeof routes[0])
 
@@ -35,7 +36,9 @@ static void test_found(void **state)
         struct pd_problem problem;
         char id[PD_ROUTE_ID_BYTES] = "?";
         size_t index = LEN;
-        const char *path = strchr(routes[i].path, '{') ? "/v1/installed/17" : routes[i].path;
+        const char *path = strstr(routes[i].path, "links") ? "/v1/links/17/history"
+                           : strchr(routes[i].path, '{')   ? "/v1/installed/17"
+                                                           : routes[i].path;
 
         assert_int_equal(find(routes[i].method, path, &index, id, &problem), 0);
         assert_int_equal(index, i);
@@ -56,6 +59,10 @@ static void test_not_found(void **state)
         "/v1",
         "/v1/installed/",
         "/v1/installed/1/2",
+        "/v1/links//history",
+        "/v1/links/17",
+        "/v1/links/17/history/",
+        "/v1/links/17/histories",
         "v1/status",
         "/v1/installed/0123456789012345678901234567890123456789012345678901234567890123"};
 
