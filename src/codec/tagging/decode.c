@@ -39,13 +39,12 @@ static bool visited(const struct pd_walk *walk, uint32_t len, uint32_t sw)
     return false;
 }
 
-/* pd_codec_prove with the steps at hand: most of what a decode costs is here. */
-static int prove(const struct pd_tagging *tagging, const struct pd_walk *walk, uint64_t mark,
-                 struct pd_error *error)
+/* The directed links of a simple path. What switches do on each is fetched ahead: it lies apart
+ * from the links, and a decode would wait for one after the other. */
+static int find_links(const struct pd_tagging *tagging, const struct pd_walk *walk,
+                      uint32_t *ret_links, struct pd_error *error)
 {
     const struct pd_topology *topology = tagging->head.topology;
-    uint32_t src_tor = walk->switches[0], dst_tor = walk->switches[walk->len - 1];
-    struct pd_codec_packet packet = {0};
     for (uint32_t i = 1; i < walk->len; i++) {
         uint32_t from = walk->switches[i - 1], to = walk->switches[i];
         const struct pd_neighbour *link = pd_topology_link(topology, from, to);
@@ -57,9 +56,27 @@ static int prove(const struct pd_tagging *tagging, const struct pd_walk *walk, u
             return pd_fail(error, -PD_E_INFEASIBLE, "the tags lead to switch %u twice",
                            topology->switches[to].id);
         }
-        pd_tagging_steps_take(tagging, link->link,
-                              pd_tagging_steps_inside(tagging->steps, to, src_tor, dst_tor),
-                              &packet);
+        ret_links[i] = link->link;
+        __builtin_prefetch(&tagging->steps->steps[link->link]);
+    }
+    return 0;
+}
+
+/* pd_codec_prove with the steps at hand: most of what a decode costs is here. */
+static int prove(const struct pd_tagging *tagging, const struct pd_walk *walk, uint64_t mark,
+                 struct pd_error *error)
+{
+    uint32_t src_tor = walk->switches[0], dst_tor = walk->switches[walk->len - 1];
+    uint32_t links[PD_PATH_MAX];
+    struct pd_codec_packet packet = {0};
+    int err = find_links(tagging, walk, links, error);
+    if (err) {
+        return err;
+    }
+    for (uint32_t i = 1; i < walk->len; i++) {
+        unsigned inside =
+            pd_tagging_steps_inside(tagging->steps, walk->switches[i], src_tor, dst_tor);
+        pd_tagging_steps_take(tagging, links[i], inside, &packet);
     }
     if (packet.punted || packet.mark != mark) {
         return pd_fail(error, -PD_E_INFEASIBLE, "no path gets these tags");
