@@ -6,7 +6,7 @@
 /* What whoever sent a request may do (http/role.h). ANY is what a route needs, never what somebody
  * has. */
 enum pd_role {
-    PD_ROLE_NONE, /* nobody knows who it is */
+    PD_ROLE_NONE, /* nobody knows who it is; what a route needs that is open to anybody */
     PD_ROLE_READ,
     PD_ROLE_INSTALL,
     PD_ROLE_ADMIN,

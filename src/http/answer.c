@@ -291,8 +291,8 @@ void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *proble
     if (problem->parameter[0]) {
         json_object_set_new(document, "parameter", pd_text_json(problem->parameter));
     }
-    answer->allow[0] = answer->etag[0] = '\0';
-    answer->encoding = NULL;
+    answer->allow[0] = answer->etag[0] = answer->cookie[0] = '\0';
+    answer->encoding = answer->location = NULL;
     if (problem->error.code == -PD_E_METHOD) {
         snprintf(answer->allow, sizeof answer->allow, "%s",
                  problem->allow[0] ? problem->allow : "GET, HEAD");

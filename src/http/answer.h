@@ -27,6 +27,7 @@ struct pd_problem {
     char allow[64];     /* of -PD_E_METHOD: what would do; "" means GET, HEAD */
 };
 
+#define PD_ANSWER_COOKIE_BYTES 200
 #define PD_ANSWER_MEMORY_BYTES (256 * 1024)
 #define PD_ANSWER_MAX_BYTES    (UINT64_C(4) << 30)
 
@@ -59,7 +60,9 @@ struct pd_answer {
     char allow[64];       /* of 405, else "" */
     char etag[48];        /* of this state of what was asked for, as in its header; "": none */
     const char *encoding; /* static: "gzip"; NULL: the body is as it is */
-    char *bytes;          /* what is in memory: all, or what is not yet in the file */
+    const char *location; /* static: where to look instead; NULL: here */
+    char cookie[PD_ANSWER_COOKIE_BYTES]; /* Set-Cookie; "": none */
+    char *bytes; /* what is in memory: all, or what is not yet in the file */
     size_t len, size;
     int fd;                                /* the file, or -1 */
     uint64_t file_bytes;                   /* in the file already */

@@ -125,7 +125,7 @@ static enum MHD_Result take_head(struct pd_http *http, struct MHD_Connection *co
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 
     exchange->begun = true;
-    pd_http_permit(http, connection, version, exchange);
+    pd_http_permit(http, connection, method, version, exchange);
     if (!exchange->problem.error.code) {
         exchange->wanted_bytes = ask_wanted_bytes(http, method, exchange->target);
     }
@@ -171,6 +171,8 @@ void pd_http_ask(struct pd_http *http, struct pd_http_exchange *exchange, struct
         .if_none_match = header(exchange, "If-None-Match"),
         .last_event_id = header(exchange, "Last-Event-ID"),
         .order = header(exchange, "Pathdump-Order"),
+        .cookie = header(exchange, "Cookie"),
+        .page = exchange->principal.page,
     };
 
     pd_http_name_peer(exchange->connection, address, sizeof address);

@@ -11,6 +11,8 @@
 
 #include "http/host.h"
 #include "http/private.h"
+#include "http/role.h"
+#include "http/sessions.h"
 
 /* ---- the header ---- */
 
@@ -80,16 +82,34 @@ static int distrust_pages(const struct pd_http *http, struct MHD_Connection *con
     const char *host = value(connection, "Host");
 
     /* None at all: HTTP/1.0, which no browser speaks. */
-    if (!http->local && host && !pd_http_host_known(host, http->allowed_hosts)) {
-        return pd_fail(error, -PD_E_MISDIRECTED,
-                       "Host \"%.100s\" is no name of this server: expects a loopback address, "
-                       "localhost or one of --allowed-host",
-                       host);
-    }
-    return value(connection, "Origin")
+    return !http->local && host && !pd_http_host_known(host, http->allowed_hosts)
+               ? pd_fail(error, -PD_E_MISDIRECTED,
+                         "Host \"%.100s\" is no name of this server: expects a loopback address, "
+                         "localhost or one of --allowed-host",
+                         host)
+               : 0;
+}
+
+static bool is_own(const struct pd_http *http, const char *origin, const char *host)
+{
+    const char *scheme = http->tls ? "https://" : "http://";
+
+    return host && !strncmp(origin, scheme, strlen(scheme)) &&
+           !strcasecmp(origin + strlen(scheme), host);
+}
+
+/* A browser adds by itself what it knows its user by: a cookie, a certificate, that it runs on this
+ * machine. So who asks in its name is told by Origin: the own page may, no other. A token is added
+ * by whoever wrote the request. */
+static int check_origin(const struct pd_http *http, struct MHD_Connection *connection,
+                        struct pd_error *error)
+{
+    const char *origin = value(connection, "Origin");
+
+    return origin && !value(connection, "Authorization") &&
+                   !is_own(http, origin, value(connection, "Host"))
                ? pd_fail(error, -PD_E_UNAUTHORIZED,
-                         "requests of web pages (header Origin) need credentials, and none are "
-                         "set up here")
+                         "requests of other web pages (header Origin) need a bearer token")
                : 0;
 }
 
@@ -141,13 +161,43 @@ void pd_http_say_refused(struct pd_http *http, struct MHD_Connection *connection
     pthread_mutex_unlock(&http->mutex);
 }
 
+/* The own page reads in the name of whoever sits before it, whatever else he may. */
+static void narrow(struct MHD_Connection *connection, struct pd_http_principal *principal)
+{
+    if (value(connection, "Origin") && !value(connection, "Authorization")) {
+        principal->page = true;
+        principal->role =
+            pd_role_may(principal->role, PD_ROLE_READ) ? PD_ROLE_READ : principal->role;
+    }
+}
+
+/* With nothing else to be known by: the cookie of a session. */
+static void find_session(struct pd_http *http, const struct pd_credentials_set *set,
+                         struct MHD_Connection *connection, struct pd_http_principal *principal)
+{
+    const char *cookies = value(connection, "Cookie");
+
+    if (http->service.sessions && cookies && !value(connection, "Authorization") &&
+        pd_sessions_find(http->service.sessions, set, cookies, principal) == -PD_E_UNAUTHORIZED) {
+        pd_fail(&principal->why, -PD_E_UNAUTHORIZED, "this session is over");
+    }
+}
+
+static bool is_open(const struct pd_http *http, const char *method, const char *target)
+{
+    return http->service.open && http->service.open(http->service.context, method, target);
+}
+
 static int find_principal(struct pd_http *http, struct MHD_Connection *connection,
-                          struct pd_http_exchange *exchange)
+                          const char *method, struct pd_http_exchange *exchange)
 {
     struct pd_credentials_set *set = pd_credentials_hold(http->credentials);
     struct pd_error *error = &exchange->problem.error;
     int err = pd_credentials_open(set) ? distrust_pages(http, connection, error) : 0;
 
+    if (!err) {
+        err = check_origin(http, connection, error);
+    }
     if (!err) {
         gnutls_session_t session = pd_http_session(http, connection);
         struct pd_http_slot *slot = pd_http_slot_of(connection);
@@ -162,6 +212,10 @@ static int find_principal(struct pd_http *http, struct MHD_Connection *connectio
             http->service.count(http->service.context, PD_HTTP_ENDED);
         }
         if (exchange->principal.role == PD_ROLE_NONE) {
+            find_session(http, set, connection, &exchange->principal);
+        }
+        narrow(connection, &exchange->principal);
+        if (exchange->principal.role == PD_ROLE_NONE && !is_open(http, method, exchange->target)) {
             *error = exchange->principal.why;
             err = error->code;
         }
@@ -170,14 +224,14 @@ static int find_principal(struct pd_http *http, struct MHD_Connection *connectio
     return err;
 }
 
-void pd_http_permit(struct pd_http *http, struct MHD_Connection *connection, const char *version,
-                    struct pd_http_exchange *exchange)
+void pd_http_permit(struct pd_http *http, struct MHD_Connection *connection, const char *method,
+                    const char *version, struct pd_http_exchange *exchange)
 {
     struct pd_error *error = &exchange->problem.error;
     int err = check_fields(connection, version, error);
 
     if (!err) {
-        err = find_principal(http, connection, exchange);
+        err = find_principal(http, connection, method, exchange);
     }
     if (err) {
         pd_http_say_refused(http, connection,

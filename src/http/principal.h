@@ -33,6 +33,7 @@ struct pd_credentials_set {
 struct pd_http_principal {
     enum pd_role role;
     char name[64];
+    bool page;           /* a page in a browser asks in his name */
     struct pd_error why; /* of PD_ROLE_NONE */
 };
 

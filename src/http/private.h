@@ -70,8 +70,8 @@ void pd_http_phase(struct pd_http *http, struct MHD_Connection *connection,
 
 /* Looks at all that the header says, before any of the body: exchange->problem says why it is
  * refused, exchange->principal by whom it was sent. */
-void pd_http_permit(struct pd_http *http, struct MHD_Connection *connection, const char *version,
-                    struct pd_http_exchange *exchange);
+void pd_http_permit(struct pd_http *http, struct MHD_Connection *connection, const char *method,
+                    const char *version, struct pd_http_exchange *exchange);
 /* "10.0.0.1"; "unix". */
 void pd_http_name_peer(struct MHD_Connection *connection, char *name, size_t size);
 /* Counted each time, said once a second. */

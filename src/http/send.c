@@ -112,6 +112,34 @@ static struct MHD_Response *make_flow(struct pd_http_pipe *pipe)
 
 /* ---- the response ---- */
 
+/* What a browser may do with an answer that it shows as a page: load what this server has, and
+ * nothing else. */
+static const char page_policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+static void add(struct MHD_Response *response, const char *name, const char *value)
+{
+    if (value && *value) {
+        MHD_add_response_header(response, name, value);
+    }
+}
+
+static void add_head(struct MHD_Response *response, const struct pd_answer *answer)
+{
+    add(response, "Content-Type", answer->http_status == 304 ? NULL : answer->type);
+    add(response, "Cache-Control", answer->etag[0] ? "no-cache" : "no-store");
+    add(response, "X-Content-Type-Options", "nosniff");
+    add(response, "Content-Security-Policy", page_policy);
+    add(response, "Cross-Origin-Resource-Policy", "same-origin");
+    add(response, "Referrer-Policy", "no-referrer");
+    add(response, "ETag", answer->etag);
+    add(response, "Vary", answer->etag[0] ? "Accept-Encoding" : NULL);
+    add(response, "Content-Encoding", answer->encoding);
+    add(response, "Location", answer->location);
+    add(response, "Set-Cookie", answer->cookie);
+}
+
 /* Until then it is taken at the pace that is demanded of all. */
 static uint64_t taken_by_ns(uint64_t bytes)
 {
@@ -138,16 +166,7 @@ enum MHD_Result pd_http_send(struct pd_http *http, struct MHD_Connection *connec
     if (pipe) {
         MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, http->stream_take_s);
     }
-    MHD_add_response_header(response, "Content-Type", answer->type);
-    MHD_add_response_header(response, "Cache-Control", answer->etag[0] ? "no-cache" : "no-store");
-    if (answer->etag[0]) {
-        MHD_add_response_header(response, "ETag", answer->etag);
-        MHD_add_response_header(response, "Vary", "Accept-Encoding");
-    }
-    if (answer->encoding) {
-        MHD_add_response_header(response, "Content-Encoding", answer->encoding);
-    }
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    add_head(response, answer);
     if (answer->allow[0]) {
         MHD_add_response_header(response, "Allow", answer->allow);
     }

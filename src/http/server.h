@@ -44,6 +44,8 @@ struct pd_http_request {
     const char *if_none_match;   /* likewise */
     const char *last_event_id;   /* of a client that resumes a stream of events */
     const char *order;           /* header Pathdump-Order (fleet/order.h); NULL: none */
+    const char *cookie;          /* header; NULL: none */
+    bool page;                   /* sent by a page in a browser: reads, and runs nothing */
     const char *address;         /* where it came from: "10.0.0.1", or "unix" */
     const char *peer;            /* name of who sent it, for logs: an agent's is its host's ID */
 };
@@ -59,6 +61,7 @@ enum pd_http_event {
 };
 
 struct pd_credentials;
+struct pd_sessions;
 
 /* Both functions are called from any thread. */
 struct pd_http_service {
@@ -72,6 +75,10 @@ struct pd_http_service {
     /* Who may come, and TLS (http/credentials.h); must outlive the server. NULL: everybody is an
      * admin, as at a unix socket always. */
     struct pd_credentials *credentials;
+    /* Of pages in a browser (http/sessions.h); must outlive the server. NULL: there are none. */
+    struct pd_sessions *sessions;
+    /* May anybody ask for this, who has shown nothing? May be NULL: never. */
+    bool (*open)(void *context, const char *method, const char *target);
     /* Names that Host may have beside those of this machine, where nobody needs credentials
      * (http/host.h); copied. NULL: none. */
     const char *allowed_hosts;

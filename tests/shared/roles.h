@@ -50,7 +50,10 @@ static void roles_check(const struct pd_route *route, enum pd_role role,
                                       .body_bytes = strlen(form->body),
                                       .role = role,
                                       .peer = "999999"};
-    int wanted = role == PD_ROLE_NONE ? 401 : roles_allowed[route->role][role] ? 0 : 403;
+    int wanted = route->role == PD_ROLE_NONE        ? 0
+                 : role == PD_ROLE_NONE             ? 401
+                 : roles_allowed[route->role][role] ? 0
+                                                    : 403;
     struct pd_answer answer;
 
     snprintf(target, sizeof target, "%.*s%s%s", id ? (int)(id - route->path) : 200, route->path,
