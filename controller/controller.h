@@ -16,6 +16,7 @@
 #include "daemon/part.h"
 #include "fleet/fanout.h"
 #include "http/credentials.h"
+#include "http/sessions.h"
 #include "program/program.h"
 
 /* main.c makes all parts before the first thread starts and unmakes them after the last one has
@@ -39,6 +40,7 @@ struct pd_controller {
     /* by whose topology they are programmed; main thread */
     struct pd_inventory *switches_inventory;
     struct pd_installs *installs; /* queries that run on hosts */
+    struct pd_sessions *sessions; /* of pages; never NULL while requests are answered */
     struct pd_apps *apps;         /* never NULL while requests are answered */
     struct pd_controller_counters counters;
     uint64_t started_ns; /* monotonic */

@@ -395,7 +395,9 @@ int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
                       .asker = pd_fleet_asker_of(call->http),
                       .sink = &sink,
                       .takes_ndjson = accept && strstr(accept, PD_EXECUTE_NDJSON_TYPE)};
-    int err = run(&job, call->body, &problem->error);
+    int err = call->http->page && json_object_get(call->body, "program")
+                  ? pd_fail(&problem->error, -PD_E_FORBIDDEN, "program: pages run none")
+                  : run(&job, call->body, &problem->error);
 
     if (!err) {
         err = pd_answer_finish(answer);

@@ -7,6 +7,7 @@
 #include "controller/events/events.h"
 #include "controller/execute.h"
 #include "controller/installed/installed.h"
+#include "controller/map/map.h"
 #include "controller/openflow.h"
 #include "controller/pulse.h"
 #include "pd_extensions.h"
@@ -24,6 +25,7 @@ const struct pd_part *const pd_controller_parts[] = {
     &pd_apps_part,
     &pd_openflow_part,
     &pd_installed_part,
+    &pd_map_part,
 #define X(symbol) &(symbol),
     PD_EXTENSION_CONTROLLER_PART(X)
 #undef X

@@ -5,7 +5,8 @@
 #include "controller/audit/rest.h"
 #include "controller/routes.h"
 
-#define IGNORED_BODY_BYTES ((size_t)65536)
+#define IGNORED_BODY_BYTES   ((size_t)65536)
+#define STRANGERS_BODY_BYTES ((size_t)4096) /* of those who have shown nothing: a token */
 
 const struct pd_route pd_controller_routes[PD_CONTROLLER_ROUTE_COUNT] = {
 #define X(name, method, path, role, parameters, handler, help) \
@@ -93,7 +94,16 @@ static void count_event(void *context, enum pd_http_event event)
 static size_t wanted_bytes(void *context, const char *method, const char *target)
 {
     (void)context;
-    return pd_rest_wants_body(&rest, method, target) ? PD_CONTROLLER_BODY_BYTES : 0;
+    if (!pd_rest_wants_body(&rest, method, target)) {
+        return 0;
+    }
+    return pd_rest_is_open(&rest, method, target) ? STRANGERS_BODY_BYTES : PD_CONTROLLER_BODY_BYTES;
+}
+
+static bool is_open(void *context, const char *method, const char *target)
+{
+    (void)context;
+    return pd_rest_is_open(&rest, method, target);
 }
 
 /* Whoever holds a turn and waits for a reader keeps others waiting. */
@@ -116,5 +126,7 @@ struct pd_http_service pd_controller_service(struct pd_controller *controller)
                                     .requests_max = PD_CONTROLLER_REQUESTS_MAX,
                                     .streams_max = PD_CONTROLLER_STREAMS_MAX,
                                     .stream_take_s = PD_CONTROLLER_STREAM_TAKE_S,
-                                    .wanted_bytes = wanted_bytes};
+                                    .wanted_bytes = wanted_bytes,
+                                    .open = is_open,
+                                    .sessions = controller->sessions};
 }

@@ -34,6 +34,12 @@
     X(UNWATCH, DELETE, "/v1/watches/{id}", INSTALL, false, pd_unwatch_answer, "ends a watch")                                            \
     X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
     X(AUDIT, GET, "/v1/audit", ADMIN, true, pd_audit_answer, "who has changed what, and what became of it")                              \
+    X(ROOT, GET, "/", NONE, false, pd_map_root, "leads to the map")                                                                      \
+    X(MAP, GET, "/map", NONE, false, pd_map_file, "the page of the map")                                                                 \
+    X(MAP_FILE, GET, "/map/{id}", NONE, false, pd_map_file, "its files")                                                                 \
+    X(MAP_VENDOR, GET, "/map/vendor/{id}", NONE, false, pd_map_vendor, "its libraries")                                                  \
+    X(LOGIN, POST, "/v1/session", NONE, false, pd_map_login, "takes a token and gives a page a cookie for it")                           \
+    X(LOGOUT, DELETE, "/v1/session", NONE, false, pd_map_logout, "ends the session of the cookie")                                       \
     X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \
     X(METRICS, GET, "/metrics", READ, false, pd_metrics_answer, "the same counters in the text format of Prometheus")                    \
     X(OPENAPI, GET, "/openapi.json", READ, false, pd_openapi_answer, "description of this API")

@@ -97,15 +97,29 @@ int pd_rest_call(const struct pd_rest *rest, void *daemon, const struct pd_http_
     return err;
 }
 
-bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target)
+static bool find_by_words(const struct pd_rest *rest, const char *method, const char *target,
+                          size_t *ret_route)
 {
     const struct pd_http_request http = {
         .method = method, .target = target, .target_bytes = strlen(target)};
     struct pd_problem problem = {0};
     struct pd_call call;
+
+    return !find_route(rest, &http, &call, ret_route, &problem);
+}
+
+bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target)
+{
     size_t route;
 
-    return !strcmp(method, "POST") && !find_route(rest, &http, &call, &route, &problem);
+    return !strcmp(method, "POST") && find_by_words(rest, method, target, &route);
+}
+
+bool pd_rest_is_open(const struct pd_rest *rest, const char *method, const char *target)
+{
+    size_t route;
+
+    return find_by_words(rest, method, target, &route) && rest->routes[route].role == PD_ROLE_NONE;
 }
 
 /* ---- /openapi.json ---- */

@@ -65,6 +65,9 @@ int pd_rest_call(const struct pd_rest *rest, void *daemon, const struct pd_http_
 /* Whether the body of such a request is read. */
 bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target);
 
+/* May anybody ask for this, who has shown nothing? */
+bool pd_rest_is_open(const struct pd_rest *rest, const char *method, const char *target);
+
 /* The description of an API with the routes that are not in there: those behind `own_len`. NULL:
  * there are none, or no memory; the caller's. */
 json_t *pd_rest_described(const struct pd_rest *rest, const char *openapi);
