@@ -16,10 +16,12 @@ import sys
 import time
 
 import traffic
+import untagged
 from agent import by_flow, start_all
 from background import Background
 from bed import BINARIES, HERE, Bed
 from commands import wait_for
+from show import GREEN, PLAIN, run, say, title
 from wire import Watch
 
 RECEIVER, OTHER_RECEIVER, SENDER, V6_SENDER = "10.2.1.2", "10.4.1.2", "10.1.1.2", "10.3.1.2"
@@ -31,27 +33,6 @@ LOSS = 0.2                                      # of the link that loses packets
 LINK_MBPS = 1000                                # what its application is told that links carry
 HUNT_S = 60                                     # it takes some 5 s
 BED = os.path.relpath(os.path.join(HERE, "bed"))
-BOLD, GREEN, PLAIN = ("\033[1m", "\033[32m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
-
-
-def title(text):
-    print(f"\n{BOLD}{text}{PLAIN}", flush=True)
-
-
-def say(text):
-    print(f"   {text}", flush=True)
-
-
-def run(where, command, shown=None):
-    """prints a command and its answer; where: a host, or None for this machine"""
-    print(f"{GREEN}   {where.ipv4 if where else 'here'}$ {shown or command}{PLAIN}".replace("\n", "\n      "), flush=True)
-    words, options = ["bash", "-c", command], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = where.run(words, **options) if where else subprocess.run(words, **options)
-    for line in done.stdout.rstrip().splitlines():
-        print(f"   {line}".rstrip(), flush=True)
-    if done.returncode:
-        raise RuntimeError(f"that command failed with exit {done.returncode}")
-    return done.stdout
 
 
 class Demo:
@@ -216,6 +197,7 @@ class Demo:
         self.balance()
         self.lose()
         self.hunt()
+        untagged.show(self.options.bin)
         self.leave()
 
 

@@ -25,8 +25,12 @@ class Demo(unittest.TestCase):
         self.addCleanup(self.demo.kill)
 
     def left(self):
-        """processes and folders of the demonstration's bed"""
-        name, processes = f"bed{self.demo.pid}", []
+        """processes and folders of the demonstration's beds"""
+        return [left for name in (f"bed{self.demo.pid}", f"untagged{self.demo.pid}") for left in self.left_of(name)]
+
+    @staticmethod
+    def left_of(name):
+        processes = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/cmdline", "rb") as command:
@@ -55,6 +59,8 @@ class Demo(unittest.TestCase):
         self.assertRegex(output, r"here\$ pathdump alarms --reason POOR_PERF")
         lossy = re.search(r"add loss (\d+) (\d+) ", output)
         self.assertRegex(output, rf"here\$ pathdump app silent-drops[^$]*\n *links +{lossy[1]}-{lossy[2]}\n")
+        untagged = re.search(r"It is the link from switch (\d+) to switch (\d+)\. Below", output)
+        self.assertRegex(output, rf"here\$ pathdump app drop-causes[^$]*\n *links +{untagged[1]}-{untagged[2]}\n")
         self.assertIn("What to try next", output)
         self.assertEqual(self.left(), [])
 
