@@ -254,7 +254,7 @@ static int add_part(struct look *look, const struct part *part)
         }
         row = &look->rows[look->rows_len++];
         *row = (struct pd_evidence_row){
-            .kind = PD_EVIDENCE_FLOW, .flow = part->flow, .lost = of ? of->fresh : 0};
+            .kind = PD_EVIDENCE_FLOW, .flow = part->flow, .lost = of ? of->lost : 0};
     }
     if (row->ways_len == PD_EVIDENCE_WAYS_MAX) {
         look->wrong++;
@@ -341,8 +341,8 @@ static int row_by_flow(const void *key, const void *row)
     return memcmp(key, &((const struct pd_evidence_row *)row)->flow, sizeof(struct pd_flow_id));
 }
 
-/* Flows that suffered and of which no record is known: they have no path, and localisers count
- * them. */
+/* Flows that sent again and of which no record is known: they have no path, and localisers count
+ * them. Nothing of theirs came, the handshake neither: all that they sent again was lost. */
 static void add_pathless(struct look *look)
 {
     const struct pd_app_suffering *suffering = &look->join->suffering;

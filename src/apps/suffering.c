@@ -31,16 +31,27 @@ const struct pd_app_sufferer *pd_app_suffering_find(const struct pd_app_sufferin
                : NULL;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* A smaller counter is that of another connection with the same ports. */
-static uint64_t fresh_of(const struct pd_app_suffering *before, const struct pd_app_sufferer *flow,
-                         uint64_t recent)
+static void compare(const struct pd_app_suffering *before, struct pd_app_sufferer *flow,
+                    uint64_t recent, uint64_t spared)
 {
     const struct pd_app_sufferer *old = pd_app_suffering_find(before, &flow->flow);
+    uint64_t lost = flow->total - least(spared, flow->total);
 
-    if (!old) {
-        return recent < flow->total ? recent : flow->total;
+    if (old && flow->total >= old->total) {
+        flow->fresh = flow->total - old->total;
+        flow->lost = lost > old->told ? lost - old->told : 0;
+        flow->told = old->told + flow->lost;
+    } else {
+        flow->fresh = old ? flow->total : least(recent, flow->total);
+        flow->lost = least(flow->fresh, lost);
+        flow->told = lost;
     }
-    return flow->total >= old->total ? flow->total - old->total : flow->total;
 }
 
 enum { TAKEN, WRONG, NOT_ITS_OWN };
@@ -49,18 +60,19 @@ static int take_row(const struct pd_app_suffering *before, const struct pd_topol
                     const json_t *row, struct pd_app_sufferer *ret_flow)
 {
     struct pd_app_sufferer flow = {0};
-    uint64_t recent, host;
+    uint64_t recent, spared, host;
 
     if (!pd_flow_row_read(row, &flow.flow) ||
         !pd_row_number(row, PD_SUFFERING_TOTAL, &flow.total) ||
         !pd_row_number(row, PD_SUFFERING_RECENT, &recent) ||
+        !pd_row_number(row, PD_SUFFERING_SPARED, &spared) ||
         !pd_row_number(row, PD_SUFFERING_HOST, &host)) {
         return WRONG;
     }
     if (pd_app_host_of(topology, &flow.flow.src, flow.flow.ip_version) != host) {
         return NOT_ITS_OWN;
     }
-    flow.fresh = fresh_of(before, &flow, recent);
+    compare(before, &flow, recent, spared);
     *ret_flow = flow;
     return TAKEN;
 }

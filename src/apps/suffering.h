@@ -11,12 +11,18 @@
  * of the time before, which needs no clock; where a flow is asked for the first time, it is what
  * its host says of the time asked for. A host speaks of flows that it sends, and of no others.
  *
+ * What is sent again need not have been lost: what the receiver had already is *spared* as soon as
+ * it says so (DSACK), and SYN and FIN always. Where that comes to be known later than what was
+ * counted, losses that follow of the same flow count for as many less.
+ *
  * One thread at a time. Zeroed memory is empty. */
 
 struct pd_app_sufferer {
     struct pd_flow_id flow;
     uint64_t total; /* retransmissions since it began */
     uint64_t fresh; /* of these, new */
+    uint64_t lost;  /* of these, data that was lost */
+    uint64_t told;  /* of all, counted as lost so far */
 };
 
 struct pd_app_suffering {

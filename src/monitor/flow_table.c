@@ -283,11 +283,21 @@ static void take_times(struct pd_flow_entry *entry, const struct pd_monitor_read
     }
 }
 
+/* How many of those that are new carried no data: of a handshake none does. */
+static uint32_t count_empty(const struct pd_flow_entry *entry,
+                            const struct pd_monitor_reading *reading, uint32_t fresh)
+{
+    bool opens = reading->kind == PD_MONITOR_CHANGE && !reading->closed && !entry->opened_ns;
+
+    return reading->is_empty || opens || HALF_OPENED(reading->state) ? fresh : 0;
+}
+
 static void update(struct pd_flow_entry *entry, const struct pd_monitor_reading *reading,
                    uint32_t fresh)
 {
     bool late = reading->time_ns < entry->last.time_ns && !reading->closed;
 
+    entry->empty += count_empty(entry, reading, fresh);
     if (fresh) {
         remember(entry, reading->time_ns, fresh);
     }
@@ -329,6 +339,7 @@ static struct pd_flow_entry *insert(struct pd_flow_table *table,
         entry->last.timeouts = reading->has_info ? reading->unanswered : 0;
     }
     entry->first_ns = reading->time_ns;
+    entry->empty = count_empty(entry, reading, fresh);
     entry->consecutive = least(reading->retransmissions,
                                reading->outstanding == UNKNOWN ? fresh : reading->outstanding);
     if (HALF_OPENED(reading->state)) {

@@ -24,7 +24,8 @@
 struct pd_flow_entry {
     struct pd_monitor_reading last;
     uint32_t consecutive;
-    uint32_t seen; /* retransmissions that this table was told of as they happened */
+    uint32_t empty; /* retransmissions that carried no data */
+    uint32_t seen;  /* that this table was told of as they happened */
     struct {
         uint64_t time_ns;
         uint32_t count;

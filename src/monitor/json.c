@@ -22,14 +22,14 @@ static json_t *flow_id_json(const struct pd_flow_id *flow)
 
 json_t *pd_monitor_flow_json(const struct pd_monitor_flow *flow, bool recent)
 {
-    json_t *object =
-        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-                  "flow_id", flow_id_json(&flow->flow), "state",
-                  pd_monitor_state_id(flow->closed ? PD_MONITOR_CLOSED : flow->state),
-                  INTEGER(retransmissions), INTEGER(duplicates), INTEGER(consecutive),
-                  INTEGER(timeouts), INTEGER(backoff), INTEGER(srtt_us), INTEGER(rto_us),
-                  INTEGER(throughput_bps), INTEGER(bytes_acked), INTEGER(cwnd_pkts),
-                  INTEGER(mss_bytes), INTEGER(pkts_out), INTEGER(first_us));
+    json_t *object = json_pack(
+        "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "flow_id", flow_id_json(&flow->flow), "state",
+        pd_monitor_state_id(flow->closed ? PD_MONITOR_CLOSED : flow->state),
+        INTEGER(retransmissions), INTEGER(duplicates), INTEGER(empty), INTEGER(consecutive),
+        INTEGER(timeouts), INTEGER(backoff), INTEGER(srtt_us), INTEGER(rto_us),
+        INTEGER(throughput_bps), INTEGER(bytes_acked), INTEGER(cwnd_pkts), INTEGER(mss_bytes),
+        INTEGER(pkts_out), INTEGER(first_us));
 
     if (object && recent) {
         json_object_set_new(object, "recent", json_integer((json_int_t)flow->recent));

@@ -84,6 +84,7 @@ struct pd_monitor_flow pd_monitor_flow_of(const struct pd_flow_entry *entry,
                                           const struct pd_edge *edge, uint32_t recent)
 {
     struct pd_monitor_flow flow = {.consecutive = entry->consecutive,
+                                   .empty = entry->empty,
                                    .recent = recent,
                                    .first_us = pd_edge_wall_us(edge, entry->first_ns),
                                    .last_us = pd_edge_wall_us(edge, entry->last_ns),

@@ -46,6 +46,7 @@ struct pd_monitor_flow {
     uint32_t consecutive;     /* since something was acknowledged that was not before */
     uint32_t recent;          /* since the time that was asked for */
     uint32_t duplicates;      /* that the receiver reported: these were not lost */
+    uint32_t empty;           /* that carried no data: SYN and FIN */
     uint32_t timeouts;
     uint32_t backoff;
     uint32_t srtt_us;

@@ -45,6 +45,7 @@ struct pd_monitor_reading {
     enum pd_monitor_reading_kind kind;
     enum pd_monitor_state state; /* of a closed one: before */
     bool closed;
+    bool is_empty; /* what was sent again carried no data: a SYN or a FIN */
     bool has_info; /* what follows `retransmissions` is set; a half-open connection has none */
     struct pd_flow_id flow; /* source: this host */
     uint64_t cookie;        /* the kernel's number of the connection; 0: it has none */

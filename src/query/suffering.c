@@ -49,6 +49,16 @@ static int read_args(const struct pd_question *entry, const json_t *args, void *
 
 /* ---- a host's own part ---- */
 
+/* Of a flow's retransmissions, those that tell of no loss of its data. */
+static json_t *spared_of(const json_t *poor)
+{
+    json_int_t all = json_integer_value(json_object_get(poor, "retransmissions"));
+    json_int_t spared = json_integer_value(json_object_get(poor, "duplicates")) +
+                        json_integer_value(json_object_get(poor, "empty"));
+
+    return json_integer(spared < all ? spared : all);
+}
+
 static json_t *short_row(const json_t *poor)
 {
     const json_t *total = json_object_get(poor, "retransmissions");
@@ -60,7 +70,8 @@ static json_t *short_row(const json_t *poor)
         row = pd_flow_row_json(&flow);
     }
     if (row && (json_array_append(row, (json_t *)(uintptr_t)total) ||
-                json_array_append(row, (json_t *)(uintptr_t)(recent ? recent : total)))) {
+                json_array_append(row, (json_t *)(uintptr_t)(recent ? recent : total)) ||
+                json_array_append_new(row, spared_of(poor)))) {
         json_decref(row);
         return NULL;
     }
@@ -110,7 +121,8 @@ static bool is_row(const json_t *row, const struct pd_question_hosts *hosts)
                                     : len == PD_SUFFERING_HOST && hosts->alone) &&
            host <= UINT32_MAX && hosts->knows(hosts->context, (uint32_t)host) &&
            pd_flow_row_read(row, &flow) && pd_row_number(row, PD_SUFFERING_TOTAL, &number) &&
-           pd_row_number(row, PD_SUFFERING_RECENT, &number);
+           pd_row_number(row, PD_SUFFERING_RECENT, &number) &&
+           pd_row_number(row, PD_SUFFERING_SPARED, &number);
 }
 
 static int check(const struct pd_question_run *run, const json_t *answer,

@@ -117,6 +117,7 @@ bool pd_monitor_event_read(const void *bytes, size_t len, const struct pd_flow_l
     reading.has_label = reading.flow.ip_version == 6 && event.txhash;
     reading.flow_label = reading.has_label ? flow_label(&event, labels) : 0;
     reading.bytes_acked = event.bytes_acked;
+    reading.is_empty = event.empty;
     reading.throughput_bps = throughput_bps(&event);
     *ret_reading = reading;
     return true;

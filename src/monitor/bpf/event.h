@@ -36,7 +36,8 @@ struct pd_monitor_event {
     __u32 pkts_out;
     __u32 delivered_pkts; /* and how long that took: the last measurement of the rate */
     __u32 delivered_us;
-    __u32 backoff;
+    __u16 backoff;
+    __u16 empty;      /* what was sent again carried no data: a SYN or a FIN */
     __u32 duplicates; /* that the receiver reported (DSACK) */
     __u32 txhash;     /* that flow labels are made of; 0: none */
     __u32 flow_label; /* that the socket asked for; 0: none */

@@ -83,6 +83,9 @@ struct tcp_sock {
     __u64 bytes_acked;
     __u16 total_rto;
 };
+struct sk_buff {
+    unsigned int len;
+};
 struct request_sock {
     struct sock_common __req_common;
     __u8 num_retrans;
@@ -202,7 +205,7 @@ static __always_inline void put_figures(struct pd_monitor_event *event, const st
     event->delivered_us = tcp->rate_interval_us;
 }
 
-static __always_inline int tell(const struct sock *sk, __u8 kind, __u8 state)
+static __always_inline int tell(const struct sock *sk, __u8 kind, __u8 state, bool empty)
 {
     struct tcp_sock *tcp;
     struct pd_monitor_event *event;
@@ -220,6 +223,7 @@ static __always_inline int tell(const struct sock *sk, __u8 kind, __u8 state)
     }
     event->cookie = bpf_get_socket_cookie((void *)sk);
     event->state = state;
+    event->empty = empty;
     put_flow(event, &sk->__sk_common);
     put_figures(event, tcp);
     put_header(event, &tcp->inet_conn.icsk_inet);
@@ -228,9 +232,9 @@ static __always_inline int tell(const struct sock *sk, __u8 kind, __u8 state)
 }
 
 SEC("tp_btf/tcp_retransmit_skb")
-int BPF_PROG(on_retransmission, const struct sock *sk)
+int BPF_PROG(on_retransmission, const struct sock *sk, const struct sk_buff *skb)
 {
-    return tell(sk, PD_EVENT_RETRANSMISSION, sk->__sk_common.skc_state);
+    return tell(sk, PD_EVENT_RETRANSMISSION, sk->__sk_common.skc_state, !skb->len);
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -240,13 +244,13 @@ int BPF_PROG(on_state, const struct sock *sk, int before, int now)
         return 0;
     }
     if (now == STATE_ESTABLISHED) {
-        return tell(sk, PD_EVENT_OPENED, now);
+        return tell(sk, PD_EVENT_OPENED, now, false);
     }
     /* A socket that never had a peer has nothing to tell. */
     if (now != STATE_CLOSE || before == STATE_LISTEN || before == STATE_CLOSE) {
         return 0;
     }
-    return tell(sk, PD_EVENT_CLOSED, before);
+    return tell(sk, PD_EVENT_CLOSED, before, false);
 }
 
 /* The kernel counts it after this: one more than it says. */
@@ -260,6 +264,7 @@ int BPF_PROG(on_syn_ack, const struct sock *sk, const struct request_sock *reque
     }
     event->cookie = bpf_get_socket_cookie((void *)request);
     event->state = STATE_SYN_RECV;
+    event->empty = 1;
     put_flow(event, &request->__req_common);
     event->src_port = request->__req_common.skc_num;
     event->retransmissions = request->num_retrans + 1;

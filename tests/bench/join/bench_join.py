@@ -65,7 +65,7 @@ def poor(lost):
 
 
 def suffering(lost):
-    rows = [[flow["src_ip"], flow["dst_ip"], flow["src_port"], flow["dst_port"], 6, n, n] for flow, n in lost]
+    rows = [[flow["src_ip"], flow["dst_ip"], flow["src_port"], flow["dst_port"], 6, n, n, 0] for flow, n in lost]
     return {"flows": rows, "complete": True, "source": "bpf", "since_us": 1, "forgotten": 0, "left_out": 0}
 
 

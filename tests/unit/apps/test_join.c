@@ -159,6 +159,42 @@ static void retransmissions_count_once(void **state)
     assert_int_equal(scene->retransmissions, 1);
 }
 
+static void set_spared(struct scene *scene, size_t row, json_int_t duplicates, json_int_t empty)
+{
+    json_t *poor = json_array_get(scene->fake->poor, row);
+
+    json_object_set_new(poor, "duplicates", json_integer(duplicates));
+    json_object_set_new(poor, "empty", json_integer(empty));
+}
+
+/* What the receiver had, and what carried no data, is no loss; one that is told of late takes the
+ * place of the next. */
+static void what_was_not_lost_is_taken_back(void **state)
+{
+    struct scene *scene = *state;
+    uint64_t now = FAKE_NOW_US;
+    struct pd_flow_id flow = fake_world_record(scene->fake, "10.1.1.2", 1, "10.2.1.2", 80,
+                                               "1,9,17,11,3", S, 0, 90000, 60)
+                                 ->flow;
+
+    fake_world_poor(scene->fake, 21, &flow, 7, 1000);
+    set_spared(scene, 0, 2, 1);
+    observe(scene, now - S, now);
+    assert_int_equal(scene->retransmissions, 4);
+    set_total(scene, 0, 8);
+    observe(scene, now, now + S / 5);
+    assert_int_equal(scene->retransmissions, 1);
+    set_spared(scene, 0, 3, 1); /* the one of just now was spared */
+    observe(scene, now + S / 5, now + 2 * S / 5);
+    assert_int_equal(scene->retransmissions, 0);
+    set_total(scene, 0, 10);
+    observe(scene, now + 2 * S / 5, now + 3 * S / 5);
+    assert_int_equal(scene->retransmissions, 1); /* two, less the one that was counted in vain */
+    set_spared(scene, 0, 100, 1);
+    observe(scene, now + 3 * S / 5, now + 4 * S / 5);
+    assert_int_equal(scene->retransmissions, 0);
+}
+
 static void slices_and_paths_of_a_flow_are_one_observation(void **state)
 {
     struct scene *scene = *state;
@@ -227,8 +263,8 @@ static void a_sample_where_too_many_suffer(void **state)
     json_t *rows = json_array();
 
     for (int i = 0; i < 150000; i++) {
-        json_array_append_new(rows, json_pack("[s, s, i, i, i, i, i, i]", "10.1.1.2", "10.2.1.2",
-                                              i % 65536, i / 65536, 6, 1, 1, 21));
+        json_array_append_new(rows, json_pack("[s, s, i, i, i, i, i, i, i]", "10.1.1.2", "10.2.1.2",
+                                              i % 65536, i / 65536, 6, 1, 1, 0, 21));
     }
     for (uint16_t port = 1; port <= 10000; port++) {
         fake_world_record(scene->fake, "10.1.2.2", port, "10.2.1.2", 80, "1,9,17,11,3", S, S / 2,
@@ -286,9 +322,9 @@ static void hostile_answers_are_survived(void **state)
     struct scene *scene = *state;
 
     fake_world_canned(scene->fake, PD_SUFFERING_NAME,
-                      "{\"flows\": [7, [], [\"10.1.1.2\", \"10.2.1.2\", 1, 2, 6, -1, 0, 21], "
-                      "[\"10.1.1.2\", \"fd00::1\", 1, 2, 6, 1, 1, 21], [\"10.1.1.2\", "
-                      "\"10.2.1.2\", 65536, 2, 6, 1, 1, 21]], \"since_us\": -1}");
+                      "{\"flows\": [7, [], [\"10.1.1.2\", \"10.2.1.2\", 1, 2, 6, -1, 0, 0, 21], "
+                      "[\"10.1.1.2\", \"fd00::1\", 1, 2, 6, 1, 1, 0, 21], [\"10.1.1.2\", "
+                      "\"10.2.1.2\", 65536, 2, 6, 1, 1, 0, 21]], \"since_us\": -1}");
     fake_world_canned(
         scene->fake, PD_PATH_SUMS_NAME,
         "{\"paths\": {\"1,,9\": [1, 1], \"1,9\": [1], \"9,1\": 7, \"\": [1, 1]}, \"sources\": "
@@ -309,6 +345,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(windows_sum_up),
         TEST(retransmissions_count_once),
+        TEST(what_was_not_lost_is_taken_back),
         TEST(slices_and_paths_of_a_flow_are_one_observation),
         TEST(only_what_would_be_seen_counts),
         TEST(what_is_missing_is_said),

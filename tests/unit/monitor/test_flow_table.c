@@ -78,6 +78,30 @@ static void totals_are_made_differences(void **state)
 }
 
 /* Between two samples nobody knows what came first. */
+static struct pd_monitor_reading make_empty(unsigned port, uint64_t time_ns, uint32_t total)
+{
+    struct pd_monitor_reading reading = make(port, PD_MONITOR_RETRANSMISSION, time_ns, total, 1);
+
+    reading.is_empty = true;
+    return reading;
+}
+
+/* SYN and FIN; what the kernel counts for an answered SYN when the connection opens is one, too. */
+static void what_carries_no_data_is_counted_apart(void **state)
+{
+    struct pd_flow_table *table = ready_table(0);
+
+    (void)state;
+    assert_int_equal(take(table, make_empty(1, 100, 1), 1)->empty, 1);
+    take(table, make(1, PD_MONITOR_CHANGE, 110, 1, 1), 0);
+    assert_int_equal(take(table, make(1, PD_MONITOR_RETRANSMISSION, 120, 3, 9), 2)->empty, 1);
+    assert_int_equal(take(table, make_empty(1, 130, 4), 1)->empty, 2);
+    assert_int_equal(take(table, make_empty(1, 130, 4), 0)->empty, 2); /* twice */
+    assert_int_equal(take(table, make(2, PD_MONITOR_CHANGE, 100, 2, 1), 2)->empty, 2);
+    assert_int_equal(take(table, make(2, PD_MONITOR_SAMPLE, 110, 3, 9), 1)->empty, 2);
+    pd_flow_table_free(table);
+}
+
 static void samples_claim_only_what_is_outstanding(void **state)
 {
     struct pd_flow_table *table = ready_table(0);
@@ -265,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_are_made_differences),
+        cmocka_unit_test(what_carries_no_data_is_counted_apart),
         cmocka_unit_test(samples_claim_only_what_is_outstanding),
         cmocka_unit_test(what_was_before_is_not_new),
         cmocka_unit_test(half_open_ones_open_or_give_up),

@@ -232,6 +232,10 @@ static void events_are_read(void **state)
     assert_int_equal(reading.kind, PD_MONITOR_RETRANSMISSION);
     assert_int_equal(reading.throughput_bps, 80000000);
     assert_int_equal(reading.timeouts, UINT32_MAX);
+    assert_false(reading.is_empty);
+    event.empty = 1;
+    assert_true(pd_monitor_event_read(&event, sizeof event, &labels, &reading));
+    assert_true(reading.is_empty);
     event.family = AF_INET6;
     memset(event.src, 0, 16);
     event.src[10] = event.src[11] = 0xff;

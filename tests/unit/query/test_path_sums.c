@@ -288,11 +288,11 @@ static void hostile_answers_are_refused(void **state)
                                  "\"flows_seen\":-1,\"left_out\":0,\"complete\":true}"));
     assert_false(is_answer(sums, "{}"));
     assert_false(is_answer(sums, "7"));
-    assert_true(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,3,3]")));
-    assert_true(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,3,3,21]")));
-    assert_false(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,3,3,22]")));
-    assert_false(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"fd00::2\",1,2,6,3,3]")));
-    assert_false(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,-3,3]")));
+    assert_true(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,3,3,0]")));
+    assert_true(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,3,3,0,21]")));
+    assert_false(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,3,3,0,22]")));
+    assert_false(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"fd00::2\",1,2,6,3,3,0]")));
+    assert_false(is_answer(flows, SUFFERING("[\"10.0.0.1\",\"10.0.0.2\",1,2,6,-3,3,0]")));
     assert_false(is_answer(flows, "{}"));
 }
 
