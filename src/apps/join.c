@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/join_look.h"
 #include "apps/rows.h"
 #include "evidence/file.h"
 #include "query/members.h"
@@ -17,12 +18,8 @@ enum { HEX_LEN = 8, PATH_AT = PD_FLOW_ROW_LEN, PKTS_AT, BYTES_AT };
 
 /* One look. */
 struct look {
-    const struct pd_app_join *join;
-    const struct pd_app_call *call;
-    struct pd_report *report;
-    uint64_t from_us, to_us;
+    struct pd_app_join_look of;
     uint64_t below; /* 2^32: all flows count */
-    bool each;
     json_t *answer; /* of pathSums */
     /* Rows of evidence. */
     struct pd_evidence_row *rows;
@@ -54,7 +51,7 @@ static int by_number(const void *a, const void *b)
  * only those below the first that has none. */
 static json_t *name_flows(struct look *look)
 {
-    const struct pd_app_suffering *suffering = &look->join->suffering;
+    const struct pd_app_suffering *suffering = look->of.suffering;
     uint32_t *hashes = calloc(suffering->len + 1, sizeof *hashes);
     size_t len = 0;
     json_t *text = NULL;
@@ -91,18 +88,18 @@ static bool is_wanted(const struct look *look, const struct pd_flow_id *flow)
 static int ask_receivers(struct look *look, struct pd_error *error)
 {
     json_t *apart = name_flows(look);
-    json_t *args = json_pack("{s:I, s:I, s:o, s:b, s:I}", "from_us", (json_int_t)look->from_us,
-                             "to_us", (json_int_t)look->to_us, "apart", apart, "each", look->each,
-                             "below", (json_int_t)look->below);
+    json_t *args = json_pack("{s:I, s:I, s:o, s:b, s:I}", "from_us", (json_int_t)look->of.from_us,
+                             "to_us", (json_int_t)look->of.to_us, "apart", apart, "each",
+                             look->of.each, "below", (json_int_t)look->below);
     uint64_t left_out = 0;
 
     if (!args) {
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    int err =
-        pd_app_ask(look->call, look->report, PD_PATH_SUMS_NAME, args, NULL, &look->answer, error);
+    int err = pd_app_ask(look->of.call, look->of.report, PD_PATH_SUMS_NAME, args, NULL,
+                         &look->answer, error);
     if (!err && pd_app_number(look->answer, "left_out", &left_out) && left_out) {
-        pd_report_lacks(look->report, "%" PRIu64 " rows for which hosts had no room", left_out);
+        pd_report_lacks(look->of.report, "%" PRIu64 " rows for which hosts had no room", left_out);
     }
     return err;
 }
@@ -181,7 +178,7 @@ static int add_paths(struct look *look)
 /* The links of hosts, up from sources or down to receivers. */
 static int add_hosts(struct look *look, const char *list, bool up)
 {
-    const struct pd_topology *topology = look->call->world->topology;
+    const struct pd_topology *topology = look->of.call->world->topology;
     const char *text;
     json_t *sum;
     int err = 0;
@@ -246,8 +243,7 @@ static int add_part(struct look *look, const struct part *part)
     struct pd_evidence_row *row = look->rows_len ? &look->rows[look->rows_len - 1] : NULL;
 
     if (!row || !pd_flow_id_equal(&row->flow, &part->flow)) {
-        const struct pd_app_sufferer *of =
-            pd_app_suffering_find(&look->join->suffering, &part->flow);
+        const struct pd_app_sufferer *of = pd_app_suffering_find(look->of.suffering, &part->flow);
 
         if (row) {
             close_row(look, row);
@@ -345,7 +341,7 @@ static int row_by_flow(const void *key, const void *row)
  * them. Nothing of theirs came, the handshake neither: all that they sent again was lost. */
 static void add_pathless(struct look *look)
 {
-    const struct pd_app_suffering *suffering = &look->join->suffering;
+    const struct pd_app_suffering *suffering = look->of.suffering;
     size_t with_rows = look->rows_len;
 
     for (size_t i = 0; i < suffering->len; i++) {
@@ -374,7 +370,7 @@ static int make_rows(struct look *look)
 {
     size_t ways = size_of(look, "flows") + size_of(look, "paths") + size_of(look, "sources") +
                   size_of(look, "receivers");
-    size_t rows = ways + look->join->suffering.len;
+    size_t rows = ways + look->of.suffering->len;
 
     look->rows = calloc(rows + 1, sizeof *look->rows);
     look->ways = calloc(ways + 1, sizeof *look->ways);
@@ -398,50 +394,61 @@ static int make_rows(struct look *look)
     return 0;
 }
 
-static int hand_over(const struct look *look, const struct pd_evidence_sink *sink,
-                     struct pd_error *error)
+static int hand_over(const struct look *look, struct pd_error *error)
 {
-    const struct pd_evidence_period period = {.from_us = look->from_us,
-                                              .to_us = look->to_us,
+    const struct pd_evidence_period period = {.from_us = look->of.from_us,
+                                              .to_us = look->of.to_us,
                                               .rows = look->rows,
                                               .rows_len = look->rows_len,
                                               .flows_unlisted = count_unlisted(look)};
-    int err = look->join->copy ? pd_evidence_write(look->join->copy, &period) : 0;
+    int err = look->of.copy ? pd_evidence_write(look->of.copy, &period) : 0;
 
     if (look->wrong) {
-        pd_report_lacks(look->report, "%zu rows of hosts that make no sense", look->wrong);
+        pd_report_lacks(look->of.report, "%zu rows of hosts that make no sense", look->wrong);
     }
     if (err) {
         return pd_fail(error, err, "evidence: %s", pd_error_text(err));
     }
-    return sink->take(sink->context, &period);
+    return look->of.sink->take(look->of.sink->context, &period);
+}
+
+int pd_app_join_look(const struct pd_app_join_look *of, struct pd_error *error)
+{
+    struct look look = {.of = *of, .below = UINT64_C(1) << 32};
+    uint64_t since_us = of->suffering->since_us;
+
+    /* What was lost before a monitor began is not known: packets of then must not clear anything.
+     */
+    if (since_us > of->from_us) {
+        look.of.from_us = since_us < of->to_us ? since_us : of->to_us;
+    }
+    int err = ask_receivers(&look, error);
+    if (!err) {
+        err = make_rows(&look);
+        err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : hand_over(&look, error);
+    }
+    look_done(&look);
+    return err;
 }
 
 int pd_app_join(struct pd_app_join *join, const struct pd_app_call *call, uint64_t from_us,
                 uint64_t to_us, bool each, const struct pd_evidence_sink *sink,
                 struct pd_report *report, struct pd_error *error)
 {
-    struct look look = {.join = join,
-                        .call = call,
-                        .report = report,
-                        .from_us = from_us,
-                        .to_us = to_us,
-                        .below = UINT64_C(1) << 32,
-                        .each = each};
-    int err = pd_app_suffering_ask(&join->suffering, call, from_us, report, error);
+    const struct pd_app_join_look look = {.call = call,
+                                          .suffering = &join->suffering,
+                                          .from_us = from_us,
+                                          .to_us = to_us,
+                                          .each = each,
+                                          .copy = join->copy,
+                                          .sink = sink,
+                                          .report = report};
 
-    /* What was lost before a monitor began is not known: packets of then must not clear anything.
-     */
-    if (!err && join->suffering.since_us > from_us) {
-        look.from_us = join->suffering.since_us < to_us ? join->suffering.since_us : to_us;
+    if (!join->suffering.asked && !each) {
+        return pd_app_join_back(&look, &join->suffering, error);
     }
-    err = err ? err : ask_receivers(&look, error);
-    if (!err) {
-        err = make_rows(&look);
-        err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : hand_over(&look, sink, error);
-    }
-    look_done(&look);
-    return err;
+    int err = pd_app_suffering_ask(&join->suffering, call, from_us, report, error);
+    return err ? err : pd_app_join_look(&look, error);
 }
 
 void pd_app_join_done(struct pd_app_join *join)

@@ -21,6 +21,9 @@
  * clock of who asks. Clocks may differ by PD_PATH_SUMS_SLACK_US: retransmissions are told apart by
  * counters, not by times; packets are counted once, whatever clocks say.
  *
+ * The first look, which goes back for a minute or so, gives several periods, shorter ones towards
+ * its end; each later one gives one.
+ *
  * One thread at a time. Zeroed memory is empty. */
 
 struct pd_app_join {

@@ -21,8 +21,8 @@ static int by_flow(const void *a, const void *b)
                   &((const struct pd_app_sufferer *)b)->flow, sizeof(struct pd_flow_id));
 }
 
-const struct pd_app_sufferer *pd_app_suffering_find(const struct pd_app_suffering *suffering,
-                                                    const struct pd_flow_id *flow)
+struct pd_app_sufferer *pd_app_suffering_find(const struct pd_app_suffering *suffering,
+                                              const struct pd_flow_id *flow)
 {
     struct pd_app_sufferer key = {.flow = *flow};
 

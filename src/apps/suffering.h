@@ -36,8 +36,8 @@ struct pd_app_suffering {
 int pd_app_suffering_ask(struct pd_app_suffering *suffering, const struct pd_app_call *call,
                          uint64_t from_us, struct pd_report *report, struct pd_error *error);
 /* NULL: it is none of them. */
-const struct pd_app_sufferer *pd_app_suffering_find(const struct pd_app_suffering *suffering,
-                                                    const struct pd_flow_id *flow);
+struct pd_app_sufferer *pd_app_suffering_find(const struct pd_app_suffering *suffering,
+                                              const struct pd_flow_id *flow);
 void pd_app_suffering_done(struct pd_app_suffering *suffering);
 
 #endif

@@ -19,6 +19,8 @@ struct search {
     struct pd_localiser *localiser;
     uint32_t switches_len; /* of the topology that it was made for */
     uint64_t seen_us;      /* all up to here has been observed; 0: nothing was */
+    bool has_period;       /* the world has a fixed one */
+    bool taken;            /* a period of the run at hand */
 };
 
 static const struct pd_app_param params[] = {
@@ -104,11 +106,20 @@ static int keep_up(const struct pd_app_call *call, struct search *search, struct
 
 /* ---- observations ---- */
 
+/* Of several periods each is concluded from before the next, as if it had been looked at in time:
+ * so what has changed since is seen. */
 static int take(void *context, const struct pd_evidence_period *period)
 {
     struct search *search = context;
+    struct pd_verdict verdict;
+    int err =
+        search->taken && !search->has_period ? pd_localiser_locate(search->localiser, &verdict) : 0;
 
-    return pd_localiser_observe(search->localiser, period);
+    search->taken = true;
+    if (!search->has_period && period->to_us > period->from_us) {
+        search->localiser->config.period_us = period->to_us - period->from_us;
+    }
+    return err ? err : pd_localiser_observe(search->localiser, period);
 }
 
 static int observe(const struct pd_app_call *call, struct search *search, struct pd_report *report,
@@ -124,9 +135,11 @@ static int observe(const struct pd_app_call *call, struct search *search, struct
     if (!from_us || from_us > now_us) {
         from_us = now_us > back_us ? now_us - back_us : 0;
     }
-    if (!world->period_us) {
+    search->has_period = world->period_us > 0;
+    if (!search->has_period) {
         search->localiser->config.period_us = now_us > from_us ? now_us - from_us : 1;
     }
+    search->taken = false;
     const struct pd_evidence_sink sink = {search, take};
     int err = world->ops->observe(world->context, from_us, now_us, false, &sink, report, error);
     if (!err) {

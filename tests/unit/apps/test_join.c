@@ -25,6 +25,8 @@ struct scene {
     size_t paths, hosts;
     uint64_t path_pkts, host_pkts, path_bytes;
     uint64_t unlisted;
+    size_t periods;
+    uint64_t begin_us, end_us; /* of all periods; each begins where the one before ends */
 };
 
 static int set_up(void **state)
@@ -69,6 +71,9 @@ static int visit(void *context, const struct pd_evidence_period *period)
     struct scene *scene = context;
 
     scene->unlisted = period->flows_unlisted;
+    assert_true(!scene->periods || period->from_us == scene->end_us);
+    scene->begin_us = scene->periods++ ? scene->begin_us : period->from_us;
+    scene->end_us = period->to_us;
     for (size_t i = 0; i < period->rows_len; i++) {
         if (rows[i].kind == PD_EVIDENCE_PATH) {
             visit_path(scene, &rows[i]);
@@ -93,7 +98,7 @@ static int try_observe(struct scene *scene, uint64_t from_us, uint64_t to_us)
     struct pd_error error;
 
     scene->flows = scene->pathless = scene->records = scene->paths = scene->hosts = 0;
-    scene->pkts = scene->bytes = scene->retransmissions = 0;
+    scene->pkts = scene->bytes = scene->retransmissions = scene->periods = 0;
     scene->path_pkts = scene->host_pkts = scene->path_bytes = 0;
     return pd_app_join(&scene->join, &call, from_us, to_us, scene->each, &sink, &scene->report,
                        &error);
@@ -192,6 +197,29 @@ static void what_was_not_lost_is_taken_back(void **state)
     assert_int_equal(scene->retransmissions, 1); /* two, less the one that was counted in vain */
     set_spared(scene, 0, 100, 1);
     observe(scene, now + 3 * S / 5, now + 4 * S / 5);
+    assert_int_equal(scene->retransmissions, 0);
+}
+
+/* Whoever asks for the first time gets what was in time, and everything once. */
+static void the_first_look_has_periods(void **state)
+{
+    struct scene *scene = *state;
+    uint64_t now = FAKE_NOW_US;
+    struct pd_flow_id flow = fake_world_record(scene->fake, "10.1.1.2", 1, "10.2.1.2", 80,
+                                               "1,9,17,11,3", 60 * S, 0, 6000000, 6000)
+                                 ->flow;
+
+    fake_world_record(scene->fake, "10.1.1.2", 2, "10.2.1.2", 80, "1,9,17,11,3", 60 * S, 0, 6000000,
+                      6000);
+    fake_world_poor(scene->fake, 21, &flow, 7, 1000);
+    observe(scene, now - 60 * S, now);
+    assert_in_range(scene->periods, 8, 16);
+    assert_int_equal(scene->begin_us, now - 60 * S);
+    assert_int_equal(scene->end_us, now);
+    assert_int_equal(scene->path_pkts + scene->pkts, 12000);
+    assert_int_equal(scene->retransmissions, 7);
+    observe(scene, now, now + S);
+    assert_int_equal(scene->periods, 1);
     assert_int_equal(scene->retransmissions, 0);
 }
 
@@ -346,6 +374,7 @@ int main(void)
         TEST(windows_sum_up),
         TEST(retransmissions_count_once),
         TEST(what_was_not_lost_is_taken_back),
+        TEST(the_first_look_has_periods),
         TEST(slices_and_paths_of_a_flow_are_one_observation),
         TEST(only_what_would_be_seen_counts),
         TEST(what_is_missing_is_said),
