@@ -328,8 +328,8 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --ndjson --csv --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --name --quantiles --program --arg --args --json --ndjson --csv --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces getTelemetry'
         case $prev in
         --tib) rest=DIR ;;
         --agent) rest=- ;;
@@ -365,14 +365,16 @@ _pathdump()
         --must-pass) rest=- ;;
         --allow) rest=- ;;
         --threshold) rest=- ;;
+        --name) rest=- ;;
+        --quantiles) rest=- ;;
         --program) rest=FILE ;;
         --arg) rest=- ;;
         --args) rest=- ;;
         esac
         ;;
     'install')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --program --arg --args --json --help'
-        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --period --on --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --name --quantiles --program --arg --args --json --help'
+        [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces getTelemetry'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -404,6 +406,8 @@ _pathdump()
         --must-pass) rest=- ;;
         --allow) rest=- ;;
         --threshold) rest=- ;;
+        --name) rest=- ;;
+        --quantiles) rest=- ;;
         --program) rest=FILE ;;
         --arg) rest=- ;;
         --args) rest=- ;;

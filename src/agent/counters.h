@@ -16,6 +16,8 @@
     X(digests, "packets with a telemetry digest")                                                 \
     X(digests_missing, "packets without one, where there is a telemetry plan")                    \
     X(digests_lost, "digests left out: no room for their flow")                                   \
+    X(values_lost, "values of hops left out: no room")                                            \
+    X(values_without_path, "values of hops left out: their flow ended before its path was known") \
     X(queue_waits, "times that the intake waited for the store")                                  \
     X(snapshots, "exact snapshots taken for live queries")                                        \
     X(snapshots_late, "live queries given up: intake and store did not answer in time")           \

@@ -2,29 +2,38 @@
 /* Flows with digests: a hash table of them, their parts since the last record, and the split. */
 #include "agent/digests.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "codec/pint/encode.h"
 #include "codec/pint/flow.h"
 #include "codec/pint/numbers.h"
+#include "codec/pint/values.h"
 #include "packet/sample.h"
+#include "telemetry/column.h"
 
-#define BUCKETS     65536 /* a power of 2 */
-#define FORGET_NS   (120 * PD_NS_PER_S)
-#define SWEEP_STEPS 4 /* buckets looked at for each record that leaves */
+#define BUCKETS      65536 /* a power of 2 */
+#define FORGET_NS    (120 * PD_NS_PER_S)
+#define SWEEP_STEPS  4                   /* buckets looked at for each record that leaves */
+#define COUNTS_BYTES ((size_t)256 << 20) /* what hops measured, of all flows */
+#define CHUNK_HEADER 6                   /* of further columns: kind, length */
 
-/* What went one way since the last record. */
+/* What went one way since the last record, and what was measured there since the last record with
+ * a path. */
 struct part {
     uint64_t pkts, bytes, first_ns, last_ns;
+    struct pd_telemetry_counts counts;
 };
 
 struct flow {
     struct flow *next;
     struct pd_flow_id id;
+    uint32_t host; /* ID of the receiver; 0: not in the topology */
     struct pd_pint_flow *state;
     uint64_t last_ns;
     struct part parts[PD_PINT_RECORDS_MAX];
@@ -42,13 +51,35 @@ struct pd_digests {
     struct flow *buckets[BUCKETS];
     uint64_t flows_len, flows_max;
     uint64_t newest_ns;
-    uint32_t hand; /* of the sweep */
+    uint32_t hand;      /* of the sweep */
+    size_t counts_left; /* bytes */
+    struct pd_telemetry_scale scales[PD_PINT_QUERIES_MAX];
+    struct pd_telemetry_cell *cells; /* room to sort them */
+    uint32_t cells_room;
+    uint8_t extra[CHUNK_HEADER + PD_TELEMETRY_COLUMN_BYTES_MAX];
 };
 
 /* ---- life */
 
+/* What is left has met no path. */
+static void counts_done(struct pd_digests *digests, struct pd_telemetry_counts *counts)
+{
+    uint64_t samples = 0;
+
+    for (uint32_t i = 0; i < counts->room; i++) {
+        samples += counts->cells[i].count;
+    }
+    if (samples) {
+        pd_count(&digests->counters->values_without_path, samples);
+    }
+    pd_telemetry_counts_clear(counts, &digests->counts_left);
+}
+
 static void flow_free(struct pd_digests *digests, struct flow *flow)
 {
+    for (size_t r = 0; r < PD_PINT_RECORDS_MAX; r++) {
+        counts_done(digests, &flow->parts[r].counts);
+    }
     pd_pint_flow_free(flow->state);
     free(flow);
     digests->flows_len--;
@@ -69,7 +100,18 @@ void pd_digests_free(struct pd_digests *digests)
     pd_pint_receiver_free(digests->receiver);
     pd_pint_plan_free(digests->plan);
     pd_topology_free(digests->topology);
+    free(digests->cells);
     free(digests);
+}
+
+static void take_scales(struct pd_digests *digests)
+{
+    digests->counts_left = COUNTS_BYTES;
+    for (unsigned q = 0; q < digests->plan->queries_len; q++) {
+        const struct pd_pint_query *query = &digests->plan->queries[q];
+        digests->scales[q] = (struct pd_telemetry_scale){query->name, query->values, query->codes,
+                                                         query->space_bytes};
+    }
 }
 
 int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t flows_max,
@@ -98,6 +140,7 @@ int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t fl
     digests->counters = counters;
     digests->alarms = alarms;
     digests->flows_max = flows_max;
+    take_scales(digests);
     *ret_digests = digests;
     return 0;
 }
@@ -119,6 +162,22 @@ static struct flow *find(struct pd_digests *digests, const struct pd_flow_id *id
     return flow;
 }
 
+/* A linear look: once for each new flow, and hosts of a topology that names them are few beside its
+ * flows. */
+static uint32_t host_of(const struct pd_topology *topology, const struct pd_flow_id *id)
+{
+    for (uint32_t h = 0; h < topology->hosts_len; h++) {
+        const struct pd_host *host = &topology->hosts[h];
+        for (uint32_t a = 0; a < host->addrs_len; a++) {
+            if (host->ip_versions[a] == id->ip_version &&
+                !memcmp(&host->addrs[a], &id->dst, sizeof id->dst)) {
+                return host->id;
+            }
+        }
+    }
+    return 0;
+}
+
 static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id)
 {
     const uint32_t src = pd_topology_tor_of(digests->topology, &id->src, id->ip_version);
@@ -130,6 +189,7 @@ static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id)
         return NULL;
     }
     flow->id = *id;
+    flow->host = host_of(digests->topology, id);
     flow->next = *bucket_of(digests, id);
     *bucket_of(digests, id) = flow;
     digests->flows_len++;
@@ -171,6 +231,21 @@ static void tell_miscabled(struct pd_digests *digests, const struct flow *flow,
                                                               .detail = words});
 }
 
+/* What the hops measured, before it is known which switches they are. */
+static void measure(struct pd_digests *digests, struct part *part, uint32_t packet_id,
+                    uint16_t digest, uint32_t hops)
+{
+    struct pd_pint_code_at codes[PD_PINT_BITS_MAX];
+    const size_t len = pd_pint_values(digests->plan, packet_id, digest, hops, codes);
+
+    for (size_t i = 0; i < len; i++) {
+        if (!pd_telemetry_counts_add(&part->counts, &digests->counts_left, codes[i].query,
+                                     codes[i].hop, codes[i].code)) {
+            pd_count(&digests->counters->values_lost, 1);
+        }
+    }
+}
+
 static void fold(struct pd_digests *digests, const struct pd_packet *packet, const uint8_t *frame,
                  size_t captured, uint64_t time_ns)
 {
@@ -186,10 +261,9 @@ static void fold(struct pd_digests *digests, const struct pd_packet *packet, con
     if (!flow) {
         flow = add(digests, &packet->flow);
     }
+    const uint32_t packet_id = pd_packet_id(frame, captured, packet, digests->plan->seed);
     pd_count(&digests->counters->digests, 1);
-    if (!flow ||
-        pd_pint_flow_add(flow->state, pd_packet_id(frame, captured, packet, digests->plan->seed),
-                         digest, hops, &record)) {
+    if (!flow || pd_pint_flow_add(flow->state, packet_id, digest, hops, &record)) {
         pd_count(&digests->counters->digests_lost, 1);
         return;
     }
@@ -203,6 +277,7 @@ static void fold(struct pd_digests *digests, const struct pd_packet *packet, con
     part->last_ns = flow->last_ns = time_ns;
     part->pkts++;
     part->bytes += packet->ip_bytes;
+    measure(digests, part, packet_id, digest, hops);
 }
 
 static void on_frame(void *context, const struct pd_packet *packet, const uint8_t *frame,
@@ -236,6 +311,25 @@ static uint64_t mark_of(const struct pd_pint_record *record)
     return has_path ? pd_pint_number_of(&record->path) : 0;
 }
 
+/* The further column of a part with this path; 0: none. */
+static uint32_t column_of(struct pd_digests *digests, const struct flow *flow,
+                          const struct pd_telemetry_counts *counts, const struct pd_pint_path *path)
+{
+    const uint16_t kind = htole16(PD_TELEMETRY_COLUMN_KIND);
+    size_t bytes = 0;
+
+    if (!counts->len || PD_GROW(digests->cells, digests->cells_room, counts->len)) {
+        return 0;
+    }
+    pd_telemetry_counts_sorted(counts, digests->cells);
+    bytes = pd_telemetry_column_write(digests->cells, counts->len, digests->scales, path->first_hop,
+                                      path->len, flow->host, digests->extra + CHUNK_HEADER);
+    const uint32_t bytes_le = htole32((uint32_t)bytes);
+    memcpy(digests->extra, &kind, sizeof kind);
+    memcpy(digests->extra + sizeof kind, &bytes_le, sizeof bytes_le);
+    return bytes ? (uint32_t)(CHUNK_HEADER + bytes) : 0;
+}
+
 /* Takes at most so many packets off a part. */
 static struct part take_off(struct part *part, uint64_t pkts_max)
 {
@@ -251,45 +345,88 @@ static struct part take_off(struct part *part, uint64_t pkts_max)
     return taken;
 }
 
-void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
-                      bool take,
-                      void (*give)(void *context, const struct pd_trajectory_record *record),
-                      void *context)
+/* Packets that stay in the rest of the record, since no path is known of them. */
+static void leave(struct part *part)
 {
+    *part = (struct part){.counts = part->counts};
+}
+
+/* One part's share of the record, which is taken off `rest`. */
+static struct pd_trajectory_record share_of(const struct pd_trajectory_record *record,
+                                            struct pd_trajectory_record *rest, struct part *part)
+{
+    const struct part taken = take_off(part, rest->pkts);
+    struct pd_trajectory_record out = *record;
+
+    out.pkts = (__typeof__(out.pkts))taken.pkts;
+    out.bytes = taken.bytes < rest->bytes ? taken.bytes : rest->bytes;
+    out.first_ns = taken.first_ns > record->first_ns ? taken.first_ns : record->first_ns;
+    out.last_ns = taken.last_ns < record->last_ns ? taken.last_ns : record->last_ns;
+    out.first_ns = out.first_ns < out.last_ns ? out.first_ns : out.last_ns;
+    rest->pkts -= out.pkts;
+    if (!rest->pkts) { /* packets and bytes of the parts are the record's */
+        out.bytes = rest->bytes;
+    }
+    rest->bytes -= out.bytes;
+    return out;
+}
+
+/* A walk that the topology does not have is in its alarm alone: its switches are nobody's. */
+static bool has_switches(const struct pd_pint_record *record)
+{
+    return record->state == PD_PINT_KNOWN;
+}
+
+struct splitting {
+    const struct pd_trajectory_record *record;
+    bool take, columns;
+    pd_digests_give *give;
+    void *context;
+};
+
+static void split_part(struct pd_digests *digests, struct flow *flow, size_t number,
+                       const struct splitting *splitting, struct pd_trajectory_record *rest)
+{
+    const struct pd_pint_record *way = pd_pint_flow_record(flow->state, number);
+    struct part scratch = flow->parts[number];
+    struct part *part = splitting->take ? &flow->parts[number] : &scratch;
+    const uint64_t mark = mark_of(way);
+    uint32_t bytes = 0;
+
+    if (!mark || !part->pkts) {
+        leave(part);
+        return;
+    }
+    struct pd_trajectory_record out = share_of(splitting->record, rest, part);
+    out.mark = mark;
+    if (splitting->columns && has_switches(way)) {
+        bytes = column_of(digests, flow, &part->counts, &way->path);
+    }
+    splitting->give(splitting->context, &out, bytes ? digests->extra : NULL, bytes);
+    if (splitting->take && has_switches(way)) {
+        pd_telemetry_counts_clear(&part->counts, &digests->counts_left);
+    }
+}
+
+void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
+                      bool take, bool columns, pd_digests_give *give, void *context)
+{
+    const struct splitting splitting = {record, take, columns, give, context};
+    struct pd_trajectory_record rest = *record;
+
     if (!digests) {
-        give(context, record);
+        give(context, record, NULL, 0);
         return;
     }
     struct flow *flow = find(digests, &record->flow);
-    struct pd_trajectory_record rest = *record, out;
     const size_t len = flow ? pd_pint_flow_records(flow->state) : 0;
 
     rest.mark = 0;
     for (size_t r = 0; r < len && rest.pkts; r++) {
-        const uint64_t mark = mark_of(pd_pint_flow_record(flow->state, r));
-        struct part scratch = flow->parts[r];
-        struct part *part = take ? &flow->parts[r] : &scratch;
-        if (!mark || !part->pkts) {
-            *part = (struct part){0}; /* stays in the rest */
-            continue;
-        }
-        const struct part taken = take_off(part, rest.pkts);
-        out = *record;
-        out.mark = mark;
-        out.pkts = (__typeof__(out.pkts))taken.pkts;
-        out.bytes = taken.bytes < rest.bytes ? taken.bytes : rest.bytes;
-        out.first_ns = taken.first_ns > record->first_ns ? taken.first_ns : record->first_ns;
-        out.last_ns = taken.last_ns < record->last_ns ? taken.last_ns : record->last_ns;
-        out.first_ns = out.first_ns < out.last_ns ? out.first_ns : out.last_ns;
-        rest.pkts -= out.pkts;
-        if (!rest.pkts) { /* packets and bytes of the parts are the record's */
-            out.bytes = rest.bytes;
-        }
-        rest.bytes -= out.bytes;
-        give(context, &out);
+        split_part(digests, flow, r, &splitting, &rest);
     }
     if (rest.pkts) {
-        give(context, &rest);
+        give(context, &rest, NULL, 0);
     }
     if (take) {
         sweep(digests);
@@ -300,5 +437,5 @@ void pd_digests_visit(void *walk, const struct pd_trajectory_record *record)
 {
     const struct pd_digests_walk *asked = walk;
 
-    pd_digests_split(asked->digests, record, false, asked->give, asked->context);
+    pd_digests_split(asked->digests, record, false, asked->columns, asked->give, asked->context);
 }

@@ -17,6 +17,9 @@
  * mark; what no path is known of keeps mark 0. Packets and bytes of the parts are those of the
  * record.
  *
+ * What hops measured goes with the part whose path they are of, as a further column
+ * (telemetry/column.h); it waits while the path is not known.
+ *
  * A walk that the topology does not have is named in an alarm as soon as it is known.
  *
  * The paths are those of the topology that the daemon started with. Flows are forgotten two minutes
@@ -36,17 +39,21 @@ void pd_digests_free(struct pd_digests *digests); /* NULL is fine */
 const struct pd_intake_tap *pd_digests_tap(struct pd_digests *digests,
                                            const struct pd_intake_tap *next);
 
+/* A part of a record, with its further columns (tib/record.h; NULL: none) until the call returns.
+ */
+typedef void pd_digests_give(void *context, const struct pd_trajectory_record *record,
+                             const uint8_t *extra, uint32_t extra_bytes);
+
 /* Calls `give` for each part of a record; without digests (NULL), for the record. `take`: its
- * packets are not told again. */
+ * packets are not told again. `columns`: what hops measured is told, too. */
 void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
-                      bool take,
-                      void (*give)(void *context, const struct pd_trajectory_record *record),
-                      void *context);
+                      bool take, bool columns, pd_digests_give *give, void *context);
 
 /* The same for a walk over live records. */
 struct pd_digests_walk {
     struct pd_digests *digests; /* may be NULL */
-    void (*give)(void *context, const struct pd_trajectory_record *record);
+    bool columns;
+    pd_digests_give *give;
     void *context;
 };
 void pd_digests_visit(void *walk, const struct pd_trajectory_record *record);

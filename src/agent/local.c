@@ -3,6 +3,7 @@
 #include "agent/local.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "query/merge.h"
@@ -121,4 +122,64 @@ int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint6
                                sink, &complete, error);
     pd_agent_snapshot_free(snapshot);
     return count_incomplete(agent, err, complete);
+}
+
+/* ---- records one by one ---- */
+
+static int visit_snapshot(struct pd_agent_snapshot *snapshot, const struct pd_question_scan *scan,
+                          int (*visit)(void *visitor, const struct pd_tib_record *records,
+                                       size_t n),
+                          void *visitor, bool *ret_complete)
+{
+    char *token = NULL;
+    int err = pd_tib_scan(snapshot->tib, scan->filter, visit, visitor);
+
+    if (!err && snapshot->rows_len) {
+        err = visit(visitor, snapshot->rows, snapshot->rows_len);
+    }
+    if (!err && scan->ret_token) {
+        err = pd_tib_token(snapshot->tib, &token);
+        err = err == -PD_E_UNSUPPORTED ? 0 : err;
+    }
+    if (!err) {
+        *ret_complete = !pd_tib_snapshot_damaged(snapshot->tib);
+    }
+    if (!err && token) {
+        *scan->ret_token = token;
+    }
+    return err;
+}
+
+int pd_local_scan(struct pd_agent *agent, const struct pd_question_scan *scan,
+                  int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                  void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    struct pd_query *query = malloc(sizeof *query);
+    struct pd_agent_snapshot *snapshot;
+    int err = 0;
+
+    if (!query) {
+        return pd_fail(error, -ENOMEM, "no memory");
+    }
+    pd_query_init(query, PD_QUERY_GET_FLOWS);
+    query->filter = *scan->filter;
+    query->filter.since = NULL; /* of the store alone */
+    query->live = scan->live;
+    query->columns = scan->columns;
+    if (scan->filter->path) {
+        pd_path_copy(&query->path, scan->filter->path);
+        query->given |= 1U << PD_QUERY_PARAM_PATH;
+    }
+    err = pd_local_open(agent, query, &snapshot, error);
+    free(query);
+    if (err) {
+        return err;
+    }
+    err = visit_snapshot(snapshot, scan, visit, visitor, ret_complete);
+    pd_agent_snapshot_free(snapshot);
+    if (err == -PD_E_VALUE && scan->filter->since) {
+        return pd_fail(error, err, "since: this store gave no such token: \"%.64s\"",
+                       scan->filter->since);
+    }
+    return err ? pd_fail(error, err, "the records cannot be read: %s", pd_error_text(err)) : 0;
 }

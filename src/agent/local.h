@@ -7,7 +7,7 @@
 #include "agent/snapshot.h"
 #include "base/error.h"
 #include "http/answer.h"
-#include "query/query.h"
+#include "query/question.h"
 
 /* Thread safety: any number of threads at once. Who is asked by many takes a turn first
  * (agent->query_turns). */
@@ -27,5 +27,11 @@ int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum p
 /* Its own groups, as a partial result. `begun_ns`: pd_clock_thread_ns when the work on it began. */
 int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint64_t begun_ns,
                      const struct pd_query_sink *sink, struct pd_error *error);
+
+/* Each record that matches, one way or the other, as a question asks for them (query/question.h).
+ * Errors in words. */
+int pd_local_scan(struct pd_agent *agent, const struct pd_question_scan *scan,
+                  int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                  void *visitor, bool *ret_complete, struct pd_error *error);
 
 #endif

@@ -93,7 +93,8 @@ static void send_positions(struct pd_pipeline *pipeline)
     pipeline->since_mark = 0;
 }
 
-static void send_record(void *context, const struct pd_trajectory_record *record)
+static void send_record(void *context, const struct pd_trajectory_record *record,
+                        const uint8_t *extra, uint32_t extra_bytes)
 {
     struct pd_pipeline *pipeline = context;
     struct pd_item *item = &pipeline->outbox[pipeline->outbox_len++];
@@ -103,6 +104,7 @@ static void send_record(void *context, const struct pd_trajectory_record *record
     }
     item->kind = PD_ITEM_RECORD;
     item->record = *record;
+    item->extra = pd_item_extra_new(extra, extra_bytes);
     item->kept = pd_intake_set_kept(&pipeline->intakes);
     if (pipeline->outbox_len == OUTBOX_LEN) {
         send_outbox(pipeline);
@@ -116,7 +118,7 @@ static bool evicted(void *context, const struct pd_trajectory_record *record)
 {
     struct pd_pipeline *pipeline = context;
 
-    pd_digests_split(pipeline->digests, record, true, send_record, pipeline);
+    pd_digests_split(pipeline->digests, record, true, true, send_record, pipeline);
     return true;
 }
 
@@ -153,9 +155,10 @@ static void publish_intakes(struct pd_pipeline *pipeline)
     }
 }
 
-static void visit_live(void *context, const struct pd_trajectory_record *record)
+static void visit_live(void *context, const struct pd_trajectory_record *record,
+                       const uint8_t *extra, uint32_t extra_bytes)
 {
-    pd_agent_snapshot_add(context, record);
+    pd_agent_snapshot_add(context, record, extra, extra_bytes);
 }
 
 static void serve_mailbox(struct pd_pipeline *pipeline)
@@ -166,7 +169,8 @@ static void serve_mailbox(struct pd_pipeline *pipeline)
     if (!mark.snapshot) {
         return;
     }
-    struct pd_digests_walk walk = {pipeline->digests, visit_live, mark.snapshot};
+    struct pd_digests_walk walk = {pipeline->digests, mark.snapshot->query.columns, visit_live,
+                                   mark.snapshot};
     pd_intake_set_walk(&pipeline->intakes, pd_digests_visit, &walk);
     send_positions(pipeline);
     send_mark(pipeline, &mark);
@@ -279,7 +283,9 @@ static bool work_on(struct pd_pipeline *pipeline, const struct pd_item *item)
     struct pd_recorder *recorder = &pipeline->recorder;
 
     switch (item->kind) {
-    case PD_ITEM_RECORD: pd_recorder_take(recorder, &item->record, item->kept); return false;
+    case PD_ITEM_RECORD:
+        pd_recorder_take(recorder, &item->record, item->extra, item->kept);
+        return false;
     case PD_ITEM_POSITION:
         pd_recorder_position(recorder, item->position.key, item->position.position);
         return false;

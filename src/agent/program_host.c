@@ -193,12 +193,21 @@ static int ask_tcp(void *context, const struct pd_poor_question *question, json_
     return pd_agent_poor(run->agent, question, ret_answer, error);
 }
 
-/* A member of each row, a line each. */
+static int scan_records(void *context, const struct pd_question_scan *scan,
+                        int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                        void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    const struct run *run = context;
+
+    return pd_local_scan(run->agent, scan, visit, visitor, ret_complete, error);
+}
+
+/* Each row, or a member of it, a line each. */
 static int ask_object(struct run *run, const struct pd_document *document, FILE *lines,
                       struct pd_error *error)
 {
     const struct pd_question_call *call = document->question->call;
-    const struct pd_question_host host = {.context = run, .tcp = ask_tcp};
+    const struct pd_question_host host = {.context = run, .tcp = ask_tcp, .scan = scan_records};
     struct pd_question_run asked = {.document = document, .host = &host};
     json_t *answer = NULL, *row;
     size_t i;
@@ -209,8 +218,8 @@ static int ask_object(struct run *run, const struct pd_document *document, FILE 
     }
     json_array_foreach(json_object_get(answer, call->list), i, row)
     {
-        if (!err && (json_dumpf(json_object_get(row, call->member), lines, JSON_COMPACT) ||
-                     fputc('\n', lines) == EOF)) {
+        const json_t *part = call->member ? json_object_get(row, call->member) : row;
+        if (!err && (json_dumpf(part, lines, JSON_COMPACT) || fputc('\n', lines) == EOF)) {
             err = pd_fail(error, -PD_E_FULL, "no room for the answer");
         }
     }

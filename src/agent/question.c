@@ -82,19 +82,18 @@ static int ask_records(void *context, const struct pd_query *query, json_t **ret
     return err;
 }
 
-static int visit_snapshot(struct pd_agent_snapshot *snapshot, const struct pd_tib_filter *filter,
-                          int (*visit)(void *visitor, const struct pd_tib_record *records,
-                                       size_t n),
-                          void *visitor, bool *ret_complete)
+static int scan_records(void *context, const struct pd_question_scan *scan,
+                        int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                        void *visitor, bool *ret_complete, struct pd_error *error)
 {
-    int err = pd_tib_scan(snapshot->tib, filter, visit, visitor);
+    const struct pd_agent_host *asked = context;
+    int err = pd_agent_host_turn(asked, asked->agent->query_turns, "queries", error);
 
-    if (!err && snapshot->rows_len) {
-        err = visit(visitor, snapshot->rows, snapshot->rows_len);
+    if (err) {
+        return err;
     }
-    if (!err) {
-        *ret_complete = !pd_tib_snapshot_damaged(snapshot->tib);
-    }
+    err = pd_local_scan(asked->agent, scan, visit, visitor, ret_complete, error);
+    pd_daemon_admission_give(asked->agent->query_turns, asked->client);
     return err;
 }
 
@@ -102,28 +101,9 @@ static int visit_records(void *context, const struct pd_tib_filter *filter,
                          int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
                          void *visitor, bool *ret_complete, struct pd_error *error)
 {
-    const struct pd_agent_host *asked = context;
-    struct pd_agent *agent = asked->agent;
-    struct pd_agent_snapshot *snapshot;
-    struct pd_query query;
-    int err = pd_agent_host_turn(asked, agent->query_turns, "queries", error);
+    const struct pd_question_scan scan = {.filter = filter, .live = true};
 
-    if (err) {
-        return err;
-    }
-    pd_query_init(&query, PD_QUERY_GET_FLOWS);
-    query.filter = *filter;
-    query.live = true;
-    err = pd_local_open(agent, &query, &snapshot, error);
-    if (!err) {
-        err = visit_snapshot(snapshot, filter, visit, visitor, ret_complete);
-        pd_agent_snapshot_free(snapshot);
-        if (err) {
-            pd_fail(error, err, "the records cannot be read: %s", pd_error_text(err));
-        }
-    }
-    pd_daemon_admission_give(agent->query_turns, asked->client);
-    return err;
+    return scan_records(context, &scan, visit, visitor, ret_complete, error);
 }
 
 static int give_groups(void *context, const struct pd_query *query, struct pd_query_merge *merge,
@@ -190,6 +170,7 @@ void pd_agent_host_init(struct pd_agent_host *asked, struct pd_agent *agent, con
         .tcp = ask_tcp,
         .query = ask_records,
         .records = visit_records,
+        .scan = scan_records,
         .groups = give_groups,
         .program = run_program,
         .merger = agent->programs ? &asked->merger.merger : NULL,

@@ -20,6 +20,17 @@ struct pd_queue {
     struct pd_item items[];
 };
 
+struct pd_item_extra *pd_item_extra_new(const uint8_t *bytes, uint32_t len)
+{
+    struct pd_item_extra *extra = len ? malloc(sizeof *extra + len) : NULL;
+
+    if (extra) {
+        extra->bytes_len = len;
+        memcpy(extra->bytes, bytes, len);
+    }
+    return extra;
+}
+
 int pd_queue_new(size_t len, struct pd_queue **ret_queue)
 {
     /* Not zeroed: an idle queue then takes no memory but its head. */

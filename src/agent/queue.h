@@ -30,12 +30,19 @@ enum pd_item_kind {
     PD_ITEM_STOP,     /* commit and leave */
 };
 
+/* Further columns of a record (tib/record.h), on their way to the store. */
+struct pd_item_extra {
+    uint32_t bytes_len;
+    uint8_t bytes[];
+};
+
 struct pd_item {
     enum pd_item_kind kind;
     union {
         struct {
             struct pd_trajectory_record record;
-            bool kept; /* its source keeps it until it is stored */
+            struct pd_item_extra *extra; /* the popper's from then on; NULL: none */
+            bool kept;                   /* its source keeps it until it is stored */
         };
         struct pd_item_position {
             uint64_t key, position;
@@ -52,6 +59,9 @@ struct pd_item {
 };
 
 struct pd_queue;
+
+/* A copy, or NULL: there are none, or no memory. */
+struct pd_item_extra *pd_item_extra_new(const uint8_t *bytes, uint32_t len);
 
 int pd_queue_new(size_t len, struct pd_queue **ret_queue); /* 0 or -ENOMEM */
 void pd_queue_free(struct pd_queue *queue);                /* NULL is fine; drops what is in it */

@@ -2,6 +2,7 @@
 /* Decoding, storing, and what happens when either does not work. */
 #include "agent/recorder.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -64,6 +65,9 @@ static void append(struct pd_recorder *recorder)
 {
     if (recorder->batch_len) {
         give(recorder, recorder->records, recorder->batch_len);
+        for (unsigned i = 0; i < recorder->batch_len; i++) {
+            free(recorder->extras[i]);
+        }
         recorder->batch_len = 0;
     }
 }
@@ -91,15 +95,19 @@ static void tell_committed(struct pd_recorder *recorder)
 }
 
 void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
-                      bool kept)
+                      struct pd_item_extra *extra, bool kept)
 {
+    struct pd_tib_record *row = &recorder->records[recorder->batch_len];
     struct pd_way *way = &recorder->ways[recorder->batch_len];
     int err = pd_agent_snapshot_path(recorder->model->resolver, record, way);
 
     if (err && err != -PD_E_UNSUPPORTED) { /* where nothing is marked, that is nobody's fault */
         alarm_undecoded(recorder, record, &way->claim, err);
     }
-    recorder->records[recorder->batch_len++] = pd_agent_snapshot_row(record, &way->claim);
+    *row = pd_agent_snapshot_row(record, &way->claim);
+    row->extra_bytes = extra ? extra->bytes_len : 0;
+    row->extra = extra ? extra->bytes : NULL;
+    recorder->extras[recorder->batch_len++] = extra;
     pd_count(&recorder->counters->records, 1);
     recorder->since_mark |= kept;
     if (recorder->batch_len == PD_RECORDER_BATCH) {

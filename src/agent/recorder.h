@@ -9,6 +9,7 @@
 #include "agent/alarms/alarms.h"
 #include "agent/counters.h"
 #include "agent/model.h"
+#include "agent/queue.h"
 #include "agent/snapshot.h"
 #include "base/log.h"
 #include "tib/tib.h"
@@ -33,6 +34,7 @@ struct pd_recorder {
     struct pd_resolver_counters decoder_before; /* of models that were replaced */
     struct pd_tib_record records[PD_RECORDER_BATCH];
     struct pd_way ways[PD_RECORDER_BATCH];
+    struct pd_item_extra *extras[PD_RECORDER_BATCH]; /* of the batch; NULL: none */
     unsigned batch_len;
     uint32_t uncommitted; /* appended since the last commit */
     /* monotonic: when the oldest uncommitted record has waited long enough */
@@ -55,10 +57,11 @@ void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct p
                       struct pd_alarms *alarms, struct pd_agent_counters *counters);
 void pd_recorder_done(struct pd_recorder *recorder);
 
-/* Decodes one record and puts it into the batch. `kept`: its source keeps it until it is stored, so
- * that it counts for the next position. */
+/* Decodes one record and puts it into the batch, with its further columns (the recorder's from then
+ * on; NULL: none). `kept`: its source keeps it until it is stored, so that it counts for the next
+ * position. */
 void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
-                      bool kept);
+                      struct pd_item_extra *extra, bool kept);
 
 /* Stores a trace, as a record of its own. */
 void pd_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trace);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/queue.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "tib/tib.h"
@@ -32,6 +33,10 @@ void pd_agent_snapshot_free(struct pd_agent_snapshot *snapshot)
         free(snapshot->traces[i]);
     }
     free(snapshot->traces);
+    for (size_t i = 0; snapshot->extras && i < snapshot->records_len; i++) {
+        free(snapshot->extras[i]);
+    }
+    free(snapshot->extras);
     free(snapshot->rows);
     free(snapshot->ways);
     free(snapshot->records);
@@ -65,7 +70,8 @@ int pd_agent_snapshot_path(struct pd_resolver *resolver, const struct pd_traject
 }
 
 void pd_agent_snapshot_add(struct pd_agent_snapshot *snapshot,
-                           const struct pd_trajectory_record *record)
+                           const struct pd_trajectory_record *record, const uint8_t *extra,
+                           uint32_t extra_bytes)
 {
     const struct pd_tib_filter *filter = &snapshot->query.filter;
 
@@ -74,9 +80,14 @@ void pd_agent_snapshot_add(struct pd_agent_snapshot *snapshot,
         record->last_ns / PD_NS_PER_US < filter->from_us) {
         return;
     }
-    if (PD_GROW(snapshot->records, snapshot->records_size, snapshot->records_len + 1)) {
+    if (PD_GROW(snapshot->records, snapshot->records_size, snapshot->records_len + 1) ||
+        (snapshot->query.columns &&
+         PD_GROW(snapshot->extras, snapshot->extras_size, snapshot->records_len + 1))) {
         snapshot->error = -ENOMEM;
         return;
+    }
+    if (snapshot->query.columns) {
+        snapshot->extras[snapshot->records_len] = pd_item_extra_new(extra, extra_bytes);
     }
     snapshot->records[snapshot->records_len++] = *record;
 }
@@ -139,6 +150,10 @@ void pd_agent_snapshot_decode(struct pd_agent_snapshot *snapshot, struct pd_reso
         row = pd_agent_snapshot_row(&snapshot->records[i], &way.claim);
         if (!pd_tib_filter_matches(&snapshot->query.filter, &row)) {
             continue;
+        }
+        if (snapshot->extras && snapshot->extras[i]) {
+            row.extra = snapshot->extras[i]->bytes;
+            row.extra_bytes = snapshot->extras[i]->bytes_len;
         }
         kept = intern(&interner, &way.claim);
         row.path = kept->path;

@@ -26,10 +26,14 @@ struct pd_way {
     struct pd_path path;
 };
 
+struct pd_item_extra;
+
 struct pd_agent_snapshot {
     struct pd_query query; /* a copy: the asker may have given up */
     struct pd_trajectory_record *records;
     size_t records_len, records_size;
+    struct pd_item_extra **extras; /* of the records, where the query asks for them; NULL: none */
+    size_t extras_size;
     struct pd_way *ways; /* distinct ones of the rows */
     struct pd_tib_record *rows;
     size_t rows_len;
@@ -48,9 +52,11 @@ struct pd_agent_snapshot *pd_agent_snapshot_new(
     const struct pd_query *query);                               /* NULL without memory */
 void pd_agent_snapshot_free(struct pd_agent_snapshot *snapshot); /* NULL is fine */
 
-/* Intake thread: keeps a copy of a live record whose flow ID and times match the query. */
+/* Intake thread: keeps a copy of a live record whose flow ID and times match the query, with its
+ * further columns. */
 void pd_agent_snapshot_add(struct pd_agent_snapshot *snapshot,
-                           const struct pd_trajectory_record *record);
+                           const struct pd_trajectory_record *record, const uint8_t *extra,
+                           uint32_t extra_bytes);
 
 /* Store thread: the copies become rows with paths; those that do not match the query go. */
 void pd_agent_snapshot_decode(struct pd_agent_snapshot *snapshot, struct pd_resolver *resolver);

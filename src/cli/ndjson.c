@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "cli/json.h"
+#include "query/telemetry_column.h"
 #include "query/way.h"
+#include "telemetry/column.h"
 
 #define BUFFER_BYTES (4 * PD_NDJSON_LINE_BYTES)
 #define BATCH        256
@@ -134,27 +136,51 @@ static const char *read_chunk(const json_t *chunk, uint8_t *to, uint32_t *used)
     return NULL;
 }
 
-/* [{"kind":N,"bytes":"00ff"}…]: further columns of a record. */
-static int read_extra(const struct pd_cli_reader *reader, const json_t *list,
-                      struct pd_tib_record *record, uint8_t **ret_extra)
+static const char *read_telemetry(const json_t *list, const struct pd_path *path, uint8_t *to,
+                                  uint32_t *used)
 {
+    const uint16_t kind_le = htole16(PD_TELEMETRY_COLUMN_KIND);
+    size_t len;
+
+    if (pd_telemetry_column_read(list, path, to + 6, &len)) {
+        return "a list of what hops of the path measured, by name and hop";
+    }
+    const uint32_t len_le = htole32((uint32_t)len);
+    memcpy(to, &kind_le, 2);
+    memcpy(to + 2, &len_le, 4);
+    *used = 6 + (uint32_t)len;
+    return NULL;
+}
+
+/* [{"kind":N,"bytes":"00ff"}…]: further columns of a record; those that have words of their own
+ * before them. */
+static int read_extra(const struct pd_cli_reader *reader, const json_t *object,
+                      const struct pd_path *path, struct pd_tib_record *record, uint8_t **ret_extra)
+{
+    static const char wrong[] = "a list of kinds with bytes in hexadecimal";
+    const json_t *list = json_object_get(object, "extra");
+    const json_t *telemetry = json_object_get(object, "telemetry");
     const char *expected = NULL;
     uint32_t used = 0;
     uint8_t *bytes;
 
-    if (!list) {
+    if (!list && !telemetry) {
         return 0;
     }
-    bytes = json_is_array(list) ? malloc(PD_TIB_EXTRA_BYTES) : NULL;
+    bytes = !list || json_is_array(list) ? malloc(PD_TIB_EXTRA_BYTES) : NULL;
     if (!bytes) {
-        return pd_read_bad(reader, "extra", "a list of kinds with bytes in hexadecimal");
+        return pd_read_bad(reader, "extra", wrong);
     }
+    if (telemetry) {
+        expected = read_telemetry(telemetry, path, bytes, &used);
+    }
+    const char *member = expected ? "telemetry" : "extra";
     for (size_t i = 0; i < json_array_size(list) && !expected; i++) {
         expected = read_chunk(json_array_get(list, i), bytes, &used);
     }
     if (expected) {
         free(bytes);
-        return pd_read_bad(reader, "extra", expected);
+        return pd_read_bad(reader, member, expected);
     }
     record->extra = *ret_extra = bytes;
     record->extra_bytes = used;
@@ -166,8 +192,9 @@ static int read_record(const struct pd_cli_reader *reader, const json_t *object,
                        uint8_t **ret_extra)
 {
     static const char *const ids[] = {"src_ip", "dst_ip", "src_port", "dst_port", "protocol", NULL};
-    static const char *const members[] = {"flow_id", "stime_us",        "etime_us", "bytes",
-                                          "pkts",    "retransmissions", "extra",    NULL};
+    static const char *const members[] = {"flow_id", "stime_us",  "etime_us",
+                                          "bytes",   "pkts",      "retransmissions",
+                                          "extra",   "telemetry", NULL};
     int err = pd_read_flow(reader, object, &record->flow);
     if (!err) {
         err = check_members(reader, json_object_get(object, "flow_id"), ids, NULL);
@@ -188,7 +215,7 @@ static int read_record(const struct pd_cli_reader *reader, const json_t *object,
         record->retransmissions = err ? 0 : (uint32_t)number;
     }
     if (!err) {
-        err = read_extra(reader, json_object_get(object, "extra"), record, ret_extra);
+        err = read_extra(reader, object, path, record, ret_extra);
     }
     /* Marks are kept where there is no path, or not a certain one. */
     if (!err && claim->state == PD_CLAIM_EXACT) {

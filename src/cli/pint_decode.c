@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/pint_decode.h"
 #include "codec/pint/encode.h"
+#include "codec/pint/values.h"
 #include "intake/intake.h"
 #include "packet/sample.h"
 
@@ -150,24 +151,12 @@ static int count_code(struct pd_cli_pint_decoder *decoder, struct pd_cli_pint_me
 static int count_values(struct pd_cli_pint_decoder *decoder, struct pd_cli_pint_measured *measured,
                         uint32_t packet_id, uint16_t digest, uint32_t hops)
 {
-    const struct pd_pint_plan *plan = decoder->pint.plan;
-    const int number = pd_pint_set_of(plan, packet_id);
+    struct pd_pint_code_at codes[PD_PINT_BITS_MAX];
+    const size_t len = pd_pint_values(decoder->pint.plan, packet_id, digest, hops, codes);
     int err = 0;
 
-    for (unsigned f = 0; !err && number >= 0 && f < plan->sets[number].fields_len; f++) {
-        const struct pd_pint_field *field = &plan->sets[number].fields[f];
-        const struct pd_pint_query *query = &plan->queries[field->query];
-        struct pd_pint_clue clue;
-        if (query->aggregation == PD_PINT_DYNAMIC) {
-            pd_pint_clue(plan, field, packet_id, digest, 1, hops, &clue);
-            const int writer = pd_pint_writer(&clue);
-            err = writer < 0 ? 0
-                             : count_code(decoder, measured, field->query, (uint32_t)writer + 1,
-                                          hops, clue.bits);
-        } else if (query->aggregation == PD_PINT_PACKET) {
-            err = count_code(decoder, measured, field->query, 0, hops,
-                             pd_pint_field_bits(query, field, digest));
-        }
+    for (size_t i = 0; !err && i < len; i++) {
+        err = count_code(decoder, measured, codes[i].query, codes[i].hop, hops, codes[i].code);
     }
     return err;
 }

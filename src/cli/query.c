@@ -106,10 +106,16 @@ static bool asks_controller(const struct settings *set)
     return !set->tib && !set->agent;
 }
 
-/* A query over records, which a store can be asked, too. */
+/* A query over records, which is answered row by row. */
 static bool asks_records(const struct settings *set)
 {
     return set->question.question && set->question.question->query;
+}
+
+/* A store can be asked, too. */
+static bool asks_store(const struct settings *set)
+{
+    return asks_records(set) || (set->question.question && set->question.question->records);
 }
 
 static int check_place(struct settings *set, struct pd_error *error)
@@ -121,7 +127,7 @@ static int check_place(struct settings *set, struct pd_error *error)
                                                 : NULL;
     const char *served = set->question.live      ? "--live"
                          : set->question.program ? "--program"
-                         : !asks_records(set)    ? set->question.question->name
+                         : !asks_store(set)      ? set->question.question->name
                          : set->ndjson           ? "--ndjson"
                          : set->deadline_ms      ? "--deadline-ms"
                                                  : NULL;
@@ -175,6 +181,65 @@ static const char *place_of(const struct settings *set)
     return set->tib ? pd_tib_shown(set->tib, text) : set->agent ? set->agent : set->controller.url;
 }
 
+/* A store as a host that has nothing else. */
+struct asked_store {
+    const struct settings *set;
+    struct pd_tib_snapshot *snapshot;
+};
+
+static int scan_store(void *context, const struct pd_question_scan *scan,
+                      int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                      void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    const struct asked_store *store = context;
+    int err = pd_tib_scan(store->snapshot, scan->filter, visit, visitor);
+
+    if (!err && scan->ret_token) {
+        err = pd_tib_token(store->snapshot, scan->ret_token);
+        err = err == -PD_E_UNSUPPORTED ? 0 : err;
+    }
+    *ret_complete = !pd_tib_snapshot_damaged(store->snapshot);
+    if (err == -PD_E_VALUE && scan->filter->since) {
+        return pd_fail(error, err, "since: this store gave no such token: \"%.64s\"",
+                       scan->filter->since);
+    }
+    return err ? pd_fail(error, err, "%.300s: %s", place_of(store->set), pd_error_text(err)) : 0;
+}
+
+static int visit_store(void *context, const struct pd_tib_filter *filter,
+                       int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                       void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    const struct pd_question_scan scan = {.filter = filter};
+
+    return scan_store(context, &scan, visit, visitor, ret_complete, error);
+}
+
+static int dump(const char *bytes, size_t len, void *context)
+{
+    const struct pd_query_sink *sink = context;
+
+    return sink->write(sink->context, bytes, len);
+}
+
+static int ask_object(const struct settings *set, const struct pd_document *document,
+                      struct pd_tib_snapshot *snapshot, const struct pd_query_sink *sink,
+                      struct pd_error *error)
+{
+    struct asked_store store = {set, snapshot};
+    const struct pd_question_host host = {
+        .context = &store, .records = visit_store, .scan = scan_store};
+    struct pd_question_run run = {.document = document, .host = &host};
+    json_t *answer = NULL;
+    int err = document->question->local(&run, &answer, error);
+
+    if (!err && json_dump_callback(answer, dump, (void *)(uintptr_t)sink, JSON_COMPACT)) {
+        err = -PD_E_FULL; /* the sink's words are told */
+    }
+    json_decref(answer);
+    return err;
+}
+
 static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
                    struct pd_error *error)
 {
@@ -193,6 +258,8 @@ static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
     err = pd_tib_snapshot(tib, &snapshot);
     if (err) {
         pd_fail(error, err, "%.300s: %s", place_of(set), pd_error_text(err));
+    } else if (!pd_document_query(&document)) {
+        err = ask_object(set, &document, snapshot, sink, error);
     } else {
         err = pd_query_run(pd_document_query(&document), snapshot, NULL, 0, sink, &complete, error);
     }

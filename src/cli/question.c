@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/poor.h"
+#include "query/telemetry.h"
+
 #define PROGRAM_MAX_BYTES ((size_t)1 << 20)
 
 /* ---- names ---- */
@@ -37,10 +40,7 @@ static void print_other(const struct pd_question *question, FILE *out)
 
 void pd_cli_question_others(FILE *out)
 {
-    fputs("\nOther questions, which no table of records answers. What they take is an option, or "
-          "\nOther questions; what they take is an option, or given with --arg "
-          "NAME=VALUE:\n",
-          out);
+    fputs("\nOther questions; what they take is an option, or given with --arg NAME=VALUE:\n", out);
     for (size_t i = 0; pd_questions[i]; i++) {
         if (!pd_questions[i]->member && !pd_questions[i]->query) {
             print_other(pd_questions[i], out);
@@ -91,8 +91,14 @@ static void name_the_flag(struct pd_error *error)
 static int set_param(struct pd_cli_question *question, unsigned id, const char *value,
                      struct pd_error *error)
 {
+    int err = 0;
+
     begin(question);
-    int err = pd_query_set(&question->tried, pd_query_params[id].name, value, error);
+    if (id != PD_QUERY_PARAM_BY) { /* others take another one: the question itself reads it */
+        err = pd_query_set(&question->tried, pd_query_params[id].name, value, error);
+    } else if (question->values[id]) {
+        err = pd_fail(error, -PD_E_VALUE, "by: given twice");
+    }
     if (err) {
         name_the_flag(error);
     } else {
@@ -125,6 +131,29 @@ int pd_cli_question_arg(void *target, const char *name, const char *value, struc
     return 0;
 }
 
+/* ---- options of other questions ---- */
+
+/* Not queries over records; NULL where they were not given. */
+static const struct own {
+    const char *name; /* of the parameter and its flag */
+    size_t offset;
+    const struct pd_question *question; /* whose it is */
+} owns[] = {
+    {"threshold", offsetof(struct pd_cli_question, threshold), &pd_question_poor},
+    {"name", offsetof(struct pd_cli_question, name), &pd_question_telemetry},
+    {"quantiles", offsetof(struct pd_cli_question, quantiles), &pd_question_telemetry},
+};
+
+#define OWNS (sizeof owns / sizeof *owns)
+
+static const char *own_value(const struct pd_cli_question *question, size_t i)
+{
+    const char *value;
+
+    memcpy(&value, (const char *)question + owns[i].offset, sizeof value);
+    return value;
+}
+
 /* ---- checks ---- */
 
 static int check_program(const struct pd_cli_question *question, const struct pd_cli_words *words,
@@ -144,9 +173,11 @@ static int check_program(const struct pd_cli_question *question, const struct pd
     if (question->live) {
         return pd_fail(error, -PD_E_VALUE, "--live is a parameter of queries, not of programs");
     }
-    if (question->threshold) {
-        return pd_fail(error, -PD_E_VALUE,
-                       "--threshold is a parameter of " PD_POOR_NAME ", not of programs");
+    for (size_t i = 0; i < OWNS; i++) {
+        if (own_value(question, i)) {
+            return pd_fail(error, -PD_E_VALUE, "--%s is a parameter of %s, not of programs",
+                           owns[i].name, owns[i].question->name);
+        }
     }
     if (question->args && question->arg_len) {
         return pd_fail(error, -PD_E_VALUE, "either --args JSON or --arg KEY=VALUE");
@@ -184,8 +215,9 @@ json_t *pd_cli_question_args(const struct pd_cli_question *question)
     if (question->live && !failed) {
         failed = json_object_set_new(args, "live", json_string("true"));
     }
-    if (question->threshold && !failed) {
-        failed = json_object_set_new(args, "threshold", json_string(question->threshold));
+    for (size_t i = 0; i < OWNS && !failed; i++) {
+        const char *value = own_value(question, i);
+        failed = value && json_object_set_new(args, owns[i].name, json_string(value));
     }
     for (size_t i = 0; i < question->arg_len && !failed; i++) {
         failed = add_arg(args, question->arg[i]);
@@ -210,8 +242,10 @@ static int check_flags(const struct pd_cli_question *question, struct pd_error *
     if (question->live && !pd_question_takes(asked, "live")) {
         return refuse_flag(asked, "live", error);
     }
-    if (question->threshold && !pd_question_takes(asked, "threshold")) {
-        return refuse_flag(asked, "threshold", error);
+    for (size_t i = 0; i < OWNS; i++) {
+        if (own_value(question, i) && !pd_question_takes(asked, owns[i].name)) {
+            return refuse_flag(asked, owns[i].name, error);
+        }
     }
     if (question->arg_len && asked->params && asked->params->flag) {
         return pd_fail(error, -PD_E_VALUE, "--args and --arg are for programs: --program FILE");

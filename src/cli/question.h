@@ -30,6 +30,7 @@ struct pd_cli_question {
     const char *values[PD_QUERY_PARAM_COUNT]; /* as given */
     const struct pd_question *question;       /* that is asked by its name; NULL: a program */
     const char *threshold;                    /* of getPoorTCPFlows */
+    const char *name, *quantiles;             /* of getTelemetry */
     const char *program;                      /* file; NULL: a query */
     const char *args;                         /* JSON */
     const char *arg[PD_CLI_ARGS_MAX];         /* KEY=VALUE */
@@ -56,6 +57,16 @@ int pd_cli_question_arg(void *target, const char *name, const char *value, struc
      .offset = offsetof(struct pd_cli_question, threshold),                                      \
      .value = "N",                                                                               \
      .help = "retransmissions in a row (getPoorTCPFlows), else 3"},                              \
+    {.name = "name",                                                                             \
+     .type = PD_OPTION_STRING,                                                                   \
+     .offset = offsetof(struct pd_cli_question, name),                                           \
+     .value = "NAME",                                                                            \
+     .help = "which value of the telemetry plan (getTelemetry)"},                                \
+    {.name = "quantiles",                                                                        \
+     .type = PD_OPTION_STRING,                                                                   \
+     .offset = offsetof(struct pd_cli_question, quantiles),                                      \
+     .value = "LIST",                                                                            \
+     .help = "from 0 to 1 (getTelemetry), 0.5,0.99 when not given"},                             \
     {.name = "program",                                                                          \
      .type = PD_OPTION_STRING,                                                                   \
      .offset = offsetof(struct pd_cli_question, program),                                        \

@@ -33,8 +33,9 @@ static const struct call {
     const char *name;
     enum answer answer;
 } calls[] = {
-    {"get_flows", ROWS_OF_IT},   {"get_paths", ROWS_OF_IT},      {"get_poor_tcp_flows", ROWS_OF_IT},
-    {"get_count", VALUES_OF_IT}, {"get_duration", VALUES_OF_IT}, {"alarm", VALUES_OF_IT},
+    {"get_flows", ROWS_OF_IT},     {"get_paths", ROWS_OF_IT},   {"get_poor_tcp_flows", ROWS_OF_IT},
+    {"get_telemetry", ROWS_OF_IT}, {"get_count", VALUES_OF_IT}, {"get_duration", VALUES_OF_IT},
+    {"alarm", VALUES_OF_IT},
 };
 
 /* ---- over the socket ---- */

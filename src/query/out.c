@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#include "query/telemetry_column.h"
+#include "telemetry/column.h"
+
 void pd_query_out_begin(struct pd_query_out *out, enum pd_query_form form,
                         const struct pd_query_sink *sink)
 {
@@ -280,19 +283,40 @@ void pd_query_out_path(struct pd_query_out *out, const struct pd_tib_record *rec
     put_way(out, record, false);
 }
 
-static void put_extra(struct pd_query_out *out, const struct pd_tib_record *record)
+/* The first one is shown in words, unless it is damaged. */
+static bool put_telemetry(struct pd_query_out *out, const struct pd_tib_record *record,
+                          uint32_t *ret_at)
 {
     struct pd_tib_extra extra;
     uint32_t at = 0;
 
-    for (unsigned i = 0; pd_tib_extra_next(record, &at, &extra); i++) {
-        pd_query_out_text(out, i ? "," : ",\"extra\":[");
+    while (pd_tib_extra_next(record, &at, &extra)) {
+        if (extra.kind == PD_TELEMETRY_COLUMN_KIND) {
+            *ret_at = at;
+            return pd_query_out_telemetry(out, record->path, extra.bytes, extra.len);
+        }
+    }
+    return false;
+}
+
+static void put_extra(struct pd_query_out *out, const struct pd_tib_record *record)
+{
+    struct pd_tib_extra extra;
+    uint32_t at = 0, shown_at = 0;
+    const bool shown = put_telemetry(out, record, &shown_at);
+    unsigned written = 0;
+
+    while (pd_tib_extra_next(record, &at, &extra)) {
+        if (shown && at == shown_at) {
+            continue;
+        }
+        pd_query_out_text(out, written++ ? "," : ",\"extra\":[");
         pd_query_out_member(out, "{\"kind\":", extra.kind);
         pd_query_out_text(out, ",\"bytes\":\"");
         put_hex(out, extra.bytes, extra.len);
         pd_query_out_text(out, "\"}");
     }
-    pd_query_out_text(out, at ? "]" : "");
+    pd_query_out_text(out, written ? "]" : "");
 }
 
 void pd_query_out_record(struct pd_query_out *out, const struct pd_tib_record *record)

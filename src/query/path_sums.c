@@ -489,6 +489,7 @@ const struct pd_question pd_question_path_sums = {
     .role = PD_ROLE_READ,
     .params = params,
     .posts = true,
+    .records = true,
     .args_bytes = sizeof(struct args),
     .groups = 64,
     .read = read_args,

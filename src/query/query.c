@@ -46,6 +46,7 @@ void pd_query_init(struct pd_query *query, enum pd_query_name name)
                                .by = PD_TIB_ORDER_BYTES,
                                .of = PD_TIB_BY_FLOW,
                                .bin_bytes = 1,
+                               .columns = name == PD_QUERY_TOP_RECORDS,
                                .rules.max_hops = PD_PATH_MAX,
                                .memory_bytes = PD_QUERY_MEMORY_BYTES};
 }

@@ -151,6 +151,7 @@ struct pd_query {
     enum pd_tib_by of;    /* FLOW or SOURCE */
     uint64_t bin_bytes;
     bool live;
+    bool columns; /* live records come with their further columns, as stored ones do */
     struct pd_conformance rules;
     unsigned given;        /* bit n: parameter n was set */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */

@@ -9,6 +9,7 @@
 #include "query/path_sums.h"
 #include "query/poor.h"
 #include "query/suffering.h"
+#include "query/telemetry.h"
 #include "query/traces.h"
 
 #define X(symbol) extern const struct pd_question symbol;
@@ -25,6 +26,7 @@ const struct pd_question *const pd_questions[] = {
     &pd_question_path_sums,
     &pd_question_program,
     &pd_question_traces,
+    &pd_question_telemetry,
 #define X(symbol) &(symbol),
     PD_EXTENSION_QUESTION(X)
 #undef X

@@ -36,6 +36,14 @@ struct pd_question_merger {
                  struct pd_error *error);
 };
 
+/* Which records a question wants to see, and how. */
+struct pd_question_scan {
+    const struct pd_tib_filter *filter;
+    bool live;        /* those that are not stored yet, too */
+    bool columns;     /* live ones with their further columns */
+    char **ret_token; /* what was read, for `since`: the caller's; untouched where there is none */
+};
+
 /* What a question's own part may ask of the host that it runs on. A function is NULL where that
  * host has no such thing. Answers are the caller's. */
 struct pd_question_host {
@@ -52,6 +60,10 @@ struct pd_question_host {
     int (*records)(void *context, const struct pd_tib_filter *filter,
                    int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
                    void *visitor, bool *ret_complete, struct pd_error *error);
+    /* The same as told. NULL: `records` does. */
+    int (*scan)(void *context, const struct pd_question_scan *scan,
+                int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                void *visitor, bool *ret_complete, struct pd_error *error);
     /* A query, not finished: its groups, into a merge. */
     int (*groups)(void *context, const struct pd_query *query, struct pd_query_merge *merge,
                   struct pd_error *error);
@@ -107,9 +119,10 @@ struct pd_question {
     unsigned place;                         /* among those that share `params` */
     bool posts;                             /* also POST /v1/NAME, parameters in the body */
     bool installs;                          /* may run by itself */
-    bool acts;                              /* may raise alarms: hosts hear who asks */
-    const struct pd_question_call *call;    /* NULL, or without a name: programs cannot ask it */
-    size_t args_bytes;                      /* of what read() makes of the parameters */
+    bool records; /* its part needs records alone, so that a store can be asked */
+    bool acts;    /* may raise alarms: hosts hear who asks */
+    const struct pd_question_call *call; /* NULL, or without a name: programs cannot ask it */
+    size_t args_bytes;                   /* of what read() makes of the parameters */
     uint32_t groups; /* rows that a host answers with, about, where there is no size() */
     void (*size)(const void *asked, const struct pd_topology *topology,
                  struct pd_question_size *size);

@@ -308,6 +308,7 @@ const struct pd_question pd_question_traces = {
     .role = PD_ROLE_READ,
     .params = params,
     .posts = true,
+    .records = true,
     .args_bytes = sizeof(struct args),
     .groups = TRACES_OF_HOST,
     .read = read_args,

@@ -98,6 +98,15 @@ static int find_violations(void *context, const struct pd_query *query, pd_insta
     return err ? pd_fail(error, err, "the store cannot be searched: %s", pd_error_text(err)) : 0;
 }
 
+/* ---- records ---- */
+
+static int scan_records(void *context, const struct pd_question_scan *scan,
+                        int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                        void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    return pd_local_scan(context, scan, visit, visitor, ret_complete, error);
+}
+
 /* ---- alarms ---- */
 
 static void raise_alarm(void *context, const struct pd_installed_alarm *alarm)
@@ -133,8 +142,8 @@ static void hear_alarm(void *context, const struct pd_alarm *alarm)
 int pd_installed_open(struct pd_agent *agent, const char *folder, struct pd_model *model,
                       struct pd_error *error)
 {
-    const struct pd_installed_host host = {agent, run_query, run_program, find_violations,
-                                           raise_alarm};
+    const struct pd_installed_host host = {agent,           run_query,   run_program,
+                                           find_violations, raise_alarm, scan_records};
     char file[PATH_MAX];
     int err;
 

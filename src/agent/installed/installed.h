@@ -86,6 +86,10 @@ struct pd_installed_host {
     int (*violations)(void *context, const struct pd_query *query, pd_installed_found *found,
                       void *found_context, char *ret_token, struct pd_error *error);
     void (*alarm)(void *context, const struct pd_installed_alarm *alarm);
+    /* Records one by one (query/question.h); NULL: there are none. */
+    int (*scan)(void *context, const struct pd_question_scan *scan,
+                int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                void *visitor, bool *ret_complete, struct pd_error *error);
 };
 
 struct pd_installed;

@@ -191,10 +191,22 @@ static int run_program(void *context, const char *source, json_t *args, json_t *
                          ret_result, &turn->outcome.alarms, error);
 }
 
+static int scan_records(void *context, const struct pd_question_scan *scan,
+                        int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                        void *visitor, bool *ret_complete, struct pd_error *error)
+{
+    const struct turn *turn = context;
+    const struct pd_installed_host *host = &turn->installed->host;
+
+    return host->scan ? host->scan(host->context, scan, visit, visitor, ret_complete, error)
+                      : pd_fail(error, -PD_E_UNSUPPORTED, "there are no records here");
+}
+
 /* What is no query over records. */
 static int run_object(struct turn *turn)
 {
-    const struct pd_question_host host = {.context = turn, .program = run_program};
+    const struct pd_question_host host = {
+        .context = turn, .program = run_program, .scan = scan_records};
     struct pd_document document = turn->query->what.document;
     struct pd_question_run run = {.document = &document, .host = &host};
     json_t *answer;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codec/pint/plan.h"
+#include "telemetry/column.h"
 
 #define FILE_BYTES_MAX (1u << 20)
 
@@ -109,8 +110,9 @@ static int read_name(const struct place *place, const json_t *object,
     const size_t len = json_string_length(value);
 
     if (!json_is_string(value) || len == 0 || len > PD_PINT_NAME_MAX ||
-        strlen(json_string_value(value)) != len) {
-        return bad(place, -PD_E_VALUE, "name", "%s, expected a string of 1 to %d bytes",
+        !pd_telemetry_is_name(json_string_value(value), len)) {
+        return bad(place, -PD_E_VALUE, "name",
+                   "%s, expected 1 to %d printable characters of ASCII but \" and \\",
                    value ? "wrong" : "missing", PD_PINT_NAME_MAX);
     }
     memcpy(name, json_string_value(value), len + 1);

@@ -134,7 +134,7 @@ void wait_for(const unsigned *number, unsigned value)
 
 void open_list(void)
 {
-    const struct pd_installed_host ours = {&host, query, program, violations, alarm_raised};
+    const struct pd_installed_host ours = {&host, query, program, violations, alarm_raised, NULL};
     struct pd_error error = {0};
 
     assert_int_equal(pd_installed_new(file, &ours, model, &installed, &error), 0);

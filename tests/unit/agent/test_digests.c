@@ -15,11 +15,15 @@
 #include "codec/pint/encode.h"
 #include "codec/pint/numbers.h"
 #include "packet/sample.h"
+#include "telemetry/column.h"
+#include "tib/record.h"
 
 #define PLAN                                                                                     \
     "{\"version\":1,\"seed\":7,\"carrier\":\"tag\",\"bits\":16,\"queries\":[{\"name\":\"path\"," \
-    "\"aggregation\":\"static\",\"value\":\"switch-id\",\"bits\":8,\"tau\":0,\"xor\":[65536]}]," \
-    "\"sets\":[{\"weight\":65536,\"queries\":[\"path\"]}]}"
+    "\"aggregation\":\"static\",\"value\":\"switch-id\",\"bits\":8,\"tau\":0,\"xor\":[65536]},"  \
+    "{\"name\":\"latency\",\"aggregation\":\"dynamic\",\"value\":\"hop-latency-ns\",\"bits\":2," \
+    "\"rounding\":\"nearest\",\"values\":[0,10,20,30],\"bounds\":[0,5,15,25]}],"                 \
+    "\"sets\":[{\"weight\":65536,\"queries\":[\"path\",\"latency\"]}]}"
 
 static const uint32_t one[] = {1, 9, 17, 11, 3}, two[] = {1, 10, 20, 12, 4, 11, 3};
 static const uint32_t crossed[] = {1, 9, 20, 11, 3}; /* 9-20 is no cable */
@@ -74,14 +78,18 @@ static int tear_down(void **state)
     return 0;
 }
 
+static const uint64_t latencies[] = {0, 10, 20, 30, 10, 20, 30}; /* of the hops */
+
 /* 10.1.1.2 to 10.2.1.2, TCP, IP ID and sequence by number. */
-static void send(const uint32_t *path, size_t len, unsigned from, unsigned pkts)
+static void send_from(uint16_t port, const uint32_t *path, size_t len, unsigned from, unsigned pkts)
 {
     uint8_t frame[64] = {2, 0, 0, 0,  0, 2, 2, 0,  0, 0, 0, 1,  8, 0, 0x45, 0,    0,    40, 0,
                          0, 0, 0, 64, 6, 0, 0, 10, 1, 1, 2, 10, 2, 1, 2,    0x9c, 0x40, 0,  80};
-    const uint64_t *values[PD_PINT_QUERIES_MAX] = {NULL};
+    const uint64_t *values[PD_PINT_QUERIES_MAX] = {NULL, latencies};
     uint8_t arrived[80];
 
+    frame[34] = (uint8_t)(port >> 8);
+    frame[35] = (uint8_t)port;
     frame[46] = 0x50;
     for (unsigned i = from; i < from + pkts; i++) {
         struct pd_packet packet;
@@ -100,14 +108,27 @@ static void send(const uint32_t *path, size_t len, unsigned from, unsigned pkts)
     }
 }
 
+static void send(const uint32_t *path, size_t len, unsigned from, unsigned pkts)
+{
+    send_from(40000, path, len, from, pkts);
+}
+
 struct parts {
     struct pd_trajectory_record records[20];
+    uint8_t extras[20][PD_TELEMETRY_COLUMN_BYTES_MAX + 6];
+    uint32_t extra_bytes[20];
     size_t len;
 };
 
-static void keep(void *context, const struct pd_trajectory_record *record)
+static void keep(void *context, const struct pd_trajectory_record *record, const uint8_t *extra,
+                 uint32_t extra_bytes)
 {
     struct parts *parts = context;
+    assert_true(extra_bytes <= sizeof parts->extras[0]);
+    if (extra_bytes) {
+        memcpy(parts->extras[parts->len], extra, extra_bytes);
+    }
+    parts->extra_bytes[parts->len] = extra_bytes;
     parts->records[parts->len++] = *record;
 }
 
@@ -139,10 +160,10 @@ static void records_are_split_by_path(void **state)
     (void)state;
     send(one, 5, 0, 40);
     send(two, 7, 40, 20);
-    pd_digests_split(digests, &record, false, keep, &parts); /* a look takes nothing away */
+    pd_digests_split(digests, &record, false, true, keep, &parts); /* a look takes nothing away */
     assert_int_equal(parts.len, 2);
     parts.len = 0;
-    pd_digests_split(digests, &record, true, keep, &parts);
+    pd_digests_split(digests, &record, true, true, keep, &parts);
     assert_int_equal(parts.len, 2);
     expect_path(&parts.records[0], one, 5);
     expect_path(&parts.records[1], two, 7);
@@ -151,7 +172,8 @@ static void records_are_split_by_path(void **state)
     assert_int_equal(parts.records[0].bytes + parts.records[1].bytes, 60 * 40);
     assert_true(parts.records[0].last_ns < parts.records[1].first_ns);
     parts.len = 0;
-    pd_digests_split(digests, &record, true, keep, &parts); /* nothing new: nothing known of it */
+    pd_digests_split(digests, &record, true, true, keep,
+                     &parts); /* nothing new: nothing known of it */
     assert_int_equal(parts.len, 1);
     assert_int_equal(parts.records[0].mark, 0);
     assert_int_equal(parts.records[0].pkts, 60);
@@ -165,7 +187,7 @@ static void parts_never_exceed_the_record(void **state)
     (void)state;
     send(one, 5, 1000, 25);
     for (unsigned i = 0; i < 3; i++) {
-        pd_digests_split(digests, &record, true, keep, &parts);
+        pd_digests_split(digests, &record, true, true, keep, &parts);
     }
     uint64_t known = 0, pkts = 0, bytes = 0;
     for (size_t i = 0; i < parts.len; i++) {
@@ -186,7 +208,7 @@ static void flows_without_digests_stay_whole(void **state)
     (void)state;
     record.flow.src_port = 1;
     record.mark = 77;
-    pd_digests_split(digests, &record, true, keep, &parts);
+    pd_digests_split(digests, &record, true, true, keep, &parts);
     assert_int_equal(parts.len, 1);
     assert_int_equal(parts.records[0].mark, 0);
     assert_int_equal(parts.records[0].pkts, 5);
@@ -204,6 +226,56 @@ static void walks_beside_the_file_raise_an_alarm(void **state)
     json_decref(list);
 }
 
+/* Every hop has its own value, and every packet tells one of them. */
+static uint64_t expect_values(const uint8_t *extra, uint32_t extra_bytes, size_t len)
+{
+    const struct pd_tib_record record = {.extra = extra, .extra_bytes = extra_bytes};
+    struct pd_telemetry_column column;
+    struct pd_telemetry_series series;
+    struct pd_tib_extra chunk;
+    uint32_t at = 0;
+    uint64_t samples = 0;
+
+    assert_true(pd_tib_extra_valid(extra, extra_bytes));
+    assert_true(pd_tib_extra_next(&record, &at, &chunk));
+    assert_int_equal(chunk.kind, PD_TELEMETRY_COLUMN_KIND);
+    assert_int_equal(pd_telemetry_column_open(chunk.bytes, chunk.len, &column), 0);
+    assert_int_equal(column.host, 25); /* 10.2.1.2 */
+    *series.name = '\0';
+    while (pd_telemetry_column_next(&column, &series)) {
+        assert_string_equal(series.name, "latency");
+        assert_in_range(series.place, 1, len);
+        assert_int_equal(series.len, 1);
+        assert_int_equal(series.bins[0].value, latencies[series.place - 1]);
+        samples += series.bins[0].count;
+    }
+    return samples;
+}
+
+static void values_go_with_their_path(void **state)
+{
+    struct pd_trajectory_record record = record_of(80);
+    static struct parts parts;
+    (void)state;
+    record.flow.src_port = 40001;
+    send_from(40001, one, 5, 0, 50);
+    send_from(40001, two, 7, 50, 30);
+    pd_digests_split(digests, &record, false, false, keep, &parts);
+    assert_int_equal(parts.extra_bytes[0], 0);  /* not asked for */
+    for (unsigned take = 0; take < 2; take++) { /* a look takes nothing away */
+        parts.len = 0;
+        pd_digests_split(digests, &record, take, true, keep, &parts);
+        assert_int_equal(parts.len, 2);
+        assert_int_equal(expect_values(parts.extras[0], parts.extra_bytes[0], 5), 50);
+        assert_int_equal(expect_values(parts.extras[1], parts.extra_bytes[1], 7), 30);
+    }
+    parts.len = 0;
+    send_from(40001, one, 5, 100, 10);
+    record.pkts = 10;
+    pd_digests_split(digests, &record, true, true, keep, &parts);
+    assert_int_equal(expect_values(parts.extras[0], parts.extra_bytes[0], 5), 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +283,7 @@ int main(void)
         cmocka_unit_test(parts_never_exceed_the_record),
         cmocka_unit_test(flows_without_digests_stay_whole),
         cmocka_unit_test(walks_beside_the_file_raise_an_alarm),
+        cmocka_unit_test(values_go_with_their_path),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
