@@ -16,14 +16,15 @@ STOREYS = {
     "ground": {"base": [], "packet": ["base"], "trajectory": ["base", "packet"],
                "meter": ["base"]},
     "network": {"topology": [], "telemetry": ["topology"], "codec": ["topology", "telemetry"]},
-    "sources": {"kernel": [], "intake": ["kernel"], "monitor": ["kernel"], "probe": [], "trace": ["monitor"]},
+    "sources": {"kernel": [], "intake": ["kernel"], "monitor": ["kernel"], "probe": [], "trace": ["monitor"],
+                "slow_path": [], "p4": ["probe"]},
     "resolve": {"resolve": []},
     "store": {"tib": []},
     "questions": {"query": [], "program": ["query"]},
     "verdicts": {"evidence": [], "localise": ["evidence"], "apps": ["evidence", "localise"],
                  "sim": ["evidence", "localise", "apps"]},
     "service": {"http": [], "daemon": ["http"], "fleet": ["http"]},
-    "programs": {"agent": [], "cli": [], "controller": []},
+    "programs": {"agent": [], "cli": [], "controller": [], "swx": []},
 }
 PAGE = "docs/hacking.md"
 
