@@ -116,7 +116,7 @@ _pathdump()
         esac
         ;;
     'topology check')
-        flags='--help'
+        flags='--json --help'
         [[ $cur == -* ]] || rest=FILE
         ;;
     'codec verify')
@@ -328,7 +328,7 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --name --quantiles --program --arg --args --json --ndjson --csv --help'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --name --quantiles --program --arg --args --json --ndjson --csv --utc --local --help'
         [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces getTelemetry'
         case $prev in
         --tib) rest=DIR ;;
@@ -427,7 +427,7 @@ _pathdump()
         esac
         ;;
     'installed')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --utc --local --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -439,7 +439,7 @@ _pathdump()
         esac
         ;;
     'alarms')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --since --reason --limit --by --follow --json --csv --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --since --reason --limit --by --follow --json --csv --utc --local --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -455,7 +455,7 @@ _pathdump()
         esac
         ;;
     'hosts')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --utc --local --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -467,7 +467,7 @@ _pathdump()
         esac
         ;;
     'switches')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --utc --local --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -479,7 +479,7 @@ _pathdump()
         esac
         ;;
     'audit')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --from --to --limit --follow --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --from --to --limit --follow --json --csv --utc --local --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -494,7 +494,7 @@ _pathdump()
         esac
         ;;
     'apps')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --utc --local --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -506,7 +506,7 @@ _pathdump()
         esac
         ;;
     'app')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --evidence --json --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --evidence --json --csv --utc --local --help'
         [[ $cur == -* ]] || rest=-
         case $prev in
         --controller) rest=- ;;
@@ -534,7 +534,7 @@ _pathdump()
         esac
         ;;
     'watches')
-        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --help'
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --utc --local --help'
         case $prev in
         --controller) rest=- ;;
         --timeout) rest=- ;;
@@ -571,7 +571,7 @@ _pathdump()
         esac
         ;;
     'tib export')
-        flags='--tib --help'
+        flags='--tib --csv --help'
         case $prev in
         --tib) rest=DIR ;;
         esac

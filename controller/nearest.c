@@ -7,63 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX 63u /* characters that are compared */
-
-/* ---- how near ---- */
-
-static unsigned least(unsigned a, unsigned b, unsigned c)
-{
-    unsigned ab = a < b ? a : b;
-
-    return ab < c ? ab : c;
-}
-
-/* Characters to change, leave out or put in (Levenshtein). */
-static unsigned distance(const char *a, const char *b)
-{
-    size_t a_len = strnlen(a, TEXT_MAX), b_len = strnlen(b, TEXT_MAX);
-    unsigned row[TEXT_MAX + 1];
-
-    for (size_t k = 0; k <= b_len; k++) {
-        row[k] = (unsigned)k;
-    }
-    for (size_t i = 1; i <= a_len; i++) {
-        unsigned corner = row[0];
-
-        row[0] = (unsigned)i;
-        for (size_t k = 1; k <= b_len; k++) {
-            unsigned above = row[k];
-
-            row[k] = least(above + 1, row[k - 1] + 1, corner + (a[i - 1] != b[k - 1]));
-            corner = above;
-        }
-    }
-    return row[b_len];
-}
-
-struct nearest {
-    const char *text;
-    unsigned distance;
-    char found[TEXT_MAX + 1]; /* "": nothing yet */
-};
-
-static bool offer(struct nearest *nearest, const char *candidate)
-{
-    unsigned away = distance(nearest->text, candidate);
-
-    if (*nearest->found && away >= nearest->distance) {
-        return false;
-    }
-    nearest->distance = away;
-    snprintf(nearest->found, sizeof nearest->found, "%s", candidate);
-    return true;
-}
+#include "base/nearest.h"
 
 /* ---- links ---- */
 
 /* Those from one switch and those to another one; PD_NONE, PD_NONE: all. */
-static void offer_links(struct nearest *nearest, const struct pd_topology *topology, uint32_t from,
-                        uint32_t to)
+static void offer_links(struct pd_nearest *nearest, const struct pd_topology *topology,
+                        uint32_t from, uint32_t to)
 {
     bool all = from == PD_NONE && to == PD_NONE;
     char text[32];
@@ -73,7 +23,7 @@ static void offer_links(struct nearest *nearest, const struct pd_topology *topol
             if ((all || i == from || k == to) && pd_topology_link(topology, i, k)) {
                 snprintf(text, sizeof text, "%u-%u", topology->switches[i].id,
                          topology->switches[k].id);
-                offer(nearest, text);
+                pd_nearest_offer(nearest, text);
             }
         }
     }
@@ -83,7 +33,7 @@ static void offer_links(struct nearest *nearest, const struct pd_topology *topol
 static int no_link(const struct pd_topology *topology, const char *member, const char *text,
                    uint32_t from, uint32_t to, struct pd_error *error)
 {
-    struct nearest nearest = {.text = text};
+    struct pd_nearest nearest = {.text = text};
 
     offer_links(&nearest, topology, from, to);
     if (!*nearest.found) {
@@ -175,16 +125,16 @@ int pd_controller_check_args(const struct pd_topology *topology, const json_t *a
 
 size_t pd_controller_nearest_host(const struct pd_inventory *inventory, const char *text)
 {
-    struct nearest nearest = {.text = text};
+    struct pd_nearest nearest = {.text = text};
     size_t found = SIZE_MAX;
     char id[16];
 
     for (size_t i = 0; i < inventory->hosts_len; i++) {
         snprintf(id, sizeof id, "%u", inventory->hosts[i].id);
-        if (offer(&nearest, id)) {
+        if (pd_nearest_offer(&nearest, id)) {
             found = i;
         }
-        if (inventory->hosts[i].name && offer(&nearest, inventory->hosts[i].name)) {
+        if (inventory->hosts[i].name && pd_nearest_offer(&nearest, inventory->hosts[i].name)) {
             found = i;
         }
     }

@@ -21,8 +21,17 @@ uint64_t pd_clock_thread_ns(void); /* processor time of the calling thread */
  * microsecond before, so that "--to 9999999999" works; nothing is below 0. */
 int pd_time_parse(const char *text, uint64_t *ret_us);
 
-#define PD_TIME_TEXT_BYTES 32
+/* What people type: all of the above; "now", "today" (since midnight), "yesterday"; "-5m", so long
+ * ago, with s, m, h or d; "2026-11-22 14:00[:30[.5]]", "2026-11-22" and "14:00" (today), without a
+ * zone: that of this process. `now_us` is the time of now. */
+int pd_time_parse_words(const char *text, uint64_t now_us, uint64_t *ret_us);
+#define PD_TIME_WORDS \
+    "a time: -5m, now, today, 2026-11-22 14:00, 2026-11-22T13:00:00Z or seconds since the epoch"
+
+#define PD_TIME_TEXT_BYTES 40
 /* RFC 3339 in UTC with microseconds; returns `text`. */
 const char *pd_time_format(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES]);
+/* The same in the time zone of this process: "2026-11-22T15:00:00.000000+01:00". */
+const char *pd_time_format_local(uint64_t wall_us, char text[PD_TIME_TEXT_BYTES]);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
+
 #define FILE_MAX_BYTES (1024 * 1024) /* a configuration file beyond this is a mistake */
 
 struct pd_options_memory {
@@ -273,6 +275,20 @@ static int as_flag(int err, struct pd_error *error)
     return pd_fail(error, err, "--%s", inner.text);
 }
 
+static int no_flag(const struct pd_option *table, const char *flag, struct pd_error *error)
+{
+    char name[PD_NEAREST_MAX + 1], hint[PD_NEAREST_HINT_BYTES];
+    const char *bare = flag + strspn(flag, "-");
+    struct pd_nearest nearest = {.text = name};
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(bare, "="), bare);
+    for (; table->name; table++) {
+        pd_nearest_offer(&nearest, table->name);
+    }
+    return pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: unknown flag%s", flag,
+                   pd_nearest_hint(&nearest, "--", hint));
+}
+
 static int take_flag(const struct pd_option *table, void *target, int argc, char **argv, int *i,
                      bool *given, struct pd_error *error)
 {
@@ -282,7 +298,7 @@ static int take_flag(const struct pd_option *table, void *target, int argc, char
     int err;
 
     if (!option || argv[*i][1] != '-') {
-        return pd_fail(error, -PD_E_UNKNOWN_KEY, "%.100s: unknown flag", argv[*i]);
+        return no_flag(table, argv[*i], error);
     }
     value = flag_value(option, argc, argv, i);
     if (!value) {
@@ -376,8 +392,13 @@ static int read_section(struct file_reader *reader, char *text)
 static const struct pd_option *find_key(const struct file_reader *reader, const char *key)
 {
     const char *elsewhere = NULL;
+    struct pd_nearest nearest = {.text = key};
+    char hint[PD_NEAREST_HINT_BYTES];
 
     for (const struct pd_option *option = reader->table; option->name; option++) {
+        if (option->section) {
+            pd_nearest_offer(&nearest, option->name);
+        }
         if (!option->section || strcmp(option->name, key)) {
             continue;
         }
@@ -390,7 +411,8 @@ static const struct pd_option *find_key(const struct file_reader *reader, const 
         pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.100s: unknown key of [%s]: it belongs to [%s]",
                 key, reader->section, elsewhere);
     } else {
-        pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.100s: unknown key", key);
+        pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.100s: unknown key%s", key,
+                pd_nearest_hint(&nearest, "", hint));
     }
     return NULL;
 }

@@ -10,8 +10,8 @@
 
 #include "base/grow.h"
 #include "base/path.h"
-#include "cli/cells.h"
 #include "cli/json.h"
+#include "query/rows/cells.h"
 
 #define KEY_BYTES 64
 
@@ -95,7 +95,7 @@ static struct row *row_of(struct pd_alarm_sums *sums, const char *key, const str
 static int count(struct pd_alarm_sums *sums, const char *text, const struct entry *entry)
 {
     char key[KEY_BYTES];
-    pd_cli_word(text, key, sizeof key);
+    pd_text_word(text, key, sizeof key);
     struct row *row = row_of(sums, key, entry);
     if (!row) {
         return sums->len == PD_ALARM_SUMS_MAX ? 0 : -ENOMEM;
@@ -128,7 +128,7 @@ static int add_one(struct pd_alarm_sums *sums, const struct pd_cli_reader *reade
     struct entry entry = {.count = 1};
     const char *reason = json_string_value(json_object_get(alarm, "reason"));
     uint64_t host;
-    char text[PD_CLI_NUMBER_BYTES];
+    char text[PD_TEXT_NUMBER_BYTES];
     int err = pd_read_number(reader, alarm, "id", PD_READ_MAX, &entry.id);
     if (!err) {
         err = pd_read_number(reader, alarm, "host", UINT32_MAX, &host);
@@ -172,46 +172,46 @@ static int by_number(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-static void cells(struct pd_cli_table *table, const struct row *row)
+static void cells(struct pd_rows_table *table, const struct row *row)
 {
-    char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
-    pd_cli_table_cell(table, row->key);
-    pd_cell_number(table, row->alarms);
-    pd_cell_time(table, row->first_us);
-    pd_cell_time(table, row->last_us);
+    char text[PD_TIME_TEXT_BYTES + PD_TEXT_NUMBER_BYTES];
+    pd_rows_cell(table, row->key);
+    pd_rows_number(table, row->alarms);
+    pd_rows_time(table, row->first_us);
+    pd_rows_time(table, row->last_us);
     snprintf(text, sizeof text, "%" PRIu64, row->last_id);
-    pd_cli_table_cell(table, text);
+    pd_rows_cell(table, text);
 }
 
 static void print_end(const struct pd_alarm_sums *sums, size_t shown)
 {
-    char number[PD_CLI_NUMBER_BYTES];
-    printf("%s%s alarm%s", shown ? "\n" : "", pd_cli_number(sums->alarms, number),
-           pd_cell_plural(sums->alarms));
+    char number[PD_TEXT_NUMBER_BYTES];
+    printf("%s%s alarm%s", shown ? "\n" : "", pd_text_number(sums->alarms, number),
+           pd_text_plural(sums->alarms));
     if (sums->len > shown) {
-        printf(", %s more %ss with fewer", pd_cli_number(sums->len - shown, number),
+        printf(", %s more %ss with fewer", pd_text_number(sums->len - shown, number),
                names[sums->by]);
     }
     if (sums->left_out) {
         printf(", %s not summed up: more than %u different %ss",
-               pd_cli_number(sums->left_out, number), PD_ALARM_SUMS_MAX, names[sums->by]);
+               pd_text_number(sums->left_out, number), PD_ALARM_SUMS_MAX, names[sums->by]);
     }
     putchar('\n');
 }
 
-int pd_alarm_sums_print(struct pd_alarm_sums *sums, bool csv, struct pd_error *error)
+int pd_alarm_sums_print(struct pd_alarm_sums *sums, const struct pd_cli_table *shape,
+                        struct pd_error *error)
 {
     static const char *const titles[] = {"REASON", "HOST", "LINK"};
-    const struct pd_cli_column columns[] = {
+    const struct pd_rows_column columns[] = {
         {.title = titles[sums->by], .right = sums->by == PD_ALARM_SUMS_HOST},
         {.title = "ALARMS", .right = true},
         {.title = "FIRST"},
         {.title = "LAST"},
         {.title = "NEWEST ID", .right = true},
     };
-    struct pd_style style = pd_cli_style_as(stdout, csv);
-    struct pd_cli_table *table =
-        pd_cli_table_new(columns, sizeof columns / sizeof *columns, &style);
+    struct pd_style style = pd_cli_table_style(shape);
+    struct pd_rows_table *table = pd_rows_new(columns, sizeof columns / sizeof *columns, &style);
     size_t shown = sums->len < PD_ALARM_SUMS_SHOW ? sums->len : PD_ALARM_SUMS_SHOW;
     int err = table ? 0 : -ENOMEM;
     if (sums->len) {
@@ -221,11 +221,11 @@ int pd_alarm_sums_print(struct pd_alarm_sums *sums, bool csv, struct pd_error *e
         cells(table, &sums->rows[i]);
     }
     if (!err) {
-        err = pd_cli_table_print(table, stdout);
+        err = pd_rows_print(table, stdout);
     }
-    if (!err && !csv) {
+    if (!err && !style.csv) {
         print_end(sums, shown);
     }
-    pd_cli_table_free(table);
+    pd_rows_free(table);
     return err == -ENOMEM ? pd_fail(error, err, "no memory for the table") : err;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "cli/table.h"
 
 /* An alarm counts once for its reason and its host, and once for each link of its paths; its
  * "count" says how many it stands for. Rows are bounded: a controller knows so many hosts, links
@@ -32,6 +33,7 @@ void pd_alarm_sums_free(struct pd_alarm_sums *sums);                            
 int pd_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error);
 
 /* The most frequent first, on standard output. 0 or a negative error. */
-int pd_alarm_sums_print(struct pd_alarm_sums *sums, bool csv, struct pd_error *error);
+int pd_alarm_sums_print(struct pd_alarm_sums *sums, const struct pd_cli_table *shape,
+                        struct pd_error *error);
 
 #endif

@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "cli/alarm_sums.h"
-#include "cli/cells.h"
 #include "cli/cli.h"
 #include "cli/events.h"
 #include "cli/fleet.h"
 #include "cli/json.h"
 #include "cli/server.h"
+#include "cli/table.h"
+#include "query/rows/cells.h"
 
 #define RETRY_S      1
 #define RETRY_MAX_S  10
@@ -29,7 +30,7 @@ struct settings {
     uint64_t limit;
     bool follow;
     bool json;
-    bool csv;
+    struct pd_cli_table table;
 };
 
 static int check_since(void *target, const char *name, const char *value, struct pd_error *error)
@@ -97,7 +98,7 @@ static const struct pd_option options[] = {
      .offset = offsetof(struct settings, follow),
      .help = "go on: show each as it comes"},
     PD_CLI_JSON_OPTION(struct settings, json),
-    PD_CLI_CSV_OPTION(struct settings, csv),
+    PD_CLI_TABLE_OPTIONS(struct settings, table),
     {0},
 };
 
@@ -108,7 +109,7 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     if (set->limit && set->follow) {
         return pd_fail(error, -PD_E_VALUE, "--limit is for lists, not for --follow");
     }
-    if (set->csv && (set->json || set->follow)) {
+    if (set->table.csv && (set->json || set->follow)) {
         return pd_fail(error, -PD_E_VALUE, "--csv is for lists, not for %s",
                        set->json ? "--json" : "--follow");
     }
@@ -132,7 +133,7 @@ static int read_paths(const struct pd_cli_reader *reader, const json_t *row,
                       const struct pd_style *style, char *text)
 {
     const json_t *paths = NULL;
-    char one[PD_CLI_PATH_BYTES];
+    char one[PD_TEXT_PATH_BYTES];
     size_t used = 0;
     int err = pd_read_array(reader, row, "paths", &paths);
     *text = '\0';
@@ -142,7 +143,7 @@ static int read_paths(const struct pd_cli_reader *reader, const json_t *row,
         if (err) {
             return err;
         }
-        size_t len = strlen(pd_cli_path(&path, style, one));
+        size_t len = strlen(pd_text_path(&path, style, one));
         if (used + len + 8 > PATHS_BYTES) {
             strcpy(text + used, " …");
             break;
@@ -179,15 +180,15 @@ static int read_alarm(const struct pd_cli_reader *reader, const json_t *row,
     if (err) {
         return err;
     }
-    pd_cli_word(reason, alarm.reason, sizeof alarm.reason);
-    pd_cli_word(detail ? detail : "", alarm.detail, sizeof alarm.detail);
+    pd_text_word(reason, alarm.reason, sizeof alarm.reason);
+    pd_text_word(detail ? detail : "", alarm.detail, sizeof alarm.detail);
     *ret_alarm = alarm;
     return 0;
 }
 
 /* ---- those that are there ---- */
 
-static const struct pd_cli_column columns[] = {
+static const struct pd_rows_column columns[] = {
     {.title = "ID", .right = true},
     {.title = "TIME"},
     {.title = "HOST", .right = true},
@@ -199,34 +200,33 @@ static const struct pd_cli_column columns[] = {
     {.title = "DETAIL"},
 };
 
-static void alarm_cells(struct pd_cli_table *table, const struct alarm *alarm)
+static void alarm_cells(struct pd_rows_table *table, const struct alarm *alarm)
 {
-    char text[PD_TIME_TEXT_BYTES + PD_CLI_NUMBER_BYTES];
+    char text[PD_TIME_TEXT_BYTES + PD_TEXT_NUMBER_BYTES];
     snprintf(text, sizeof text, "%" PRIu64, alarm->id);
-    pd_cli_table_cell(table, text);
-    pd_cell_time(table, alarm->time_us);
+    pd_rows_cell(table, text);
+    pd_rows_time(table, alarm->time_us);
     snprintf(text, sizeof text, "%" PRIu64, alarm->host);
-    pd_cli_table_cell(table, text);
-    pd_cli_table_cell(table, alarm->reason);
+    pd_rows_cell(table, text);
+    pd_rows_cell(table, alarm->reason);
     if (alarm->has_flow) {
-        pd_cell_flow(table, &alarm->flow);
+        pd_rows_flow(table, &alarm->flow);
     } else {
         for (int i = 0; i < 3; i++) {
-            pd_cli_table_cell(table, "-");
+            pd_rows_cell(table, "-");
         }
     }
-    pd_cli_table_cell(table, *alarm->paths ? alarm->paths : "-");
-    pd_cli_table_cell(table, *alarm->detail ? alarm->detail : "-");
+    pd_rows_cell(table, *alarm->paths ? alarm->paths : "-");
+    pd_rows_cell(table, *alarm->detail ? alarm->detail : "-");
 }
 
 static int print_table(const struct settings *set, const json_t *answer, struct pd_error *error)
 {
     const struct pd_cli_reader reader = {"the answer's", error};
-    struct pd_style style = pd_cli_style_as(stdout, set->csv);
-    char number[PD_CLI_NUMBER_BYTES];
+    struct pd_style style = pd_cli_table_style(&set->table);
+    char number[PD_TEXT_NUMBER_BYTES];
     const json_t *rows = NULL;
-    struct pd_cli_table *table =
-        pd_cli_table_new(columns, sizeof columns / sizeof *columns, &style);
+    struct pd_rows_table *table = pd_rows_new(columns, sizeof columns / sizeof *columns, &style);
     int err = table ? pd_read_array(&reader, answer, "alarms", &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     for (size_t i = 0; i < len && !err; i++) {
@@ -237,15 +237,15 @@ static int print_table(const struct settings *set, const json_t *answer, struct 
         }
     }
     if (!err) {
-        err = pd_cli_table_print(table, stdout);
+        err = pd_rows_print(table, stdout);
     }
     if (!err && !style.csv) {
-        printf("%s%s alarm%s\n", len ? "\n" : "", pd_cli_number(len, number), pd_cell_plural(len));
+        printf("%s%s alarm%s\n", len ? "\n" : "", pd_text_number(len, number), pd_text_plural(len));
     }
     if (err == -ENOMEM) {
         pd_fail(error, err, "no memory for the table");
     }
-    pd_cli_table_free(table);
+    pd_rows_free(table);
     return err;
 }
 
@@ -258,7 +258,7 @@ static void add_parameters(const struct settings *set, char limit[24], const cha
 {
     static const char *const all[PARAMETERS] = {"since", "reason", "limit", "newest"};
     snprintf(limit, 24, "%" PRIu64, set->limit);
-    bool chosen = set->since || set->limit || set->json || set->csv;
+    bool chosen = set->since || set->limit || set->json || set->table.csv;
     const char *const given[PARAMETERS] = {set->since, set->reason, set->limit ? limit : NULL,
                                            chosen ? NULL : NEWEST};
     for (size_t i = 0; i < PARAMETERS; i++) {
@@ -346,7 +346,7 @@ static int show_sums(const struct settings *set, struct pd_error *error)
     }
     err = sum_up(set, sums, error);
     if (!err) {
-        err = pd_alarm_sums_print(sums, set->csv, error);
+        err = pd_alarm_sums_print(sums, &set->table, error);
     }
     pd_alarm_sums_free(sums);
     return err;
@@ -365,13 +365,13 @@ static void print_line(const struct follower *follower, const struct alarm *alar
 {
     char time[PD_TIME_TEXT_BYTES], src[PD_END_TEXT_BYTES], dst[PD_END_TEXT_BYTES];
     printf("%" PRIu64 "  %s  host %" PRIu64 "  %s%s%s", alarm->id,
-           pd_cell_time_text(alarm->time_us, time), alarm->host,
+           pd_text_time(alarm->time_us, &follower->style, time), alarm->host,
            follower->style.colour ? "\033[1m" : "", alarm->reason,
            follower->style.colour ? "\033[0m" : "");
     if (alarm->has_flow) {
-        printf("  %s %s %s", pd_cell_end(&alarm->flow.src, &alarm->flow, alarm->flow.src_port, src),
+        printf("  %s %s %s", pd_text_end(&alarm->flow.src, &alarm->flow, alarm->flow.src_port, src),
                follower->style.utf8 ? "→" : "->",
-               pd_cell_end(&alarm->flow.dst, &alarm->flow, alarm->flow.dst_port, dst));
+               pd_text_end(&alarm->flow.dst, &alarm->flow, alarm->flow.dst_port, dst));
     }
     if (*alarm->paths) {
         printf("  path %s", alarm->paths);
@@ -445,7 +445,8 @@ static int connect_once(const struct follower *follower, struct pd_cli_events *e
  * missed. */
 static int follow(const struct settings *set, struct pd_error *error)
 {
-    struct follower follower = {set, pd_cli_style(stdout), error, false};
+    struct follower follower = {set, pd_style_of(stdout), error, false};
+    follower.style.local = set->table.local;
     struct pd_cli_events events;
     unsigned wait_s = RETRY_S;
     int err;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/args.h"
+#include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/fleet.h"
@@ -19,6 +20,7 @@ struct settings {
     bool json;
     const char *period;   /* of watch */
     const char *evidence; /* of app: file to write what was judged to */
+    struct pd_cli_table table;
     bool on_alarm;
 };
 
@@ -29,8 +31,15 @@ static int find_app(const char *name, const struct pd_app_ops **ret_ops, struct 
     const struct pd_app_ops *ops = pd_app_find(name);
 
     if (!ops) {
-        return pd_fail(error, -PD_E_VALUE, "there is no application \"%.60s\": see pathdump apps",
-                       name);
+        struct pd_nearest nearest = {.text = name};
+        char hint[PD_NEAREST_HINT_BYTES];
+
+        for (size_t i = 0; pd_apps[i]; i++) {
+            pd_nearest_offer(&nearest, pd_apps[i]->name);
+        }
+        return pd_fail(error, -PD_E_VALUE, "there is no application \"%.60s\"%s", name,
+                       pd_nearest_is_meant(&nearest) ? pd_nearest_hint(&nearest, "", hint)
+                                                     : ": see pathdump apps");
     }
     *ret_ops = ops;
     return 0;
@@ -103,16 +112,18 @@ static int post(const struct settings *set, const char *route, json_t *document,
     return err;
 }
 
+typedef int show_answer(json_t *answer, const struct pd_cli_table *table, struct pd_error *error);
+
 /* Prints an answer, as it came or as `show` (may be NULL) words it, and frees both. */
-static int print_answer(bool json, struct pd_cli_memory *text, json_t *answer,
-                        int (*show)(json_t *answer, struct pd_error *error), struct pd_error *error)
+static int print_answer(bool json, struct pd_cli_memory *text, json_t *answer, show_answer *show,
+                        const struct pd_cli_table *table, struct pd_error *error)
 {
     int err = 0;
 
     if (json) {
         err = pd_cli_print_text(text, error);
     } else if (show) {
-        err = show(answer, error);
+        err = show(answer, table, error);
     }
     json_decref(answer);
     free(text->bytes);
@@ -123,7 +134,7 @@ static int print_answer(bool json, struct pd_cli_memory *text, json_t *answer,
 
 static const struct pd_cli_field app_fields[] = {
     {.title = "NAME", .member = "name", .kind = PD_CLI_WORD},
-    {.title = "PAPER", .member = "section", .kind = PD_CLI_WORD},
+    {.title = "PAPER", .member = "section", .kind = PD_CLI_WORD, .spare = 1},
     {.title = "QUESTION", .member = "help", .kind = PD_CLI_WORD},
 };
 
@@ -157,7 +168,6 @@ static int check_apps(void *settings, const struct pd_cli_words *words, struct p
 static int run_apps(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct pd_cli_list_settings *set = settings;
-    struct pd_style style = pd_cli_style_as(stdout, set->csv);
     json_t *apps;
     int err;
 
@@ -169,6 +179,7 @@ static int run_apps(const void *settings, const struct pd_cli_words *words, stru
     if (set->json) {
         return pd_json_print(apps, error);
     }
+    const struct pd_style style = pd_cli_table_style(&set->table);
     err = pd_cli_list(&app_listing, apps, &style, stdout, error);
     json_decref(apps);
     return err;
@@ -197,12 +208,13 @@ static const struct pd_option app_options[] = {
      .value = "FILE",
      .help = "write the evidence that was judged, for localise"},
     PD_CLI_JSON_OPTION(struct settings, json),
+    PD_CLI_TABLE_OPTIONS(struct settings, table),
     {0},
 };
 
-static int show_report(json_t *report, struct pd_error *error)
+static int show_report(json_t *report, const struct pd_cli_table *table, struct pd_error *error)
 {
-    struct pd_style style = pd_cli_style(stdout);
+    struct pd_style style = pd_cli_table_style(table);
 
     return pd_cli_report(report, &style, stdout, error);
 }
@@ -238,7 +250,7 @@ static int print_judged(const struct settings *set, struct pd_cli_memory *text, 
         return pd_json_print(report, error);
     }
     if (!err) {
-        err = show_report(report, error);
+        err = show_report(report, &set->table, error);
     }
     json_decref(report);
     return err;
@@ -265,7 +277,7 @@ static int run_app(const void *settings, const struct pd_cli_words *words, struc
     bool partial = json_array_size(json_object_get(report, "missing")) > 0;
 
     err = set->evidence ? print_judged(set, &text, report, error)
-                        : print_answer(set->json, &text, report, show_report, error);
+                        : print_answer(set->json, &text, report, show_report, &set->table, error);
     return !err && partial ? PD_CLI_PARTIAL : err;
 }
 
@@ -353,8 +365,9 @@ static int check_watch(void *settings, const struct pd_cli_words *words, struct 
     return check_app(settings, words, error);
 }
 
-static int show_watch(json_t *answer, struct pd_error *error)
+static int show_watch(json_t *answer, const struct pd_cli_table *table, struct pd_error *error)
 {
+    (void)table;
     (void)error;
     printf("watch %" JSON_INTEGER_FORMAT "\n", json_integer_value(json_object_get(answer, "id")));
     return 0;
@@ -382,7 +395,7 @@ static int run_watch(const void *settings, const struct pd_cli_words *words, str
         return pd_fail(error, -ENOMEM, "no memory");
     }
     err = post(set, "/v1/watches", document, &text, &answer, error);
-    return err ? err : print_answer(set->json, &text, answer, show_watch, error);
+    return err ? err : print_answer(set->json, &text, answer, show_watch, NULL, error);
 }
 
 const struct pd_cli_command pd_cli_watch = {
@@ -409,11 +422,11 @@ const struct pd_cli_command pd_cli_watch = {
 static const struct pd_cli_field watch_fields[] = {
     {.title = "ID", .member = "id", .kind = PD_CLI_WORD},
     {.title = "APPLICATION", .member = "app", .kind = PD_CLI_WORD},
-    {.title = "ARGUMENTS", .member = "args", .kind = PD_CLI_WORD},
-    {.title = "WHEN", .member = "when", .kind = PD_CLI_WORD},
-    {.title = "RUNS", .member = "runs", .kind = PD_CLI_NUMBER},
-    {.title = "FAILURES", .member = "failures", .kind = PD_CLI_NUMBER},
-    {.title = "LAST", .member = "last_us", .kind = PD_CLI_TIME_US},
+    {.title = "ARGUMENTS", .member = "args", .kind = PD_CLI_WORD, .spare = 4},
+    {.title = "WHEN", .member = "when", .kind = PD_CLI_WORD, .spare = 3},
+    {.title = "RUNS", .member = "runs", .kind = PD_CLI_NUMBER, .spare = 5},
+    {.title = "FAILURES", .member = "failures", .kind = PD_CLI_NUMBER, .spare = 2},
+    {.title = "LAST", .member = "last_us", .kind = PD_CLI_TIME_US, .spare = 6},
     {.title = "VERDICT", .member = "verdict", .kind = PD_CLI_WORD},
 };
 
@@ -445,22 +458,12 @@ static void add_columns(json_t *answer)
     }
 }
 
-static int list_watches(json_t *answer, bool csv, struct pd_error *error)
+static int show_watches(json_t *answer, const struct pd_cli_table *table, struct pd_error *error)
 {
-    struct pd_style style = pd_cli_style_as(stdout, csv);
+    struct pd_style style = pd_cli_table_style(table);
 
     add_columns(answer);
     return pd_cli_list(&watch_listing, answer, &style, stdout, error);
-}
-
-static int show_watches(json_t *answer, struct pd_error *error)
-{
-    return list_watches(answer, false, error);
-}
-
-static int show_watches_csv(json_t *answer, struct pd_error *error)
-{
-    return list_watches(answer, true, error);
 }
 
 static int run_watches(const void *settings, const struct pd_cli_words *words,
@@ -473,9 +476,7 @@ static int run_watches(const void *settings, const struct pd_cli_words *words,
                                 &text, &answer, error);
 
     (void)words;
-    return err ? err
-               : print_answer(set->json, &text, answer, set->csv ? show_watches_csv : show_watches,
-                              error);
+    return err ? err : print_answer(set->json, &text, answer, show_watches, &set->table, error);
 }
 
 const struct pd_cli_command pd_cli_watches = {
@@ -515,7 +516,7 @@ static int run_unwatch(const void *settings, const struct pd_cli_words *words,
     err =
         pd_cli_server_ask(&set->server, (struct pd_cli_request){.method = "DELETE", .route = route},
                           &text, &answer, error);
-    return err ? err : print_answer(set->json, &text, answer, NULL, error);
+    return err ? err : print_answer(set->json, &text, answer, NULL, NULL, error);
 }
 
 const struct pd_cli_command pd_cli_unwatch = {

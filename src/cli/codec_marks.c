@@ -5,9 +5,9 @@
 
 #include "cli/codec.h"
 #include "cli/json.h"
-#include "cli/text.h"
 #include "codec/marks.h"
 #include "packet/filter.h"
+#include "query/rows/text.h"
 
 static json_t *json_tags(const struct pd_tags *tags)
 {
@@ -273,8 +273,8 @@ static int read_mark(const struct pd_cli_codec_settings *set, const struct pd_co
 static int decode(const struct pd_cli_codec_settings *set, const struct pd_codec *codec,
                   struct pd_error *error)
 {
-    struct pd_style style = pd_cli_style(stdout);
-    char text[PD_CLI_PATH_BYTES];
+    struct pd_style style = pd_style_of(stdout);
+    char text[PD_TEXT_PATH_BYTES];
     struct pd_path path = {0};
     uint64_t mark = 0;
     int err = read_mark(set, codec, &mark, error);
@@ -290,7 +290,7 @@ static int decode(const struct pd_cli_codec_settings *set, const struct pd_codec
     if (set->json) {
         return pd_json_print(json_pack("{s:o}", "path", json_path(&path)), error);
     }
-    puts(pd_cli_path(&path, &style, text));
+    puts(pd_text_path(&path, &style, text));
     return PD_CLI_OK;
 }
 

@@ -11,8 +11,8 @@
 #include "cli/json.h"
 #include "cli/pint.h"
 #include "cli/progress.h"
-#include "cli/text.h"
 #include "codec/edge.h"
+#include "query/rows/text.h"
 
 static const struct pd_option verify_options[] = {
     PD_CLI_CODEC_TOPOLOGY,
@@ -61,8 +61,8 @@ static json_t *verification_json(const struct pd_codec *codec, const struct pd_v
 
 static void print_count(const char *what, uint64_t count)
 {
-    char number[PD_CLI_NUMBER_BYTES];
-    printf("  %-11s %18s\n", what, pd_cli_number(count, number));
+    char number[PD_TEXT_NUMBER_BYTES];
+    printf("  %-11s %18s\n", what, pd_text_number(count, number));
 }
 
 static void print_verification(const struct pd_cli_codec_settings *set,
@@ -70,12 +70,12 @@ static void print_verification(const struct pd_cli_codec_settings *set,
                                const struct pd_verification *found)
 {
     const struct pd_topology *topology = codec->topology;
-    char number[PD_CLI_NUMBER_BYTES];
+    char number[PD_TEXT_NUMBER_BYTES];
     printf("%s, codec %s: every simple path of at most %u hops between two ToRs\n\n",
            *topology->name ? topology->name : set->topology, codec->ops->name, max_hops);
     for (unsigned hops = 0; hops < PD_PATH_MAX; hops++) {
         if (found->by_hops[hops]) {
-            printf("  %2u hops     %18s\n", hops, pd_cli_number(found->by_hops[hops], number));
+            printf("  %2u hops     %18s\n", hops, pd_text_number(found->by_hops[hops], number));
         }
     }
     print_count("paths", found->paths);
@@ -92,14 +92,14 @@ static void print_verification(const struct pd_cli_codec_settings *set,
 
 static void print_edge(const struct pd_codec_edge_proof *edge)
 {
-    char number[PD_CLI_NUMBER_BYTES];
-    printf("\n  ports that face hosts %8s\n", pd_cli_number(edge->ports, number));
-    printf("  rows of the edge %13s\n", pd_cli_number(edge->rows, number));
-    printf("  leaks %24s\n", pd_cli_number(edge->leaks, number));
+    char number[PD_TEXT_NUMBER_BYTES];
+    printf("\n  ports that face hosts %8s\n", pd_text_number(edge->ports, number));
+    printf("  rows of the edge %13s\n", pd_text_number(edge->rows, number));
+    printf("  leaks %24s\n", pd_text_number(edge->leaks, number));
     if (edge->unknown) {
         printf("  %s switches have a rack, but no hosts in the topology: the edge there is not "
                "known\n",
-               pd_cli_number(edge->unknown, number));
+               pd_text_number(edge->unknown, number));
     }
 }
 

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/doc.h"
+#include "cli/pager.h"
 #include "pd_version.h"
 
 const struct pd_cli_command *const pd_cli_commands[] = {
@@ -176,6 +178,7 @@ static int parse(const struct pd_cli_command *command, int argc, char **argv, vo
 /* An answer that did not reach its reader is no success. */
 static int finish(const struct pd_cli_command *command, int err, const struct pd_error *error)
 {
+    pd_cli_pager_end();
     int flushed = fflush(stdout);
     if (err < 0) {
         fprintf(stderr, "pathdump %s: %s\n", command->name, error->text);
@@ -208,10 +211,28 @@ static int run(const struct pd_cli_command *command, int argc, char **argv)
     return err;
 }
 
+/* The command that may be meant; of a group, where the first word is one. */
+static const char *hint_of(int argc, char **argv, char hint[PD_NEAREST_HINT_BYTES])
+{
+    char text[PD_NEAREST_MAX + 1], two[PD_NEAREST_MAX + 1];
+    struct pd_nearest nearest = {.text = text}, nearest_two = {.text = two};
+
+    snprintf(text, sizeof text, "%s", argv[1]);
+    snprintf(two, sizeof two, "%s %s", argv[1], argc > 2 ? argv[2] : "");
+    for (size_t i = 0; pd_cli_commands[i]; i++) {
+        bool is_two = strchr(pd_cli_commands[i]->name, ' ');
+        pd_nearest_offer(is_two ? &nearest_two : &nearest, pd_cli_commands[i]->name);
+    }
+    bool second = pd_nearest_is_meant(&nearest_two) &&
+                  (!pd_nearest_is_meant(&nearest) || nearest_two.distance < nearest.distance);
+    return pd_nearest_hint(second ? &nearest_two : &nearest, "pathdump ", hint);
+}
+
 /* No command: a group, a flag of the program itself, or a slip. */
 static int run_bare(int argc, char **argv)
 {
     struct pd_error error = {0};
+    char hint[PD_NEAREST_HINT_BYTES];
     const char *first = argc > 1 ? argv[1] : "";
     if (argc == 2 && !strcmp(first, "--version")) {
         puts("pathdump " PD_VERSION);
@@ -230,11 +251,13 @@ static int run_bare(int argc, char **argv)
         return PD_CLI_USAGE;
     }
     if (pd_cli_is_group(first)) {
-        pd_fail(&error, -PD_E_VALUE, "%s: there is no command \"%.100s\"", first, argv[2]);
+        pd_fail(&error, -PD_E_VALUE, "%s: there is no command \"%.100s\"%s", first, argv[2],
+                hint_of(argc, argv, hint));
         return pd_cli_usage_error("", &error);
     }
     pd_fail(&error, -PD_E_VALUE,
-            *first == '-' ? "%.100s: unknown flag" : "there is no command \"%.100s\"", first);
+            *first == '-' ? "%.100s: unknown flag%s" : "there is no command \"%.100s\"%s", first,
+            hint_of(argc, argv, hint));
     return pd_cli_usage_error("", &error);
 }
 

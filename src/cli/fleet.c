@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cells.h"
 #include "cli/cli.h"
+#include "cli/pager.h"
+#include "query/rows/cells.h"
 
 #define WORD_BYTES     400
 #define MISSING_LINES  20
@@ -134,12 +135,12 @@ int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer
 void pd_cli_print_word(const char *text, FILE *out)
 {
     char word[WORD_BYTES];
-    fputs(pd_cli_word(text, word, sizeof word), out);
+    fputs(pd_text_word(text, word, sizeof word), out);
 }
 
 static void print_missing(const json_t *missing, FILE *out)
 {
-    char number[PD_CLI_NUMBER_BYTES];
+    char number[PD_TEXT_NUMBER_BYTES];
     size_t len = json_array_size(missing);
     for (size_t i = 0; i < len && i < MISSING_LINES; i++) {
         const json_t *host = json_array_get(missing, i), *id = json_object_get(host, "id");
@@ -150,7 +151,7 @@ static void print_missing(const json_t *missing, FILE *out)
     }
     if (len > MISSING_LINES) {
         fprintf(out, "missing: %s more; --json has them all\n",
-                pd_cli_number(len - MISSING_LINES, number));
+                pd_text_number(len - MISSING_LINES, number));
     }
 }
 
@@ -173,16 +174,16 @@ static void print_mode(const char *mode, const char *why, FILE *out)
 
 void pd_cli_outcome_view(const json_t *answer, const struct pd_cli_outcome *outcome, FILE *out)
 {
-    char number[PD_CLI_NUMBER_BYTES];
+    char number[PD_TEXT_NUMBER_BYTES];
     const json_t *hosts = json_object_get(answer, "hosts");
     const char *mode = json_string_value(json_object_get(answer, "mode")),
                *why = json_string_value(json_object_get(answer, "why"));
     if (!hosts) {
         return;
     }
-    fprintf(out, "%s of ", pd_cli_number(outcome->answered, number));
-    fprintf(out, "%s host%s answered", pd_cli_number(outcome->asked, number),
-            pd_cell_plural(outcome->asked));
+    fprintf(out, "%s of ", pd_text_number(outcome->answered, number));
+    fprintf(out, "%s host%s answered", pd_text_number(outcome->asked, number),
+            pd_text_plural(outcome->asked));
     if (mode) {
         print_mode(mode, why, out);
     }
@@ -195,6 +196,7 @@ int pd_cli_outcome_report(const char *command, const struct pd_cli_outcome *outc
     if (outcome->complete && outcome->asked == outcome->answered) {
         return PD_CLI_OK;
     }
+    pd_cli_pager_end();
     fflush(stdout);
     fprintf(stderr, "pathdump %s: the answer is not complete: ", command);
     if (outcome->answered < outcome->asked) {

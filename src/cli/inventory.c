@@ -6,26 +6,26 @@
 static const struct pd_cli_field host_fields[] = {
     {.title = "ID", .member = "id", .kind = PD_CLI_WORD},
     {.title = "NAME", .member = "name", .kind = PD_CLI_WORD},
-    {.title = "RACK", .member = "rack", .kind = PD_CLI_WORD},
-    {.title = "URL", .member = "url", .kind = PD_CLI_WORD},
+    {.title = "RACK", .member = "rack", .kind = PD_CLI_WORD, .spare = 3},
+    {.title = "URL", .member = "url", .kind = PD_CLI_WORD, .spare = 2},
     {.title = "STATE", .member = "state", .kind = PD_CLI_WORD},
-    {.title = "LAST ANSWER", .member = "last_seen_us", .kind = PD_CLI_TIME_US},
-    {.title = "LAST ERROR", .member = "error", .kind = PD_CLI_WORD},
+    {.title = "LAST ANSWER", .member = "last_seen_us", .kind = PD_CLI_TIME_US, .spare = 4},
+    {.title = "LAST ERROR", .member = "error", .kind = PD_CLI_WORD, .spare = 1},
 };
 
 static const struct pd_cli_field switch_fields[] = {
     {.title = "ID", .member = "id", .kind = PD_CLI_WORD},
     {.title = "NAME", .member = "name", .kind = PD_CLI_WORD},
-    {.title = "ROLE", .member = "role", .kind = PD_CLI_WORD},
+    {.title = "ROLE", .member = "role", .kind = PD_CLI_WORD, .spare = 7},
     {.title = "STATE", .member = "state", .kind = PD_CLI_WORD},
-    {.title = "EDGE", .member = "edge", .kind = PD_CLI_WORD},
-    {.title = "RULES", .member = "rules", .kind = PD_CLI_NUMBER},
-    {.title = "MISSING", .member = "missing", .kind = PD_CLI_NUMBER},
-    {.title = "DIFFERING", .member = "differing", .kind = PD_CLI_NUMBER},
-    {.title = "SURPLUS", .member = "surplus", .kind = PD_CLI_NUMBER},
-    {.title = "PACKET-INS", .member = "packet_ins", .kind = PD_CLI_NUMBER},
-    {.title = "SINCE", .member = "last_change_us", .kind = PD_CLI_TIME_US},
-    {.title = "LAST ERROR", .member = "last_error", .kind = PD_CLI_WORD},
+    {.title = "EDGE", .member = "edge", .kind = PD_CLI_WORD, .spare = 3},
+    {.title = "RULES", .member = "rules", .kind = PD_CLI_NUMBER, .spare = 4},
+    {.title = "MISSING", .member = "missing", .kind = PD_CLI_NUMBER, .spare = 2},
+    {.title = "DIFFERING", .member = "differing", .kind = PD_CLI_NUMBER, .spare = 2},
+    {.title = "SURPLUS", .member = "surplus", .kind = PD_CLI_NUMBER, .spare = 5},
+    {.title = "PACKET-INS", .member = "packet_ins", .kind = PD_CLI_NUMBER, .spare = 6},
+    {.title = "SINCE", .member = "last_change_us", .kind = PD_CLI_TIME_US, .spare = 8},
+    {.title = "LAST ERROR", .member = "last_error", .kind = PD_CLI_WORD, .spare = 1},
 };
 
 #define FIELDS(fields) fields, sizeof(fields) / sizeof(fields)[0]

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cells.h"
 #include "cli/json.h"
+#include "query/rows/cells.h"
 
 #define CELL_BYTES 160
 #define FIELDS_MAX 16
@@ -22,74 +22,74 @@ static bool is_count(const json_t *value)
 }
 
 /* Any value: texts without their quotation marks, all else as JSON. */
-static void word_cell(struct pd_cli_table *table, const json_t *value)
+static void word_cell(struct pd_rows_table *table, const json_t *value)
 {
     char *text = NULL;
     const char *string = json_string_value(value);
     if (!value || json_is_null(value) || (string && !*string)) {
-        pd_cli_table_cell(table, "-");
+        pd_rows_cell(table, "-");
         return;
     }
     if (json_is_boolean(value)) {
-        pd_cli_table_cell(table, json_is_true(value) ? "yes" : "no");
+        pd_rows_cell(table, json_is_true(value) ? "yes" : "no");
         return;
     }
     if (!json_is_string(value)) {
         text = json_dumps(value, JSON_WORDS);
     }
-    pd_cell_word(table, text ? text : string, CELL_BYTES);
+    pd_rows_word(table, text ? text : string, CELL_BYTES);
     free(text);
 }
 
-static void count_cell(struct pd_cli_table *table, const json_t *value, enum pd_cli_kind kind)
+static void count_cell(struct pd_rows_table *table, const json_t *value, enum pd_cli_kind kind)
 {
     uint64_t number = (uint64_t)json_integer_value(value);
     if (!is_count(value)) {
         word_cell(table, value);
     } else if (kind == PD_CLI_TIME_US) {
-        pd_cell_time(table, number);
+        pd_rows_time(table, number);
     } else if (kind == PD_CLI_SPAN_US) {
-        pd_cell_span(table, number);
+        pd_rows_span(table, number);
     } else {
-        pd_cell_number(table, number);
+        pd_rows_number(table, number);
     }
 }
 
 /* "conformance {"max_hops":5}", "program {…}" */
-static void question_cell(struct pd_cli_table *table, const json_t *row)
+static void question_cell(struct pd_rows_table *table, const json_t *row)
 {
     char name[64];
     const json_t *args = json_object_get(row, "args");
     const char *query = json_string_value(json_object_get(row, "query"));
     char *text = json_object_size(args) ? json_dumps(args, JSON_WORDS) : NULL, *all = NULL;
-    pd_cli_word(query                             ? query
-                : json_object_get(row, "program") ? "program"
-                                                  : "?",
-                name, sizeof name);
+    pd_text_word(query                             ? query
+                 : json_object_get(row, "program") ? "program"
+                                                   : "?",
+                 name, sizeof name);
     if (asprintf(&all, "%s%s%s", name, text ? " " : "", text ? text : "") < 0) {
         all = NULL;
     }
-    pd_cell_word(table, all ? all : name, CELL_BYTES);
+    pd_rows_word(table, all ? all : name, CELL_BYTES);
     free(all);
     free(text);
 }
 
 /* "every 10.000 ms", "on new_flow" */
-static void when_cell(struct pd_cli_table *table, const json_t *row)
+static void when_cell(struct pd_rows_table *table, const json_t *row)
 {
-    char word[64], span[PD_CLI_NUMBER_BYTES], text[80];
+    char word[64], span[PD_TEXT_NUMBER_BYTES], text[80];
     const json_t *period = json_object_get(row, "period_ms");
     const char *on = json_string_value(json_object_get(row, "on"));
     if (is_count(period)) {
         snprintf(text, sizeof text, "every %s",
-                 pd_cli_span((uint64_t)json_integer_value(period) * MS_US, span));
+                 pd_text_span((uint64_t)json_integer_value(period) * MS_US, span));
     } else {
-        snprintf(text, sizeof text, "on %s", pd_cli_word(on, word, sizeof word));
+        snprintf(text, sizeof text, "on %s", pd_text_word(on, word, sizeof word));
     }
-    pd_cli_table_cell(table, text);
+    pd_rows_cell(table, text);
 }
 
-static void cell(struct pd_cli_table *table, const json_t *row, const struct pd_cli_field *field)
+static void cell(struct pd_rows_table *table, const json_t *row, const struct pd_cli_field *field)
 {
     const json_t *value = field->member ? json_object_get(row, field->member) : row;
     switch (field->kind) {
@@ -103,7 +103,7 @@ static void cell(struct pd_cli_table *table, const json_t *row, const struct pd_
 }
 
 static int fill(const struct pd_cli_listing *listing, const json_t *rows,
-                struct pd_cli_table *table, const struct pd_cli_reader *reader)
+                struct pd_rows_table *table, const struct pd_cli_reader *reader)
 {
     size_t i;
     const json_t *row;
@@ -123,34 +123,35 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
                 const struct pd_style *style, FILE *out, struct pd_error *error)
 {
     const struct pd_cli_reader reader = {"the answer's", error};
-    struct pd_cli_column columns[FIELDS_MAX];
+    struct pd_rows_column columns[FIELDS_MAX];
     const json_t *rows = NULL;
-    char number[PD_CLI_NUMBER_BYTES];
+    char number[PD_TEXT_NUMBER_BYTES];
     for (size_t i = 0; i < listing->fields_len; i++) {
         const struct pd_cli_field *field = &listing->fields[i];
 
-        columns[i] = (struct pd_cli_column){.title = field->title,
-                                            .right = field->kind == PD_CLI_NUMBER ||
-                                                     field->kind == PD_CLI_SPAN_US,
-                                            .csv = field->member};
+        columns[i] = (struct pd_rows_column){.title = field->title,
+                                             .right = field->kind == PD_CLI_NUMBER ||
+                                                      field->kind == PD_CLI_SPAN_US,
+                                             .csv = field->member,
+                                             .spare = field->spare};
     }
-    struct pd_cli_table *table = pd_cli_table_new(columns, listing->fields_len, style);
+    struct pd_rows_table *table = pd_rows_new(columns, listing->fields_len, style);
     int err = table ? pd_read_array(&reader, answer, listing->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     if (!err) {
         err = fill(listing, rows, table, &reader);
     }
     if (!err) {
-        err = pd_cli_table_print(table, out);
+        err = pd_rows_print(table, out);
     }
     if (!err && !style->csv) {
-        fprintf(out, "%s%s %s\n", len ? "\n" : "", pd_cli_number(len, number),
+        fprintf(out, "%s%s %s\n", len ? "\n" : "", pd_text_number(len, number),
                 len == 1 ? listing->noun : listing->nouns);
     }
     if (err == -ENOMEM) {
         pd_fail(error, err, "no memory for the table");
     }
-    pd_cli_table_free(table);
+    pd_rows_free(table);
     return err;
 }
 
@@ -159,7 +160,7 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
 const struct pd_option pd_cli_list_options[] = {
     PD_CLI_SERVER_OPTIONS(struct pd_cli_list_settings, server),
     PD_CLI_JSON_OPTION(struct pd_cli_list_settings, json),
-    PD_CLI_CSV_OPTION(struct pd_cli_list_settings, csv),
+    PD_CLI_TABLE_OPTIONS(struct pd_cli_list_settings, table),
     {0},
 };
 
@@ -173,23 +174,26 @@ int pd_cli_list_check(void *settings, const struct pd_cli_words *words, struct p
 {
     struct pd_cli_list_settings *set = settings;
     (void)words;
-    return set->json && set->csv ? pd_fail(error, -PD_E_VALUE, "either --json or --csv")
-                                 : pd_cli_server_check(&set->server, error);
+    int err = pd_cli_table_check(&set->table, set->json, error);
+    return err ? err : pd_cli_server_check(&set->server, error);
 }
 
 int pd_cli_list_ask(const struct pd_cli_list_settings *settings, const char *route,
                     const struct pd_cli_listing *listing, struct pd_error *error)
 {
     struct pd_cli_memory text;
-    struct pd_style style = pd_cli_style_as(stdout, settings->csv);
     json_t *answer;
     int err = pd_cli_server_ask(&settings->server, (struct pd_cli_request){.route = route}, &text,
                                 &answer, error);
     if (err) {
         return err;
     }
-    err = settings->json ? pd_cli_print_text(&text, error)
-                         : pd_cli_list(listing, answer, &style, stdout, error);
+    if (settings->json) {
+        err = pd_cli_print_text(&text, error);
+    } else {
+        struct pd_style style = pd_cli_table_style(&settings->table);
+        err = pd_cli_list(listing, answer, &style, stdout, error);
+    }
     if (err && !settings->json) {
         pd_fail_within(error, settings->server.url);
     }

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/server.h"
-#include "cli/text.h"
+#include "cli/table.h"
+#include "query/rows/text.h"
 
 /* These lists describe programs that go on changing, so no member is insisted on: one that is
  * absent or null is "-", one of another type than expected is shown as what it is.
@@ -31,6 +32,7 @@ struct pd_cli_field {
     const char *title;
     const char *member; /* NULL: the row itself */
     enum pd_cli_kind kind;
+    unsigned char spare; /* on narrow terminals: struct pd_rows_column */
 };
 
 struct pd_cli_listing {
@@ -49,7 +51,7 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
 struct pd_cli_list_settings {
     struct pd_cli_server server;
     bool json;
-    bool csv;
+    struct pd_cli_table table;
 };
 extern const struct pd_option pd_cli_list_options[];
 extern const struct pd_option pd_cli_deed_options[]; /* of those that list nothing */

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/json.h"
-#include "cli/text.h"
 #include "evidence/file.h"
 #include "localise/localise.h"
+#include "query/rows/text.h"
 
 struct settings {
     const char *topology;
@@ -325,7 +325,7 @@ static int show_text(struct judging *judging)
 {
     const struct pd_verdict *verdict = &judging->localiser->verdict;
     const struct pd_localiser_counters *counters = &judging->localiser->counters;
-    char flows[PD_CLI_NUMBER_BYTES], paths[PD_CLI_NUMBER_BYTES];
+    char flows[PD_TEXT_NUMBER_BYTES], paths[PD_TEXT_NUMBER_BYTES];
     if (!verdict->links_len) {
         puts("nothing is seen to drop packets");
     }
@@ -334,7 +334,7 @@ static int show_text(struct judging *judging)
     }
     printf("%s, confidence %.0f %%, from %s flows and %s counted paths\n",
            verdict->certain ? "certain" : "not certain", verdict->confidence * 100,
-           pd_cli_number(counters->flows, flows), pd_cli_number(counters->paths, paths));
+           pd_text_number(counters->flows, flows), pd_text_number(counters->paths, paths));
     show_causes(judging);
     return PD_CLI_OK;
 }

@@ -9,9 +9,9 @@
 
 #include "cli/json.h"
 #include "cli/meters.h"
-#include "cli/text.h"
 #include "meter/compare.h"
 #include "query/members.h"
+#include "query/rows/text.h"
 
 enum { READINGS_MAX = 65536 };
 

@@ -8,8 +8,8 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
-#include "cli/text.h"
 #include "probe/plan/plan.h"
+#include "query/rows/text.h"
 
 struct settings {
     const char *topology;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/text.h"
+#include "query/rows/text.h"
 
 #define BAR_COLUMNS 30
 #define REDRAW_MS   100
@@ -36,7 +36,7 @@ static void draw_bar(double part)
 void pd_progress_step(void *context, uint64_t done, uint64_t all)
 {
     struct pd_progress *progress = context;
-    char text[PD_CLI_NUMBER_BYTES];
+    char text[PD_TEXT_NUMBER_BYTES];
     uint64_t now = progress->shown ? now_ms() : 0;
     if (!progress->shown || now < progress->drawn_ms + REDRAW_MS) {
         return;
@@ -49,11 +49,11 @@ void pd_progress_step(void *context, uint64_t done, uint64_t all)
         draw_bar(part);
         if (part > 0.01 && spent_ms > 1000) {
             fprintf(stderr, " %s left",
-                    pd_cli_span((uint64_t)((double)spent_ms * (1 - part) / part) / 1000 * 1000000,
-                                text));
+                    pd_text_span((uint64_t)((double)spent_ms * (1 - part) / part) / 1000 * 1000000,
+                                 text));
         }
     } else {
-        fputs(pd_cli_number(done, text), stderr);
+        fputs(pd_text_number(done, text), stderr);
     }
     fputs("\033[K", stderr);
 }
@@ -61,7 +61,7 @@ void pd_progress_step(void *context, uint64_t done, uint64_t all)
 void pd_progress_wait(void *context)
 {
     struct pd_progress *progress = context;
-    char text[PD_CLI_NUMBER_BYTES];
+    char text[PD_TEXT_NUMBER_BYTES];
     uint64_t now = progress->shown ? now_ms() : 0;
     if (!progress->shown || now < progress->start_ms + WAIT_MS ||
         now < progress->drawn_ms + REDRAW_MS) {
@@ -69,7 +69,7 @@ void pd_progress_wait(void *context)
     }
     progress->drawn_ms = now;
     fprintf(stderr, "\r%s: %s s\033[K", progress->what,
-            pd_cli_number((now - progress->start_ms) / 1000, text));
+            pd_text_number((now - progress->start_ms) / 1000, text));
 }
 
 void pd_progress_end(struct pd_progress *progress)

@@ -14,8 +14,9 @@
 #include "cli/question.h"
 #include "cli/report.h"
 #include "cli/server.h"
-#include "cli/text.h"
+#include "cli/table.h"
 #include "cli/view.h"
+#include "query/rows/text.h"
 #include "tib/tib.h"
 
 /* An answer is late by this much at most, once its deadline has passed. */
@@ -33,7 +34,7 @@ struct settings {
     uint64_t partial_after_ms;
     bool json;
     bool ndjson;
-    bool csv;
+    struct pd_cli_table table;
 };
 
 static int check_mode(void *target, const char *name, const char *value, struct pd_error *error)
@@ -97,7 +98,7 @@ static const struct pd_option options[] = {
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, ndjson),
      .help = "print JSON, a line for each row and one for the rest"},
-    PD_CLI_CSV_OPTION(struct settings, csv),
+    PD_CLI_TABLE_OPTIONS(struct settings, table),
     {0},
 };
 
@@ -128,7 +129,6 @@ static int check_place(struct settings *set, struct pd_error *error)
     const char *served = set->question.live      ? "--live"
                          : set->question.program ? "--program"
                          : !asks_store(set)      ? set->question.question->name
-                         : set->ndjson           ? "--ndjson"
                          : set->deadline_ms      ? "--deadline-ms"
                                                  : NULL;
     if (!!set->tib + !!set->agent + !!set->controller.url > 1) {
@@ -166,8 +166,11 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     if (!err && set->json && set->ndjson) {
         err = pd_fail(error, -PD_E_VALUE, "either --json or --ndjson");
     }
-    if (!err && set->csv && (set->json || set->ndjson)) {
+    if (!err && set->table.csv && (set->json || set->ndjson)) {
         err = pd_fail(error, -PD_E_VALUE, "either --csv or %s", set->json ? "--json" : "--ndjson");
+    }
+    if (!err) {
+        err = pd_cli_table_check(&set->table, set->json, error);
     }
     return err;
 }
@@ -261,7 +264,9 @@ static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
     } else if (!pd_document_query(&document)) {
         err = ask_object(set, &document, snapshot, sink, error);
     } else {
-        err = pd_query_run(pd_document_query(&document), snapshot, NULL, 0, sink, &complete, error);
+        err = pd_query_run_as(pd_document_query(&document),
+                              set->ndjson ? PD_FORM_NDJSON : PD_FORM_JSON, snapshot, NULL, 0, sink,
+                              &complete, error);
     }
 out:
     pd_document_done(&document);
@@ -415,7 +420,7 @@ static int view(const struct settings *set, const struct pd_cli_memory *memory,
 {
     const struct pd_question *question =
         set->question.question ? set->question.question : &pd_question_program;
-    const struct pd_style style = pd_cli_style_as(stdout, set->csv);
+    const struct pd_style style = pd_cli_table_style(&set->table);
 
     return pd_cli_view(question, memory->bytes ? memory->bytes : "", memory->len, &style, stdout,
                        ret_outcome, error);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/nearest.h"
 #include "query/poor.h"
 #include "query/telemetry.h"
 
@@ -272,6 +274,22 @@ int pd_cli_question_make(const struct pd_cli_question *question, struct pd_docum
     return pd_fail(error, err, "--%s", inner.text);
 }
 
+static int no_query(const char *name, struct pd_error *error)
+{
+    struct pd_nearest nearest = {.text = name};
+    char start[160 + PD_NEAREST_HINT_BYTES], hint[PD_NEAREST_HINT_BYTES];
+
+    for (size_t i = 0; pd_questions[i]; i++) {
+        if (!pd_questions[i]->member) {
+            pd_nearest_offer(&nearest, pd_questions[i]->name);
+        }
+    }
+    snprintf(start, sizeof start, "there is no query \"%.100s\"%s%s", name,
+             pd_nearest_hint(&nearest, "", hint),
+             pd_nearest_is_meant(&nearest) ? " There are " : "; there are ");
+    return fail_with_names(error, start, "");
+}
+
 static int check_query(struct pd_cli_question *question, const struct pd_cli_words *words,
                        struct pd_error *error)
 {
@@ -282,10 +300,7 @@ static int check_query(struct pd_cli_question *question, const struct pd_cli_wor
     }
     question->question = pd_question_find(words->words[0]);
     if (!question->question) {
-        char start[160];
-
-        snprintf(start, sizeof start, "there is no query \"%.100s\"; there are ", words->words[0]);
-        return fail_with_names(error, start, "");
+        return no_query(words->words[0], error);
     }
     int err = check_flags(question, error);
     if (!err) {

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/cells.h"
 #include "cli/fleet.h"
 #include "cli/json.h"
+#include "query/rows/cells.h"
 
 #define WORD_BYTES 1024
 
@@ -20,7 +20,7 @@ static void print_words(const char *title, const json_t *words, FILE *out)
     json_array_foreach((json_t *)(uintptr_t)words, i, member)
     {
         fprintf(out, "%-9s %s\n", i ? "" : title,
-                pd_cli_word(json_string_value(member), word, sizeof word));
+                pd_text_word(json_string_value(member), word, sizeof word));
     }
 }
 
@@ -39,7 +39,7 @@ static void print_names(const char *title, const json_t *names, FILE *out)
     {
         fputs(i ? ", " : "", out);
         if (json_is_string(member)) {
-            fputs(pd_cli_word(json_string_value(member), word, sizeof word), out);
+            fputs(pd_text_word(json_string_value(member), word, sizeof word), out);
         } else {
             fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(member));
         }
@@ -56,7 +56,7 @@ static void print_text(const char *text, FILE *out)
         size_t len = strcspn(text, "\n");
 
         snprintf(line, sizeof line, "%.*s", (int)(len < WORD_BYTES ? len : WORD_BYTES - 1), text);
-        fputs(pd_cli_word(line, word, sizeof word), out);
+        fputs(pd_text_word(line, word, sizeof word), out);
         fputc('\n', out);
         text += len + (text[len] == '\n');
     }
@@ -72,7 +72,7 @@ static int print_results(const json_t *results, const struct pd_style *style, FI
 
     json_object_foreach((json_t *)(uintptr_t)results, name, value)
     {
-        fprintf(out, "\n%s:\n", pd_cli_word(name, word, sizeof word));
+        fprintf(out, "\n%s:\n", pd_text_word(name, word, sizeof word));
         if (json_is_string(value)) {
             print_text(json_string_value(value), out);
         } else if (!err) {
@@ -131,17 +131,17 @@ int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
 
 /* ---- getPoorTCPFlows ---- */
 
-static void print_watch(const json_t *answer, FILE *out)
+static void print_watch(const json_t *answer, const struct pd_style *style, FILE *out)
 {
     const char *source = json_string_value(json_object_get(answer, "source"));
     json_int_t since_us = json_integer_value(json_object_get(answer, "since_us"));
-    char number[PD_CLI_NUMBER_BYTES], time[PD_TIME_TEXT_BYTES], word[40];
+    char number[PD_TEXT_NUMBER_BYTES], time[PD_TIME_TEXT_BYTES], word[40];
     size_t len = json_array_size(json_object_get(answer, "flows"));
 
-    fprintf(out, "%s%s flow%s; watched by %s", len ? "\n" : "", pd_cli_number(len, number),
-            pd_cell_plural(len), pd_cli_word(source, word, sizeof word));
+    fprintf(out, "%s%s flow%s; watched by %s", len ? "\n" : "", pd_text_number(len, number),
+            pd_text_plural(len), pd_text_word(source, word, sizeof word));
     if (since_us > 0 && (uint64_t)since_us <= PD_READ_MAX) {
-        fprintf(out, " since %s", pd_cell_time_text((uint64_t)since_us, time));
+        fprintf(out, " since %s", pd_text_time((uint64_t)since_us, style, time));
     }
     fputc('\n', out);
 }
@@ -156,7 +156,7 @@ int pd_cli_view_poor(const struct pd_cli_reader *reader, const json_t *answer,
         err = pd_cli_rows(flows, style, out, reader->error);
     }
     if (!err && !style->csv) {
-        print_watch(answer, out);
+        print_watch(answer, style, out);
     }
     return err;
 }

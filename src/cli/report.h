@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "cli/json.h"
-#include "cli/text.h"
+#include "query/rows/text.h"
 
 /* What is shown comes from others and may be anything: members that are not what they should be are
  * shown as what they are.

@@ -6,16 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cells.h"
 #include "cli/json.h"
 #include "cli/report.h"
 #include "query/members.h"
+#include "query/rows/cells.h"
 
 #define COLUMNS_MAX  20u
 #define CELL_BYTES   200
 #define TITLE_BYTES  40
 #define JSON_WORDS   (JSON_COMPACT | JSON_ENCODE_ANY)
-#define FLOW_COLUMNS 3 /* source, destination, protocol */
+#define FLOW_COLUMNS 3u /* source, destination, protocol */
+#define FLOW_VALUES  5u /* in CSV */
 /* A number of microseconds above it is a time, below it is a span. */
 #define WALL_MIN_US 1000000000000
 
@@ -23,7 +24,7 @@
 struct shape {
     const char *members[COLUMNS_MAX];
     size_t members_len;
-    struct pd_cli_column columns[COLUMNS_MAX * FLOW_COLUMNS];
+    struct pd_rows_column columns[COLUMNS_MAX * FLOW_COLUMNS];
     char titles[COLUMNS_MAX][TITLE_BYTES];
     size_t columns_len;
 };
@@ -56,7 +57,7 @@ static void put_title(char title[TITLE_BYTES], const char *member)
 {
     char *at = title;
 
-    pd_cli_word(member, title, TITLE_BYTES);
+    pd_text_word(member, title, TITLE_BYTES);
     if (ends_with(title, "_us")) {
         title[strlen(title) - 3] = '\0';
     }
@@ -67,10 +68,10 @@ static void put_title(char title[TITLE_BYTES], const char *member)
 
 static void add_column(struct shape *shape, const char *member, const json_t *value)
 {
-    static const struct pd_cli_column flow[FLOW_COLUMNS] = {
-        {.title = "SOURCE"},
-        {.title = "DESTINATION"},
-        {.title = "PROTO"},
+    static const struct pd_rows_column flow[FLOW_COLUMNS] = {
+        {.title = "SOURCE", .csv = "src_ip,src_port"},
+        {.title = "DESTINATION", .csv = "dst_ip,dst_port"},
+        {.title = "PROTO", .csv = "protocol", .spare = 1},
     };
     char *title = shape->titles[shape->members_len];
 
@@ -82,7 +83,7 @@ static void add_column(struct shape *shape, const char *member, const json_t *va
     }
     put_title(title, member);
     shape->columns[shape->columns_len++] =
-        (struct pd_cli_column){.title = title, .right = json_is_number(value)};
+        (struct pd_rows_column){.title = title, .right = json_is_number(value)};
 }
 
 static void find_shape(const json_t *rows, struct shape *shape)
@@ -104,72 +105,72 @@ static void find_shape(const json_t *rows, struct shape *shape)
 
 /* ---- cells ---- */
 
-static void word_cell(struct pd_cli_table *table, const json_t *value)
+static void word_cell(struct pd_rows_table *table, const json_t *value)
 {
     char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_WORDS);
 
-    pd_cell_word(table, text ? text : json_string_value(value), CELL_BYTES);
+    pd_rows_word(table, text ? text : json_string_value(value), CELL_BYTES);
     free(text);
 }
 
-static void integer_cell(struct pd_cli_table *table, const char *member, json_int_t number)
+static void integer_cell(struct pd_rows_table *table, const char *member, json_int_t number)
 {
-    char text[PD_CLI_NUMBER_BYTES];
+    char text[PD_TEXT_NUMBER_BYTES];
     bool is_name =
         ends_with(member, "port") || ends_with(member, "host") || ends_with(member, "switch");
 
     if (number < 0 || (uint64_t)number > PD_READ_MAX || is_name) {
         snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, number);
-        pd_cli_table_cell(table, text);
+        pd_rows_cell(table, text);
     } else if (ends_with(member, "_us") && number >= WALL_MIN_US) {
-        pd_cell_time(table, (uint64_t)number);
+        pd_rows_time(table, (uint64_t)number);
     } else if (ends_with(member, "_us")) {
-        pd_cell_span(table, (uint64_t)number);
+        pd_rows_span(table, (uint64_t)number);
     } else {
-        pd_cell_number(table, (uint64_t)number);
+        pd_rows_number(table, (uint64_t)number);
     }
 }
 
-static void number_cell(struct pd_cli_table *table, const char *member, const json_t *value)
+static void number_cell(struct pd_rows_table *table, const char *member, const json_t *value)
 {
-    char text[PD_CLI_NUMBER_BYTES];
+    char text[PD_TEXT_NUMBER_BYTES];
 
     if (json_is_integer(value)) {
         integer_cell(table, member, json_integer_value(value));
         return;
     }
-    snprintf(text, sizeof text, pd_cli_table_is_csv(table) ? "%.17g" : "%.4g",
-             json_real_value(value));
-    pd_cli_table_cell(table, text);
+    snprintf(text, sizeof text, pd_rows_is_csv(table) ? "%.17g" : "%.4g", json_real_value(value));
+    pd_rows_cell(table, text);
 }
 
 /* All three of them, also when it is none. */
-static void flow_cells(struct pd_cli_table *table, const json_t *value)
+static void flow_cells(struct pd_rows_table *table, const json_t *value)
 {
     struct pd_flow_id flow;
 
     if (!pd_flow_id_read(value, &flow, NULL)) {
-        pd_cell_flow(table, &flow);
+        pd_rows_flow(table, &flow);
         return;
     }
     word_cell(table, value ? value : json_null());
-    pd_cli_table_cell(table, "-");
-    pd_cli_table_cell(table, "-");
+    for (unsigned i = 1; i < (pd_rows_is_csv(table) ? FLOW_VALUES : FLOW_COLUMNS); i++) {
+        pd_rows_cell(table, "-");
+    }
 }
 
-static void value_cell(struct pd_cli_table *table, const struct pd_style *style, const char *member,
-                       const json_t *value)
+static void value_cell(struct pd_rows_table *table, const struct pd_style *style,
+                       const char *member, const json_t *value)
 {
     struct pd_path path;
 
     if (!value || json_is_null(value)) {
-        pd_cli_table_cell(table, "-");
+        pd_rows_cell(table, "-");
     } else if (json_is_number(value)) {
         number_cell(table, member, value);
     } else if (json_is_boolean(value)) {
-        pd_cli_table_cell(table, json_is_true(value) ? "yes" : "no");
+        pd_rows_cell(table, json_is_true(value) ? "yes" : "no");
     } else if (json_is_array(value) && !pd_path_read(value, member, &path, NULL)) {
-        pd_cell_path(style, table, &path);
+        pd_rows_path(style, table, &path);
     } else {
         word_cell(table, value);
     }
@@ -182,7 +183,7 @@ static bool takes_flow(const struct shape *shape, size_t member)
 }
 
 static void fill(const json_t *rows, const struct shape *shape, const struct pd_style *style,
-                 struct pd_cli_table *table)
+                 struct pd_rows_table *table)
 {
     const json_t *row;
     size_t i;
@@ -204,18 +205,18 @@ static void fill(const json_t *rows, const struct shape *shape, const struct pd_
 int pd_cli_rows(const json_t *rows, const struct pd_style *style, FILE *out, struct pd_error *error)
 {
     struct shape shape = {0};
-    struct pd_cli_table *table;
+    struct pd_rows_table *table;
     int err;
 
     find_shape(rows, &shape);
     if (!shape.columns_len) {
         return 0;
     }
-    table = pd_cli_table_new(shape.columns, shape.columns_len, style);
+    table = pd_rows_new(shape.columns, shape.columns_len, style);
     if (table) {
         fill(rows, &shape, style, table);
     }
-    err = table ? pd_cli_table_print(table, out) : -ENOMEM;
-    pd_cli_table_free(table);
+    err = table ? pd_rows_print(table, out) : -ENOMEM;
+    pd_rows_free(table);
     return err ? pd_fail(error, err, "no memory for the table") : 0;
 }

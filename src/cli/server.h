@@ -46,11 +46,6 @@ struct pd_cli_server {
      .type = PD_OPTION_FLAG,                                                                      \
      .offset = offsetof(target, member),                                                            \
      .help = "print JSON, as the other end gives it"}
-#define PD_CLI_CSV_OPTION(target, member)                                                           \
-    {.name = "csv",                                                                               \
-     .type = PD_OPTION_FLAG,                                                                      \
-     .offset = offsetof(target, member),                                                            \
-     .help = "print the table as CSV, values as they are"}
 // clang-format on
 
 /* Takes the URL of the environment where none was given. A failure is one of usage. */

@@ -9,7 +9,7 @@
 #include "apps/args.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/text.h"
+#include "query/rows/text.h"
 #include "sim/watch.h"
 
 struct settings {
@@ -143,7 +143,7 @@ static int report_text(void *context, double now_s, const json_t *report)
 static int print_end(const struct pd_sim_watch_end *end, uint64_t seed, bool json)
 {
     const struct pd_sim_totals *totals = &end->totals;
-    char hops[PD_CLI_NUMBER_BYTES], flows[PD_CLI_NUMBER_BYTES], alarms[PD_CLI_NUMBER_BYTES];
+    char hops[PD_TEXT_NUMBER_BYTES], flows[PD_TEXT_NUMBER_BYTES], alarms[PD_TEXT_NUMBER_BYTES];
 
     if (json) {
         return print_object(json_pack(
@@ -156,8 +156,8 @@ static int print_end(const struct pd_sim_watch_end *end, uint64_t seed, bool jso
             (json_int_t)end->alarms_left));
     }
     printf("%8.1f s  end: %s flows, %s packet-hops, %s alarms, in %.1f s; seed %" PRIu64 "\n",
-           totals->now_s, pd_cli_number(totals->flows, flows),
-           pd_cli_number(totals->packet_hops, hops), pd_cli_number(totals->alarms, alarms),
+           totals->now_s, pd_text_number(totals->flows, flows),
+           pd_text_number(totals->packet_hops, hops), pd_text_number(totals->alarms, alarms),
            end->wall_s, seed);
     return 0;
 }

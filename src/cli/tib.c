@@ -13,8 +13,9 @@
 #include "cli/json.h"
 #include "cli/ndjson.h"
 #include "cli/progress.h"
-#include "cli/text.h"
-#include "query/out.h"
+#include "query/rows/out.h"
+#include "query/rows/record.h"
+#include "query/rows/text.h"
 #include "tib/tib.h"
 
 /* Records of one transaction of an import: fewer than a store buffers, so that one that fails loses
@@ -24,6 +25,7 @@
 struct settings {
     const char *tib;
     bool json;
+    bool csv; /* of export */
 };
 
 #define OPTION_TIB                                                 \
@@ -43,6 +45,10 @@ static const struct pd_option options[] = {
 };
 static const struct pd_option export_options[] = {
     OPTION_TIB,
+    {.name = "csv",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, csv),
+     .help = "write CSV instead, as tables of queries have it"},
     {0},
 };
 
@@ -69,14 +75,14 @@ static int fail(const struct settings *set, int err, struct pd_error *error)
 
 static void print_number(const char *what, uint64_t number)
 {
-    char text[PD_CLI_NUMBER_BYTES];
-    printf("%-13s %s\n", what, pd_cli_number(number, text));
+    char text[PD_TEXT_NUMBER_BYTES];
+    printf("%-13s %s\n", what, pd_text_number(number, text));
 }
 
 static void print_bytes(const char *what, uint64_t bytes)
 {
-    char text[PD_CLI_NUMBER_BYTES];
-    printf("%-13s %s\n", what, pd_cli_bytes(bytes, text));
+    char text[PD_TEXT_NUMBER_BYTES];
+    printf("%-13s %s\n", what, pd_text_bytes(bytes, text));
 }
 
 static void print_time(const char *what, uint64_t wall_us)
@@ -209,15 +215,15 @@ static int check_tib(const struct settings *set, struct findings *findings,
 static int print_check(const struct findings *findings, const struct pd_tib_stat *stat,
                        struct pd_error *error)
 {
-    char segments[PD_CLI_NUMBER_BYTES], records[PD_CLI_NUMBER_BYTES];
+    char segments[PD_TEXT_NUMBER_BYTES], records[PD_TEXT_NUMBER_BYTES];
     if (findings->json) {
         return pd_json_print(json_pack("{s:I, s:I, s:O}", "segments", (json_int_t)stat->segments,
                                        "records", (json_int_t)stat->records, "damaged",
                                        findings->list),
                              error);
     }
-    printf("%s segment%s, %s record%s, ", pd_cli_number(stat->segments, segments),
-           stat->segments == 1 ? "" : "s", pd_cli_number(stat->records, records),
+    printf("%s segment%s, %s record%s, ", pd_text_number(stat->segments, segments),
+           stat->segments == 1 ? "" : "s", pd_text_number(stat->records, records),
            stat->records == 1 ? "" : "s");
     printf(findings->len ? "%zu damaged\n" : "no damage\n", findings->len);
     return PD_CLI_OK;
@@ -325,7 +331,8 @@ const struct pd_cli_command pd_cli_tib_compact = {
 
 struct export
 {
-    struct pd_query_out out;
+    struct pd_rows_out out;
+    struct pd_rows_table *rows; /* CSV; NULL: JSON */
     struct pd_progress progress;
     uint64_t done, all;
 };
@@ -340,12 +347,16 @@ static int export_records(void *context, const struct pd_tib_record *records, si
 {
     struct export *export = context;
     for (size_t i = 0; i < n; i++) {
-        pd_query_out_record(&export->out, &records[i]);
-        pd_query_out_text(&export->out, "\n");
+        if (export->rows) {
+            pd_rows_record(export->rows, &records[i]);
+            continue;
+        }
+        pd_rows_out_record(&export->out, &records[i]);
+        pd_rows_out_text(&export->out, "\n");
     }
     export->done += n;
     pd_progress_step(&export->progress, export->done, export->all);
-    return export->out.error;
+    return export->rows && ferror(stdout) ? -EIO : export->out.error;
 }
 
 static int export_tib(const struct settings *set, struct pd_tib_snapshot *snapshot,
@@ -353,11 +364,21 @@ static int export_tib(const struct settings *set, struct pd_tib_snapshot *snapsh
 {
     static const struct pd_query_sink sink = {NULL, write_stdout};
     const struct pd_tib_filter all = PD_TIB_FILTER_ALL;
-    pd_query_out_begin(&export->out, PD_FORM_NDJSON, &sink);
+    const struct pd_style style = {.csv = true};
+    pd_rows_out_begin(&export->out, PD_FORM_NDJSON, &sink);
+    if (set->csv) {
+        export->rows = pd_rows_new(pd_rows_record_columns, PD_ROWS_RECORD_COLUMNS, &style);
+        if (!export->rows) {
+            return pd_fail(error, -ENOMEM, "no memory");
+        }
+        pd_rows_stream(export->rows, stdout);
+    }
     pd_progress_begin(&export->progress, "export");
     int err = pd_tib_scan(snapshot, &all, export_records, export);
-    int written = pd_query_out_end(&export->out);
+    int written = pd_rows_out_end(&export->out);
     pd_progress_end(&export->progress);
+    pd_rows_free(export->rows);
+    export->rows = NULL;
     if (written) {
         return pd_fail(error, written, "standard output: %s", pd_error_text(written));
     }
@@ -397,12 +418,13 @@ static int run_export(const void *settings, const struct pd_cli_words *words,
 
 const struct pd_cli_command pd_cli_tib_export = {
     .name = "tib export",
-    .synopsis = "--tib DIR > FILE",
-    .help = "write all records of a TIB as lines of JSON",
+    .synopsis = "--tib DIR [--csv] > FILE",
+    .help = "write all records of a TIB as lines of JSON, or as CSV",
     .details =
         "Writes one JSON object a line for each record, in no order: flow_id, path (and where "
         "the tags fit no path, the mark), stime_us, etime_us, bytes, pkts. The records are "
         "those of one moment; a daemon may be writing meanwhile.\n"
+        "--csv has the columns of `query getFlows --csv`; only JSON can be imported again.\n"
         "Exits with 3 when a part of the records could not be read.",
     .options = export_options,
     .required = "tib",

@@ -5,16 +5,14 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "codec/codec.h"
+#include "query/rows/text.h"
 #include "topology/generators.h"
 
 struct settings {
     uint64_t values[PD_GENERATOR_OPTIONS_MAX];
     bool addrs;
-};
-
-static const struct pd_option no_options[] = {
-    {0},
 };
 
 static int write_made(const struct pd_generator *generator, const struct settings *set,
@@ -226,11 +224,60 @@ const struct pd_cli_command pd_cli_topology_leaf_spine = {
 
 /* ---- check ---- */
 
-static void print_finding(void *context, const char *finding)
+struct check_settings {
+    bool json;
+};
+
+static const struct pd_option check_options[] = {
+    {.name = "json",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct check_settings, json),
+     .help = "print one JSON object, for programs"},
+    {0},
+};
+
+struct findings {
+    unsigned len;
+    json_t *list; /* with --json; NULL: they are printed */
+};
+
+/* What a file holds may be no UTF-8, which JSON cannot hold. */
+static void take_finding(void *context, const char *finding)
 {
-    unsigned *findings = context;
-    ++*findings;
-    puts(finding);
+    struct findings *findings = context;
+    json_t *text = findings->list ? json_string(finding) : NULL;
+    findings->len++;
+    if (!findings->list) {
+        puts(finding);
+    } else {
+        json_array_append_new(findings->list, text ? text : json_string("not UTF-8"));
+    }
+}
+
+static json_t *codecs_json(const struct pd_topology *topology)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < topology->codecs_len; i++) {
+        json_array_append_new(list, json_string(topology->codecs[i].name));
+    }
+    return list;
+}
+
+/* NULL members where the file cannot be read as a topology. */
+static int print_json(const char *file, const struct pd_topology *topology, struct findings *found,
+                      struct pd_error *error)
+{
+    json_t *document =
+        json_pack("{s:s*, s:b, s:O}", "file", file, "ok", !found->len, "findings", found->list);
+    if (document && topology) {
+        json_t *summary = json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:o}", "name", topology->name, "switches",
+            (json_int_t)topology->switches_len, "links", (json_int_t)topology->fabric_links_len,
+            "components", (json_int_t)topology->components, "hosts",
+            (json_int_t)topology->hosts_len, "codecs", codecs_json(topology));
+        json_object_update_new(document, summary);
+    }
+    return pd_json_print(document, error);
 }
 
 static void print_summary(const char *file, const struct pd_topology *topology)
@@ -263,39 +310,60 @@ static int check_codec(const char *file, const struct pd_topology *topology, str
     return err ? pd_fail_within(error, place) : 0;
 }
 
+/* Reads the whole file; what is wrong with it is a finding, the codec's complaint too. */
+static int check_file(const char *file, struct findings *found, struct pd_topology **ret_topology,
+                      struct pd_error *error)
+{
+    struct pd_error inner = {0};
+    int err = pd_topology_check(file, take_finding, found, error);
+    if (found->len) {
+        return pd_fail(error, err ? err : -PD_E_TOPOLOGY, "%.300s: %u finding%s", file, found->len,
+                       pd_text_plural(found->len));
+    }
+    err = err ? err : pd_topology_read(file, ret_topology, error);
+    if (err) {
+        return err;
+    }
+    err = check_codec(file, *ret_topology, &inner);
+    if (err) {
+        *error = inner;
+    }
+    if (err && found->list) {
+        take_finding(found, inner.text);
+    }
+    return err;
+}
+
 static int run_check(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
+    const struct check_settings *set = settings;
     const char *file = words->words[0];
     struct pd_topology *topology = NULL;
-    unsigned findings = 0;
-    (void)settings;
-    int err = pd_topology_check(file, print_finding, &findings, error);
-    if (findings) {
-        return pd_fail(error, err ? err : -PD_E_TOPOLOGY, "%.300s: %u finding%s", file, findings,
-                       findings == 1 ? "" : "s");
-    }
-    if (!err) {
-        err = pd_topology_read(file, &topology, error);
-    }
-    if (!err) {
-        err = check_codec(file, topology, error);
-    }
-    if (!err) {
+    struct findings found = {.list = set->json ? json_array() : NULL};
+    int err = check_file(file, &found, &topology, error);
+
+    if (set->json && (!err || found.len)) {
+        int printed = print_json(file, topology, &found, error);
+        err = printed ? printed : err ? PD_CLI_FAILED : 0;
+    } else if (!err) {
         print_summary(file, topology);
     }
+    json_decref(found.list);
     pd_topology_free(topology);
     return err;
 }
 
 const struct pd_cli_command pd_cli_topology_check = {
     .name = "topology check",
-    .synopsis = "FILE",
+    .synopsis = "FILE [--json]",
     .help = "check a topology file",
     .details = "Prints one line that says what the file holds; or each thing that is wrong with "
-               "it, with its place in the file, and exits with 1.",
-    .options = no_options,
+               "it, with its place in the file, and exits with 1. With --json one object: file, "
+               "ok, findings (a list of texts), and what the file holds where it can be read.",
+    .options = check_options,
     .words = "FILE",
     .words_min = 1,
     .words_max = 1,
+    .settings_bytes = sizeof(struct check_settings),
     .run = run_check,
 };

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cells.h"
 #include "cli/fleet.h"
 #include "cli/json.h"
 #include "cli/report.h"
 #include "query/poor.h"
+#include "query/rows/cells.h"
+#include "query/rows/record.h"
 #include "tib/group.h"
 
 struct view {
@@ -21,7 +22,7 @@ struct view {
 };
 
 /* What is summed below a list, too. */
-static int counts(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int counts(const struct view *view, const json_t *row, struct pd_rows_table *table,
                   struct pd_tib_record *sums)
 {
     struct pd_tib_record record = {0};
@@ -29,8 +30,8 @@ static int counts(const struct view *view, const json_t *row, struct pd_cli_tabl
     if (err) {
         return err;
     }
-    pd_cell_number(table, record.pkts);
-    pd_cell_bytes(table, record.bytes);
+    pd_rows_number(table, record.pkts);
+    pd_rows_bytes(table, record.bytes);
     pd_tib_sum(&sums->bytes, record.bytes);
     pd_tib_sum(&sums->pkts, record.pkts);
     return 0;
@@ -42,24 +43,13 @@ struct list {
     const char *member; /* of the answer */
     const char *noun;   /* one of them */
     bool counted;       /* rows have packets and bytes */
-    const struct pd_cli_column *columns;
+    const struct pd_rows_column *columns;
     size_t columns_len;
-    int (*row)(const struct view *view, const json_t *row, struct pd_cli_table *table,
+    int (*row)(const struct view *view, const json_t *row, struct pd_rows_table *table,
                struct pd_tib_record *sums);
 };
 
-static const struct pd_cli_column flow_path_columns[] = {
-    {.title = "SOURCE"},
-    {.title = "DESTINATION"},
-    {.title = "PROTO"},
-    {.title = "PATH"},
-    {.title = "FIRST PACKET"},
-    {.title = "LASTED", .right = true, .csv = "lasted_us"},
-    {.title = "PACKETS", .right = true},
-    {.title = "BYTES", .right = true},
-};
-
-static int flow_path_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int flow_path_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                          struct pd_tib_record *sums)
 {
     struct pd_tib_record record = {0};
@@ -75,21 +65,21 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_c
     if (err) {
         return err;
     }
-    pd_cell_flow(table, &record.flow);
-    pd_cell_way(view->style, table, &claim);
-    pd_cell_times(table, &record);
+    pd_rows_flow(table, &record.flow);
+    pd_rows_way(view->style, table, &claim);
+    pd_rows_times(table, &record);
     return counts(view, row, table, sums);
 }
 
-static const struct pd_cli_column flow_columns[] = {
-    {.title = "SOURCE"},
-    {.title = "DESTINATION"},
-    {.title = "PROTO"},
+static const struct pd_rows_column flow_columns[] = {
+    {.title = "SOURCE", .csv = "src_ip,src_port"},
+    {.title = "DESTINATION", .csv = "dst_ip,dst_port"},
+    {.title = "PROTO", .csv = "protocol", .spare = 1},
     {.title = "PACKETS", .right = true},
     {.title = "BYTES", .right = true},
 };
 
-static int flow_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int flow_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                     struct pd_tib_record *sums)
 {
     struct pd_flow_id flow;
@@ -97,17 +87,17 @@ static int flow_row(const struct view *view, const json_t *row, struct pd_cli_ta
     if (err) {
         return err;
     }
-    pd_cell_flow(table, &flow);
+    pd_rows_flow(table, &flow);
     return counts(view, row, table, sums);
 }
 
-static const struct pd_cli_column host_columns[] = {
-    {.title = "SOURCE"},
+static const struct pd_rows_column host_columns[] = {
+    {.title = "SOURCE", .csv = "src_ip"},
     {.title = "PACKETS", .right = true},
     {.title = "BYTES", .right = true},
 };
 
-static int host_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int host_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                     struct pd_tib_record *sums)
 {
     char text[PD_ADDR_TEXT_BYTES];
@@ -117,17 +107,17 @@ static int host_row(const struct view *view, const json_t *row, struct pd_cli_ta
     if (err) {
         return err;
     }
-    pd_cli_table_cell(table, pd_addr_format(&addr, version, text));
+    pd_rows_cell(table, pd_addr_format(&addr, version, text));
     return counts(view, row, table, sums);
 }
 
-static const struct pd_cli_column link_columns[] = {
+static const struct pd_rows_column link_columns[] = {
     {.title = "LINK"},
     {.title = "PACKETS", .right = true},
     {.title = "BYTES", .right = true},
 };
 
-static int link_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int link_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                     struct pd_tib_record *sums)
 {
     const char *text = json_string_value(json_object_get(row, "link"));
@@ -135,42 +125,42 @@ static int link_row(const struct view *view, const json_t *row, struct pd_cli_ta
     if (!text || pd_link_parse(text, &link) || !link.from || !link.to) {
         return pd_read_bad(&view->reader, "link", "a link");
     }
-    pd_cell_path(view->style, table, &(struct pd_path){.len = 2, .switches = {link.from, link.to}});
+    pd_rows_path(view->style, table, &(struct pd_path){.len = 2, .switches = {link.from, link.to}});
     return counts(view, row, table, sums);
 }
 
-static const struct pd_cli_column pair_columns[] = {
+static const struct pd_rows_column pair_columns[] = {
     {.title = "FROM SWITCH", .right = true},
     {.title = "TO SWITCH", .right = true},
     {.title = "PACKETS", .right = true},
     {.title = "BYTES", .right = true},
 };
 
-static int pair_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int pair_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                     struct pd_tib_record *sums)
 {
     static const char *const keys[] = {"src_switch", "dst_switch"};
     for (size_t i = 0; i < 2; i++) {
-        char text[PD_CLI_NUMBER_BYTES];
+        char text[PD_TEXT_NUMBER_BYTES];
         uint64_t id;
         int err = pd_read_number(&view->reader, row, keys[i], UINT32_MAX, &id);
         if (err) {
             return err;
         }
         snprintf(text, sizeof text, "%" PRIu64, id); /* a name, not an amount */
-        pd_cli_table_cell(table, text);
+        pd_rows_cell(table, text);
     }
     return counts(view, row, table, sums);
 }
 
-static const struct pd_cli_column path_counts_columns[] = {
+static const struct pd_rows_column path_counts_columns[] = {
     {.title = "HOPS", .right = true},
     {.title = "PATH"},
     {.title = "PACKETS", .right = true},
     {.title = "BYTES", .right = true},
 };
 
-static int path_counts_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int path_counts_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                            struct pd_tib_record *sums)
 {
     struct pd_path path;
@@ -179,17 +169,17 @@ static int path_counts_row(const struct view *view, const json_t *row, struct pd
     if (err) {
         return err;
     }
-    pd_cell_hops(table, &path);
-    pd_cell_way(view->style, table, &claim);
+    pd_rows_hops(table, &path);
+    pd_rows_way(view->style, table, &claim);
     return counts(view, row, table, sums);
 }
 
-static const struct pd_cli_column bin_columns[] = {
+static const struct pd_rows_column bin_columns[] = {
     {.title = "FROM BYTES", .right = true},
     {.title = "FLOWS", .right = true},
 };
 
-static int bin_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int bin_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                    struct pd_tib_record *sums)
 {
     uint64_t from_bytes, flows;
@@ -201,17 +191,20 @@ static int bin_row(const struct view *view, const json_t *row, struct pd_cli_tab
         return err;
     }
     (void)sums;
-    pd_cell_number(table, from_bytes);
-    pd_cell_number(table, flows);
+    pd_rows_number(table, from_bytes);
+    pd_rows_number(table, flows);
     return 0;
 }
 
-static const struct pd_cli_column violation_columns[] = {
-    {.title = "SOURCE"}, {.title = "DESTINATION"}, {.title = "PROTO"},
-    {.title = "PATH"},   {.title = "RULE"},
+static const struct pd_rows_column violation_columns[] = {
+    {.title = "SOURCE", .csv = "src_ip,src_port"},
+    {.title = "DESTINATION", .csv = "dst_ip,dst_port"},
+    {.title = "PROTO", .csv = "protocol", .spare = 2},
+    {.title = "PATH", .spare = 1},
+    {.title = "RULE"},
 };
 
-static int violation_row(const struct view *view, const json_t *row, struct pd_cli_table *table,
+static int violation_row(const struct view *view, const json_t *row, struct pd_rows_table *table,
                          struct pd_tib_record *sums)
 {
     const char *text = json_string_value(json_object_get(row, "rule"));
@@ -234,17 +227,19 @@ static int violation_row(const struct view *view, const json_t *row, struct pd_c
         return pd_read_bad(&view->reader, "rule", "a rule of conformance");
     }
     (void)sums;
-    pd_cell_flow(table, &flow);
-    pd_cell_way(view->style, table, &claim);
-    pd_cli_table_cell(table, text);
+    pd_rows_flow(table, &flow);
+    pd_rows_way(view->style, table, &claim);
+    pd_rows_cell(table, text);
     return 0;
 }
 
 #define COLUMNS(list) list, sizeof(list) / sizeof(list)[0]
 
 static const struct list lists[PD_QUERY_COUNT] = {
-    [PD_QUERY_GET_FLOWS] = {"flows", "flow", true, COLUMNS(flow_path_columns), flow_path_row},
-    [PD_QUERY_TOP_RECORDS] = {"top", "record", true, COLUMNS(flow_path_columns), flow_path_row},
+    [PD_QUERY_GET_FLOWS] = {"flows", "flow", true, pd_rows_record_columns, PD_ROWS_RECORD_COLUMNS,
+                            flow_path_row},
+    [PD_QUERY_TOP_RECORDS] = {"top", "record", true, pd_rows_record_columns, PD_ROWS_RECORD_COLUMNS,
+                              flow_path_row},
     [PD_QUERY_TOP_FLOWS] = {"top", "flow", true, COLUMNS(flow_columns), flow_row},
     [PD_QUERY_TOP_HOSTS] = {"top", "host", true, COLUMNS(host_columns), host_row},
     [PD_QUERY_TOP_LINKS] = {"top", "link", false, COLUMNS(link_columns), link_row},
@@ -259,13 +254,13 @@ static const struct list lists[PD_QUERY_COUNT] = {
 static void print_sums(const struct view *view, const struct list *list, size_t len,
                        const struct pd_tib_record *sums)
 {
-    char number[PD_CLI_NUMBER_BYTES];
-    fprintf(view->out, "%s%s %s%s", len ? "\n" : "", pd_cli_number(len, number), list->noun,
-            pd_cell_plural(len));
+    char number[PD_TEXT_NUMBER_BYTES];
+    fprintf(view->out, "%s%s %s%s", len ? "\n" : "", pd_text_number(len, number), list->noun,
+            pd_text_plural(len));
     if (len && list->counted) {
-        fprintf(view->out, ", %s packet%s", pd_cli_number(sums->pkts, number),
-                pd_cell_plural(sums->pkts));
-        fprintf(view->out, ", %s", pd_cli_bytes(sums->bytes, number));
+        fprintf(view->out, ", %s packet%s", pd_text_number(sums->pkts, number),
+                pd_text_plural(sums->pkts));
+        fprintf(view->out, ", %s", pd_text_bytes(sums->bytes, number));
     }
     fputc('\n', view->out);
 }
@@ -274,25 +269,25 @@ static int view_list(const struct view *view, const json_t *answer, const struct
 {
     struct pd_tib_record sums = {0};
     const json_t *rows = NULL;
-    struct pd_cli_table *table = pd_cli_table_new(list->columns, list->columns_len, view->style);
+    struct pd_rows_table *table = pd_rows_new(list->columns, list->columns_len, view->style);
     int err = table ? pd_read_array(&view->reader, answer, list->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     for (size_t i = 0; i < len && !err; i++) {
         err = list->row(view, json_array_get(rows, i), table, &sums);
     }
     if (!err) {
-        err = pd_cli_table_print(table, view->out);
+        err = pd_rows_print(table, view->out);
     }
     if (!err && !view->style->csv) {
         print_sums(view, list, len, &sums);
     }
-    pd_cli_table_free(table);
+    pd_rows_free(table);
     return err;
 }
 
 /* ---- the others ---- */
 
-static const struct pd_cli_column path_columns[] = {
+static const struct pd_rows_column path_columns[] = {
     {.title = "HOPS", .right = true},
     {.title = "PATH"},
 };
@@ -311,7 +306,7 @@ static int read_mark(const struct view *view, const json_t *row, struct pd_path 
 }
 
 static int fill_paths(const struct view *view, const json_t *paths, const json_t *infeasible,
-                      struct pd_cli_table *table)
+                      struct pd_rows_table *table)
 {
     size_t feasible = json_array_size(paths), len = feasible + json_array_size(infeasible);
     for (size_t i = 0; i < len; i++) {
@@ -323,8 +318,8 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
         if (err) {
             return err;
         }
-        pd_cell_hops(table, &path);
-        pd_cell_way(view->style, table, &claim);
+        pd_rows_hops(table, &path);
+        pd_rows_way(view->style, table, &claim);
     }
     return 0;
 }
@@ -332,56 +327,56 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
 static int view_paths(const struct view *view, const json_t *answer)
 {
     const json_t *paths = NULL, *infeasible = json_object_get(answer, "infeasible");
-    struct pd_cli_table *table = pd_cli_table_new(path_columns, 2, view->style);
+    struct pd_rows_table *table = pd_rows_new(path_columns, 2, view->style);
     int err = table ? pd_read_array(&view->reader, answer, "paths", &paths) : -ENOMEM;
     if (!err) {
         err = fill_paths(view, paths, infeasible, table);
     }
     if (!err) {
-        err = pd_cli_table_print(table, view->out);
+        err = pd_rows_print(table, view->out);
     }
     if (!err && !view->style->csv) {
         size_t len = json_array_size(paths), others = json_array_size(infeasible);
-        fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_cell_plural(len));
+        fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_text_plural(len));
         if (others) {
             fprintf(view->out, ", %zu infeasible trajector%s", others, others == 1 ? "y" : "ies");
         }
         fputc('\n', view->out);
     }
-    pd_cli_table_free(table);
+    pd_rows_free(table);
     return err;
 }
 
 /* In CSV: columns that are aligned to the right are numbers, the others times. `values` NULL: no
  * row. */
-static int print_values(const struct view *view, const struct pd_cli_column *columns,
+static int print_values(const struct view *view, const struct pd_rows_column *columns,
                         const uint64_t *values, size_t len)
 {
-    struct pd_cli_table *table = pd_cli_table_new(columns, len, view->style);
+    struct pd_rows_table *table = pd_rows_new(columns, len, view->style);
 
     for (size_t i = 0; table && values && i < len; i++) {
-        (columns[i].right ? pd_cell_number : pd_cell_time)(table, values[i]);
+        (columns[i].right ? pd_rows_number : pd_rows_time)(table, values[i]);
     }
-    int err = table ? pd_cli_table_print(table, view->out) : -ENOMEM;
-    pd_cli_table_free(table);
+    int err = table ? pd_rows_print(table, view->out) : -ENOMEM;
+    pd_rows_free(table);
     return err;
 }
 
-static const struct pd_cli_column count_columns[] = {
+static const struct pd_rows_column count_columns[] = {
     {.title = "PACKETS", .right = true},
     {.title = "BYTES", .right = true},
 };
-static const struct pd_cli_column duration_columns[] = {
+static const struct pd_rows_column duration_columns[] = {
     {.title = "FIRST PACKET"},
     {.title = "LAST PACKET"},
     {.title = "LASTED", .right = true, .csv = "lasted_us"},
 };
-static const struct pd_cli_column distinct_columns[] = {{.title = "COUNT", .right = true}};
+static const struct pd_rows_column distinct_columns[] = {{.title = "COUNT", .right = true}};
 
 static int view_count(const struct view *view, const json_t *answer)
 {
     uint64_t bytes, pkts;
-    char number[PD_CLI_NUMBER_BYTES], scaled[PD_CLI_NUMBER_BYTES];
+    char number[PD_TEXT_NUMBER_BYTES], scaled[PD_TEXT_NUMBER_BYTES];
     int err = pd_read_number(&view->reader, answer, "bytes", UINT64_MAX, &bytes);
     if (!err) {
         err = pd_read_number(&view->reader, answer, "pkts", UINT64_MAX, &pkts);
@@ -392,16 +387,16 @@ static int view_count(const struct view *view, const json_t *answer)
     if (view->style->csv) {
         return print_values(view, count_columns, (const uint64_t[]){pkts, bytes}, 2);
     }
-    fprintf(view->out, "packets  %s\n", pd_cli_number(pkts, number));
-    fprintf(view->out, "bytes    %s", pd_cli_number(bytes, number));
-    fprintf(view->out, bytes < 1024 ? "\n" : " (%s)\n", pd_cli_bytes(bytes, scaled));
+    fprintf(view->out, "packets  %s\n", pd_text_number(pkts, number));
+    fprintf(view->out, "bytes    %s", pd_text_number(bytes, number));
+    fprintf(view->out, bytes < 1024 ? "\n" : " (%s)\n", pd_text_bytes(bytes, scaled));
     return 0;
 }
 
 static int view_duration(const struct view *view, const json_t *answer)
 {
     uint64_t stime_us, etime_us, duration_us;
-    char text[PD_TIME_TEXT_BYTES], number[PD_CLI_NUMBER_BYTES];
+    char text[PD_TIME_TEXT_BYTES], number[PD_TEXT_NUMBER_BYTES];
     if (json_is_null(json_object_get(answer, "stime_us"))) {
         if (view->style->csv) {
             return print_values(view, duration_columns, NULL, 3);
@@ -423,22 +418,22 @@ static int view_duration(const struct view *view, const json_t *answer)
         return print_values(view, duration_columns,
                             (const uint64_t[]){stime_us, etime_us, duration_us}, 3);
     }
-    fprintf(view->out, "first packet  %s\n", pd_cell_time_text(stime_us, text));
-    fprintf(view->out, "last packet   %s\n", pd_cell_time_text(etime_us, text));
-    fprintf(view->out, "lasted        %s\n", pd_cli_span(duration_us, number));
+    fprintf(view->out, "first packet  %s\n", pd_text_time(stime_us, view->style, text));
+    fprintf(view->out, "last packet   %s\n", pd_text_time(etime_us, view->style, text));
+    fprintf(view->out, "lasted        %s\n", pd_text_span(duration_us, number));
     return 0;
 }
 
 static int view_distinct(const struct view *view, const json_t *answer)
 {
     uint64_t count;
-    char number[PD_CLI_NUMBER_BYTES];
+    char number[PD_TEXT_NUMBER_BYTES];
     int err = pd_read_number(&view->reader, answer, "count", PD_READ_MAX, &count);
     if (!err && view->style->csv) {
         return print_values(view, distinct_columns, &count, 1);
     }
     if (!err) {
-        fprintf(view->out, "count  %s\n", pd_cli_number(count, number));
+        fprintf(view->out, "count  %s\n", pd_text_number(count, number));
     }
     return err;
 }
@@ -446,7 +441,7 @@ static int view_distinct(const struct view *view, const json_t *answer)
 /* Flows without a path are no violations, and nobody should think that they conform. */
 static int view_violations(const struct view *view, const json_t *answer)
 {
-    char number[PD_CLI_NUMBER_BYTES];
+    char number[PD_TEXT_NUMBER_BYTES];
     uint64_t infeasible = 0;
     int err = 0;
     if (json_object_get(answer, "infeasible")) {
@@ -457,7 +452,7 @@ static int view_violations(const struct view *view, const json_t *answer)
     }
     if (!err && infeasible && !view->style->csv) {
         fprintf(view->out, "%s flow%s with an infeasible trajectory cannot be judged\n",
-                pd_cli_number(infeasible, number), pd_cell_plural(infeasible));
+                pd_text_number(infeasible, number), pd_text_plural(infeasible));
     }
     return err;
 }

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "cli/answer.h"
-#include "cli/text.h"
 #include "query/question.h"
+#include "query/rows/text.h"
 
 /* Prints the JSON of an answer to this question as a table and a line that sums it up; an object of
  * which no table is known, a program's "result" too, as indented JSON. The JSON may come from

@@ -6,7 +6,7 @@
 
 #include "http/text.h"
 #include "query/members.h"
-#include "query/out.h"
+#include "query/rows/out.h"
 
 #define USER "USER_"
 
@@ -96,7 +96,7 @@ static int take_text(void *context, const char *bytes, size_t len)
 }
 
 /* With the quotes around it. */
-static void put_words(struct pd_query_out *out, const char *words)
+static void put_words(struct pd_rows_out *out, const char *words)
 {
     static const char digits[] = "0123456789abcdef";
     char escaped[6 * PD_ALARM_MESSAGE_DETAIL + 3], *at = escaped;
@@ -118,20 +118,20 @@ static void put_words(struct pd_query_out *out, const char *words)
         *at++ = *words;
     }
     memcpy(at, "\"", 2);
-    pd_query_out_text(out, escaped);
+    pd_rows_out_text(out, escaped);
 }
 
-static void put_origin(struct pd_query_out *out, const struct pd_alarm_message *message)
+static void put_origin(struct pd_rows_out *out, const struct pd_alarm_message *message)
 {
-    pd_query_out_text(out, ",\"origin\":\"");
-    pd_query_out_text(out, origin_ids[message->origin]);
-    pd_query_out_text(out, "\",\"by\":");
+    pd_rows_out_text(out, ",\"origin\":\"");
+    pd_rows_out_text(out, origin_ids[message->origin]);
+    pd_rows_out_text(out, "\",\"by\":");
     if (*message->by) {
         put_words(out, message->by);
     } else {
-        pd_query_out_text(out, "null");
+        pd_rows_out_text(out, "null");
     }
-    pd_query_out_member(out, ",\"count\":", count_of(message));
+    pd_rows_out_member(out, ",\"count\":", count_of(message));
 }
 
 size_t pd_alarm_message_text(const struct pd_alarm_message *message,
@@ -139,28 +139,28 @@ size_t pd_alarm_message_text(const struct pd_alarm_message *message,
 {
     struct text text = {bytes, 0};
     const struct pd_query_sink sink = {&text, take_text};
-    struct pd_query_out out;
+    struct pd_rows_out out;
 
-    pd_query_out_begin(&out, PD_FORM_JSON, &sink);
-    pd_query_out_member(&out, "\"time_us\":", message->time_us);
-    pd_query_out_text(&out, ",\"reason\":\"");
-    pd_query_out_text(&out, message->reason);
-    pd_query_out_text(&out, "\",\"flow_id\":");
+    pd_rows_out_begin(&out, PD_FORM_JSON, &sink);
+    pd_rows_out_member(&out, "\"time_us\":", message->time_us);
+    pd_rows_out_text(&out, ",\"reason\":\"");
+    pd_rows_out_text(&out, message->reason);
+    pd_rows_out_text(&out, "\",\"flow_id\":");
     if (message->flow.ip_version) {
-        pd_query_out_flow_id(&out, &message->flow);
+        pd_rows_out_flow_id(&out, &message->flow);
     } else {
-        pd_query_out_text(&out, "null");
+        pd_rows_out_text(&out, "null");
     }
-    pd_query_out_text(&out, ",\"paths\":[");
+    pd_rows_out_text(&out, ",\"paths\":[");
     for (unsigned i = 0; i < message->paths_len; i++) {
-        pd_query_out_text(&out, i ? "," : "");
-        pd_query_out_switches(&out, &message->paths[i]);
+        pd_rows_out_text(&out, i ? "," : "");
+        pd_rows_out_switches(&out, &message->paths[i]);
     }
-    pd_query_out_text(&out, "],\"detail\":");
+    pd_rows_out_text(&out, "],\"detail\":");
     put_words(&out, message->detail);
     put_origin(&out, message);
-    pd_query_out_text(&out, message->unverified ? ",\"unverified\":true}" : "}");
-    return pd_query_out_end(&out) ? 0 : text.len;
+    pd_rows_out_text(&out, message->unverified ? ",\"unverified\":true}" : "}");
+    return pd_rows_out_end(&out) ? 0 : text.len;
 }
 
 /* ---- reading ---- */

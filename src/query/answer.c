@@ -19,9 +19,9 @@ static void note_cap(struct pd_query_answer *answer, uint64_t bytes, uint64_t pk
 
 static void write_counts(struct pd_query_answer *answer, uint64_t bytes, uint64_t pkts)
 {
-    pd_query_out_member(&answer->out, ",\"bytes\":", bytes);
-    pd_query_out_member(&answer->out, ",\"pkts\":", pkts);
-    pd_query_out_text(&answer->out, "}");
+    pd_rows_out_member(&answer->out, ",\"bytes\":", bytes);
+    pd_rows_out_member(&answer->out, ",\"pkts\":", pkts);
+    pd_rows_out_text(&answer->out, "}");
     note_cap(answer, bytes, pkts);
 }
 
@@ -29,35 +29,35 @@ static void write_counts(struct pd_query_answer *answer, uint64_t bytes, uint64_
 
 static int record_row(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
-    pd_query_out_row(&answer->out);
-    pd_query_out_record(&answer->out, group);
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_record(&answer->out, group);
     note_cap(answer, group->bytes, group->pkts);
     return 0;
 }
 
 static int flow_row(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
-    pd_query_out_row(&answer->out);
-    pd_query_out_text(&answer->out, "{\"flow_id\":");
-    pd_query_out_flow_id(&answer->out, &group->flow);
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_text(&answer->out, "{\"flow_id\":");
+    pd_rows_out_flow_id(&answer->out, &group->flow);
     write_counts(answer, group->bytes, group->pkts);
     return 0;
 }
 
 static int host_row(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
-    pd_query_out_row(&answer->out);
-    pd_query_out_text(&answer->out, "{\"src_ip\":");
-    pd_query_out_addr(&answer->out, &group->flow.src, group->flow.ip_version);
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_text(&answer->out, "{\"src_ip\":");
+    pd_rows_out_addr(&answer->out, &group->flow.src, group->flow.ip_version);
     write_counts(answer, group->bytes, group->pkts);
     return 0;
 }
 
 static int path_counts_row(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
-    pd_query_out_row(&answer->out);
-    pd_query_out_text(&answer->out, "{");
-    pd_query_out_path(&answer->out, group);
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_text(&answer->out, "{");
+    pd_rows_out_path(&answer->out, group);
     write_counts(answer, group->bytes, group->pkts);
     return 0;
 }
@@ -90,8 +90,8 @@ static int path_row(struct pd_query_answer *answer, const struct pd_tib_record *
         return 0;
     }
     answer->last_path = group->path;
-    pd_query_out_row(&answer->out);
-    pd_query_out_switches(&answer->out, group->path);
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_switches(&answer->out, group->path);
     return 0;
 }
 
@@ -103,21 +103,21 @@ static bool is_infeasible(const struct pd_tib_record *group)
 /* A row for each rule broken. */
 static int violation_rows(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
-    struct pd_query_out *out = &answer->out;
+    struct pd_rows_out *out = &answer->out;
     unsigned broken = pd_conformance_check(answer->query, group);
     answer->infeasible += is_infeasible(group) && pd_conformance_judges_paths(answer->query);
     for (unsigned rule = 0; rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
         if (!(broken >> rule & 1)) {
             continue;
         }
-        pd_query_out_row(out);
-        pd_query_out_text(out, "{\"flow_id\":");
-        pd_query_out_flow_id(out, &group->flow);
-        pd_query_out_text(out, ",");
-        pd_query_out_path(out, group);
-        pd_query_out_text(out, ",\"rule\":\"");
-        pd_query_out_text(out, pd_conformance_rule_text((enum pd_conformance_rule)rule));
-        pd_query_out_text(out, "\"}");
+        pd_rows_out_row(out);
+        pd_rows_out_text(out, "{\"flow_id\":");
+        pd_rows_out_flow_id(out, &group->flow);
+        pd_rows_out_text(out, ",");
+        pd_rows_out_path(out, group);
+        pd_rows_out_text(out, ",\"rule\":\"");
+        pd_rows_out_text(out, pd_conformance_rule_text((enum pd_conformance_rule)rule));
+        pd_rows_out_text(out, "\"}");
     }
     return 0;
 }
@@ -141,27 +141,27 @@ static int count_group(struct pd_query_answer *answer, const struct pd_tib_recor
 
 static void link_row(struct pd_query_answer *answer, const struct pd_query_sums *sums)
 {
-    pd_query_out_row(&answer->out);
-    pd_query_out_member(&answer->out, "{\"link\":\"", sums->key >> 32);
-    pd_query_out_member(&answer->out, "-", sums->key & UINT32_MAX);
-    pd_query_out_text(&answer->out, "\"");
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_member(&answer->out, "{\"link\":\"", sums->key >> 32);
+    pd_rows_out_member(&answer->out, "-", sums->key & UINT32_MAX);
+    pd_rows_out_text(&answer->out, "\"");
     write_counts(answer, sums->bytes, sums->pkts);
 }
 
 static void pair_row(struct pd_query_answer *answer, const struct pd_query_sums *sums)
 {
-    pd_query_out_row(&answer->out);
-    pd_query_out_member(&answer->out, "{\"src_switch\":", sums->key >> 32);
-    pd_query_out_member(&answer->out, ",\"dst_switch\":", sums->key & UINT32_MAX);
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_member(&answer->out, "{\"src_switch\":", sums->key >> 32);
+    pd_rows_out_member(&answer->out, ",\"dst_switch\":", sums->key & UINT32_MAX);
     write_counts(answer, sums->bytes, sums->pkts);
 }
 
 static void bin_row(struct pd_query_answer *answer, const struct pd_query_sums *sums)
 {
-    pd_query_out_row(&answer->out);
-    pd_query_out_member(&answer->out, "{\"from_bytes\":", sums->key);
-    pd_query_out_member(&answer->out, ",\"flows\":", sums->groups);
-    pd_query_out_text(&answer->out, "}");
+    pd_rows_out_row(&answer->out);
+    pd_rows_out_member(&answer->out, "{\"from_bytes\":", sums->key);
+    pd_rows_out_member(&answer->out, ",\"flows\":", sums->groups);
+    pd_rows_out_text(&answer->out, "}");
 }
 
 /* distinct: flows come as a number, sources one by one. */
@@ -174,23 +174,23 @@ static void add_count(struct pd_query_answer *answer, const struct pd_query_sums
 
 static void write_number(struct pd_query_answer *answer, const char *key, uint64_t number)
 {
-    pd_query_out_key(&answer->out, key);
-    pd_query_out_member(&answer->out, "", number);
+    pd_rows_out_key(&answer->out, key);
+    pd_rows_out_member(&answer->out, "", number);
 }
 
 static void end_paths(struct pd_query_answer *answer)
 {
-    struct pd_query_out *out = &answer->out;
+    struct pd_rows_out *out = &answer->out;
     if (!answer->set_aside_len) {
         return;
     }
-    pd_query_out_key(out, "infeasible");
+    pd_rows_out_key(out, "infeasible");
     for (size_t i = 0; i < answer->set_aside_len && !out->error; i++) {
-        pd_query_out_text(out, i ? ",{" : "[{");
-        pd_query_out_mark(out, answer->set_aside[i]);
-        pd_query_out_text(out, "}");
+        pd_rows_out_text(out, i ? ",{" : "[{");
+        pd_rows_out_mark(out, answer->set_aside[i]);
+        pd_rows_out_text(out, "}");
     }
-    pd_query_out_text(out, "]");
+    pd_rows_out_text(out, "]");
 }
 
 static void end_count(struct pd_query_answer *answer)
@@ -204,10 +204,10 @@ static void end_duration(struct pd_query_answer *answer)
 {
     const struct pd_tib_record *total = &answer->total;
     if (!answer->items) {
-        pd_query_out_key(&answer->out, "stime_us");
-        pd_query_out_text(&answer->out, "null");
-        pd_query_out_key(&answer->out, "etime_us");
-        pd_query_out_text(&answer->out, "null");
+        pd_rows_out_key(&answer->out, "stime_us");
+        pd_rows_out_text(&answer->out, "null");
+        pd_rows_out_key(&answer->out, "etime_us");
+        pd_rows_out_text(&answer->out, "null");
     } else {
         write_number(answer, "stime_us", total->stime_us);
         write_number(answer, "etime_us", total->etime_us);
@@ -271,9 +271,9 @@ void pd_query_answer_begin(struct pd_query_answer *answer, const struct pd_query
     answer->set_aside_len = answer->set_aside_room = 0;
     answer->total = (struct pd_tib_record){0};
     answer->items = answer->infeasible = 0;
-    pd_query_out_begin(&answer->out, form, sink);
+    pd_rows_out_begin(&answer->out, form, sink);
     if (writers[query->name].list) {
-        pd_query_out_list(&answer->out, writers[query->name].list);
+        pd_rows_out_list(&answer->out, writers[query->name].list);
     }
 }
 
@@ -293,7 +293,7 @@ int pd_query_answer_sums(void *context, const struct pd_query_sums *sums)
 }
 
 /* Members of an object that jansson has written: without its braces. */
-static int write_members(struct pd_query_out *out, const json_t *extra)
+static int write_members(struct pd_rows_out *out, const json_t *extra)
 {
     if (!json_object_size(extra)) {
         return 0;
@@ -303,8 +303,8 @@ static int write_members(struct pd_query_out *out, const json_t *extra)
         return -ENOMEM;
     }
     text[strlen(text) - 1] = '\0';
-    pd_query_out_separator(out);
-    pd_query_out_text(out, text + 1);
+    pd_rows_out_separator(out);
+    pd_rows_out_text(out, text + 1);
     free(text);
     return 0;
 }
@@ -313,27 +313,27 @@ int pd_query_answer_end(struct pd_query_answer *answer, const char *token, const
                         bool complete, bool *ret_complete)
 {
     const struct writer *writer = &writers[answer->query->name];
-    struct pd_query_out *out = &answer->out;
+    struct pd_rows_out *out = &answer->out;
     if (writer->list) {
-        pd_query_out_list_end(out);
+        pd_rows_out_list_end(out);
     }
     if (writer->end) {
         writer->end(answer);
     }
     if (token) {
-        pd_query_out_key(out, "token");
-        pd_query_out_text(out, "\"");
-        pd_query_out_text(out, token);
-        pd_query_out_text(out, "\"");
+        pd_rows_out_key(out, "token");
+        pd_rows_out_text(out, "\"");
+        pd_rows_out_text(out, token);
+        pd_rows_out_text(out, "\"");
     }
     int error = write_members(out, extra);
     if (error) {
         return error;
     }
     complete = complete && answer->complete;
-    pd_query_out_key(out, "complete");
-    pd_query_out_bool(out, complete);
-    error = pd_query_out_end(out);
+    pd_rows_out_key(out, "complete");
+    pd_rows_out_bool(out, complete);
+    error = pd_rows_out_end(out);
     if (!error) {
         *ret_complete = complete;
     }

@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-#include "query/out.h"
 #include "query/plan.h"
+#include "query/rows/out.h"
 
 /* Usage: pd_query_answer_begin → pd_query_answer_group or pd_query_answer_sums, in the order and
  * number of the answer → pd_query_answer_end → pd_query_answer_done. One thread. */
@@ -21,7 +21,7 @@ struct pd_query_answer {
     struct pd_tib_record total; /* getCount, getDuration */
     uint64_t items;             /* groups that came */
     uint64_t infeasible;        /* conformance: flows that could not be judged */
-    struct pd_query_out out;
+    struct pd_rows_out out;
 };
 
 /* `budget` pays for what has to wait for the end; paths must stay until then. */

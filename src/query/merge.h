@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "query/out.h"
 #include "query/partial.h"
 #include "query/query.h"
+#include "query/rows/out.h"
 
 /* A merge holds groups or sums (query/plan.h says which a query merges by), copies the paths it
  * keeps, and so depends on nothing that was put in. Its memory is bounded by the answer and not by

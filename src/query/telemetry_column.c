@@ -9,26 +9,26 @@
 
 /* ---- to JSON */
 
-static void put_series(struct pd_query_out *out, const struct pd_path *path, uint32_t host,
+static void put_series(struct pd_rows_out *out, const struct pd_path *path, uint32_t host,
                        const struct pd_telemetry_series *series)
 {
     const uint32_t to = series->place < path->len ? path->switches[series->place] : host;
 
-    pd_query_out_text(out, "{\"name\":\"");
-    pd_query_out_text(out, series->name);
-    pd_query_out_text(out, "\"");
+    pd_rows_out_text(out, "{\"name\":\"");
+    pd_rows_out_text(out, series->name);
+    pd_rows_out_text(out, "\"");
     if (series->place) {
-        pd_query_out_member(out, ",\"hop\":", series->place);
-        pd_query_out_member(out, ",\"switch\":", path->switches[series->place - 1]);
-        pd_query_out_member(out, ",\"to\":", to);
+        pd_rows_out_member(out, ",\"hop\":", series->place);
+        pd_rows_out_member(out, ",\"switch\":", path->switches[series->place - 1]);
+        pd_rows_out_member(out, ",\"to\":", to);
     }
-    pd_query_out_text(out, ",\"values\":[");
+    pd_rows_out_text(out, ",\"values\":[");
     for (uint32_t i = 0; i < series->len; i++) {
-        pd_query_out_member(out, i ? ",[" : "[", series->bins[i].value);
-        pd_query_out_member(out, ",", series->bins[i].count);
-        pd_query_out_text(out, "]");
+        pd_rows_out_member(out, i ? ",[" : "[", series->bins[i].value);
+        pd_rows_out_member(out, ",", series->bins[i].count);
+        pd_rows_out_text(out, "]");
     }
-    pd_query_out_text(out, "]}");
+    pd_rows_out_text(out, "]}");
 }
 
 static bool is_of(const struct pd_path *path, struct pd_telemetry_column column)
@@ -44,8 +44,8 @@ static bool is_of(const struct pd_path *path, struct pd_telemetry_column column)
     return true;
 }
 
-bool pd_query_out_telemetry(struct pd_query_out *out, const struct pd_path *path,
-                            const uint8_t *bytes, size_t len)
+bool pd_rows_out_telemetry(struct pd_rows_out *out, const struct pd_path *path,
+                           const uint8_t *bytes, size_t len)
 {
     struct pd_telemetry_column column;
     struct pd_telemetry_series series;
@@ -54,12 +54,12 @@ bool pd_query_out_telemetry(struct pd_query_out *out, const struct pd_path *path
         return false;
     }
     *series.name = '\0';
-    pd_query_out_text(out, ",\"telemetry\":[");
+    pd_rows_out_text(out, ",\"telemetry\":[");
     for (unsigned i = 0; pd_telemetry_column_next(&column, &series); i++) {
-        pd_query_out_text(out, i ? "," : "");
+        pd_rows_out_text(out, i ? "," : "");
         put_series(out, path, column.host, &series);
     }
-    pd_query_out_text(out, "]");
+    pd_rows_out_text(out, "]");
     return true;
 }
 

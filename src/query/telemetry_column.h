@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "query/out.h"
+#include "query/rows/out.h"
 
 /* "telemetry":[{"name":"latency","hop":2,"switch":9,"to":17,"values":[[900,30],…]},…], a member of
  * exported records (docs/formats/tib-export.md). A value of the path as a whole has no "hop",
@@ -15,8 +15,8 @@
 
 /* Writes ,"telemetry":[…] of a column (telemetry/column.h). False, and nothing is written: it is
  * damaged, or not of this path. */
-bool pd_query_out_telemetry(struct pd_query_out *out, const struct pd_path *path,
-                            const uint8_t *bytes, size_t len);
+bool pd_rows_out_telemetry(struct pd_rows_out *out, const struct pd_path *path,
+                           const uint8_t *bytes, size_t len);
 
 /* The column of such a list, at most PD_TELEMETRY_COLUMN_BYTES_MAX. -PD_E_VALUE: it is none. */
 int pd_telemetry_column_read(const json_t *list, const struct pd_path *path, uint8_t *ret_bytes,

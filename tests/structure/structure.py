@@ -43,6 +43,7 @@ MAY_USE = may_use()
 OFFERED = {
     "codec/pint/encode.h", "codec/pint/flow.h", "codec/pint/numbers.h", "codec/pint/plan.h", "codec/pint/planner.h",
     "codec/pint/trials.h", "codec/pint/values.h", "codec/tagging/mark.h", "codec/tagging/trace.h", "probe/plan/plan.h",
+    "query/rows/cells.h", "query/rows/out.h", "query/rows/record.h", "query/rows/rows.h", "query/rows/text.h",
     "telemetry/ioam/ioam.h", "telemetry/sr_int/sr_int.h",
 }
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs

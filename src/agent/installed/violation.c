@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/installed/list.h"
-#include "query/out.h"
+#include "query/rows/out.h"
 
 #define LIST_MAX  100  /* violations in a last answer */
 #define ROW_BYTES 2048 /* of a record as JSON */
@@ -30,7 +30,7 @@ static int take_row(void *context, const char *bytes, size_t len)
 
 json_t *pd_installed_record_json(const struct pd_tib_record *record)
 {
-    struct pd_query_out *out = malloc(sizeof *out);
+    struct pd_rows_out *out = malloc(sizeof *out);
     struct row row = {.len = 0};
     struct pd_query_sink sink = {&row, take_row};
     json_t *json = NULL;
@@ -38,9 +38,9 @@ json_t *pd_installed_record_json(const struct pd_tib_record *record)
     if (!out) {
         return NULL;
     }
-    pd_query_out_begin(out, PD_FORM_JSON, &sink);
-    pd_query_out_record(out, record);
-    if (!pd_query_out_end(out)) {
+    pd_rows_out_begin(out, PD_FORM_JSON, &sink);
+    pd_rows_out_record(out, record);
+    if (!pd_rows_out_end(out)) {
         json = json_loadb(row.bytes, row.len, 0, NULL);
     }
     free(out);

@@ -9,8 +9,8 @@
 #include "../tib_load/dataset.h"
 #include "base/clock.h"
 #include "common.h"
-#include "query/out.h"
 #include "query/query.h"
+#include "query/rows/out.h"
 #include "tib/tib.h"
 
 /* One line each:
@@ -98,18 +98,18 @@ static void bench_queries(struct pd_tib *tib)
 
 static uint64_t time_direct(const struct pd_flow_id *flows, uint64_t *ret_bytes)
 {
-    struct pd_query_out *out = malloc(sizeof *out);
+    struct pd_rows_out *out = malloc(sizeof *out);
     const struct pd_query_sink sink = {ret_bytes, bench_count_bytes};
     uint64_t begin_ns = pd_clock_thread_ns();
     *ret_bytes = 0;
     if (!out) {
         bench_die("no memory");
     }
-    pd_query_out_begin(out, PD_FORM_JSON, &sink);
+    pd_rows_out_begin(out, PD_FORM_JSON, &sink);
     for (int i = 0; i < ROWS; i++) {
-        pd_query_out_flow_id(out, &flows[i]);
+        pd_rows_out_flow_id(out, &flows[i]);
     }
-    pd_query_out_end(out);
+    pd_rows_out_end(out);
     free(out);
     return pd_clock_thread_ns() - begin_ns;
 }

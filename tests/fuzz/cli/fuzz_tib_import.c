@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/ndjson.h"
-#include "query/out.h"
+#include "query/rows/out.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -19,9 +19,9 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
 {
     FILE *out = context;
     const struct pd_query_sink sink = {out, write_out};
-    struct pd_query_out json;
+    struct pd_rows_out json;
     (void)bytes;
-    pd_query_out_begin(&json, PD_FORM_NDJSON, &sink);
+    pd_rows_out_begin(&json, PD_FORM_NDJSON, &sink);
     for (size_t i = 0; i < n; i++) {
         const struct pd_tib_record *r = &records[i];
         if (r->etime_us < r->stime_us || r->etime_us > PD_TIB_SUM_MAX ||
@@ -30,10 +30,10 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
             (r->flow.ip_version != 4 && r->flow.ip_version != 6)) {
             abort();
         }
-        pd_query_out_record(&json, r);
-        pd_query_out_text(&json, "\n");
+        pd_rows_out_record(&json, r);
+        pd_rows_out_text(&json, "\n");
     }
-    return pd_query_out_end(&json);
+    return pd_rows_out_end(&json);
 }
 
 /* Copies what can be read of `text`; its value of pd_ndjson_read. */

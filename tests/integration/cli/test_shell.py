@@ -84,7 +84,7 @@ class Colour(CommandTest):
     def on_terminal(self, **environment):
         ours, theirs = pty.openpty()
         process = subprocess.Popen([os.path.join(BIN, "pathdump"), "query", "--tib", self.tib, "getFlows"], stdout=theirs, stderr=theirs,
-                                   env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERM": "xterm", **environment})
+                                   env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERM": "xterm", "PATHDUMP_PAGER": "", **environment})
         os.close(theirs)
         text = b""
         try:

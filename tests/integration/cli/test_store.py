@@ -237,7 +237,7 @@ class Store(CommandTest):
         for flow, row in zip(flows, rows):
             self.assertEqual((int(row["packets"]), int(row["bytes"]), int(row["lasted_us"])),
                              (flow["pkts"], flow["bytes"], flow["etime_us"] - flow["stime_us"]))
-            self.assertIn(flow["flow_id"]["src_ip"], row["source"])
+            self.assertEqual({name: str(value) for name, value in flow["flow_id"].items()}, {name: row[name] for name in flow["flow_id"]})
             self.assertIn("-".join(map(str, flow["path"])), row["path"])
         top = self.json("query", "--tib", self.tib, "topHosts", "--k", "3")["top"]
         self.assertEqual([row["bytes"] for row in self.csv("topHosts", "--k", "3")], [str(row["bytes"]) for row in top])

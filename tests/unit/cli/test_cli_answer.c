@@ -156,11 +156,12 @@ static void missing_hosts_are_named_up_to_a_number(void **state)
 
 static void lists_show_whatever_there_is(void **state)
 {
-    static const struct pd_cli_field fields[] = {{"A", "a", PD_CLI_WORD},
-                                                 {"N", "n", PD_CLI_NUMBER},
-                                                 {"T", "t", PD_CLI_TIME_US},
-                                                 {"W", NULL, PD_CLI_WHEN},
-                                                 {"Q", NULL, PD_CLI_QUESTION}};
+    static const struct pd_cli_field fields[] = {
+        {.title = "A", .member = "a", .kind = PD_CLI_WORD},
+        {.title = "N", .member = "n", .kind = PD_CLI_NUMBER},
+        {.title = "T", .member = "t", .kind = PD_CLI_TIME_US},
+        {.title = "W", .member = NULL, .kind = PD_CLI_WHEN},
+        {.title = "Q", .member = NULL, .kind = PD_CLI_QUESTION}};
     static const struct pd_cli_listing listing = {"rows", "row", "rows", fields, 5};
     const struct pd_style style = {.utf8 = false};
     struct pd_error error = {0};

@@ -207,8 +207,8 @@ static void rows_become_csv(void **state)
          "{\"flows\":[{\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"10.2.1.2\",\"src_port\":1,"
          "\"dst_port\":80,\"protocol\":6},\"path\":[1,9,3],\"stime_us\":1700000000000000,"
          "\"etime_us\":1700000000001500,\"bytes\":12345,\"pkts\":1000}],\"complete\":true}",
-         "source,destination,proto,path,first_packet,lasted_us,packets,bytes\n"
-         "10.1.1.2:1,10.2.1.2:80,tcp,1-9-3,2023-11-14T22:13:20.000000Z,1500,1000,12345\n"},
+         "src_ip,src_port,dst_ip,dst_port,protocol,path,first_packet,lasted_us,packets,bytes\n"
+         "10.1.1.2,1,10.2.1.2,80,6,1-9-3,2023-11-14T22:13:20.000000Z,1500,1000,12345\n"},
         {PD_QUERY_TOP_LINKS, "{\"top\":[],\"complete\":true}", "link,packets,bytes\n"},
         {PD_QUERY_GET_PATHS,
          "{\"paths\":[[1,9,3]],\"infeasible\":[{\"tags\":[9,9]}],\"complete\":true}",

@@ -301,13 +301,13 @@ static void columns_survive_json(void **state)
     for (size_t i = 1; i < 7; i++) {
         FILE *out = fmemopen(text, sizeof text, "w");
         const struct pd_query_sink sink = {out, append};
-        struct pd_query_out written;
-        pd_query_out_begin(&written, PD_FORM_JSON, &sink);
-        pd_query_out_text(&written, "{\"x\":0");
-        assert_true(pd_query_out_telemetry(&written, store.records[i].path, store.extras[i] + 6,
-                                           store.records[i].extra_bytes - 6));
-        pd_query_out_text(&written, "}");
-        assert_int_equal(pd_query_out_end(&written), 0);
+        struct pd_rows_out written;
+        pd_rows_out_begin(&written, PD_FORM_JSON, &sink);
+        pd_rows_out_text(&written, "{\"x\":0");
+        assert_true(pd_rows_out_telemetry(&written, store.records[i].path, store.extras[i] + 6,
+                                          store.records[i].extra_bytes - 6));
+        pd_rows_out_text(&written, "}");
+        assert_int_equal(pd_rows_out_end(&written), 0);
         fclose(out);
         json_t *json = json_loads(text, 0, NULL), *list = json_object_get(json, "telemetry");
         assert_int_equal(pd_telemetry_column_read(list, store.records[i].path, again, &len), 0);
