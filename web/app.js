@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: bar, picture, table and panels around it, login.
+
+import {html, render, useEffect, useMemo, useRef, useState} from './vendor/preact.js';
+import {VIEWS, alarmsAMinute, begin, changed, go, href, lastTimings, listen, metric, metricName, nowUs, reports, start, store, timed} from './store.js';
+import {Surface} from './draw.js';
+import {LINES_MAX, colour, fitOpen, layout, matrix} from './model.js';
+import {SCALES, css, table, time, top, words} from './scale.js';
+import {Alarms, Ask, FlowPanel, LinkPanel, Verdicts, drawnPaths} from './panels.js';
+import {Link, Text} from './parts.js';
+import {ask} from './net.js';
+
+const ROWS = 256;               // of the table beside a picture
+const MISSING_SHOWN = 24;
+
+let surface = null;
+
+// ---- theme ----
+
+const light = matchMedia('(prefers-color-scheme: light)');
+
+function theme() {
+    let chosen = null;
+    try {
+        chosen = localStorage.getItem('theme');
+    } catch { /* a browser that keeps nothing follows the system */ }
+    return chosen === 'light' || chosen === 'dark' ? chosen : light.matches ? 'light' : 'dark';
+}
+
+function turnTheme() {
+    try {
+        localStorage.setItem('theme', theme() === 'dark' ? 'light' : 'dark');
+    } catch { /* as above */ }
+    document.documentElement.dataset.theme = theme();
+    changed();
+}
+
+light.addEventListener('change', () => {
+    document.documentElement.dataset.theme = theme();
+    changed();
+});
+
+// ---- the picture ----
+
+const opened = () => fitOpen(store.network, new Set((store.choice.open || '').split(',').filter(Boolean)));
+
+function useDrawn() {
+    const {network, places, choice} = store;
+    return useMemo(() => {
+        if (!network) {
+            return null;
+        }
+        const open = opened();
+        return {open, drawn: layout(network, open, places), panels: choice.view === 'matrix' ? matrix(network) : []};
+    }, [network, places, choice.open, choice.view === 'matrix']);
+}
+
+function awayNow() {
+    const switches = new Set(store.openflow ? [...store.switches.values()].filter(each => each.state === 'away').map(each => each.id) : []);
+    return {switches};
+}
+
+function hostsByRack() {
+    const racks = new Map();
+    for (const host of store.hosts.values()) {
+        if (!racks.has(host.rack)) {
+            racks.set(host.rack, []);
+        }
+        racks.get(host.rack).push({missing: host.state === 'missing'});
+    }
+    return racks;
+}
+
+function pick(hit) {
+    if (hit.link !== undefined) {
+        go({link: store.network.link(hit.link)});
+    } else {
+        const key = hit.group ?? [hit.bundle.a, hit.bundle.b].map(n => surface.view.drawn.items[n]).find(item => item.box)?.key;
+        const open = new Set((store.choice.open || '').split(',').filter(Boolean));
+        open.has(key) ? open.delete(key) : open.add(key);
+        go({open: [...fitOpen(store.network, open)].join(',')});
+    }
+}
+
+function hint(hit) {
+    const {network} = store;
+    if (!hit) {
+        return '';
+    }
+    if (hit.link !== undefined) {
+        return `${network.words(hit.link)}: ${words(metric(), store.values[hit.link])}`;
+    }
+    const thing = hit.item ?? hit.bundle;
+    const title = hit.item ? `${hit.item.label}: ${hit.item.nodes.length} switches`
+        : `${surface.view.drawn.items[thing.a].label} → ${surface.view.drawn.items[thing.b].label}, ${thing.members.length} links`;
+    return `${title}: worst ${words(metric(), thing.worst)}, mean ${words(metric(), thing.mean)}; open it by a click`;
+}
+
+function Picture({kind}) {
+    const canvas = useRef();
+    const [tip, setTip] = useState(null);
+    const made = useDrawn();
+    useEffect(() => {
+        surface = new Surface(canvas.current, {
+            pick,
+            hover: (hit, at) => setTip(hit ? {text: hint(hit), at} : null),
+            painted: (what, ms, since) => {
+                timed(`draw ${what}`, ms);
+                if (since) {
+                    timed(`painted ${what}`, since);
+                }
+            },
+        });
+        surface.resize();
+        return () => { surface.close(); surface = null; };
+    }, []);
+    useEffect(() => {
+        if (!made || !surface) {
+            return;
+        }
+        const {network, values, marks} = store;
+        const most = top(metric(), values);
+        if (kind === 'fabric') {
+            colour(made.drawn, values, marks);
+        }
+        const away = awayNow();
+        const hostsOf = hostsByRack();
+        const missingIn = new Set([...hostsOf].filter(([, hosts]) => hosts.some(host => host.missing)).map(([rack]) => rack));
+        const arrived = store.arrived !== surface.seen ? store.arrived : 0;
+        surface.seen = store.arrived;
+        surface.show({kind, network, drawn: made.drawn, panels: made.panels, values, marks, most, away, hostsOf, missingIn,
+            colours: table(store.choice.scale, theme() === 'light'), theme: theme(),
+            chosen: store.choice.link ? network.find(store.choice.link) : -1, paths: drawnPaths()}, arrived);
+    });
+    return html`<div class="picture">
+        <canvas ref=${canvas} tabindex="0" role="img" aria-label=${`${kind} of ${store.network?.nodes.length ?? 0} switches; the table beside it says the same`}
+            onPointerLeave=${() => setTip(null)}></canvas>
+        ${tip && html`<p class="tip" style=${{left: `${tip.at[0] + 14}px`, top: `${tip.at[1] + 14}px`}}><${Text}>${tip.text}<//></p>`}
+        ${kind === 'fabric' && made && html`<${Folded} made=${made} />`}
+    </div>`;
+}
+
+function Folded({made}) {
+    const {network} = store;
+    const shown = Math.min(made.drawn.edges.length, LINES_MAX);
+    if (!network.folds && made.drawn.edges.length <= LINES_MAX) {
+        return null;
+    }
+    return html`<p class="folded" data-testid="folded">${network.len} directed links in ${shown} lines: a line has the colour of the worst in it.
+        ${network.folds && html` <label>open <select value="" onChange=${event => pick({group: event.target.value})}>
+            <option value="">pod or group …</option>
+            ${network.groups.map(group => html`<option key=${group.key} value=${group.key}>${made.open.has(group.key) ? '▾ ' : ''}${group.label}</option>`)}</select></label>`}
+        ${made.open.size > 0 && html` <a href=${href({open: ''})}>close all</a>`}</p>`;
+}
+
+// ---- the same as a table ----
+
+function worst(values, marks, filter) {
+    const wanted = filter.trim().toLowerCase();
+    const found = [];
+    let least = -Infinity;
+    for (let i = 0; i < values.length; i++) {
+        const rank = (marks[i] ? 1e18 : 0) + (values[i] === values[i] ? values[i] : -1);
+        if (rank <= least && found.length >= 2 * ROWS) {
+            continue;
+        }
+        if (wanted && !`${store.network.link(i)} ${store.network.words(i)}`.toLowerCase().includes(wanted)) {
+            continue;
+        }
+        found.push([rank, i]);
+        if (found.length >= 4 * ROWS) {
+            found.sort((a, b) => b[0] - a[0]);
+            found.length = ROWS;
+            least = found[ROWS - 1][0];
+        }
+    }
+    return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, ROWS).map(([, i]) => i);
+}
+
+function LinkTable() {
+    const [filter, setFilter] = useState('');
+    const {values, marks, network} = store;
+    const rows = useMemo(() => network ? worst(values, marks, filter) : [], [values, filter, network, marks.join?.length, store.marked]);
+    const name = metricName();
+    return html`<section class="links"><div class="row"><h2>Links</h2>
+        <input type="search" aria-label="filter links by name" placeholder="filter" value=${filter} onInput=${event => setFilter(event.target.value)} /></div>
+        <div class="scroll" tabindex="0" role="region" aria-label="links"><table data-testid="link-table">
+        <caption class="hidden">${name} of each directed link, the greatest first</caption>
+        <thead><tr><th scope="col">link</th><th scope="col">${name}</th></tr></thead>
+        <tbody>${rows.map(i => html`<${LinkRow} key=${i} i=${i} name=${name} />`)}</tbody></table></div>
+        ${network && network.len > rows.length && html`<p class="soft">${network.len - rows.length} more links are not listed here</p>`}</section>`;
+}
+
+function LinkRow({i, name}) {
+    const {network, values, marks} = store;
+    const link = network.link(i);
+    const value = values[i];
+    return html`<tr data-link=${link} data-metric=${name} data-value=${value === value ? String(exact(value)) : ''} class=${link === store.choice.link ? 'chosen' : ''}>
+        <td><${Link} name=${link} />${marks[i] & 2 ? html` <span class="badge bad">suspect</span>` : ''}${marks[i] & 1 ? html` <span class="badge bad">alarm</span>` : ''}</td>
+        <td class="number">${words(metric(), value)}</td></tr>`;
+}
+
+// Floats of 32 bits, without the digits that they do not have.
+const exact = value => Number(value.toPrecision(7));
+
+// ---- what needs a look ----
+
+function Attention() {
+    const certain = reports().filter(each => each.report.links.length && (each.report.certain || each.report.confidence >= 0.5));
+    const missing = [...store.hosts.values()].filter(host => host.state === 'missing');
+    return html`<section class="attention" aria-live="polite">
+        ${certain.slice(0, 5).map(each => html`<p key=${each.app} class="bad row"><b>${each.app}</b> <span><${Text}>${each.report.verdict}<//></span>
+            ${each.report.links.slice(0, 3).map(name => html`<${Link} key=${name} name=${name} />`)}</p>`)}
+        ${missing.length > 0 && html`<p class="bad row"><b>${missing.length} of ${store.hosts.size} hosts are missing</b> <span>what they know is not in the numbers:</span>
+            ${missing.slice(0, MISSING_SHOWN).map(host => html`<span key=${host.id} class="badge" data-testid="host-missing" data-id=${host.id} title=${host.error}>
+                <${Text}>${host.name}<//></span>`)}${missing.length > MISSING_SHOWN ? html`<span>and ${missing.length - MISSING_SHOWN} more</span>` : ''}</p>`}
+        ${store.error && html`<p class="bad row" role="alert">${store.error}</p>`}
+    </section>`;
+}
+
+// ---- the bar ----
+
+const STATES = {connecting: 'connecting …', live: 'live', paused: 'paused', lost: 'connection lost', login: 'login'};
+
+function localTime(s) {
+    const date = new Date((s - new Date(s * 1000).getTimezoneOffset() * 60) * 1000);
+    return date.toISOString().slice(0, 19);
+}
+
+function Times() {
+    const {at, window} = store.choice;
+    const now = Math.floor(nowUs() / 1e6);
+    return html`<div class="row times" role="group" aria-label="time">
+        ${at ? html`<a class="button" href=${href({at: ''})}>Live</a>` : html`<button disabled=${!now} onClick=${() => go({at: now})}>Pause</button>`}
+        <label>at <input type="datetime-local" step="1" value=${at ? localTime(at) : ''} onChange=${event => {
+            const s = Date.parse(event.target.value) / 1000;
+            Number.isFinite(s) && go({at: s});
+        }} /></label>
+        <label>window <select value=${String(window)} onChange=${event => go({window: event.target.value})}>
+            ${[...new Set([10, 60, 300, 3600, window])].map(s => html`<option key=${s} value=${String(s)}>${s} s</option>`)}</select></label>
+        ${at ? html`<a class="button" href=${href({at: at - window})} aria-label="earlier">◂</a><a class="button" href=${href({at: at + window})} aria-label="later">▸</a>` : ''}
+    </div>`;
+}
+
+function Legend() {
+    const colours = table(store.choice.scale, theme() === 'light');
+    const most = top(metric(), store.values);
+    const canvas = useRef();
+    useEffect(() => {
+        const context = canvas.current.getContext('2d');
+        colours.forEach((colour, n) => {
+            context.fillStyle = css(colour);
+            context.fillRect(n, 0, 1, 8);
+        });
+    }, [store.choice.scale, theme()]);
+    return html`<div class="row legend"><span>0</span><canvas ref=${canvas} width="256" height="8" role="img" aria-label="colour scale"></canvas>
+        <span>${words(metric(), most)}</span>
+        <label class="hidden" for="scale">colours</label><select id="scale" value=${store.choice.scale || 'viridis'} onChange=${event => go({scale: event.target.value === 'viridis' ? '' : event.target.value})}>
+            ${SCALES.map(name => html`<option key=${name} value=${name}>${name}</option>`)}</select></div>`;
+}
+
+function Metrics() {
+    const names = store.metrics.length ? store.metrics.map(each => each.name) : [metricName()];
+    return html`<label>show <select data-testid="metric" value=${metricName()} title=${metric()?.help ?? ''} onChange=${event => go({metric: event.target.value})}>
+        ${names.map(name => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>`;
+}
+
+function Bar() {
+    const up = [...store.hosts.values()].filter(host => host.state !== 'missing').length;
+    return html`<header><div class="row"><h1>PathDump <small><${Text}>${store.network?.title ?? ''}<//></small></h1>
+        <span class="pill ${store.state}" role="status">${STATES[store.state]}${store.choice.at ? `: ${time(store.choice.at * 1e6, true)}` : ''}</span>
+        <span class="facts"><b>${up}</b>/${store.hosts.size} hosts · <b>${alarmsAMinute()}</b> alarms a minute · <b>${reports().filter(each => each.report.links.length).length}</b> verdicts name links</span>
+        <button class="plain" onClick=${turnTheme}>${theme() === 'dark' ? 'light' : 'dark'}</button></div>
+        <div class="row"><nav aria-label="views">${VIEWS.map(view => html`<a key=${view} href=${href({view})} aria-current=${store.choice.view === view ? 'page' : null}>${view}</a>`)}</nav>
+        ${['fabric', 'matrix', 'link', 'flow'].includes(store.choice.view) && html`<${Metrics} /><${Legend} />`}<${Times} /></div></header>`;
+}
+
+// ---- login ----
+
+function Login() {
+    const [refused, refuse] = useState(store.refused);
+    const submit = async event => {
+        event.preventDefault();
+        const field = event.target.elements.token;
+        try {
+            await ask('/v1/session', {method: 'POST', body: {token: field.value.trim()}});
+            field.value = '';
+            store.state = 'connecting';
+            begin();
+            changed();
+        } catch (error) {
+            refuse(error.message);
+        }
+    };
+    return html`<main class="login"><form onSubmit=${submit}><h1>PathDump</h1><p>A token is needed here.</p>
+        <label>token <input name="token" type="password" autocomplete="current-password" required minlength="16" autofocus /></label>
+        <button>Log in</button>${refused && html`<p class="error" role="alert">${refused}</p>`}</form></main>`;
+}
+
+// ---- all of it ----
+
+const LISTS = {alarms: Alarms, verdicts: Verdicts, ask: Ask};
+
+function Views() {
+    const {view, link} = store.choice;
+    if (LISTS[view]) {
+        return html`<main class="lists"><${LISTS[view]} /></main>`;
+    }
+    const kind = view === 'matrix' ? 'matrix' : 'fabric';
+    const side = view === 'flow' ? html`<${FlowPanel} />` : view === 'link' || link ? html`<${LinkPanel} key=${link} />` : null;
+    return html`<main class="split ${view}"><${Picture} key="picture" kind=${kind} /><aside>${side}<${LinkTable} /></aside></main>`;
+}
+
+function App() {
+    const [, redraw] = useState(0);
+    useEffect(() => listen(() => redraw(n => n + 1)), []);
+    return html`<div id="app" data-testid="app" data-state=${store.state} data-generation=${store.generation} data-view=${store.choice.view}>
+        ${store.state === 'login' ? html`<${Login} />` : html`<${Bar} /><${Attention} /><${Views} />`}</div>`;
+}
+
+store.touch = changed;
+document.documentElement.dataset.theme = theme();
+window.pathdump = {
+    locate: name => surface && store.network ? surface.locate(store.network.find(name)) : null,
+    timings: lastTimings,
+};
+start();
+document.getElementById('root').replaceChildren();
+render(html`<${App} />`, document.getElementById('root'));

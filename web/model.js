@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network: switches and links as the topology has them, and what of them is drawn: each by
+// itself, or folded into boxes and bundles.
+
+const LEVELS = {tor: 0, leaf: 0, agg: 1, spine: 2, core: 2, intermediate: 2, switch: 0};
+export const EACH_MAX = 64;      // switches that are drawn each by itself
+export const LINES_MAX = 4096;   // lines that are drawn at once
+
+const byPlace = (a, b) => (a.pod || 0) - (b.pod || 0) || (a.position || 0) - (b.position || 0) || a.id - b.id;
+
+export class Network {
+    constructor(topology) {
+        this.title = String(topology.name || '');
+        this.nodes = topology.nodes.filter(node => node.role !== 'host').map(node => ({
+            id: node.id, name: String(node.name ?? node.id), role: node.role, pod: node.pod || 0,
+            position: node.position || 0, hosts: node.hosts || 0, x: node.x, y: node.y,
+            level: LEVELS[node.role] ?? 0,
+        }));
+        this.index = new Map(this.nodes.map((node, i) => [node.id, i]));
+        this.links = topology.links.filter(link => this.index.has(link.source) && this.index.has(link.target));
+        this.len = 2 * this.links.length;
+        this.from = new Int32Array(this.len);
+        this.to = new Int32Array(this.len);
+        this.links.forEach((link, i) => {
+            this.from[2 * i] = this.to[2 * i + 1] = this.index.get(link.source);
+            this.to[2 * i] = this.from[2 * i + 1] = this.index.get(link.target);
+        });
+        this.regular = this.nodes.some(node => node.role !== 'switch');
+        this.levels = [...new Set(this.nodes.map(node => node.level))].sort((a, b) => a - b);
+        this.folds = this.nodes.length > EACH_MAX && this.regular;
+        this.byName = null;
+        this.groups = this.regular ? groupsOf(this) : null;
+    }
+
+    // "9-17", as everything else names this directed link.
+    link(i) {
+        return `${this.nodes[this.from[i]].id}-${this.nodes[this.to[i]].id}`;
+    }
+
+    words(i) {
+        return `${this.nodes[this.from[i]].name} → ${this.nodes[this.to[i]].name}`;
+    }
+
+    // -1: there is none. "9:3-17:5" is one of several in parallel.
+    find(name) {
+        this.byName ??= this.names();
+        return this.byName.get(name) ?? -1;
+    }
+
+    names() {
+        const names = new Map();
+        for (let i = this.len - 1; i >= 0; i--) {
+            const link = this.links[i >> 1];
+            names.set(this.link(i), i);
+            if (link.source_port && link.target_port) {
+                const ends = [`${link.source}:${link.source_port}`, `${link.target}:${link.target_port}`];
+                names.set(i & 1 ? `${ends[1]}-${ends[0]}` : `${ends[0]}-${ends[1]}`, i);
+            }
+        }
+        return names;
+    }
+
+    node(id) {
+        return this.nodes[this.index.get(id)];
+    }
+
+    // Directed links of a path, a list of switches' IDs.
+    along(path) {
+        const links = [];
+        for (let i = 1; i < path.length; i++) {
+            links.push(this.find(`${path[i - 1]}-${path[i]}`));
+        }
+        return links.filter(i => i >= 0);
+    }
+}
+
+// ---- groups: what is folded into a box ----
+
+// Pods; switches of the top with the same neighbours; without pods so many neighbours at a time.
+function groupsOf(network) {
+    const top = Math.max(...network.levels);
+    const near = network.nodes.map(() => []);
+    for (let i = 0; i < network.len; i++) {
+        near[network.from[i]].push(network.to[i]);
+    }
+    const groups = new Map();
+    const order = network.nodes.map((_, i) => i).sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
+    const counts = new Map();
+    for (const i of order) {
+        const node = network.nodes[i];
+        let key = node.pod ? `pod${node.pod}` : null;
+        if (!key && node.level === top && network.levels.length > 1) {
+            const set = [...near[i]].sort((a, b) => a - b);
+            key = `top${set[0]}x${set.length}`;
+        }
+        if (!key) {
+            const n = counts.get(node.level) || 0;
+            counts.set(node.level, n + 1);
+            key = `${node.role}${Math.floor(n / 16) + 1}`;
+        }
+        if (!groups.has(key)) {
+            groups.set(key, {key, top: node.level === top && !node.pod, pod: node.pod, nodes: []});
+        }
+        groups.get(key).nodes.push(i);
+    }
+    let number = 0;
+    for (const group of groups.values()) {
+        group.label = group.pod ? `pod ${group.pod}` : group.top ? `${network.nodes[group.nodes[0]].role} group ${++number}`
+            : group.key.replace(/(\d+)$/, ' block $1');
+        group.short = group.pod ? String(group.pod) : group.top ? String(number) : group.key.replace(/\D+/, '');
+    }
+    return [...groups.values()];
+}
+
+// ---- layout: where things are, from 0 to 1 ----
+
+const LEFT = 0.03, RIGHT = 0.97, TOP = 0.09, BOTTOM = 0.84;
+
+function levelY(network, level) {
+    const at = network.levels.indexOf(level), last = network.levels.length - 1;
+    return last ? BOTTOM - (BOTTOM - TOP) * at / last : (TOP + BOTTOM) / 2;
+}
+
+// Columns for groups of one storey, as wide as what is in them.
+function columns(groups, width) {
+    const whole = groups.reduce((sum, group) => sum + width(group), 0) || 1;
+    let at = LEFT;
+    return new Map(groups.map(group => {
+        const wide = (RIGHT - LEFT) * width(group) / whole;
+        const column = {left: at, wide};
+        at += wide;
+        return [group.key, column];
+    }));
+}
+
+function placeNodes(network, group, column, items) {
+    for (const level of network.levels) {
+        const nodes = group.nodes.filter(i => network.nodes[i].level === level);
+        nodes.forEach((i, n) => {
+            const node = network.nodes[i];
+            items.push({
+                key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: group.key,
+                x: node.x ?? column.left + column.wide * (n + 0.5) / nodes.length,
+                y: node.y ?? levelY(network, level),
+            });
+        });
+    }
+}
+
+function placeBox(network, group, column, items) {
+    const ys = group.nodes.map(i => network.nodes[i].y ?? levelY(network, network.nodes[i].level));
+    const xs = group.nodes.map(i => network.nodes[i].x);
+    const given = xs.every(x => x !== undefined);
+    const low = Math.min(...ys), high = Math.max(...ys);
+    items.push({
+        key: group.key, label: group.label, short: group.short, nodes: group.nodes, box: true, group: group.key,
+        x: given ? xs.reduce((a, b) => a + b) / xs.length : column.left + column.wide / 2,
+        y: (low + high) / 2, wide: column.wide * 0.78, high: Math.max(high - low, 0.05) * (group.top ? 1 : 0.72),
+    });
+}
+
+function placeFolded(network, open) {
+    const items = [];
+    for (const top of [true, false]) {
+        const groups = network.groups.filter(group => group.top === top);
+        const width = group => network.folds && !open.has(group.key) ? 1 : Math.max(1, Math.min(group.nodes.length, 24) / (network.folds ? 2 : 1));
+        const at = columns(groups, width);
+        for (const group of groups) {
+            const shut = network.folds && !open.has(group.key);
+            (shut ? placeBox : placeNodes)(network, group, at.get(group.key), items);
+        }
+    }
+    return items;
+}
+
+// Any graph: places from the worker, or a ring until they are there.
+function placeFree(network, places) {
+    return network.nodes.map((node, i) => {
+        const angle = 2 * Math.PI * i / network.nodes.length;
+        const at = places ? places[i] : [0.5 + 0.4 * Math.cos(angle), 0.5 + 0.4 * Math.sin(angle)];
+        return {key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: '', x: node.x ?? at[0], y: node.y ?? at[1]};
+    });
+}
+
+function bundle(network, items) {
+    const itemOf = new Int32Array(network.nodes.length);
+    items.forEach((item, n) => item.nodes.forEach(i => { itemOf[i] = n; }));
+    const edges = new Map();
+    const inside = items.map(() => []);
+    for (let i = 0; i < network.len; i++) {
+        const a = itemOf[network.from[i]], b = itemOf[network.to[i]];
+        if (a === b) {
+            inside[a].push(i);
+            continue;
+        }
+        const key = a * items.length + b;
+        const edge = edges.get(key);
+        if (edge) {
+            edge.members.push(i);
+        } else {
+            edges.set(key, {a, b, members: [i], worst: NaN, mean: NaN, marks: 0});
+        }
+    }
+    return {edges: [...edges.values()], inside};
+}
+
+function countLines(network, open) {
+    const items = placeFolded(network, open);
+    return bundle(network, items).edges.length;
+}
+
+// What is open stays so as long as all of it fits: the first opened are shut first.
+export function fitOpen(network, open) {
+    const kept = [...open].filter(key => network.groups?.some(group => group.key === key));
+    while (kept.length && countLines(network, new Set(kept)) > LINES_MAX) {
+        kept.shift();
+    }
+    return new Set(kept);
+}
+
+export function layout(network, open, places) {
+    const items = network.regular ? placeFolded(network, open) : placeFree(network, places);
+    const {edges, inside} = bundle(network, items);
+    const edgeOf = new Int32Array(network.len).fill(-1);
+    edges.forEach((edge, n) => edge.members.forEach(i => { edgeOf[i] = n; }));
+    const itemOfInside = new Int32Array(network.len).fill(-1);
+    inside.forEach((members, n) => members.forEach(i => { itemOfInside[i] = n; }));
+    items.forEach((item, n) => Object.assign(item, {inside: inside[n], worst: NaN, mean: NaN, marks: 0}));
+    const folded = network.len - edges.reduce((sum, edge) => sum + (edge.members.length === 1 ? 1 : 0), 0);
+    return {items, edges, edgeOf, itemOfInside, folded};
+}
+
+// ---- values on it ----
+
+function sumUp(target, members, values, marks) {
+    let worst = NaN, sum = 0, known = 0, all = 0;
+    for (const i of members) {
+        const value = values[i];
+        if (value === value) {
+            worst = worst >= value ? worst : value;
+            sum += value;
+            known++;
+        }
+        all |= marks[i];
+    }
+    target.worst = worst;
+    target.mean = known ? sum / known : NaN;
+    target.marks = all;
+}
+
+export function colour(drawn, values, marks) {
+    for (const edge of drawn.edges) {
+        sumUp(edge, edge.members, values, marks);
+    }
+    for (const item of drawn.items) {
+        if (item.box) {
+            sumUp(item, item.inside, values, marks);
+        }
+    }
+}
+
+// ---- the matrix: a square for each directed link ----
+
+// Tier by tier, up and down: a column for each lower switch, a row for each of its upper neighbours.
+export function matrix(network) {
+    const order = network.nodes.map((_, i) => i).sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
+    const rank = new Int32Array(network.nodes.length);
+    order.forEach((i, n) => { rank[i] = n; });
+    const tiers = new Map();
+    for (let i = 0; i < network.len; i++) {
+        const a = network.nodes[network.from[i]], b = network.nodes[network.to[i]];
+        const up = a.level !== b.level ? a.level < b.level : rank[network.from[i]] < rank[network.to[i]];
+        const lower = up ? network.from[i] : network.to[i];
+        const key = `${Math.min(a.level, b.level)} ${Math.max(a.level, b.level)}`;
+        if (!tiers.has(key)) {
+            tiers.set(key, {lowers: new Map(), role: [up ? a.role : b.role, up ? b.role : a.role]});
+        }
+        const lowers = tiers.get(key).lowers;
+        if (!lowers.has(lower)) {
+            lowers.set(lower, {up: [], down: []});
+        }
+        lowers.get(lower)[up ? 'up' : 'down'].push(i);
+    }
+    const panels = [];
+    for (const [, tier] of [...tiers].sort()) {
+        for (const way of ['up', 'down']) {
+            panels.push(panelOf(network, tier, way, rank));
+        }
+    }
+    return panels;
+}
+
+function panelOf(network, tier, way, rank) {
+    const lowers = [...tier.lowers.keys()].sort((a, b) => rank[a] - rank[b]);
+    const upper = i => way === 'up' ? network.to[i] : network.from[i];
+    const high = Math.max(...lowers.map(lower => tier.lowers.get(lower)[way].length));
+    const starts = [];
+    const cells = [];
+    let column = 0, pod = -1;
+    for (const lower of lowers) {
+        if (pod !== -1 && network.nodes[lower].pod !== pod) {
+            column++;           // a gap between pods
+        }
+        if (network.nodes[lower].pod !== pod) {
+            pod = network.nodes[lower].pod;
+            starts.push([column, pod]);
+        }
+        const links = tier.lowers.get(lower)[way].sort((a, b) => rank[upper(a)] - rank[upper(b)]);
+        links.forEach((i, row) => cells.push([column, row, i]));
+        column++;
+    }
+    const grid = new Int32Array(column * high).fill(-1);
+    for (const [x, y, i] of cells) {
+        grid[y * column + x] = i;
+    }
+    const [low, up] = tier.role;
+    return {label: way === 'up' ? `${low} → ${up}` : `${up} → ${low}`, wide: column, high, grid, starts};
+}
