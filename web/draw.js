@@ -10,6 +10,8 @@ export const ALARM = 1, SUSPECT = 2;
 const LANE = 2.2;               // pixels between the two directions of a link
 const NEAR = 7;                 // pixels within which a pointer means a line
 const BUCKETS = 32;             // of colours, for lines
+const FONT = '11px system-ui, sans-serif';
+const SQUARE = 84;              // pixels, at most
 
 const THEMES = {
     dark: {ink: '#e6edf3', soft: '#8b9aa8', node: '#2d3b49', rim: '#9fb0bf', page: '#10171e', unknown: '#3a4652',
@@ -262,10 +264,7 @@ export class Surface {
             this.paintHosts(context, hosts, x, y + 20);
         }
         if (room > 58) {
-            context.fillStyle = this.ink.soft;
-            context.font = '11px system-ui, sans-serif';
-            context.textAlign = 'center';
-            context.fillText(item.label.slice(0, 24), x, y + (hosts ? 42 : node.level ? -13 : 24));
+            this.label(context, item.label.slice(0, 24), x, y + (hosts ? 42 : node.level ? -13 : 24));
         }
     }
 
@@ -321,11 +320,21 @@ export class Surface {
         if (gone || item.nodes.some(i => this.view.missingIn.has(network.nodes[i].id))) {
             this.cross(context, x + wide / 2, y + 8, 4);
         }
-        context.fillStyle = this.ink.soft;
-        context.font = '11px system-ui, sans-serif';
-        context.textAlign = 'center';
+        context.font = FONT;
         const words = context.measureText(item.label).width < wide - 4 ? item.label : item.short;
-        context.fillText(words, x + wide / 2, y - 5);
+        this.label(context, words, x + wide / 2, y - 5);
+    }
+
+    // Readable above lines, too.
+    label(context, text, x, y) {
+        context.font = FONT;
+        context.textAlign = 'center';
+        context.lineWidth = 4;
+        context.lineJoin = 'round';
+        context.strokeStyle = this.ink.page;
+        context.strokeText(text, x, y);
+        context.fillStyle = this.ink.soft;
+        context.fillText(text, x, y);
     }
 
     // ---- matrix ----
@@ -343,7 +352,7 @@ export class Surface {
         });
         const left = 16, top = 22;
         const across = (this.wide - 2 * left) / wide, down = (this.high - top - 14) / Math.max(1, y - gap);
-        return {placed, wide, high: y, left, top, across: Math.max(0.2, Math.min(across, 42)), down: Math.max(0.2, Math.min(down, 42))};
+        return {placed, wide, high: y, left, top, across: Math.max(0.2, Math.min(across, SQUARE)), down: Math.max(0.2, Math.min(down, SQUARE))};
     }
 
     paintMatrix(context) {
@@ -439,7 +448,7 @@ export class Surface {
     paintLabels(context) {
         const {placed, left, top, across, down} = this.grid;
         context.fillStyle = this.ink.soft;
-        context.font = '11px system-ui, sans-serif';
+        context.font = FONT;
         context.textAlign = 'left';
         for (const {panel, y} of placed) {
             context.fillText(panel.label, this.at.applyX(left), this.at.applyY(top + y * down) - 4);
