@@ -44,7 +44,8 @@ def programs(name, preset, *options, after=()):
 # ---- parts ----
 
 def sources(_):
-    return [check("format"), check("shellcheck"), check("python")]
+    return [check("format"), check("shellcheck"), check("python"),
+            Step("vendor", ["tools/vendor"])]
 
 
 def quick(options):
