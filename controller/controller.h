@@ -41,6 +41,7 @@ struct pd_controller {
     struct pd_inventory *switches_inventory;
     struct pd_installs *installs; /* queries that run on hosts */
     struct pd_sessions *sessions; /* of pages; never NULL while requests are answered */
+    struct pd_links *links;       /* never NULL while requests are answered */
     struct pd_apps *apps;         /* never NULL while requests are answered */
     struct pd_controller_counters counters;
     uint64_t started_ns; /* monotonic */

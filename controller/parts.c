@@ -7,6 +7,7 @@
 #include "controller/events/events.h"
 #include "controller/execute.h"
 #include "controller/installed/installed.h"
+#include "controller/links/links.h"
 #include "controller/map/map.h"
 #include "controller/openflow.h"
 #include "controller/pulse.h"
@@ -23,6 +24,7 @@ const struct pd_part *const pd_controller_parts[] = {
     &pd_pulse_part,
     &pd_execute_part,
     &pd_apps_part,
+    &pd_links_part,
     &pd_openflow_part,
     &pd_installed_part,
     &pd_map_part,

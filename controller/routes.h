@@ -33,6 +33,11 @@
     X(WATCHES, GET, "/v1/watches", READ, false, pd_watches_answer, "watched applications and their last reports")                        \
     X(UNWATCH, DELETE, "/v1/watches/{id}", INSTALL, false, pd_unwatch_answer, "ends a watch")                                            \
     X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
+    X(TOPOLOGY, GET, "/v1/topology", READ, true, pd_links_topology_answer, "the topology in force, as its file")                         \
+    X(LINKS, GET, "/v1/links", READ, true, pd_links_answer, "metrics of directed links, of now or of a time")                            \
+    X(LINK_METRICS, GET, "/v1/links/metrics", READ, false, pd_links_metrics_answer, "link metrics that there are")                       \
+    X(LINK_IMAGE, GET, "/v1/links/image", READ, true, pd_links_image_answer, "all links as a picture or an array")                       \
+    X(LINK_HISTORY, GET, "/v1/links/{id}/history", READ, true, pd_links_history_answer, "values of a link, step by step")                \
     X(AUDIT, GET, "/v1/audit", ADMIN, true, pd_audit_answer, "who has changed what, and what became of it")                              \
     X(ROOT, GET, "/", NONE, false, pd_map_root, "leads to the map")                                                                      \
     X(MAP, GET, "/map", NONE, false, pd_map_file, "the page of the map")                                                                 \

@@ -18,6 +18,10 @@
 
 extern const struct pd_part pd_apps_part;
 
+/* The last report of each watch, under a lock: `take` is quick, and asks nobody. */
+void pd_apps_reports(struct pd_controller *controller,
+                     void (*take)(void *context, const json_t *report), void *context);
+
 /* From the switches' thread: returns soon. */
 void pd_apps_packet(struct pd_controller *controller, const struct pd_switches_packet_in *packet);
 

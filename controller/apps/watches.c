@@ -218,6 +218,20 @@ struct pd_watch *pd_watches_take_out(struct pd_watches *watches, size_t at)
     return watch;
 }
 
+void pd_apps_reports(struct pd_controller *controller,
+                     void (*take)(void *context, const json_t *report), void *context)
+{
+    struct pd_watches *watches = controller->apps->watches;
+
+    pthread_mutex_lock(&watches->lock);
+    for (size_t i = 0; i < watches->len; i++) {
+        if (watches->items[i]->report) {
+            take(context, watches->items[i]->report);
+        }
+    }
+    pthread_mutex_unlock(&watches->lock);
+}
+
 /* ---- the file ---- */
 
 int pd_watches_save(struct pd_watches *watches, struct pd_error *error)

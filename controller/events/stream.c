@@ -168,7 +168,7 @@ static int read_wanted(struct pd_call *call, struct wanted *wanted, struct pd_pr
     }
     problem->parameter[0] = '\0';
     for (unsigned i = 0; pd_event_types[i] && !seen; i++) {
-        wanted->types[i] = true;
+        wanted->types[i] = !pd_event_types[i]->by_name;
     }
     return 0;
 }

@@ -36,6 +36,7 @@ struct pd_event_request {
 struct pd_event_type {
     const char *name;
     const char *parameter; /* of the request, which this type takes; NULL: none */
+    bool by_name;          /* only streams that name it follow it: it costs something */
     /* 0, or a negative error in words: the request is refused. NULL: published. */
     int (*open)(struct pd_controller *controller, const struct pd_event_request *request,
                 void **ret_source, struct pd_problem *problem);
@@ -45,7 +46,7 @@ struct pd_event_type {
 };
 
 extern const struct pd_event_type pd_event_alarm, pd_event_host, pd_event_switch, pd_event_verdict,
-    pd_event_reload;
+    pd_event_reload, pd_event_link;
 
 #define PD_EVENT_TYPES_MAX 16u
 

@@ -56,8 +56,8 @@ static void roles_check(const struct pd_route *route, enum pd_role role,
                                                     : 403;
     struct pd_answer answer;
 
-    snprintf(target, sizeof target, "%.*s%s%s", id ? (int)(id - route->path) : 200, route->path,
-             id ? "999999" : "", form->query);
+    snprintf(target, sizeof target, "%.*s%s%s%s", id ? (int)(id - route->path) : 200, route->path,
+             id ? "999999" : "", id ? id + strlen("{id}") : "", form->query);
     request.target_bytes = strlen(target);
     pd_answer_init(&answer);
     answer_request(&request, &answer);
