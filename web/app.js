@@ -142,11 +142,11 @@ function Picture({kind}) {
 
 function Folded({made}) {
     const {network} = store;
-    const shown = Math.min(made.drawn.edges.length, LINES_MAX);
+    const left = made.drawn.edges.length - made.drawn.shown.length;
     if (!network.folds && made.drawn.edges.length <= LINES_MAX) {
         return null;
     }
-    return html`<p class="folded" data-testid="folded">${network.len} directed links in ${shown} lines: a line has the colour of the worst in it.
+    return html`<p class="folded" data-testid="folded">${network.len} directed links in ${made.drawn.edges.length} lines${left ? `, ${left} of the least not drawn` : ''}: a line has the colour of the worst in it; in a box the lower band is the worst, the upper one the mean.
         ${network.folds && html` <label>open <select value="" onChange=${event => pick({group: event.target.value})}>
             <option value="">pod or group …</option>
             ${network.groups.map(group => html`<option key=${group.key} value=${group.key}>${made.open.has(group.key) ? '▾ ' : ''}${group.label}</option>`)}</select></label>`}
@@ -270,9 +270,9 @@ function Bar() {
     return html`<header><div class="row"><h1>PathDump <small><${Text}>${store.network?.title ?? ''}<//></small></h1>
         <span class="pill ${store.state}" role="status">${STATES[store.state]}${store.choice.at ? `: ${time(store.choice.at * 1e6, true)}` : ''}</span>
         <span class="facts"><b>${up}</b>/${store.hosts.size} hosts · <b>${alarmsAMinute()}</b> alarms a minute · <b>${reports().filter(each => each.report.links.length).length}</b> verdicts name links</span>
-        <button class="plain" onClick=${turnTheme}>${theme() === 'dark' ? 'light' : 'dark'}</button></div>
+        <${Times} /><button onClick=${turnTheme}>${theme() === 'dark' ? 'light' : 'dark'}</button></div>
         <div class="row"><nav aria-label="views">${VIEWS.map(view => html`<a key=${view} href=${href({view})} aria-current=${store.choice.view === view ? 'page' : null}>${view}</a>`)}</nav>
-        ${['fabric', 'matrix', 'link', 'flow'].includes(store.choice.view) && html`<${Metrics} /><${Legend} />`}<${Times} /></div></header>`;
+        ${['fabric', 'matrix', 'link', 'flow'].includes(store.choice.view) && html`<${Metrics} /><${Legend} />`}</div></header>`;
 }
 
 // ---- login ----

@@ -58,7 +58,7 @@ export class Surface {
         this.canvas.height = Math.max(1, Math.round(this.high * ratio));
         this.ratio = ratio;
         this.zoom.extent([[0, 0], [this.wide, this.high]]).translateExtent([[0, 0], [this.wide, this.high]]);
-        this.touch();
+        this.paint();           // at once: a canvas that was resized is black
     }
 
     // view: {kind, network, drawn, panels, values, marks, most, colours, theme, chosen, paths, away, lost}
@@ -132,7 +132,7 @@ export class Surface {
         const {drawn, most, colours} = this.view;
         const buckets = Array.from({length: BUCKETS + 1}, () => []);
         const marked = [];
-        for (const edge of drawn.edges.slice(0, 4096)) {
+        for (const edge of drawn.shown) {
             const known = edge.worst === edge.worst;
             buckets[known ? 1 + Math.floor(step(edge.worst, most) / STEPS * BUCKETS) : 0].push(edge);
             if (edge.marks) {
@@ -143,7 +143,7 @@ export class Surface {
         buckets.forEach((edges, n) => {
             const share = n ? (n - 1) / (BUCKETS - 1) : 0;
             context.lineWidth = (dense ? 0.8 : 1.8) + (dense ? 1.8 : 2.4) * share;
-            context.globalAlpha = dense ? 0.35 + 0.65 * share : n ? 1 : 0.6;
+            context.globalAlpha = dense ? 0.16 + 0.84 * share : n ? 1 : 0.6;
             context.strokeStyle = n ? css(colours[Math.round(share * (STEPS - 1))]) : this.ink.unknown;
             context.setLineDash(n ? [] : [3, 3]);
             this.lines(context, edges);
@@ -212,7 +212,7 @@ export class Surface {
                 continue;
             }
             const [x1, y1, x2, y2] = this.edgeEnds(edge);
-            const shift = 3 * n;
+            const shift = 3 * (n - (this.view.paths.length - 1) / 2);
             context.beginPath();
             context.moveTo(x1 + shift, y1);
             context.lineTo(x2 + shift, y2);
@@ -236,10 +236,8 @@ export class Surface {
     }
 
     paintItems(context) {
-        const {drawn, network} = this.view;
-        const single = drawn.items.filter(item => !item.box);
-        const room = this.wide * this.at.k / Math.max(1, single.length / Math.max(1, network.levels.length));
-        drawn.items.forEach(item => item.box ? this.paintBox(context, item) : this.paintNode(context, item, room));
+        this.view.drawn.items.forEach(item => item.box ? this.paintBox(context, item)
+            : this.paintNode(context, item, item.room * this.wide * this.at.k));
     }
 
     paintNode(context, item, room) {
@@ -480,7 +478,7 @@ export class Surface {
 
     line(x, y) {
         let best = null, least = NEAR;
-        for (const edge of this.view.drawn.edges) {
+        for (const edge of this.view.drawn.shown) {
             const [x1, y1, x2, y2] = this.edgeEnds(edge);
             const long = (x2 - x1) ** 2 + (y2 - y1) ** 2 || 1;
             const t = Math.max(0, Math.min(1, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / long));

@@ -28,7 +28,7 @@ export class Network {
         this.regular = this.nodes.some(node => node.role !== 'switch');
         this.levels = [...new Set(this.nodes.map(node => node.level))].sort((a, b) => a - b);
         this.folds = this.nodes.length > EACH_MAX && this.regular;
-        this.byName = null;
+        this.pairs = null;
         this.groups = this.regular ? groupsOf(this) : null;
     }
 
@@ -41,23 +41,35 @@ export class Network {
         return `${this.nodes[this.from[i]].name} → ${this.nodes[this.to[i]].name}`;
     }
 
-    // -1: there is none. "9:3-17:5" is one of several in parallel.
+    // The number of a directed link, "9-17"; -1: there is none. "9:3-17:5" is one of several in parallel.
     find(name) {
-        this.byName ??= this.names();
-        return this.byName.get(name) ?? -1;
+        const text = String(name), dash = text.indexOf('-');
+        const from = this.index.get(parseInt(text, 10)), to = this.index.get(parseInt(text.slice(dash + 1), 10));
+        if (dash < 1 || from === undefined || to === undefined) {
+            return -1;
+        }
+        return text.includes(':') ? this.findPort(text, from) : this.between().get(from * this.nodes.length + to) ?? -1;
     }
 
-    names() {
-        const names = new Map();
-        for (let i = this.len - 1; i >= 0; i--) {
-            const link = this.links[i >> 1];
-            names.set(this.link(i), i);
-            if (link.source_port && link.target_port) {
-                const ends = [`${link.source}:${link.source_port}`, `${link.target}:${link.target_port}`];
-                names.set(i & 1 ? `${ends[1]}-${ends[0]}` : `${ends[0]}-${ends[1]}`, i);
+    between() {
+        if (!this.pairs) {
+            this.pairs = new Map();
+            for (let i = this.len - 1; i >= 0; i--) {
+                this.pairs.set(this.from[i] * this.nodes.length + this.to[i], i);
             }
         }
-        return names;
+        return this.pairs;
+    }
+
+    findPort(name, from) {
+        for (let i = 0; i < this.len; i++) {
+            const link = this.from[i] === from && this.links[i >> 1];
+            const ends = link && [`${link.source}:${link.source_port}`, `${link.target}:${link.target_port}`];
+            if (ends && name === (i & 1 ? `${ends[1]}-${ends[0]}` : `${ends[0]}-${ends[1]}`)) {
+                return i;
+            }
+        }
+        return -1;
     }
 
     node(id) {
@@ -114,11 +126,12 @@ function groupsOf(network) {
 
 // ---- layout: where things are, from 0 to 1 ----
 
-const LEFT = 0.03, RIGHT = 0.97, TOP = 0.09, BOTTOM = 0.84;
+const LEFT = 0.03, RIGHT = 0.97, TOP = 0.09, BOTTOM = 0.84, BOTTOM_FOLDED = 0.9;
 
 function levelY(network, level) {
     const at = network.levels.indexOf(level), last = network.levels.length - 1;
-    return last ? BOTTOM - (BOTTOM - TOP) * at / last : (TOP + BOTTOM) / 2;
+    const bottom = network.folds ? BOTTOM_FOLDED : BOTTOM;
+    return last ? bottom - (bottom - TOP) * at / last : (TOP + bottom) / 2;
 }
 
 // Columns for groups of one storey, as wide as what is in them.
@@ -139,7 +152,7 @@ function placeNodes(network, group, column, items) {
         nodes.forEach((i, n) => {
             const node = network.nodes[i];
             items.push({
-                key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: group.key,
+                key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: group.key, room: column.wide / nodes.length,
                 x: node.x ?? column.left + column.wide * (n + 0.5) / nodes.length,
                 y: node.y ?? levelY(network, level),
             });
@@ -178,7 +191,7 @@ function placeFree(network, places) {
     return network.nodes.map((node, i) => {
         const angle = 2 * Math.PI * i / network.nodes.length;
         const at = places ? places[i] : [0.5 + 0.4 * Math.cos(angle), 0.5 + 0.4 * Math.sin(angle)];
-        return {key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: '', x: node.x ?? at[0], y: node.y ?? at[1]};
+        return {key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: '', room: 0.7 / Math.sqrt(network.nodes.length), x: node.x ?? at[0], y: node.y ?? at[1]};
     });
 }
 
@@ -204,9 +217,12 @@ function bundle(network, items) {
     return {edges: [...edges.values()], inside};
 }
 
+// Of lines that are too many, those of what is open are drawn, then the worst.
+const isNear = (edge, items, open) => open.has(items[edge.a].group) || open.has(items[edge.b].group);
+
 function countLines(network, open) {
     const items = placeFolded(network, open);
-    return bundle(network, items).edges.length;
+    return bundle(network, items).edges.filter(edge => isNear(edge, items, open)).length;
 }
 
 // What is open stays so as long as all of it fits: the first opened are shut first.
@@ -227,7 +243,8 @@ export function layout(network, open, places) {
     inside.forEach((members, n) => members.forEach(i => { itemOfInside[i] = n; }));
     items.forEach((item, n) => Object.assign(item, {inside: inside[n], worst: NaN, mean: NaN, marks: 0}));
     const folded = network.len - edges.reduce((sum, edge) => sum + (edge.members.length === 1 ? 1 : 0), 0);
-    return {items, edges, edgeOf, itemOfInside, folded};
+    edges.forEach(edge => { edge.near = isNear(edge, items, open); });
+    return {items, edges, shown: edges.slice(0, LINES_MAX), edgeOf, itemOfInside, folded};
 }
 
 // ---- values on it ----
@@ -251,6 +268,10 @@ function sumUp(target, members, values, marks) {
 export function colour(drawn, values, marks) {
     for (const edge of drawn.edges) {
         sumUp(edge, edge.members, values, marks);
+    }
+    if (drawn.edges.length > LINES_MAX) {
+        const rank = edge => (edge.near ? 4 : 0) + (edge.marks ? 2 : 0) + (edge.worst > 0 ? edge.worst / (1 + edge.worst) : 0);
+        drawn.shown = [...drawn.edges].sort((a, b) => rank(b) - rank(a)).slice(0, LINES_MAX);
     }
     for (const item of drawn.items) {
         if (item.box) {

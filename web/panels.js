@@ -16,6 +16,8 @@ function windowArgs(backS) {
         : backS ? {from: seconds(momentUs() - backS * 1e6), live: true} : {live: true};
 }
 
+const untilUs = () => store.choice.at ? store.choice.at * 1e6 : Infinity;
+
 // ---- link ----
 
 let plotter = null;
@@ -115,7 +117,7 @@ const historyTimes = () => store.choice.at ? `&from=${store.choice.at - 3600}&to
 
 // Alarms and verdicts that name this link.
 function Named({link, i}) {
-    const groups = [...store.groups.values()].filter(group => group.links?.includes(i)).slice(0, 20);
+    const groups = [...store.groups.values()].filter(group => group.links?.includes(i) && group.firstUs <= untilUs()).slice(0, 20);
     const named = reports().filter(each => each.report.links.includes(link));
     if (!groups.length && !named.length) {
         return html`<p class="soft">No alarm and no verdict names it.</p>`;
@@ -180,7 +182,7 @@ export function FlowPanel() {
         () => execute('getFlows', {...flow, ...windowArgs(0)}));
     const flows = useMemo(() => byFlow(got.answer?.flows || []), [got.answer]);
     useEffect(() => {
-        store.flowPaths = flows.slice(0, 6).flatMap(each => each.paths).slice(0, 6).map(path => store.network?.along(path.path) || []);
+        store.flowPaths = (flows[0]?.paths || []).slice(0, 6).map(path => store.network?.along(path.path) || []);
         store.touch?.();
         return () => { store.flowPaths = []; };
     }, [flows, store.network]);
@@ -192,7 +194,7 @@ export function FlowPanel() {
         <form class="fields" onSubmit=${submit}>${FLOW.map(name => html`<label key=${name}>${name.replace('_', ' ')}
             <input value=${form[name] ?? ''} placeholder="any" onInput=${event => setForm({...form, [name]: event.target.value})} /></label>`)}
             <button>Show paths</button></form>
-        <${Status} ...${got}>${got.answer && html`<p class="soft">${flows.length} flows${flows.length > 50 ? ', the 50 largest' : ''}
+        <${Status} ...${got}>${got.answer && html`<p class="soft">${flows.length} flows${flows.length > 50 ? ', the 50 largest' : ''}${flows.length > 1 ? '; the picture has the paths of the first' : ''}
             ${got.answer.complete ? '' : html` <${Incomplete} />`}</p>
             ${flows.slice(0, 50).map(each => html`<${FlowPaths} key=${each.key} flow=${each} />`)}`}<//></section>`;
 }
@@ -202,8 +204,7 @@ export function FlowPanel() {
 const GROUPS_SHOWN = 300;
 
 export function Alarms() {
-    const until = store.choice.at ? store.choice.at * 1e6 : Infinity;
-    const groups = [...store.groups.values()].filter(group => group.firstUs <= until)
+    const groups = [...store.groups.values()].filter(group => group.firstUs <= untilUs())
         .sort((a, b) => b.firstUs - a.firstUs || (a.key < b.key ? -1 : 1));
     const {shown, more, bind} = useSteady(groups);
     return html`<section class="panel wide"><h2>Alarms</h2>
@@ -216,7 +217,7 @@ export function Alarms() {
 
 function AlarmGroup({group}) {
     const {last} = group;
-    return html`<article class="alarm" data-testid="alarm-group" data-reason=${group.reason} data-count=${group.count}>
+    return html`<article class="alarm ${group.lastUs > momentUs() - 60e6 ? 'recent' : ''}" data-testid="alarm-group" data-reason=${group.reason} data-count=${group.count}>
         <p class="row"><b class="reason"><${Text}>${group.reason}<//></b>
             <span>${group.links?.length === 1 ? html`<${Link} name=${group.subject.text} />` : html`<${Text}>${group.subject.path ? pathText(group.subject.path) : group.subject.text}<//>`}</span>
             <span class="figure">${group.count}×</span>

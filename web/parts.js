@@ -57,7 +57,7 @@ export function Table({label, columns, rows, show = {}, attributes = () => ({}),
         <caption class="hidden">${label}</caption>
         <thead><tr>${Object.entries(columns).map(([name, title]) => html`<th key=${name} scope="col">${title}</th>`)}</tr></thead>
         <tbody>${rows.map((row, n) => html`<tr key=${row.key ?? n} ...${attributes(row)}>
-            ${Object.keys(columns).map(name => html`<td key=${name}>${show[name] ? show[name](row) : html`<${Text}>${cell(row[name])}<//>`}</td>`)}
+            ${Object.keys(columns).map(name => html`<td key=${name} class=${typeof row[name] === 'number' ? 'short' : null}>${show[name] ? show[name](row) : html`<${Text}>${cell(row[name])}<//>`}</td>`)}
         </tr>`)}</tbody></table></div>`;
 }
 

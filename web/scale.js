@@ -10,6 +10,7 @@ const STOPS = {
 
 export const SCALES = Object.keys(STOPS);
 export const STEPS = 256;
+const DARKEST = 0.14;           // below it nothing can be told from a dark page
 
 const parts = hex => [0, 2, 4].map(at => parseInt(hex.slice(at, at + 2), 16));
 
@@ -18,7 +19,8 @@ export function table(name, light) {
     const stops = (STOPS[name] || STOPS.viridis).map(parts);
     const colours = [];
     for (let n = 0; n < STEPS; n++) {
-        const at = (light ? STEPS - 1 - n : n) / (STEPS - 1) * (stops.length - 1);
+        const share = light ? 1 - n / (STEPS - 1) : DARKEST + (1 - DARKEST) * n / (STEPS - 1);
+        const at = share * (stops.length - 1);
         const low = Math.min(Math.floor(at), stops.length - 2);
         colours.push(stops[low].map((c, i) => Math.round(c + (stops[low + 1][i] - c) * (at - low))));
     }
