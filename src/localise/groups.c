@@ -116,6 +116,8 @@ int pd_localise_groups_add(struct pd_localise_groups *groups,
     group->sent += sent;
     group->lost += lost;
     group->squares += lost * lost;
+    group->products += lost * sent;
+    group->sent_squares += sent * sent;
     if (ret_number) {
         *ret_number = groups->slots[slot] - 1;
     }
@@ -137,6 +139,8 @@ void pd_localise_groups_fade(struct pd_localise_groups *groups, double keep, dou
         group.sent *= keep;
         group.lost *= keep;
         group.squares *= keep;
+        group.products *= keep;
+        group.sent_squares *= keep;
         members_len += group.len;
         groups->groups[len++] = group;
     }

@@ -24,7 +24,8 @@ struct pd_localise_group {
     uint32_t len;
     double count; /* rows */
     double sent, lost;
-    double squares; /* Σ lost² of the rows: whether losses come in bursts */
+    /* Σ lost², Σ lost·sent, Σ sent² of the rows: whether losses come in bursts. */
+    double squares, products, sent_squares;
 };
 
 struct pd_localise_groups {

@@ -180,6 +180,17 @@ static json_t *hosts_of(const struct pd_topology *topology, const struct pd_verd
     return hosts;
 }
 
+static void show_switches(struct pd_report *report, const json_t *switches)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)switches, i, id)
+    {
+        pd_report_switch(report, (uint32_t)json_integer_value(id));
+    }
+}
+
 /* What the localiser has to say of its verdict. */
 static void show_members(struct pd_report *report, const struct pd_localiser *localiser,
                          const struct pd_verdict *verdict)
@@ -187,10 +198,13 @@ static void show_members(struct pd_report *report, const struct pd_localiser *lo
     json_t *members = json_object(), *value;
     const char *name;
 
-    pd_report_member(report, "hosts", hosts_of(localiser->config.topology, verdict));
     if (localiser->ops->describe) {
         localiser->ops->describe(localiser, members);
     }
+    if (!json_object_get(members, "hosts")) {
+        json_object_set_new(members, "hosts", hosts_of(localiser->config.topology, verdict));
+    }
+    show_switches(report, json_object_get(members, "switches"));
     json_object_foreach(members, name, value) pd_report_member(report, name, json_incref(value));
     json_decref(members);
 }
@@ -246,12 +260,32 @@ static void show_detects(struct pd_report *report)
     }
 }
 
+/* Where a switch is named, its links are no faults of their own. */
+static bool conclude_switches(struct pd_report *report, const struct pd_verdict *verdict)
+{
+    size_t switches = json_array_size(report->switches);
+    size_t faults = json_array_size(json_object_get(report->more, "faults")), links;
+
+    if (!switches) {
+        return false;
+    }
+    links = faults > switches ? faults - switches : 0;
+    pd_report_say(report, "%zu switch%s%s %s", switches, switches == 1 ? "" : "es",
+                  links ? " and links beside" : "",
+                  verdict->certain ? "drop packets, and nothing else"
+                                   : "suspected of dropping packets");
+    return true;
+}
+
 static void conclude(struct pd_report *report, const struct pd_verdict *verdict)
 {
     const char *plural = verdict->links_len == 1 ? "" : "s";
 
     report->certain = verdict->certain;
     report->confidence = verdict->confidence;
+    if (conclude_switches(report, verdict)) {
+        return;
+    }
     if (!verdict->links_len) {
         pd_report_say(report, "no link is seen to drop packets");
     } else if (verdict->certain) {

@@ -13,6 +13,15 @@ static double square_events(const struct pd_evidence_model *model,
            each * each * group->squares;
 }
 
+/* Σ (events − expected)² of a group's rows where each packet is lost with this chance. */
+static double square_rests(const struct pd_evidence_model *model,
+                           const struct pd_localise_group *group, double chance)
+{
+    double each = 1 / model->burst, first = 1 - each;
+    double both = first * group->sent + each * group->products;
+    return square_events(model, group) - 2 * chance * both + chance * chance * group->sent_squares;
+}
+
 /* Over the rows that lost something, as far as the link with this θ is to blame. */
 double pd_evidence_row_spread(const struct pd_evidence_search *s, uint32_t link, double theta)
 {
@@ -22,30 +31,57 @@ double pd_evidence_row_spread(const struct pd_evidence_search *s, uint32_t link,
         uint32_t g = lossy->index.groups[i];
         const struct pd_localise_group *group = &lossy->groups->groups[g];
         double w = lossy->weights[i], x = fmax(lossy->x[g] + w * change, 1e-300);
-        double part = w * theta / x, mean = -expm1(-x) * group->sent / group->count;
-        top += part * (square_events(s->model, group) - 2 * mean * lossy->lost[g] +
-                       mean * mean * group->count);
+        double part = w * theta / x;
+        top += part * square_rests(s->model, group, -expm1(-x));
         bottom += part * lossy->lost[g];
     }
     return bottom > 0 ? top / bottom : 1;
 }
 
+/* What is known of a link by periods. */
+struct periods {
+    double len, sent, lost, squares;
+};
+
+static struct periods periods_of(const struct pd_evidence_model *model, uint32_t link)
+{
+    double each = 1 / model->burst, first = 1 - each;
+    return (struct periods){
+        .len = model->periods[link],
+        .sent = model->passed[link] + model->crossed[link],
+        .lost = pd_evidence_events(model, model->hurt[link], model->crossed[link]),
+        .squares = first * first * model->squares_hurt[link] +
+                   2 * first * each * model->products[link] + each * each * model->squares[link]};
+}
+
+static double pearson(const struct periods *periods, double degrees)
+{
+    return periods->lost > 0 && degrees >= 0.5
+               ? (periods->squares * periods->sent / periods->lost - periods->lost) / degrees
+               : 1;
+}
+
 /* Over periods; with `more` empty ones besides those seen. Nothing is known from a single one. */
 double pd_evidence_period_spread(const struct pd_evidence_model *model, uint32_t link, double more)
 {
-    double periods = model->periods[link], each = 1 / model->burst, first = 1 - each;
-    double lost = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
-    double sent = (model->passed[link] + model->crossed[link]) * (1 + more / fmax(periods, 1));
-    double squares = first * first * model->squares_hurt[link] +
-                     2 * first * each * model->products[link] + each * each * model->squares[link];
-    double degrees = periods + more - 1;
-    if (model->has_clock && more > 0 && periods < 2) {
+    struct periods periods = periods_of(model, link);
+    if (model->has_clock && more > 0 && periods.len < 2) {
         return INFINITY;
     }
-    if (!model->has_clock || lost <= 0 || degrees < 0.5) {
-        return 1;
-    }
-    return (squares * sent / lost - lost) / degrees;
+    periods.sent *= 1 + more / fmax(periods.len, 1);
+    return model->has_clock ? pearson(&periods, periods.len + more - 1) : 1;
+}
+
+/* Over the periods before those of `late`, which are among all. */
+double pd_evidence_spread_before(const struct pd_evidence_model *all,
+                                 const struct pd_evidence_model *late, uint32_t link)
+{
+    struct periods before = periods_of(all, link), after = periods_of(late, link);
+    before.len -= after.len;
+    before.sent -= after.sent;
+    before.lost -= after.lost;
+    before.squares -= after.squares;
+    return pearson(&before, before.len - 1);
 }
 
 /* What rows lost, beside what they would have lost one by one: the size of a burst. Only rows that

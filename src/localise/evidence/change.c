@@ -10,13 +10,13 @@
  * stopped. */
 
 /* How much more probable late evidence is with another rate than held. Losses that have stopped
- * come in a burst by that alone: how they come when they do is told by all of the evidence. */
+ * come in a burst by that alone: how they come when they do is told by what was before. */
 static double best_lift(struct pd_evidence_search *s, const struct pd_evidence_model *all,
                         uint32_t link, bool *ret_stopped)
 {
     double held = all->theta[link], theta = pd_evidence_find_theta(s, link, s->model->noise);
     double lift = pd_evidence_value_of(s, link, theta) - pd_evidence_value_of(s, link, held);
-    double spread = theta < held ? pd_evidence_period_spread(all, link, 0)
+    double spread = theta < held ? pd_evidence_spread_before(all, s->model, link)
                                  : fmax(pd_evidence_row_spread(s, link, theta),
                                         pd_evidence_period_spread(s->model, link, 0));
     *ret_stopped = theta < held;

@@ -34,6 +34,8 @@ struct evidence {
     bool open;        /* rows came since a period was closed */
     double pathless;  /* flows that lost packets, lately: those of which nothing arrived */
     double suffering; /* all others */
+    bool *held;       /* by link: named when a verdict was last certain */
+    double sure;      /* confidence of that; 0: nothing is held */
 };
 
 static void free_evidence(struct pd_localiser *localiser)
@@ -43,6 +45,7 @@ static void free_evidence(struct pd_localiser *localiser)
     pd_evidence_model_free(evidence->late);
     pd_evidence_answer_done(&evidence->answer);
     free(evidence->bytes);
+    free(evidence->held);
     free(evidence);
 }
 
@@ -69,6 +72,13 @@ static int prepare(struct evidence *evidence)
     if (!err && !evidence->bytes) {
         evidence->bytes = calloc((size_t)network->links_len + 1, sizeof *evidence->bytes);
         err = evidence->bytes ? 0 : -ENOMEM;
+    }
+    if (!err && !evidence->held) {
+        evidence->held = calloc((size_t)network->links_len + 1, sizeof *evidence->held);
+        err = evidence->held ? 0 : -ENOMEM;
+    }
+    if (!err) {
+        evidence->model->held = evidence->held;
     }
     return err;
 }
@@ -214,6 +224,8 @@ static int forget(struct evidence *evidence, enum pd_evidence_change change)
         pd_evidence_model_free(evidence->late);
     }
     evidence->late = NULL;
+    evidence->sure = 0;
+    memset(evidence->held, 0, evidence->head.network->links_len * sizeof *evidence->held);
     return prepare(evidence);
 }
 
@@ -231,6 +243,29 @@ static int conclude(struct evidence *evidence, struct pd_verdict *ret_verdict)
     return err;
 }
 
+/* A verdict that was certain stays so while it names the same links and nothing has changed: that
+ * old evidence fades, and estimates waver, does not speak against it. */
+static void hold(struct evidence *evidence, struct pd_verdict *verdict)
+{
+    const struct pd_evidence_model *model = evidence->model;
+    bool same = evidence->sure > 0;
+
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        same &= evidence->held[l] == model->is_faulty[l];
+        evidence->held[l] &= model->is_faulty[l];
+    }
+    evidence->sure = same ? evidence->sure : 0;
+    if (same && !verdict->certain) {
+        verdict->certain = pd_evidence_can_be_certain(model);
+        verdict->confidence = fmax(verdict->confidence, evidence->sure);
+    }
+    if (verdict->certain) {
+        evidence->sure = verdict->confidence;
+        memcpy(evidence->held, model->is_faulty,
+               model->network->links_len * sizeof *evidence->held);
+    }
+}
+
 static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict)
 {
     struct evidence *evidence = (struct evidence *)localiser;
@@ -241,6 +276,7 @@ static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict
     close_period(evidence);
     err = conclude(evidence, ret_verdict);
     if (!err) {
+        hold(evidence, ret_verdict);
         ret_verdict->certain = ret_verdict->certain && is_all_explained(evidence, ret_verdict);
     }
     return err;

@@ -23,6 +23,7 @@ void pd_evidence_model_free(struct pd_evidence_model *model)
         free(model->members);
         free(model->theta);
         free(model->is_faulty);
+        free(model->part_of);
         free(model->odds);
         free(model->masked);
         free(model->hurt);
@@ -59,7 +60,8 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
     model->touched = calloc(len, sizeof *model->touched);
     model->members = calloc(len, sizeof *model->members);
     model->is_faulty = calloc(len, sizeof *model->is_faulty);
-    if (failed || !model->touched || !model->members || !model->is_faulty) {
+    model->part_of = calloc(len, sizeof *model->part_of);
+    if (failed || !model->touched || !model->members || !model->is_faulty || !model->part_of) {
         pd_evidence_model_free(model);
         return -ENOMEM;
     }
@@ -186,8 +188,11 @@ static int take_lost(struct pd_evidence_model *model, const struct pd_localise_r
     uint32_t number = 0;
     int err = pd_localise_groups_add(&model->lossy, model->members, len, sent, lost, &number);
     if (!err && rows > 1) {
-        model->lossy.groups[number].count += rows - 1;
-        model->lossy.groups[number].squares += rows - lost * lost;
+        struct pd_localise_group *group = &model->lossy.groups[number];
+        group->count += rows - 1;
+        group->squares += rows - lost * lost;
+        group->products += sent - lost * sent;
+        group->sent_squares += sent * sent / rows - sent * sent;
     }
     for (size_t i = 0; i < len && !err; i++) {
         const struct pd_localise_member *member = &model->members[i];

@@ -64,12 +64,14 @@ struct pd_evidence_model {
     /* The solution: by link θ, and whether it is named. */
     double *theta;
     bool *is_faulty;
-    double *odds;   /* by link: log posterior odds that it is faulty, given the others */
-    double *masked; /* by link: losses of rows that cross it which are due to links named */
-    double noise;   /* θ0 */
-    double burst;   /* b */
+    uint32_t *part_of; /* by link: number + 1 of a switch that is named, which sends into it */
+    double *odds;      /* by link: log posterior odds that it is faulty, given the others */
+    double *masked;    /* by link: losses of rows that cross it which are due to links named */
+    double noise;      /* θ0 */
+    double burst;      /* b */
     double confidence;
     uint32_t named_len;
+    const bool *held; /* by link: named by a verdict that was certain and still stands; or NULL */
 };
 
 /* 0 or -ENOMEM. */

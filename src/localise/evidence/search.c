@@ -140,7 +140,7 @@ static void move_side(struct pd_evidence_side *side, uint32_t link, double chang
 }
 
 /* θ of one link becomes another one. */
-static void set_theta(struct pd_evidence_search *s, uint32_t link, double theta)
+void pd_evidence_set_theta(struct pd_evidence_search *s, uint32_t link, double theta)
 {
     struct pd_evidence_model *model = s->model;
     double change = theta - model->theta[link];
@@ -261,6 +261,13 @@ double pd_evidence_prior(const struct pd_evidence_search *s)
     return -log(s->model->network->links_len + 1.0);
 }
 
+/* What was certain before is probable until something speaks against it. */
+static double prior_of(const struct pd_evidence_search *s, uint32_t link)
+{
+    return s->model->held && s->model->held[link] ? log(1 / PD_EVIDENCE_MISSES - 1)
+                                                  : pd_evidence_prior(s);
+}
+
 /* Log odds that the link is faulty where the likelihood counts for less by a dispersion. */
 static double gain_with(const struct pd_evidence_search *s, uint32_t link, double spread)
 {
@@ -268,7 +275,7 @@ static double gain_with(const struct pd_evidence_search *s, uint32_t link, doubl
     double width = sharp > 0 ? 0.5 * log(2 * M_PI / sharp) : log(range);
     return isinf(s->lift[link])
                ? -INFINITY
-               : s->lift[link] / spread + fmin(width - log(range), 0) + pd_evidence_prior(s);
+               : s->lift[link] / spread + fmin(width - log(range), 0) + prior_of(s, link);
 }
 
 /* Log odds that the link is faulty, the others as they are. */
@@ -349,7 +356,7 @@ static void set_faulty(struct pd_evidence_search *s, uint32_t link, bool faulty,
 {
     s->model->is_faulty[link] = faulty;
     s->model->named_len += faulty ? 1 : UINT32_MAX;
-    set_theta(s, link, theta);
+    pd_evidence_set_theta(s, link, theta);
 }
 
 static uint32_t find_best(const struct pd_evidence_search *s)
@@ -374,7 +381,7 @@ static bool name_all(struct pd_evidence_search *s)
         for (uint32_t i = 0; i < s->stale_len; i++) {
             uint32_t link = s->stale[i];
             if (s->model->is_faulty[link]) {
-                set_theta(s, link, pd_evidence_find_theta(s, link, s->model->noise));
+                pd_evidence_set_theta(s, link, pd_evidence_find_theta(s, link, s->model->noise));
             }
         }
         look_again(s, 0);
@@ -424,7 +431,7 @@ static void fit_all(struct pd_evidence_search *s)
         for (uint32_t i = 0; i < s->candidates_len; i++) {
             uint32_t link = s->candidates[i];
             if (model->is_faulty[link]) {
-                set_theta(s, link, pd_evidence_find_theta(s, link, model->noise));
+                pd_evidence_set_theta(s, link, pd_evidence_find_theta(s, link, model->noise));
             }
         }
         pd_evidence_fit_burst(s);
@@ -519,6 +526,9 @@ int pd_evidence_model_search(struct pd_evidence_model *model)
                 break;
             }
         }
+        err = pd_evidence_name_switches(&s);
+    }
+    if (!err) {
         pd_evidence_search_conclude(&s);
     }
     pd_evidence_search_done(&s);

@@ -41,6 +41,8 @@ struct pd_evidence_search {
 int pd_evidence_search_init(struct pd_evidence_model *model, struct pd_evidence_search *s);
 void pd_evidence_search_done(struct pd_evidence_search *s);
 void pd_evidence_search_sum(struct pd_evidence_search *s); /* from the model's θ */
+/* θ of one link becomes another one. */
+void pd_evidence_set_theta(struct pd_evidence_search *s, uint32_t link, double theta);
 /* The θ between `low` and certain loss at which the likelihood of a link's rows is greatest. */
 double pd_evidence_find_theta(const struct pd_evidence_search *s, uint32_t link, double low);
 /* The log likelihood of a link's rows, without what does not depend on θ. */
@@ -57,6 +59,15 @@ void pd_evidence_fit_burst(struct pd_evidence_search *s);
 double pd_evidence_row_spread(const struct pd_evidence_search *s, uint32_t link, double theta);
 /* Over periods; with `more` empty ones besides those seen: then infinite where a single one was. */
 double pd_evidence_period_spread(const struct pd_evidence_model *model, uint32_t link, double more);
+/* The same over the periods before those of `late`, which are among all. */
+double pd_evidence_spread_before(const struct pd_evidence_model *all,
+                                 const struct pd_evidence_model *late, uint32_t link);
+
+/* ---- switches.c ---- */
+
+/* Names switches in the place of links that they send into, where that is more probable. 0 or
+ * -ENOMEM. */
+int pd_evidence_name_switches(struct pd_evidence_search *s);
 
 /* ---- certain.c ---- */
 

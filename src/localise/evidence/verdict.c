@@ -57,6 +57,11 @@ static int reserve(const struct pd_evidence_model *model, struct pd_evidence_ans
     return answer->links && answer->ranking ? 0 : -ENOMEM;
 }
 
+bool pd_evidence_can_be_certain(const struct pd_evidence_model *model)
+{
+    return model->uneven <= UNEVEN_MAX * model->lost;
+}
+
 int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_answer *answer,
                          struct pd_verdict *ret_verdict)
 {
@@ -81,7 +86,7 @@ int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_ans
     verdict.ranking = answer->ranking;
     verdict.confidence = model->confidence;
     verdict.certain = verdict.links_len && model->confidence >= 1 - PD_EVIDENCE_MISSES &&
-                      model->uneven <= UNEVEN_MAX * model->lost;
+                      pd_evidence_can_be_certain(model);
     *ret_verdict = verdict;
     return 0;
 }
@@ -125,12 +130,15 @@ void pd_evidence_cause(const struct pd_evidence_model *model, const struct pd_lo
 
 /* ---- what it tells ---- */
 
-static json_t *fault_row(const char *kind, const struct pd_verdict_link *link)
+static json_t *fault_row(const char *kind, json_t *what, double loss, double score)
 {
-    return json_pack("{s:s, s:[o], s:o, s:f}", "kind", kind, "what",
-                     json_sprintf("%u-%u", link->from, link->to), "loss",
-                     link->loss < 0 ? json_null() : json_real(link->loss), "weight",
-                     chance_of(link->score));
+    return json_pack("{s:s, s:o, s:o, s:f}", "kind", kind, "what", what, "loss",
+                     loss < 0 ? json_null() : json_real(loss), "weight", chance_of(score));
+}
+
+static json_t *name_of(const struct pd_verdict_link *link)
+{
+    return json_sprintf("%u-%u", link->from, link->to);
 }
 
 static uint32_t number_of(const struct pd_evidence_model *model, const struct pd_verdict_link *link)
@@ -177,30 +185,101 @@ static int by_loss(const void *a, const void *b)
     return by_score(a, b);
 }
 
-void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd_verdict *verdict,
-                          json_t *answer)
+/* Links as they are named, strongest first; a member of `done` is told already. */
+struct telling {
+    const struct pd_evidence_model *model;
+    struct pd_verdict_link *named;
+    bool *done;
+    size_t len;
+    json_t *faults, *switches, *hosts;
+};
+
+/* All links that the switch sends into are one fault. */
+static void tell_switch(struct telling *t, size_t at)
 {
-    json_t *faults = json_array(), *others = json_array();
-    struct pd_verdict_link *named = calloc(verdict->links_len + 1, sizeof *named);
-    for (size_t i = 0; named && i < verdict->links_len; i++) {
-        named[i] = verdict->links[i];
+    uint32_t part = t->model->part_of[number_of(t->model, &t->named[at])];
+    uint32_t id = t->model->network->topology->switches[part - 1].id;
+    for (size_t i = at; i < t->len; i++) {
+        t->done[i] |= t->model->part_of[number_of(t->model, &t->named[i])] == part;
     }
-    if (named) {
-        qsort(named, verdict->links_len, sizeof *named, by_loss);
+    json_array_append_new(t->switches, json_integer(id));
+    json_array_append_new(t->faults, fault_row("switch", json_pack("[o]", json_sprintf("%u", id)),
+                                               t->named[at].loss, t->named[at].score));
+}
+
+/* A cable that loses in both directions is one. */
+static void tell_link(struct telling *t, size_t at)
+{
+    const struct pd_verdict_link *link = &t->named[at];
+    const struct pd_localise_ends *ends = &t->model->network->ends[number_of(t->model, link)];
+    json_t *what = json_pack("[o]", name_of(link));
+    for (size_t i = at + 1; i < t->len; i++) {
+        const struct pd_verdict_link *other = &t->named[i];
+        if (other->from == link->to && other->to == link->from && !t->done[i] &&
+            !t->model->part_of[number_of(t->model, other)]) {
+            json_array_append_new(what, name_of(other));
+            t->done[i] = true;
+        }
     }
-    for (size_t i = 0; named && i < verdict->links_len; i++) {
-        json_array_append_new(faults, fault_row(kind_name(model, &named[i]), &named[i]));
+    if (ends->is_access) {
+        bool up = pd_topology_host(t->model->network->topology, link->from) != PD_NONE;
+        json_array_append_new(t->hosts, json_integer(up ? link->from : link->to));
     }
+    json_array_append_new(t->faults,
+                          fault_row(kind_name(t->model, link), what, link->loss, link->score));
+}
+
+static void tell_faults(struct telling *t)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        if (t->done[i]) {
+            continue;
+        }
+        if (t->model->part_of[number_of(t->model, &t->named[i])]) {
+            tell_switch(t, i);
+        } else {
+            tell_link(t, i);
+        }
+    }
+}
+
+static json_t *others_of(const struct pd_evidence_model *model, const struct pd_verdict *verdict)
+{
+    json_t *others = json_array();
     for (size_t i = 0; i < verdict->ranking_len; i++) {
         const struct pd_verdict_link *link = &verdict->ranking[i];
         if (!is_named(model, link) && chance_of(link->score) >= ALTERNATIVE_OF) {
-            json_array_append_new(others, fault_row(kind_name(model, link), link));
+            json_array_append_new(others,
+                                  fault_row(kind_name(model, link), json_pack("[o]", name_of(link)),
+                                            link->loss, link->score));
         }
     }
-    free(named);
-    json_object_set_new(answer, "kind", kind_of(faults));
-    json_object_set_new(answer, "faults", faults);
-    json_object_set_new(answer, "alternatives", others);
+    return others;
+}
+
+void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd_verdict *verdict,
+                          json_t *answer)
+{
+    size_t len = verdict->links_len;
+    struct telling t = {.model = model,
+                        .named = calloc(len + 1, sizeof *t.named),
+                        .done = calloc(len + 1, sizeof *t.done),
+                        .len = len,
+                        .faults = json_array(),
+                        .switches = json_array(),
+                        .hosts = json_array()};
+    if (t.named && t.done && len) {
+        memcpy(t.named, verdict->links, len * sizeof *t.named);
+        qsort(t.named, len, sizeof *t.named, by_loss);
+        tell_faults(&t);
+    }
+    free(t.named);
+    free(t.done);
+    json_object_set_new(answer, "kind", kind_of(t.faults));
+    json_object_set_new(answer, "faults", t.faults);
+    json_object_set_new(answer, "switches", t.switches);
+    json_object_set_new(answer, "hosts", t.hosts);
+    json_object_set_new(answer, "alternatives", others_of(model, verdict));
     json_object_set_new(answer, "loss", loss_by_link(verdict));
     json_object_set_new(answer, "detects", pd_evidence_model_detects(model));
 }

@@ -116,6 +116,41 @@ static void a_repaired_link_is_given_up(void **state)
     rig_free(rig);
 }
 
+/* All that a switch sends is lost at one rate: it is named, in the place of its links. */
+static void a_switch_is_one_fault(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 40; period++) {
+        run_period(rig, 17, 0, 0.02);
+        assert_true(!rig->verdict.certain || rig->verdict.links_len == 4);
+    }
+    json_t *answer = pd_localiser_answer(rig->localiser, 0);
+    const json_t *faults = json_object_get(answer, "faults"), *fault = json_array_get(faults, 0);
+    assert_true(rig->verdict.certain);
+    assert_int_equal(json_array_size(faults), 1);
+    assert_string_equal(json_string_value(json_object_get(answer, "kind")), "switch");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(fault, "what"), 0)), "17");
+    assert_true(json_real_value(json_object_get(fault, "loss")) > 0.015);
+    json_decref(answer);
+    rig_free(rig);
+}
+
+/* Estimates waver, and old evidence fades: neither takes certainty back. */
+static void what_is_certain_stays(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    bool certain = false;
+    (void)state;
+    for (int period = 0; period < 500; period++) {
+        run_period(rig, 12, 20, 0.002);
+        assert_true(rig->verdict.certain || !certain);
+        certain |= rig->verdict.certain;
+    }
+    assert_true(certain && names(&rig->verdict, 12, 20));
+    rig_free(rig);
+}
+
 /* Losses of one host's flows, wherever they come from, are its own link's: no link between switches
  * is named, and nothing else for certain. */
 static void a_slow_host_is_no_faulty_link(void **state)
@@ -360,6 +395,8 @@ int main(void)
         cmocka_unit_test(a_single_look_is_never_certain),
         cmocka_unit_test(what_changes_is_followed),
         cmocka_unit_test(a_repaired_link_is_given_up),
+        cmocka_unit_test(a_switch_is_one_fault),
+        cmocka_unit_test(what_is_certain_stays),
         cmocka_unit_test(a_slow_host_is_no_faulty_link),
         cmocka_unit_test(a_full_queue_is_no_faulty_link),
         cmocka_unit_test(sprayed_flows_name_the_link),
