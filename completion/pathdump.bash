@@ -589,12 +589,14 @@ _pathdump()
         esac
         ;;
     'simulate')
-        flags='--seed --app --evidence --every-run --json --help'
+        flags='--seed --app --evidence --every-run --serve --speed --json --help'
         [[ $cur == -* ]] || rest=FILE
         case $prev in
         --seed) rest=- ;;
         --app) rest=- ;;
         --evidence) rest=FILE ;;
+        --serve) rest=- ;;
+        --speed) rest=- ;;
         esac
         ;;
     'localise')

@@ -24,6 +24,8 @@
  * new part is a pointer here and a line in parts.c. */
 
 struct pd_controller {
+    /* Whom questions go to instead of hosts; any thread may ask it. NULL: to hosts. */
+    const struct pd_app_world *simulated;
     const struct pd_controller_settings *settings; /* for `open` of parts: as it was at start */
     struct pd_state state;                         /* the state directory */
     struct pd_hosts *hosts;                        /* topology and hosts */

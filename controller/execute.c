@@ -13,6 +13,7 @@
 #include "controller/nearest.h"
 #include "controller/routes.h"
 #include "controller/select.h"
+#include "controller/simulated.h"
 #include "controller/trees.h"
 #include "fleet/execute.h"
 #include "http/principal.h"
@@ -384,9 +385,25 @@ static int write_answer(void *context, const char *bytes, size_t len)
     return pd_answer_write(stream->answer, bytes, len);
 }
 
+static int answer_simulated(struct pd_controller *controller, const json_t *body,
+                            struct pd_answer *answer, struct pd_error *error)
+{
+    json_t *document = NULL;
+    int err = pd_simulated_execute(controller, body, NULL, &document, error);
+
+    if (!err) {
+        pd_answer_json(answer, 200, answer->type, document);
+    }
+    return err;
+}
+
 int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
                       struct pd_answer *answer, struct pd_problem *problem)
 {
+    if (controller->simulated) {
+        return answer_simulated(controller, call->body, answer, &problem->error);
+    }
+
     const char *accept = call->http->accept;
     struct stream stream = {controller, answer};
     const struct pd_query_sink sink = {&stream, write_answer};
@@ -415,6 +432,9 @@ int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
 int pd_execute_within(struct pd_controller *controller, const char *client, const json_t *document,
                       const struct pd_items *items, json_t **ret_answer, struct pd_error *error)
 {
+    if (controller->simulated) {
+        return pd_simulated_execute(controller, document, items, ret_answer, error);
+    }
     struct pd_execution_within within = {.items = items ? *items : (struct pd_items){0}};
     struct job job = {.controller = controller, .client = client, .within = &within};
     struct pd_error unheard = {0};

@@ -11,11 +11,9 @@
 #include "controller/audit/rest.h"
 #include "controller/controller.h"
 #include "controller/events/events.h"
-#include "controller/rest.h"
+#include "controller/server.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
-#include "http/listen.h"
-#include "http/server.h"
 #include "pd_version.h"
 
 #define MODULE "controller"
@@ -27,11 +25,8 @@ struct daemon {
     int argc;
     char **argv;
     struct pd_controller_settings settings; /* in force */
-    struct pd_controller controller;
-    struct pd_listener listener;
-    struct pd_http *http;
+    struct pd_controller_server server;
     int signal_fd;
-    struct pd_parts parts;
     uint64_t watchdog_ns; /* 0: none */
 };
 
@@ -52,80 +47,24 @@ static void print_help(void)
 
 /* ---- start ---- */
 
-static int open_hosts(struct daemon *daemon, struct pd_error *error)
-{
-    struct pd_inventory *inventory;
-    int err =
-        pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, error);
-
-    if (err) {
-        return err;
-    }
-    err = pd_hosts_new(inventory, &daemon->controller.hosts);
-    if (err) {
-        pd_inventory_free(inventory);
-    }
-    return err;
-}
-
-/* What may be refused comes before what leaves traces. */
+/* Signals are held before the parts start threads. */
 static int open_all(struct daemon *daemon, struct pd_error *error)
 {
-    struct pd_controller *controller = &daemon->controller;
     int err;
 
     pd_signals_hold();
-    controller->settings = &daemon->settings;
-    controller->started_ns = pd_clock_monotonic_ns();
-    if (gethostname(controller->host, sizeof controller->host - 1)) {
-        controller->host[0] = '\0';
-    }
-    err = pd_credentials_new(&daemon->settings.common.credentials, &controller->credentials, error);
-    if (!err) {
-        err = open_hosts(daemon, error);
-    }
-    if (!err) {
-        err = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
-                                    &daemon->listener, error);
-    }
-    if (!err) {
-        err = pd_state_open(daemon->settings.state, &controller->state, error);
-    }
-    if (!err && !(controller->fanout = pd_fanout_new())) {
-        err = -ENOMEM;
-    }
-    if (!err) {
-        pd_fanout_use(controller->fanout, controller->credentials);
-        err = pd_signals_open(&daemon->signal_fd, error); /* before the parts start threads */
-    }
-    if (!err) {
-        err = pd_parts_open(&daemon->parts, pd_controller_joined(), &daemon->settings, error);
-    }
-    return err ? err : pd_parts_start(&daemon->parts, error);
-}
-
-static int start_http(struct daemon *daemon, struct pd_error *error)
-{
-    struct pd_http_service service = pd_controller_service(&daemon->controller);
-    int err;
-
-    service.credentials = daemon->controller.credentials;
-    service.allowed_hosts = daemon->settings.common.allowed_host;
-    service.answer_budget_bytes = daemon->settings.common.answer_budget_bytes;
-    err = pd_http_start(&service, &daemon->listener, &daemon->http);
-
-    return err ? pd_fail(error, err, "listen: %s: %s", daemon->settings.listen, pd_error_text(err))
-               : 0;
+    err = pd_signals_open(&daemon->signal_fd, error);
+    return err ? err : pd_controller_server_open(&daemon->server, NULL, error);
 }
 
 static void announce(struct daemon *daemon)
 {
-    struct pd_hosts_numbers numbers = pd_hosts_count(daemon->controller.hosts);
+    struct pd_hosts_numbers numbers = pd_hosts_count(daemon->server.controller.hosts);
     char state[400];
 
     pd_log(PD_LOG_INFO, MODULE, NULL, "pathdump-controller %s serves %s, %zu hosts, state in %s",
-           PD_VERSION, daemon->listener.name, numbers.all, daemon->settings.state);
-    snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", daemon->listener.name);
+           PD_VERSION, daemon->server.listener.name, numbers.all, daemon->settings.state);
+    snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", daemon->server.listener.name);
     pd_notify(state);
 }
 
@@ -144,13 +83,13 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
     int err = pd_controller_settings_check(wanted, error);
 
     if (!err) {
-        err = pd_credentials_read(daemon->controller.credentials, &wanted->common.credentials, &set,
-                                  error);
+        err = pd_credentials_read(daemon->server.controller.credentials,
+                                  &wanted->common.credentials, &set, error);
     }
     if (!err) {
         err = pd_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
     }
-    if (!err && (err = pd_hosts_replace(daemon->controller.hosts, inventory))) {
+    if (!err && (err = pd_hosts_replace(daemon->server.controller.hosts, inventory))) {
         pd_inventory_free(inventory);
         pd_fail(error, err, "%s", pd_error_text(err));
     }
@@ -158,10 +97,10 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
         pd_credentials_drop(set);
         return err;
     }
-    pd_credentials_put(daemon->controller.credentials, set);
-    pd_http_reload(daemon->http);
-    pd_parts_reload(&daemon->parts);
-    pd_events_reloaded(&daemon->controller);
+    pd_credentials_put(daemon->server.controller.credentials, set);
+    pd_http_reload(daemon->server.http);
+    pd_parts_reload(&daemon->server.parts);
+    pd_events_reloaded(&daemon->server.controller);
     return 0;
 }
 
@@ -188,18 +127,19 @@ static void reload(struct daemon *daemon)
     struct pd_error error = {0};
 
     pd_notify_reloading();
-    if (pd_audit_reload_begin(&daemon->controller, &error) || load_again(daemon, &wanted, &error)) {
+    if (pd_audit_reload_begin(&daemon->server.controller, &error) ||
+        load_again(daemon, &wanted, &error)) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
-        pd_count(&daemon->controller.counters.reloads_failed, 1);
-        pd_audit_reload_end(&daemon->controller, error.text);
+        pd_count(&daemon->server.controller.counters.reloads_failed, 1);
+        pd_audit_reload_end(&daemon->server.controller, error.text);
     } else {
         pd_controller_settings_compare(&daemon->settings, &wanted, warn_restart);
         pd_log_set_level(wanted.common.log_level);
         pd_controller_settings_done(&wanted);
         pd_log(PD_LOG_INFO, MODULE, NULL,
                "configuration, topology, hosts and credentials reloaded");
-        pd_count(&daemon->controller.counters.reloads, 1);
-        pd_audit_reload_end(&daemon->controller, "done");
+        pd_count(&daemon->server.controller.counters.reloads, 1);
+        pd_audit_reload_end(&daemon->server.controller, "done");
     }
     pd_notify("READY=1");
 }
@@ -228,19 +168,7 @@ static void work(struct daemon *daemon)
 
 static void close_all(struct daemon *daemon)
 {
-    struct pd_controller *controller = &daemon->controller;
-
-    atomic_store_explicit(&controller->stopping, true, memory_order_relaxed);
-    pd_parts_stop(&daemon->parts);
-    pd_http_stop(daemon->http);
-    pd_listen_close(&daemon->listener);
-    pd_parts_close(&daemon->parts);
-    if (controller->fanout) {
-        pd_fanout_free(controller->fanout);
-    }
-    pd_credentials_free(controller->credentials);
-    pd_hosts_free(controller->hosts);
-    pd_state_close(&controller->state);
+    pd_controller_server_close(&daemon->server);
     if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
     }
@@ -252,7 +180,7 @@ static int run(struct daemon *daemon)
     int status = EXIT_OK, err = open_all(daemon, &error);
 
     if (!err) {
-        err = start_http(daemon, &error);
+        err = pd_controller_server_serve(&daemon->server, &error);
     }
     if (err) {
         error.code = err;
@@ -278,11 +206,11 @@ static int check_config(struct daemon *daemon)
         return complain(&error);
     }
     pd_inventory_free(inventory);
-    if (pd_credentials_new(&daemon->settings.common.credentials, &daemon->controller.credentials,
-                           &error)) {
+    if (pd_credentials_new(&daemon->settings.common.credentials,
+                           &daemon->server.controller.credentials, &error)) {
         return complain(&error);
     }
-    pd_credentials_free(daemon->controller.credentials);
+    pd_credentials_free(daemon->server.controller.credentials);
     puts("the configuration is fine");
     return EXIT_OK;
 }
@@ -291,7 +219,7 @@ static int check_config(struct daemon *daemon)
 static int dry_run(struct daemon *daemon)
 {
     const struct pd_controller_settings *settings = &daemon->settings;
-    struct pd_controller *controller = &daemon->controller;
+    struct pd_controller *controller = &daemon->server.controller;
     struct pd_error error = {0};
     int err = pd_credentials_new(&settings->common.credentials, &controller->credentials, &error);
 
@@ -319,17 +247,12 @@ static int start(struct daemon *daemon)
 
 int main(int argc, char **argv)
 {
-    struct daemon daemon = {.argc = argc,
-                            .argv = argv,
-                            .listener = {.fd = -1},
-                            .signal_fd = -1,
-                            .controller = {.state = {.fd = -1, .lock_fd = -1}},
-                            .parts = {.list = pd_controller_parts}};
+    struct daemon daemon = {.argc = argc, .argv = argv, .signal_fd = -1};
     struct pd_error error = {0};
     bool usage = false;
     int status;
 
-    daemon.parts.daemon = &daemon.controller;
+    pd_controller_server_init(&daemon.server, &daemon.settings);
     if (pd_controller_settings_load(argc, argv, &daemon.settings, &usage, &error)) {
         complain(&error);
         return usage ? EXIT_USAGE : EXIT_FAILED;

@@ -51,7 +51,13 @@ void pd_controller_answer(struct pd_controller *controller, const struct pd_http
                           struct pd_answer *answer)
 {
     struct pd_problem problem = {0};
-    int err = pd_rest_call(&rest, controller, request, answer, &problem);
+    struct pd_http_request reading = *request;
+    int err;
+
+    if (controller->simulated) {
+        reading.role = PD_ROLE_READ; /* there is nothing to be changed */
+    }
+    err = pd_rest_call(&rest, controller, &reading, answer, &problem);
 
     pd_count(&controller->counters.http_requests, 1);
     if (err) {

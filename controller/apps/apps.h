@@ -18,6 +18,9 @@
 
 extern const struct pd_part pd_apps_part;
 
+/* What POST /v1/watches does, but for the file: gone with the process. `watch`: its body. */
+int pd_apps_watch(struct pd_controller *controller, const json_t *watch, struct pd_error *error);
+
 /* The last report of each watch, under a lock: `take` is quick, and asks nobody. */
 void pd_apps_reports(struct pd_controller *controller,
                      void (*take)(void *context, const json_t *report), void *context);

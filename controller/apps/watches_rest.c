@@ -41,6 +41,26 @@ static void remove_watch(struct pd_watches *watches, uint64_t id)
     }
 }
 
+int pd_apps_watch(struct pd_controller *controller, const json_t *json, struct pd_error *error)
+{
+    struct pd_watches *watches = controller->apps->watches;
+    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_watch *watch = NULL;
+    int err = pd_watch_parse(json, inventory->topology, &watch, error);
+
+    pd_inventory_free(inventory);
+    if (err) {
+        return err;
+    }
+    pthread_mutex_lock(&watches->lock);
+    err = pd_watches_insert(watches, watch, error);
+    pthread_mutex_unlock(&watches->lock);
+    if (err) {
+        pd_watch_free(watch);
+    }
+    return err;
+}
+
 int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
                     struct pd_answer *answer, struct pd_problem *problem)
 {

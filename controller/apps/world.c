@@ -238,6 +238,10 @@ int pd_apps_world_open(struct pd_controller *controller, const char *client,
         .topology = world->inventory->topology,
         .link_mbps = controller->settings->link_mbps,
     };
+    if (controller->simulated) {
+        world->world = *controller->simulated;
+        world->world.topology = world->inventory->topology;
+    }
     *ret_world = world;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "apps/args.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/serve.h"
 #include "query/rows/text.h"
 #include "sim/watch.h"
 
@@ -18,6 +19,8 @@ struct settings {
     const char *evidence;
     bool json;
     bool every_run;
+    const char *serve;
+    uint64_t speed;
 };
 
 /* Short for an application with an argument. */
@@ -78,6 +81,19 @@ static const struct pd_option options[] = {
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, every_run),
      .help = "print each report, not only those that changed"},
+    {.name = "serve",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, serve),
+     .value = "ADDRESS",
+     .help = "serve what the controller serves, with the map: 127.0.0.1:PORT or unix:/PATH"},
+    {.name = "speed",
+     .type = PD_OPTION_U64,
+     .offset = offsetof(struct settings, speed),
+     .min = 1,
+     .max = 1000,
+     .value = "N",
+     .fallback = "1",
+     .help = "with --serve: simulated seconds a second"},
     {.name = "json",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, json),
@@ -221,6 +237,19 @@ static int simulate(const struct settings *set, const struct pd_sim_scenario *sc
     return close_evidence(set, evidence, pd_sim_watch(&watch, ret_end, error), error);
 }
 
+static int serve(const struct settings *set, const struct pd_sim_scenario *scenario,
+                 const json_t *given, struct pd_error *error)
+{
+    const struct pd_cli_serve served = {.scenario = scenario,
+                                        .seed = set->seed,
+                                        .speed = set->speed,
+                                        .address = set->serve,
+                                        .app = find_app(set->app),
+                                        .args = given};
+
+    return pd_cli_serve(&served, error);
+}
+
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
@@ -233,11 +262,12 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
         err = pd_sim_scenario_read(words->words[0], &scenario, error);
     }
     if (!err) {
-        err = simulate(set, &scenario, given, &end, error);
+        err = set->serve ? serve(set, &scenario, given, error)
+                         : simulate(set, &scenario, given, &end, error);
         pd_sim_scenario_done(&scenario);
     }
     json_decref(given);
-    if (!err) {
+    if (!err && !set->serve) {
         err = print_end(&end, set->seed, set->json);
     }
     return err ? err : PD_CLI_OK;
@@ -245,7 +275,8 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 
 const struct pd_cli_command pd_cli_simulate = {
     .name = "simulate",
-    .synopsis = "SCENARIO.json [--seed N] [--app NAME [arguments]] [--evidence FILE]",
+    .synopsis = "SCENARIO.json [--seed N] [--app NAME [arguments]] [--evidence FILE] "
+                "[--serve ADDRESS [--speed N]]",
     .help = "simulate a network with faults and look for them",
     .details =
         "Simulates the network and traffic of the scenario, gives what agents would tell (records, "
@@ -254,6 +285,9 @@ const struct pd_cli_command pd_cli_simulate = {
         "Any application will do (see pathdump apps), with its arguments as further flags; "
         "max-coverage is short for --app silent-drops --method max-coverage, the paper's baseline; "
         "none only simulates.\n"
+        "--serve ADDRESS: a controller whose network is the simulated one, by the clock (--speed N "
+        "times as fast) until it is ended: its routes that read, its events, its map at /map; the "
+        "application is watched. Nothing needs root.\n"
         "Members of the scenario: topology (file, {\"fat_tree\":K} or another generator), "
         "link_mbps, "
         "load, duration_s, flow_sizes (\"web-search\", \"hadoop\" or a CSV file), flows "

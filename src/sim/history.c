@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void forget(struct pd_kept_period *kept)
+void pd_sim_kept_done(struct pd_kept_period *kept)
 {
     free(kept->flows);
     free(kept->ways);
@@ -17,7 +17,7 @@ static void forget(struct pd_kept_period *kept)
 void pd_sim_history_done(struct pd_sim_history *history)
 {
     for (unsigned i = 0; i < PD_HISTORY_MAX; i++) {
-        forget(&history->periods[i]);
+        pd_sim_kept_done(&history->periods[i]);
     }
     *history = (struct pd_sim_history){0};
 }
@@ -33,7 +33,7 @@ static void count(const struct pd_sim_period *period, size_t *ret_ways, size_t *
     }
 }
 
-static int copy(struct pd_kept_period *kept, const struct pd_sim_period *period)
+int pd_sim_kept_copy(struct pd_kept_period *kept, const struct pd_sim_period *period)
 {
     size_t ways, nodes, way = 0, node = 0;
 
@@ -70,15 +70,15 @@ int pd_sim_history_take(struct pd_sim_history *history, const struct pd_sim_peri
     }
     if (history->len == PD_HISTORY_MAX) {
         history->since_us = history->periods[history->first].to_us;
-        forget(&history->periods[history->first]);
+        pd_sim_kept_done(&history->periods[history->first]);
         history->first = (history->first + 1) % PD_HISTORY_MAX;
         history->len--;
     }
     struct pd_kept_period *kept =
         &history->periods[(history->first + history->len) % PD_HISTORY_MAX];
-    int err = copy(kept, period);
+    int err = pd_sim_kept_copy(kept, period);
     if (err) {
-        forget(kept);
+        pd_sim_kept_done(kept);
     } else {
         history->len++;
     }

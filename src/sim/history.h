@@ -21,6 +21,10 @@ struct pd_kept_period {
     size_t flows_len;
 };
 
+/* Flows and their ways; half a copy after -ENOMEM, to be undone all the same. */
+int pd_sim_kept_copy(struct pd_kept_period *kept, const struct pd_sim_period *period);
+void pd_sim_kept_done(struct pd_kept_period *kept); /* works on zeroed memory */
+
 struct pd_sim_history {
     bool wanted;
     uint64_t since_us; /* from when on it is whole */

@@ -24,7 +24,7 @@ STOREYS = {
     "verdicts": {"evidence": [], "localise": ["evidence"], "apps": ["evidence", "localise"],
                  "sim": ["evidence", "localise", "apps"]},
     "service": {"http": [], "daemon": ["http"], "fleet": ["http"]},
-    "programs": {"agent": [], "cli": [], "controller": [], "swx": []},
+    "programs": {"agent": [], "cli": ["controller"], "controller": [], "swx": []},
 }
 PAGE = "docs/hacking.md"
 
