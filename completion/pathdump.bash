@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches audit apps app watch watches unwatch tib simulate localise ca help --help --version'
+        _pathdump_words 'topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches links audit apps app watch watches unwatch tib simulate localise ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -478,6 +478,23 @@ _pathdump()
         --token-file) rest=FILE ;;
         esac
         ;;
+    'links')
+        flags='--sort --metrics --from --to --k --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --utc --local --help'
+        case $prev in
+        --sort) rest=- ;;
+        --metrics) rest=- ;;
+        --from) rest=- ;;
+        --to) rest=- ;;
+        --k) rest=- ;;
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
     'audit')
         flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --from --to --limit --follow --json --csv --utc --local --help'
         case $prev in
@@ -633,7 +650,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches audit apps app watch watches unwatch tib simulate localise ca help'
+        [[ $cur == -* ]] || rest='topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches links audit apps app watch watches unwatch tib simulate localise ca help'
         ;;
     esac
     case $rest in

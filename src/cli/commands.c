@@ -43,6 +43,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_alarms,
     &pd_cli_hosts,
     &pd_cli_switches,
+    &pd_cli_links,
     &pd_cli_audit,
     &pd_cli_apps,
     &pd_cli_app,

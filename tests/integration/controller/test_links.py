@@ -12,7 +12,7 @@ import time
 import zlib
 
 from fleet import START_US, FleetTest, frame, main, post, write_pcap
-from programs import Controller, Daemon
+from programs import Controller, Daemon, pathdump
 from test_events import Events
 
 HOSTS = {21: "10.1.2.2", 22: "10.1.2.2", 25: "10.2.2.2"}         # and who sends to them, from the other rack of the pod
@@ -158,6 +158,27 @@ class LinksTest(FleetTest):
             self.ask(f"/v1/links/{bad}", code=404)
         for bad in ("1-9/history", "1-9/history?metric=use&from=0&to=9&step_ms=1", "image", "image?metric=use&format=gif"):
             self.ask(f"/v1/links/{bad}", code=400)
+
+    # ---- the command ----
+
+    def command(self, *words, code=0):
+        return pathdump("links", "--controller", f"http://127.0.0.1:{self.controller.port}", "--from", START_S, "--to", START_S + 8, *words, code=code)
+
+    def test_command(self):
+        """rows sorted by a metric, as a table, CSV and JSON"""
+        answer = json.loads(self.command("--json"))
+        wanted = {row["link"]: row["load_bps"] for row in answer["links"]}
+        rows = [line.split(",") for line in self.command("--csv", "--metrics", "load_bps,use", "--sort", "load_bps").splitlines()]
+        self.assertEqual(rows[0], ["link", "load_bps", "use"])
+        self.assertEqual({row[0]: float(row[1]) for row in rows[1:]}, wanted)
+        self.assertEqual([float(row[1]) for row in rows[1:]], sorted(wanted.values(), reverse=True))
+        lines = self.command("--sort", "use", "--k=2").splitlines()
+        self.assertEqual(lines[0].split(), ["LINK", "LOAD_BPS", "USE", "ALARMS", "SUSPICION"])
+        self.assertRegex(lines[1], r"^\d+-\d+ .* kbit/s .* 0\.\d %")
+        self.assertIn("3 of 3 hosts answered", lines[-1])
+        self.assertEqual(len([line for line in lines if "kbit/s" in line]), 2)
+        self.command("--sort", "nonsense", code=1)
+        self.command("--from", "yesterdaY", code=2)
 
     # ---- now ----
 
