@@ -64,7 +64,7 @@ _pathdump()
     fi
     if [[ $command == telemetry ]]; then
         if ((COMP_CWORD == 2)); then
-            _pathdump_words 'decode --help'
+            _pathdump_words 'decode plan status --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -299,6 +299,31 @@ _pathdump()
         case $prev in
         --topology) rest=FILE ;;
         --int-dscp) rest=- ;;
+        esac
+        ;;
+    'telemetry plan')
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --help'
+        [[ $cur == -* ]] || rest=-
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        esac
+        ;;
+    'telemetry status')
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --json --csv --utc --local --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
         esac
         ;;
     'trace budget')

@@ -11,6 +11,7 @@
 #include "controller/map/map.h"
 #include "controller/openflow.h"
 #include "controller/pulse.h"
+#include "controller/telemetry/telemetry.h"
 #include "pd_extensions.h"
 
 #define X(symbol) extern const struct pd_part symbol;
@@ -27,6 +28,7 @@ const struct pd_part *const pd_controller_parts[] = {
     &pd_links_part,
     &pd_openflow_part,
     &pd_installed_part,
+    &pd_telemetry_part,
     &pd_map_part,
 #define X(symbol) &(symbol),
     PD_EXTENSION_CONTROLLER_PART(X)

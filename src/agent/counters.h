@@ -15,6 +15,7 @@
     X(new_flows, "first packets of a new flow and list of tags")                                  \
     X(digests, "packets with a telemetry digest")                                                 \
     X(digests_missing, "packets without one, where there is a telemetry plan")                    \
+    X(digests_aside, "digests left aside: there is no plan, or it has just changed")              \
     X(digests_lost, "digests left out: no room for their flow")                                   \
     X(values_lost, "values of hops left out: no room")                                            \
     X(values_without_path, "values of hops left out: their flow ended before its path was known") \

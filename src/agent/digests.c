@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,12 @@
 #include "packet/sample.h"
 #include "telemetry/column.h"
 
-#define BUCKETS      65536 /* a power of 2 */
-#define FORGET_NS    (120 * PD_NS_PER_S)
-#define SWEEP_STEPS  4                   /* buckets looked at for each record that leaves */
+#define BUCKETS     65536 /* a power of 2 */
+#define FORGET_NS   (120 * PD_NS_PER_S)
+#define SWEEP_STEPS 4 /* buckets looked at for each record that leaves */
+/* Digests of a wrong plan are noise: 8 bits fit a known path once in 256 packets. */
+#define WATCH_NS     (PD_NS_PER_S / 2)
+#define MISFITS_MIN  8
 #define COUNTS_BYTES ((size_t)256 << 20) /* what hops measured, of all flows */
 #define CHUNK_HEADER 6                   /* of further columns: kind, length */
 
@@ -41,7 +45,13 @@ struct flow {
 
 struct pd_digests {
     struct pd_topology *topology;
-    struct pd_pint_plan *plan;
+    struct pd_pint_plan *plan;              /* NULL: none yet */
+    _Atomic(struct pd_pint_plan *) offered; /* exchanged: the plan's bytes come with it */
+    _Atomic uint64_t aside_until_ns;        /* monotonic; 0: no plan settles. Relaxed */
+    struct watch {
+        uint64_t from_ns; /* time of its first packet */
+        uint64_t fitting, misfits;
+    } watch; /* of the span of time at hand */
     struct pd_pint_receiver *receiver;
     struct pd_agent_counters *counters;
     struct pd_alarms *alarms; /* NULL: nobody is told */
@@ -85,11 +95,8 @@ static void flow_free(struct pd_digests *digests, struct flow *flow)
     digests->flows_len--;
 }
 
-void pd_digests_free(struct pd_digests *digests)
+static void forget_all(struct pd_digests *digests)
 {
-    if (!digests) {
-        return;
-    }
     for (uint32_t b = 0; b < BUCKETS; b++) {
         while (digests->buckets[b]) {
             struct flow *flow = digests->buckets[b];
@@ -97,8 +104,17 @@ void pd_digests_free(struct pd_digests *digests)
             flow_free(digests, flow);
         }
     }
+}
+
+void pd_digests_free(struct pd_digests *digests)
+{
+    if (!digests) {
+        return;
+    }
+    forget_all(digests);
     pd_pint_receiver_free(digests->receiver);
     pd_pint_plan_free(digests->plan);
+    pd_pint_plan_free(atomic_load(&digests->offered));
     pd_topology_free(digests->topology);
     free(digests->cells);
     free(digests);
@@ -106,7 +122,6 @@ void pd_digests_free(struct pd_digests *digests)
 
 static void take_scales(struct pd_digests *digests)
 {
-    digests->counts_left = COUNTS_BYTES;
     for (unsigned q = 0; q < digests->plan->queries_len; q++) {
         const struct pd_pint_query *query = &digests->plan->queries[q];
         digests->scales[q] = (struct pd_telemetry_scale){query->name, query->values, query->codes,
@@ -114,7 +129,28 @@ static void take_scales(struct pd_digests *digests)
     }
 }
 
-int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t flows_max,
+/* Without memory all digests are left aside. */
+static int take_plan(struct pd_digests *digests, struct pd_pint_plan *plan)
+{
+    const struct pd_pint_receiver_config config = {.topology = digests->topology, .plan = plan};
+    struct pd_pint_receiver *receiver = NULL;
+    int err = plan ? pd_pint_receiver_new(&config, &receiver) : 0;
+
+    if (err) {
+        pd_pint_plan_free(plan);
+        plan = NULL;
+    }
+    pd_pint_receiver_free(digests->receiver);
+    pd_pint_plan_free(digests->plan);
+    digests->receiver = receiver;
+    digests->plan = plan;
+    if (plan) {
+        take_scales(digests);
+    }
+    return err;
+}
+
+int pd_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
                    struct pd_agent_counters *counters, struct pd_alarms *alarms,
                    struct pd_digests **ret_digests, struct pd_error *error)
 {
@@ -124,13 +160,10 @@ int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t fl
     if (!err) {
         err = pd_topology_read(topology_file, &digests->topology, error);
     }
-    if (!err) {
-        err = pd_pint_plan_read(plan_file, &digests->plan, error);
-    }
-    if (!err) {
-        const struct pd_pint_receiver_config config = {.topology = digests->topology,
-                                                       .plan = digests->plan};
-        err = pd_pint_receiver_new(&config, &digests->receiver);
+    if (err) {
+        pd_pint_plan_free(plan);
+    } else {
+        err = take_plan(digests, plan);
         err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
     }
     if (err) {
@@ -140,9 +173,53 @@ int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t fl
     digests->counters = counters;
     digests->alarms = alarms;
     digests->flows_max = flows_max;
-    take_scales(digests);
+    digests->counts_left = COUNTS_BYTES;
     *ret_digests = digests;
     return 0;
+}
+
+/* ---- another plan */
+
+void pd_digests_offer(struct pd_digests *digests, struct pd_pint_plan *plan)
+{
+    pd_pint_plan_free(atomic_exchange(&digests->offered, plan));
+}
+
+bool pd_digests_offered(struct pd_digests *digests)
+{
+    return digests && atomic_load_explicit(&digests->offered, memory_order_relaxed);
+}
+
+void pd_digests_change(struct pd_digests *digests)
+{
+    struct pd_pint_plan *plan = atomic_exchange(&digests->offered, NULL);
+
+    if (!plan) {
+        return;
+    }
+    forget_all(digests);
+    digests->watch = (struct watch){0};
+    atomic_store_explicit(&digests->aside_until_ns,
+                          pd_clock_monotonic_ns() + plan->settle_ms * PD_NS_PER_MS,
+                          memory_order_relaxed);
+    take_plan(digests, plan);
+}
+
+/* Asks the clock only while a plan settles. */
+bool pd_digests_settling(const struct pd_digests *digests)
+{
+    const uint64_t until_ns = atomic_load_explicit(&digests->aside_until_ns, memory_order_relaxed);
+
+    return until_ns && pd_clock_monotonic_ns() < until_ns;
+}
+
+static bool is_aside(struct pd_digests *digests)
+{
+    if (!pd_digests_settling(digests)) {
+        atomic_store_explicit(&digests->aside_until_ns, 0, memory_order_relaxed);
+        return !digests->plan;
+    }
+    return true;
 }
 
 /* ---- flows */
@@ -231,6 +308,32 @@ static void tell_miscabled(struct pd_digests *digests, const struct flow *flow,
                                                               .detail = words});
 }
 
+/* Whether digests fit at all: those of a flow that nothing fits are counted against those of known
+ * paths, over a short span of time. A changed path, a wrong cable or one bad switch spoil some
+ * flows for some packets; another plan spoils all of them. */
+static void watch_plan(struct pd_digests *digests, const struct pd_pint_record *record,
+                       uint64_t time_ns)
+{
+    struct watch *watch = &digests->watch;
+    char words[160];
+
+    if (time_ns - watch->from_ns > WATCH_NS) {
+        *watch = (struct watch){.from_ns = time_ns};
+    }
+    watch->fitting += record->path.len != 0;
+    watch->misfits += !record->path.len && !record->candidates;
+    if (watch->misfits < MISFITS_MIN || watch->misfits <= watch->fitting) {
+        return;
+    }
+    snprintf(words, sizeof words,
+             "the digests of %" PRIu64 " packets fit no path and those of %" PRIu64
+             " do: the switches have another telemetry plan, or take no part",
+             watch->misfits, watch->fitting);
+    pd_alarms_raise(digests->alarms,
+                    &(struct pd_alarm_raise){.reason = PD_ALARM_TELEMETRY_PLAN, .detail = words});
+    *watch = (struct watch){.from_ns = time_ns};
+}
+
 /* What the hops measured, before it is known which switches they are. */
 static void measure(struct pd_digests *digests, struct part *part, uint32_t packet_id,
                     uint16_t digest, uint32_t hops)
@@ -253,6 +356,10 @@ static void fold(struct pd_digests *digests, const struct pd_packet *packet, con
     uint16_t digest;
     size_t record = 0;
 
+    if (is_aside(digests)) {
+        pd_count(&digests->counters->digests_aside, 1);
+        return;
+    }
     if (!pd_pint_digest(digests->plan, frame, packet, &digest) || hops > PD_PINT_HOPS_MAX) {
         pd_count(&digests->counters->digests_missing, 1);
         return;
@@ -271,6 +378,9 @@ static void fold(struct pd_digests *digests, const struct pd_packet *packet, con
     if (digests->alarms && now->state == PD_PINT_MISCABLED &&
         now->known_at == pd_pint_flow_pkts(flow->state)) {
         tell_miscabled(digests, flow, &now->path);
+    }
+    if (digests->alarms) {
+        watch_plan(digests, now, time_ns);
     }
     struct part *part = &flow->parts[record];
     part->first_ns = part->pkts ? part->first_ns : time_ns;

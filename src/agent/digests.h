@@ -22,18 +22,34 @@
  *
  * A walk that the topology does not have is named in an alarm as soon as it is known.
  *
+ * Another plan comes by pd_digests_offer, from any thread. The intake's thread lets all records go
+ * that are of the one before, and takes it over; digests of its first settle_ms are left aside,
+ * since switches may still write by the plan before, and counted.
+ *
+ * Digests that fit no walk at all, while others fit none either, are not the plan's: that raises an
+ * alarm.
+ *
  * The paths are those of the topology that the daemon started with. Flows are forgotten two minutes
  * after their last packet.
  *
  * Thread safety: the intake's thread. */
 
 struct pd_digests;
+struct pd_pint_plan;
 
-/* `flows_max`: of flows at a time; packets of more are counted and without a path. */
-int pd_digests_new(const char *topology_file, const char *plan_file, uint64_t flows_max,
+/* `flows_max`: of flows at a time; packets of more are counted and without a path. `plan` is the
+ * digests' from then on, also after an error; NULL: none yet, all digests are left aside. */
+int pd_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
                    struct pd_agent_counters *counters, struct pd_alarms *alarms,
                    struct pd_digests **ret_digests, struct pd_error *error);
 void pd_digests_free(struct pd_digests *digests); /* NULL is fine */
+
+/* Another plan, the digests' from now on. Any thread; of several the last one counts. */
+void pd_digests_offer(struct pd_digests *digests, struct pd_pint_plan *plan);
+/* The intake's thread: is there one? Then it lets all records go and takes it over. NULL: no. */
+bool pd_digests_offered(struct pd_digests *digests);
+void pd_digests_change(struct pd_digests *digests);
+bool pd_digests_settling(const struct pd_digests *digests); /* any thread; relaxed */
 
 /* What the intake is to call for each frame; it calls `next` (may be NULL), too. */
 const struct pd_intake_tap *pd_digests_tap(struct pd_digests *digests,

@@ -8,6 +8,7 @@
 #include "agent/installed/host.h"
 #include "agent/poor.h"
 #include "agent/settings.h"
+#include "agent/telemetry.h"
 #include "agent/traces.h"
 #include "base/clock.h"
 #include "pd_extensions.h"
@@ -226,33 +227,6 @@ static void close_logs(void *daemon)
 
 static const struct pd_part logs = {.name = "logs", .open = open_logs, .close = close_logs};
 
-/* ---- digests of packets ---- */
-
-static int open_digests(void *daemon, const void *options, struct pd_error *error)
-{
-    struct pd_agent *agent = daemon;
-    const struct pd_settings *settings = agent->settings;
-
-    (void)options;
-    if (!settings->telemetry) {
-        return 0;
-    }
-    if (strcmp(agent->model->topology->codec, "pint") != 0 || agent->model->codecs.len != 1) {
-        return pd_fail(error, -PD_E_VALUE, "--telemetry: the codec of %s is not pint alone",
-                       settings->topology);
-    }
-    return pd_digests_new(settings->topology, settings->telemetry, settings->max_records,
-                          &agent->counters, agent->alarms, &agent->digests, error);
-}
-
-static void close_digests(void *daemon)
-{
-    pd_digests_free(((struct pd_agent *)daemon)->digests);
-}
-
-static const struct pd_part digests = {
-    .name = "digests", .open = open_digests, .close = close_digests};
-
 /* ---- from the intakes to the store ---- */
 
 static int open_pipeline(void *daemon, const void *options, struct pd_error *error)
@@ -346,7 +320,7 @@ const struct pd_part *const pd_agent_parts[] = {
     &sender,
     &installed,
     &logs,
-    &digests,
+    &pd_agent_telemetry,
     &tcp,
     &pd_agent_traces,
     &pipeline,

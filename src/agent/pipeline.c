@@ -212,6 +212,13 @@ static void sleep_until_woken(const struct pd_pipeline *pipeline)
     poll(&wake, 1, POLL_MS);
 }
 
+/* Records of the plan before leave with what that plan has told of them. */
+static void change_plan(struct pd_pipeline *pipeline)
+{
+    pd_intake_set_flush(&pipeline->intakes);
+    pd_digests_change(pipeline->digests);
+}
+
 static void *run_intake(void *context)
 {
     struct pd_pipeline *pipeline = context;
@@ -221,6 +228,9 @@ static void *run_intake(void *context)
 
         if (!pd_intake_set_poll(&pipeline->intakes, POLL_MS, tell_end, pipeline)) {
             sleep_until_woken(pipeline);
+        }
+        if (pd_digests_offered(pipeline->digests)) {
+            change_plan(pipeline);
         }
         pd_feed_flush(pipeline->feed);
         send_outbox(pipeline);

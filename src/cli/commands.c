@@ -34,6 +34,8 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_probes_encode,
     &pd_cli_probes_rules,
     &pd_cli_telemetry_decode,
+    &pd_cli_telemetry_plan,
+    &pd_cli_telemetry_status,
     &pd_cli_trace_budget,
     &pd_cli_trace,
     &pd_cli_query,

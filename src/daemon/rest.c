@@ -43,6 +43,11 @@ static int refuse_parameters(struct pd_call *call, struct pd_problem *problem)
                     : more;
 }
 
+static bool has_body(const char *method)
+{
+    return !strcmp(method, "POST") || !strcmp(method, "PUT");
+}
+
 static int call_handler(const struct pd_rest *rest, size_t route, void *daemon,
                         struct pd_call *call, struct pd_answer *answer, struct pd_problem *problem)
 {
@@ -51,7 +56,7 @@ static int call_handler(const struct pd_rest *rest, size_t route, void *daemon,
     if (!err && !rest->works[route].parameters) {
         err = refuse_parameters(call, problem);
     }
-    if (!err && !strcmp(rest->routes[route].method, "POST")) {
+    if (!err && has_body(rest->routes[route].method)) {
         err = pd_body_json(call->http->body, call->http->body_bytes, &call->body, &problem->error);
     }
     if (!err && rest->witness) {
@@ -112,7 +117,7 @@ bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const ch
 {
     size_t route;
 
-    return !strcmp(method, "POST") && find_by_words(rest, method, target, &route);
+    return has_body(method) && find_by_words(rest, method, target, &route);
 }
 
 bool pd_rest_is_open(const struct pd_rest *rest, const char *method, const char *target)

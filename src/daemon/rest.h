@@ -19,7 +19,7 @@ struct pd_call {
     const struct pd_http_request *http;
     char id[PD_ROUTE_ID_BYTES];  /* of a path with "{id}" */
     struct pd_target parameters; /* for pd_target_next, of a route that takes some */
-    json_t *body;                /* of a POST: an object; else NULL */
+    json_t *body;                /* of a POST or PUT: an object; else NULL */
 };
 
 /* Fills the answer (initialised by the caller) and returns 0; or fills the problem and returns its

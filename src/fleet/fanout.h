@@ -26,7 +26,7 @@
 
 struct pd_fanout_peer {
     const char *url;  /* "http://HOST:PORT", "https://…" or "unix:/SOCKET" */
-    const char *body; /* of a POST */
+    const char *body; /* of a POST or PUT */
     size_t body_bytes;
     const char *route;    /* where it is not that of all; else NULL */
     const char *order;    /* header Pathdump-Order; NULL: none. Not kept after the begin */

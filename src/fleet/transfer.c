@@ -70,14 +70,17 @@ static bool set_cancel(struct pd_transfer *transfer)
             curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer));
 }
 
-/* POST unless the request says otherwise; what is no POST has no body. */
+/* POST unless the request says otherwise; what is neither POST nor PUT has no body. */
 static bool set_method(CURL *curl, const char *method, const struct pd_fanout_peer *peer)
 {
-    if (method && strcmp(method, "POST") != 0) {
-        return curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    const bool posts = !method || !strcmp(method, "POST");
+    bool failed = !posts && curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+
+    if (posts || !strcmp(method, "PUT")) {
+        failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDS, peer->body);
+        failed |= curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
     }
-    return curl_easy_setopt(curl, CURLOPT_POSTFIELDS, peer->body) ||
-           curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)peer->body_bytes);
+    return failed;
 }
 
 /* URLs come from others: any server with a certificate that the system trusts could be named to us

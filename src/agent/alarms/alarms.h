@@ -28,17 +28,18 @@
  * Thread safety: all functions may be called from any thread. One mutex; while it is held only the
  * locks of listeners are taken. */
 
-#define PD_ALARM_REASONS(X)                                                                  \
-    X(INFEASIBLE_PATH, "INFEASIBLE_PATH", "link tags that fit no path of the topology")      \
-    X(UNKNOWN_HOST, "UNKNOWN_HOST", "an address that belongs to no rack of the topology")    \
-    X(TIB_FULL, "TIB_FULL", "records lost: no room for the store")                           \
-    X(TIB_ERROR, "TIB_ERROR", "records lost: the store failed")                              \
-    X(INTAKE_FAILED, "INTAKE_FAILED", "the intake ended with an error")                      \
-    X(INTAKE_TRUNCATED, "INTAKE_TRUNCATED", "the capture is cut off")                        \
-    X(PC_FAIL, "PC_FAIL", "a path that an installed conformance query forbids")              \
-    X(QUERY_STOPPED, "QUERY_STOPPED", "an installed query failed again and again")           \
-    X(ALARMS_LOST, "ALARMS_LOST", "alarms that had no room while the controller was away")   \
-    X(ALARM_BUDGET, "ALARM_BUDGET", "alarms beyond those that a host may bring in a minute") \
+#define PD_ALARM_REASONS(X)                                                                   \
+    X(INFEASIBLE_PATH, "INFEASIBLE_PATH", "link tags that fit no path of the topology")       \
+    X(UNKNOWN_HOST, "UNKNOWN_HOST", "an address that belongs to no rack of the topology")     \
+    X(TIB_FULL, "TIB_FULL", "records lost: no room for the store")                            \
+    X(TIB_ERROR, "TIB_ERROR", "records lost: the store failed")                               \
+    X(INTAKE_FAILED, "INTAKE_FAILED", "the intake ended with an error")                       \
+    X(INTAKE_TRUNCATED, "INTAKE_TRUNCATED", "the capture is cut off")                         \
+    X(PC_FAIL, "PC_FAIL", "a path that an installed conformance query forbids")               \
+    X(QUERY_STOPPED, "QUERY_STOPPED", "an installed query failed again and again")            \
+    X(ALARMS_LOST, "ALARMS_LOST", "alarms that had no room while the controller was away")    \
+    X(ALARM_BUDGET, "ALARM_BUDGET", "alarms beyond those that a host may bring in a minute")  \
+    X(TELEMETRY_PLAN, "TELEMETRY_PLAN", "digests that are not of this host's telemetry plan") \
     X(POOR_PERF, "POOR_PERF", "a TCP connection that has to send again")
 
 /* Their texts: PD_ALARM_TIB_FULL is "TIB_FULL". */

@@ -176,6 +176,9 @@ json_t *pd_pint_plan_json(const struct pd_pint_plan *plan)
     json_object_set_new(root, "seed", json_integer(plan->seed));
     json_object_set_new(root, "carrier", json_string(pd_pint_carrier_names[plan->carrier]));
     json_object_set_new(root, "bits", json_integer(plan->bits));
+    if (plan->settle_ms != PD_PINT_SETTLE_MS) {
+        json_object_set_new(root, "settle_ms", json_integer(plan->settle_ms));
+    }
     json_object_set_new(root, "queries", queries);
     json_object_set_new(root, "sets", sets);
     return root;

@@ -25,6 +25,7 @@
 #define PD_PINT_CODES_MAX     256
 #define PD_PINT_NAME_MAX      64
 #define PD_PINT_ONE           65536 /* probabilities and weights are of this */
+#define PD_PINT_SETTLE_MS     1000  /* where a plan does not say */
 #define PD_PINT_VALUE_MAX     ((UINT64_C(1) << 53) - 1)
 
 enum pd_pint_aggregation { PD_PINT_STATIC, PD_PINT_DYNAMIC, PD_PINT_PACKET, PD_PINT_LOOP };
@@ -93,8 +94,8 @@ struct pd_pint_set {
 struct pd_pint_plan {
     uint32_t seed;
     enum pd_pint_carrier carrier;
-    uint8_t bits; /* of the digest */
-    uint32_t settle_ms;
+    uint8_t bits;       /* of the digest */
+    uint32_t settle_ms; /* how long receivers leave digests aside after a change */
     struct pd_pint_query queries[PD_PINT_QUERIES_MAX];
     uint8_t queries_len;
     struct pd_pint_set sets[PD_PINT_SETS_MAX];

@@ -416,7 +416,7 @@ static int read_head(struct place *place, json_t *root, struct pd_pint_plan *pla
                            -1, &bits);
     }
     if (!err) {
-        err = read_integer(place, root, "settle_ms", 0, 3600000, 1000, &settle_ms);
+        err = read_integer(place, root, "settle_ms", 0, 3600000, PD_PINT_SETTLE_MS, &settle_ms);
     }
     plan->seed = (uint32_t)seed;
     plan->carrier = carrier;

@@ -88,6 +88,24 @@ class Telemetry(DaemonTest):
         self.assertEqual(refused.returncode, 1)
         self.assertIn("telemetry", refused.stderr)
 
+    def test_another_plan(self):
+        """digests of another plan raise an alarm, and no path is stored"""
+        with open(self.path("other.json"), "w", encoding="utf-8") as file:
+            json.dump({**PLAN, "seed": 8}, file)
+        daemon = self.start("--telemetry", self.path("other.json"), topology=self.path("pint.json"), intake=self.capture(self.packets()))
+        daemon.wait_state("finished")
+        alarms = {alarm["reason"]: alarm for alarm in daemon.get("/v1/alarms")["alarms"]}
+        self.assertIn("another telemetry plan", alarms["TELEMETRY_PLAN"]["detail"])
+        rows = daemon.get("/v1/getFlows")["flows"]
+        self.assertEqual(sum(row["pkts"] for row in rows), PACKETS)
+        self.assertEqual({tuple(row["path"]) for row in rows}, {()})
+        self.assertEqual(daemon.get("/v1/getTelemetry?name=latency")["rows"], [])
+
+    def test_no_alarm_by_the_right_plan(self):
+        daemon = self.start("--telemetry", self.path("plan.json"), topology=self.path("pint.json"), intake=self.capture(self.packets()))
+        daemon.wait_state("finished")
+        self.assertEqual(daemon.get("/v1/alarms")["alarms"], [])
+
 
 if __name__ == "__main__":
     main()
