@@ -14,13 +14,16 @@
     X(incast)           \
     X(load_imbalance)   \
     X(loop)             \
+    X(miscabling)       \
     X(outcast)          \
     X(overlay_loop)     \
+    X(path_change)      \
     X(path_conformance) \
     X(path_log)         \
     X(protocol_bugs)    \
     X(server_drops)     \
     X(silent_drops)     \
+    X(tail_latency)     \
     X(top_flows)        \
     X(traffic_matrix)   \
     X(wrong_modification)

@@ -175,6 +175,9 @@ static json_t *answer_question(const struct fake_world *world, const struct pd_d
     assert_int_equal(document->question->local(&run, &one, NULL), 0);
     assert_int_equal(document->question->merge(&run, 0, true, one, NULL), 0);
     assert_int_equal(document->question->finish(&run, NULL), 0);
+    if (document->question->end) {
+        document->question->end(&run);
+    }
     json_decref(one);
     return run.all;
 }
