@@ -214,6 +214,7 @@ function Attention() {
         ${missing.length > 0 && html`<p class="bad row"><b>${missing.length} of ${store.hosts.size} hosts are missing</b> <span>what they know is not in the numbers:</span>
             ${missing.slice(0, MISSING_SHOWN).map(host => html`<span key=${host.id} class="badge" data-testid="host-missing" data-id=${host.id} title=${host.error}>
                 <${Text}>${host.name}<//></span>`)}${missing.length > MISSING_SHOWN ? html`<span>and ${missing.length - MISSING_SHOWN} more</span>` : ''}</p>`}
+        ${store.choice.metric && store.metrics.length > 0 && store.choice.metric !== metricName() && html`<p class="bad row" role="alert"><span>there is no metric <${Text}>${store.choice.metric}<//> here</span></p>`}
         ${store.error && html`<p class="bad row" role="alert">${store.error}</p>`}
     </section>`;
 }

@@ -93,7 +93,6 @@ async function readEvents(body, on) {
         if (done) {
             return;
         }
-        on.alive();
         const parts = (rest + value).split('\n\n');
         rest = parts.pop();
         for (const event of parts.map(parseEvent)) {
@@ -104,7 +103,7 @@ async function readEvents(body, on) {
     }
 }
 
-// Follows the stream until stopped, again and again: on.open, on.event({type, data, id}), on.alive,
+// Follows the stream until stopped, again and again: on.open, on.event({type, data, id}),
 // on.lost(error). What resumes is told every alarm since the last one.
 export function follow(types, metrics, lastId, on) {
     let stopped = false;
@@ -122,7 +121,6 @@ export function follow(types, metrics, lastId, on) {
         }
         on.open();
         await readEvents(answer.body, {
-            alive: on.alive,
             event: event => {
                 last = event.id === null ? last : event.id;
                 on.event(event);

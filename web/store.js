@@ -99,7 +99,8 @@ let fallback = null;            // where nobody has chosen and the first has not
 
 export function metricName() {
     const names = store.metrics.map(each => each.name);
-    return store.choice.metric || fallback || (names.includes('use') ? 'use' : names[0] || 'load_bps');
+    const chosen = store.choice.metric;
+    return (chosen && (!names.length || names.includes(chosen)) && chosen) || fallback || (names.includes('use') ? 'use' : names[0] || 'load_bps');
 }
 
 // What is not told is nothing of it, or not known, by the metric.
@@ -311,7 +312,7 @@ async function loadValues() {
 
 // ---- the stream ----
 
-let stream = null, heard = 0, lastAlarm = null, turn = 0;
+let stream = null, lastAlarm = null, turn = 0;
 
 function become(state) {
     if (store.state !== state) {
@@ -377,21 +378,20 @@ function lose(error) {
 
 function openStream(number) {
     stream?.stop();
-    const own = {opened: false};
+    const own = {opened: false, before: false};
     const handle = follow(TYPES, metricName(), lastAlarm, {
         open: () => {
             if (number !== turn) {
                 return;
             }
-            own.opened = true;
-            heard = performance.now();
-            if (store.state === 'lost') {
+            const again = own.before;
+            own.opened = own.before = true;
+            if (again) {
                 begin();        // hosts, verdicts and the topology may be others by now
             } else {
                 becomeLive();
             }
         },
-        alive: () => { heard = performance.now(); },
         event: event => number === turn && take(event),
         lost: error => {
             own.opened = false;

@@ -37,8 +37,8 @@ def free_port():
 class Daemon:
     """pathdumpd with the usual flags; `more` come last and win"""
 
-    def __init__(self, folder, *more, intake=None, topology=None, listen=True, environment=None, launcher=(), name="pathdumpd"):
-        self.port = free_port()
+    def __init__(self, folder, *more, intake=None, topology=None, listen=True, environment=None, launcher=(), name="pathdumpd", port=None):
+        self.port = port or free_port()
         self.folder = folder
         self.url = f"http://127.0.0.1:{self.port}"
         self.errors = os.path.join(folder, f"stderr-{self.port}")
@@ -134,8 +134,9 @@ def stopped(*daemons):
 class Controller(Daemon):
     """pathdump-controller; `hosts`: {ID: URL}"""
 
-    def __init__(self, folder, topology, hosts, *more):
+    def __init__(self, folder, topology, hosts, *more, port=None):
         name = os.path.join(folder, "hosts.json")
         with open(name, "w", encoding="utf-8") as out:
             json.dump([{"id": host, "name": f"h{host}", "url": url} for host, url in hosts.items()], out)
-        super().__init__(folder, "--hosts", name, "--state", os.path.join(folder, "state"), *more, topology=topology, name="pathdump-controller")
+        super().__init__(folder, "--hosts", name, "--state", os.path.join(folder, "state"), *more, topology=topology, name="pathdump-controller",
+                         port=port)
