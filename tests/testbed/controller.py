@@ -7,7 +7,9 @@ agents at agentN.sock, and people, programs and agents ask the controller at con
 import json
 import os
 import subprocess
+import sys
 
+import door
 from commands import wait_for
 
 START_S = 30
@@ -50,6 +52,14 @@ class Controller:
                                             stdout=log, stderr=log, start_new_session=True)
         self.bed.started.append(self.process)
         return self
+
+    def door(self):
+        """URL at which browsers of this machine find it, for as long as the bed is up"""
+        command = [sys.executable, door.__file__, self.socket]
+        process = subprocess.Popen(command, env=dict(os.environ, **self.bed.mark), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        self.bed.started.append(process)
+        return process.stdout.readline().strip()
 
     def ready(self):
         """waits until it answers"""

@@ -55,6 +55,8 @@ class Demo:
         say("pathdumpd: it takes the tags off and keeps the records.")
         os.environ["PATHDUMP_CONTROLLER"] = self.bed.controller.url
         print(f"{GREEN}   here$ export PATHDUMP_CONTROLLER={self.bed.controller.url}{PLAIN}", flush=True)
+        self.map = f"{self.bed.controller.door()}/map"
+        say(f"All of it as a picture, for a browser on this machine: {self.map}")
         self.ask_controller("switches | sed -n '1,4p;$p'")
 
     def ask_controller(self, command):
@@ -175,6 +177,7 @@ class Demo:
         programs = os.path.relpath(self.bed.binaries)
         title("What to try next")
         if self.options.keep:
+            say(f"{self.map}   the map: click on a link to see who crosses it")
             say(f"{programs}/pathdump query --controller {self.bed.controller.url} getFlows --live")
             say(f"{bed} down --name demo")
         else:

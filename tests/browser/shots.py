@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of docs/map.md: a test bed with traffic, a link that loses packets and a flow that changed its path, view by view.
+
+    shots.py [FOLDER]       as root; writes FOLDER/VIEW.png (default: docs/map)
+"""
+import os
+import sys
+import time
+
+import test_bed as bed_test
+from background import Background
+from browser import Page
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SIZE = (1280, 800)
+FAULT_S = 90
+
+
+def wait_suspect(page, name):
+    page.until(lambda: "suspect" in (page.js("return document.querySelector(`tr[data-link=\"${arguments[0]}\"]`)?.textContent", name) or ""), name, FAULT_S)
+
+
+def shoot(page, folder, name, fragment, ready=None):
+    page.open(fragment)
+    if ready:
+        page.until(ready, name)
+    time.sleep(2)
+    page.shot(os.path.join(folder, f"{name}.png"))
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    link = "-".join(map(str, bed_test.LOSSY))
+    with bed_test.scenario.bed("shots", tagged=all, controller=True) as bed:
+        bed_test.start_all(bed)
+        bed.controller.ask("watches", {"app": "silent-drops", "period_s": 2, "args": {"link_mbps": bed_test.LINK_MBPS}})
+        with Background(bed.hosts.values()), Page(bed.controller.door(), SIZE) as page:
+            page.open("#view=fabric&metric=load_bps")
+            time.sleep(10)
+            bed.faults.add("loss", *bed_test.LOSSY, 0.2)
+            wait_suspect(page, link)
+            shoot(page, folder, "fabric", "#view=fabric&metric=load_bps")
+            shoot(page, folder, "matrix", "#view=matrix&metric=load_bps")
+            shoot(page, folder, "link", f"#view=link&link={link}&metric=load_bps", lambda: page.rows("top-flows"))
+            shoot(page, folder, "verdicts", "#view=verdicts", lambda: page.rows("verdict"))
+            shoot(page, folder, "alarms", "#view=alarms", lambda: page.rows("alarm-group"))
+            down = bed.network.switch_peers(11)[0]
+            bed.link_down(11, down)
+            time.sleep(6)
+            bed.link_up(11, down)
+            receiver = bed.host(bed_test.RECEIVER).ipv4
+            shoot(page, folder, "flow", f"#view=flow&flow=,{receiver},,,6&metric=load_bps", lambda: page.rows("flow-path"))
+            page.js("localStorage.setItem('theme', 'light')")
+            shoot(page, folder, "light", f"#view=fabric&metric=load_bps&link={link}", lambda: page.rows("top-flows"))
+            bed.faults.clear()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "../../docs/map"))
