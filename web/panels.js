@@ -234,8 +234,13 @@ function AlarmGroup({group}) {
 
 const percent = value => value === null || value === undefined ? 'not known' : `${+(100 * value).toPrecision(3)} %`;
 
+const LINES = 6;
+
+const List = ({lines}) => html`<ul>${lines.map((line, n) => html`<li key=${n}><${Text}>${line}<//></li>`)}</ul>`;
+
 function Lines({title, lines}) {
-    return lines?.length ? html`<h4>${title}</h4><ul>${lines.map((line, n) => html`<li key=${n}><${Text}>${line}<//></li>`)}</ul>` : null;
+    return lines?.length ? html`<h4>${title}</h4><${List} lines=${lines.slice(0, LINES)} />
+        ${lines.length > LINES && html`<details><summary>${lines.length - LINES} more</summary><${List} lines=${lines.slice(LINES)} /></details>`}` : null;
 }
 
 const faultText = fault => `${fault.kind ?? ''} ${fault.what ?? ''}${fault.loss === undefined ? '' : `, drops ${percent(fault.loss)}`}`;
