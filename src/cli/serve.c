@@ -18,6 +18,9 @@
 
 #define ALARMS_A_PERIOD 32u /* that are stored; each is a flush to the disk */
 #define WORDS           10
+#define MODULE          "simulate"
+#define LAG_S           10 /* from which on it is told */
+#define LOOK_MS         1000
 #define SPOOL           1u
 
 struct served {
@@ -31,6 +34,7 @@ struct served {
     uint64_t *seqs;       /* of alarms, by host */
     uint64_t alarms_left; /* not stored */
     int signal_fd;
+    bool told_lag, told_end;
 };
 
 /* ---- alarms ---- */
@@ -256,14 +260,33 @@ static void announce(const struct served *served)
     fflush(stdout);
 }
 
-static void wait_for_end(const struct served *served)
+/* Says once that the machine cannot keep up, and once that it is over. */
+static void look(struct served *served)
+{
+    struct pd_sim_live_stat stat;
+
+    pd_sim_live_stat(served->live, &stat);
+    if (stat.lag_s > LAG_S && !served->told_lag) {
+        pd_log(PD_LOG_WARN, MODULE, NULL, "simulated time is %.0f s behind the clock", stat.lag_s);
+        served->told_lag = true;
+    }
+    if (stat.ended && !served->told_end) {
+        pd_log(*stat.error ? PD_LOG_ERROR : PD_LOG_INFO, MODULE, NULL,
+               "the simulation has ended after %.1f s%s%s; what was is still served", stat.now_s,
+               *stat.error ? ": " : "", stat.error);
+        served->told_end = true;
+    }
+}
+
+static void wait_for_end(struct served *served)
 {
     struct pollfd fd = {.fd = served->signal_fd, .events = POLLIN};
 
     do {
-        if (poll(&fd, 1, -1) < 0 && errno != EINTR) {
+        if (poll(&fd, 1, LOOK_MS) < 0 && errno != EINTR) {
             return;
         }
+        look(served);
     } while (!pd_signals_take(served->signal_fd).end);
 }
 

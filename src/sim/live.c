@@ -16,12 +16,12 @@
 struct pd_sim_live {
     struct pd_sim_live_config config;
     struct pd_app_world app; /* its context is this */
-    uint64_t start_us, start_ns;
     pthread_t thread;
     bool started;
 
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* of all below; the start does not change once the thread runs */
     pthread_cond_t wake;
+    uint64_t start_us, start_ns;
     bool stopping, ended;
     char error[200]; /* "": none */
     struct pd_sim_app_world world;
@@ -39,8 +39,9 @@ static uint64_t now_us(void *context)
 
     pthread_mutex_lock(&live->lock);
     uint64_t now = live->world.app.ops->now_us(&live->world);
+    now = now ? now : live->start_us;
     pthread_mutex_unlock(&live->lock);
-    return now ? now : live->start_us;
+    return now;
 }
 
 static int rows(void *context, json_t *document, const struct pd_items *items, json_t **ret_answer,
@@ -258,8 +259,10 @@ int pd_sim_live_start(struct pd_sim_live *live, struct pd_error *error)
 {
     int err;
 
+    pthread_mutex_lock(&live->lock);
     live->start_us = pd_clock_wall_us();
     live->start_ns = pd_clock_monotonic_ns();
+    pthread_mutex_unlock(&live->lock);
     err = -pthread_create(&live->thread, NULL, run, live);
     if (err) {
         return pd_fail(error, err, "simulation: %s", pd_error_text(err));
@@ -300,18 +303,15 @@ const struct pd_app_world *pd_sim_live_world(const struct pd_sim_live *live)
     return &live->app;
 }
 
-json_t *pd_sim_live_status(struct pd_sim_live *live)
+void pd_sim_live_stat(struct pd_sim_live *live, struct pd_sim_live_stat *ret_stat)
 {
-    double due_s = (double)(pd_clock_monotonic_ns() - live->start_ns) / 1e9 * live->config.speed;
-    json_t *status;
-
     pthread_mutex_lock(&live->lock);
-    double lag_s = live->ended ? 0 : due_s - live->totals.now_s;
+    uint64_t clock_ns = live->start_ns ? pd_clock_monotonic_ns() - live->start_ns : 0;
+    double lag_s = (double)clock_ns / 1e9 * live->config.speed - live->totals.now_s;
 
-    status = json_pack("{s:I, s:f, s:b, s:o}", "now_us",
-                       (json_int_t)(live->start_us + (uint64_t)(live->totals.now_s * 1e6)), "lag_s",
-                       lag_s > 0 ? lag_s : 0, "ended", live->ended, "error",
-                       *live->error ? json_string(live->error) : json_null());
+    *ret_stat = (struct pd_sim_live_stat){.now_s = live->totals.now_s,
+                                          .lag_s = live->ended || lag_s < 0 ? 0 : lag_s,
+                                          .ended = live->ended};
+    memcpy(ret_stat->error, live->error, sizeof ret_stat->error);
     pthread_mutex_unlock(&live->lock);
-    return status;
 }

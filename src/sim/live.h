@@ -38,7 +38,12 @@ void pd_sim_live_free(struct pd_sim_live *live); /* ends it; NULL is fine */
 /* Valid as long as `live`; its functions may be called by any thread. */
 const struct pd_app_world *pd_sim_live_world(const struct pd_sim_live *live);
 
-/* {"now_us","lag_s","ended","error"}: how far its time is behind. NULL without memory. */
-json_t *pd_sim_live_status(struct pd_sim_live *live);
+struct pd_sim_live_stat {
+    double now_s; /* simulated */
+    double lag_s; /* that its time is behind the clock */
+    bool ended;
+    char error[200]; /* why it has ended early; "": it has not */
+};
+void pd_sim_live_stat(struct pd_sim_live *live, struct pd_sim_live_stat *ret_stat);
 
 #endif
