@@ -151,12 +151,13 @@ void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigne
     if (parts & PD_PART_PATH) {
         const struct pd_paths *paths = rows->select->snapshot->store->paths;
         pd_rows_path_ids(rows, block, rows->ids);
+        struct pd_paths_way way = {NULL, NULL};
         for (uint32_t i = 0; i < block->len; i++) {
-            bool same = i && rows->ids[i] == rows->ids[i - 1];
-            ret_records[i].path =
-                same ? ret_records[i - 1].path : pd_paths_get(paths, rows->ids[i]);
-            ret_records[i].claim =
-                same ? ret_records[i - 1].claim : pd_paths_claim(paths, rows->ids[i]);
+            if (!i || rows->ids[i] != rows->ids[i - 1]) {
+                way = pd_paths_way(paths, rows->ids[i]);
+            }
+            ret_records[i].path = way.path;
+            ret_records[i].claim = way.claim;
         }
     }
     if (parts & PD_PART_TIMES) {

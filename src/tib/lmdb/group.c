@@ -42,8 +42,13 @@ static int live_take(struct pd_group *group, const struct pd_tib_record **slots,
         if (!pd_tib_filter_matches(group->select.filter, record)) {
             continue;
         }
-        group->live[group->live_len] = *record;
-        stand_in(group, &group->live[group->live_len++], slots, mask);
+        struct pd_tib_record *live = &group->live[group->live_len++];
+        *live = *record;
+        if (grouping->by != PD_TIB_BY_RECORD) { /* groups have none */
+            live->retransmissions = live->extra_bytes = 0;
+            live->extra = NULL;
+        }
+        stand_in(group, live, slots, mask);
     }
     return 0;
 }

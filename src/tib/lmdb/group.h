@@ -63,8 +63,9 @@ struct pd_tally {
 void pd_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget);
 void pd_tally_done(struct pd_tally *table);
 
-/* Adds up to PD_BLOCK_ROWS records, which become keys: fields that the groups do not share are
- * cleared. -PD_E_TOO_LARGE, -ENOMEM: none was added. */
+/* Adds up to PD_BLOCK_ROWS records without further columns, which become keys: fields of the flow
+ * and the way that the groups do not share are cleared. -PD_E_TOO_LARGE, -ENOMEM: none was added.
+ */
 int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len);
 
 /* Which parts of records the table looks at. */

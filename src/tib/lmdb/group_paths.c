@@ -108,10 +108,11 @@ static void take(const struct paths *paths, uint32_t id, const struct sums *sums
                  struct pd_tib_record *ret_record)
 {
     const struct pd_paths *known = paths->group->select.snapshot->store->paths;
+    const struct pd_paths_way way = pd_paths_way(known, id);
     bool times = !paths->group->grouping->without_times;
     *ret_record = (struct pd_tib_record){
-        .path = pd_paths_get(known, id),
-        .claim = pd_paths_claim(known, id),
+        .path = way.path,
+        .claim = way.claim,
         .stime_us = times ? sums->stime_us : 0,
         .etime_us = times ? sums->etime_us : 0,
         .bytes = sums->bytes,
@@ -140,6 +141,7 @@ static int add_live(struct paths *paths, struct pd_tally *unknown)
     return err;
 }
 
+/* All groups at once, for orders, or beside those of paths that have no number. */
 static int give_with(struct paths *paths, const struct pd_tally *unknown)
 {
     struct pd_group *group = paths->group;
@@ -165,12 +167,48 @@ static int give_with(struct paths *paths, const struct pd_tally *unknown)
     return err;
 }
 
+/* A block at a time, which stays in the cache; what groups have not is cleared once. */
+static int give_unordered(const struct paths *paths)
+{
+    const struct pd_group *group = paths->group;
+    const struct pd_paths *known = group->select.snapshot->store->paths;
+    struct pd_tib_record block[PD_BLOCK_ROWS];
+    const bool times = !group->grouping->without_times;
+    size_t len = 0;
+    int err = 0;
+    memset(block, 0, sizeof block);
+    for (uint32_t id = 0, end; !err && id < paths->len; id = end) {
+        const struct pd_paths_way *ways = pd_paths_ways(known, id, &end);
+        end = end < paths->len ? end : paths->len;
+        for (uint32_t first = id; !err && id < end; id++) {
+            const struct sums *sums = &paths->sums[id];
+            struct pd_tib_record *record = &block[len];
+            record->path = ways[id - first].path;
+            record->claim = ways[id - first].claim;
+            record->stime_us = times ? sums->stime_us : 0;
+            record->etime_us = times ? sums->etime_us : 0;
+            record->bytes = sums->bytes;
+            record->pkts = sums->pkts;
+            len += sums->seen;
+            if (len == PD_BLOCK_ROWS) {
+                err = group->visit(group->context, block, len);
+                len = 0;
+            }
+        }
+    }
+    return err || !len ? err : group->visit(group->context, block, len);
+}
+
 static int give(struct paths *paths)
 {
+    const struct pd_tib_grouping *grouping = paths->group->grouping;
     struct pd_tally unknown;
     pd_tally_init(&unknown, PD_TIB_BY_PATH, &paths->group->budget);
     int err = add_live(paths, &unknown);
-    err = err ? err : give_with(paths, &unknown);
+    if (!err) {
+        bool plain = grouping->order == PD_TIB_ORDER_NONE && !grouping->top_len && !unknown.len;
+        err = plain ? give_unordered(paths) : give_with(paths, &unknown);
+    }
     pd_tally_done(&unknown);
     return err;
 }

@@ -53,14 +53,12 @@ unsigned pd_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_co
 
 static void keys_of(enum pd_tib_by by, struct pd_tib_record *records, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; by != PD_TIB_BY_FLOW_PATH && i < len; i++) {
         struct pd_flow_id *flow = &records[i].flow;
         if (by == PD_TIB_BY_FLOW || by == PD_TIB_BY_SOURCE) {
             records[i].path = NULL;
             records[i].claim = NULL;
         }
-        records[i].retransmissions = records[i].extra_bytes = 0;
-        records[i].extra = NULL;
         if (by == PD_TIB_BY_SOURCE) {
             *flow = (struct pd_flow_id){.src = flow->src, .ip_version = flow->ip_version};
         } else if (by == PD_TIB_BY_PATH) {

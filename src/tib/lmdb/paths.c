@@ -34,6 +34,7 @@ void pd_paths_free(struct pd_paths *paths)
     }
     for (size_t i = 0; i < PD_PATHS_BLOCKS; i++) {
         free(paths->blocks[i]);
+        free(paths->ways[i]);
     }
     free(paths->slots);
     for (uint32_t i = 0; i < paths->links.heads_len; i++) {
@@ -61,15 +62,27 @@ static const struct pd_claim *claim_at(const struct pd_paths *paths, uint32_t id
     return &paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
 }
 
+struct pd_paths_way pd_paths_way(const struct pd_paths *paths, uint32_t id)
+{
+    return id < pd_paths_len(paths) ? paths->ways[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK]
+                                    : (struct pd_paths_way){NULL, NULL};
+}
+
+const struct pd_paths_way *pd_paths_ways(const struct pd_paths *paths, uint32_t id,
+                                         uint32_t *ret_end)
+{
+    *ret_end = (id / PD_PATHS_BLOCK + 1) * PD_PATHS_BLOCK;
+    return &paths->ways[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
+}
+
 const struct pd_path *pd_paths_get(const struct pd_paths *paths, uint32_t id)
 {
-    return id < pd_paths_len(paths) ? claim_at(paths, id)->path : NULL;
+    return pd_paths_way(paths, id).path;
 }
 
 const struct pd_claim *pd_paths_claim(const struct pd_paths *paths, uint32_t id)
 {
-    const struct pd_claim *claim = id < pd_paths_len(paths) ? claim_at(paths, id) : NULL;
-    return claim && claim->path ? pd_tib_claim_kept(claim) : NULL;
+    return pd_paths_way(paths, id).claim;
 }
 
 bool pd_paths_other_origins(const struct pd_paths *paths)
@@ -120,11 +133,17 @@ static int slots_grow(struct pd_paths *paths)
 static int add(struct pd_paths *paths, const struct pd_claim *claim)
 {
     uint32_t id = pd_paths_len(paths);
-    struct pd_claim **block = &paths->blocks[id / PD_PATHS_BLOCK];
-    if (!*block && !(*block = malloc(PD_PATHS_BLOCK * sizeof **block))) {
+    struct pd_claim **block = &paths->blocks[id / PD_PATHS_BLOCK], *kept;
+    struct pd_paths_way **ways = &paths->ways[id / PD_PATHS_BLOCK];
+    *block = *block ? *block : malloc(PD_PATHS_BLOCK * sizeof **block);
+    *ways = *ways ? *ways : malloc(PD_PATHS_BLOCK * sizeof **ways);
+    if (!*block || !*ways) {
         return -ENOMEM;
     }
-    (*block)[id % PD_PATHS_BLOCK] = *claim;
+    kept = &(*block)[id % PD_PATHS_BLOCK];
+    *kept = *claim;
+    (*ways)[id % PD_PATHS_BLOCK] =
+        (struct pd_paths_way){claim->path, claim->path ? pd_tib_claim_kept(kept) : NULL};
     atomic_store_explicit(&paths->len, id + 1, memory_order_release);
     return 0;
 }

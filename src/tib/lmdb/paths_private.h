@@ -34,6 +34,7 @@ struct pd_paths {
     struct pd_link_index links;
     /* Each set once, before `len` counts a path of it. A path of NULL: it is not known. */
     struct pd_claim *blocks[PD_PATHS_BLOCKS];
+    struct pd_paths_way *ways[PD_PATHS_BLOCKS]; /* what records have of them */
     /* Claims that are not from tags; claims with a path that is not exact or not from tags.
      * Relaxed: asked for by snapshots, that were taken after they were added. */
     _Atomic uint32_t other_origins, variants;

@@ -41,7 +41,7 @@ int pd_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
                    const struct pd_tib_filter *filter);
 void pd_select_done(struct pd_select *select); /* a zeroed one is fine */
 
-#define PD_BLOCK_ROWS 256u
+#define PD_BLOCK_ROWS 192u /* as records they fit into the first cache, beside their columns */
 
 /* Rows of one chunk that pass: those listed, or `len` from `first` on. */
 struct pd_block {
