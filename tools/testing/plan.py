@@ -96,9 +96,13 @@ def faults(_):
     runs = {"tib-500-writers-killed": ["test_tib_kill", "--rounds", "500"],
             "tib-1000-flips-and-cuts": ["test_tib_damage", "1000"],
             "tib-full": ["test_tib_full"], "tib-clock-and-upkeep": ["test_tib_parts"],
-            "tib-two-writers": ["test_tib_processes"]}
-    return [build("release"), *(Step(name, [f"{at}/{program}", *words], needs=["build-release"])
-                                for name, (program, *words) in runs.items())]
+            "tib-two-writers": ["test_tib_processes"],
+            "tib-24M-converted": ["test_tib_convert_large", "24000000", "20"]}
+    steps = {name: [f"{at}/{program}", *words] for name, (program, *words) in runs.items()}
+    steps["evidence-10M-lines"] = ["env", "PD_BIN=build/release/bin", "python3",
+                                   "tests/integration/cli/test_evidence.py", "10000000"]
+    return [build("release"), *(Step(name, command, needs=["build-release"])
+                                for name, command in steps.items())]
 
 
 def everything(options):

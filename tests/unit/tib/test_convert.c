@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stores of version 2: read as they are, converted beside the writer's work, whole whenever that is
  * interrupted; stores of a newer version are refused and left alone. */
-#include <endian.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include <cmocka.h>
 
 #include "codec/tagging/mark.h"
+#include "old_store.h"
 #include "records.h"
 #include "store_files.h"
 #include "tib/lmdb/store.h"
@@ -71,89 +71,17 @@ static void fill(void)
     pd_tib_close(tib);
 }
 
-static size_t put_old(uint8_t *at, uint32_t id, const struct pd_claim *claim)
-{
-    uint8_t *begin = at;
-    uint32_t one = htole32(1);
-    memset(at, 0, 16);
-    memcpy(at + 8, &one, 4);
-    at[12] = 4; /* bytes of a switch ID */
-    at += 16;
-    *at++ = (uint8_t)claim->path->len;
-    for (unsigned i = 0; i < claim->path->len; i++, at += 4) {
-        uint32_t node = htole32(claim->path->switches[i]);
-        memcpy(at, &node, 4);
-    }
-    if (!claim->path->len) {
-        uint16_t vids[PD_TAGGING_TAGS_MAX];
-        uint8_t dscp;
-        unsigned len = pd_tagging_mark_read(&claim->mark, vids, &dscp);
-        *at++ = (uint8_t)len;
-        *at++ = dscp;
-        for (unsigned i = 0; i < len; i++) {
-            *at++ = (uint8_t)vids[i];
-            *at++ = (uint8_t)(vids[i] >> 8);
-        }
-    }
-    uint64_t hash = htole64(XXH3_64bits_withSeed(begin + 8, (size_t)(at - begin) - 8, id));
-    memcpy(begin, &hash, sizeof hash);
-    return (size_t)(at - begin);
-}
-
-/* Puts the store record with another version; the transaction's number stays its own. */
-static void put_version(MDB_txn *txn, MDB_dbi db, uint32_t version)
-{
-    struct pd_store_meta meta;
-    MDB_val key = {5, (void *)"store"}, value;
-    assert_int_equal(mdb_get(txn, db, &key, &value), 0);
-    memcpy(&meta, value.mv_data, sizeof meta);
-    meta.version = htole32(version);
-    meta.txn_id = htole64(mdb_txn_id(txn));
-    meta.xxh3 = htole64(XXH3_64bits((uint8_t *)&meta + 8, sizeof meta - 8));
-    value = (MDB_val){sizeof meta, &meta};
-    assert_int_equal(mdb_put(txn, db, &key, &value, 0), 0);
-}
-
 static void age(uint32_t version)
 {
     struct pd_tib *tib;
-    MDB_txn *txn;
-    uint8_t bytes[512];
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, &(struct pd_tib_config){0}, &tib, NULL), 0);
-    struct pd_store *store = (struct pd_store *)tib;
-    assert_int_equal(mdb_txn_begin(store->env, NULL, 0, &txn), 0);
-    if (version == PD_STORE_VERSION_OLD) {
-        assert_int_equal(mdb_drop(txn, store->path_db, 0), 0);
-        for (uint32_t id = 0; id < pd_paths_len(store->paths); id++) {
-            struct pd_tib_record way = {.path = pd_paths_get(store->paths, id),
-                                        .claim = pd_paths_claim(store->paths, id)};
-            const struct pd_claim claim = pd_tib_claim(&way);
-            struct pd_store_key number;
-            MDB_val key = pd_store_key_val(&number, id),
-                    value = {put_old(bytes, id, &claim), bytes};
-            assert_int_equal(mdb_put(txn, store->path_db, &key, &value, 0), 0);
-        }
-    }
-    put_version(txn, store->meta_db, version);
-    assert_int_equal(mdb_txn_commit(txn), 0);
+    assert_int_equal(old_store_age((struct pd_store *)tib, version), 0);
     pd_tib_close(tib);
 }
 
 static unsigned old_blocks(struct pd_tib *tib)
 {
-    struct pd_store *store = (struct pd_store *)tib;
-    MDB_txn *txn;
-    MDB_cursor *cursor;
-    MDB_val key, value;
-    unsigned old = 0;
-    assert_int_equal(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn), 0);
-    assert_int_equal(mdb_cursor_open(txn, store->path_db, &cursor), 0);
-    while (!mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-        old += pd_paths_block_old(value.mv_data, value.mv_size);
-    }
-    mdb_cursor_close(cursor);
-    mdb_txn_abort(txn);
-    return old;
+    return old_store_blocks((struct pd_store *)tib);
 }
 
 static void print_finding(void *context, const char *finding)
