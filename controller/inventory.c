@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "http/url.h"
+#include "json/cursor.h"
 
 struct storage {
     struct pd_inventory inventory;
@@ -52,21 +53,16 @@ static bool is_name(const char *text)
 
 static int check_members(const struct reader *reader, size_t i, json_t *entry)
 {
-    const char *key;
-    json_t *value;
+    static const char *const members[] = {"id", "name", "url", NULL};
+    char place[24];
+    const struct pd_json_cursor at = {.object = entry,
+                                      .file = reader->file,
+                                      .place = place,
+                                      .err = -PD_E_VALUE,
+                                      .error = reader->error};
 
-    if (!json_is_object(entry)) {
-        return refuse(reader, i, "", "expects an object {\"id\", \"name\", \"url\"}");
-    }
-    json_object_foreach(entry, key, value)
-    {
-        if (strcmp(key, "id") && strcmp(key, "name") && strcmp(key, "url")) {
-            return pd_fail(reader->error, -PD_E_UNKNOWN_KEY,
-                           "%.200s: [%zu]: %.50s: unknown member; there are id, name and url",
-                           reader->file, i, key);
-        }
-    }
-    return 0;
+    snprintf(place, sizeof place, "[%zu]", i);
+    return pd_json_only(&at, members);
 }
 
 static int read_id(const struct reader *reader, size_t i, const json_t *entry,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/state_file.h"
+#include "json/cursor.h"
 
 #define MODULE         "watches"
 #define VERSION        1
@@ -39,24 +40,9 @@ void pd_watch_free(struct pd_watch *watch)
 static int check_members(const json_t *json, struct pd_error *error)
 {
     static const char *const members[] = {"id", "app", "args", "period_s", "on", NULL};
-    const char *name;
-    json_t *value;
+    const struct pd_json_cursor at = {.object = json, .err = -PD_E_VALUE, .error = error};
 
-    json_object_foreach((json_t *)(uintptr_t)json, name, value)
-    {
-        size_t i = 0;
-
-        while (members[i] && strcmp(members[i], name) != 0) {
-            i++;
-        }
-        if (members[i]) {
-            continue;
-        }
-        pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown member", name);
-        pd_printable(error->text);
-        return -PD_E_UNKNOWN_KEY;
-    }
-    return 0;
+    return pd_json_only(&at, members);
 }
 
 static int read_app(const json_t *json, const struct pd_app_ops **ret_ops, struct pd_error *error)

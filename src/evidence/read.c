@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "evidence/file.h"
-
-#define COUNT_MAX ((json_int_t)1 << 53) /* numbers are exact in JSON up to here */
+#include "json/cursor.h"
 
 /* Rows of the part at hand. What a row points to is kept by offset while the arrays grow. */
 struct part {
@@ -28,10 +27,17 @@ struct reading {
     struct pd_error *error;
 };
 
+static struct pd_json_cursor cursor(const struct reading *r, const json_t *object)
+{
+    return (struct pd_json_cursor){
+        .object = object, .file = r->name, .line = r->line, .err = -PD_E_SYNTAX, .error = r->error};
+}
+
 static int refuse(const struct reading *r, const char *member, const char *expected)
 {
-    return pd_fail(r->error, -PD_E_SYNTAX, "%.300s:%llu: %s: expects %s", r->name, r->line, member,
-                   expected);
+    const struct pd_json_cursor at = cursor(r, NULL);
+
+    return pd_json_wrong(&at, member, "%s", expected);
 }
 
 static int no_memory(const struct reading *r)
@@ -92,13 +98,9 @@ static int hand_over(struct reading *r)
 static int read_count(const struct reading *r, const json_t *object, const char *key,
                       uint64_t *ret_count)
 {
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > COUNT_MAX) {
-        return refuse(r, key, "a number from 0 to 2^53");
-    }
-    *ret_count = (uint64_t)json_integer_value(value);
-    return 0;
+    const struct pd_json_cursor at = cursor(r, object);
+
+    return pd_json_number(&at, key, 0, PD_JSON_NUMBER_MAX, ret_count);
 }
 
 /* Null or missing: not known. */
@@ -111,53 +113,6 @@ static int read_count_or_null(const struct reading *r, const json_t *object, con
         return 0;
     }
     return read_count(r, object, key, ret_count);
-}
-
-static int read_small(const struct reading *r, const json_t *object, const char *key,
-                      json_int_t most, json_int_t *ret_number)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > most) {
-        return refuse(r, key, most == 255 ? "a number from 0 to 255" : "a number from 0 to 65535");
-    }
-    *ret_number = json_integer_value(value);
-    return 0;
-}
-
-static int read_addr(const struct reading *r, const json_t *object, const char *key,
-                     struct pd_addr *ret_addr, uint8_t *ret_ip_version)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    if (!text || pd_addr_parse(text, ret_addr, ret_ip_version)) {
-        return refuse(r, key, "an IPv4 or IPv6 address");
-    }
-    return 0;
-}
-
-static int read_flow(const struct reading *r, const json_t *object, struct pd_flow_id *ret_flow)
-{
-    json_int_t src_port = 0, dst_port = 0, protocol = 0;
-    uint8_t version = 0;
-    struct pd_flow_id flow = {.zero = {0}};
-    if (!json_is_object(object)) {
-        return refuse(r, "flow_id", "an object");
-    }
-    int err = read_addr(r, object, "src_ip", &flow.src, &flow.ip_version);
-    err = err ? err : read_addr(r, object, "dst_ip", &flow.dst, &version);
-    if (!err && version != flow.ip_version) {
-        err = refuse(r, "flow_id", "two addresses of one family");
-    }
-    err = err ? err : read_small(r, object, "src_port", UINT16_MAX, &src_port);
-    err = err ? err : read_small(r, object, "dst_port", UINT16_MAX, &dst_port);
-    err = err ? err : read_small(r, object, "protocol", UINT8_MAX, &protocol);
-    if (!err) {
-        flow.src_port = (uint16_t)src_port;
-        flow.dst_port = (uint16_t)dst_port;
-        flow.protocol = (uint8_t)protocol;
-        *ret_flow = flow;
-    }
-    return err;
 }
 
 static int read_nodes(struct reading *r, const json_t *array, size_t least)
@@ -186,22 +141,20 @@ static int read_nodes(struct reading *r, const json_t *array, size_t least)
 
 static int read_origin(const struct reading *r, const json_t *object, uint8_t *ret_origin)
 {
-    const json_t *value = json_object_get(object, "origin");
-    if (value && !json_is_string(value)) {
-        return refuse(r, "origin", "a text");
-    }
-    *ret_origin = (uint8_t)pd_evidence_origin_find(value ? json_string_value(value) : "tags");
-    return 0;
+    const struct pd_json_cursor at = cursor(r, object);
+    const char *name = "tags";
+    int err = json_object_get(object, "origin") ? pd_json_words(&at, "origin", &name) : 0;
+
+    *ret_origin = (uint8_t)pd_evidence_origin_find(name);
+    return err;
 }
 
 static int read_reached(const struct reading *r, const json_t *object, bool *ret_reached)
 {
-    const json_t *value = json_object_get(object, "reached");
-    if (value && !json_is_boolean(value)) {
-        return refuse(r, "reached", "true or false");
-    }
-    *ret_reached = !value || json_is_true(value);
-    return 0;
+    const struct pd_json_cursor at = cursor(r, object);
+
+    *ret_reached = true;
+    return pd_json_flag_or(&at, "reached", ret_reached);
 }
 
 /* One way of the row: `object` has its path and what is known of it. */
@@ -238,7 +191,9 @@ static int read_flow_row(struct reading *r, const json_t *line, struct pd_eviden
     uint64_t srtt_us = 0;
     size_t i;
     row->kind = PD_EVIDENCE_FLOW;
-    int err = read_flow(r, json_object_get(line, "flow_id"), &row->flow);
+    struct pd_json_cursor at = cursor(r, json_object_get(line, "flow_id"));
+    at.place = "flow_id";
+    int err = pd_json_flow(&at, &row->flow);
     err = err ? err : read_count(r, line, "retransmissions", &row->lost);
     err = err ? err : read_count_or_null(r, line, "pkts", &row->pkts);
     err = err ? err : read_count_or_null(r, line, "srtt_us", &srtt_us);

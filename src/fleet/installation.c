@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "http/text.h"
-#include "query/members.h"
+#include "json/cursor.h"
 
 static const char *const members[] = {"id", "period_ms", "on", "deadline_ms", "by", NULL};
 
@@ -33,24 +33,6 @@ int pd_trigger_parse(const char *id, enum pd_trigger *ret_trigger)
     return -PD_E_VALUE;
 }
 
-/* A member that is a number within limits; absent: *ret_number stays. */
-static int number_member(const json_t *body, const char *name, uint64_t least, uint64_t most,
-                         uint64_t *ret_number, struct pd_error *error)
-{
-    const json_t *member = json_object_get(body, name);
-
-    if (!member) {
-        return 0;
-    }
-    if (!json_is_integer(member) || json_integer_value(member) < (json_int_t)least ||
-        json_integer_value(member) > (json_int_t)most) {
-        return pd_fail(error, -PD_E_VALUE, "%s: expected a whole number from %llu to %llu", name,
-                       (unsigned long long)least, (unsigned long long)most);
-    }
-    *ret_number = (uint64_t)json_integer_value(member);
-    return 0;
-}
-
 static int parse_on(const json_t *body, struct pd_installation *installation,
                     struct pd_error *error)
 {
@@ -65,6 +47,7 @@ static int parse_on(const json_t *body, struct pd_installation *installation,
 static int parse_when(const json_t *body, struct pd_installation *installation,
                       struct pd_error *error)
 {
+    const struct pd_json_cursor at = {.object = body, .err = -PD_E_VALUE, .error = error};
     bool on = json_object_get(body, "on"), period = json_object_get(body, "period_ms");
 
     if (on == period) {
@@ -73,8 +56,8 @@ static int parse_when(const json_t *body, struct pd_installation *installation,
                           : "period_ms: is missing; either this or \"on\" says when it is to run");
     }
     return on ? parse_on(body, installation, error)
-              : number_member(body, "period_ms", PD_INSTALLATION_PERIOD_MIN_MS,
-                              PD_INSTALLATION_PERIOD_MAX_MS, &installation->period_ms, error);
+              : pd_json_number_or(&at, "period_ms", PD_INSTALLATION_PERIOD_MIN_MS,
+                                  PD_INSTALLATION_PERIOD_MAX_MS, &installation->period_ms);
 }
 
 /* A token belongs to one moment; a query that runs again and again has its own. */
@@ -110,6 +93,7 @@ static int normalise(const json_t *body, struct pd_installation *installation)
 
 static int parse(const json_t *body, struct pd_installation *installation, struct pd_error *error)
 {
+    const struct pd_json_cursor at = {.object = body, .err = -PD_E_VALUE, .error = error};
     int err = pd_document_parse(body, members, &installation->document, error);
 
     if (!err && !installation->document.question->installs) {
@@ -121,17 +105,17 @@ static int parse(const json_t *body, struct pd_installation *installation, struc
         err = check_query(pd_document_query(&installation->document), error);
     }
     if (!err) {
-        err = number_member(body, "id", 1, PD_INSTALLATION_ID_MAX, &installation->id, error);
+        err = pd_json_number_or(&at, "id", 1, PD_INSTALLATION_ID_MAX, &installation->id);
     }
     if (!err) {
-        err = number_member(body, "deadline_ms", 1, PD_INSTALLATION_DEADLINE_MAX_MS,
-                            &installation->deadline_ms, error);
+        err = pd_json_number_or(&at, "deadline_ms", 1, PD_INSTALLATION_DEADLINE_MAX_MS,
+                                &installation->deadline_ms);
     }
     if (!err) {
         err = parse_when(body, installation, error);
     }
     if (!err && json_object_get(body, "by")) {
-        err = pd_member_text(body, "by", installation->by, sizeof installation->by, error);
+        err = pd_json_text(&at, "by", installation->by, sizeof installation->by);
     }
     if (err) {
         return err;

@@ -4,80 +4,38 @@
 
 #include <string.h>
 
+#include "json/cursor.h"
+
 #define ROW_NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 
-static int wrong(struct pd_error *error, const char *member, const char *expected)
+static struct pd_json_cursor cursor(const json_t *object, const char *place, struct pd_error *error)
 {
-    return pd_fail(error, -PD_E_VALUE, "%s: expects %s", member, expected);
+    return (struct pd_json_cursor){
+        .object = object, .place = place, .err = -PD_E_VALUE, .error = error};
 }
 
 int pd_member_number(const json_t *object, const char *member, uint64_t least, uint64_t most,
                      uint64_t *ret_number, struct pd_error *error)
 {
-    const json_t *value = json_object_get(object, member);
-    json_int_t number = json_integer_value(value);
+    const struct pd_json_cursor at = cursor(object, NULL, error);
 
-    if (!json_is_integer(value) || number < 0 || (uint64_t)number < least ||
-        (uint64_t)number > most) {
-        return pd_fail(error, -PD_E_VALUE, "%s: expects a number from %llu to %llu", member,
-                       (unsigned long long)least, (unsigned long long)most);
-    }
-    *ret_number = (uint64_t)number;
-    return 0;
+    return pd_json_number(&at, member, least, most, ret_number);
 }
 
 int pd_member_text(const json_t *object, const char *member, char *ret_text, size_t size,
                    struct pd_error *error)
 {
-    const json_t *value = json_object_get(object, member);
-    size_t len = json_string_length(value);
+    const struct pd_json_cursor at = cursor(object, NULL, error);
 
-    if (!json_is_string(value) || len >= size || strlen(json_string_value(value)) != len) {
-        return pd_fail(error, -PD_E_VALUE, "%s: expects a text of less than %zu bytes", member,
-                       size);
-    }
-    memcpy(ret_text, json_string_value(value), len + 1);
-    return 0;
-}
-
-static int read_addr(const json_t *object, const char *member, struct pd_addr *ret_addr,
-                     uint8_t *ret_version, struct pd_error *error)
-{
-    char text[PD_ADDR_TEXT_BYTES];
-    int err = pd_member_text(object, member, text, sizeof text, error);
-
-    if (err) {
-        return err;
-    }
-    return pd_addr_parse(text, ret_addr, ret_version) ? wrong(error, member, "an address") : 0;
+    return pd_json_text(&at, member, ret_text, size);
 }
 
 int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error)
 {
-    struct pd_flow_id flow = {0};
-    uint64_t src_port, dst_port, protocol;
-    uint8_t version;
-    int err;
+    const struct pd_json_cursor at = cursor(object, "flow_id", error);
 
-    if (!json_is_object(object) || json_object_size(object) != 5) {
-        return wrong(error, "flow_id", "a flow ID");
-    }
-    err = read_addr(object, "src_ip", &flow.src, &flow.ip_version, error);
-    err = err ? err : read_addr(object, "dst_ip", &flow.dst, &version, error);
-    err = err ? err : pd_member_number(object, "src_port", 0, UINT16_MAX, &src_port, error);
-    err = err ? err : pd_member_number(object, "dst_port", 0, UINT16_MAX, &dst_port, error);
-    err = err ? err : pd_member_number(object, "protocol", 0, UINT8_MAX, &protocol, error);
-    if (err) {
-        return err;
-    }
-    if (version != flow.ip_version) {
-        return wrong(error, "flow_id", "addresses of one family");
-    }
-    flow.src_port = (uint16_t)src_port;
-    flow.dst_port = (uint16_t)dst_port;
-    flow.protocol = (uint8_t)protocol;
-    *ret_flow = flow;
-    return 0;
+    return json_object_size(object) == 5 ? pd_json_flow(&at, ret_flow)
+                                         : pd_json_wrong(&at, "", "a flow ID");
 }
 
 json_t *pd_flow_id_json(const struct pd_flow_id *flow)
@@ -95,9 +53,10 @@ int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_pa
 {
     size_t len = json_array_size(array);
     struct pd_path path = {0};
+    const struct pd_json_cursor at = cursor(NULL, NULL, error);
 
     if (!json_is_array(array) || !len || len > PD_PATH_MAX) {
-        return wrong(error, member, "paths of 1 to 128 switch IDs");
+        return pd_json_wrong(&at, member, "paths of 1 to 128 switch IDs");
     }
     path.len = (uint32_t)len;
     for (size_t i = 0; i < len; i++) {
@@ -105,7 +64,7 @@ int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_pa
         json_int_t number = json_integer_value(id);
 
         if (!json_is_integer(id) || number < 1 || number > UINT32_MAX) {
-            return wrong(error, member, "switch IDs");
+            return pd_json_wrong(&at, member, "switch IDs");
         }
         path.switches[i] = (uint32_t)number;
     }

@@ -15,7 +15,7 @@ import sys
 STOREYS = {
     "ground": {"base": [], "packet": ["base"], "trajectory": ["base", "packet"],
                "meter": ["base"]},
-    "network": {"topology": [], "telemetry": ["topology"], "codec": ["topology", "telemetry"]},
+    "network": {"json": [], "topology": [], "telemetry": ["topology"], "codec": ["json", "topology", "telemetry"]},
     "sources": {"kernel": [], "intake": ["kernel"], "monitor": ["kernel"], "probe": [], "trace": ["monitor"],
                 "slow_path": [], "p4": ["probe"]},
     "resolve": {"resolve": []},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What "codec_options" says of path filters. */
 #include <jansson.h>
-#include <string.h>
 
 #include "codec/path_bloom/path_bloom.h"
+#include "json/cursor.h"
 
 enum { BITS_MAX = 32, VLAN_BITS_MAX = 15, HASHES_MAX = 8 };
 
@@ -11,60 +11,31 @@ static const char *const carriers[] = {
     [PD_BLOOM_VXLAN] = "vxlan", [PD_BLOOM_VLAN] = "vlan", [PD_BLOOM_VLAN2] = "vlan2"};
 static const char *const monitors[] = {"tor", "tor+top"};
 
-/* One of the words, or the first when the key is not there. */
-static int read_word(const json_t *object, const char *key, const char *const *words, unsigned len,
-                     unsigned *ret_word, struct pd_error *error)
+static int read_small(const struct pd_json_cursor *at, const char *member, uint64_t most,
+                      uint64_t otherwise, uint8_t *ret_number)
 {
-    const json_t *value = json_object_get(object, key);
-    const char *text = json_string_value(value);
+    uint64_t number = otherwise;
+    int err = pd_json_number_or(at, member, 1, most, &number);
 
-    for (unsigned i = 0; i < len; i++) {
-        if (!value || (text && !strcmp(text, words[i]))) {
-            *ret_word = i;
-            return 0;
-        }
-    }
-    return pd_fail(error, -PD_E_VALUE, "path-bloom: %s: expects \"%s\"%s%s%s", key, words[0],
-                   len > 2 ? ", \"" : " or \"", words[1], len > 2 ? "\" or \"vlan2\"" : "\"");
-}
-
-static int read_number(const json_t *object, const char *key, json_int_t max, json_int_t fallback,
-                       uint8_t *ret_number, struct pd_error *error)
-{
-    const json_t *value = json_object_get(object, key);
-    const json_int_t number = value ? json_integer_value(value) : fallback;
-
-    if ((value && !json_is_integer(value)) || number < 1 || number > max) {
-        return pd_fail(error, -PD_E_VALUE, "path-bloom: %s: expects an integer from 1 to %lld", key,
-                       (long long)max);
-    }
     *ret_number = (uint8_t)number;
-    return 0;
+    return err;
 }
 
 static int read_all(const json_t *object, struct pd_path_bloom_options *options,
                     struct pd_error *error)
 {
-    const json_t *order = json_object_get(object, "order");
+    const struct pd_json_cursor at = {
+        .object = object, .file = "path-bloom", .err = -PD_E_VALUE, .error = error};
     unsigned carrier = 0, top = 0;
+    int err = pd_json_flag_or(&at, "order", &options->order);
 
-    if (order && !json_is_boolean(order)) {
-        return pd_fail(error, -PD_E_VALUE, "path-bloom: order: expects true or false");
-    }
-    int err = read_word(object, "carrier", carriers, 3, &carrier, error);
-    const json_int_t most = carrier == PD_BLOOM_VLAN ? VLAN_BITS_MAX : BITS_MAX;
-    if (!err) {
-        err = read_word(object, "monitors", monitors, 2, &top, error);
-    }
-    if (!err) {
-        err = read_number(object, "bits", most, most, &options->bits, error);
-    }
-    if (!err) {
-        err = read_number(object, "hashes", HASHES_MAX, 3, &options->hashes, error);
-    }
+    err = err ? err : pd_json_word_or(&at, "carrier", carriers, 3, &carrier);
+    err = err ? err : pd_json_word_or(&at, "monitors", monitors, 2, &top);
+    const uint64_t most = carrier == PD_BLOOM_VLAN ? VLAN_BITS_MAX : BITS_MAX;
+    err = err ? err : read_small(&at, "bits", most, most, &options->bits);
+    err = err ? err : read_small(&at, "hashes", HASHES_MAX, 3, &options->hashes);
     options->carrier = carrier;
     options->top = top;
-    options->order = json_is_true(order);
     return err;
 }
 

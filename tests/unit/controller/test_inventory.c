@@ -54,7 +54,7 @@ static void test_refused(void **state)
         {"{}", "hosts.json: expects an array"},
         {"[{\"id\":21,\"id\":22,\"url\":\"http://a:1\"}]", "duplicate"},
         {"[7]", "hosts.json: [0]: expects an object"},
-        {HOST("\"id\":22,\"url\":\"http://a:2\",\"port\":1"), "[1]: port: unknown member"},
+        {HOST("\"id\":22,\"url\":\"http://a:2\",\"port\":1"), "[1].port: unknown member"},
         {HOST("\"url\":\"http://a:2\""), "[1].id: expects"},
         {HOST("\"id\":\"22\",\"url\":\"http://a:2\""), "[1].id: expects"},
         {HOST("\"id\":-1,\"url\":\"http://a:2\""), "[1].id: expects"},
