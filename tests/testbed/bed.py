@@ -74,16 +74,18 @@ class Host:
 class Bed:
     """owns the state folder STATE/NAME while it is up; see the file's head"""
 
-    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS, controller=False, fabric="ovs", offloads=False):
+    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS, controller=False, fabric="ovs", offloads=False, plan=None):
         """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host IDs that get frames
         with their tags on (they run an agent), or the function all; edges: IDs of hosts that stand behind a patched
         switch of their own, of the build in the folder `ovs`; controller: the tagging rules are put on the switches by a
         pathdump-controller of the bed, to which its agents belong; fabric: what its switches are (a folder of fabrics/);
+        plan: a telemetry plan, by which the switches of the fabric tc write digests; the codec is then pint, unless the topology names it;
         offloads: hosts send and take packets of up to 64 KB, as network cards let them: for speed, where nobody counts packets"""
         self.name = name or f"bed{os.getpid()}"
         self.folder = os.path.join(STATE, self.name)
         self.binaries = os.path.abspath(binaries)
         self.topology, self.tags, self.tagged = topology, tags, tagged
+        self.plan = plan and os.path.abspath(plan)
         self.edge_hosts, self.ovs = sorted(edges), os.path.abspath(ovs)
         self.controller = Controller(self) if controller else None
         self.down_links, self.started, self.offloads = set(), [], offloads
@@ -162,6 +164,20 @@ class Bed:
             else:
                 subprocess.run([self.program_path("pathdump"), *self.fabric.topology], stdout=file, check=True)
         self.topology = file.name
+        if self.plan:
+            self.take_plan()
+
+    def take_plan(self):
+        """the bed's own copy, and a topology whose codec reads digests"""
+        if not self.fabric.digests:
+            raise RuntimeError(f"switches of the fabric {self.fabric.name} cannot write digests: only those of tc can")
+        self.plan = shutil.copy(self.plan, os.path.join(self.folder, "plan.json"))
+        with open(self.topology, encoding="utf-8") as file:
+            topology = json.load(file)
+        if "pint" not in topology["codec"]:
+            topology["codec"] = "pint"
+            with open(self.topology, "w", encoding="utf-8") as file:
+                json.dump(topology, file)
 
     def read_topology(self, path):
         self.network = Network(path)
@@ -255,7 +271,7 @@ class Bed:
 
     def save(self):
         state = {"fabric": self.fabric.name, "token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged), "faults": self.faults.save(),
-                 "edges": self.edge_hosts, "ovs": self.ovs, "controller": bool(self.controller), "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
+                 "edges": self.edge_hosts, "plan": self.plan, "ovs": self.ovs, "controller": bool(self.controller), "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
                  "switches": self.fabric.save()}
         new = os.path.join(self.folder, "state.new")
         with open(new, "w", encoding="utf-8") as file:
@@ -273,7 +289,7 @@ class Bed:
         bed = Bed(name, fabric=state["fabric"])
         bed.token, bed.keeper_pid, bed.binaries = state["token"], state["keeper"], state["binaries"]
         bed.tags, bed.tagged = state["tags"], state["tagged"]
-        bed.edge_hosts, bed.ovs = state["edges"], state["ovs"]
+        bed.edge_hosts, bed.ovs, bed.plan = state["edges"], state["ovs"], state["plan"]
         bed.controller = Controller(bed) if state["controller"] else None
         bed.topology = os.path.join(bed.folder, "topology.json")
         bed.read_topology(bed.topology)

@@ -36,6 +36,7 @@ class Fabric:
     topology = ("topology", "fat-tree", "--k", "4")     # words of pathdump, where no file is given
     faults = frozenset()                        # members of faults (notation.py) that only it has
     depth = "pcp"                               # whether tags tell their depth: --openflow-depth
+    digests = False                             # whether its switches write digests by a telemetry plan
 
     def __init__(self, bed):
         self.bed = bed

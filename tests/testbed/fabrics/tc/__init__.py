@@ -25,6 +25,7 @@ class Fabric(interface.Fabric):
 
     name = "tc"
     depth = "plain"
+    digests = True
 
     def __init__(self, bed):
         super().__init__(bed)
@@ -43,6 +44,8 @@ class Fabric(interface.Fabric):
     def linked(self):
         command = [self.helper, "--topology", self.bed.topology, "--control", self.socket,
                    "--punts", self.punt_file, *self.rows_from()]
+        if self.bed.plan:
+            command += ["--plan", self.bed.plan]
         for site in self.bed.sites:
             command += ["--site", f"{site.namespace}={','.join(str(n.id) for n in site.switches)}"]
         process = subprocess.Popen(command, env=dict(os.environ, **self.bed.mark),

@@ -17,13 +17,15 @@
 
 #include "base/clock.h"
 #include "openflow.h"
+#include "pint.h"
 #include "switches.h"
 #include "tables.h"
 
 /* testbed_switches --topology FILE --control SOCKET --punts FILE [--no-tags | --openflow SOCKET]
- *     --site NETNS=ID,ID,… [--site …]
+ *     [--plan FILE] --site NETNS=ID,ID,… [--site …]
  *
- * Rows come from the codec's library, with --openflow from the controller at that socket.
+ * Rows come from the codec's library, with --openflow from the controller at that socket. With a
+ * telemetry plan the switches write digests as well; where the codec is pint, nothing but these.
  *
  * Prints "ready" when all of them forward. A client of the socket sends commands (control.c), one a
  * line, ends its half of the connection and gets the answers, or "error: …" at the first one that
@@ -40,7 +42,8 @@ struct fabric {
     struct tc_switch switches[SWITCHES_MAX];
     struct tc_session sessions[SWITCHES_MAX]; /* of those switches, where there is a controller */
     size_t switches_len;
-    const char *openflow; /* NULL: no controller */
+    const char *openflow;      /* NULL: no controller */
+    struct pd_pint_plan *plan; /* NULL: no digests */
     struct ring_buffer *punts;
     FILE *punts_file;
     int control_fd;
@@ -97,6 +100,9 @@ static int open_switch(struct fabric *fabric, uint32_t id, struct pd_error *erro
         return r;
     }
     tc_session_init(&fabric->sessions[fabric->switches_len++], sw, fabric->openflow);
+    if (fabric->plan && (r = tc_pint_put(sw, fabric->plan, error)) < 0) {
+        return r;
+    }
     r = watch_punts(fabric, sw);
     return r < 0 ? pd_fail(error, r, "switch %u: punts: %s", id, strerror(-r)) : 0;
 }
@@ -224,7 +230,7 @@ static int run(struct fabric *fabric)
 /* ---- command line --------------------------------------------------------------------------- */
 
 struct settings {
-    const char *topology, *control, *punts, *openflow;
+    const char *topology, *control, *punts, *openflow, *plan;
     bool tags;
     char *sites[SWITCHES_MAX];
     size_t sites_len;
@@ -232,13 +238,11 @@ struct settings {
 
 static bool read_settings(int argc, char **argv, struct settings *settings)
 {
-    static const struct option options[] = {{"topology", required_argument, NULL, 't'},
-                                            {"control", required_argument, NULL, 'c'},
-                                            {"punts", required_argument, NULL, 'p'},
-                                            {"no-tags", no_argument, NULL, 'n'},
-                                            {"site", required_argument, NULL, 's'},
-                                            {"openflow", required_argument, NULL, 'o'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"topology", required_argument, NULL, 't'}, {"control", required_argument, NULL, 'c'},
+        {"punts", required_argument, NULL, 'p'},    {"no-tags", no_argument, NULL, 'n'},
+        {"site", required_argument, NULL, 's'},     {"openflow", required_argument, NULL, 'o'},
+        {"plan", required_argument, NULL, 'd'},     {NULL, 0, NULL, 0}};
     int option;
 
     settings->tags = true;
@@ -249,6 +253,7 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         case 'p': settings->punts = optarg; break;
         case 'n': settings->tags = false; break;
         case 'o': settings->openflow = optarg; break;
+        case 'd': settings->plan = optarg; break;
         case 's':
             if (settings->sites_len == SWITCHES_MAX) {
                 return false;
@@ -267,7 +272,11 @@ static int bring_up(struct fabric *fabric, struct settings *settings, struct pd_
     int r = pd_topology_read(settings->topology, &fabric->topology, error);
 
     fabric->openflow = settings->openflow;
-    if (r == 0 && settings->tags && !settings->openflow) {
+    if (r == 0 && settings->plan) {
+        r = pd_pint_plan_read(settings->plan, &fabric->plan, error);
+    }
+    if (r == 0 && settings->tags && !settings->openflow &&
+        strcmp(fabric->topology->codec, "pint") != 0) {
         r = pd_codec_new(fabric->topology, &fabric->codec, error);
     }
     fabric->punts_file = fopen(settings->punts, "ae");
@@ -292,7 +301,7 @@ int main(int argc, char **argv)
 
     if (!read_settings(argc, argv, &settings)) {
         fprintf(stderr, "usage: testbed_switches --topology FILE --control SOCKET --punts FILE "
-                        "[--no-tags | --openflow SOCKET] --site NETNS=ID,ID,… …\n");
+                        "[--no-tags | --openflow SOCKET] [--plan FILE] --site NETNS=ID,ID,… …\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);

@@ -188,6 +188,8 @@ static __always_inline bool pass_edge(struct __sk_buff *skb, struct packet *pack
     return !packet->tags;
 }
 
+#include "pint.bpf.h"
+
 /* ---- tagging -------------------------------------------------------------------------------- */
 
 static __always_inline int set_dscp(struct __sk_buff *skb, const struct packet *packet, __u8 dscp)
@@ -374,8 +376,22 @@ static __always_inline int forward(struct __sk_buff *skb, struct packet *packet,
     return (int)bpf_redirect(*interface, 0);
 }
 
+/* The digest goes on last: what is outside of the frame moves in behind it. */
+static __always_inline bool give_digest(struct __sk_buff *skb, const struct pint_packet *digest,
+                                        bool is_last)
+{
+    if (!digest->on) {
+        return true;
+    }
+    if (!is_last) {
+        bpf_skb_set_tstamp(skb, digest->now_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);
+    }
+    return !bpf_skb_vlan_push(skb, bpf_htons(PINT_TPID), (__u16)digest->digest);
+}
+
 /* What a switch does with a packet that it can read. */
-static __always_inline int route_packet(struct __sk_buff *skb, struct packet *packet)
+static __always_inline int route_packet(struct __sk_buff *skb, struct packet *packet,
+                                        struct pint_packet *digest)
 {
     const struct place *src = bpf_map_lookup_elem(&places, &packet->src);
     const struct place *dst = bpf_map_lookup_elem(&places, &packet->dst);
@@ -392,21 +408,46 @@ static __always_inline int route_packet(struct __sk_buff *skb, struct packet *pa
     if (packet->ttl <= 1) {
         return drop(COUNT_EXPIRED);
     }
+    if (digest->on && !pint_cross(skb, packet, digest, is_host_route(route))) {
+        return punt(skb, packet, true);
+    }
     if (lower_ttl(skb, packet) || tag(skb, packet, action)) {
         return drop(COUNT_FAILED);
     }
     if (packet->tags > VLANS_PARSED && is_host_route(route)) {
         return punt(skb, packet, false); /* no switch follows that would */
     }
+    if (!give_digest(skb, digest, is_host_route(route))) {
+        return drop(COUNT_FAILED);
+    }
     return forward(skb, packet, route);
+}
+
+/* A digest that a host sent never counts. Where one is missing on the way, this switch adds none.
+ */
+static __always_inline void begin_digest(struct __sk_buff *skb, struct pint_packet *digest,
+                                         __u32 in_port)
+{
+    if (!plan_in_force()) {
+        return;
+    }
+    digest->first = from_host(in_port);
+    digest->now_ns = bpf_ktime_get_ns();
+    if (!digest->first && skb->tstamp_type == BPF_SKB_TSTAMP_DELIVERY_MONO) {
+        digest->sent_ns = skb->tstamp;
+    }
+    digest->on = take_digest(skb, &digest->digest) || digest->first;
+    digest->digest = digest->first ? 0 : digest->digest;
 }
 
 static __always_inline int receive(struct __sk_buff *skb, __u32 in_port)
 {
     struct packet packet = {.in_port = in_port};
+    struct pint_packet digest = {};
     __be16 type;
 
     count(COUNT_RECEIVED);
+    begin_digest(skb, &digest, in_port);
     type = read_tags(skb, &packet);
     if (!pass_edge(skb, &packet, &type)) {
         return drop(COUNT_EDGE);
@@ -421,7 +462,7 @@ static __always_inline int receive(struct __sk_buff *skb, __u32 in_port)
     /* A sender's own time of departure goes no farther than its wire, so that the receiver's kernel
      * stamps the packet. */
     bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
-    return route_packet(skb, &packet);
+    return route_packet(skb, &packet, &digest);
 }
 
 SEC("tc")

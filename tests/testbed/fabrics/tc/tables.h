@@ -56,6 +56,35 @@ struct rule {
 /* What becomes of packets with tags, by the port that they come in by. */
 enum edge_action { EDGE_NONE, EDGE_DROP, EDGE_STRIP };
 
+/* A telemetry plan (docs/formats/pint.md), worked out by src/codec/pint. */
+#define PINT_QUERIES 16
+#define PINT_SETS    64
+#define PINT_FIELDS  16
+#define PINT_LAYERS  16
+#define PINT_CODES   256
+enum pint_aggregation { PINT_STATIC, PINT_DYNAMIC, PINT_PACKET, PINT_LOOP };
+enum pint_function { PINT_MAX, PINT_MIN, PINT_SUM };
+enum pint_source { PINT_SWITCH_ID, PINT_INGRESS_PORT, PINT_HOP_LATENCY };
+struct pint_query {
+    __u16 aggregation, function, source; /* of these enums */
+    __u16 bits, threshold, nearest, codes;
+    __u16 fragments; /* 0: hashed */
+    __u32 tau, layers_len;
+    __u32 layers[PINT_LAYERS];
+};
+struct pint_field {
+    __u8 query, instance, shift, bits; /* bits: with a loop's counter */
+};
+struct pint_set {
+    __u32 upto; /* weights of the sets up to this one; fields that are not there have 0 bits */
+    struct pint_field fields[PINT_FIELDS];
+};
+struct pint_plan {
+    __u32 on, seed, sets_len;
+    struct pint_set sets[PINT_SETS];
+    struct pint_query queries[PINT_QUERIES];
+};
+
 /* Every packet that came in is in RECEIVED and in exactly one of those from FORWARDED on. */
 // clang-format off
 #define COUNTERS(X)                                                                                \
