@@ -153,14 +153,20 @@ static int alarms_of(void *context, const char *reason, uint64_t from_us, uint64
 
 /* ---- evidence ---- */
 
-static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
+static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wanted,
                    const struct pd_evidence_sink *sink, struct pd_report *report,
                    struct pd_error *error)
 {
     struct pd_apps_world *world = context;
     const struct pd_app_call call = {.world = &world->world};
 
-    return pd_app_join(&world->join, &call, from_us, to_us, each, sink, report, error);
+    if (wanted & PD_APP_PROBES) {
+        pd_report_lacks(report, "no probes are sent in this network");
+    }
+    return wanted & (PD_APP_FLOWS | PD_APP_EACH_FLOW)
+               ? pd_app_join(&world->join, &call, from_us, to_us, wanted & PD_APP_EACH_FLOW, sink,
+                             report, error)
+               : 0;
 }
 
 /* ---- switches ---- */

@@ -46,6 +46,16 @@ struct pd_app_edges {
     uint32_t first_open, first_unknown; /* IDs */
 };
 
+/* Evidence that a world has. */
+enum pd_app_evidence {
+    /* Paths of receivers joined with retransmissions of senders: flows that suffered are rows, all
+     * others sums by path and host. */
+    PD_APP_FLOWS = 1,
+    PD_APP_EACH_FLOW = 2, /* the same, with a row for each flow */
+    PD_APP_METERS = 4,    /* what stretches of paths lost, counted at both ends */
+    PD_APP_PROBES = 8,    /* what became of packets sent to find out */
+};
+
 struct pd_app_world_ops {
     uint64_t (*now_us)(
         void *context); /* wall time; in the simulator: simulated, from its start on */
@@ -72,11 +82,10 @@ struct pd_app_world_ops {
     int (*alarms)(void *context, const char *reason, uint64_t from_us, uint64_t to_us, size_t most,
                   json_t **ret_alarms, struct pd_error *error);
 
-    /* Evidence of [from_us, to_us] (evidence/evidence.h): paths of receivers joined with
-     * retransmissions of senders. Flows that suffered are rows, all others sums by path and host,
-     * or with `each` rows as well. The sink is called once, or once for each of several periods.
-     * What is missing is said in `report`. */
-    int (*observe)(void *context, uint64_t from_us, uint64_t to_us, bool each,
+    /* Evidence of [from_us, to_us] (evidence/evidence.h) of the kinds `wanted`: bits of enum
+     * pd_app_evidence. The sink is called once, or once for each of several periods. What is
+     * missing is said in `report`. */
+    int (*observe)(void *context, uint64_t from_us, uint64_t to_us, unsigned wanted,
                    const struct pd_evidence_sink *sink, struct pd_report *report,
                    struct pd_error *error);
 

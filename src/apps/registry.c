@@ -20,6 +20,7 @@
     X(path_change)      \
     X(path_conformance) \
     X(path_log)         \
+    X(probe_faults)     \
     X(protocol_bugs)    \
     X(server_drops)     \
     X(silent_drops)     \

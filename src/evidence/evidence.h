@@ -74,6 +74,9 @@ struct pd_evidence_row {
 struct pd_evidence_period {
     uint64_t from_us, to_us; /* both 0: not known */
     bool continues;          /* the same period as the one given before */
+    /* Whoever gives it saw the network change just before from_us: what was given of earlier
+     * periods tells of a state that is over. */
+    bool anew;
     const struct pd_evidence_row *rows;
     size_t rows_len;
     uint64_t flows_unlisted; /* that have no row: their packets are in sums */

@@ -288,7 +288,7 @@ static int run_epoch(struct epochs *e, uint32_t epoch, pd_sim_visit *visit, void
         }
     }
     e->totals.now_s = (epoch + 1) * epoch_s;
-    period.flows_len = e->rows_len;
+    period.flows_len = period.rows_len = e->rows_len;
     return visit(context, &period);
 }
 

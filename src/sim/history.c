@@ -25,7 +25,7 @@ void pd_sim_history_done(struct pd_sim_history *history)
 static void count(const struct pd_sim_period *period, size_t *ret_ways, size_t *ret_nodes)
 {
     *ret_ways = *ret_nodes = 0;
-    for (size_t i = 0; i < period->flows_len; i++) {
+    for (size_t i = 0; i < period->rows_len; i++) {
         *ret_ways += period->flows[i].ways_len;
         for (size_t w = 0; w < period->flows[i].ways_len; w++) {
             *ret_nodes += period->flows[i].ways[w].nodes_len;
@@ -38,13 +38,13 @@ int pd_sim_kept_copy(struct pd_kept_period *kept, const struct pd_sim_period *pe
     size_t ways, nodes, way = 0, node = 0;
 
     count(period, &ways, &nodes);
-    kept->flows = calloc(period->flows_len + 1, sizeof *kept->flows);
+    kept->flows = calloc(period->rows_len + 1, sizeof *kept->flows);
     kept->ways = calloc(ways + 1, sizeof *kept->ways);
     kept->nodes = calloc(nodes + 1, sizeof *kept->nodes);
     if (!kept->flows || !kept->ways || !kept->nodes) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < period->flows_len; i++) {
+    for (size_t i = 0; i < period->rows_len; i++) {
         kept->flows[i] = period->flows[i];
         kept->flows[i].ways = &kept->ways[way];
         for (size_t w = 0; w < period->flows[i].ways_len; w++, way++) {
@@ -56,7 +56,8 @@ int pd_sim_kept_copy(struct pd_kept_period *kept, const struct pd_sim_period *pe
             node += from->nodes_len;
         }
     }
-    kept->flows_len = period->flows_len;
+    kept->rows_len = period->rows_len;
+    kept->anew = period->anew;
     kept->from_us = period->from_us;
     kept->to_us = period->to_us;
     return 0;
@@ -101,11 +102,12 @@ int pd_sim_history_visit(struct pd_sim_history *history, uint64_t from_us, uint6
             &history->periods[(history->first + i) % PD_HISTORY_MAX];
 
         if (kept->to_us <= before_us && kept->to_us > from_us && kept->from_us < to_us) {
-            err = sink->take(sink->context,
-                             &(struct pd_evidence_period){.from_us = kept->from_us,
-                                                          .to_us = kept->to_us,
-                                                          .rows = kept->flows,
-                                                          .rows_len = kept->flows_len});
+            err =
+                sink->take(sink->context, &(struct pd_evidence_period){.from_us = kept->from_us,
+                                                                       .to_us = kept->to_us,
+                                                                       .anew = kept->anew,
+                                                                       .rows = kept->flows,
+                                                                       .rows_len = kept->rows_len});
         }
     }
     return err;

@@ -15,10 +15,11 @@
 /* One period, copied: what the rows point to lies in the two arrays. */
 struct pd_kept_period {
     uint64_t from_us, to_us;
+    bool anew;
     struct pd_evidence_row *flows;
     struct pd_evidence_way *ways;
     uint32_t *nodes;
-    size_t flows_len;
+    size_t rows_len;
 };
 
 /* Flows and their ways; half a copy after -ENOMEM, to be undone all the same. */

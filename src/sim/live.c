@@ -77,14 +77,15 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
     return err;
 }
 
-static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
+static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wanted,
                    const struct pd_evidence_sink *sink, struct pd_report *report,
                    struct pd_error *error)
 {
     struct pd_sim_live *live = context;
 
     pthread_mutex_lock(&live->lock);
-    int err = live->world.app.ops->observe(&live->world, from_us, to_us, each, sink, report, error);
+    int err =
+        live->world.app.ops->observe(&live->world, from_us, to_us, wanted, sink, report, error);
     pthread_mutex_unlock(&live->lock);
     return err;
 }

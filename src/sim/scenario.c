@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "probe/plan/plan.h"
 #include "topology/generators.h"
 #include "topology/links.h"
 
@@ -29,6 +30,23 @@ struct reader {
 #define FAIL(reader, ...) pd_fail((reader)->error, -PD_E_VALUE, __VA_ARGS__)
 
 /* ---- plain members */
+
+static int known_only(const struct reader *reader, const json_t *object, const char *const *names)
+{
+    const char *key;
+    const json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        size_t i = 0;
+        while (names[i] && strcmp(names[i], key) != 0) {
+            i++;
+        }
+        if (!names[i]) {
+            return pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.60s: unknown member", key);
+        }
+    }
+    return 0;
+}
 
 static int read_real(const struct reader *reader, const json_t *object, const char *key,
                      double least, double most, double *value)
@@ -94,10 +112,43 @@ static int read_spray(struct reader *reader)
     return 0;
 }
 
+static int read_probes(struct reader *reader)
+{
+    static const char *const names[] = {"rate_hz", "max_hops", NULL};
+    const json_t *given = json_object_get(reader->root, "probes");
+    const json_t *hops = json_object_get(given, "max_hops");
+    json_int_t most = hops ? json_integer_value(hops) : PD_PLAN_HOPS_DEFAULT;
+    struct pd_sim_scenario *s = &reader->scenario;
+
+    if (!given) {
+        return 0;
+    }
+    if (!json_is_object(given) || s->level == PD_SIM_EPOCHS) {
+        return FAIL(reader, "probes: expected an object, at the level of flows or of packets");
+    }
+    if ((hops && !json_is_integer(hops)) || most < 1 || most > PD_PLAN_HOPS_DEFAULT) {
+        return FAIL(reader, "probes.max_hops: expected an integer from 1 to %d",
+                    PD_PLAN_HOPS_DEFAULT);
+    }
+    s->probe_max_hops = (uint32_t)most;
+    s->probe_rate_hz = 100;
+    int err = known_only(reader, given, names);
+    return err ? err : read_real(reader, given, "rate_hz", 0.1, 10000, &s->probe_rate_hz);
+}
+
+/* Where something else than hosts' own traffic is to be seen, there may be none of it. */
+static double least_load(const struct reader *reader)
+{
+    return json_array_size(json_object_get(reader->root, "flows")) ||
+                   json_object_get(reader->root, "probes")
+               ? 0
+               : 0.001;
+}
+
 static int read_numbers(struct reader *reader)
 {
     struct pd_sim_scenario *s = &reader->scenario;
-    double least = json_array_size(json_object_get(reader->root, "flows")) ? 0 : 0.001;
+    double least = least_load(reader);
     int err = read_count(reader, "link_mbps", 1, 400000, &s->link_mbps);
     if (!err) {
         err = read_count(reader, "period_ms", 10, 60000, &s->period_ms);
@@ -117,7 +168,8 @@ static int read_numbers(struct reader *reader)
     if (!err) {
         err = read_spray(reader);
     }
-    return err ? err : read_level(reader);
+    err = err ? err : read_level(reader);
+    return err ? err : read_probes(reader);
 }
 
 /* ---- topology and sizes */
@@ -231,23 +283,6 @@ static int read_sizes(struct reader *reader)
 }
 
 /* ---- faults */
-
-static int known_only(const struct reader *reader, const json_t *object, const char *const *names)
-{
-    const char *key;
-    const json_t *value;
-    json_object_foreach((json_t *)object, key, value)
-    {
-        size_t i = 0;
-        while (names[i] && strcmp(names[i], key) != 0) {
-            i++;
-        }
-        if (!names[i]) {
-            return pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.60s: unknown member", key);
-        }
-    }
-    return 0;
-}
 
 /* The list `key`, each member by `read`, whose errors get the place in front. */
 static int read_list(struct reader *reader, const char *key, size_t most,
@@ -402,11 +437,27 @@ void pd_sim_scenario_done(struct pd_sim_scenario *scenario)
 
 static int read_all(struct reader *reader)
 {
-    static const char *const names[] = {
-        "topology",      "link_mbps", "load",          "duration_s", "flow_sizes",
-        "spray",         "faults",    "level",         "period_ms",  "alarm_retransmissions",
-        "buffer_pkts",   "flows",     "epochs",        "epoch_s",    "flows_per_host",
-        "pkts_per_flow", "noise",     "random_faults", "traffic",    NULL};
+    static const char *const names[] = {"topology",
+                                        "link_mbps",
+                                        "load",
+                                        "duration_s",
+                                        "flow_sizes",
+                                        "spray",
+                                        "faults",
+                                        "level",
+                                        "period_ms",
+                                        "alarm_retransmissions",
+                                        "buffer_pkts",
+                                        "flows",
+                                        "epochs",
+                                        "epoch_s",
+                                        "flows_per_host",
+                                        "pkts_per_flow",
+                                        "noise",
+                                        "random_faults",
+                                        "traffic",
+                                        "probes",
+                                        NULL};
     if (!json_is_object(reader->root)) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
     }

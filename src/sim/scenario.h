@@ -57,6 +57,8 @@ struct pd_sim_scenario {
     enum pd_sim_level level;
     struct pd_sim_epochs epochs; /* of the level of epochs */
     bool spray;
+    double probe_rate_hz; /* of each path; 0: there are none */
+    uint32_t probe_max_hops;
 };
 
 /* `file` names the place that files of the scenario are relative to. 0, or an error with its place:

@@ -4,14 +4,17 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/epoch.h"
 #include "sim/levels.h"
+#include "sim/probes.h"
 
 struct run {
     struct pd_sim_world world;
     const struct pd_sim_level_ops *ops;
     void *level;
+    struct pd_sim_probes *probes; /* NULL: there are none */
     struct pd_evidence_way *ways;
     struct pd_evidence_row *rows;
     struct pd_sim_sender *senders;
@@ -23,6 +26,7 @@ static void run_done(struct run *run)
     if (run->level) {
         run->ops->free(run->level);
     }
+    pd_sim_probes_free(run->probes);
     pd_sim_flows_done(&run->world.flows);
     pd_sim_net_done(&run->world.net);
     free(run->ways);
@@ -46,15 +50,18 @@ static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uin
     if (!err) {
         err = run->ops->new (&run->world, &run->level);
     }
-    return err ? pd_fail(error, err, "no memory") : 0;
+    return err ? pd_fail(error, err, "no memory")
+               : pd_sim_probes_new(scenario, seed, &run->probes, error);
 }
 
 /* ---- a period's slices */
 
-static int reserve(struct run *run)
+static int reserve(struct run *run, size_t more)
 {
     size_t rows_len = run->world.flows.order_len + 1;
     size_t ways_len = rows_len * run->world.flows.routes_max;
+
+    rows_len += more;
     if (rows_len > run->rows_room) {
         struct pd_evidence_row *grown = realloc(run->rows, 2 * rows_len * sizeof *grown);
         if (!grown) {
@@ -151,8 +158,10 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     struct pd_sim_period period = {.from_us = (uint64_t)(from_s * 1e6),
                                    .to_us = (uint64_t)(totals->now_s * 1e6),
                                    .totals = totals};
-    size_t ways_len = 0, len = 0;
-    if (reserve(run)) {
+    const struct pd_evidence_row *probed = NULL;
+    size_t ways_len = 0, len = 0, probed_len = 0;
+    int err = run->probes ? pd_sim_probes_rows(run->probes, &probed, &probed_len, &period.anew) : 0;
+    if (err || reserve(run, probed_len)) {
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < flows->order_len; i++) {
@@ -175,7 +184,11 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     period.flows = run->rows;
     period.senders = run->senders;
     period.flows_len = len;
-    int err = visit(context, &period);
+    period.rows_len = len + probed_len;
+    if (probed_len) {
+        memcpy(run->rows + len, probed, probed_len * sizeof *probed);
+    }
+    err = visit(context, &period);
     pd_sim_flows_sweep(flows);
     return err;
 }
@@ -198,6 +211,9 @@ int pd_sim_run(const struct pd_sim_scenario *scenario, uint64_t seed, pd_sim_vis
         err = pd_sim_net_faults(&run.world.net, scenario, from_s);
         if (!err) {
             err = run.ops->advance(run.level, until_s);
+        }
+        if (!err && run.probes) {
+            err = pd_sim_probes_advance(run.probes, &run.world.net, until_s);
         }
         totals->now_s = until_s;
         if (!err) {

@@ -19,6 +19,8 @@
  * - packet: each packet passes each queue; senders run a TCP with selective acknowledgements.
  * docs/simulator.md tells what each models and what not.
  *
+ * Probes (probes.h) and meters (meters.h) count beside the flows, which know nothing of them.
+ *
  * At the end of each period the visitor gets what agents would tell: one row of evidence for each
  * flow that had packets or retransmissions in the period. A path of which nothing ever arrived is
  * in nobody's TIB, so that its row has no way.
@@ -57,9 +59,11 @@ struct pd_sim_sender {
 /* What agents would tell of one period. Valid during the call. */
 struct pd_sim_period {
     uint64_t from_us, to_us;
+    /* Flows first; then what probes and meters counted on paths. */
     const struct pd_evidence_row *flows;
-    const struct pd_sim_sender *senders; /* of each of them */
-    size_t flows_len;
+    const struct pd_sim_sender *senders; /* of each flow */
+    size_t flows_len, rows_len;
+    bool anew; /* probes saw a link die or come back: theirs are of the time since then */
     const struct pd_sim_totals *totals;
 };
 
@@ -67,8 +71,9 @@ static inline struct pd_evidence_period pd_sim_evidence(const struct pd_sim_peri
 {
     return (struct pd_evidence_period){.from_us = period->from_us,
                                        .to_us = period->to_us,
+                                       .anew = period->anew,
                                        .rows = period->flows,
-                                       .rows_len = period->flows_len};
+                                       .rows_len = period->rows_len};
 }
 
 /* Called once a period. Non-zero ends the simulation, which then returns it. */

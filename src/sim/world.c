@@ -326,8 +326,54 @@ static int write_and_give(void *context, const struct pd_evidence_period *period
     return err ? err : tee->sink->take(tee->sink->context, period);
 }
 
-/* Every flow is a row here. */
-static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
+/* Rows of the kinds that are wanted; every flow is a row here. */
+struct choice {
+    const struct pd_evidence_sink *sink;
+    unsigned wanted;
+};
+
+static bool is_chosen(const struct choice *choice, const struct pd_evidence_row *row)
+{
+    static const unsigned kinds[PD_EVIDENCE_ORIGIN_COUNT] = {
+        [PD_EVIDENCE_FROM_PROBE] = PD_APP_PROBES, [PD_EVIDENCE_FROM_METER] = PD_APP_METERS};
+    unsigned kind = row->kind == PD_EVIDENCE_PATH ? kinds[row->ways->origin] : 0;
+
+    return choice->wanted & (kind ? kind : PD_APP_FLOWS | PD_APP_EACH_FLOW);
+}
+
+/* In runs of neighbours, which are parts of one period. */
+static int give_chosen(void *context, const struct pd_evidence_period *period)
+{
+    const struct choice *choice = context;
+    struct pd_evidence_period part = *period;
+    int err = 0;
+
+    part.anew = period->anew && choice->wanted == PD_APP_PROBES;
+
+    for (size_t i = 0, end; i < period->rows_len && !err; i = end) {
+        bool chosen = is_chosen(choice, &period->rows[i]);
+
+        for (end = i + 1; end < period->rows_len; end++) {
+            if (is_chosen(choice, &period->rows[end]) != chosen) {
+                break;
+            }
+        }
+        if (chosen) {
+            part.rows = period->rows + i;
+            part.rows_len = end - i;
+            err = choice->sink->take(choice->sink->context, &part);
+            part.continues = true;
+            part.anew = false;
+        }
+    }
+    if (!err && !part.continues) { /* time passes all the same */
+        part.rows_len = 0;
+        err = choice->sink->take(choice->sink->context, &part);
+    }
+    return err;
+}
+
+static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wanted,
                    const struct pd_evidence_sink *given, struct pd_report *report,
                    struct pd_error *error)
 {
@@ -335,10 +381,10 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
     const struct pd_sim_period *now = &world->senders.now;
     struct tee tee = {given, world->evidence};
     const struct pd_evidence_sink teed = {&tee, write_and_give};
-    const struct pd_evidence_sink *sink = world->evidence ? &teed : given;
+    struct choice choice = {world->evidence ? &teed : given, wanted};
+    const struct pd_evidence_sink chosen = {&choice, give_chosen}, *sink = &chosen;
     int err = 0;
 
-    (void)each;
     if (from_us < now->from_us) {
         err = pd_sim_history_visit(&world->history, from_us, to_us, now->from_us, sink, report);
     }

@@ -230,7 +230,8 @@ static int ask_tags(struct work *work, struct pd_error *error)
         return 0;
     }
     return world->ops->observe(world->context, work->ask->from_us, work->ask->to_us,
-                               work->ask->over_us > 0, &sink, work->report, error);
+                               work->ask->over_us > 0 ? PD_APP_EACH_FLOW : PD_APP_FLOWS, &sink,
+                               work->report, error);
 }
 
 /* ---- slow ones ---- */

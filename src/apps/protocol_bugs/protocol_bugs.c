@@ -56,7 +56,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         const struct pd_evidence_sink sink = {&c, pb_take};
 
         err = world->ops->observe(world->context, now_us > back_us ? now_us - back_us : 0, now_us,
-                                  true, &sink, report, error);
+                                  PD_APP_EACH_FLOW, &sink, report, error);
     }
     if (!err) {
         err = pb_conclude(&c, error);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/apps.h"
 #include "apps/args.h"
+#include "apps/silent_drops/search.h"
 #include "base/path.h"
 #include "localise/localise.h"
 
@@ -16,6 +16,8 @@
  * is the localiser's business (localise.h). */
 
 struct search {
+    const char *name; /* the application's */
+    unsigned wanted;  /* bits of enum pd_app_evidence */
     struct pd_localiser *localiser;
     uint32_t switches_len; /* of the topology that it was made for */
     uint64_t seen_us;      /* all up to here has been observed; 0: nothing was */
@@ -29,6 +31,11 @@ static const struct pd_app_param params[] = {
      .value = "NAME",
      .fallback = "evidence",
      .help = "localiser: evidence, or max-coverage, the paper's baseline, which is never certain"},
+    {.name = "kinds",
+     .kind = PD_APP_TEXT,
+     .value = "KINDS",
+     .fallback = "both",
+     .help = "evidence: flows (hosts' connections), paths (counted by meters), or both"},
     {.name = "seconds",
      .kind = PD_APP_SECONDS,
      .value = "S",
@@ -57,15 +64,17 @@ static int new_localiser(const struct pd_app_call *call, struct search *search,
 
     int err = pd_localiser_new(ops, &config, &localiser);
     if (err) {
-        return pd_fail(error, err, "silent-drops: %s", pd_error_text(err));
+        return pd_fail(error, err, "%s: %s", search->name, pd_error_text(err));
     }
     pd_localiser_free(search->localiser);
-    *search = (struct search){.localiser = localiser,
+    *search = (struct search){.name = search->name,
+                              .wanted = search->wanted,
+                              .localiser = localiser,
                               .switches_len = config.topology ? config.topology->switches_len : 0};
     return 0;
 }
 
-static void close_search(void *state)
+void pd_search_close(void *state)
 {
     struct search *search = state;
 
@@ -75,16 +84,18 @@ static void close_search(void *state)
     free(search);
 }
 
-static int open_search(const struct pd_app_call *call, void **ret_state, struct pd_error *error)
+int pd_search_open(const struct pd_app_call *call, const char *name, unsigned wanted,
+                   void **ret_state, struct pd_error *error)
 {
     struct search *search = calloc(1, sizeof *search);
 
     if (!search) {
-        return pd_fail(error, -ENOMEM, "silent-drops: %s", pd_error_text(-ENOMEM));
+        return pd_fail(error, -ENOMEM, "%s: %s", name, pd_error_text(-ENOMEM));
     }
+    *search = (struct search){.name = name, .wanted = wanted};
     int err = new_localiser(call, search, error);
     if (err) {
-        close_search(search);
+        pd_search_close(search);
     } else {
         *ret_state = search;
     }
@@ -130,7 +141,7 @@ static int observe(const struct pd_app_call *call, struct search *search, struct
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 60) * 1e6);
 
     if (!world->ops->observe) {
-        return pd_fail(error, -PD_E_UNSUPPORTED, "silent-drops: nobody observes flows here");
+        return pd_fail(error, -PD_E_UNSUPPORTED, "%s: there is no evidence here", search->name);
     }
     if (!from_us || from_us > now_us) {
         from_us = now_us > back_us ? now_us - back_us : 0;
@@ -141,7 +152,8 @@ static int observe(const struct pd_app_call *call, struct search *search, struct
     }
     search->taken = false;
     const struct pd_evidence_sink sink = {search, take};
-    int err = world->ops->observe(world->context, from_us, now_us, false, &sink, report, error);
+    int err =
+        world->ops->observe(world->context, from_us, now_us, search->wanted, &sink, report, error);
     if (!err) {
         search->seen_us = now_us;
     }
@@ -297,8 +309,8 @@ static void conclude(struct pd_report *report, const struct pd_verdict *verdict)
     }
 }
 
-static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
-               struct pd_error *error)
+int pd_search_run(void *state, const struct pd_app_call *call, struct pd_report *report,
+                  struct pd_error *error)
 {
     struct search *search = state;
     struct pd_verdict verdict;
@@ -312,7 +324,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     }
     err = pd_localiser_locate(search->localiser, &verdict);
     if (err) {
-        return pd_fail(error, err, "silent-drops: %s", pd_error_text(err));
+        return pd_fail(error, err, "%s: %s", search->name, pd_error_text(err));
     }
     for (size_t i = 0; i < verdict.links_len; i++) {
         show_link(report, &verdict.links[i]);
@@ -320,12 +332,30 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     show_counters(report, search->localiser);
     show_members(report, search->localiser, &verdict);
     show_detects(report);
-    if (!search->localiser->config.link_mbps) {
+    if (search->wanted & PD_APP_FLOWS && !search->localiser->config.link_mbps) {
         pd_report_lacks(report, "what links carry is not known (link_mbps): losses of full links "
                                 "look like those of faulty ones");
     }
     conclude(report, &verdict);
     return 0;
+}
+
+/* ---- the application ---- */
+
+static int open_silent_drops(const struct pd_app_call *call, void **ret_state,
+                             struct pd_error *error)
+{
+    const char *kinds = pd_app_arg_text(call->args, "kinds");
+    unsigned wanted = PD_APP_FLOWS | PD_APP_METERS;
+
+    if (kinds && !strcmp(kinds, "flows")) {
+        wanted = PD_APP_FLOWS;
+    } else if (kinds && !strcmp(kinds, "paths")) {
+        wanted = PD_APP_METERS;
+    } else if (kinds && strcmp(kinds, "both") != 0) {
+        return pd_fail(error, -PD_E_VALUE, "kinds: expects flows, paths or both");
+    }
+    return pd_search_open(call, "silent-drops", wanted, ret_state, error);
 }
 
 const struct pd_app_ops pd_app_silent_drops = {
@@ -334,7 +364,7 @@ const struct pd_app_ops pd_app_silent_drops = {
     .help = "which links drop packets at random and count nothing?",
     .params = params,
     .period_s = 0.2,
-    .open = open_search,
-    .run = run,
-    .close = close_search,
+    .open = open_silent_drops,
+    .run = pd_search_run,
+    .close = pd_search_close,
 };

@@ -85,6 +85,22 @@ static int prepare(struct evidence *evidence)
 
 /* ---- time ---- */
 
+/* What came lately stands alone from now on; where losses have stopped it has too many of them. */
+static int forget(struct evidence *evidence, enum pd_evidence_change change)
+{
+    pd_evidence_model_free(evidence->model);
+    evidence->model = change == PD_EVIDENCE_BEGUN ? evidence->late : NULL;
+    if (change != PD_EVIDENCE_BEGUN) {
+        pd_evidence_model_free(evidence->late);
+    }
+    evidence->late = NULL;
+    evidence->sure = 0;
+    if (evidence->held) {
+        memset(evidence->held, 0, evidence->head.network->links_len * sizeof *evidence->held);
+    }
+    return prepare(evidence);
+}
+
 static void close_period(struct evidence *evidence)
 {
     if (evidence->open) {
@@ -186,7 +202,7 @@ static int take(struct pd_localiser *localiser, const struct pd_localise_row *ro
 static int observe(struct pd_localiser *localiser, const struct pd_evidence_period *period)
 {
     struct evidence *evidence = (struct evidence *)localiser;
-    int err = prepare(evidence);
+    int err = period->anew ? forget(evidence, PD_EVIDENCE_STOPPED) : prepare(evidence);
     if (err) {
         return err;
     }
@@ -213,20 +229,6 @@ static bool is_all_explained(const struct evidence *evidence, const struct pd_ve
         worst = fmax(worst, verdict->links[i].loss);
     }
     return evidence->pathless <= 1 + worst * worst * evidence->suffering / 4;
-}
-
-/* What came lately stands alone from now on; where losses have stopped it has too many of them. */
-static int forget(struct evidence *evidence, enum pd_evidence_change change)
-{
-    pd_evidence_model_free(evidence->model);
-    evidence->model = change == PD_EVIDENCE_BEGUN ? evidence->late : NULL;
-    if (change != PD_EVIDENCE_BEGUN) {
-        pd_evidence_model_free(evidence->late);
-    }
-    evidence->late = NULL;
-    evidence->sure = 0;
-    memset(evidence->held, 0, evidence->head.network->links_len * sizeof *evidence->held);
-    return prepare(evidence);
 }
 
 static int conclude(struct evidence *evidence, struct pd_verdict *ret_verdict)

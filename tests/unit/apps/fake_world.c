@@ -248,13 +248,13 @@ static int alarms(void *context, const char *reason, uint64_t from_us, uint64_t 
     return 0;
 }
 
-static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
+static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wanted,
                    const struct pd_evidence_sink *sink, struct pd_report *report,
                    struct pd_error *error)
 {
     struct fake_world *world = context;
 
-    (void)each;
+    (void)wanted;
     return world->observe ? world->observe(world, from_us, to_us, sink, report, error) : 0;
 }
 

@@ -31,7 +31,7 @@ static uint64_t now_us(void *context)
     return ((struct scene *)context)->now_us;
 }
 
-static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
+static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wanted,
                    const struct pd_evidence_sink *sink, struct pd_report *report,
                    struct pd_error *error)
 {
@@ -40,7 +40,7 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, bool each,
     if (scene->failure) {
         return pd_fail(error, scene->failure, "made to fail");
     }
-    (void)each;
+    (void)wanted;
     assert_true(from_us <= to_us);
     assert_int_equal(to_us, scene->now_us);
     scene->from_us = from_us;

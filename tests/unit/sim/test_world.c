@@ -340,8 +340,8 @@ static int take_some(void *context, const struct pd_sim_period *period)
     pd_report_init(&report);
     const struct pd_evidence_sink sink = {counting, count_flows};
     assert_int_equal(counting->world.app.ops->observe(counting->world.app.context,
-                                                      counting->from_us, period->to_us, false,
-                                                      &sink, &report, NULL),
+                                                      counting->from_us, period->to_us,
+                                                      PD_APP_FLOWS, &sink, &report, NULL),
                      0);
     counting->lacks += (unsigned)json_array_size(report.lacks);
     pd_report_done(&report);
