@@ -24,7 +24,7 @@ _pathdump()
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _pathdump_words 'topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches links audit apps app watch watches unwatch tib simulate localise ca help --help --version'
+        _pathdump_words 'topology codec meters pint p4 probes telemetry trace query install uninstall installed alarms hosts switches links audit apps app watch watches unwatch tib simulate localise ca help --help --version'
         return
     fi
     if [[ $command == topology ]]; then
@@ -51,6 +51,13 @@ _pathdump()
     if [[ $command == pint ]]; then
         if ((COMP_CWORD == 2)); then
             _pathdump_words 'plan encode decode tables trials --help'
+            return
+        fi
+        command+=" ${COMP_WORDS[2]}"
+    fi
+    if [[ $command == p4 ]]; then
+        if ((COMP_CWORD == 2)); then
+            _pathdump_words 'programs tables --help'
             return
         fi
         command+=" ${COMP_WORDS[2]}"
@@ -255,6 +262,24 @@ _pathdump()
         --links-down) rest=- ;;
         --known-bits) rest=- ;;
         --solver) rest='joint peel' ;;
+        esac
+        ;;
+    'p4 programs')
+        flags='--json --help'
+        ;;
+    'p4 tables')
+        flags='--topology --switch --program --depth --plan --monitors --probe-hosts --routes --format --out --help'
+        case $prev in
+        --topology) rest=FILE ;;
+        --switch) rest=- ;;
+        --program) rest=- ;;
+        --depth) rest='pcp plain' ;;
+        --plan) rest=FILE ;;
+        --monitors) rest='tor tor+top' ;;
+        --probe-hosts) rest='all none IDS' ;;
+        --routes) rest='shortest none' ;;
+        --format) rest='swx bmv2 p4runtime bfrt json' ;;
+        --out) rest=DIR ;;
         esac
         ;;
     'probes plan')
@@ -675,7 +700,7 @@ _pathdump()
         ;;
     'help')
         flags='--man --bash-completion --help'
-        [[ $cur == -* ]] || rest='topology codec meters pint probes telemetry trace query install uninstall installed alarms hosts switches links audit apps app watch watches unwatch tib simulate localise ca help'
+        [[ $cur == -* ]] || rest='topology codec meters pint p4 probes telemetry trace query install uninstall installed alarms hosts switches links audit apps app watch watches unwatch tib simulate localise ca help'
         ;;
     esac
     case $rest in

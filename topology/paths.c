@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Steps from each switch to `to`; PD_NONE: it cannot be reached. */
-static int measure(const struct pd_topology *topology, uint32_t to, uint32_t **ret_steps)
+int pd_topology_steps(const struct pd_topology *topology, uint32_t to, uint32_t **ret_steps)
 {
     uint32_t len = topology->switches_len, head = 0, tail = 0;
     uint32_t *steps = malloc((size_t)len * 2 * sizeof *steps), *queue;
@@ -43,7 +42,7 @@ int pd_topology_shortest(const struct pd_topology *topology, uint32_t from, uint
 {
     uint32_t *steps, nodes[PD_PATH_MAX] = {from}, tried[PD_PATH_MAX] = {0}, depth = 0;
     struct pd_path path = {0};
-    int err = measure(topology, to, &steps);
+    int err = pd_topology_steps(topology, to, &steps);
 
     if (err) {
         return err;

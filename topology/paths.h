@@ -18,4 +18,8 @@ int pd_topology_shortest(const struct pd_topology *topology, uint32_t from, uint
 int64_t pd_topology_shortest_list(const struct pd_topology *topology, uint32_t from, uint32_t to,
                                   struct pd_path *paths, size_t most);
 
+/* How many links each switch is away from `to` (an index); PD_NONE: it cannot be reached. The
+ * caller frees *ret_steps. 0 or -ENOMEM. */
+int pd_topology_steps(const struct pd_topology *topology, uint32_t to, uint32_t **ret_steps);
+
 #endif

@@ -64,6 +64,7 @@ extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_
 extern const struct pd_cli_command pd_cli_meters_count, pd_cli_meters_compare;
 extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cli_pint_plan,
     pd_cli_pint_tables, pd_cli_pint_trials;
+extern const struct pd_cli_command pd_cli_p4_programs, pd_cli_p4_tables;
 extern const struct pd_cli_command pd_cli_probes_plan, pd_cli_probes_encode, pd_cli_probes_rules,
     pd_cli_telemetry_decode, pd_cli_telemetry_plan, pd_cli_telemetry_status, pd_cli_trace_budget,
     pd_cli_trace;

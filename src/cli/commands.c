@@ -30,6 +30,8 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_pint_decode,
     &pd_cli_pint_tables,
     &pd_cli_pint_trials,
+    &pd_cli_p4_programs,
+    &pd_cli_p4_tables,
     &pd_cli_probes_plan,
     &pd_cli_probes_encode,
     &pd_cli_probes_rules,

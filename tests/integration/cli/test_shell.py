@@ -29,7 +29,7 @@ class Completion(CommandTest):
 
     def test_words(self):
         for words, wanted in {
-                ("",): ["topology", "codec", "meters", "pint", "probes", "telemetry", "trace", "query", "install", "uninstall", "installed", "alarms",
+                ("",): ["topology", "codec", "meters", "pint", "p4", "probes", "telemetry", "trace", "query", "install", "uninstall", "installed", "alarms",
                         "hosts", "switches", "links", "audit", "apps", "app", "watch", "watches", "unwatch", "tib", "simulate", "localise", "ca", "help",
                         "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "assign", "--help"], ("topology", "f"): ["fat-tree"],
