@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/codec.h"
 #include "cli/codec_samples.h"
@@ -133,7 +132,7 @@ static int verify(const struct pd_cli_codec_settings *set, const struct pd_codec
     struct pd_progress progress;
     struct pd_verification found;
     struct pd_codec_edge_proof edge;
-    if (!strcmp(codec->ops->name, "pint")) { /* many packets tell a path together */
+    if (codec->ops->tells == PD_VERIFY_DIGESTS) { /* many packets tell a path together */
         return pd_cli_pint_verify(codec->topology, set->json, error);
     }
     if (codec->ops->kind == PD_CODEC_SAMPLE) {

@@ -45,9 +45,10 @@ enum pd_carrier {
     PD_CARRIER_HEADER = 8 /* a header or trailer of the scheme's own */
 };
 
-/* Which paths a scheme has to tell apart: all, or those that no other one between the same ends
- * beats, from each other and from detours that would be read as one of them. */
-enum pd_verify_scope { PD_VERIFY_ALL, PD_VERIFY_SHORTEST };
+/* Which paths a scheme has to tell apart: all; or those that no other one between the same ends
+ * beats, from each other and from detours that would be read as one of them; or what many digests
+ * tell together, which trials of PINT's planner try. */
+enum pd_verify_scope { PD_VERIFY_ALL, PD_VERIFY_SHORTEST, PD_VERIFY_DIGESTS };
 
 /* A path as switch indexes of the topology. */
 struct pd_walk {

@@ -77,6 +77,7 @@ const struct pd_codec_ops pd_pint_codec = {
     .name = "pint",
     .paper = "PINT, SIGCOMM 2020",
     .kind = PD_CODEC_KEY,
+    .tells = PD_VERIFY_DIGESTS,
     .carriers = PD_CARRIER_HEADER,
     .new = new_codec,
     .free = free_codec,
