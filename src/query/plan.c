@@ -20,7 +20,7 @@ static const struct pd_query_plan plans[PD_QUERY_COUNT] = {
     [PD_QUERY_TOP_FLOWS]      = {GROUP,           PD_TIB_BY_FLOW,      PD_TIB_BY_FLOW,      KEY, true,  true,  false, true},
     [PD_QUERY_TOP_HOSTS]      = {GROUP,           PD_TIB_BY_SOURCE,    PD_TIB_BY_SOURCE,    KEY, true,  false, false, true},
     [PD_QUERY_TOP_LINKS]      = {PD_PLAN_SUMS,    PD_TIB_BY_PATH,      PD_TIB_BY_PATH,      KEY, true,  false, false, true},
-    [PD_QUERY_LINK_LOAD]      = {PD_PLAN_SUMS,    PD_TIB_BY_RECORD,    PD_TIB_BY_RECORD,    KEY, true,  false, true,  true},
+    [PD_QUERY_LINK_LOAD]      = {PD_PLAN_SUMS,    PD_TIB_BY_PATH,      PD_TIB_BY_PATH,      KEY, true,  false, false, true},
     [PD_QUERY_FLOW_SIZES]     = {PD_PLAN_SUMS,    PD_TIB_BY_FLOW_PATH, PD_TIB_BY_FLOW_PATH, KEY, false, false, false, true},
     [PD_QUERY_TRAFFIC_MATRIX] = {PD_PLAN_SUMS,    PD_TIB_BY_PATH,      PD_TIB_BY_PATH,      KEY, false, false, false, true},
     [PD_QUERY_PATH_BYTES]     = {GROUP,           PD_TIB_BY_PATH,      PD_TIB_BY_PATH,      KEY, false, false, false, true},
@@ -91,26 +91,6 @@ static int fold_links(struct pd_query_fold *fold, const struct pd_tib_record *gr
     return error;
 }
 
-/* What a record has before a moment: F(t) = floor(sum * clamp(t - stime, 0, d) / d), with d its
- * length in microseconds, 1 at least. A window has F(to) - F(from), so that windows that adjoin add
- * up to the whole without an error. */
-static uint64_t before(const struct pd_tib_record *record, uint64_t sum, uint64_t at_us)
-{
-    const uint64_t length = record->etime_us - record->stime_us + 1;
-    const uint64_t into = at_us > record->stime_us ? at_us - record->stime_us : 0;
-    return (uint64_t)((unsigned __int128)sum * (into < length ? into : length) / length);
-}
-
-static int fold_window(const struct pd_query *query, struct pd_query_fold *fold,
-                       const struct pd_tib_record *record)
-{
-    struct pd_tib_record part = *record;
-    const uint64_t from = query->filter.from_us, to = query->filter.to_us;
-    part.bytes = before(record, record->bytes, to) - before(record, record->bytes, from);
-    part.pkts = before(record, record->pkts, to) - before(record, record->pkts, from);
-    return part.bytes || part.pkts ? fold_links(fold, &part) : 0;
-}
-
 static int fold_pair(struct pd_query_fold *fold, const struct pd_tib_record *group)
 {
     const struct pd_path *path = group->path;
@@ -128,7 +108,7 @@ int pd_query_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
         return fold_links(fold, group);
     }
     if (query->name == PD_QUERY_LINK_LOAD) {
-        return fold_window(query, fold, group);
+        return group->bytes || group->pkts ? fold_links(fold, group) : 0;
     }
     if (query->name == PD_QUERY_TRAFFIC_MATRIX) {
         return fold_pair(fold, group);

@@ -43,6 +43,7 @@ int pd_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
         .top_len = cut ? query->k : 0,
         .memory_bytes = query->memory_bytes,
         .without_times = !plan->times,
+        .prorated = query->name == PD_QUERY_LINK_LOAD,
         .live = store->live,
         .live_len = store->live_len,
     };

@@ -61,6 +61,9 @@ struct pd_tib_grouping {
     enum pd_tib_order order;
     uint64_t top_len;      /* only the first so many in that order; 0: all */
     uint64_t memory_bytes; /* most that grouping may take; beyond: -PD_E_TOO_LARGE */
+    /* BY_PATH: of each record only what lies in the filter's [from, to) counts, prorated
+     * (pd_tib_part); groups tell no times */
+    bool prorated;
     bool without_times; /* groups of several records need not tell stime and etime: they may be 0 */
     /* records to be counted in that are not in the store (those that match), or NULL */
     const struct pd_tib_record *live;

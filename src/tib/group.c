@@ -298,6 +298,7 @@ int pd_tib_groups_give(struct pd_tib_groups *groups, const struct pd_tib_groupin
 
 struct run {
     const struct pd_tib_grouping *grouping;
+    const struct pd_tib_filter *filter;
     visitor *visit;
     void *context;
     uint64_t given; /* streaming */
@@ -355,6 +356,20 @@ static int add(void *context, const struct pd_tib_record *records, size_t n)
     return error;
 }
 
+static int add_parts(void *context, const struct pd_tib_record *records, size_t n)
+{
+    struct run *run = context;
+    const uint64_t from = run->filter->from_us, to = run->filter->to_us;
+    int error = 0;
+    for (size_t i = 0; i < n && !error; i++) {
+        struct pd_tib_record part = records[i];
+        part.bytes = pd_tib_part(part.bytes, part.stime_us, part.etime_us, from, to);
+        part.pkts = pd_tib_part(part.pkts, part.stime_us, part.etime_us, from, to);
+        error = pd_tib_groups_add(&run->groups, &part);
+    }
+    return error;
+}
+
 static int visit_all(struct run *run, struct pd_tib_snapshot *snapshot,
                      const struct pd_tib_filter *filter, visitor *visit)
 {
@@ -377,6 +392,7 @@ int pd_tib_group_scanned(struct pd_tib_snapshot *snapshot, const struct pd_tib_f
         return -ENOMEM;
     }
     run->grouping = grouping;
+    run->filter = filter;
     run->visit = visit;
     run->context = context;
     run->given = 0;
@@ -384,7 +400,7 @@ int pd_tib_group_scanned(struct pd_tib_snapshot *snapshot, const struct pd_tib_f
     pd_tib_top_init(&run->top, grouping->order, grouping->top_len, &run->budget);
     pd_tib_groups_init(&run->groups, grouping->by, &run->budget);
     if (grouping->by != PD_TIB_BY_RECORD) {
-        error = visit_all(run, snapshot, filter, add);
+        error = visit_all(run, snapshot, filter, grouping->prorated ? add_parts : add);
         error = error ? error : pd_tib_groups_give(&run->groups, grouping, visit, context);
     } else if (grouping->order == PD_TIB_ORDER_NONE) {
         error = visit_all(run, snapshot, filter, stream);

@@ -92,6 +92,31 @@ int pd_tib_group_scanned(struct pd_tib_snapshot *snapshot, const struct pd_tib_f
                          int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
                          void *context);
 
+/* What a record of these times has of `sum` before a moment: floor(sum * clamp(t - stime, 0, d) /
+ * d), with d its length in microseconds, 1 at least. */
+static inline uint64_t pd_tib_before(uint64_t sum, uint64_t stime_us, uint64_t etime_us,
+                                     uint64_t at_us)
+{
+    const uint64_t length = etime_us - stime_us + 1;
+    const uint64_t into = at_us > stime_us ? at_us - stime_us : 0;
+    uint64_t product;
+    if (into >= length) {
+        return sum;
+    }
+    if (!__builtin_mul_overflow(sum, into, &product)) {
+        return product / length; /* three times as fast */
+    }
+    return (uint64_t)((unsigned __int128)sum * into / length);
+}
+
+/* What it has in [from, to): windows that adjoin add up to the whole without an error. */
+static inline uint64_t pd_tib_part(uint64_t sum, uint64_t stime_us, uint64_t etime_us,
+                                   uint64_t from_us, uint64_t to_us)
+{
+    return pd_tib_before(sum, stime_us, etime_us, to_us) -
+           pd_tib_before(sum, stime_us, etime_us, from_us);
+}
+
 /* *sum += value, at most PD_TIB_SUM_MAX. */
 static inline void pd_tib_sum(uint64_t *sum, uint64_t value)
 {

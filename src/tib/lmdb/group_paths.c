@@ -66,12 +66,31 @@ static void chunk_by_runs(struct paths *paths)
 
 /* ---- row by row ---- */
 
+/* Of each row what lies in the window. */
+static void add_parts(struct paths *paths, const struct pd_block *block)
+{
+    struct pd_rows *rows = &paths->rows;
+    const struct pd_tib_filter *filter = paths->group->select.filter;
+    pd_rows_column(rows, block, PD_COLUMN_STIME, paths->stime_us);
+    pd_rows_column(rows, block, PD_COLUMN_DURATION, paths->etime_us);
+    for (uint32_t i = 0; i < block->len; i++) {
+        const uint64_t stime = paths->stime_us[i], etime = stime + paths->etime_us[i];
+        add(&paths->sums[paths->of_row[i]],
+            pd_tib_part(paths->bytes[i], stime, etime, filter->from_us, filter->to_us),
+            pd_tib_part(paths->pkts[i], stime, etime, filter->from_us, filter->to_us));
+    }
+}
+
 static void add_block(struct paths *paths, const struct pd_block *block)
 {
     struct pd_rows *rows = &paths->rows;
     pd_rows_path_ids(rows, block, paths->of_row);
     pd_rows_column(rows, block, PD_COLUMN_BYTES, paths->bytes);
     pd_rows_column(rows, block, PD_COLUMN_PKTS, paths->pkts);
+    if (paths->group->grouping->prorated) {
+        add_parts(paths, block);
+        return;
+    }
     if (!paths->group->grouping->without_times) {
         pd_rows_column(rows, block, PD_COLUMN_STIME, paths->stime_us);
         pd_rows_column(rows, block, PD_COLUMN_DURATION, paths->etime_us);
@@ -93,7 +112,8 @@ static void add_chunk(struct paths *paths, size_t i)
     if (!pd_rows_begin(&paths->rows, &paths->group->select, i)) {
         return;
     }
-    if (paths->group->grouping->without_times && pd_rows_whole_runs(&paths->rows)) {
+    const struct pd_tib_grouping *grouping = paths->group->grouping;
+    if (grouping->without_times && !grouping->prorated && pd_rows_whole_runs(&paths->rows)) {
         chunk_by_runs(paths);
         return;
     }
@@ -131,6 +151,13 @@ static int add_live(struct paths *paths, struct pd_tally *unknown)
         struct pd_tib_record live = group->live[i];
         uint32_t id;
         const struct pd_claim claim = pd_tib_claim(&live);
+        if (group->grouping->prorated) {
+            const struct pd_tib_filter *filter = group->select.filter;
+            live.bytes = pd_tib_part(live.bytes, live.stime_us, live.etime_us, filter->from_us,
+                                     filter->to_us);
+            live.pkts = pd_tib_part(live.pkts, live.stime_us, live.etime_us, filter->from_us,
+                                    filter->to_us);
+        }
         if (pd_paths_find(known, &claim, &id) || id >= paths->len) {
             err = pd_tally_add(unknown, &live, 1);
             continue;
@@ -225,7 +252,10 @@ int pd_group_by_path(struct pd_group *group)
     uint32_t len = pd_paths_len(group->select.snapshot->store->paths);
     struct paths *paths = array_fits(group, len) ? calloc(1, sizeof *paths) : NULL;
     if (!paths) {
-        return pd_group_by_table(group);
+        return group->grouping->prorated
+                   ? pd_tib_group_scanned(&group->select.snapshot->head, group->select.filter,
+                                          group->grouping, group->visit, group->context)
+                   : pd_group_by_table(group);
     }
     paths->group = group;
     paths->len = len;

@@ -215,7 +215,7 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
         err = pd_mongo_scan_sorted(pushed->snapshot, filter, &sort, grouping->top_len, visit,
                                    context);
         bson_destroy(&sort);
-    } else if (grouping->by != PD_TIB_BY_RECORD && few &&
+    } else if (grouping->by != PD_TIB_BY_RECORD && !grouping->prorated && few &&
                server_has_min_max(pushed->snapshot->store)) { /* one without also sums wrongly */
         err = scan_groups(pushed, &writers, filter, visit, context);
     } else {

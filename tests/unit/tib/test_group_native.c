@@ -257,6 +257,31 @@ static void unordered(void **state)
     }
 }
 
+/* What lies in a window, by path: windows that cut records, that hold all, that hold nothing. */
+static void prorated(void **state)
+{
+    (void)state;
+    for (unsigned f = 0; f < 6; f++) {
+        for (unsigned i = 0; i < 12; i++) {
+            struct pd_tib_filter filter = filter_at(f);
+            struct pd_tib_grouping grouping = {.by = PD_TIB_BY_PATH,
+                                               .order = PD_TIB_ORDER_KEY,
+                                               .memory_bytes = MEMORY,
+                                               .live = live,
+                                               .live_len = i % 2 ? LIVE : 0,
+                                               .prorated = true,
+                                               .without_times = true};
+            filter.from_us = UINT64_C(1790000000000000) + random_next(&rnd) % 200000000;
+            filter.to_us = filter.from_us + random_next(&rnd) % (i < 6 ? 1000 : 100000000);
+            if (i == 11) {
+                filter.from_us = 0;
+                filter.to_us = UINT64_MAX;
+            }
+            assert_int_equal(compare_both(&filter, &grouping), 0);
+        }
+    }
+}
+
 /* Where all groups do not fit beside each other they come part by part; where that cannot be, the
  * limit is named. */
 static void little_memory(void **state)
@@ -347,8 +372,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_groupings), cmocka_unit_test(unordered),
-        cmocka_unit_test(little_memory), cmocka_unit_test(crews),
-        cmocka_unit_test(crew_is_ended),
+        cmocka_unit_test(prorated),      cmocka_unit_test(little_memory),
+        cmocka_unit_test(crews),         cmocka_unit_test(crew_is_ended),
     };
     rnd.state = test_seed();
     return cmocka_run_group_tests(tests, make_store, remove_store);
