@@ -131,7 +131,7 @@ function Picture({kind}) {
         surface.show({kind, network, drawn: made.drawn, panels: made.panels, values, marks, most, away, hostsOf, missingIn,
             colours: table(store.choice.scale, theme() === 'light'), theme: theme(),
             chosen: store.choice.link ? network.find(store.choice.link) : -1, paths: drawnPaths()}, arrived);
-    });
+    }, [made, kind, store.version, store.choice]);
     return html`<div class="picture">
         <canvas ref=${canvas} tabindex="0" role="img" aria-label=${`${kind} of ${store.network?.nodes.length ?? 0} switches; the table beside it says the same`}
             onPointerLeave=${() => setTip(null)}></canvas>
@@ -270,7 +270,7 @@ function Bar() {
     const up = [...store.hosts.values()].filter(host => host.state !== 'missing').length;
     return html`<header><div class="row"><h1>PathDump <small><${Text}>${store.network?.title ?? ''}<//></small></h1>
         <span class="pill ${store.state}" role="status">${STATES[store.state]}${store.choice.at ? `: ${time(store.choice.at * 1e6, true)}` : ''}</span>
-        <span class="facts"><b>${up}</b>/${store.hosts.size} hosts · <b>${alarmsAMinute()}</b> alarms a minute · <b>${reports().filter(each => each.report.links.length).length}</b> verdicts name links</span>
+        <span class="facts"><b>${store.hosts.size ? up : '…'}</b>/${store.hosts.size || '…'} hosts · <b>${alarmsAMinute()}</b> alarms a minute · <b>${reports().filter(each => each.report.links.length).length}</b> verdicts name links</span>
         <${Times} /><button onClick=${turnTheme}>${theme() === 'dark' ? 'light' : 'dark'}</button></div>
         <div class="row"><nav aria-label="views">${VIEWS.map(view => html`<a key=${view} href=${href({view})} aria-current=${store.choice.view === view ? 'page' : null}>${view}</a>`)}</nav>
         ${['fabric', 'matrix', 'link', 'flow'].includes(store.choice.view) && html`<${Metrics} /><${Legend} />`}</div></header>`;

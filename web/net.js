@@ -8,6 +8,11 @@ export class Refused extends Error {
     }
 }
 
+let heard = 0;
+
+// When the controller has said anything last, by performance.now().
+export const lastHeard = () => heard;
+
 const TYPE_LINKS = 'application/vnd.pathdump.links';
 
 async function detailOf(answer) {
@@ -28,6 +33,7 @@ async function call(path, {method = 'GET', body, accept = 'application/json', ti
         signal: AbortSignal.timeout(timeoutMs),
         redirect: 'error',
     });
+    heard = performance.now();
     if (!answer.ok) {
         throw new Refused(answer.status, await detailOf(answer));
     }
@@ -45,7 +51,7 @@ export function execute(query, args) {
 
 // Is the controller there? A word without a body.
 export async function ping(timeoutMs) {
-    const answer = await fetch('/map', {method: 'HEAD', cache: 'no-store', signal: AbortSignal.timeout(timeoutMs)});
+    const answer = await fetch('/map', {method: 'HEAD', cache: 'no-store', priority: 'high', signal: AbortSignal.timeout(timeoutMs)});
     return answer.ok;
 }
 
@@ -90,6 +96,7 @@ async function readEvents(body, on) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     for (let rest = '';;) {
         const {value, done} = await reader.read();
+        heard = performance.now();
         if (done) {
             return;
         }

@@ -3,7 +3,7 @@
 // controller. Views read `store`; whoever changes it calls changed().
 
 import {Network} from './model.js';
-import {ask, follow, linkValues, ping, Refused} from './net.js';
+import {ask, follow, lastHeard, linkValues, ping, Refused} from './net.js';
 import {ALARM, SUSPECT} from './draw.js';
 
 export const VIEWS = ['fabric', 'matrix', 'link', 'flow', 'alarms', 'verdicts', 'ask'];
@@ -26,6 +26,7 @@ export const store = {
     verdicts: new Map(),
     error: '',
     refused: '',
+    version: 0,                 // of all this: a picture is drawn anew when it has grown
 };
 
 const listeners = new Set();
@@ -38,6 +39,7 @@ export function listen(listener) {
 
 // Whatever has changed since is shown with the next frame.
 export function changed() {
+    store.version++;
     if (!waiting) {
         waiting = true;
         setTimeout(() => {
@@ -413,12 +415,17 @@ export function logIn(why) {
 // ---- life ----
 
 async function loadAll() {
-    await Promise.all([
-        loadTopology(), optional(loadHosts), optional(loadSwitches), optional(loadMetrics),
-    ]);
+    await Promise.all([loadTopology(), optional(loadMetrics)]);
     lastAlarm = await optional(loadAlarms, null);
     await optional(loadVerdicts);
     markLinks();
+}
+
+// What the first picture does not wait for: of large networks it is megabytes.
+function loadRest() {
+    for (const load of [loadHosts, loadSwitches]) {
+        optional(load).then(changed, error => { store.error = error.message; changed(); });
+    }
 }
 
 async function loadMetrics() {
@@ -426,7 +433,8 @@ async function loadMetrics() {
 }
 
 async function loadGeneration() {
-    const told = await ask(`/v1/links?metrics=${metricName()}`);
+    const short = store.metrics.some(each => each.name === 'suspicion') ? 'suspicion' : metricName();
+    const told = await ask(`/v1/links?metrics=${short}`);
     store.generation = String(told.generation ?? '');
     store.complete = told.complete !== false;
     (told.hosts?.missing || []).forEach(host => noteMissing(host));
@@ -449,9 +457,10 @@ export async function begin() {
             setClock(store.choice.at * 1e6);
         }
         openStream(number);
-        await Promise.all([loadValues(), optional(loadGeneration)]);
         store.error = '';
+        await Promise.all([loadValues(), optional(loadGeneration)]);
         becomeLive();
+        loadRest();
         changed();
     } catch (error) {
         if (number === turn) {
@@ -492,15 +501,25 @@ export async function restart() {
     changed();
 }
 
-// A stream is silent while nothing is new, so something else has to tell that the controller is there.
+// A stream is silent while nothing is new, so something else has to tell that the controller is there. A word
+// that only waits behind others (a browser has six connections) is no loss while those are answered.
+let silences = 0;
+
 async function watchOver() {
     if (store.state !== 'login' && !document.hidden) {
+        const begun = performance.now();
         try {
             await ping(PATIENCE_MS);
+            silences = 0;
+            if (store.state === 'lost') {
+                becomeLive();
+            }
         } catch {
-            if (store.state !== 'login') {
+            if (lastHeard() < begun && store.state !== 'login') {
                 become('lost');
-                stream?.again();
+                if (++silences > 1) {
+                    stream?.again();
+                }
             }
         }
     }

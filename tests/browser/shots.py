@@ -13,7 +13,7 @@ from background import Background
 from browser import Page
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SIZE = (1280, 800)
+SIZE = (1120, 700)
 FAULT_S = 90
 
 
@@ -27,6 +27,22 @@ def shoot(page, folder, name, fragment, ready=None):
         page.until(ready, name)
     time.sleep(2)
     page.shot(os.path.join(folder, f"{name}.png"))
+
+
+def detour(bed):
+    """a connection whose way changes because a link fails, as the page's fragment has it"""
+    sender, receiver = bed.host(bed_test.SENDER), bed.host(bed_test.RECEIVER)
+    server = bed_test.traffic.Server(receiver)
+    connection = bed_test.traffic.Sender(sender, receiver.ipv4, 1)
+    connection.send(300_000)
+    args = {"src_ip": sender.ipv4, "dst_ip": receiver.ipv4, "dst_port": bed_test.traffic.PORT, "protocol": 6, "live": True}
+    flow = max(bed.controller.ask("execute", {"hosts": "all", "query": "getFlows", "args": args})["flows"], key=lambda row: row["bytes"])
+    bed.link_down(*flow["path"][-2:])
+    connection.send(300_000)
+    connection.close()
+    server.close()
+    bed.link_up(*flow["path"][-2:])
+    return f"{sender.ipv4},{receiver.ipv4},{flow['flow_id']['src_port']},{bed_test.traffic.PORT},6"
 
 
 def main(folder):
@@ -45,12 +61,8 @@ def main(folder):
             shoot(page, folder, "link", f"#view=link&link={link}&metric=load_bps", lambda: page.rows("top-flows"))
             shoot(page, folder, "verdicts", "#view=verdicts", lambda: page.rows("verdict"))
             shoot(page, folder, "alarms", "#view=alarms", lambda: page.rows("alarm-group"))
-            down = bed.network.switch_peers(11)[0]
-            bed.link_down(11, down)
-            time.sleep(6)
-            bed.link_up(11, down)
-            receiver = bed.host(bed_test.RECEIVER).ipv4
-            shoot(page, folder, "flow", f"#view=flow&flow=,{receiver},,,6&metric=load_bps", lambda: page.rows("flow-path"))
+            flow = detour(bed)
+            shoot(page, folder, "flow", f"#view=flow&flow={flow}&metric=load_bps", lambda: len(page.rows("flow-path")) == 2)
             page.js("localStorage.setItem('theme', 'light')")
             shoot(page, folder, "light", f"#view=fabric&metric=load_bps&link={link}", lambda: page.rows("top-flows"))
             bed.faults.clear()
