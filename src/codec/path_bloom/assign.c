@@ -70,7 +70,7 @@ static bool crosses(const struct pd_path_bloom_pairs *pairs, size_t path, uint32
  */
 static uint32_t choose_switch(struct assigner *a, const struct pd_path_bloom_twins *twins)
 {
-    uint32_t own[2 * PD_PATH_MAX];
+    uint32_t own[2 * PD_PATH_MAX] = {0};
     size_t len = 0;
 
     for (int i = 0; i < 2; i++) {

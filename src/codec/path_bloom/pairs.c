@@ -156,11 +156,12 @@ static int note_pair(struct pd_path_bloom_pairs *pairs, uint32_t sw, uint32_t pa
         return 0;
     }
     if (!(len & (len + 1))) { /* full at 0, 1, 3, 7, … */
-        list = realloc(list, (2 * (size_t)len + 2) * sizeof *list);
-        if (!list) {
+        uint32_t *grown = realloc(list, (2 * (size_t)len + 2) * sizeof *grown);
+
+        if (!grown) {
             return -ENOMEM;
         }
-        pairs->of_switch[sw] = list;
+        pairs->of_switch[sw] = list = grown;
     }
     list[0] = len + 1;
     list[len + 1] = pair;

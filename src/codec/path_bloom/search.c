@@ -20,8 +20,9 @@ static uint32_t turned(const struct pd_path_bloom_options *options, uint32_t hel
     const unsigned bits = options->bits;
     const uint32_t all = bits == 32 ? UINT32_MAX : (1u << bits) - 1;
 
-    by %= bits;
-    return by ? (held << by | held >> (bits - by)) & all : held;
+    const unsigned turn = by % bits;
+
+    return turn ? (held << turn | held >> (bits - turn)) & all : held;
 }
 
 /* Whether what was written so far can be part of the filter, `left` links before the end. Where top

@@ -2,13 +2,13 @@
 /* The store, the questions and the times of benchmarks of queries. */
 #include "common.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../tib_load/dataset.h"
+#include "tests/shared/folder.h"
 
 void bench_die(const char *what)
 {
@@ -51,18 +51,10 @@ struct pd_tib *bench_store(char *folder, uint32_t host)
     return tib;
 }
 
-static int remove_one(const char *name, const struct stat *stat, int kind, struct FTW *place)
-{
-    (void)stat;
-    (void)kind;
-    (void)place;
-    return remove(name);
-}
-
 void bench_store_done(const char *folder, struct pd_tib *tib)
 {
     pd_tib_close(tib);
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(folder);
 }
 
 struct pd_query bench_query(const char *name, const char *params)

@@ -2,7 +2,6 @@
 /* Topology, capture, TIB and pipeline for tests. */
 #include "fixture.h"
 
-#include <ftw.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +16,7 @@
 
 #include "agent/rest.h"
 #include "base/clock.h"
+#include "tests/shared/folder.h"
 #include "topology/topology.h"
 
 enum { IP_BYTES = 100, START_S = 1700000000 };
@@ -147,14 +147,6 @@ void fixture_ask(struct pd_agent *agent, const char *method, const char *target,
                    answer);
 }
 
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *level)
-{
-    (void)stat;
-    (void)kind;
-    (void)level;
-    return remove(path);
-}
-
 void fixture_done(struct fixture *fixture)
 {
     if (fixture->agent.pipeline) {
@@ -166,5 +158,5 @@ void fixture_done(struct fixture *fixture)
     pd_programs_free(fixture->agent.programs);
     pd_daemon_admission_free(fixture->agent.query_turns);
     pd_daemon_admission_free(fixture->agent.program_turns);
-    nftw(fixture->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(fixture->folder);
 }

@@ -20,6 +20,7 @@ static void items_stay(void **state)
         uint32_t before = room;
         assert_int_equal(PD_GROW(items, room, len + 1), 0);
         grown += room != before;
+        assert_non_null(items);
         items[len] = len * UINT64_C(3);
     }
     for (uint32_t i = 0; i < len; i++) {

@@ -222,7 +222,7 @@ static void rows_become_csv(void **state)
     };
     const struct pd_style style = {.csv = true};
     struct pd_cli_outcome outcome;
-    struct pd_error error;
+    struct pd_error error = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

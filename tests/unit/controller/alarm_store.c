@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "controller/alarms/store.h"
+#include "tests/shared/folder.h"
 
 char alarm_store_folder[64];
 
@@ -26,16 +26,10 @@ int alarm_store_set_up(void **state)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *level)
-{
-    (void)stat, (void)kind, (void)level;
-    return remove(path);
-}
-
 int alarm_store_tear_down(void **state)
 {
     (void)state;
-    return nftw(alarm_store_folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return folder_remove(alarm_store_folder);
 }
 
 struct pd_alarm_store *alarm_store_open_with(uint64_t max_alarms, uint64_t max_age_s)

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "controller/audit/audit.h"
+#include "tests/shared/folder.h"
 
 static char folder[64], directory[80];
 
@@ -31,20 +31,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    DIR *dir = opendir(directory);
-    const struct dirent *entry;
-    char path[512];
-
     (void)state;
-    while (dir && (entry = readdir(dir))) {
-        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
-        unlink(path);
-    }
-    if (dir) {
-        closedir(dir);
-    }
-    rmdir(directory);
-    return rmdir(folder);
+    return folder_remove(folder);
 }
 
 static struct pd_audit *open_audit(void)

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/certificate.h"
+#include "tests/shared/folder.h"
 
 #define DAY_S 86400
 
@@ -27,25 +27,10 @@ void authority_open(struct authority *authority)
     snprintf(authority->folder, sizeof authority->folder, "%s/ca", base);
 }
 
-static void empty(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    char path[512];
-
-    while (dir && (entry = readdir(dir))) {
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        unlink(path);
-    }
-    closedir(dir);
-    rmdir(folder);
-}
-
 void authority_close(struct authority *authority)
 {
-    empty(authority->folder);
     *strrchr(authority->folder, '/') = '\0';
-    rmdir(authority->folder);
+    folder_remove(authority->folder);
 }
 
 void authority_issue(struct authority *authority, const char *name, const char *role, bool server)

@@ -237,7 +237,7 @@ static void clocks_may_be_half_a_minute_apart(void **state)
 /* Of a person who may do everything, of a host, of a stranger: none of them is a controller. */
 static void only_controllers_sign(void **state)
 {
-    struct authority strangers;
+    struct authority strangers = {0};
     struct pd_credentials *others[3];
 
     (void)state;

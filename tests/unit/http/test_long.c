@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -118,11 +119,14 @@ static char *take(int fd, size_t *ret_len)
     char *text = malloc(size + 1);
     ssize_t n = 1;
 
+    assert_non_null(text);
     while (n > 0) {
         if (len == size) {
-            text = realloc(text, (size *= 2) + 1);
+            char *grown = realloc(text, (size *= 2) + 1);
+
+            assert_non_null(grown);
+            text = grown;
         }
-        assert_non_null(text);
         assert_int_equal(poll(&waiting, 1, WAIT_MS), 1);
         n = recv(fd, text + len, size - len, 0);
         len += n > 0 ? (size_t)n : 0;
@@ -202,7 +206,7 @@ static void test_unread(void **state)
     unread[3] = ask(fixture, "/500000");
     atomic_store(&fixture->contended, true);
     wait_for(&fixture->slow, 1);
-    usleep(1100000);
+    nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 100000000}, NULL);
     text = take(ask(fixture, "/50000"), &len); /* 3.2 MB: kept again */
     assert_non_null(strstr(text, "Content-Length: 3200000\r\n"));
     assert_int_equal(count_digits(text, len), 50000);

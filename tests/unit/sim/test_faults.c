@@ -181,7 +181,7 @@ static void a_card_is_both_directions_of_its_ports(void **state)
         "{\"source\":3,\"target\":1,\"target_card\":5}]}";
     struct pd_topology *topology;
     struct pd_error error;
-    struct pd_sim_fault fault;
+    struct pd_sim_fault fault = {0};
     json_t *object = json_loads("{\"switch\":1,\"card\":5,\"loss\":0.5}", 0, NULL);
     json_t *none = json_loads("{\"switch\":1,\"card\":6,\"loss\":0.5}", 0, NULL);
 
