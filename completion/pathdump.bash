@@ -378,7 +378,7 @@ _pathdump()
         esac
         ;;
     'query')
-        flags='--tib --agent --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --name --quantiles --program --arg --args --json --ndjson --csv --utc --local --help'
+        flags='--tib --agent --controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --hosts --mode --fanout --deadline-ms --partial-after --link --src-ip --dst-ip --src-port --dst-port --protocol --path --origin --from --to --since --k --by --bin-bytes --of --max-hops --avoid --must-pass --allow --live --threshold --name --quantiles --program --arg --args --json --ndjson --csv --utc --local --names --topology --help'
         [[ $cur == -* ]] || rest='getFlows getPaths getCount getDuration topRecords topFlows topHosts topLinks linkLoad flowSizes trafficMatrix pathBytes distinct conformance getPoorTCPFlows sufferingFlows pathSums getTraces getTelemetry'
         case $prev in
         --tib) rest=DIR ;;
@@ -420,6 +420,7 @@ _pathdump()
         --program) rest=FILE ;;
         --arg) rest=- ;;
         --args) rest=- ;;
+        --topology) rest=FILE ;;
         esac
         ;;
     'install')
@@ -502,6 +503,36 @@ _pathdump()
         --reason) rest=- ;;
         --limit) rest=- ;;
         --by) rest='reason host link' ;;
+        esac
+        ;;
+    'status')
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --agent --json --help'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        --agent) rest=- ;;
+        esac
+        ;;
+    'top')
+        flags='--controller --timeout --tls-ca --tls-crl --tls-cert --tls-key --token-file --agent --once --every --sort --filter --json --csv --utc --local --names --help'
+        [[ $cur == -* ]] || rest='links flows hosts alarms verdicts'
+        case $prev in
+        --controller) rest=- ;;
+        --timeout) rest=- ;;
+        --tls-ca) rest=FILE ;;
+        --tls-crl) rest=FILE ;;
+        --tls-cert) rest=FILE ;;
+        --tls-key) rest=FILE ;;
+        --token-file) rest=FILE ;;
+        --agent) rest=- ;;
+        --every) rest=- ;;
+        --sort) rest=- ;;
+        --filter) rest=- ;;
         esac
         ;;
     'hosts')

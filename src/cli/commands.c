@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/doc.h"
 #include "cli/pager.h"
+#include "cli/words.h"
 #include "pd_version.h"
 
 const struct pd_cli_command *const pd_cli_commands[] = {
@@ -45,6 +46,8 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_uninstall,
     &pd_cli_installed,
     &pd_cli_alarms,
+    &pd_cli_status,
+    &pd_cli_top,
     &pd_cli_hosts,
     &pd_cli_switches,
     &pd_cli_links,
@@ -200,19 +203,24 @@ static int run(const struct pd_cli_command *command, int argc, char **argv)
 {
     struct pd_error error = {0};
     struct pd_cli_words words = {0};
+    struct pd_cli_spelled *spelled = NULL;
     void *settings = calloc(1, command->settings_bytes + 1);
     int err;
     if (!settings) {
         fprintf(stderr, "pathdump: no memory\n");
         return PD_CLI_FAILED;
     }
-    if (parse(command, argc, argv, settings, &words, &error) < 0) {
+    err = pd_cli_words_spell(command, argc, argv, &spelled, &error);
+    if (err && err != -PD_E_VALUE) { /* whoever knows the names cannot be asked */
+        err = finish(command, err, &error);
+    } else if (err || parse(command, argc, argv, settings, &words, &error) < 0) {
         err = pd_cli_usage_error(command->name, &error);
     } else {
         err = finish(command, command->run(settings, &words, &error), &error);
     }
     free(settings);
     free(words.arguments);
+    pd_cli_spelled_free(spelled);
     return err;
 }
 

@@ -121,10 +121,10 @@ static int on_progress(void *context, curl_off_t all, curl_off_t got, curl_off_t
     (void)all;
     (void)to_send;
     (void)sent;
-    if (!got) {
+    if (!got && request->waiting) {
         request->waiting(request->waiting_context);
     }
-    return 0;
+    return request->stop && atomic_load_explicit(request->stop, memory_order_acquire);
 }
 
 /* What was asked for by name, and is not there: a slip like a wrong flag. */
@@ -234,7 +234,7 @@ static void set_up_patience(struct transfer *transfer)
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, timeout_s);
     }
-    if (request->waiting) {
+    if (request->waiting || request->stop) {
         curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
         curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
         curl_easy_setopt(curl, CURLOPT_XFERINFODATA, request);

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdatomic.h>
+
 #include "base/error.h"
 #include "query/query.h"
 
@@ -27,6 +29,7 @@ struct pd_cli_request {
     /* Called every now and then while nothing has come, for a line that shows it. May be NULL. */
     void (*waiting)(void *context);
     void *waiting_context;
+    const atomic_bool *stop; /* the transfer ends within a second once it is true; may be NULL */
 };
 
 /* Passes the body of an answer with a status of 2xx to `sink` as it comes. Any other status is an

@@ -55,6 +55,26 @@ static void count_cell(struct pd_rows_table *table, const json_t *value, enum pd
     }
 }
 
+/* Any number; as it is in CSV. */
+static void real_cell(struct pd_rows_table *table, const json_t *value, enum pd_cli_kind kind)
+{
+    char text[PD_TEXT_NUMBER_BYTES];
+    double number = json_number_value(value);
+
+    if (!json_is_number(value)) {
+        word_cell(table, value);
+        return;
+    }
+    if (pd_rows_is_csv(table)) {
+        snprintf(text, sizeof text, "%.17g", number);
+    } else if (kind == PD_CLI_SHARE) {
+        snprintf(text, sizeof text, "%.1f %%", number * 100);
+    } else {
+        pd_text_rate(number, text);
+    }
+    pd_rows_cell(table, text);
+}
+
 /* "conformance {"max_hops":5}", "program {…}" */
 static void question_cell(struct pd_rows_table *table, const json_t *row)
 {
@@ -96,6 +116,8 @@ static void cell(struct pd_rows_table *table, const json_t *row, const struct pd
     case PD_CLI_WORD: word_cell(table, value); break;
     case PD_CLI_QUESTION: question_cell(table, value); break;
     case PD_CLI_WHEN: when_cell(table, value); break;
+    case PD_CLI_RATE_BPS:
+    case PD_CLI_SHARE: real_cell(table, value, field->kind); break;
     case PD_CLI_NUMBER:
     case PD_CLI_TIME_US:
     case PD_CLI_SPAN_US: count_cell(table, value, field->kind); break;
@@ -119,6 +141,12 @@ static int fill(const struct pd_cli_listing *listing, const json_t *rows,
     return 0;
 }
 
+static bool is_right(enum pd_cli_kind kind)
+{
+    return kind == PD_CLI_NUMBER || kind == PD_CLI_SPAN_US || kind == PD_CLI_RATE_BPS ||
+           kind == PD_CLI_SHARE;
+}
+
 int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
                 const struct pd_style *style, FILE *out, struct pd_error *error)
 {
@@ -130,8 +158,7 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
         const struct pd_cli_field *field = &listing->fields[i];
 
         columns[i] = (struct pd_rows_column){.title = field->title,
-                                             .right = field->kind == PD_CLI_NUMBER ||
-                                                      field->kind == PD_CLI_SPAN_US,
+                                             .right = is_right(field->kind),
                                              .csv = field->member,
                                              .spare = field->spare};
     }

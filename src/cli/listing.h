@@ -24,6 +24,8 @@ enum pd_cli_kind {
     PD_CLI_NUMBER,   /* of things: 1,234 */
     PD_CLI_TIME_US,  /* wall time */
     PD_CLI_SPAN_US,  /* how long */
+    PD_CLI_RATE_BPS, /* bits a second: 1.2 Gbit/s */
+    PD_CLI_SHARE,    /* 0 to 1: 12 % */
     PD_CLI_QUESTION, /* of the row: its "query" or "program", and "args" */
     PD_CLI_WHEN,     /* of the row: its "period_ms" or "on" */
 };

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/fleet.h"
 #include "cli/http.h"
+#include "cli/names.h"
 #include "cli/progress.h"
 #include "cli/question.h"
 #include "cli/report.h"
@@ -35,6 +36,7 @@ struct settings {
     bool json;
     bool ndjson;
     struct pd_cli_table table;
+    const char *topology; /* of names; NULL: the controller's */
 };
 
 static int check_mode(void *target, const char *name, const char *value, struct pd_error *error)
@@ -99,6 +101,12 @@ static const struct pd_option options[] = {
      .offset = offsetof(struct settings, ndjson),
      .help = "print JSON, a line for each row and one for the rest"},
     PD_CLI_TABLE_OPTIONS(struct settings, table),
+    PD_CLI_NAMES_OPTION(struct settings, table),
+    {.name = "topology",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, topology),
+     .value = "FILE",
+     .help = "names of switches, where no controller has them"},
     {0},
 };
 
@@ -171,6 +179,9 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     }
     if (!err) {
         err = pd_cli_table_check(&set->table, set->json, error);
+    }
+    if (!err && set->table.names && !set->topology && !asks_controller(set)) {
+        err = pd_fail(error, -PD_E_VALUE, "--names: needs --topology FILE, or a controller");
     }
     return err;
 }
@@ -420,10 +431,20 @@ static int view(const struct settings *set, const struct pd_cli_memory *memory,
 {
     const struct pd_question *question =
         set->question.question ? set->question.question : &pd_question_program;
-    const struct pd_style style = pd_cli_table_style(&set->table);
+    struct pd_cli_namer namer = {0};
+    struct pd_style style = {0};
+    int err = pd_cli_namer_begin(&namer, set->table.names, set->topology, &set->controller, &style,
+                                 error);
 
-    return pd_cli_view(question, memory->bytes ? memory->bytes : "", memory->len, &style, stdout,
-                       ret_outcome, error);
+    if (!err) {
+        const struct pd_style_names *names = style.names;
+        style = pd_cli_table_style(&set->table);
+        style.names = names;
+        err = pd_cli_view(question, memory->bytes ? memory->bytes : "", memory->len, &style, stdout,
+                          ret_outcome, error);
+    }
+    pd_cli_namer_end(&namer);
+    return err;
 }
 
 static int run_table(const struct settings *set, struct pd_error *error)
@@ -460,9 +481,12 @@ const struct pd_cli_command pd_cli_query = {
     "distinct, which go by the flow ID alone. topLinks counts every link of those records' "
     "paths, and trafficMatrix their first and last switches; both leave out trajectories "
     "that fit no path.\n"
-    "Times are seconds since the epoch, or RFC 3339. A record belongs to a time range when "
+    "Times are seconds since the epoch, RFC 3339, or as people say them: now, today, yesterday, "
+    "-5m (s, m, h, d, also -1h30m), and 2026-11-22 14:00, 2026-11-22, 14:00 by the clock of this "
+    "machine. Switches may be given by name: --link tor-1-1:agg-1-1, --path tor-1-1,agg-1-1. "
+    "A record belongs to a time range when "
     "it "
-    "overlaps it, ends included. Tables show times in UTC.\n"
+    "overlaps it, ends included. Tables show times in UTC, with --local those of this machine.\n"
     "The answer's \"token\", shown with --json, names what the store held: with --since "
     "TOKEN "
     "the same query counts only what was stored after that answer, no record twice or "

@@ -14,6 +14,7 @@
 struct pd_cli_table {
     bool csv;
     bool utc, local; /* times */
+    bool names;      /* of switches, not IDs; of commands that have the option */
 };
 
 // clang-format off
@@ -30,6 +31,11 @@ struct pd_cli_table {
      .type = PD_OPTION_FLAG,                                                                      \
      .offset = offsetof(target, member.local),                                                      \
      .help = "times of this machine's zone; never in CSV"}
+#define PD_CLI_NAMES_OPTION(target, member)                                                         \
+    {.name = "names",                                                                             \
+     .type = PD_OPTION_FLAG,                                                                      \
+     .offset = offsetof(target, member.names),                                                      \
+     .help = "switches by their names, not their IDs"}
 // clang-format on
 
 /* A failure is one of usage. */

@@ -84,6 +84,19 @@ const char *pd_text_bytes(uint64_t bytes, char text[PD_TEXT_NUMBER_BYTES])
     return text;
 }
 
+const char *pd_text_rate(double bps, char text[PD_TEXT_NUMBER_BYTES])
+{
+    static const char *const units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s"};
+    unsigned unit = 0;
+
+    while (bps >= 999.5 && unit < 5) {
+        bps /= 1000;
+        unit++;
+    }
+    snprintf(text, PD_TEXT_NUMBER_BYTES, "%.*f %s", unit && bps < 99.95 ? 1 : 0, bps, units[unit]);
+    return text;
+}
+
 const char *pd_text_span(uint64_t span_us, char text[PD_TEXT_NUMBER_BYTES])
 {
     uint64_t seconds = span_us / PD_US_PER_S, minutes = seconds / 60, hours = minutes / 60;

@@ -36,6 +36,7 @@ struct pd_style pd_style_as(FILE *stream, bool csv); /* plain words for CSV */
 /* These write into `text` and return it. */
 const char *pd_text_number(uint64_t number, char text[PD_TEXT_NUMBER_BYTES]); /* "1,234,567" */
 const char *pd_text_bytes(uint64_t bytes, char text[PD_TEXT_NUMBER_BYTES]);   /* "1.2 MiB" */
+const char *pd_text_rate(double bps, char text[PD_TEXT_NUMBER_BYTES]);        /* "1.20 Gbit/s" */
 const char *pd_text_span(uint64_t span_us, char text[PD_TEXT_NUMBER_BYTES]);  /* "1.204 s" */
 
 /* RFC 3339 with a blank instead of the T: easier on the eye, and still read by --from and --to. */

@@ -10,13 +10,14 @@ import termios
 import time
 
 from command import BIN
+from screen import Grid
 
 
 class Terminal:
     """`words` are the command's; what it has written so far is in `text`"""
 
     def __init__(self, *words, rows=24, columns=80, program="pathdump", **environment):
-        self.text, self.code = "", None
+        self.text, self.code, self.grid = "", None, Grid(rows, columns)
         env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", **environment}
         env.pop("COLUMNS", None)
         env.pop("LINES", None)
@@ -28,6 +29,7 @@ class Terminal:
         self.before = termios.tcgetattr(self.fd)
 
     def resize(self, rows, columns):
+        self.grid = Grid(rows, columns)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, seconds):
@@ -39,6 +41,7 @@ class Terminal:
         except OSError:
             got = b""
         self.text += got.decode(errors="replace")
+        self.grid.feed(got.decode(errors="replace"))
         return bool(got)
 
     def until(self, ready, seconds=10):
@@ -50,6 +53,11 @@ class Terminal:
             if not self.read(.1):
                 break
         return ready(self.text)
+
+    def until_shown(self, *texts, seconds=10):
+        """reads until all of them stand on the screen: its lines"""
+        self.until(lambda _: all(any(text in line for line in self.grid.lines()) for text in texts), seconds)
+        return self.grid.lines()
 
     def type(self, keys):
         os.write(self.fd, keys.encode())

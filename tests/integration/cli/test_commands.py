@@ -151,7 +151,7 @@ class Usage(CommandTest):
         ("--agent", "query", "--agent", "ftp://x", "getFlows"), ("--agent", "query", "--agent", "http://", "getFlows"),
         ("--link", "query", "--tib", "x", "getFlows", "--link", "nine-17"), ("--src-ip", "query", "--tib", "x", "getFlows", "--src-ip", "10.1.1"),
         ("--src-port", "query", "--tib", "x", "getFlows", "--src-port", "70000"), ("--path", "query", "--tib", "x", "getCount", "--path", "1,x"),
-        ("--to", "query", "--tib", "x", "getFlows", "--from", "20", "--to", "10"), ("--from", "query", "--tib", "x", "getFlows", "--from", "yesterday"),
+        ("--to", "query", "--tib", "x", "getFlows", "--from", "20", "--to", "10"), ("--from", "query", "--tib", "x", "getFlows", "--from", "teatime"),
         ("--dst-ip", "query", "--tib", "x", "getFlows", "--src-ip", "10.1.1.2", "--dst-ip", "fd00::2"),
         ("--bogus", "query", "--tib", "x", "getFlows", "--bogus=1"), ("--link", "query", "--tib", "x", "getFlows", "--link"),
         ("--link", "query", "--tib", "x", "getFlows", "--link", "1-2", "--link", "1-3"))

@@ -30,10 +30,10 @@ class Completion(CommandTest):
     def test_words(self):
         for words, wanted in {
                 ("",): ["topology", "codec", "meters", "pint", "p4", "probes", "telemetry", "trace", "query", "install", "uninstall", "installed", "alarms",
-                        "hosts", "switches", "links", "audit", "apps", "app", "watch", "watches", "unwatch", "tib", "simulate", "localise", "ca", "help",
+                        "status", "top", "hosts", "switches", "links", "audit", "apps", "app", "watch", "watches", "unwatch", "tib", "simulate", "localise", "ca", "help",
                         "--help", "--version"], ("co",): ["codec"],
                 ("codec", ""): ["verify", "encode", "decode", "rules", "assign", "--help"], ("topology", "f"): ["fat-tree"],
-                ("query", "getPa"): ["getPaths"], ("install", "--on", "n"): ["new_flow"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology"],
+                ("query", "getPa"): ["getPaths"], ("install", "--on", "n"): ["new_flow"], ("query", "--tib", "x", "getC"): ["getCount"], ("help", "to"): ["topology", "top"],
                 ("codec", "rules", "--depth", "p"): ["pcp", "plain"], ("codec", "rules", "--depth", "=", "pl"): ["plain"],
                 ("codec", "rules", "--depth", "="): ["pcp", "plain"], ("query", "--src"): ["--src-ip", "--src-port"],
                 ("codec", "encode", "--s"): ["--src"], ("query", "--link", ""): [],

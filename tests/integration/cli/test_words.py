@@ -6,6 +6,8 @@ import io
 import json
 import os
 import subprocess
+import time
+import urllib.parse
 
 from command import BIN, main, pathdump
 from scripted import ScriptedTest
@@ -73,6 +75,67 @@ class TestForms(ScriptedTest):
         self.assertIn("2023-11-14 23:13:20.000000+01:00", self.ok(*words, "--local", TZ="CET-1"))
         self.assertIn("2023-11-14T22:13:20.000000Z", self.ok(*words, "--local", "--csv", TZ="CET-1"))
         self.fails(2, "--local", *words, "--local", "--utc")
+
+
+class TestTimesAndNames(ScriptedTest):
+    def setUp(self):
+        self.url = self.serve(self.good({"flows": [FLOW], "complete": True}))
+
+    def asked(self, *words, **how):
+        """parameters of the newest request to an agent"""
+        self.ok("query", "--agent", self.url, "getFlows", *words, **how)
+        return {name: values[0] for name, values in urllib.parse.parse_qs(urllib.parse.urlsplit(self.server.asked[-1]).query).items()}
+
+    def test_relative_times(self):
+        for text, ago in (("-5m", 300), ("-2h", 7200), ("-1d12h", 129600), ("-90", 90), ("now", 0)):
+            self.assertAlmostEqual(float(self.asked("--from", text)["from"]), time.time() - ago, delta=5)
+        self.assertAlmostEqual(float(self.asked("--from=-5m")["from"]), time.time() - 300, delta=5)
+        asked = self.asked("--from", "today", "--to", "now", TZ="CET-1")
+        self.assertAlmostEqual(float(asked["to"]), time.time(), delta=5)
+        self.assertEqual((int(float(asked["from"])) + 3600) % 86400, 0)
+
+    def test_times_of_the_wall(self):
+        self.assertEqual(float(self.asked("--from", "2026-11-22 14:00", TZ="CET-1")["from"]), 1795352400)
+        self.assertEqual(float(self.asked("--from", "2026-11-22 14:00", TZ="UTC")["from"]), 1795356000)
+        self.assertEqual(self.asked("--from", "2026-11-22T14:00:00Z")["from"], "2026-11-22T14:00:00Z")
+        for words in (("query", "--agent", self.url, "getFlows"), ("audit", "--controller", self.url)):
+            self.fails(2, "-5m, now, today", *words, "--from", "teatime")
+            self.fails(2, "-5m, now, today", *words, "--from", "2026-02-30 14:00")
+
+    def test_switches_by_name(self):
+        topology = self.topology()
+        asked = self.asked("--topology", topology, "--link", "tor-1-1:agg-1-1", "--path", "tor-1-1,9,core-1")
+        self.assertEqual((asked["link"], asked["path"]), ("1-9", "1,9,17"))
+        self.assertEqual(self.asked("--topology", topology, "--link", "*:agg-1-1")["link"], "*-9")
+        self.assertEqual(self.asked("--topology", topology, "--link=agg-1-1:*")["link"], "9-*")
+        self.assertEqual(self.asked("--link", "9-17")["link"], "9-17")
+        self.fails(2, "did you mean tor-1-1?", "query", "--agent", self.url, "getFlows", "--topology", topology, "--link", "tor-11:agg-1-1")
+        self.fails(2, "did you mean agg-1-1?", "query", "--agent", self.url, "getFlows", "--topology", topology, "--link", "tor-1-1:agg-11")
+        self.fails(2, "expects two switches", "query", "--agent", self.url, "getFlows", "--topology", topology, "--link", "tor-1-1")
+        self.fails(2, "names need --topology", "query", "--agent", self.url, "getFlows", "--link", "tor-1-1:agg-1-1")
+        self.assertEqual(self.ok("codec", "rules", "--topology", topology, "--switch", "tor-1-1"), self.ok("codec", "rules", "--topology", topology, "--switch", 1))
+        self.assertEqual(self.ok("codec", "encode", "--topology", topology, "--src", "10.1.1.2", "--dst", "10.2.1.2", "--path", "tor-1-1,agg-1-1,core-1,agg-2-1,tor-2-1"),
+                         self.ok("codec", "encode", "--topology", topology, "--src", "10.1.1.2", "--dst", "10.2.1.2", "--path", "1,9,17,11,3"))
+
+    def test_names_of_a_controller(self):
+        def answer(handler):
+            route = handler.path.split("?")[0]
+            body = json.dumps({"/v1/switches": {"switches": [{"id": 1, "name": "tor-1-1"}, {"id": 9, "name": "agg:x"}]}, "/v1/hosts": {"hosts": [{"id": 21, "name": "h"}]},
+                               "/v1/apps/top-flows": {"app": "x", "verdict": "v", "certain": True, "confidence": 1, "links": ["1-9"]}}.get(
+                                   route, {"flows": [FLOW], "complete": True, "hosts": {"asked": 1, "answered": 1, "missing": []}})).encode()
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+        url = self.serve(answer)
+        out = self.ok("query", "--controller", url, "getFlows", "--link", "tor-1-1:agg:x", "--names")
+        self.assertEqual(self.body()["args"] if self.server.requests[-1][0] == "POST" else None, None)
+        posted = [json.loads(body) for method, _, _, body in self.server.requests if method == "POST"]
+        self.assertEqual(posted[-1]["args"]["link"], "1-9")
+        self.assertIn("tor-1-1→agg:x→17→13→3", out)
+        self.ok("app", "top-flows", "--controller", url, "--link", "tor-1-1:agg:x")
+        self.assertEqual([json.loads(body) for method, _, _, body in self.server.requests if method == "POST"][-1]["link"], "1-9")
+        self.fails(1, "connect", "query", "--controller", self.nobody(), "getFlows", "--link", "a:b")
 
 
 class TestTerminal(ScriptedTest):
