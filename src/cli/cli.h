@@ -71,7 +71,7 @@ extern const struct pd_cli_command pd_cli_probes_plan, pd_cli_probes_encode, pd_
 extern const struct pd_cli_command pd_cli_query;
 extern const struct pd_cli_command pd_cli_install, pd_cli_uninstall, pd_cli_installed;
 extern const struct pd_cli_command pd_cli_alarms, pd_cli_audit, pd_cli_hosts, pd_cli_switches,
-    pd_cli_status, pd_cli_top;
+    pd_cli_status, pd_cli_top, pd_cli_complete;
 extern const struct pd_cli_command pd_cli_links;
 extern const struct pd_cli_command pd_cli_apps, pd_cli_app, pd_cli_watch, pd_cli_watches,
     pd_cli_unwatch;

@@ -67,6 +67,7 @@ const struct pd_cli_command *const pd_cli_commands[] = {
     &pd_cli_ca_revoke,
     &pd_cli_ca_renew,
     &pd_cli_ca,
+    &pd_cli_complete,
     &pd_cli_help,
     NULL,
 };

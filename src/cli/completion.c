@@ -1,201 +1,177 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bash completion, made from the tables (`pathdump help --bash-completion`; a test compares
- * completion/). */
+/* The completions for shells (`pathdump help --completion SHELL`; a test compares completion/). */
 #include <string.h>
 
 #include "cli/doc.h"
-#include "cli/question.h"
-#include "topology/generators.h"
 
-/* The script is a case over the command that finds out what may stand at the cursor (`rest`): names
- * of files or folders, some words, anything (-), or a flag (nothing). Needs bash alone. */
+/* A script hands the words to `pathdump complete`, which knows the tables, and shows what comes
+ * back. Flags of the daemons are read from their --help, so that they are those of the program that
+ * is installed. */
 
-static const char head[] =
+/* Prints "--flag<tab>help" of a daemon's options, or what a value may be. */
+#define DAEMON_FLAGS "    \"$1\" --help 2>/dev/null | sed -n 's/^  \\(--[a-z0-9-]*\\).*/\\1/p'\n"
+#define DAEMON_VALUE \
+    "    \"$1\" --help 2>/dev/null | sed -n \"s/^  $2 \\([A-Z|a-z:]*\\).*/\\1/p\"\n"
+
+static const char bash[] =
     "# SPDX-License-Identifier: Apache-2.0\n"
-    "# Completion of pathdump for bash; made by `pathdump help --bash-completion`, do not edit.\n"
+    "# Completion of pathdump, pathdumpd and pathdump-controller for bash; made by\n"
+    "# `pathdump help --completion bash`, do not edit.\n"
     "\n"
-    "_pathdump_files() # file names, of folders only with -d\n"
-    "{\n"
-    "    compopt -o filenames 2>/dev/null\n"
-    "    mapfile -t COMPREPLY < <(compgen \"$1\" -- \"$cur\")\n"
-    "}\n"
+    "_pathdump_daemon_flags()\n"
+    "{\n" DAEMON_FLAGS "}\n"
     "\n"
-    "_pathdump_words()\n"
+    "_pathdump_daemon_value()\n"
+    "{\n" DAEMON_VALUE "}\n"
+    "\n"
+    "# what may stand in the place of the last word, as `pathdump complete` says it\n"
+    "_pathdump_daemon()\n"
     "{\n"
-    "    mapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\")\n"
+    "    local last=${words[-1]} before=${words[-2]}\n"
+    "    case $before in\n"
+    "    --*) case $(_pathdump_daemon_value \"$1\" \"$before\") in\n"
+    "        FILE) echo :files; return ;;\n"
+    "        DIR) echo :folders; return ;;\n"
+    "        *[a-z]\\|*) compgen -W \"$(_pathdump_daemon_value \"$1\" \"$before\" | tr '|' ' ')\" "
+    "--"
+    " \"$last\"; return ;;\n"
+    "        ?*) return ;;\n"
+    "        esac ;;\n"
+    "    esac\n"
+    "    compgen -W \"$(_pathdump_daemon_flags \"$1\")\" -- \"$last\"\n"
     "}\n"
     "\n"
     "_pathdump()\n"
     "{\n"
-    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-    "    local command=${COMP_WORDS[1]} flags='' rest=''\n"
+    "    local line=${COMP_LINE:0:COMP_POINT} words reply cut word\n"
+    "    read -ra words <<<\"$line\"\n"
+    "    [[ $line == *[[:space:]] ]] && words+=('')\n"
+    "    if [[ ${words[0]##*/} == pathdump ]]; then\n"
+    "        mapfile -t reply < <(\"${words[0]}\" complete -- \"${words[@]:1}\" 2>/dev/null)\n"
+    "    else\n"
+    "        mapfile -t reply < <(_pathdump_daemon \"${words[0]}\")\n"
+    "    fi\n"
     "    COMPREPLY=()\n"
-    "    # --flag=value reaches us as three words\n"
-    "    if [[ $cur == = ]]; then\n"
-    "        cur=\n"
-    "    elif [[ $prev == = ]]; then\n"
-    "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
-    "    fi\n";
+    "    word=${words[-1]}\n"
+    "    case ${reply[0]} in\n"
+    "    :files | :folders)\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "        [[ ${reply[0]} == :files ]] && cut=-f || cut=-d\n"
+    "        mapfile -t COMPREPLY < <(compgen \"$cut\" -- \"${word##*=}\")\n"
+    "        ;;\n"
+    "    *)\n"
+    "        # bash replaces what stands behind the last of these alone\n"
+    "        cut=${word%\"${word##*[:=]}\"}\n"
+    "        for word in \"${reply[@]%%$'\\t'*}\"; do\n"
+    "            COMPREPLY+=(\"${word#\"$cut\"}\")\n"
+    "        done\n"
+    "        ;;\n"
+    "    esac\n"
+    "}\n"
+    "\n"
+    "complete -F _pathdump pathdump pathdumpd pathdump-controller\n";
 
-static const char tail[] = "    esac\n"
-                           "    case $rest in\n"
-                           "    FILE) _pathdump_files -f ;;\n"
-                           "    DIR) _pathdump_files -d ;;\n"
-                           "    -) ;;\n"
-                           "    '') _pathdump_words \"$flags\" ;;\n"
-                           "    *) _pathdump_words \"$rest\" ;;\n"
-                           "    esac\n"
-                           "}\n"
-                           "\n"
-                           "complete -F _pathdump pathdump\n";
+static const char zsh[] =
+    "#compdef pathdump pathdumpd pathdump-controller\n"
+    "# SPDX-License-Identifier: Apache-2.0\n"
+    "# Completion of pathdump, pathdumpd and pathdump-controller for zsh; made by\n"
+    "# `pathdump help --completion zsh`, do not edit.\n"
+    "\n"
+    "_pathdump_daemon_flags()\n"
+    "{\n" DAEMON_FLAGS "}\n"
+    "\n"
+    "_pathdump_daemon_value()\n"
+    "{\n" DAEMON_VALUE "}\n"
+    "\n"
+    "_pathdump_daemon()\n"
+    "{\n"
+    "    local value\n"
+    "    [[ $2 == --* ]] && value=$(_pathdump_daemon_value $1 $2)\n"
+    "    case $value in\n"
+    "    FILE) print :files ;;\n"
+    "    DIR) print :folders ;;\n"
+    "    *[a-z]\\|*) print -l -- ${(s:|:)value} ;;\n"
+    "    ?*) ;;\n"
+    "    *) _pathdump_daemon_flags $1 ;;\n"
+    "    esac\n"
+    "}\n"
+    "\n"
+    "_pathdump()\n"
+    "{\n"
+    "    local -a reply names shown\n"
+    "    local line\n"
+    "    if [[ ${words[1]:t} == pathdump ]]; then\n"
+    "        reply=(${(f)\"$(${words[1]} complete -- \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"})\n"
+    "    else\n"
+    "        reply=(${(f)\"$(_pathdump_daemon ${words[1]} ${words[CURRENT-1]})\"})\n"
+    "    fi\n"
+    "    case ${reply[1]} in\n"
+    "    :files) compset -P '*='; _files ;;\n"
+    "    :folders) compset -P '*='; _files -/ ;;\n"
+    "    *)\n"
+    "        for line in $reply; do\n"
+    "            names+=(${line%%$'\\t'*})\n"
+    "            shown+=(\"${line//$'\\t'/  -- }\")\n"
+    "        done\n"
+    "        compadd -Q -l -d shown -- $names\n"
+    "        ;;\n"
+    "    esac\n"
+    "}\n"
+    "\n"
+    "_pathdump \"$@\"\n";
 
-static bool is_choice(const char *value)
+static const char fish[] =
+    "# SPDX-License-Identifier: Apache-2.0\n"
+    "# Completion of pathdump, pathdumpd and pathdump-controller for fish; made by\n"
+    "# `pathdump help --completion fish`, do not edit.\n"
+    "\n"
+    "function __pathdump_daemon\n"
+    "    set -l value (string match -rg -- \"^  $argv[2] ([A-Z|a-z:]*)\" ($argv[1] --help "
+    "2>/dev/null))\n"
+    "    switch \"$argv[2] $value\"\n"
+    "        case '--* FILE'\n"
+    "            echo :files\n"
+    "        case '--* DIR'\n"
+    "            echo :folders\n"
+    "        case '--* *[a-z]|*' '--* *|*'\n"
+    "            string split '|' -- $value\n"
+    "        case '--* ?*'\n"
+    "        case '*'\n"
+    "            string match -rg -- '^  (--[a-z0-9-]+)' ($argv[1] --help 2>/dev/null)\n"
+    "    end\n"
+    "end\n"
+    "\n"
+    "function __pathdump\n"
+    "    set -l words (commandline -opc) (commandline -ct)\n"
+    "    set -l reply\n"
+    "    if string match -qr '(^|/)pathdump$' -- $words[1]\n"
+    "        set reply ($words[1] complete -- $words[2..-1] 2>/dev/null)\n"
+    "    else\n"
+    "        set reply (__pathdump_daemon $words[1] $words[-2])\n"
+    "    end\n"
+    "    switch \"$reply[1]\"\n"
+    "        case :files\n"
+    "            __fish_complete_path (commandline -ct)\n"
+    "        case :folders\n"
+    "            __fish_complete_directories (commandline -ct)\n"
+    "        case '*'\n"
+    "            printf '%s\\n' $reply\n"
+    "    end\n"
+    "end\n"
+    "\n"
+    "complete -c pathdump -f -a '(__pathdump)'\n"
+    "complete -c pathdumpd -f -a '(__pathdump)'\n"
+    "complete -c pathdump-controller -f -a '(__pathdump)'\n";
+
+bool pd_cli_completion(const char *shell, FILE *out)
 {
-    return value && strchr(value, '|');
-}
+    const char *text = !strcmp(shell, "bash")   ? bash
+                       : !strcmp(shell, "zsh")  ? zsh
+                       : !strcmp(shell, "fish") ? fish
+                                                : NULL;
 
-static void print_choices(const char *choices, FILE *out)
-{
-    for (; *choices; choices++) {
-        fputc(*choices == '|' ? ' ' : *choices, out);
+    if (text) {
+        fputs(text, out);
     }
-}
-
-/* What may stand in the place of a placeholder. */
-static void print_rest(const char *value, FILE *out)
-{
-    if (is_choice(value)) {
-        fputs("rest='", out);
-        print_choices(value, out);
-        fputc('\'', out);
-    } else {
-        bool named = value && (!strcmp(value, "FILE") || !strcmp(value, "DIR"));
-        fprintf(out, "rest=%s", named ? value : "-");
-    }
-}
-
-static void print_flags(const struct pd_option *options, FILE *out)
-{
-    fputs("        flags='", out);
-    for (; options->name; options++) {
-        fprintf(out, "--%s ", options->name);
-    }
-    fputs("--help'\n", out);
-}
-
-static void print_values(const struct pd_option *options, FILE *out)
-{
-    fputs("        case $prev in\n", out);
-    for (; options->name; options++) {
-        if (options->type == PD_OPTION_FLAG) {
-            continue;
-        }
-        fprintf(out, "        --%s) ", options->name);
-        print_rest(options->value, out);
-        fputs(" ;;\n", out);
-    }
-    fputs("        esac\n", out);
-}
-
-static bool takes_values(const struct pd_option *options)
-{
-    for (; options->name; options++) {
-        if (options->type != PD_OPTION_FLAG) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The words after a group's name, or all first words. Each once. */
-static void print_names(const char *group, FILE *out)
-{
-    const char *before = "";
-    size_t len = group ? strlen(group) + 1 : 0;
-    for (size_t i = 0; pd_cli_commands[i]; i++) {
-        const char *name = pd_cli_commands[i]->name;
-        if (group && (strncmp(name, group, len - 1) || name[len - 1] != ' ')) {
-            continue;
-        }
-        size_t word = strcspn(name + len, " ");
-        if (strncmp(before, name + len, word) || before[word] != ' ') {
-            fprintf(out, "%s%.*s", *before ? " " : "", (int)word, name + len);
-        }
-        before = name + len;
-    }
-}
-
-static void print_words(const struct pd_cli_command *command, FILE *out)
-{
-    fputs("        [[ $cur == -* ]] || ", out);
-    if (!strcmp(command->words, "COMMAND")) {
-        fputs("rest='", out);
-        print_names(NULL, out);
-        fputc('\'', out);
-    } else if (!strcmp(command->words, "GENERATOR")) {
-        fputs("rest='", out);
-        for (size_t i = 0; pd_generators[i]; i++) {
-            fprintf(out, "%s%s", i ? " " : "", pd_generators[i]->name);
-        }
-        fputc('\'', out);
-    } else if (!strcmp(command->words, PD_CLI_QUESTION_WORD)) {
-        fputs("rest='", out);
-        pd_cli_question_names(" ", out);
-        fputc('\'', out);
-    } else {
-        print_rest(command->words, out);
-    }
-    fputc('\n', out);
-}
-
-static void print_command(const struct pd_cli_command *command, FILE *out)
-{
-    fprintf(out, "    '%s')\n", command->name);
-    print_flags(command->options, out);
-    if (*command->words) {
-        print_words(command, out);
-    }
-    if (takes_values(command->options)) {
-        print_values(command->options, out);
-    }
-    fputs("        ;;\n", out);
-}
-
-/* Completes the second word of a group, or turns both words into the command's name. */
-static void print_groups(FILE *out)
-{
-    const char *before = "";
-    for (size_t i = 0; pd_cli_commands[i]; i++) {
-        const char *name = pd_cli_commands[i]->name;
-        size_t len = strcspn(name, " ");
-        if (!name[len] || (!strncmp(before, name, len) && before[len] == ' ')) {
-            continue;
-        }
-        char group[32];
-        snprintf(group, sizeof group, "%.*s", (int)len, name);
-        fprintf(out,
-                "    if [[ $command == %s ]]; then\n"
-                "        if ((COMP_CWORD == 2)); then\n"
-                "            _pathdump_words '",
-                group);
-        print_names(group, out);
-        fputs(" --help'\n            return\n        fi\n        command+=\" ${COMP_WORDS[2]}\"\n"
-              "    fi\n",
-              out);
-        before = name;
-    }
-}
-
-void pd_cli_bash_completion(FILE *out)
-{
-    fputs(head, out);
-    fputs("    if ((COMP_CWORD == 1)); then\n        _pathdump_words '", out);
-    print_names(NULL, out);
-    fputs(" --help --version'\n        return\n    fi\n", out);
-    print_groups(out);
-    fputs("    case $command in\n", out);
-    for (size_t i = 0; pd_cli_commands[i]; i++) {
-        print_command(pd_cli_commands[i], out);
-    }
-    fputs(tail, out);
+    return text;
 }

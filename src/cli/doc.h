@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help, man page and bash completion of the command, made from its tables. */
+/* Help, man page and completions of the command. */
 #ifndef PD_CLI_DOC_H
 #define PD_CLI_DOC_H
 
@@ -19,7 +19,7 @@ void pd_cli_help_group(const char *group, FILE *out);
 /* The page docs/man/pathdump.1, as man macros. */
 void pd_cli_man(FILE *out);
 
-/* The script completion/pathdump.bash. */
-void pd_cli_bash_completion(FILE *out);
+/* The scripts in completion/, for "bash", "zsh" or "fish". False: none for that shell. */
+bool pd_cli_completion(const char *shell, FILE *out);
 
 #endif

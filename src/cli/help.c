@@ -109,6 +109,7 @@ void pd_cli_help_group(const char *group, FILE *out)
 struct settings {
     bool man;
     bool bash_completion;
+    const char *completion; /* a shell */
 };
 
 static const struct pd_option options[] = {
@@ -119,7 +120,12 @@ static const struct pd_option options[] = {
     {.name = "bash-completion",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, bash_completion),
-     .help = "print the completion script, for source <(...)"},
+     .help = "the same as --completion bash"},
+    {.name = "completion",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, completion),
+     .value = "bash|zsh|fish",
+     .help = "print the completion script of a shell"},
     {0},
 };
 
@@ -129,8 +135,12 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     int used;
     if (set->man) {
         pd_cli_man(stdout);
-    } else if (set->bash_completion) {
-        pd_cli_bash_completion(stdout);
+    } else if (set->bash_completion || set->completion) {
+        const char *shell = set->completion ? set->completion : "bash";
+        return pd_cli_completion(shell, stdout)
+                   ? PD_CLI_OK
+                   : pd_fail(error, -PD_E_VALUE, "--completion: bash, zsh or fish, not \"%.40s\"",
+                             shell);
     } else if (!words->len) {
         pd_cli_help_group(NULL, stdout);
     } else {
@@ -150,7 +160,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 
 const struct pd_cli_command pd_cli_help = {
     .name = "help",
-    .synopsis = "[COMMAND] [--man | --bash-completion]",
+    .synopsis = "[COMMAND] [--man | --completion bash|zsh|fish]",
     .help = "how to use a command",
     .details = "Prints the usage of a command, or the list of all commands.",
     .options = options,

@@ -84,8 +84,7 @@ static bool has_name(const char *value)
 
 /* ---- whom to ask ---- */
 
-/* The value of --NAME, or NULL. */
-static char *value_of(int argc, char **argv, const char *name)
+char *pd_cli_words_value(int argc, char **argv, const char *name)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         char *equals = strchr(argv[i], '=');
@@ -107,7 +106,7 @@ bool pd_cli_words_server(int argc, char **argv, struct pd_cli_server *ret_server
     bool good = !pd_options_defaults(options, &holder, NULL);
 
     for (const struct pd_option *option = options; option->name; option++) {
-        const char *value = value_of(argc, argv, option->name);
+        const char *value = pd_cli_words_value(argc, argv, option->name);
         if (value && option->type == PD_OPTION_STRING) {
             memcpy((char *)&holder + option->offset, &value, sizeof value);
         }
@@ -153,9 +152,10 @@ static int spell_time(struct pd_cli_spelled *spelled, const char *flag, char **v
 static int read_names(struct pd_cli_spelled *spelled, int argc, char **argv, const char *flag,
                       struct pd_error *error)
 {
-    const char *topology = value_of(argc, argv, "topology");
+    const char *topology = pd_cli_words_value(argc, argv, "topology");
     struct pd_cli_server server;
-    bool elsewhere = value_of(argc, argv, "tib") || value_of(argc, argv, "agent");
+    bool elsewhere =
+        pd_cli_words_value(argc, argv, "tib") || pd_cli_words_value(argc, argv, "agent");
 
     if (!topology && (elsewhere || !pd_cli_words_server(argc, argv, &server))) {
         return pd_fail(error, -PD_E_VALUE,

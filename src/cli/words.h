@@ -21,6 +21,9 @@ int pd_cli_words_spell(const struct pd_cli_command *command, int argc, char **ar
                        struct pd_cli_spelled **ret_spelled, struct pd_error *error);
 void pd_cli_spelled_free(struct pd_cli_spelled *spelled); /* NULL is fine */
 
+/* The value of --NAME, or NULL. */
+char *pd_cli_words_value(int argc, char **argv, const char *name);
+
 /* URL, TLS files and the like of the controller that this command line names. False: none. */
 bool pd_cli_words_server(int argc, char **argv, struct pd_cli_server *ret_server);
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "cli/events.h"
 
-#define EVENT_TYPES  "alarm,host,switch,verdict,reload"
+#define EVENT_TYPES  "alarm,host,switch,verdict,reload,link"
 #define EVENT_GAP_MS 250 /* events that come faster are one */
 #define RETRY_MS     1000
 #define LINK_BYTES   32
@@ -128,7 +128,8 @@ static int take_event(void *context, const char *data, size_t len)
 
 static void *run_listener(void *context)
 {
-    static const char *const names[] = {"types", NULL}, *const values[] = {EVENT_TYPES};
+    static const char *const names[] = {"types", "metrics", NULL}, *const values[] = {EVENT_TYPES,
+                                                                                      "load_bps"};
     struct pd_top_feed *feed = context;
     struct listening listening = {.feed = feed};
     struct pd_cli_events events;

@@ -55,11 +55,30 @@ static void man_page_is_that_of_the_tables(void **state)
     expect_file(PD_SOURCE_DIR "/docs/man/pathdump.1", pd_cli_man, "pathdump help --man");
 }
 
-static void completion_is_that_of_the_tables(void **state)
+static void print_bash(FILE *out)
+{
+    assert_true(pd_cli_completion("bash", out));
+}
+
+static void print_zsh(FILE *out)
+{
+    assert_true(pd_cli_completion("zsh", out));
+}
+
+static void print_fish(FILE *out)
+{
+    assert_true(pd_cli_completion("fish", out));
+}
+
+static void completions_are_those_that_are_printed(void **state)
 {
     (void)state;
-    expect_file(PD_SOURCE_DIR "/completion/pathdump.bash", pd_cli_bash_completion,
-                "pathdump help --bash-completion");
+    expect_file(PD_SOURCE_DIR "/completion/pathdump.bash", print_bash,
+                "pathdump help --completion bash");
+    expect_file(PD_SOURCE_DIR "/completion/_pathdump", print_zsh, "pathdump help --completion zsh");
+    expect_file(PD_SOURCE_DIR "/completion/pathdump.fish", print_fish,
+                "pathdump help --completion fish");
+    assert_false(pd_cli_completion("csh", stdout));
 }
 
 static const struct pd_option *find_option(const struct pd_cli_command *command, const char *name,
@@ -177,7 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(man_page_is_that_of_the_tables),
-        cmocka_unit_test(completion_is_that_of_the_tables),
+        cmocka_unit_test(completions_are_those_that_are_printed),
         cmocka_unit_test(each_command_is_whole),
         cmocka_unit_test(each_parameter_is_a_flag),
         cmocka_unit_test(each_question_is_in_help),
