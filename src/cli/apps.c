@@ -209,11 +209,19 @@ static const struct pd_option app_options[] = {
      .help = "write the evidence that was judged, for localise"},
     PD_CLI_JSON_OPTION(struct settings, json),
     PD_CLI_TABLE_OPTIONS(struct settings, table),
+    {.name = "table",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, table.of),
+     .value = "NAME",
+     .help = "with --csv: which table of the report, else flows"},
     {0},
 };
 
 static int show_report(json_t *report, const struct pd_cli_table *table, struct pd_error *error)
 {
+    if (table->csv) {
+        return pd_cli_report_csv(report, table->of, stdout, error);
+    }
     struct pd_style style = pd_cli_table_style(table);
 
     return pd_cli_report(report, &style, stdout, error);

@@ -129,6 +129,44 @@ int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
     return err ? err : print_results(json_object_get(report, "results"), style, out, error);
 }
 
+/* Names of all its tables, for whoever asked for another one. */
+static int no_table(const json_t *report, const char *table, struct pd_error *error)
+{
+    char names[400] = "";
+    const json_t *value;
+    const char *name;
+
+    json_object_foreach(json_object_get(report, "results"), name, value)
+    {
+        size_t len = strlen(names);
+        if (json_is_array(value)) {
+            snprintf(names + len, sizeof names - len, ", %.60s", name);
+        }
+    }
+    pd_printable(names);
+    return table ? pd_fail(error, -PD_E_VALUE, "the report has no table \"%.60s\": flows%s", table,
+                           names)
+                 : pd_fail(error, -PD_E_VALUE, "the report has no table: --json");
+}
+
+int pd_cli_report_csv(const json_t *report, const char *table, FILE *out, struct pd_error *error)
+{
+    static const struct pd_style style = {.csv = true};
+    const json_t *flows = json_object_get(report, "flows"), *rows = NULL, *value;
+    const char *name;
+
+    if (table ? !strcmp(table, "flows") : json_array_size(flows) > 0) {
+        rows = flows;
+    }
+    json_object_foreach(json_object_get(report, "results"), name, value)
+    {
+        if (!rows && json_is_array(value) && (!table || !strcmp(name, table))) {
+            rows = value;
+        }
+    }
+    return rows ? pd_cli_rows(rows, &style, out, error) : no_table(report, table, error);
+}
+
 /* ---- getPoorTCPFlows ---- */
 
 static void print_watch(const json_t *answer, const struct pd_style *style, FILE *out)

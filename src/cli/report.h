@@ -29,4 +29,8 @@ int pd_cli_report(const json_t *report, const struct pd_style *style, FILE *out,
 int pd_cli_view_poor(const struct pd_cli_reader *reader, const json_t *answer,
                      const struct pd_style *style, FILE *out);
 
+/* One of its tables as CSV: "flows", or one of its results by name; NULL: flows where there are
+ * any, else its first result that is a table. */
+int pd_cli_report_csv(const json_t *report, const char *table, FILE *out, struct pd_error *error);
+
 #endif

@@ -15,6 +15,7 @@ struct pd_cli_table {
     bool csv;
     bool utc, local; /* times */
     bool names;      /* of switches, not IDs; of commands that have the option */
+    const char *of;  /* which one of several, of reports; NULL: the first */
 };
 
 // clang-format off

@@ -67,6 +67,17 @@ class TestForms(ScriptedTest):
         rows = list(csv.DictReader(io.StringIO(self.ok("audit", "--controller", url, "--csv"), newline="")))
         self.assertEqual((rows[0]["who"], rows[0]["hosts"], rows[0]["time_us"]), ("a,b", "[1,2]", "2023-11-14T22:13:20.000000Z"))
 
+    def test_tables_of_reports_as_csv(self):
+        report = {"app": "x", "verdict": "v", "certain": True, "confidence": 1, "links": [], "flows": [{"flow_id": FLOW["flow_id"], "lost": 3}],
+                  "results": {"ports": [{"port": 1, "bytes": 2048}], "words": "text"}}
+        words = ("app", "top-flows", "--controller", self.serve(self.good(report)), "--csv")
+        self.assertEqual(self.ok(*words), "src_ip,src_port,dst_ip,dst_port,protocol,lost\n10.1.1.2,4000,10.2.1.2,80,6,3\n")
+        self.assertEqual(sorted(self.ok(*words, "--table", "ports").splitlines()[1].split(",")), ["1", "2048"])
+        self.fails(1, "flows, ports", *words, "--table", "words")
+        del report["flows"], report["results"]["ports"]
+        words = ("app", "top-flows", "--controller", self.serve(self.good(report)), "--csv")
+        self.fails(1, "no table", *words)
+
     def test_times_of_this_machine(self):
         url = self.serve(self.good({"flows": [FLOW], "complete": True}))
         words = ("query", "--agent", url, "getFlows")
