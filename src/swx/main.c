@@ -11,6 +11,7 @@
 #include "daemon/signals.h"
 #include "pd_version.h"
 #include "swx/config.h"
+#include "swx/control.h"
 #include "swx/process.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -94,19 +95,25 @@ static int work(const char *file, const struct settings *settings)
     struct pd_error error = {0};
     struct pd_swx_config config = {.json = NULL};
     struct pd_swx_process process = {.len = 0, .epoll_fd = -1};
-    int err, status = EXIT_OK;
+    struct pd_swx_control *control = NULL;
+    int err, status = EXIT_OK, stop_fd = -1;
     err = pd_swx_config_read(file, &config, &error);
-    err = err ? err : pd_swx_process_open(&config, &process, &error);
-    if (!err && !process.captures) {
+    if (!err && !config.captures) { /* before DPDK starts threads, which would take the signals */
         pd_signals_hold();
-        err = pd_signals_open(&process.stop_fd, &error);
-        pd_notify("READY=1");
+        err = pd_signals_open(&stop_fd, &error);
+    }
+    err = err ? err : pd_swx_process_open(&config, &process, &error);
+    process.stop_fd = stop_fd;
+    if (!err && config.control) {
+        err = pd_swx_control_open(&process, config.control, &control, &error);
     }
     if (!err) {
+        pd_notify("READY=1");
         err = pd_swx_process_run(&process);
         error.code = err;
     }
     status = err ? complain(&error, EXIT_FAILED) : print_summaries(&process, settings->json);
+    pd_swx_control_close(control);
     pd_swx_process_close(&process);
     pd_swx_config_done(&config);
     return status;

@@ -54,11 +54,26 @@ void pd_swx_pipeline_table(const struct pd_swx_pipeline *p, uint32_t nth,
     *ret_info = info;
 }
 
+/* `_ports_0` is `ports`: what the compiler puts around a name. */
+static bool is_plainly(const char *full, const char *name)
+{
+    const size_t len = strlen(name);
+    full += strspn(full, "._");
+    if (strncmp(full, name, len) != 0) {
+        return false;
+    }
+    full += len;
+    return !*full || (*full == '_' && full[1] && !full[1 + strspn(full + 1, "0123456789")]);
+}
+
 uint32_t pd_swx_pipeline_find_table(const struct pd_swx_pipeline *p, const char *name)
 {
-    for (uint32_t i = 0; i < p->tables_len; i++) {
-        if (!strcmp(p->tables[i].name, name)) {
-            return i;
+    for (int exact = 1; exact >= 0; exact--) {
+        for (uint32_t i = 0; i < p->tables_len; i++) {
+            const char *full = p->tables[i].name;
+            if (exact ? !strcmp(full, name) : is_plainly(full, name)) {
+                return i;
+            }
         }
     }
     return PD_SWX_NONE;

@@ -15,6 +15,8 @@
 #include "p4/programs.h"
 
 #define BURST      32u /* frames of a port before others have their turn */
+#define TURNS      100 /* of the control socket, before frames go on */
+#define TURN_US    20
 #define EVENTS     64
 #define ROUNDS_MAX 1024u /* of frames that go round between switches, for each that comes in */
 
@@ -98,6 +100,7 @@ int pd_swx_process_open(const struct pd_swx_config *config, struct pd_swx_proces
                                          calloc(config->switches_len, sizeof *process.switches),
                                      .captures = config->captures,
                                      .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+                                     .lock = PTHREAD_MUTEX_INITIALIZER,
                                      .stop_fd = -1};
     int err = process.switches && process.epoll_fd >= 0
                   ? 0
@@ -127,6 +130,31 @@ void pd_swx_process_close(struct pd_swx_process *process)
     }
     process->switches = NULL;
     process->len = 0;
+}
+
+/* ---- the lock */
+
+void pd_swx_process_lock(struct pd_swx_process *process)
+{
+    atomic_fetch_add_explicit(&process->waiting, 1, memory_order_relaxed);
+    pthread_mutex_lock(&process->lock);
+    atomic_fetch_sub_explicit(&process->waiting, 1, memory_order_relaxed);
+}
+
+void pd_swx_process_unlock(struct pd_swx_process *process)
+{
+    pthread_mutex_unlock(&process->lock);
+}
+
+/* A lock that is taken again at once would keep all others out: who waits has its turn. */
+static void let_others(struct pd_swx_process *process)
+{
+    pthread_mutex_unlock(&process->lock);
+    for (int n = 0; n < TURNS && atomic_load_explicit(&process->waiting, memory_order_relaxed);
+         n++) {
+        usleep(TURN_US);
+    }
+    pthread_mutex_lock(&process->lock);
 }
 
 /* ---- frames between switches */
@@ -205,9 +233,14 @@ static int run_captures(struct pd_swx_process *process)
 {
     struct pd_swx_port *port;
     uint32_t nth = 0;
+    pthread_mutex_lock(&process->lock);
     while ((port = earliest(process, &nth))) {
         take_capture(process, &process->switches[nth], port);
+        if (atomic_load_explicit(&process->waiting, memory_order_relaxed)) {
+            let_others(process);
+        }
     }
+    pthread_mutex_unlock(&process->lock);
     return 0;
 }
 
@@ -269,8 +302,13 @@ static int run_live(struct pd_swx_process *process)
         if (got < 0 && errno != EINTR) {
             return -errno;
         }
+        pthread_mutex_lock(&process->lock);
         goes_on = serve(process, events, got);
         busy = run_rings(process, pd_clock_wall_ns());
+        if (atomic_load_explicit(&process->waiting, memory_order_relaxed)) {
+            let_others(process);
+        }
+        pthread_mutex_unlock(&process->lock);
     }
     return 0;
 }

@@ -125,8 +125,10 @@ int pd_swx_switch_open(const struct pd_swx_switch_config *config, struct pd_swx_
                                              .lines_per_s =
                                                  config->captures ? 0 : PD_SLOW_PATH_LINES_PER_S};
     char name[24];
-    *sw = (struct pd_swx_switch){
-        .id = config->id, .program = config->program, .ports_max = config->ports_max};
+    *sw = (struct pd_swx_switch){.id = config->id,
+                                 .program = config->program,
+                                 .punts = config->punts,
+                                 .ports_max = config->ports_max};
     snprintf(name, sizeof name, "s%" PRIu32, config->id);
     int err = pd_slow_path_open(&slow, &sw->slow_path, error);
     err = err ? err

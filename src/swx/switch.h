@@ -19,7 +19,7 @@
 
 struct pd_swx_switch {
     uint32_t id;
-    const char *program;
+    const char *program, *punts; /* as the configuration has them; punts may be NULL */
     struct pd_swx_pipeline *pipeline;
     struct pd_swx_entries entries;
     struct pd_slow_path *slow_path;
