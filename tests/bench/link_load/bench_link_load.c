@@ -209,7 +209,7 @@ static int add(void *context, const struct pd_query_sums *link)
 static void ask(struct pd_tib *tib, struct span window, struct sums *sums)
 {
     const struct pd_items items = {sums, no_group, add};
-    struct pd_tib_snapshot *snapshot;
+    struct pd_tib_snapshot *snapshot = NULL;
     struct pd_query query;
     char text[2][32];
     bool complete;
