@@ -51,8 +51,9 @@ int pd_apps_request(void *world, const char *method, const char *route, const js
 int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_call *call,
                 json_t **ret_report, struct pd_error *error);
 
-/* Opened, run once, closed; an application that has packets runs in the state that they go to. In a
- * thread with a stack of its own. `evidence`: the report says what was judged, too. */
+/* Opened, run once, and kept for the next run or closed; an application that has packets runs in
+ * the state that they go to. In a thread with a stack of its own. `evidence`: the report says what
+ * was judged, too. */
 int pd_apps_by_hand(struct pd_controller *controller, const struct pd_app_ops *ops,
                     const char *client, const json_t *args, bool evidence, json_t **ret_report,
                     struct pd_error *error);
@@ -66,6 +67,28 @@ struct pd_apps_memory {
  * anything. */
 void pd_apps_remember(struct pd_controller *controller, const struct pd_app_ops *ops,
                       struct pd_apps_memory *memory, const json_t *report);
+
+/* ---- kept.c: states of runs by hand; any thread ---- */
+
+/* A run by hand: the state of an application, and what it goes with. */
+struct pd_apps_hand {
+    const struct pd_app_ops *ops;
+    struct pd_apps_world *world;
+    json_t *args;
+    void *state;
+    bool opened;
+    uint64_t ended_ns; /* monotonic */
+};
+
+struct pd_apps_kept;
+
+int pd_apps_kept_open(struct pd_apps_kept **ret_kept);
+void pd_apps_kept_close(struct pd_apps_kept *kept); /* NULL is fine */
+/* One that the run may go on from, the caller's now; NULL: there is none. */
+struct pd_apps_hand *pd_apps_kept_take(struct pd_apps_kept *kept, const struct pd_app_ops *ops,
+                                       const json_t *args);
+void pd_apps_kept_put(struct pd_apps_kept *kept, struct pd_apps_hand *hand);
+void pd_apps_hand_free(struct pd_apps_hand *hand); /* NULL is fine */
 
 /* ---- resident.c, packets.c ---- */
 
@@ -107,6 +130,7 @@ int pd_apps_thread(pthread_t *thread, void *(*run)(void *context), void *context
 
 struct pd_apps {
     struct pd_daemon_admission *admission; /* of runs by hand */
+    struct pd_apps_kept *kept;
     struct pd_apps_residents *residents;
     struct pd_apps_packets *packets;
     struct pd_watches *watches;

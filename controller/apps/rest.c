@@ -121,6 +121,9 @@ static int open_apps(void *daemon, const void *options, struct pd_error *error)
         err = pd_daemon_admission_new(&limits, &apps->admission);
     }
     if (!err) {
+        err = pd_apps_kept_open(&apps->kept);
+    }
+    if (!err) {
         err = pd_apps_residents_open(controller, &apps->residents);
     }
     if (!err) {
@@ -157,6 +160,7 @@ static void close_apps(void *daemon)
     pd_watches_close(apps->watches);
     pd_apps_packets_close(apps->packets);
     pd_apps_residents_close(apps->residents);
+    pd_apps_kept_close(apps->kept);
     pd_daemon_admission_free(apps->admission);
     free(apps);
     controller->apps = NULL;

@@ -58,31 +58,11 @@ struct hand {
     int err;
 };
 
-static int run_once(struct hand *hand, const struct pd_app_call *call)
-{
-    const struct pd_app_ops *ops = hand->ops;
-    void *state = NULL;
-    int err;
-
-    if (ops->packet_in) {
-        return pd_apps_resident_run(hand->controller->apps->residents, ops, call->args,
-                                    &hand->report, hand->error);
-    }
-    err = ops->open ? ops->open(call, &state, hand->error) : 0;
-    if (err) {
-        return err;
-    }
-    err = pd_apps_run(ops, state, call, &hand->report, hand->error);
-    if (ops->close) {
-        ops->close(state);
-    }
-    return err;
-}
-
-/* As run_once; what was judged becomes the report's "evidence", as lines of a file. */
-static int run_with_evidence(struct hand *hand, struct pd_apps_world *world,
+/* What was judged becomes the report's "evidence_rows", as lines of a file. */
+static int run_with_evidence(struct hand *hand, struct pd_apps_hand *run,
                              const struct pd_app_call *call)
 {
+    struct pd_apps_world *world = run->world;
     char *text = NULL;
     size_t bytes = 0;
 
@@ -90,7 +70,10 @@ static int run_with_evidence(struct hand *hand, struct pd_apps_world *world,
     if (hand->evidence && !world->join.copy) {
         return pd_fail(hand->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    int err = run_once(hand, call);
+    int err = hand->ops->packet_in
+                  ? pd_apps_resident_run(hand->controller->apps->residents, hand->ops, call->args,
+                                         &hand->report, hand->error)
+                  : pd_apps_run(hand->ops, run->state, call, &hand->report, hand->error);
     if (world->join.copy && fclose(world->join.copy) && !err) {
         json_decref(hand->report);
         err = pd_fail(hand->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
@@ -103,22 +86,73 @@ static int run_with_evidence(struct hand *hand, struct pd_apps_world *world,
     return err;
 }
 
+/* An application that gets packets has a state of its own. */
+static int open_state(const struct hand *hand, struct pd_apps_hand *run)
+{
+    const struct pd_app_call call = {.world = &run->world->world, .args = run->args};
+    int err = run->opened || run->ops->packet_in || !run->ops->open
+                  ? 0
+                  : run->ops->open(&call, &run->state, hand->error);
+
+    run->opened |= !err && !run->ops->packet_in;
+    return err;
+}
+
+/* With arguments that were read; whoever wants to see the evidence wants all of it. */
+static struct pd_apps_hand *go_on(const struct hand *hand, struct pd_apps_hand *begun)
+{
+    struct pd_apps_hand *kept =
+        hand->evidence ? NULL
+                       : pd_apps_kept_take(hand->controller->apps->kept, hand->ops, begun->args);
+
+    if (!kept) {
+        return begun;
+    }
+    snprintf(kept->world->client, sizeof kept->world->client, "%s", hand->client);
+    pd_apps_hand_free(begun);
+    return kept;
+}
+
+static int begin(const struct hand *hand, struct pd_apps_hand **ret_run)
+{
+    struct pd_apps_hand *run = calloc(1, sizeof *run);
+
+    if (!run) {
+        return -ENOMEM;
+    }
+    run->ops = hand->ops;
+    int err = pd_apps_world_open(hand->controller, hand->client, &run->world);
+    if (!err) {
+        err = pd_app_args_read(hand->ops, run->world->world.topology, hand->given, &run->args,
+                               hand->error);
+    }
+    if (!err) {
+        run = go_on(hand, run);
+        err = open_state(hand, run);
+    }
+    if (err) {
+        pd_apps_hand_free(run);
+    } else {
+        *ret_run = run;
+    }
+    return err;
+}
+
 static int open_and_run(struct hand *hand)
 {
-    struct pd_apps_world *world;
-    json_t *args = NULL;
-    int err = pd_apps_world_open(hand->controller, hand->client, &world);
+    struct pd_apps_hand *run;
+    int err = begin(hand, &run);
 
     if (err) {
         return err;
     }
-    err = pd_app_args_read(hand->ops, world->world.topology, hand->given, &args, hand->error);
-    if (!err) {
-        err = run_with_evidence(hand, world,
-                                &(struct pd_app_call){.world = &world->world, .args = args});
+    err = run_with_evidence(hand, run,
+                            &(struct pd_app_call){.world = &run->world->world, .args = run->args});
+    if (err || hand->evidence) {
+        pd_apps_hand_free(run);
+    } else {
+        pd_apps_kept_put(hand->controller->apps->kept, run);
     }
-    json_decref(args);
-    pd_apps_world_close(world);
     return err;
 }
 

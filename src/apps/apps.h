@@ -22,7 +22,7 @@
  *
  * An application runs once, by hand; or it is *watched*: opened once and run again and again, each
  * period or at each alarm that it is interested in. What it learns from one run to the next stands
- * in its state. By hand it is opened, run once and closed.
+ * in its state. By hand it is opened, run once and closed, or kept for a while (`keep_s`).
  *
  * Thread safety: one state is used by one thread at a time; different states, also of the same
  * application, by any. */
@@ -171,6 +171,9 @@ struct pd_app_ops {
     const struct pd_app_param *params;     /* NULL: none */
     const struct pd_app_trigger *triggers; /* alarms that may start it; ends with {0}; NULL: none */
     double period_s; /* of a watch that says nothing else; 0: it is started by alarms */
+    /* A run by hand goes on in the state of one with the same arguments that ended no longer ago;
+     * 0: each begins anew. */
+    double keep_s;
 
     /* NULL: no state. 0 or a negative error in words. */
     int (*open)(const struct pd_app_call *call, void **ret_state, struct pd_error *error);

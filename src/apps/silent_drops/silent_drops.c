@@ -364,6 +364,7 @@ const struct pd_app_ops pd_app_silent_drops = {
     .help = "which links drop packets at random and count nothing?",
     .params = params,
     .period_s = 0.2,
+    .keep_s = 10,
     .open = open_silent_drops,
     .run = pd_search_run,
     .close = pd_search_close,

@@ -278,6 +278,25 @@ static double gain_with(const struct pd_evidence_search *s, uint32_t link, doubl
                : s->lift[link] / spread + fmin(width - log(range), 0) + prior_of(s, link);
 }
 
+/* A log likelihood ratio over a dispersion that was estimated from so many periods: it may be
+ * larger than it looks, so that Student's distribution takes the place of the normal one. */
+double pd_evidence_student(double ratio, double periods)
+{
+    return (periods + 1) / 2 * log1p(2 * fmax(ratio, 0) / fmax(periods, 1));
+}
+
+/* As gain_with, for certainty: with one more, empty, period. */
+static double sure_gain(const struct pd_evidence_search *s, uint32_t link)
+{
+    const struct pd_evidence_model *model = s->model;
+    double spread = fmax(s->spread[link], pd_evidence_period_spread(model, link, 1));
+    double gain = gain_with(s, link, spread), ratio = s->lift[link] / spread;
+
+    return model->has_clock && !isinf(gain)
+               ? gain - ratio + pd_evidence_student(ratio, model->periods[link])
+               : gain;
+}
+
 /* Log odds that the link is faulty, the others as they are. */
 static double weigh(struct pd_evidence_search *s, uint32_t link)
 {
@@ -472,8 +491,7 @@ static bool reconsider(struct pd_evidence_search *s, uint32_t link)
     double theta = s->model->theta[link], others;
     set_faulty(s, link, false, s->model->noise);
     uint32_t best = find_instead(s, link, &others);
-    double spread = fmax(s->spread[link], pd_evidence_period_spread(s->model, link, 1));
-    s->doubt[link] = others + exp(-gain_with(s, link, spread));
+    s->doubt[link] = others + exp(-sure_gain(s, link));
     s->model->odds[link] = s->gain[link];
     if (best == link && s->gain[link] > 0) {
         set_faulty(s, link, true, theta);

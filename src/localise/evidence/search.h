@@ -48,6 +48,8 @@ double pd_evidence_find_theta(const struct pd_evidence_search *s, uint32_t link,
 /* The log likelihood of a link's rows, without what does not depend on θ. */
 double pd_evidence_value_of(const struct pd_evidence_search *s, uint32_t link, double theta);
 double pd_evidence_prior(const struct pd_evidence_search *s);
+/* What a log likelihood ratio is worth whose dispersion so many periods told. */
+double pd_evidence_student(double ratio, double periods);
 /* Weighs each link that is not named. */
 void pd_evidence_look_at_all(struct pd_evidence_search *s);
 

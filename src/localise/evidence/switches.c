@@ -24,6 +24,7 @@ struct trial {
     double theta;      /* of the switch */
     double gain;       /* log odds that it is faulty, with nothing named of it */
     double links_gain; /* the same of the links that are named */
+    double sure;       /* `gain`, for certainty */
 };
 
 static bool is_of(const struct pd_evidence_model *model, uint32_t link, uint32_t sw)
@@ -147,15 +148,20 @@ static double widest_spread(const struct trial *trial)
 static void weigh_both(struct trial *trial)
 {
     const struct pd_evidence_model *model = trial->s->model;
-    double spread = widest_spread(trial), events = 0;
+    double spread = widest_spread(trial), events = 0, periods = 0;
     take_away(trial);
     trial->theta = best_rate(trial);
     double lift = value_with(trial, trial->theta) - value_with(trial, model->noise);
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        events += leaves(model, l, trial->sw) ? events_on(model, l) : 0;
+        if (leaves(model, l, trial->sw)) {
+            events += events_on(model, l);
+            periods = fmax(periods, model->periods[l]);
+        }
     }
-    trial->gain =
-        lift / spread + width_of(model, events) - log(model->network->topology->switches_len + 1.0);
+    double rest = width_of(model, events) - log(model->network->topology->switches_len + 1.0);
+    trial->gain = lift / spread + rest;
+    trial->sure =
+        model->has_clock ? pd_evidence_student(lift / spread, periods) + rest : trial->gain;
     put_back(trial, spread);
 }
 
@@ -165,7 +171,7 @@ static void name_switch(struct trial *trial)
 {
     struct pd_evidence_search *s = trial->s;
     struct pd_evidence_model *model = s->model;
-    double doubt = exp(trial->links_gain - trial->gain) + exp(-trial->gain);
+    double doubt = exp(trial->links_gain - trial->gain) + exp(-trial->sure);
     for (uint32_t l = 0; l < model->network->links_len; l++) {
         if (is_single(model, l) && is_of(model, l, trial->sw)) {
             model->is_faulty[l] = false;
