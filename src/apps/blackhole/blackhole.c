@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "apps/args.h"
+#include "apps/blackhole/silence.h"
 #include "apps/rows.h"
 
 /* Paper 000, section 4.4. A suffering flow's packets are sprayed over all shortest paths; its
@@ -80,12 +81,58 @@ static void free_case(struct bh_case *c)
     free(c);
 }
 
+/* Where flows take one path each, ordinary traffic tells more than the flows that suffer. */
+static int look_for_silence(struct bh_case *c, struct bh_silence *silence, bool *ret_found,
+                            struct pd_error *error)
+{
+    if (pd_app_arg_text(c->call->args, "src_ip") || !c->flows_len ||
+        json_is_true(json_object_get(c->call->args, "spray"))) {
+        return 0;
+    }
+    int err = bh_silence_look(silence, c->call, c->back_us, c->report, error);
+    if (!err) {
+        err = bh_silence_conclude(silence, c->report, ret_found);
+        err = err ? pd_fail(error, err, "blackhole: %s", pd_error_text(err)) : 0;
+    }
+    return err;
+}
+
+/* Which paths the flows miss that suffer. */
+static int look_at_flows(struct bh_case *c, struct pd_error *error)
+{
+    int err = bh_look(c, error);
+
+    err = err ? err : wait_for_packets(c, error);
+    err = err ? err : bh_judge(c, error);
+    return err ? err : bh_conclude(c, error);
+}
+
+static void close_silence(void *state)
+{
+    if (state) {
+        bh_silence_done(state);
+    }
+    free(state);
+}
+
+static int open_silence(const struct pd_app_call *call, void **ret_state, struct pd_error *error)
+{
+    struct bh_silence *silence = calloc(1, sizeof *silence);
+
+    (void)call;
+    if (!silence) {
+        return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
+    }
+    *ret_state = silence;
+    return 0;
+}
+
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
                struct pd_error *error)
 {
     struct bh_case *c = calloc(1, sizeof *c);
+    bool found = false;
 
-    (void)state;
     if (!c) {
         return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
     }
@@ -101,16 +148,10 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         err = pd_app_roll_call(call, report, error);
     }
     if (!err) {
-        err = bh_look(c, error);
+        err = look_for_silence(c, state, &found, error);
     }
-    if (!err) {
-        err = wait_for_packets(c, error);
-    }
-    if (!err) {
-        err = bh_judge(c, error);
-    }
-    if (!err) {
-        err = bh_conclude(c, error);
+    if (!err && !found) {
+        err = look_at_flows(c, error);
     }
     free_case(c);
     return err;
@@ -124,5 +165,8 @@ const struct pd_app_ops pd_app_blackhole = {
     .help = "which link swallows all packets?",
     .params = params,
     .triggers = triggers,
+    .keep_s = 10,
+    .open = open_silence,
     .run = run,
+    .close = close_silence,
 };

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The link that falls silent while flows are stuck is named, and nothing where either is missing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "apps/blackhole/silence.h"
+#include "tests/unit/localise/flows.h"
+
+#define S UINT64_C(1000000)
+
+struct scene {
+    struct pd_topology *topology;
+    struct pd_app_world world;
+    struct random random;
+    struct flows flows;
+    struct bh_silence silence;
+    struct pd_report report;
+    uint64_t now_us;
+    struct pd_link_match black; /* packets over it are gone; {0, 0}: none */
+    bool shows_stuck;           /* flows over it are told of */
+    size_t flows_len;           /* a period */
+};
+
+static uint64_t now_us(void *context)
+{
+    return ((struct scene *)context)->now_us;
+}
+
+/* A second of ordinary flows; those over the black link arrive nowhere. */
+static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wanted,
+                   const struct pd_evidence_sink *sink, struct pd_report *report,
+                   struct pd_error *error)
+{
+    struct scene *scene = context;
+    struct flows *flows = &scene->flows;
+
+    (void)wanted, (void)report, (void)error;
+    for (flows->len = 0; flows->len < scene->flows_len;) {
+        bool black = false;
+        struct pd_evidence_row *row = add_flow(flows, &scene->random, 9, 17, 0, 40);
+
+        if (scene->black.from) {
+            black = pd_path_crosses(&flows->paths[flows->len - 1], scene->black);
+        }
+        if (black && scene->shows_stuck) {
+            row->lost = 1;
+            row->ways_len = 0;
+        } else if (black) {
+            flows->len--;
+        }
+    }
+    const struct pd_evidence_period period = {
+        .from_us = from_us, .to_us = to_us, .rows = flows->rows, .rows_len = flows->len};
+    return sink->take(sink->context, &period);
+}
+
+static const struct pd_app_world_ops ops = {.now_us = now_us, .observe = observe};
+
+static int set_up(void **state)
+{
+    struct scene *scene = calloc(1, sizeof *scene);
+
+    if (!scene || pd_topology_fat_tree(4, &scene->topology, NULL)) {
+        return -1;
+    }
+    scene->random.state = test_seed();
+    scene->now_us = 1000 * S;
+    scene->flows_len = 150;
+    scene->world =
+        (struct pd_app_world){.ops = &ops, .context = scene, .topology = scene->topology};
+    pd_report_init(&scene->report);
+    *state = scene;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct scene *scene = *state;
+
+    pd_report_done(&scene->report);
+    bh_silence_done(&scene->silence);
+    pd_topology_free(scene->topology);
+    free(scene);
+    return 0;
+}
+
+static bool look(struct scene *scene, int seconds)
+{
+    const struct pd_app_call call = {.world = &scene->world};
+    struct pd_error error;
+    bool found = false;
+
+    for (int i = 0; i < seconds; i++) {
+        scene->now_us += S;
+        assert_int_equal(bh_silence_look(&scene->silence, &call, S, &scene->report, &error), 0);
+    }
+    pd_report_done(&scene->report);
+    pd_report_init(&scene->report);
+    assert_int_equal(bh_silence_conclude(&scene->silence, &scene->report, &found), 0);
+    return found;
+}
+
+static void the_silent_link_is_named(void **state)
+{
+    static const struct pd_link_match links[] = {{9, 17}, {20, 14}, {3, 12}, {10, 2}};
+    struct scene *scene = *state;
+
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        char text[PD_LINK_TEXT_BYTES];
+
+        scene->black = (struct pd_link_match){0, 0};
+        bh_silence_done(&scene->silence);
+        assert_false(look(scene, 10));
+        scene->black = links[i];
+        scene->shows_stuck = true;
+        assert_true(look(scene, 3));
+        assert_int_equal(json_array_size(scene->report.links), 1);
+        assert_string_equal(json_string_value(json_array_get(scene->report.links, 0)),
+                            pd_link_format(links[i], text));
+        assert_true(scene->report.certain);
+    }
+}
+
+/* A link that nobody uses any more is none that swallows packets. */
+static void silence_alone_is_no_blackhole(void **state)
+{
+    struct scene *scene = *state;
+
+    assert_false(look(scene, 10));
+    scene->black = (struct pd_link_match){9, 17};
+    assert_false(look(scene, 10));
+}
+
+/* Where a second often passes without packets of a link, one more tells nothing. */
+static void rare_traffic_tells_nothing(void **state)
+{
+    struct scene *scene = *state;
+
+    scene->flows_len = 4;
+    for (int i = 0; i < 40; i++) {
+        look(scene, 1);
+        assert_false(scene->report.certain);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(the_silent_link_is_named),
+        TEST(silence_alone_is_no_blackhole),
+        TEST(rare_traffic_tells_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
