@@ -67,7 +67,7 @@ DEPENDENTS_MAX = {"src/tib/tib.h": 90}
 CARRIER = re.compile(r"\b(vid|dscp|tags_len)\b")
 CARRIER_PLACES = ("src/packet/", "src/trajectory/", "src/codec/", "src/intake/", "controller/switches/",
                   "src/cli/codec", "src/cli/pint", "src/cli/telemetry", "src/tib/")
-CARRIER_FILES_MAX = 23
+CARRIER_FILES_MAX = 22
 
 MAX_LINES, MAX_README_LINES = 600, 60
 SKIP = {"build", ".git", "__pycache__", "corpus"}
