@@ -48,17 +48,30 @@ static int resolve_keys(const struct maker *m, const struct pd_tables_row *from,
                          row->table->name, from->table);
 }
 
+/* The longest name that fits: `value_kind` is not `kind`. NULL: none does. */
+static const struct pd_tables_argument *find_argument(const struct pd_tables_row *from,
+                                                      const char *compiled)
+{
+    const struct pd_tables_argument *best = NULL;
+    for (uint8_t i = 0; i < from->arguments_len; i++) {
+        const struct pd_tables_argument *argument = &from->arguments[i];
+        const bool longer = !best || strlen(argument->name) > strlen(best->name);
+        if (longer && pd_p4_is_named(compiled, argument->name)) {
+            best = argument;
+        }
+    }
+    return best;
+}
+
 static int resolve_arguments(const struct maker *m, const struct pd_tables_row *from,
                              struct pd_p4_row *row)
 {
     uint32_t found = 0;
     for (uint32_t a = 0; a < row->arguments_len; a++) {
-        for (uint8_t i = 0; i < from->arguments_len; i++) {
-            if (pd_p4_is_named(row->arguments[a].name, from->arguments[i].name)) {
-                row->data[a] = from->arguments[i].value & width_mask(row->arguments[a].bits);
-                found++;
-                break;
-            }
+        const struct pd_tables_argument *argument = find_argument(from, row->arguments[a].name);
+        if (argument) {
+            row->data[a] = argument->value & width_mask(row->arguments[a].bits);
+            found++;
         }
     }
     return found == row->arguments_len && found == from->arguments_len
