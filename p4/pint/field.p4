@@ -105,7 +105,7 @@
                             m.c = m.c >> 16;
                             SHARE_OF_GAP
                             if (PRODUCT < VALUE) {
-                                OWN = TRY;
+                                OWN = OWN + 1;
                             }
                         }
                     }
