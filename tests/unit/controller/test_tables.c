@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/api/controller.json describes the routes of the table, each with its method, help and role,
- * and no others. */
+/* docs/api/controller.json describes the routes of the table and of parts, each with its method,
+ * help and role, and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "controller/openapi.h"
+#include "controller/rest.h"
 #include "controller/routes.h"
 #include "http/role.h"
 
@@ -23,16 +24,18 @@ static void lower(const char *text, char *lowered)
     } while (*text++);
 }
 
+/* Of the table, and of parts. */
 static void test_routes(void **state)
 {
     const json_t *paths = json_object_get(openapi, "paths");
+    const struct pd_rest *rest = pd_controller_rest();
     size_t methods = 0;
     const char *path;
     json_t *described;
 
     (void)state;
-    for (size_t i = 0; i < PD_CONTROLLER_ROUTE_COUNT; i++) {
-        const struct pd_route *route = &pd_controller_routes[i];
+    for (size_t i = 0; i < rest->len; i++) {
+        const struct pd_route *route = &rest->routes[i];
         char method[16];
 
         lower(route->method, method);
@@ -46,7 +49,7 @@ static void test_routes(void **state)
     }
     json_object_foreach((json_t *)(uintptr_t)paths, path, described) methods +=
         json_object_size(described);
-    assert_int_equal(methods, PD_CONTROLLER_ROUTE_COUNT);
+    assert_int_equal(methods, rest->len);
 }
 
 /* Every $ref leads somewhere. */
