@@ -12,13 +12,9 @@
 #include "localise/network.h"
 #include "topology/links.h"
 
-#define CHANCE_MAX                                                                 \
-    0.01 /* that any link is silent so long without a fault: above it none is told \
-          */
-#define CHANCE_SURE 0.001 /* the same where it is certain */
-#define SHARE_LEAST 0.75  /* of the flows that are stuck, that the link has to explain */
-#define SHARE_SURE  0.9
-#define STUCK_SURE  3u /* flows that are stuck, where it is certain */
+/* That any link is silent so long without a fault: above it none is told. */
+#define CHANCE_MAX  0.01
+#define SHARE_LEAST 0.75 /* of the flows that are stuck, that the link has to explain */
 
 enum { PERIODS_LEAST = 3, SILENT_MAX = 64, STUCK_LEAST = 2 };
 
@@ -308,7 +304,6 @@ static void show(const struct bh_silence *silence, const struct bh_silent *silen
 static void say(const struct bh_silence *silence, const struct bh_silent *silent, size_t suspects,
                 struct pd_report *report)
 {
-    double chance = silent->chance * 2 * silence->topology->fabric_links_len;
     size_t switches;
 
     for (size_t i = 0; i < suspects; i++) {
@@ -317,9 +312,9 @@ static void say(const struct bh_silence *silence, const struct bh_silent *silent
     switches = json_array_size(report->switches);
     if (suspects == 1) {
         pd_report_say(report, "1 link: packets vanish there");
-        report->certain =
-            chance <= CHANCE_SURE && silent->share >= SHARE_SURE && silent->stuck >= STUCK_SURE;
-        report->confidence = report->certain ? 1 - chance : 0.9;
+        /* Never certain: flows come and go, so that a link may rest longer than the spread of its
+         * periods lets expect, and the flows that are stuck may cross another one. */
+        report->confidence = 0.9;
     } else {
         pd_report_say(report, "packets vanish: %zu switches are suspected", switches);
         report->confidence = 1 / (double)suspects;
