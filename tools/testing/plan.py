@@ -21,7 +21,7 @@ CHECKS = "tools/testing/checks"
 FUZZ_S = 7
 # Tests of the programs mostly wait. A test bed counts for two (PROCESSORS in its CMakeLists.txt).
 WAITING = 2 * JOBS
-PARTS = ("all", "quick", "sources", "release", "asan", "tsan", "analysis", "fuzz", "deep", "faults")
+PARTS = ("all", "quick", "sources", "release", "asan", "tsan", "analysis", "fuzz", "deep", "faults", "browser")
 
 
 def build(preset):
@@ -50,13 +50,13 @@ def sources(_):
 
 def quick(options):
     fast = programs("integration-release", "release", "-LE", "slow|bed|patched")
-    return [build("release"), units("release", "-LE", "integration"), fast, *sources(options)]
+    return [build("release"), units("release", "-LE", "integration|browser"), fast, *sources(options)]
 
 
 def release(_):
     """the switch and FerretDB are built while other tests run; tests that lack them are skipped"""
     return [
-        build("release"), units("release", "-LE", "integration"),
+        build("release"), units("release", "-LE", "integration|browser"),
         programs("integration-release", "release", "-LE", "patched|mongodb"),
         Step("build-ovs", ["tools/ovs", "build"]),
         programs("integration-ovs", "release", "-L", "patched", after=["build-ovs"]),
@@ -67,7 +67,7 @@ def release(_):
 
 
 def asan(_):
-    return [build("asan"), units("asan", "-LE", "integration|structure"),
+    return [build("asan"), units("asan", "-LE", "integration|structure|browser"),
             programs("integration-asan", "asan", "-LE", "slow", after=["build-ovs"])]
 
 
@@ -103,6 +103,11 @@ def faults(_):
                                    "tests/integration/cli/test_evidence.py", "10000000"]
     return [build("release"), *(Step(name, command, needs=["build-release"])
                                 for name, command in steps.items())]
+
+
+def browser(_):
+    """the page of the map in Chromium: not a part of everything until it holds on a busy machine"""
+    return [build("release"), Tests("browser", "release", ["-L", "browser"], WAITS, WAITING)]
 
 
 def everything(options):
@@ -165,7 +170,8 @@ def named(options):
 
 
 PLANS = {"all": everything, "quick": quick, "sources": sources, "release": release, "asan": asan,
-         "tsan": tsan, "analysis": analysis, "fuzz": fuzz, "deep": deep, "faults": faults}
+         "tsan": tsan, "analysis": analysis, "fuzz": fuzz, "deep": deep, "faults": faults,
+         "browser": browser}
 
 
 def arguments():
