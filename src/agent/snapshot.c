@@ -192,7 +192,7 @@ static bool grow(struct pd_agent_snapshot *snapshot)
         return false;
     }
     snapshot->rows = rows;
-    traces = reallocarray(snapshot->traces, snapshot->traces_len + 1, sizeof *snapshot->traces);
+    traces = reallocarray(snapshot->traces, snapshot->traces_len + 1, sizeof(void *));
     if (!traces) {
         return false;
     }

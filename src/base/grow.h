@@ -22,21 +22,24 @@
  * was then. */
 void *pd_grow(void *array, size_t *room, size_t need, size_t item_bytes, size_t most);
 
+/* Of an item; a sizeof of what may be a pointer is taken for a mistake by clang-tidy. */
+#define PD_GROW_ITEM(array) sizeof(struct { __typeof__(*(array)) item; })
+
 /* Makes room for `need` items in `array`, a pointer, of which `room`, of any unsigned type, is how
  * many it has room for. 0 or -ENOMEM, with both as they were. */
-#define PD_GROW(array, room, need)                                                               \
-    ({                                                                                           \
-        const size_t pd_grow_need = (need);                                                      \
-        size_t pd_grow_room = (room);                                                            \
-        int pd_grow_err = 0;                                                                     \
-        if (pd_grow_need > pd_grow_room) {                                                       \
-            void *pd_grow_array = pd_grow((array), &pd_grow_room, pd_grow_need, sizeof *(array), \
-                                          (size_t)(__typeof__(room))-1);                         \
-            pd_grow_err = pd_grow_array ? 0 : -ENOMEM;                                           \
-            (array) = pd_grow_array ? pd_grow_array : (void *)(array);                           \
-            (room) = (__typeof__(room))pd_grow_room;                                             \
-        }                                                                                        \
-        pd_grow_err;                                                                             \
+#define PD_GROW(array, room, need)                                                            \
+    ({                                                                                        \
+        const size_t pd_grow_need = (need);                                                   \
+        size_t pd_grow_room = (room);                                                         \
+        int pd_grow_err = 0;                                                                  \
+        if (pd_grow_need > pd_grow_room) {                                                    \
+            void *pd_grow_array = pd_grow((array), &pd_grow_room, pd_grow_need,               \
+                                          PD_GROW_ITEM(array), (size_t)(__typeof__(room))-1); \
+            pd_grow_err = pd_grow_array ? 0 : -ENOMEM;                                        \
+            (array) = pd_grow_array ? pd_grow_array : (void *)(array);                        \
+            (room) = (__typeof__(room))pd_grow_room;                                          \
+        }                                                                                     \
+        pd_grow_err;                                                                          \
     })
 
 #endif

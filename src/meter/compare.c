@@ -107,7 +107,7 @@ static const struct pd_meter_entry *entry_at(const struct comparer *c,
                                              const struct pd_meter_entry *place)
 {
     const struct pd_meter_entry *const *found =
-        bsearch(&place, c->places, c->all->entries_len, sizeof *c->places, by_place);
+        bsearch(&place, c->places, c->all->entries_len, sizeof(void *), by_place);
 
     return found ? *found : NULL;
 }
@@ -238,7 +238,7 @@ int pd_meter_compare(struct pd_meter_readings *readings, const struct pd_meter_c
 {
     struct comparer c = {.all = readings, .compare = compare};
 
-    c.places = malloc((readings->entries_len + 1) * sizeof *c.places);
+    c.places = malloc((readings->entries_len + 1) * sizeof(void *));
     if (!c.places) {
         return -ENOMEM;
     }
@@ -249,7 +249,7 @@ int pd_meter_compare(struct pd_meter_readings *readings, const struct pd_meter_c
         c.places[i] = &readings->entries[i];
     }
     if (readings->entries_len) {
-        qsort(c.places, readings->entries_len, sizeof *c.places, by_place);
+        qsort(c.places, readings->entries_len, sizeof(void *), by_place);
     }
     if (readings->strays_len) {
         qsort(readings->strays, readings->strays_len, sizeof *readings->strays, strays_by_flow);

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct pd_p4_writer *const writers[] = {&pd_p4_swx, &pd_p4_json, &pd_p4_bmv2,
-                                                     &pd_p4_bfrt, &pd_p4_p4runtime};
+static const struct pd_p4_writer *const writers[] = {&pd_p4_swx,  &pd_p4_json,      &pd_p4_bmv2,
+                                                     &pd_p4_bfrt, &pd_p4_p4runtime, NULL};
 
 const struct pd_p4_writer *pd_p4_writer_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+    for (size_t i = 0; writers[i]; i++) {
         if (!strcmp(writers[i]->name, name)) {
             return writers[i];
         }

@@ -10,7 +10,7 @@ int pd_trace_flows_init(struct pd_trace_flows *flows)
 {
     *flows = (struct pd_trace_flows){0};
     for (unsigned key = 0; key < PD_TRACE_KEYS; key++) {
-        flows->heads[key] = calloc(PD_TRACE_FLOWS_MAX, sizeof *flows->heads[key]);
+        flows->heads[key] = calloc(PD_TRACE_FLOWS_MAX, sizeof(void *));
         if (!flows->heads[key]) {
             pd_trace_flows_done(flows);
             return -ENOMEM;

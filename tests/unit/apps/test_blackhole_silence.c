@@ -13,6 +13,8 @@
 
 #define S UINT64_C(1000000)
 
+enum { ROUNDS = 40 };
+
 struct scene {
     struct pd_topology *topology;
     struct pd_app_world world;
@@ -105,25 +107,32 @@ static bool look(struct scene *scene, int seconds)
     return found;
 }
 
+/* The link that packets vanish on is named, now and then beside one that rests as well; never for
+ * certain, since silence alone tells no cause. */
 static void the_silent_link_is_named(void **state)
 {
     static const struct pd_link_match links[] = {{9, 17}, {20, 14}, {3, 12}, {10, 2}};
     struct scene *scene = *state;
+    unsigned alone = 0;
 
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+    for (size_t i = 0; i < ROUNDS; i++) {
         char text[PD_LINK_TEXT_BYTES];
+        const struct pd_link_match black = links[i % (sizeof links / sizeof *links)];
 
         scene->black = (struct pd_link_match){0, 0};
         bh_silence_done(&scene->silence);
         assert_false(look(scene, 10));
-        scene->black = links[i];
+        scene->black = black;
         scene->shows_stuck = true;
         assert_true(look(scene, 3));
-        assert_int_equal(json_array_size(scene->report.links), 1);
-        assert_string_equal(json_string_value(json_array_get(scene->report.links, 0)),
-                            pd_link_format(links[i], text));
-        assert_false(scene->report.certain); /* silence alone never is */
+        assert_false(scene->report.certain);
+        if (json_array_size(scene->report.links)) {
+            assert_string_equal(json_string_value(json_array_get(scene->report.links, 0)),
+                                pd_link_format(black, text));
+            alone++;
+        }
     }
+    assert_in_range(alone, ROUNDS - ROUNDS / 5, ROUNDS);
 }
 
 /* A link that nobody uses any more is none that swallows packets. */

@@ -201,7 +201,8 @@ static void bins_merge_in_any_order(void **state)
     for (uint32_t i = 0; i < bins.len; i++) {
         assert_int_equal(bins.bins[i].count, plain[bins.bins[i].value]);
     }
-    for (double share = .01; share < 1; share += .07) {
+    for (unsigned percent = 1; percent < 100; percent += 7) {
+        const double share = percent / 100.;
         uint64_t low, high, rank = 0, value = 0;
         while (rank < (uint64_t)(share * (double)samples) + 1) {
             rank += plain[value++];

@@ -11,10 +11,11 @@
 
 #define GAP_MAX (UINT64_C(1) << 47) /* what 16 random bits can be multiplied with */
 
-_Static_assert(PINT_QUERIES == PD_PINT_QUERIES_MAX && PINT_SETS == PD_PINT_SETS_MAX &&
-                   PINT_FIELDS == PD_PINT_BITS_MAX && PINT_LAYERS == PD_PINT_LAYERS_MAX &&
-                   PINT_CODES == PD_PINT_CODES_MAX,
+_Static_assert(PINT_QUERIES == PD_PINT_QUERIES_MAX && PINT_SETS == PD_PINT_SETS_MAX,
                "a plan fits into the tables");
+_Static_assert(PINT_FIELDS == PD_PINT_BITS_MAX, "all fields of a digest fit into a row");
+_Static_assert(PINT_LAYERS == PD_PINT_LAYERS_MAX, "all layers of a query fit into a row");
+_Static_assert(PINT_CODES == PD_PINT_CODES_MAX, "all codes of a query fit into a table");
 _Static_assert((int)PINT_STATIC == (int)PD_PINT_STATIC && (int)PINT_LOOP == (int)PD_PINT_LOOP &&
                    (int)PINT_SUM == (int)PD_PINT_SUM,
                "the words are the same");
