@@ -247,7 +247,7 @@ static int take_column(struct gathering *gathering, const struct pd_tib_record *
         pd_telemetry_rows_damaged(gathering->rows);
         return 0;
     }
-    *series.name = '\0';
+    series.name[0] = '\0';
     while (!err && pd_telemetry_column_next(&column, &series)) {
         err = take_series(gathering, record, column.host, &series);
     }

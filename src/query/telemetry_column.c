@@ -35,7 +35,7 @@ static bool is_of(const struct pd_path *path, struct pd_telemetry_column column)
 {
     struct pd_telemetry_series series;
 
-    *series.name = '\0';
+    series.name[0] = '\0';
     while (pd_telemetry_column_next(&column, &series)) {
         if (series.place > path->len) {
             return false;
@@ -53,7 +53,7 @@ bool pd_rows_out_telemetry(struct pd_rows_out *out, const struct pd_path *path,
     if (pd_telemetry_column_open(bytes, len, &column) || !is_of(path, column)) {
         return false;
     }
-    *series.name = '\0';
+    series.name[0] = '\0';
     pd_rows_out_text(out, ",\"telemetry\":[");
     for (unsigned i = 0; pd_telemetry_column_next(&column, &series); i++) {
         pd_rows_out_text(out, i ? "," : "");

@@ -220,7 +220,7 @@ size_t pd_swx_entries_len(const struct pd_swx_entries *entries, uint32_t table)
 static int read_number(const char **text, uint64_t *ret_value)
 {
     char *end;
-    while (*text && isspace((unsigned char)**text)) {
+    while (isspace((unsigned char)**text)) {
         (*text)++;
     }
     if (!isdigit((unsigned char)**text)) {
@@ -279,7 +279,7 @@ int pd_swx_entries_text(const char *file, char **ret_text, struct pd_error *erro
         len += got;
         err = err ? err : PD_GROW(text, room, len + 65536);
         err = err || len <= PD_SWX_ROWS_BYTES_MAX ? err : -PD_E_TOO_LARGE;
-        got = err ? 0 : fread(text + len, 1, 65535, in);
+        got = err || !text ? 0 : fread(text + len, 1, 65535, in);
     } while (got);
     err = err || !ferror(in) ? err : -EIO;
     if (in) {

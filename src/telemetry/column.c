@@ -121,7 +121,7 @@ int pd_telemetry_column_open(const uint8_t *bytes, size_t len,
     }
     memcpy(&host, bytes + 2, sizeof host);
     column = (struct pd_telemetry_column){bytes + HEADER_BYTES, bytes + len, le32toh(host)};
-    *series.name = '\0';
+    series.name[0] = '\0';
     for (struct pd_telemetry_column all = column; all.at < all.end;) {
         if (!get_series(&all, &series)) {
             return -PD_E_CORRUPT;

@@ -44,7 +44,9 @@ struct pd_style pd_style_of(FILE *stream)
 
 struct pd_style pd_style_as(FILE *stream, bool csv)
 {
-    return csv ? (struct pd_style){.csv = true} : pd_style_of(stream);
+    const struct pd_style plain = {.csv = true};
+
+    return csv ? plain : pd_style_of(stream);
 }
 
 const char *pd_text_number(uint64_t number, char text[PD_TEXT_NUMBER_BYTES])

@@ -241,7 +241,7 @@ static uint64_t expect_values(const uint8_t *extra, uint32_t extra_bytes, size_t
     assert_int_equal(chunk.kind, PD_TELEMETRY_COLUMN_KIND);
     assert_int_equal(pd_telemetry_column_open(chunk.bytes, chunk.len, &column), 0);
     assert_int_equal(column.host, 25); /* 10.2.1.2 */
-    *series.name = '\0';
+    series.name[0] = '\0';
     while (pd_telemetry_column_next(&column, &series)) {
         assert_string_equal(series.name, "latency");
         assert_in_range(series.place, 1, len);

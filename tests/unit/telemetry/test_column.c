@@ -104,7 +104,7 @@ static void columns_tell_what_was_written(void **state)
     const size_t len = written(&counts, 0, bytes);
     assert_int_equal(pd_telemetry_column_open(bytes, len, &column), 0);
     assert_int_equal(column.host, 23);
-    *series.name = '\0';
+    series.name[0] = '\0';
     while (pd_telemetry_column_next(&column, &series)) {
         const unsigned s = *series.name == 'l' ? 0 : *series.name == 'q' ? 1 : 2;
         const unsigned hop = series.place ? series.place + 1 : 0;
@@ -139,7 +139,7 @@ static void columns_are_halved_until_they_fit(void **state)
     assert_in_range(len, 1, PD_TELEMETRY_COLUMN_BYTES_MAX);
     assert_in_range(less, 1, len - 1);
     assert_int_equal(pd_telemetry_column_open(bytes, less, &column), 0);
-    *series.name = '\0';
+    series.name[0] = '\0';
     uint64_t sum = 0;
     while (pd_telemetry_column_next(&column, &series)) {
         assert_true(series.len <= 16); /* 64 bytes a hop are 16 codes */
