@@ -135,9 +135,9 @@ static int add(struct pd_paths *paths, const struct pd_claim *claim)
     uint32_t id = pd_paths_len(paths);
     struct pd_claim **block = &paths->blocks[id / PD_PATHS_BLOCK], *kept;
     struct pd_paths_way **ways = &paths->ways[id / PD_PATHS_BLOCK];
-    *block = *block ? *block : malloc(PD_PATHS_BLOCK * sizeof **block);
-    *ways = *ways ? *ways : malloc(PD_PATHS_BLOCK * sizeof **ways);
-    if (!*block || !*ways) {
+    /* Readers look at pointers of blocks that are there: they are written once. */
+    if ((!*block && !(*block = malloc(PD_PATHS_BLOCK * sizeof **block))) ||
+        (!*ways && !(*ways = malloc(PD_PATHS_BLOCK * sizeof **ways)))) {
         return -ENOMEM;
     }
     kept = &(*block)[id % PD_PATHS_BLOCK];

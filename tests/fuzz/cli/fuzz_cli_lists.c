@@ -42,8 +42,12 @@ static void events_of(const char *text, size_t len)
 }
 
 static const struct pd_cli_field fields[] = {
-    {"A", "a", PD_CLI_WORD},    {"N", "n", PD_CLI_NUMBER},    {"T", "t", PD_CLI_TIME_US},
-    {"S", "s", PD_CLI_SPAN_US}, {"Q", NULL, PD_CLI_QUESTION}, {"W", NULL, PD_CLI_WHEN},
+    {.title = "A", .member = "a", .kind = PD_CLI_WORD},
+    {.title = "N", .member = "n", .kind = PD_CLI_NUMBER},
+    {.title = "T", .member = "t", .kind = PD_CLI_TIME_US},
+    {.title = "S", .member = "s", .kind = PD_CLI_SPAN_US},
+    {.title = "Q", .kind = PD_CLI_QUESTION},
+    {.title = "W", .kind = PD_CLI_WHEN},
 };
 static const struct pd_cli_listing listing = {"a", "one", "many", fields, 6};
 

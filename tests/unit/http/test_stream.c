@@ -76,8 +76,9 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     struct fixture *fixture = context;
     struct source *source = calloc(1, sizeof *source);
 
-    snprintf(fixture->resumed, sizeof fixture->resumed, "%s",
-             request->last_event_id ? request->last_event_id : "");
+    if (request->target[1] == 'w' && request->last_event_id) { /* others are answered at once */
+        snprintf(fixture->resumed, sizeof fixture->resumed, "%s", request->last_event_id);
+    }
     source->fixture = fixture;
     source->what = request->target[1];
     atomic_fetch_add(&fixture->open, 1);
