@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/rows.h"
 #include "base/clock.h"
 #include "controller/apps/private.h"
 #include "controller/execute.h"
@@ -160,9 +161,7 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wan
     struct pd_apps_world *world = context;
     const struct pd_app_call call = {.world = &world->world};
 
-    if (wanted & PD_APP_PROBES) {
-        pd_report_lacks(report, "no probes are sent in this network");
-    }
+    pd_app_lacks_evidence(wanted, PD_APP_FLOWS | PD_APP_EACH_FLOW, report);
     return wanted & (PD_APP_FLOWS | PD_APP_EACH_FLOW)
                ? pd_app_join(&world->join, &call, from_us, to_us, wanted & PD_APP_EACH_FLOW, sink,
                              report, error)

@@ -388,3 +388,13 @@ uint32_t pd_app_host_of(const struct pd_topology *topology, const struct pd_addr
     }
     return 0;
 }
+
+void pd_app_lacks_evidence(unsigned wanted, unsigned has, struct pd_report *report)
+{
+    if (wanted & PD_APP_PROBES & ~has) {
+        pd_report_lacks(report, "no probes are sent in this network");
+    }
+    if (wanted == PD_APP_METERS && !(has & PD_APP_METERS)) {
+        pd_report_lacks(report, "no meters count what paths lose in this network");
+    }
+}

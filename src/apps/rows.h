@@ -102,6 +102,13 @@ struct pd_app_alarm {
 };
 bool pd_app_alarm_read(const json_t *object, struct pd_app_alarm *ret_alarm);
 
+/* ---- evidence ---- */
+
+/* Says in `report` that a world has nothing of a kind that is wanted (bits of enum
+ * pd_app_evidence), where silence would be taken for a network that is well: probes; meters, when
+ * nothing else is wanted. */
+void pd_app_lacks_evidence(unsigned wanted, unsigned has, struct pd_report *report);
+
 /* ---- topology ---- */
 
 /* ID of the host with this address; 0: the topology knows none. */

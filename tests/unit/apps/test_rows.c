@@ -229,12 +229,42 @@ static void long_words(void **state)
     pd_report_done(&report);
 }
 
+/* A network of which nothing is known is not one that is well. */
+static void evidence_that_is_not_there_is_said(void **state)
+{
+    static const struct {
+        unsigned wanted, has;
+        size_t lacks;
+    } cases[] = {{PD_APP_PROBES, PD_APP_FLOWS, 1},
+                 {PD_APP_PROBES, PD_APP_FLOWS | PD_APP_PROBES, 0},
+                 {PD_APP_METERS, PD_APP_FLOWS, 1},
+                 {PD_APP_METERS, PD_APP_METERS, 0},
+                 {PD_APP_FLOWS | PD_APP_METERS, PD_APP_FLOWS, 0},
+                 {PD_APP_FLOWS, PD_APP_FLOWS, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pd_report report;
+
+        pd_report_init(&report);
+        pd_app_lacks_evidence(cases[i].wanted, cases[i].has, &report);
+        assert_int_equal(json_array_size(report.lacks), cases[i].lacks);
+        pd_report_done(&report);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows),   cmocka_unit_test(hostile_rows), cmocka_unit_test(lists),
-        cmocka_unit_test(alarms), cmocka_unit_test(hosts),        cmocka_unit_test(shortest),
-        cmocka_unit_test(bounds), cmocka_unit_test(long_words),
+        cmocka_unit_test(rows),
+        cmocka_unit_test(hostile_rows),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(alarms),
+        cmocka_unit_test(hosts),
+        cmocka_unit_test(shortest),
+        cmocka_unit_test(bounds),
+        cmocka_unit_test(long_words),
+        cmocka_unit_test(evidence_that_is_not_there_is_said),
     };
     struct pd_error error;
 
