@@ -28,10 +28,16 @@ def pathdump(*words, code=0):
 
 # ---- the daemon ----
 
+_held = []      # a socket for each port that free_port() gave
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """nobody else is given it until this process ends: a host that is away is no daemon of another test. Whoever listens there sets SO_REUSEADDR"""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    _held.append(held)
+    return held.getsockname()[1]
 
 
 class Daemon:
