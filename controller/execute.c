@@ -116,7 +116,8 @@ static int read_body(struct job *job, const json_t *body, struct pd_error *error
         err = read_fanout(json_object_get(body, "fanout"), job->mode, &job->fanout, error);
     }
     if (!err) {
-        err = pd_execute_deadline(json_object_get(body, "deadline_ms"), &job->deadline_ns, error);
+        err = pd_fleet_execute_deadline(json_object_get(body, "deadline_ms"), &job->deadline_ns,
+                                        error);
     }
     if (!err) {
         err = read_partial(json_object_get(body, "partial_after_ms"), &job->partial_ns, error);
@@ -306,7 +307,7 @@ static int ask(struct job *job, struct pd_error *error)
 
     execution.extra = extra;
     if (!err) {
-        err = pd_execute(&execution, job->sink, &summary, error);
+        err = pd_fleet_execute(&execution, job->sink, &summary, error);
     }
     if (!err) {
         count(job, &summary);

@@ -99,7 +99,7 @@ static void go_round(struct pd_pulse *pulse)
     const struct pd_fanout_source source = {&round, next};
     const struct pd_fanout_sink sink = {&round, take, end};
 
-    pd_fanout_run(pulse->fanout, &request, &source, &sink);
+    pd_fleet_fanout_run(pulse->fanout, &request, &source, &sink);
     for (size_t i = 0; i < round.len; i++) {
         free(round.silent[i].url);
     }
@@ -129,15 +129,15 @@ static int start_part(void *daemon, struct pd_error *error)
 
     if (!err) {
         pulse->controller = controller;
-        pulse->fanout = pd_fanout_new();
+        pulse->fanout = pd_fleet_fanout_new();
         err = pulse->fanout ? 0 : -ENOMEM;
     }
     if (!err) {
-        pd_fanout_use(pulse->fanout, controller->credentials);
+        pd_fleet_fanout_use(pulse->fanout, controller->credentials);
         err = -pthread_create(&pulse->thread, NULL, run, pulse);
     }
     if (err) {
-        pd_fanout_free(pulse ? pulse->fanout : NULL);
+        pd_fleet_fanout_free(pulse ? pulse->fanout : NULL);
         free(pulse);
         return pd_fail(error, err, "silent hosts: %s", pd_error_text(err));
     }
@@ -163,7 +163,7 @@ static void end_part(void *daemon)
     }
     pd_hosts_wake(controller->hosts);
     pthread_join(pulse->thread, NULL);
-    pd_fanout_free(pulse->fanout);
+    pd_fleet_fanout_free(pulse->fanout);
     free(pulse);
     controller->pulse = NULL;
 }

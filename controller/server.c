@@ -43,11 +43,11 @@ static int open_parts(struct pd_controller_server *server, struct pd_error *erro
 {
     struct pd_controller *controller = &server->controller;
 
-    controller->fanout = pd_fanout_new();
+    controller->fanout = pd_fleet_fanout_new();
     if (!controller->fanout) {
         return -ENOMEM;
     }
-    pd_fanout_use(controller->fanout, controller->credentials);
+    pd_fleet_fanout_use(controller->fanout, controller->credentials);
     return pd_parts_open(&server->parts, pd_controller_joined(), controller->settings, error);
 }
 
@@ -111,7 +111,7 @@ void pd_controller_server_close(struct pd_controller_server *server)
     pd_listen_close(&server->listener);
     pd_parts_close(&server->parts);
     if (controller->fanout) {
-        pd_fanout_free(controller->fanout);
+        pd_fleet_fanout_free(controller->fanout);
     }
     pd_credentials_free(controller->credentials);
     pd_hosts_free(controller->hosts);

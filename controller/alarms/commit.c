@@ -115,7 +115,7 @@ static size_t make_value(uint32_t host, const struct pd_alarm_message *message, 
     memcpy(image + at, message->reason, head.reason_len);
     at += head.reason_len;
     at += (size_t)snprintf(image + at, HOST_BYTES, "\"host\":%" PRIu32 ",", host);
-    len = pd_alarm_message_text(message, image + at);
+    len = pd_fleet_alarm_message_text(message, image + at);
     return len ? at + len : 0;
 }
 

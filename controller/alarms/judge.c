@@ -17,12 +17,12 @@ static int judge_origin(const struct pd_controller_alarm_judge *judge,
                  judge->request->peer ? judge->request->peer : "");
     } else if (message->origin == PD_ALARM_ORIGIN_APP || message->origin == PD_ALARM_ORIGIN_API) {
         return pd_fail(error, -PD_E_VALUE, "origin: %s is none that a host has",
-                       pd_alarm_origin_id(message->origin));
+                       pd_fleet_alarm_origin_id(message->origin));
     }
-    return pd_alarm_origin_fits(message->origin, message->reason)
+    return pd_fleet_alarm_origin_fits(message->origin, message->reason)
                ? 0
                : pd_fail(error, -PD_E_VALUE, "reason: %s is none of the origin %s", message->reason,
-                         pd_alarm_origin_id(message->origin));
+                         pd_fleet_alarm_origin_id(message->origin));
 }
 
 static void judge_time(uint64_t now_us, struct pd_alarm_message *message)

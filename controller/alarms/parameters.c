@@ -60,7 +60,7 @@ static int take(struct pd_alarm_parameters *parameters, unsigned bit, const char
     case LIMIT: return take_number("limit", value, &parameters->limit, error);
     case NEWEST: return take_number("newest", value, &parameters->newest, error);
     default:
-        if (!pd_alarm_reason_holds(value)) {
+        if (!pd_fleet_alarm_reason_holds(value)) {
             return pd_fail(error, -PD_E_VALUE, "reason: expects a reason as in PC_FAIL");
         }
         snprintf(parameters->reason, sizeof parameters->reason, "%s", value);

@@ -70,7 +70,7 @@ static bool read_stored(struct pd_alarm_store *store, MDB_txn *txn, uint64_t id,
     memcpy(text + 1, (const char *)value.mv_data + at, value.mv_size - at);
     object = json_loadb(text, value.mv_size - at + 1, 0, NULL);
     json_object_del(object, "host");
-    read = !pd_alarm_message_read(object, NULL, ret_message, NULL, NULL);
+    read = !pd_fleet_alarm_message_read(object, NULL, ret_message, NULL, NULL);
     json_decref(object);
     return read;
 }

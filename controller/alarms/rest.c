@@ -131,8 +131,8 @@ static int read_alarms(const struct pd_controller_alarm_judge *judge, const json
 
     for (size_t i = 0; i < len; i++) {
         char place[32];
-        int err =
-            pd_alarm_message_read(json_array_get(list, i), "seq", &messages[i], &seqs[i], error);
+        int err = pd_fleet_alarm_message_read(json_array_get(list, i), "seq", &messages[i],
+                                              &seqs[i], error);
 
         err = err ? err : pd_controller_alarm_judge(judge, &messages[i], error);
         snprintf(place, sizeof place, "alarms[%zu]", i);

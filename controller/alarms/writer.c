@@ -83,7 +83,7 @@ static int take_one(void *context, uint64_t id, const char *json, size_t len)
     heard->id = id;
     heard->host = (uint32_t)json_integer_value(json_object_get(object, "host"));
     json_object_del(object, "host");
-    hearing->len += !pd_alarm_message_read(object, NULL, &heard->message, NULL, NULL);
+    hearing->len += !pd_fleet_alarm_message_read(object, NULL, &heard->message, NULL, NULL);
     json_decref(object);
     return 0;
 }

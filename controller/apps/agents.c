@@ -157,7 +157,8 @@ int pd_apps_request(void *context, const char *method, const char *route, const 
         err = -PD_E_BUSY;
     }
     if (!err) {
-        err = pd_fanout_ask(world->controller->fanout, &request, round.peers, round.len, &sink);
+        err =
+            pd_fleet_fanout_ask(world->controller->fanout, &request, round.peers, round.len, &sink);
     }
     if (!err) {
         err = collect(world->inventory, hosts, &round, ret_answers);

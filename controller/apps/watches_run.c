@@ -55,7 +55,7 @@ static int make_ready(struct pd_watches *watches, struct pd_watch *watch, struct
 
 static json_t *alarm_json(const struct pd_watch_alarm *alarm)
 {
-    json_t *json = pd_alarm_message_json(&alarm->message);
+    json_t *json = pd_fleet_alarm_message_json(&alarm->message);
 
     if (!json || json_object_set_new(json, "id", json_integer((json_int_t)alarm->id)) ||
         json_object_set_new(json, "host", json_integer(alarm->host))) {
@@ -206,7 +206,7 @@ static bool wants(const struct pd_watch *watch, const struct pd_alarm_message *m
     }
     for (; wanted && wanted->reason; wanted++) {
         if (!strcmp(wanted->reason, message->reason) &&
-            !strcmp(wanted->origin, pd_alarm_origin_id(message->origin))) {
+            !strcmp(wanted->origin, pd_fleet_alarm_origin_id(message->origin))) {
             return true;
         }
     }

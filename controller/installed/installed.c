@@ -25,7 +25,7 @@ void pd_install_free(struct pd_install *install)
     if (!install) {
         return;
     }
-    pd_installation_done(&install->what);
+    pd_fleet_installation_done(&install->what);
     json_decref(install->hosts);
     free(install->targets);
     free(install);
@@ -45,7 +45,7 @@ int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct
     }
     install->hosts = json_incref(json_object_get(rest, "hosts"));
     json_object_del(rest, "hosts");
-    err = pd_installation_parse(rest, &install->what, error);
+    err = pd_fleet_installation_parse(rest, &install->what, error);
     json_decref(rest);
     if (err) {
         pd_install_free(install);

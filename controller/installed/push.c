@@ -116,7 +116,7 @@ static void ask(struct pd_installs *installs, struct pd_installed_push *push, ui
                                            .route = item->route};
     }
     if (!err) {
-        err = pd_fanout_ask(installs->controller->fanout, &request, peers, push->len, &sink);
+        err = pd_fleet_fanout_ask(installs->controller->fanout, &request, peers, push->len, &sink);
     }
     for (size_t i = 0; err && i < push->len; i++) {
         pd_fail(&push->items[i].error, -PD_E_BUSY, "%s", pd_error_text(err));

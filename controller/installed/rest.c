@@ -106,7 +106,7 @@ int pd_install_answer(struct pd_controller *controller, struct pd_call *call,
     }
     err = pd_programs_check_document(controller->programs, call->body, &problem->error);
     if (!err) {
-        err = pd_installation_name(call->body, call->http, &problem->error);
+        err = pd_fleet_installation_name(call->body, call->http, &problem->error);
     }
     if (!err) {
         err = pd_install_parse(call->body, &install, &problem->error);

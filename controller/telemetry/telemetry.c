@@ -238,7 +238,7 @@ static void run(struct errand *errand)
                                            .body_bytes = errand->body ? strlen(errand->body) : 0};
     }
     if (peers) {
-        pd_fanout_ask(own.fanout, &request, peers, errand->len, &sink);
+        pd_fleet_fanout_ask(own.fanout, &request, peers, errand->len, &sink);
     }
     free(peers);
 }
@@ -330,7 +330,7 @@ static int open_part(void *daemon, const void *options, struct pd_error *error)
 static int start_part(void *daemon, struct pd_error *error)
 {
     pthread_condattr_t attr;
-    int err = (own.fanout = pd_fanout_new()) ? 0 : -ENOMEM;
+    int err = (own.fanout = pd_fleet_fanout_new()) ? 0 : -ENOMEM;
 
     (void)daemon;
     pthread_condattr_init(&attr);
@@ -338,7 +338,7 @@ static int start_part(void *daemon, struct pd_error *error)
     pthread_cond_init(&own.wake, &attr);
     pthread_condattr_destroy(&attr);
     if (!err) {
-        pd_fanout_use(own.fanout, own.controller->credentials);
+        pd_fleet_fanout_use(own.fanout, own.controller->credentials);
         err = -pthread_create(&own.thread, NULL, rounds, NULL);
     }
     own.started = !err;
@@ -370,7 +370,7 @@ static void close_part(void *daemon)
 {
     (void)daemon;
     if (own.fanout) {
-        pd_fanout_free(own.fanout);
+        pd_fleet_fanout_free(own.fanout);
     }
     free(own.hosts);
     free(own.text);

@@ -111,7 +111,7 @@ static int answer_tree(struct ask *ask, struct pd_error *error)
     };
     struct pd_query_sink sink = {ask, write_answer};
     struct pd_execute_summary summary;
-    int err = pd_execute(&execution, &sink, &summary, error);
+    int err = pd_fleet_execute(&execution, &sink, &summary, error);
 
     if (err) {
         return err;
@@ -155,7 +155,7 @@ static int read_deadline(struct ask *ask, const struct pd_request *request,
 {
     const char *peer = request->http->peer;
     uint64_t deadline_ns = 0;
-    int err = pd_execute_deadline(deadline_ms, &deadline_ns, error);
+    int err = pd_fleet_execute_deadline(deadline_ms, &deadline_ns, error);
 
     pd_agent_host_init(&ask->host, ask->agent, peer ? peer : "", deadline_ns);
     ask->host.asker = &ask->asker;
@@ -182,7 +182,7 @@ int pd_rest_question(struct pd_agent *agent, const struct pd_request *request,
 static int check_forest(const struct ask *ask, struct pd_error *error)
 {
     size_t len;
-    uint32_t *ids = pd_trees_ids(ask->forest.trees, ask->forest.trees_len, &len);
+    uint32_t *ids = pd_fleet_trees_ids(ask->forest.trees, ask->forest.trees_len, &len);
     int err = 0;
 
     if (!ids) {
@@ -255,7 +255,8 @@ static int read_question(struct ask *ask, const struct pd_request *request, stru
         err = pd_document_parse(request->body, others, &ask->document, error);
     }
     if (!err) {
-        err = pd_forest_parse(json_object_get(request->body, "children"), &ask->forest, error);
+        err =
+            pd_fleet_forest_parse(json_object_get(request->body, "children"), &ask->forest, error);
     }
     if (!err && ask->forest.trees_len && request->http->role != PD_ROLE_ADMIN &&
         request->http->role !=
@@ -290,6 +291,6 @@ int pd_rest_query(struct pd_agent *agent, const struct pd_request *request,
     }
     pd_document_done(&ask.document);
     pd_fleet_order_done(&ask.order);
-    pd_forest_done(&ask.forest);
+    pd_fleet_forest_done(&ask.forest);
     return err;
 }

@@ -59,11 +59,12 @@ static int open_questions(void *daemon, const void *options, struct pd_error *er
     if (!err) {
         err = pd_programs_new(NULL, &agent->programs);
     }
-    if (!err && (settings->listen || settings->controller) && !(agent->fanout = pd_fanout_new())) {
+    if (!err && (settings->listen || settings->controller) &&
+        !(agent->fanout = pd_fleet_fanout_new())) {
         err = -ENOMEM;
     }
     if (!err && agent->fanout) {
-        pd_fanout_use(agent->fanout, agent->credentials);
+        pd_fleet_fanout_use(agent->fanout, agent->credentials);
     }
     if (!err) {
         err = pd_agent_orders_new(agent->credentials, agent->host_id, &agent->orders);
@@ -76,7 +77,7 @@ static void close_questions(void *daemon)
     struct pd_agent *agent = daemon;
 
     if (agent->fanout) {
-        pd_fanout_free(agent->fanout);
+        pd_fleet_fanout_free(agent->fanout);
     }
     pd_programs_free(agent->programs);
     pd_daemon_admission_free(agent->program_turns);

@@ -292,7 +292,7 @@ static int raise_message(struct run *run, const struct pd_alarm_message *message
                                          .origin = run->caller->origin,
                                          .by = run->caller->by};
 
-    if (!pd_alarm_origin_fits(PD_ALARM_ORIGIN_PROGRAM, message->reason)) {
+    if (!pd_fleet_alarm_origin_fits(PD_ALARM_ORIGIN_PROGRAM, message->reason)) {
         return pd_fail(error, -PD_E_VALUE,
                        "reason: programs raise alarms whose reasons begin with USER_, not %s",
                        message->reason);
@@ -324,7 +324,7 @@ static int raise_alarm(struct run *run, const json_t *args, struct pd_error *err
         return pd_fail(error, -ENOMEM, "no memory");
     }
     left = complete_alarm(alarm);
-    err = pd_alarm_message_read(alarm, NULL, message, NULL, error);
+    err = pd_fleet_alarm_message_read(alarm, NULL, message, NULL, error);
     if (!err) {
         tell_left(message, left);
         err = raise_message(run, message, error);

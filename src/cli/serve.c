@@ -47,7 +47,7 @@ static int read_alarm(const json_t *json, struct pd_alarm_message *ret_message)
 
     json_object_del(copy, "id");
     json_object_del(copy, "host");
-    err = pd_alarm_message_read(copy, NULL, ret_message, NULL, &error);
+    err = pd_fleet_alarm_message_read(copy, NULL, ret_message, NULL, &error);
     json_decref(copy);
     return err;
 }

@@ -16,14 +16,14 @@ static const char *const origin_ids[] = {
 #undef X
 };
 
-bool pd_alarm_reason_holds(const char *text)
+bool pd_fleet_alarm_reason_holds(const char *text)
 {
     size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 
     return len && len < PD_ALARM_REASON_BYTES && !text[len] && *text >= 'A' && *text <= 'Z';
 }
 
-const char *pd_alarm_origin_id(enum pd_alarm_origin origin)
+const char *pd_fleet_alarm_origin_id(enum pd_alarm_origin origin)
 {
     return origin_ids[origin];
 }
@@ -33,7 +33,7 @@ static bool begins(const char *reason, const char *prefix)
     return !strncmp(reason, prefix, strlen(prefix));
 }
 
-bool pd_alarm_origin_fits(enum pd_alarm_origin origin, const char *reason)
+bool pd_fleet_alarm_origin_fits(enum pd_alarm_origin origin, const char *reason)
 {
     bool ours = begins(reason, "APP_") || begins(reason, "SWITCH_");
 
@@ -57,7 +57,7 @@ static uint64_t count_of(const struct pd_alarm_message *message)
     return message->count ? message->count : 1;
 }
 
-json_t *pd_alarm_message_json(const struct pd_alarm_message *message)
+json_t *pd_fleet_alarm_message_json(const struct pd_alarm_message *message)
 {
     json_t *paths = json_array();
 
@@ -134,8 +134,8 @@ static void put_origin(struct pd_rows_out *out, const struct pd_alarm_message *m
     pd_rows_out_member(out, ",\"count\":", count_of(message));
 }
 
-size_t pd_alarm_message_text(const struct pd_alarm_message *message,
-                             char bytes[PD_ALARM_MESSAGE_MAX_BYTES])
+size_t pd_fleet_alarm_message_text(const struct pd_alarm_message *message,
+                                   char bytes[PD_ALARM_MESSAGE_MAX_BYTES])
 {
     struct text text = {bytes, 0};
     const struct pd_query_sink sink = {&text, take_text};
@@ -250,7 +250,7 @@ static int read_members(const json_t *object, struct pd_alarm_message *message,
 
     err = err ? err
               : pd_member_text(object, "reason", message->reason, sizeof message->reason, error);
-    if (!err && !pd_alarm_reason_holds(message->reason)) {
+    if (!err && !pd_fleet_alarm_reason_holds(message->reason)) {
         err = wrong(error, "reason", "capital letters, digits and _");
     }
     err = err ? err : read_flow(json_object_get(object, "flow_id"), &message->flow, error);
@@ -259,9 +259,9 @@ static int read_members(const json_t *object, struct pd_alarm_message *message,
                : pd_member_text(object, "detail", message->detail, sizeof message->detail, error);
 }
 
-int pd_alarm_message_read(const json_t *object, const char *number,
-                          struct pd_alarm_message *ret_message, uint64_t *ret_number,
-                          struct pd_error *error)
+int pd_fleet_alarm_message_read(const json_t *object, const char *number,
+                                struct pd_alarm_message *ret_message, uint64_t *ret_number,
+                                struct pd_error *error)
 {
     size_t cause = 0;
     int err;

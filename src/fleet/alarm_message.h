@@ -58,25 +58,25 @@ struct pd_alarm_message {
     struct pd_path paths[PD_ALARM_PATHS_MAX];
 };
 
-bool pd_alarm_reason_holds(const char *text);
+bool pd_fleet_alarm_reason_holds(const char *text);
 
-const char *pd_alarm_origin_id(enum pd_alarm_origin origin);
+const char *pd_fleet_alarm_origin_id(enum pd_alarm_origin origin);
 
 /* May an alarm of this origin have this reason? */
-bool pd_alarm_origin_fits(enum pd_alarm_origin origin, const char *reason);
+bool pd_fleet_alarm_origin_fits(enum pd_alarm_origin origin, const char *reason);
 
 /* All members; NULL without memory. */
-json_t *pd_alarm_message_json(const struct pd_alarm_message *message);
+json_t *pd_fleet_alarm_message_json(const struct pd_alarm_message *message);
 
 /* The same as text, without the opening brace, for a message that was read: its words are UTF-8.
  * Returns its length. Ten times as fast. */
-size_t pd_alarm_message_text(const struct pd_alarm_message *message,
-                             char text[PD_ALARM_MESSAGE_MAX_BYTES]);
+size_t pd_fleet_alarm_message_text(const struct pd_alarm_message *message,
+                                   char text[PD_ALARM_MESSAGE_MAX_BYTES]);
 
 /* `number` names one more member, an integer from 1, or is NULL. 0, or -PD_E_VALUE with words; then
  * the message is undefined. */
-int pd_alarm_message_read(const json_t *object, const char *number,
-                          struct pd_alarm_message *ret_message, uint64_t *ret_number,
-                          struct pd_error *error);
+int pd_fleet_alarm_message_read(const json_t *object, const char *number,
+                                struct pd_alarm_message *ret_message, uint64_t *ret_number,
+                                struct pd_error *error);
 
 #endif

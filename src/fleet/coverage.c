@@ -101,10 +101,10 @@ int pd_fleet_coverage_json(struct pd_fleet_coverage *coverage, uint64_t critical
 
 /* ---- who may be spoken of ---- */
 
-int pd_roster_init(struct pd_roster *roster, const struct pd_tree *tree)
+int pd_fleet_roster_init(struct pd_roster *roster, const struct pd_tree *tree)
 {
     roster->broken = false;
-    roster->ids = pd_trees_ids(tree, 1, &roster->len);
+    roster->ids = pd_fleet_trees_ids(tree, 1, &roster->len);
     roster->spoken = roster->ids ? calloc(roster->len, sizeof *roster->spoken) : NULL;
     if (roster->spoken) {
         return 0;
@@ -113,13 +113,13 @@ int pd_roster_init(struct pd_roster *roster, const struct pd_tree *tree)
     return -ENOMEM;
 }
 
-void pd_roster_done(struct pd_roster *roster)
+void pd_fleet_roster_done(struct pd_roster *roster)
 {
     free(roster->ids);
     free(roster->spoken);
 }
 
-int pd_roster_speak(struct pd_roster *roster, uint32_t host)
+int pd_fleet_roster_speak(struct pd_roster *roster, uint32_t host)
 {
     size_t from = 0, to = roster->len;
 
@@ -140,7 +140,8 @@ int pd_roster_speak(struct pd_roster *roster, uint32_t host)
     return 0;
 }
 
-int pd_roster_close(struct pd_roster *roster, uint64_t asked, uint64_t answered, uint64_t missing)
+int pd_fleet_roster_close(struct pd_roster *roster, uint64_t asked, uint64_t answered,
+                          uint64_t missing)
 {
     if (asked == roster->len && missing <= asked && answered == asked - missing) {
         return 0;

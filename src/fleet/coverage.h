@@ -44,11 +44,12 @@ struct pd_roster {
     bool broken; /* somebody else was spoken of, or somebody twice, or not all */
 };
 
-int pd_roster_init(struct pd_roster *roster, const struct pd_tree *tree); /* 0 or -ENOMEM */
-void pd_roster_done(struct pd_roster *roster);
-int pd_roster_speak(struct pd_roster *roster, uint32_t host); /* 0 or -PD_E_VALUE */
+int pd_fleet_roster_init(struct pd_roster *roster, const struct pd_tree *tree); /* 0 or -ENOMEM */
+void pd_fleet_roster_done(struct pd_roster *roster);
+int pd_fleet_roster_speak(struct pd_roster *roster, uint32_t host); /* 0 or -PD_E_VALUE */
 
 /* Was each of them asked, and did each answer or was said to be missing? 0 or -PD_E_VALUE. */
-int pd_roster_close(struct pd_roster *roster, uint64_t asked, uint64_t answered, uint64_t missing);
+int pd_fleet_roster_close(struct pd_roster *roster, uint64_t asked, uint64_t answered,
+                          uint64_t missing);
 
 #endif

@@ -43,7 +43,7 @@ struct pd_exec_carrier {
                  struct pd_error *error);
     void (*done)(struct pd_exec *exec);
 };
-extern const struct pd_exec_carrier pd_exec_partials, pd_exec_objects;
+extern const struct pd_exec_carrier pd_fleet_exec_partials, pd_fleet_exec_objects;
 
 struct pd_exec {
     const struct pd_execution *given;
@@ -72,12 +72,12 @@ struct pd_exec {
 };
 
 /* The members "hosts", "cost" and "complete", and those of `extra`. 0 or -1. */
-int pd_exec_members(struct pd_exec *exec, json_t *answer, bool complete);
+int pd_fleet_exec_members(struct pd_exec *exec, json_t *answer, bool complete);
 
 /* The longest of what goes on side by side: this host's own part, and each tree's. */
-uint64_t pd_exec_beside_us(const struct pd_exec *exec);
+uint64_t pd_fleet_exec_beside_us(const struct pd_exec *exec);
 
 /* The longest chain so far: the calling thread's work, and what it waited for. */
-uint64_t pd_exec_critical_us(const struct pd_exec *exec);
+uint64_t pd_fleet_exec_critical_us(const struct pd_exec *exec);
 
 #endif

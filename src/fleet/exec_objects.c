@@ -21,7 +21,7 @@ static int read_text(struct pd_answer *answer, char **ret_text, size_t *ret_len)
         return -ENOMEM;
     }
     while (at < len) {
-        ssize_t n = pd_gathered_read(&reader, text + at, len - at);
+        ssize_t n = pd_fleet_gathered_read(&reader, text + at, len - at);
 
         if (n <= 0) {
             free(text);
@@ -47,7 +47,7 @@ static int read_missing(const json_t *list, struct pd_roster *roster,
         uint64_t id;
 
         if (err || !reason || pd_question_number(item, "id", &id) || id > UINT32_MAX ||
-            pd_roster_speak(roster, (uint32_t)id)) {
+            pd_fleet_roster_speak(roster, (uint32_t)id)) {
             return -PD_E_VALUE;
         }
         err = pd_fleet_coverage_missing(host, (uint32_t)id, reason);
@@ -68,7 +68,7 @@ static int read_coverage(const json_t *json, struct pd_roster *roster,
     }
     if (err || pd_question_number(hosts, "asked", &host->asked) ||
         pd_question_number(hosts, "answered", &host->answered) ||
-        pd_roster_close(roster, host->asked, host->answered, host->missing_len)) {
+        pd_fleet_roster_close(roster, host->asked, host->answered, host->missing_len)) {
         return pd_question_wrong(error, "other hosts than were asked");
     }
     if (pd_question_number(cost, "bytes", &bytes) ||
@@ -110,7 +110,7 @@ static bool knows(void *context, uint32_t host)
 
 static int speak(void *context, uint32_t host)
 {
-    return pd_roster_speak(context, host);
+    return pd_fleet_roster_speak(context, host);
 }
 
 static int check_object(const struct pd_exec *exec, const struct pd_tree *tree, const json_t *json,
@@ -204,7 +204,7 @@ static int put(const char *bytes, size_t len, void *context)
     return sink->write(sink->context, bytes, len);
 }
 
-int pd_exec_members(struct pd_exec *exec, json_t *answer, bool complete)
+int pd_fleet_exec_members(struct pd_exec *exec, json_t *answer, bool complete)
 {
     int failed = 0;
 
@@ -212,7 +212,7 @@ int pd_exec_members(struct pd_exec *exec, json_t *answer, bool complete)
         failed |= json_object_update(answer, (json_t *)(uintptr_t)exec->given->extra);
     }
     if (!failed) {
-        failed |= pd_fleet_coverage_json(&exec->coverage, pd_exec_critical_us(exec), answer);
+        failed |= pd_fleet_coverage_json(&exec->coverage, pd_fleet_exec_critical_us(exec), answer);
     }
     return failed || json_object_set_new(answer, "complete", json_boolean(complete));
 }
@@ -222,7 +222,7 @@ static int write_object(struct pd_exec *exec, json_t *answer, bool complete,
 {
     int err = 0;
 
-    if (pd_exec_members(exec, answer, complete)) {
+    if (pd_fleet_exec_members(exec, answer, complete)) {
         err = pd_fail(error, -ENOMEM, "no memory for the answer");
     } else if (exec->given->within) {
         exec->given->within->answer = json_incref(answer);
@@ -257,7 +257,7 @@ static void done(struct pd_exec *exec)
     json_decref(exec->run.all);
 }
 
-const struct pd_exec_carrier pd_exec_objects = {
+const struct pd_exec_carrier pd_fleet_exec_objects = {
     .accept = "application/json",
     .max_bytes = max_bytes,
     .begin = begin,

@@ -50,13 +50,13 @@ static ssize_t read_answer(void *context, void *buffer, size_t size)
 {
     struct hearing *hearing = context;
 
-    return pd_gathered_read(&hearing->reader, buffer, size);
+    return pd_fleet_gathered_read(&hearing->reader, buffer, size);
 }
 
 static int hear_missing(void *context, uint32_t host, const char *reason)
 {
     struct hearing *hearing = context;
-    int err = pd_roster_speak(hearing->roster, host);
+    int err = pd_fleet_roster_speak(hearing->roster, host);
 
     return err ? err : pd_fleet_coverage_missing(hearing->host, host, reason);
 }
@@ -72,7 +72,7 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
     if (err) {
         return err;
     }
-    if (pd_roster_close(roster, end.asked, end.answered, host->missing_len)) {
+    if (pd_fleet_roster_close(roster, end.asked, end.answered, host->missing_len)) {
         return pd_fail(error, -PD_E_VALUE, "its answer is of other hosts than were asked");
     }
     host->asked = end.asked;
@@ -86,7 +86,7 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
 static int merge(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_error *error)
 {
     struct pd_gathered_reader reader = {&ready->answer, 0};
-    struct pd_partial_source source = {.context = &reader, .read = pd_gathered_read};
+    struct pd_partial_source source = {.context = &reader, .read = pd_fleet_gathered_read};
     struct pd_partial_end end;
 
     return pd_query_merge_partial(exec->merge, &source, &end, error);
@@ -102,7 +102,7 @@ static int write_partial(struct pd_exec *exec, const struct pd_query_sink *sink,
         .complete = !coverage->missing_len,
         .asked = coverage->asked,
         .answered = coverage->answered,
-        .critical_us = pd_exec_beside_us(exec),
+        .critical_us = pd_fleet_exec_beside_us(exec),
         .bytes = coverage->bytes,
     };
 
@@ -123,7 +123,7 @@ static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bo
         err = json_object_update(extra, (json_t *)(uintptr_t)exec->given->extra) ? -ENOMEM : 0;
     }
     if (!err) {
-        err = pd_fleet_coverage_json(&exec->coverage, pd_exec_critical_us(exec), extra);
+        err = pd_fleet_coverage_json(&exec->coverage, pd_fleet_exec_critical_us(exec), extra);
     }
     if (err) {
         pd_fail(error, err, "%s", pd_error_text(err));
@@ -143,7 +143,7 @@ static int write_within(struct pd_exec *exec, bool *ret_complete, struct pd_erro
                   : pd_fail(error, -PD_E_UNSUPPORTED, "%s: its rows have nowhere to go",
                             exec->question->name);
 
-    if (!err && (!answer || pd_exec_members(exec, answer, *ret_complete))) {
+    if (!err && (!answer || pd_fleet_exec_members(exec, answer, *ret_complete))) {
         err = pd_fail(error, -ENOMEM, "no memory for the answer");
     }
     if (err) {
@@ -171,7 +171,7 @@ static void done(struct pd_exec *exec)
     pd_query_merge_free(exec->merge);
 }
 
-const struct pd_exec_carrier pd_exec_partials = {
+const struct pd_exec_carrier pd_fleet_exec_partials = {
     .accept = PD_EXECUTE_PARTIAL_TYPE,
     .max_bytes = max_bytes,
     .begin = begin,

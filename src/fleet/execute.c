@@ -11,16 +11,17 @@
 
 #define STACK_BYTES ((size_t)512 << 10)
 
-uint64_t pd_exec_beside_us(const struct pd_exec *exec)
+uint64_t pd_fleet_exec_beside_us(const struct pd_exec *exec)
 {
     uint64_t local_us = (exec->local_ns + exec->run.elsewhere_ns) / PD_NS_PER_US;
 
     return local_us > exec->coverage.below_us ? local_us : exec->coverage.below_us;
 }
 
-uint64_t pd_exec_critical_us(const struct pd_exec *exec)
+uint64_t pd_fleet_exec_critical_us(const struct pd_exec *exec)
 {
-    return (pd_clock_thread_ns() - exec->given->begun_ns) / PD_NS_PER_US + pd_exec_beside_us(exec);
+    return (pd_clock_thread_ns() - exec->given->begun_ns) / PD_NS_PER_US +
+           pd_fleet_exec_beside_us(exec);
 }
 
 /* ---- this host's own part ---- */
@@ -104,12 +105,12 @@ static int check(struct pd_exec *exec, const struct pd_gathered *gathered,
 {
     struct pd_fleet_coverage host = {.bytes = gathered->bytes, .below_us = gathered->took_us};
     struct pd_roster roster;
-    int err = pd_roster_init(&roster, ready->tree);
+    int err = pd_fleet_roster_init(&roster, ready->tree);
 
     if (!err) {
         err = exec->carrier->check(exec, ready, &roster, &host, error);
         exec->coverage.refused += err && roster.broken;
-        pd_roster_done(&roster);
+        pd_fleet_roster_done(&roster);
     }
     /* Nobody works longer than it takes. */
     if (host.below_us > gathered->took_us) {
@@ -236,7 +237,7 @@ static int ask_all(struct pd_exec *exec, const char *text, const struct pd_fleet
         .sink = &sink,
     };
 
-    return pd_gather_run(&gather, &exec->coverage.adopted);
+    return pd_fleet_gather_run(&gather, &exec->coverage.adopted);
 }
 
 /* As hosts get it; NULL without memory. */
@@ -289,7 +290,7 @@ static void summarise(const struct pd_exec *exec, bool complete, struct pd_execu
         .asked = exec->coverage.asked,
         .answered = exec->coverage.answered,
         .bytes = exec->coverage.bytes,
-        .critical_us = pd_exec_critical_us(exec),
+        .critical_us = pd_fleet_exec_critical_us(exec),
         .adopted = exec->coverage.adopted,
         .refused = exec->coverage.refused,
         .complete = complete,
@@ -326,7 +327,7 @@ static int run(struct pd_exec *exec)
     struct pd_error words = {0};
     bool local = exec->given->has_part;
 
-    exec->coverage.asked = pd_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
+    exec->coverage.asked = pd_fleet_trees_hosts(exec->given->trees, exec->given->trees_len) + local;
     exec->coverage.answered = local;
     int err = leave_out(exec);
     begin_local(exec);
@@ -355,7 +356,7 @@ static void tell(const struct pd_exec *exec, bool whole)
 {
     const struct pd_execution *given = exec->given;
     size_t len = 0;
-    uint32_t *ids = given->told ? pd_trees_ids(given->trees, given->trees_len, &len) : NULL;
+    uint32_t *ids = given->told ? pd_fleet_trees_ids(given->trees, given->trees_len, &len) : NULL;
     bool *spoken = ids ? calloc(len + 1, sizeof *spoken) : NULL;
 
     for (size_t i = 0; spoken && i < exec->coverage.missing_len; i++) {
@@ -378,15 +379,15 @@ static void tell(const struct pd_exec *exec, bool whole)
     free(ids);
 }
 
-int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
-               struct pd_execute_summary *ret_summary, struct pd_error *error)
+int pd_fleet_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
+                     struct pd_execute_summary *ret_summary, struct pd_error *error)
 {
     static const struct pd_question_host nothing; /* that it could be asked */
     struct pd_error unheard = {0};
     const struct pd_question *question = execution->document->question;
     struct pd_exec exec = {
         .given = execution,
-        .carrier = question->query ? &pd_exec_partials : &pd_exec_objects,
+        .carrier = question->query ? &pd_fleet_exec_partials : &pd_fleet_exec_objects,
         .question = question,
         .run = {.document = execution->document,
                 .host = execution->host ? execution->host : &nothing},
@@ -411,8 +412,8 @@ int pd_execute(const struct pd_execution *execution, const struct pd_query_sink 
     return err;
 }
 
-int pd_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,
-                        struct pd_error *error)
+int pd_fleet_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,
+                              struct pd_error *error)
 {
     json_int_t ms = PD_EXECUTE_DEADLINE_MS;
 

@@ -61,7 +61,7 @@ struct pd_execution {
     const struct pd_question_host *host; /* the one that executes; NULL: it asks others, no more */
     bool has_part;                       /* it has one of its own: called once, from any thread */
     enum pd_execute_form form;
-    uint64_t deadline_ns; /* monotonic; pd_execute_deadline */
+    uint64_t deadline_ns; /* monotonic; pd_fleet_execute_deadline */
     /* monotonic: what has not answered by then is missing, and the answer is not complete; 0: the
      * deadline */
     uint64_t partial_ns;
@@ -101,11 +101,11 @@ struct pd_execute_summary {
  * host. Other questions: as they merge it. -PD_E_DEADLINE, -PD_E_TOO_LARGE, -PD_E_VALUE,
  * -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the sink returned, or what all hosts
  * refuse the question with. Nothing was written then, except where the sink failed. */
-int pd_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
-               struct pd_execute_summary *ret_summary, struct pd_error *error);
+int pd_fleet_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
+                     struct pd_execute_summary *ret_summary, struct pd_error *error);
 
 /* A document's "deadline_ms" (NULL: not given), from now. -PD_E_VALUE. */
-int pd_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,
-                        struct pd_error *error);
+int pd_fleet_execute_deadline(const json_t *deadline_ms, uint64_t *ret_deadline_ns,
+                              struct pd_error *error);
 
 #endif

@@ -27,7 +27,7 @@ struct pd_fanout {
     struct pd_credentials *credentials; /* NULL: none; set before there are threads */
 };
 
-struct pd_fanout *pd_fanout_new(void)
+struct pd_fanout *pd_fleet_fanout_new(void)
 {
     struct pd_fanout *fanout = calloc(1, sizeof *fanout);
     if (!fanout) {
@@ -37,7 +37,7 @@ struct pd_fanout *pd_fanout_new(void)
     return fanout;
 }
 
-void pd_fanout_free(struct pd_fanout *fanout)
+void pd_fleet_fanout_free(struct pd_fanout *fanout)
 {
     if (!fanout) {
         return;
@@ -52,7 +52,7 @@ void pd_fanout_free(struct pd_fanout *fanout)
     free(fanout);
 }
 
-void pd_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials)
+void pd_fleet_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials)
 {
     fanout->credentials = credentials;
 }
@@ -85,18 +85,18 @@ static void multi_give(struct pd_fanout *fanout, CURLM *multi)
     }
 }
 
-uint64_t pd_fanout_patience_ns(struct pd_fanout *fanout, const char *url)
+uint64_t pd_fleet_fanout_patience_ns(struct pd_fanout *fanout, const char *url)
 {
     pthread_mutex_lock(&fanout->lock);
-    uint64_t ns = pd_pace_patience_ns(&fanout->pace, url);
+    uint64_t ns = pd_fleet_pace_patience_ns(&fanout->pace, url);
     pthread_mutex_unlock(&fanout->lock);
     return ns;
 }
 
-void pd_fanout_note(struct pd_fanout *fanout, const char *url, uint64_t first_byte_ns)
+void pd_fleet_fanout_note(struct pd_fanout *fanout, const char *url, uint64_t first_byte_ns)
 {
     pthread_mutex_lock(&fanout->lock);
-    pd_pace_note(&fanout->pace, url, first_byte_ns);
+    pd_fleet_pace_note(&fanout->pace, url, first_byte_ns);
     pthread_mutex_unlock(&fanout->lock);
 }
 
@@ -111,9 +111,9 @@ static size_t finish(const CURLMsg *message)
 
     curl_easy_getinfo(curl, CURLINFO_PRIVATE, (char **)&transfer);
     if (curl == transfer->pulse) {
-        return pd_pulse_end(transfer, result);
+        return pd_fleet_pulse_end(transfer, result);
     }
-    pd_transfer_end(transfer, result);
+    pd_fleet_transfer_end(transfer, result);
     return 1;
 }
 
@@ -140,12 +140,12 @@ static void run(struct pd_asking *asking)
         int running;
         more = open < at_once && source->next(source->context, &peer);
         if (more) {
-            open += pd_transfer_begin(asking, i++, &peer);
+            open += pd_fleet_transfer_begin(asking, i++, &peer);
             continue;
         }
         curl_multi_perform(asking->multi, &running);
         size_t finished = finish_some(asking->multi);
-        finished += pd_pulse_look(asking, &wait_ns);
+        finished += pd_fleet_pulse_look(asking, &wait_ns);
         open -= finished;
         if (finished) {
             more = true; /* there is room, or something new to ask */
@@ -177,8 +177,8 @@ static int add_headers(struct pd_asking *asking)
     return err ? err : add_header(&asking->headers, "Expect", "");
 }
 
-int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
-                  const struct pd_fanout_source *source, const struct pd_fanout_sink *sink)
+int pd_fleet_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                        const struct pd_fanout_source *source, const struct pd_fanout_sink *sink)
 {
     struct pd_asking asking = {.fanout = fanout,
                                .request = request,
@@ -212,11 +212,11 @@ static bool next_of_list(void *context, struct pd_fanout_peer *ret_peer)
     return true;
 }
 
-int pd_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
-                  const struct pd_fanout_peer *peers, size_t peers_len,
-                  const struct pd_fanout_sink *sink)
+int pd_fleet_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                        const struct pd_fanout_peer *peers, size_t peers_len,
+                        const struct pd_fanout_sink *sink)
 {
     struct list list = {peers, peers + peers_len};
     struct pd_fanout_source source = {&list, next_of_list};
-    return pd_fanout_run(fanout, request, &source, sink);
+    return pd_fleet_fanout_run(fanout, request, &source, sink);
 }

@@ -20,7 +20,7 @@
  * life, and given up when it gives none: hung servers cost about a second, not the whole time.
  *
  * Thread safety: pd_fanout works on the caller's memory; any number of threads may each run one.
- * pd_fanout_new and _free: once each. */
+ * pd_fleet_fanout_new and _free: once each. */
 
 #define PD_FANOUT_SILENT "silent: " /* the words of -PD_E_SILENT begin with this */
 
@@ -71,21 +71,21 @@ struct pd_fanout_sink {
 /* Connections that are kept for the next time. */
 struct pd_fanout;
 
-struct pd_fanout *pd_fanout_new(void); /* NULL without memory */
-void pd_fanout_free(struct pd_fanout *fanout);
+struct pd_fanout *pd_fleet_fanout_new(void); /* NULL without memory */
+void pd_fleet_fanout_free(struct pd_fanout *fanout);
 
 /* Whom to trust and what to show from now on (http/client.h); must outlive the fan-out. Before
  * other threads use it. */
-void pd_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials);
+void pd_fleet_fanout_use(struct pd_fanout *fanout, struct pd_credentials *credentials);
 
 /* Asks all that the source has and returns when each has ended. 0, or -ENOMEM when nothing was
  * asked. */
-int pd_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
-                  const struct pd_fanout_source *source, const struct pd_fanout_sink *sink);
+int pd_fleet_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                        const struct pd_fanout_source *source, const struct pd_fanout_sink *sink);
 
 /* The same for a list. */
-int pd_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
-                  const struct pd_fanout_peer *peers, size_t peers_len,
-                  const struct pd_fanout_sink *sink);
+int pd_fleet_fanout_ask(struct pd_fanout *fanout, const struct pd_fanout_request *request,
+                        const struct pd_fanout_peer *peers, size_t peers_len,
+                        const struct pd_fanout_sink *sink);
 
 #endif

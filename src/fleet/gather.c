@@ -125,7 +125,7 @@ static char *write_body(const struct run *run, const struct pd_tree *tree, uint6
     fprintf(out, ",\"deadline_ms\":%llu", (unsigned long long)(told / PD_NS_PER_MS + 1));
     if (tree->children_len) {
         fputs(",\"children\":", out);
-        pd_trees_write(tree->children, tree->children_len, out);
+        pd_fleet_trees_write(tree->children, tree->children_len, out);
     }
     putc('}', out);
     int failed = ferror(out);
@@ -251,7 +251,7 @@ static void end_peer(void *context, size_t i, const struct pd_error *error)
     run->asked[i] = NULL;
 }
 
-int pd_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
+int pd_fleet_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
 {
     struct run run = {.gather = gather, .first = {NULL, gather->trees, gather->trees_len}};
     struct pd_fanout_request request = {
@@ -268,7 +268,7 @@ int pd_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
     struct pd_fanout_sink sink = {&run, take_bytes, end_peer};
 
     run.spans = &run.first;
-    int err = pd_fanout_run(gather->fanout, &request, &source, &sink);
+    int err = pd_fleet_fanout_run(gather->fanout, &request, &source, &sink);
     while (next_tree(&run)) /* what is left when it is over */
         ;
     free(run.asked);
@@ -276,7 +276,7 @@ int pd_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
     return err;
 }
 
-ssize_t pd_gathered_read(void *context, void *buffer, size_t size)
+ssize_t pd_fleet_gathered_read(void *context, void *buffer, size_t size)
 {
     struct pd_gathered_reader *reader = context;
     const struct pd_answer *answer = reader->answer;

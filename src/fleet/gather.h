@@ -21,7 +21,7 @@
  * Deadlines: a host gets what remains of ours but for a margin; one with children three quarters of
  * it, so that time is left to ask them ourselves should it fail.
  *
- * Thread safety: pd_gather_run works on the caller's memory; its functions are called in the
+ * Thread safety: pd_fleet_gather_run works on the caller's memory; its functions are called in the
  * caller's thread. */
 
 #define PD_GATHER_HELD_MAX_BYTES (UINT64_C(1) << 30)
@@ -63,7 +63,7 @@ struct pd_gather {
 
 /* 0 when each host was heard of, or -ENOMEM when nothing was asked. *ret_adopted: hosts that we
  * asked instead of the one above them. */
-int pd_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted);
+int pd_fleet_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted);
 
 /* Reads an answer from the beginning; `at` is where the next byte comes from. > 0 bytes read, 0 at
  * the end, or -errno. */
@@ -71,6 +71,6 @@ struct pd_gathered_reader {
     const struct pd_answer *answer;
     uint64_t at;
 };
-ssize_t pd_gathered_read(void *reader, void *buffer, size_t size);
+ssize_t pd_fleet_gathered_read(void *reader, void *buffer, size_t size);
 
 #endif

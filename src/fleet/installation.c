@@ -17,12 +17,12 @@ static const char *const trigger_ids[] = {
 #undef X
 };
 
-const char *pd_trigger_id(enum pd_trigger trigger)
+const char *pd_fleet_trigger_id(enum pd_trigger trigger)
 {
     return trigger_ids[trigger];
 }
 
-int pd_trigger_parse(const char *id, enum pd_trigger *ret_trigger)
+int pd_fleet_trigger_parse(const char *id, enum pd_trigger *ret_trigger)
 {
     for (unsigned i = 0; i < PD_TRIGGER_COUNT; i++) {
         if (!strcmp(id, trigger_ids[i])) {
@@ -38,7 +38,7 @@ static int parse_on(const json_t *body, struct pd_installation *installation,
 {
     const char *on = json_string_value(json_object_get(body, "on"));
 
-    if (on && !pd_trigger_parse(on, &installation->on)) {
+    if (on && !pd_fleet_trigger_parse(on, &installation->on)) {
         return 0;
     }
     return pd_fail(error, -PD_E_VALUE, "on: expected \"new_flow\", \"evicted\" or \"alarm\"");
@@ -125,8 +125,8 @@ static int parse(const json_t *body, struct pd_installation *installation, struc
 }
 
 /* Made on the heap: threads of connections have small stacks. */
-int pd_installation_parse(const json_t *json, struct pd_installation *ret_installation,
-                          struct pd_error *error)
+int pd_fleet_installation_parse(const json_t *json, struct pd_installation *ret_installation,
+                                struct pd_error *error)
 {
     struct pd_installation *installation = calloc(1, sizeof *installation);
     int err;
@@ -137,7 +137,7 @@ int pd_installation_parse(const json_t *json, struct pd_installation *ret_instal
     installation->deadline_ms = PD_INSTALLATION_DEADLINE_MS;
     err = parse(json, installation, error);
     if (err) {
-        pd_installation_done(installation);
+        pd_fleet_installation_done(installation);
     } else {
         *ret_installation = *installation;
     }
@@ -145,8 +145,8 @@ int pd_installation_parse(const json_t *json, struct pd_installation *ret_instal
     return err;
 }
 
-int pd_installation_name(json_t *body, const struct pd_http_request *request,
-                         struct pd_error *error)
+int pd_fleet_installation_name(json_t *body, const struct pd_http_request *request,
+                               struct pd_error *error)
 {
     if (json_object_get(body, "by") && request->role == PD_ROLE_ADMIN) {
         return 0;
@@ -162,7 +162,7 @@ int pd_installation_name(json_t *body, const struct pd_http_request *request,
                : 0;
 }
 
-void pd_installation_done(struct pd_installation *installation)
+void pd_fleet_installation_done(struct pd_installation *installation)
 {
     pd_document_done(&installation->document);
     json_decref(installation->json);

@@ -55,16 +55,16 @@ struct pd_installation {
 
 /* -PD_E_VALUE, -PD_E_UNKNOWN_KEY and what else pd_document_parse returns; the words begin with the
  * member. */
-int pd_installation_parse(const json_t *json, struct pd_installation *ret_installation,
-                          struct pd_error *error);
-void pd_installation_done(struct pd_installation *installation); /* a zeroed one is fine */
+int pd_fleet_installation_parse(const json_t *json, struct pd_installation *ret_installation,
+                                struct pd_error *error);
+void pd_fleet_installation_done(struct pd_installation *installation); /* a zeroed one is fine */
 
 /* Notes in the body of a request who installs it. Only a controller, an admin, may say that for
  * somebody else. -PD_E_FORBIDDEN, -ENOMEM. */
-int pd_installation_name(json_t *body, const struct pd_http_request *request,
-                         struct pd_error *error);
+int pd_fleet_installation_name(json_t *body, const struct pd_http_request *request,
+                               struct pd_error *error);
 
-const char *pd_trigger_id(enum pd_trigger trigger);
-int pd_trigger_parse(const char *id, enum pd_trigger *ret_trigger); /* 0 or -PD_E_VALUE */
+const char *pd_fleet_trigger_id(enum pd_trigger trigger);
+int pd_fleet_trigger_parse(const char *id, enum pd_trigger *ret_trigger); /* 0 or -PD_E_VALUE */
 
 #endif

@@ -16,7 +16,7 @@ static uint64_t hash_of(const char *url)
     return hash ? hash : 1;
 }
 
-void pd_pace_note(struct pd_pace *pace, const char *url, uint64_t first_byte_ns)
+void pd_fleet_pace_note(struct pd_pace *pace, const char *url, uint64_t first_byte_ns)
 {
     uint64_t hash = hash_of(url);
     struct pd_pace_server *server = &pace->servers[hash % PD_PACE_SERVERS];
@@ -32,7 +32,7 @@ void pd_pace_note(struct pd_pace *pace, const char *url, uint64_t first_byte_ns)
     server->mean_ns += first_byte_ns / 8 - server->mean_ns / 8;
 }
 
-uint64_t pd_pace_patience_ns(const struct pd_pace *pace, const char *url)
+uint64_t pd_fleet_pace_patience_ns(const struct pd_pace *pace, const char *url)
 {
     uint64_t hash = hash_of(url);
     const struct pd_pace_server *server = &pace->servers[hash % PD_PACE_SERVERS];

@@ -24,9 +24,9 @@ struct pd_pace {
     } servers[PD_PACE_SERVERS];
 };
 
-void pd_pace_note(struct pd_pace *pace, const char *url, uint64_t first_byte_ns);
+void pd_fleet_pace_note(struct pd_pace *pace, const char *url, uint64_t first_byte_ns);
 
 /* How long this server may be silent before it is suspect. */
-uint64_t pd_pace_patience_ns(const struct pd_pace *pace, const char *url);
+uint64_t pd_fleet_pace_patience_ns(const struct pd_pace *pace, const char *url);
 
 #endif

@@ -51,7 +51,7 @@ static void begin(struct pd_transfer *transfer, uint64_t now_ns)
     }
 }
 
-void pd_pulse_stop(struct pd_transfer *transfer)
+void pd_fleet_pulse_stop(struct pd_transfer *transfer)
 {
     if (transfer->pulse) {
         curl_multi_remove_handle(transfer->asking->multi, transfer->pulse);
@@ -66,10 +66,10 @@ static void give_up(struct pd_transfer *transfer, uint64_t now_ns)
 
     pd_fail(&error, -PD_E_SILENT, PD_FANOUT_SILENT "no sign of life for %llu ms",
             (unsigned long long)((now_ns - transfer->heard_ns) / PD_NS_PER_MS));
-    pd_transfer_abandon(transfer, &error);
+    pd_fleet_transfer_abandon(transfer, &error);
 }
 
-size_t pd_pulse_end(struct pd_transfer *transfer, CURLcode result)
+size_t pd_fleet_pulse_end(struct pd_transfer *transfer, CURLcode result)
 {
     struct pd_error error = {0};
     char words[CURL_ERROR_SIZE] = "";
@@ -77,24 +77,24 @@ size_t pd_pulse_end(struct pd_transfer *transfer, CURLcode result)
 
     curl_easy_getinfo(transfer->pulse, CURLINFO_RESPONSE_CODE, &status);
     if (!transfer->suspect) {
-        pd_pulse_stop(transfer);
+        pd_fleet_pulse_stop(transfer);
         return 0;
     }
     if (status) {
-        pd_pulse_stop(transfer);
+        pd_fleet_pulse_stop(transfer);
         transfer->heard_ns = pd_clock_monotonic_ns();
         transfer->patience_ns = 2 * transfer->patience_ns < PD_PACE_MOST_NS
                                     ? 2 * transfer->patience_ns
                                     : PD_PACE_MOST_NS;
         return 0;
     }
-    pd_pulse_stop(transfer);
+    pd_fleet_pulse_stop(transfer);
     if (result == CURLE_OPERATION_TIMEDOUT) {
         give_up(transfer, pd_clock_monotonic_ns());
         return 1;
     }
     pd_fail(&error, -PD_E_UNREACHABLE, "%.200s", pd_http_client_reason(result, words));
-    pd_transfer_abandon(transfer, &error);
+    pd_fleet_transfer_abandon(transfer, &error);
     return 1;
 }
 
@@ -116,12 +116,12 @@ static void stop_needless(struct pd_asking *asking)
 {
     for (struct pd_transfer *t = asking->open; t; t = t->next) {
         if (!t->suspect) {
-            pd_pulse_stop(t);
+            pd_fleet_pulse_stop(t);
         }
     }
 }
 
-size_t pd_pulse_look(struct pd_asking *asking, uint64_t *ret_wait_ns)
+size_t pd_fleet_pulse_look(struct pd_asking *asking, uint64_t *ret_wait_ns)
 {
     const uint64_t now_ns = pd_clock_monotonic_ns();
     struct pd_transfer *transfer = asking->open, *next;

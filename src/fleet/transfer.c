@@ -14,14 +14,15 @@
 
 #define CONNECT_MIN_MS 1000L
 
-void pd_transfer_heard(struct pd_transfer *transfer)
+void pd_fleet_transfer_heard(struct pd_transfer *transfer)
 {
     struct pd_asking *asking = transfer->asking;
 
     transfer->heard_ns = asking->heard_ns = pd_clock_monotonic_ns();
     if (!transfer->answered) {
         transfer->answered = true;
-        pd_fanout_note(asking->fanout, transfer->peer.url, transfer->heard_ns - transfer->begun_ns);
+        pd_fleet_fanout_note(asking->fanout, transfer->peer.url,
+                             transfer->heard_ns - transfer->begun_ns);
     }
     transfer->suspect = false;
 }
@@ -40,7 +41,7 @@ static size_t on_bytes(char *bytes, size_t one, size_t len, void *context)
     const struct pd_asking *asking = transfer->asking;
     long status = 0;
     (void)one;
-    pd_transfer_heard(transfer);
+    pd_fleet_transfer_heard(transfer);
     curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
         return keep_problem(transfer, bytes, len);
@@ -232,7 +233,7 @@ static void free_transfer(struct pd_transfer *transfer)
 {
     struct pd_asking *asking = transfer->asking;
 
-    pd_pulse_stop(transfer);
+    pd_fleet_pulse_stop(transfer);
     if (transfer->next) {
         transfer->next->prev = transfer->prev;
     }
@@ -254,7 +255,7 @@ static int start(struct pd_transfer *transfer, struct pd_error *error)
     return !err && curl_multi_add_handle(transfer->asking->multi, transfer->curl) ? -ENOMEM : err;
 }
 
-bool pd_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanout_peer *peer)
+bool pd_fleet_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanout_peer *peer)
 {
     struct pd_transfer *transfer = calloc(1, sizeof *transfer);
     struct pd_error error = {0};
@@ -264,7 +265,7 @@ bool pd_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanou
         transfer->peer = *peer;
         transfer->i = i;
         transfer->begun_ns = transfer->heard_ns = pd_clock_monotonic_ns();
-        transfer->patience_ns = pd_fanout_patience_ns(asking->fanout, peer->url);
+        transfer->patience_ns = pd_fleet_fanout_patience_ns(asking->fanout, peer->url);
         link_in(transfer);
         err = start(transfer, &error);
         if (!err) {
@@ -279,7 +280,7 @@ bool pd_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanou
     return false;
 }
 
-void pd_transfer_abandon(struct pd_transfer *transfer, const struct pd_error *error)
+void pd_fleet_transfer_abandon(struct pd_transfer *transfer, const struct pd_error *error)
 {
     const struct pd_fanout_sink *sink = transfer->asking->sink;
     size_t i = transfer->i;
@@ -289,10 +290,10 @@ void pd_transfer_abandon(struct pd_transfer *transfer, const struct pd_error *er
     sink->end(sink->context, i, error);
 }
 
-void pd_transfer_end(struct pd_transfer *transfer, CURLcode result)
+void pd_fleet_transfer_end(struct pd_transfer *transfer, CURLcode result)
 {
     struct pd_error error = {0};
 
     judge(transfer, result, &error);
-    pd_transfer_abandon(transfer, &error);
+    pd_fleet_transfer_abandon(transfer, &error);
 }

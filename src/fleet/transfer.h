@@ -68,31 +68,31 @@ struct pd_transfer {
 
 /* Begins a transfer, which is among asking->open then. An error: it never began, and the sink has
  * been told of its end. */
-bool pd_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanout_peer *peer);
+bool pd_fleet_transfer_begin(struct pd_asking *asking, size_t i, const struct pd_fanout_peer *peer);
 
 /* The library is done with it: tells the sink, and frees it. */
-void pd_transfer_end(struct pd_transfer *transfer, CURLcode result);
+void pd_fleet_transfer_end(struct pd_transfer *transfer, CURLcode result);
 
 /* Ends it before the library does, with this error. */
-void pd_transfer_abandon(struct pd_transfer *transfer, const struct pd_error *error);
+void pd_fleet_transfer_abandon(struct pd_transfer *transfer, const struct pd_error *error);
 
 /* A byte of its answer has come. */
-void pd_transfer_heard(struct pd_transfer *transfer);
+void pd_fleet_transfer_heard(struct pd_transfer *transfer);
 
 /* ---- pulse.c ---- */
 
 /* Looks after those that are silent; ends the hung ones. Returns how many ended, and how long there
  * is nothing to look after. */
-size_t pd_pulse_look(struct pd_asking *asking, uint64_t *ret_wait_ns);
+size_t pd_fleet_pulse_look(struct pd_asking *asking, uint64_t *ret_wait_ns);
 
 /* The library is done with a sign of life. Returns how many transfers ended by that: 0 or 1. */
-size_t pd_pulse_end(struct pd_transfer *transfer, CURLcode result);
+size_t pd_fleet_pulse_end(struct pd_transfer *transfer, CURLcode result);
 
-void pd_pulse_stop(struct pd_transfer *transfer); /* none under way: fine */
+void pd_fleet_pulse_stop(struct pd_transfer *transfer); /* none under way: fine */
 
 /* ---- fanout.c ---- */
 
-uint64_t pd_fanout_patience_ns(struct pd_fanout *fanout, const char *url);
-void pd_fanout_note(struct pd_fanout *fanout, const char *url, uint64_t first_byte_ns);
+uint64_t pd_fleet_fanout_patience_ns(struct pd_fanout *fanout, const char *url);
+void pd_fleet_fanout_note(struct pd_fanout *fanout, const char *url, uint64_t first_byte_ns);
 
 #endif

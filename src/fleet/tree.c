@@ -134,7 +134,7 @@ static struct pd_tree *fill_list(struct reader *reader, const json_t *list, size
 static int check_twice(const struct pd_forest *forest, struct pd_error *error)
 {
     size_t len;
-    uint32_t *ids = pd_trees_ids(forest->trees, forest->trees_len, &len);
+    uint32_t *ids = pd_fleet_trees_ids(forest->trees, forest->trees_len, &len);
     int err = 0;
 
     if (!ids) {
@@ -149,7 +149,8 @@ static int check_twice(const struct pd_forest *forest, struct pd_error *error)
     return err;
 }
 
-int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct pd_error *error)
+int pd_fleet_forest_parse(const json_t *children, struct pd_forest *ret_forest,
+                          struct pd_error *error)
 {
     struct reader reader = {.error = error};
     struct pd_forest forest = {0};
@@ -162,20 +163,20 @@ int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct
     forest.trees = reader.nodes = calloc(reader.hosts + 1, sizeof *forest.trees);
     forest.memory = reader.urls = malloc(reader.url_bytes + 1);
     if (!forest.trees || !forest.memory) {
-        pd_forest_done(&forest);
+        pd_fleet_forest_done(&forest);
         return pd_fail(error, -ENOMEM, "children: no memory");
     }
     fill_list(&reader, children, &forest.trees_len);
     err = check_twice(&forest, error);
     if (err) {
-        pd_forest_done(&forest);
+        pd_fleet_forest_done(&forest);
     } else {
         *ret_forest = forest;
     }
     return err;
 }
 
-void pd_forest_done(struct pd_forest *forest)
+void pd_fleet_forest_done(struct pd_forest *forest)
 {
     free(forest->trees);
     free(forest->memory);
@@ -184,12 +185,12 @@ void pd_forest_done(struct pd_forest *forest)
 
 /* ---- what trees hold ---- */
 
-size_t pd_trees_hosts(const struct pd_tree *trees, size_t len)
+size_t pd_fleet_trees_hosts(const struct pd_tree *trees, size_t len)
 {
     size_t hosts = len;
 
     for (size_t i = 0; i < len; i++) {
-        hosts += pd_trees_hosts(trees[i].children, trees[i].children_len);
+        hosts += pd_fleet_trees_hosts(trees[i].children, trees[i].children_len);
     }
     return hosts;
 }
@@ -210,9 +211,9 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-uint32_t *pd_trees_ids(const struct pd_tree *trees, size_t len, size_t *ret_len)
+uint32_t *pd_fleet_trees_ids(const struct pd_tree *trees, size_t len, size_t *ret_len)
 {
-    size_t hosts = pd_trees_hosts(trees, len);
+    size_t hosts = pd_fleet_trees_hosts(trees, len);
     uint32_t *ids = malloc((hosts + 1) * sizeof *ids);
 
     if (!ids) {
@@ -237,7 +238,7 @@ static void write_text(const char *text, FILE *out)
     putc('"', out);
 }
 
-void pd_trees_write(const struct pd_tree *trees, size_t len, FILE *out)
+void pd_fleet_trees_write(const struct pd_tree *trees, size_t len, FILE *out)
 {
     putc('[', out);
     for (size_t i = 0; i < len; i++) {
@@ -245,7 +246,7 @@ void pd_trees_write(const struct pd_tree *trees, size_t len, FILE *out)
         write_text(trees[i].url, out);
         if (trees[i].children_len) {
             fputs(",\"children\":", out);
-            pd_trees_write(trees[i].children, trees[i].children_len, out);
+            pd_fleet_trees_write(trees[i].children, trees[i].children_len, out);
         }
         putc('}', out);
     }

@@ -37,16 +37,17 @@ struct pd_forest {
 /* From "children" (NULL: none). Refuses what is unknown by its place, "children[0].children[2].url:
  * …", trees that are too deep or have too many hosts, URLs that pd_http_url_check refuses, and a
  * host that stands there twice. -PD_E_VALUE, -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, -ENOMEM. */
-int pd_forest_parse(const json_t *children, struct pd_forest *ret_forest, struct pd_error *error);
-void pd_forest_done(struct pd_forest *forest); /* a zeroed one is fine */
+int pd_fleet_forest_parse(const json_t *children, struct pd_forest *ret_forest,
+                          struct pd_error *error);
+void pd_fleet_forest_done(struct pd_forest *forest); /* a zeroed one is fine */
 
 /* Hosts of the trees. */
-size_t pd_trees_hosts(const struct pd_tree *trees, size_t len);
+size_t pd_fleet_trees_hosts(const struct pd_tree *trees, size_t len);
 
 /* Their IDs in ascending order; the caller's. NULL without memory. */
-uint32_t *pd_trees_ids(const struct pd_tree *trees, size_t len, size_t *ret_len);
+uint32_t *pd_fleet_trees_ids(const struct pd_tree *trees, size_t len, size_t *ret_len);
 
-/* The list that pd_forest_parse reads: "[{…},…]". Errors are the stream's. */
-void pd_trees_write(const struct pd_tree *trees, size_t len, FILE *out);
+/* The list that pd_fleet_forest_parse reads: "[{…},…]". Errors are the stream's. */
+void pd_fleet_trees_write(const struct pd_tree *trees, size_t len, FILE *out);
 
 #endif

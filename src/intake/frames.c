@@ -40,8 +40,8 @@ static void pass_new_flow(void *context, const struct pd_trajectory_record *reco
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *config,
-                   const struct pd_trajectory_sink *sink)
+int pd_intake_frames_init(struct pd_frames *frames, const struct pd_intake_config *config,
+                          const struct pd_trajectory_sink *sink)
 {
     const struct pd_trajectory_sink own = {
         .context = frames,
@@ -60,7 +60,7 @@ int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *conf
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
 }
 
-void pd_frames_done(struct pd_frames *frames)
+void pd_intake_frames_done(struct pd_frames *frames)
 {
     pd_trajectory_free(frames->trajectory);
     frames->trajectory = NULL;
@@ -77,8 +77,8 @@ static void update(struct pd_frames *frames)
     frames->weighted = false;
 }
 
-const struct pd_packet *pd_frames_add(struct pd_frames *frames, const uint8_t *frame,
-                                      size_t captured, size_t wire, uint64_t time_ns)
+const struct pd_packet *pd_intake_frames_add(struct pd_frames *frames, const uint8_t *frame,
+                                             size_t captured, size_t wire, uint64_t time_ns)
 {
     if (frames->len == PD_FRAMES_BATCH) {
         update(frames);
@@ -112,13 +112,13 @@ const struct pd_packet *pd_frames_add(struct pd_frames *frames, const uint8_t *f
     return packet;
 }
 
-void pd_frames_weigh(struct pd_frames *frames, struct pd_packet_weight weight)
+void pd_intake_frames_weigh(struct pd_frames *frames, struct pd_packet_weight weight)
 {
     frames->weights[frames->len - 1] = weight;
     frames->weighted = true;
 }
 
-void pd_frames_commit(struct pd_frames *frames, uint64_t now_ns)
+void pd_intake_frames_commit(struct pd_frames *frames, uint64_t now_ns)
 {
     update(frames);
     if (now_ns - frames->swept_ns >= SWEEP_EVERY_NS && now_ns > frames->swept_ns) {
@@ -129,7 +129,7 @@ void pd_frames_commit(struct pd_frames *frames, uint64_t now_ns)
 
 /* ---- out ------------------------------------------------------------------------------------ */
 
-size_t pd_frames_flush(struct pd_frames *frames)
+size_t pd_intake_frames_flush(struct pd_frames *frames)
 {
     update(frames);
     return pd_trajectory_flush(frames->trajectory);
@@ -149,21 +149,21 @@ static void visit_on_wall_clock(void *context, const struct pd_trajectory_record
     outer->visit(outer->context, &moved);
 }
 
-void pd_frames_walk(const struct pd_frames *frames,
-                    void (*visit)(void *context, const struct pd_trajectory_record *record),
-                    void *context)
+void pd_intake_frames_walk(const struct pd_frames *frames,
+                           void (*visit)(void *context, const struct pd_trajectory_record *record),
+                           void *context)
 {
     struct visit_wall outer = {frames, visit, context};
 
     pd_trajectory_walk(frames->trajectory, visit_on_wall_clock, &outer);
 }
 
-uint64_t pd_frames_refused(const struct pd_frames *frames)
+uint64_t pd_intake_frames_refused(const struct pd_frames *frames)
 {
     return pd_trajectory_counters(frames->trajectory)->refused;
 }
 
-void pd_frames_status(const struct pd_frames *frames, struct pd_intake_status *status)
+void pd_intake_frames_status(const struct pd_frames *frames, struct pd_intake_status *status)
 {
     status->frames = frames->frames;
     status->frame_bytes = frames->frame_bytes;

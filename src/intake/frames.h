@@ -13,8 +13,8 @@
  * can end a flow. Records leave with times since the epoch: `wall_ahead_ns` is added here, and
  * nowhere else.
  *
- * Thread safety: the intake's owner only. The struct must not move after pd_frames_init (the sink
- * points to it). */
+ * Thread safety: the intake's owner only. The struct must not move after pd_intake_frames_init (the
+ * sink points to it). */
 
 #define PD_FRAMES_BATCH 32
 
@@ -38,28 +38,29 @@ struct pd_frames {
 };
 
 /* Returns 0, -EINVAL or -ENOMEM; then there is nothing to free. */
-int pd_frames_init(struct pd_frames *frames, const struct pd_intake_config *config,
-                   const struct pd_trajectory_sink *sink);
-void pd_frames_done(struct pd_frames *frames); /* does not flush; zeroed memory is fine */
+int pd_intake_frames_init(struct pd_frames *frames, const struct pd_intake_config *config,
+                          const struct pd_trajectory_sink *sink);
+void pd_intake_frames_done(struct pd_frames *frames); /* does not flush; zeroed memory is fine */
 
 /* Counts one frame. Returns its packet, valid until the next call, or NULL when no flow can be
  * counted for it. */
-const struct pd_packet *pd_frames_add(struct pd_frames *frames, const uint8_t *frame,
-                                      size_t captured, size_t wire, uint64_t time_ns);
+const struct pd_packet *pd_intake_frames_add(struct pd_frames *frames, const uint8_t *frame,
+                                             size_t captured, size_t wire, uint64_t time_ns);
 
 /* The packet just added stands for so many on the wire. */
-void pd_frames_weigh(struct pd_frames *frames, struct pd_packet_weight weight);
+void pd_intake_frames_weigh(struct pd_frames *frames, struct pd_packet_weight weight);
 
 /* Counts what is left in the batch and sweeps if that is due at `now_ns` (on the frames' clock). */
-void pd_frames_commit(struct pd_frames *frames, uint64_t now_ns);
+void pd_intake_frames_commit(struct pd_frames *frames, uint64_t now_ns);
 
-size_t pd_frames_flush(struct pd_frames *frames); /* as pd_trajectory_flush */
-void pd_frames_walk(const struct pd_frames *frames,
-                    void (*visit)(void *context, const struct pd_trajectory_record *record),
-                    void *context);
-uint64_t pd_frames_refused(const struct pd_frames *frames); /* evictions that the sink refused */
+size_t pd_intake_frames_flush(struct pd_frames *frames); /* as pd_trajectory_flush */
+void pd_intake_frames_walk(const struct pd_frames *frames,
+                           void (*visit)(void *context, const struct pd_trajectory_record *record),
+                           void *context);
+uint64_t pd_intake_frames_refused(
+    const struct pd_frames *frames); /* evictions that the sink refused */
 
 /* Fills all that frames know about: verdicts, counters, live records. */
-void pd_frames_status(const struct pd_frames *frames, struct pd_intake_status *status);
+void pd_intake_frames_status(const struct pd_frames *frames, struct pd_intake_status *status);
 
 #endif

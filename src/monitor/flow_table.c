@@ -361,9 +361,9 @@ static struct pd_flow_entry *insert(struct pd_flow_table *table,
     return entry;
 }
 
-struct pd_flow_entry *pd_flow_table_take(struct pd_flow_table *table,
-                                         const struct pd_monitor_reading *reading,
-                                         uint32_t *ret_fresh)
+struct pd_flow_entry *pd_monitor_flow_table_take(struct pd_flow_table *table,
+                                                 const struct pd_monitor_reading *reading,
+                                                 uint32_t *ret_fresh)
 {
     uint32_t at = find(table, &reading->flow, reading->cookie), fresh = 0;
     struct pd_flow_entry *entry;
@@ -391,7 +391,8 @@ struct pd_flow_entry *pd_flow_table_take(struct pd_flow_table *table,
 
 /* ---- what is closed ---- */
 
-void pd_flow_table_close(struct pd_flow_table *table, struct pd_flow_entry *entry, uint64_t now_ns)
+void pd_monitor_flow_table_close(struct pd_flow_table *table, struct pd_flow_entry *entry,
+                                 uint64_t now_ns)
 {
     if (entry->last.closed) {
         return;
@@ -401,18 +402,18 @@ void pd_flow_table_close(struct pd_flow_table *table, struct pd_flow_entry *entr
     touch(table, (uint32_t)(entry - table->entries));
 }
 
-void pd_flow_table_dump_begin(struct pd_flow_table *table)
+void pd_monitor_flow_table_dump_begin(struct pd_flow_table *table)
 {
     table->generation++;
 }
 
-void pd_flow_table_dump_end(struct pd_flow_table *table, uint64_t now_ns)
+void pd_monitor_flow_table_dump_end(struct pd_flow_table *table, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < table->used; i++) {
         struct pd_flow_entry *entry = &table->entries[i];
 
         if (entry->list != FREE && entry->generation != table->generation) {
-            pd_flow_table_close(table, entry, now_ns);
+            pd_monitor_flow_table_close(table, entry, now_ns);
         }
     }
 }
@@ -427,7 +428,7 @@ static void expire_list(struct pd_flow_table *table, unsigned list, uint64_t now
     }
 }
 
-void pd_flow_table_expire(struct pd_flow_table *table, uint64_t now_ns)
+void pd_monitor_flow_table_expire(struct pd_flow_table *table, uint64_t now_ns)
 {
     expire_list(table, WELL_CLOSED, now_ns);
     expire_list(table, POOR_CLOSED, now_ns);
@@ -435,7 +436,7 @@ void pd_flow_table_expire(struct pd_flow_table *table, uint64_t now_ns)
 
 /* ---- looking ---- */
 
-uint32_t pd_flow_entry_recent(const struct pd_flow_entry *entry, uint64_t from_ns)
+uint32_t pd_monitor_flow_entry_recent(const struct pd_flow_entry *entry, uint64_t from_ns)
 {
     uint32_t recent = 0;
 
@@ -448,20 +449,20 @@ uint32_t pd_flow_entry_recent(const struct pd_flow_entry *entry, uint64_t from_n
     return recent;
 }
 
-bool pd_flow_entry_is_half_open(const struct pd_flow_entry *entry)
+bool pd_monitor_flow_entry_is_half_open(const struct pd_flow_entry *entry)
 {
     return HALF_OPENED(entry->last.state);
 }
 
-struct pd_flow_entry *pd_flow_table_find(struct pd_flow_table *table, const struct pd_flow_id *flow,
-                                         uint64_t cookie)
+struct pd_flow_entry *pd_monitor_flow_table_find(struct pd_flow_table *table,
+                                                 const struct pd_flow_id *flow, uint64_t cookie)
 {
     uint32_t at = find(table, flow, cookie);
 
     return at == NONE ? NULL : &table->entries[at];
 }
 
-struct pd_flow_entry *pd_flow_table_next(struct pd_flow_table *table, uint32_t *at)
+struct pd_flow_entry *pd_monitor_flow_table_next(struct pd_flow_table *table, uint32_t *at)
 {
     while (*at < table->used) {
         struct pd_flow_entry *entry = &table->entries[(*at)++];
@@ -472,19 +473,19 @@ struct pd_flow_entry *pd_flow_table_next(struct pd_flow_table *table, uint32_t *
     return NULL;
 }
 
-uint32_t pd_flow_table_len(const struct pd_flow_table *table)
+uint32_t pd_monitor_flow_table_len(const struct pd_flow_table *table)
 {
     return table->len;
 }
 
-uint64_t pd_flow_table_forgotten(const struct pd_flow_table *table)
+uint64_t pd_monitor_flow_table_forgotten(const struct pd_flow_table *table)
 {
     return table->forgotten;
 }
 
 /* ---- life ---- */
 
-int pd_flow_table_new(uint32_t flows_max, struct pd_flow_table **ret_table)
+int pd_monitor_flow_table_new(uint32_t flows_max, struct pd_flow_table **ret_table)
 {
     struct pd_flow_table *table = calloc(1, sizeof *table);
 
@@ -497,14 +498,14 @@ int pd_flow_table_new(uint32_t flows_max, struct pd_flow_table **ret_table)
         table->lists[i].oldest = table->lists[i].newest = NONE;
     }
     if (grow(table)) {
-        pd_flow_table_free(table);
+        pd_monitor_flow_table_free(table);
         return -ENOMEM;
     }
     *ret_table = table;
     return 0;
 }
 
-void pd_flow_table_free(struct pd_flow_table *table)
+void pd_monitor_flow_table_free(struct pd_flow_table *table)
 {
     if (!table) {
         return;
@@ -514,7 +515,7 @@ void pd_flow_table_free(struct pd_flow_table *table)
     free(table);
 }
 
-void pd_flow_table_ready(struct pd_flow_table *table)
+void pd_monitor_flow_table_ready(struct pd_flow_table *table)
 {
     table->ready = true;
 }

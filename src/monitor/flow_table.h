@@ -45,40 +45,42 @@ struct pd_flow_entry {
 
 struct pd_flow_table;
 
-int pd_flow_table_new(uint32_t flows_max, struct pd_flow_table **ret_table); /* 0 or -ENOMEM */
-void pd_flow_table_free(struct pd_flow_table *table);                        /* NULL is fine */
+int pd_monitor_flow_table_new(uint32_t flows_max,
+                              struct pd_flow_table **ret_table); /* 0 or -ENOMEM */
+void pd_monitor_flow_table_free(struct pd_flow_table *table);    /* NULL is fine */
 
 /* From now on a connection that is not known and has retransmitted did so just now. */
-void pd_flow_table_ready(struct pd_flow_table *table);
+void pd_monitor_flow_table_ready(struct pd_flow_table *table);
 
 /* NULL: not there. Valid until the next call that takes or expires. */
-struct pd_flow_entry *pd_flow_table_find(struct pd_flow_table *table, const struct pd_flow_id *flow,
-                                         uint64_t cookie);
+struct pd_flow_entry *pd_monitor_flow_table_find(struct pd_flow_table *table,
+                                                 const struct pd_flow_id *flow, uint64_t cookie);
 
 /* Takes a reading. A sample of a connection that never retransmitted is only taken if it is known.
  * `ret_fresh`: how many retransmissions are new. NULL: not taken, or no memory (counted as
  * forgotten). */
-struct pd_flow_entry *pd_flow_table_take(struct pd_flow_table *table,
-                                         const struct pd_monitor_reading *reading,
-                                         uint32_t *ret_fresh);
+struct pd_flow_entry *pd_monitor_flow_table_take(struct pd_flow_table *table,
+                                                 const struct pd_monitor_reading *reading,
+                                                 uint32_t *ret_fresh);
 
-void pd_flow_table_close(struct pd_flow_table *table, struct pd_flow_entry *entry, uint64_t now_ns);
+void pd_monitor_flow_table_close(struct pd_flow_table *table, struct pd_flow_entry *entry,
+                                 uint64_t now_ns);
 
 /* A dump begins; and it has ended, all of it was read: what is open here and was not in it has
  * closed. */
-void pd_flow_table_dump_begin(struct pd_flow_table *table);
-void pd_flow_table_dump_end(struct pd_flow_table *table, uint64_t now_ns);
+void pd_monitor_flow_table_dump_begin(struct pd_flow_table *table);
+void pd_monitor_flow_table_dump_end(struct pd_flow_table *table, uint64_t now_ns);
 
-void pd_flow_table_expire(struct pd_flow_table *table, uint64_t now_ns);
+void pd_monitor_flow_table_expire(struct pd_flow_table *table, uint64_t now_ns);
 
 /* Retransmissions since then; of long ago at least so many. */
-uint32_t pd_flow_entry_recent(const struct pd_flow_entry *entry, uint64_t from_ns);
-bool pd_flow_entry_is_half_open(const struct pd_flow_entry *entry);
+uint32_t pd_monitor_flow_entry_recent(const struct pd_flow_entry *entry, uint64_t from_ns);
+bool pd_monitor_flow_entry_is_half_open(const struct pd_flow_entry *entry);
 
 /* All entries: `at` from 0, up to the first NULL. */
-struct pd_flow_entry *pd_flow_table_next(struct pd_flow_table *table, uint32_t *at);
+struct pd_flow_entry *pd_monitor_flow_table_next(struct pd_flow_table *table, uint32_t *at);
 
-uint32_t pd_flow_table_len(const struct pd_flow_table *table);
-uint64_t pd_flow_table_forgotten(const struct pd_flow_table *table);
+uint32_t pd_monitor_flow_table_len(const struct pd_flow_table *table);
+uint64_t pd_monitor_flow_table_forgotten(const struct pd_flow_table *table);
 
 #endif

@@ -47,7 +47,8 @@ static bool is_wanted(const struct pick *pick, const struct pd_flow_entry *entry
         return false;
     }
     return entry->consecutive >= threshold ||
-           (pd_flow_entry_is_half_open(entry) && entry->last.retransmissions >= threshold) ||
+           (pd_monitor_flow_entry_is_half_open(entry) &&
+            entry->last.retransmissions >= threshold) ||
            (pick->request->from_us && recent >= threshold);
 }
 
@@ -56,8 +57,8 @@ static void list_entries(struct pick *pick)
     struct pd_flow_entry *entry;
     uint32_t at = 0;
 
-    while ((entry = pd_flow_table_next(pick->monitor->table, &at))) {
-        uint32_t recent = pd_flow_entry_recent(entry, pick->from_ns);
+    while ((entry = pd_monitor_flow_table_next(pick->monitor->table, &at))) {
+        uint32_t recent = pd_monitor_flow_entry_recent(entry, pick->from_ns);
         struct pd_monitor_flow *flow;
 
         if (is_wanted(pick, entry, recent) && (flow = add(pick))) {
@@ -73,31 +74,31 @@ static void take_listed(void *context, const struct pd_monitor_reading *reading)
     struct pd_monitor_flow *flow;
 
     pd_monitor_take(pick->monitor, reading);
-    if (pd_flow_table_find(pick->monitor->table, &reading->flow, reading->cookie) ||
+    if (pd_monitor_flow_table_find(pick->monitor->table, &reading->flow, reading->cookie) ||
         !(flow = add(pick))) {
         return;
     }
     memset(flow, 0, sizeof *flow);
     pd_monitor_put_figures(reading, flow);
-    flow->first_us = flow->last_us = pd_edge_wall_us(&pick->edge, reading->time_ns);
+    flow->first_us = flow->last_us = pd_monitor_edge_wall_us(&pick->edge, reading->time_ns);
 }
 
 static bool is_read_again(const struct pick *pick, const struct pd_flow_entry *entry)
 {
     return !entry->last.closed &&
-           is_wanted(pick, entry, pd_flow_entry_recent(entry, pick->from_ns));
+           is_wanted(pick, entry, pd_monitor_flow_entry_recent(entry, pick->from_ns));
 }
 
 /* One that is gone has closed; the source may tell so a moment later. */
 static int read_again(struct pd_monitor *monitor, struct pd_flow_entry *entry)
 {
     struct pd_monitor_reading reading;
-    int err = pd_diag_get(monitor->diag, &entry->last.flow, entry->last.cookie, &reading);
+    int err = pd_inet_diag_get(monitor->diag, &entry->last.flow, entry->last.cookie, &reading);
 
     if (!err && reading.cookie == entry->last.cookie) {
         pd_monitor_take(monitor, &reading);
     } else if (!err || err == -ENOENT) {
-        pd_flow_table_close(monitor->table, entry, pd_clock_monotonic_ns());
+        pd_monitor_flow_table_close(monitor->table, entry, pd_clock_monotonic_ns());
     }
     return err == -ENOENT ? 0 : err;
 }
@@ -107,18 +108,18 @@ static int read_again(struct pd_monitor *monitor, struct pd_flow_entry *entry)
 static int refresh(struct pick *pick)
 {
     struct pd_monitor *monitor = pick->monitor;
-    struct pd_diag_counters before = pd_diag_counters(monitor->diag);
+    struct pd_diag_counters before = pd_inet_diag_counters(monitor->diag);
     struct pd_flow_entry *entry;
     uint32_t at = 0, many = 0;
     int err = 0;
 
-    while ((entry = pd_flow_table_next(monitor->table, &at))) {
+    while ((entry = pd_monitor_flow_table_next(monitor->table, &at))) {
         many += is_read_again(pick, entry);
     }
     if (many > REFRESH_MAX) {
         return pd_monitor_dump(monitor, pd_monitor_take, monitor);
     }
-    for (at = 0; !err && (entry = pd_flow_table_next(monitor->table, &at));) {
+    for (at = 0; !err && (entry = pd_monitor_flow_table_next(monitor->table, &at));) {
         err = is_read_again(pick, entry) ? read_again(monitor, entry) : 0;
     }
     pd_monitor_note_diag(monitor, before);
@@ -144,9 +145,9 @@ int pd_monitor_list(struct pd_monitor *monitor, const struct pd_monitor_request 
 {
     struct pd_monitor_list list = {.complete = monitor->ops != NULL};
     struct pick pick = {
-        .monitor = monitor, .request = request, .list = &list, .edge = pd_edge_now()};
+        .monitor = monitor, .request = request, .list = &list, .edge = pd_monitor_edge_now()};
 
-    pick.from_ns = pd_edge_monotonic_ns(&pick.edge, request->from_us);
+    pick.from_ns = pd_monitor_edge_monotonic_ns(&pick.edge, request->from_us);
     pthread_mutex_lock(&monitor->lock);
     if (monitor->ops) {
         list_locked(&pick);

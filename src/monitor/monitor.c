@@ -26,13 +26,13 @@
 
 /* ---- times ---- */
 
-struct pd_edge pd_edge_now(void)
+struct pd_edge pd_monitor_edge_now(void)
 {
     return (struct pd_edge){pd_clock_wall_us(), pd_clock_monotonic_ns()};
 }
 
 /* 0 stays 0: never. */
-uint64_t pd_edge_wall_us(const struct pd_edge *edge, uint64_t time_ns)
+uint64_t pd_monitor_edge_wall_us(const struct pd_edge *edge, uint64_t time_ns)
 {
     uint64_t age_us;
 
@@ -47,7 +47,7 @@ uint64_t pd_edge_wall_us(const struct pd_edge *edge, uint64_t time_ns)
 }
 
 /* The time may lie before the machine was started, or in the future. */
-uint64_t pd_edge_monotonic_ns(const struct pd_edge *edge, uint64_t wall_us)
+uint64_t pd_monitor_edge_monotonic_ns(const struct pd_edge *edge, uint64_t wall_us)
 {
     uint64_t age_us = edge->wall_us > wall_us ? edge->wall_us - wall_us : 0;
 
@@ -86,12 +86,12 @@ struct pd_monitor_flow pd_monitor_flow_of(const struct pd_flow_entry *entry,
     struct pd_monitor_flow flow = {.consecutive = entry->consecutive,
                                    .empty = entry->empty,
                                    .recent = recent,
-                                   .first_us = pd_edge_wall_us(edge, entry->first_ns),
-                                   .last_us = pd_edge_wall_us(edge, entry->last_ns),
+                                   .first_us = pd_monitor_edge_wall_us(edge, entry->first_ns),
+                                   .last_us = pd_monitor_edge_wall_us(edge, entry->last_ns),
                                    .last_retransmission_us =
-                                       pd_edge_wall_us(edge, entry->retransmission_ns),
-                                   .opened_us = pd_edge_wall_us(edge, entry->opened_ns),
-                                   .closed_us = pd_edge_wall_us(edge, entry->closed_ns)};
+                                       pd_monitor_edge_wall_us(edge, entry->retransmission_ns),
+                                   .opened_us = pd_monitor_edge_wall_us(edge, entry->opened_ns),
+                                   .closed_us = pd_monitor_edge_wall_us(edge, entry->closed_ns)};
 
     pd_monitor_put_figures(&entry->last, &flow);
     return flow;
@@ -161,7 +161,7 @@ static void tell_loss(struct pd_monitor *monitor, const struct pd_monitor_loss *
 
 static void raise_alarm(struct pd_monitor *monitor, struct pd_flow_entry *entry, uint64_t now_ns)
 {
-    const struct pd_edge edge = pd_edge_now();
+    const struct pd_edge edge = pd_monitor_edge_now();
     struct pd_monitor_flow flow = pd_monitor_flow_of(entry, &edge, entry->window_count);
 
     entry->alarm_ns = now_ns;
@@ -214,7 +214,7 @@ static struct pd_monitor_loss loss_of(struct pd_monitor *monitor,
                                       const struct pd_monitor_reading *reading)
 {
     const struct pd_flow_entry *known =
-        pd_flow_table_find(monitor->table, &reading->flow, reading->cookie);
+        pd_monitor_flow_table_find(monitor->table, &reading->flow, reading->cookie);
     bool older = reading->unanswered && known && known->last.has_label;
 
     return (struct pd_monitor_loss){
@@ -235,7 +235,7 @@ void pd_monitor_take(void *context, const struct pd_monitor_reading *reading)
     struct pd_monitor *monitor = context;
     struct pd_monitor_loss loss = loss_of(monitor, reading);
     uint32_t fresh;
-    struct pd_flow_entry *entry = pd_flow_table_take(monitor->table, reading, &fresh);
+    struct pd_flow_entry *entry = pd_monitor_flow_table_take(monitor->table, reading, &fresh);
 
     if (!entry || !fresh) {
         return;
@@ -250,7 +250,7 @@ void pd_monitor_take(void *context, const struct pd_monitor_reading *reading)
 
 void pd_monitor_note_diag(struct pd_monitor *monitor, struct pd_diag_counters before)
 {
-    struct pd_diag_counters now = pd_diag_counters(monitor->diag);
+    struct pd_diag_counters now = pd_inet_diag_counters(monitor->diag);
 
     monitor->stat.sockets_read += now.read - before.read;
     monitor->stat.events_refused += now.refused - before.refused;
@@ -258,17 +258,17 @@ void pd_monitor_note_diag(struct pd_monitor *monitor, struct pd_diag_counters be
 
 int pd_monitor_dump(struct pd_monitor *monitor, pd_diag_take *taker, void *context)
 {
-    struct pd_diag_counters before = pd_diag_counters(monitor->diag);
+    struct pd_diag_counters before = pd_inet_diag_counters(monitor->diag);
     uint64_t begun_ns = pd_clock_monotonic_ns(), cost_ns = pd_clock_thread_ns();
     int err;
 
-    pd_flow_table_dump_begin(monitor->table);
-    err = pd_diag_dump(monitor->diag, taker, context);
+    pd_monitor_flow_table_dump_begin(monitor->table);
+    err = pd_inet_diag_dump(monitor->diag, taker, context);
     pd_monitor_note_diag(monitor, before);
     monitor->stat.dumps++;
     monitor->stat.dumps_failed += err != 0;
     if (!err) {
-        pd_flow_table_dump_end(monitor->table, begun_ns);
+        pd_monitor_flow_table_dump_end(monitor->table, begun_ns);
     }
     monitor->dumped_ns = pd_clock_monotonic_ns();
     monitor->dump_cost_ns = pd_clock_thread_ns() - cost_ns;
@@ -308,7 +308,7 @@ void pd_monitor_work(struct pd_monitor *monitor)
     monitor->dump_due |= told.dump;
     monitor->resync_due |= told.lost > 0;
     dump_if_due(monitor);
-    pd_flow_table_expire(monitor->table, pd_clock_monotonic_ns());
+    pd_monitor_flow_table_expire(monitor->table, pd_clock_monotonic_ns());
 }
 
 /* Whether to go on. `due`: a dump waits until it may cost that again. */
@@ -346,8 +346,8 @@ void pd_monitor_stat_locked(struct pd_monitor *monitor, struct pd_monitor_stat *
     if (!monitor->table) {
         return;
     }
-    ret_stat->flows = pd_flow_table_len(monitor->table);
-    ret_stat->flows_forgotten = pd_flow_table_forgotten(monitor->table);
+    ret_stat->flows = pd_monitor_flow_table_len(monitor->table);
+    ret_stat->flows_forgotten = pd_monitor_flow_table_forgotten(monitor->table);
 }
 
 void pd_monitor_stat(struct pd_monitor *monitor, struct pd_monitor_stat *ret_stat)
@@ -412,7 +412,7 @@ static int open_source(struct pd_monitor *monitor, const struct pd_monitor_sourc
     if (err) {
         return err;
     }
-    err = monitor->diag ? 0 : pd_diag_open(&monitor->diag, error);
+    err = monitor->diag ? 0 : pd_inet_diag_open(&monitor->diag, error);
     if (!err && (err = pd_monitor_dump(monitor, pd_monitor_take, monitor))) {
         pd_fail(error, err, "sockets cannot be read: %s", pd_error_text(err));
     }
@@ -421,7 +421,7 @@ static int open_source(struct pd_monitor *monitor, const struct pd_monitor_sourc
         monitor->source = NULL;
         return err;
     }
-    pd_flow_table_ready(monitor->table);
+    pd_monitor_flow_table_ready(monitor->table);
     monitor->ops = ops;
     monitor->stat.source = ops->id;
     monitor->stat.since_us = pd_clock_wall_us();
@@ -486,7 +486,8 @@ int pd_monitor_open(const struct pd_monitor_config *config, struct pd_monitor **
         monitor->config.period_ms = PD_MONITOR_PERIOD_MS;
     }
     monitor->wake_fd = eventfd(0, EFD_CLOEXEC);
-    err = monitor->wake_fd < 0 ? -errno : pd_flow_table_new(config->flows_max, &monitor->table);
+    err = monitor->wake_fd < 0 ? -errno
+                               : pd_monitor_flow_table_new(config->flows_max, &monitor->table);
     if (err) {
         pd_fail(error, err, "%s", pd_error_text(err));
     }
@@ -516,8 +517,8 @@ void pd_monitor_close(struct pd_monitor *monitor)
     if (monitor->ops) {
         monitor->ops->close(monitor->source);
     }
-    pd_diag_close(monitor->diag);
-    pd_flow_table_free(monitor->table);
+    pd_inet_diag_close(monitor->diag);
+    pd_monitor_flow_table_free(monitor->table);
     if (monitor->wake_fd >= 0) {
         close(monitor->wake_fd);
     }

@@ -46,9 +46,10 @@ struct pd_edge {
     uint64_t wall_us, monotonic_ns; /* of the same moment */
 };
 
-struct pd_edge pd_edge_now(void);
-uint64_t pd_edge_wall_us(const struct pd_edge *edge, uint64_t time_ns); /* 0 stays 0: never */
-uint64_t pd_edge_monotonic_ns(const struct pd_edge *edge, uint64_t wall_us);
+struct pd_edge pd_monitor_edge_now(void);
+uint64_t pd_monitor_edge_wall_us(const struct pd_edge *edge,
+                                 uint64_t time_ns); /* 0 stays 0: never */
+uint64_t pd_monitor_edge_monotonic_ns(const struct pd_edge *edge, uint64_t wall_us);
 
 /* ---- all with the lock held ---- */
 

@@ -10,8 +10,8 @@ PD_EXTENSION_STORE(X)
 #undef X
 
 const struct pd_tib_ops *const pd_tib_backends[] = {
-    &pd_store_ops,
-    &pd_mongo_loader_ops,
+    &pd_lmdb_store_ops,
+    &pd_mongodb_loader_ops,
 #define X(symbol) &(symbol),
     PD_EXTENSION_STORE(X)
 #undef X

@@ -35,6 +35,6 @@ struct pd_trajectory_record {
 };
 _Static_assert(sizeof(struct pd_trajectory_record) == 88, "records cross process boundaries");
 
-const char *pd_eviction_id(enum pd_eviction eviction);
+const char *pd_trajectory_eviction_id(enum pd_eviction eviction);
 
 #endif

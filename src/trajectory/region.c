@@ -35,25 +35,26 @@ static size_t lay_out(struct pd_region *region, uint32_t max_records, uint32_t r
     region->ring_at = place(&end, ring_slots * sizeof(struct pd_event));
     for (unsigned i = 0; i < 2; i++) {
         struct pd_region_table *table = &region->tables[i];
-        unsigned bits = pd_table_bits(max_records);
+        unsigned bits = pd_trajectory_table_bits(max_records);
         table->key_len = key_lens[i];
         table->bits_max = bits;
-        table->slots_at[bits & 1] = place(&end, pd_table_bytes(table->key_len, bits));
-        table->slots_at[(bits - 1) & 1] = place(&end, pd_table_bytes(table->key_len, bits - 1));
+        table->slots_at[bits & 1] = place(&end, pd_trajectory_table_bytes(table->key_len, bits));
+        table->slots_at[(bits - 1) & 1] =
+            place(&end, pd_trajectory_table_bytes(table->key_len, bits - 1));
     }
     region->samples_slots = samples_slots;
     region->samples_at = samples_slots ? place(&end, samples_slots * sizeof(struct pd_sample)) : 0;
     return place(&end, 0);
 }
 
-size_t pd_region_bytes(uint32_t max_records, uint32_t ring_slots, uint32_t samples_slots)
+size_t pd_trajectory_region_bytes(uint32_t max_records, uint32_t ring_slots, uint32_t samples_slots)
 {
     struct pd_region region = {0};
     return lay_out(&region, max_records, ring_slots, samples_slots);
 }
 
-struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ring_slots,
-                                 uint32_t samples_slots)
+struct pd_region *pd_trajectory_region_init(void *memory, uint32_t max_records, uint32_t ring_slots,
+                                            uint32_t samples_slots)
 {
     struct pd_region *region = memory;
     region->magic = PD_REGION_MAGIC;
@@ -63,7 +64,7 @@ struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ri
     return region;
 }
 
-struct pd_samples pd_region_samples(struct pd_region *region, struct pd_index *index)
+struct pd_samples pd_trajectory_region_samples(struct pd_region *region, struct pd_index *index)
 {
     return (struct pd_samples){
         .slots = (struct pd_sample *)(void *)((uint8_t *)region + region->samples_at),
@@ -73,12 +74,12 @@ struct pd_samples pd_region_samples(struct pd_region *region, struct pd_index *i
     };
 }
 
-void pd_region_advise(struct pd_region *region)
+void pd_trajectory_region_advise(struct pd_region *region)
 {
     for (unsigned i = 0; i < 2; i++) {
         const struct pd_region_table *table = &region->tables[i];
         for (unsigned bits = table->bits_max - 1; bits <= table->bits_max; bits++) {
-            size_t bytes = pd_table_bytes(table->key_len, bits);
+            size_t bytes = pd_trajectory_table_bytes(table->key_len, bits);
             uint8_t *slots = (uint8_t *)region + table->slots_at[bits & 1];
             slots += -(uintptr_t)slots & (HUGE_PAGE_BYTES - 1);
             if (bytes > 2 * HUGE_PAGE_BYTES) {
@@ -91,14 +92,14 @@ void pd_region_advise(struct pd_region *region)
 
 /* ---- owner's end of the ring ----------------------------------------------------------------- */
 
-void pd_event_ring_init(struct pd_event_ring *ring, struct pd_region *region,
-                        const struct pd_index *index)
+void pd_trajectory_event_ring_init(struct pd_event_ring *ring, struct pd_region *region,
+                                   const struct pd_index *index)
 {
     *ring = (struct pd_event_ring){.region = region, .index = index};
 }
 
 /* An index that went back, or points behind what was written, is not believed. */
-uint64_t pd_event_ring_used(struct pd_event_ring *ring)
+uint64_t pd_trajectory_event_ring_used(struct pd_event_ring *ring)
 {
     uint64_t read =
         __atomic_load_n(&ring->index->read, __ATOMIC_ACQUIRE); /* pairs with the reader's store */
@@ -118,14 +119,14 @@ static void put(struct pd_event_ring *ring, enum pd_event_kind kind,
     event->zero = 0;
     event->record = *record;
     __atomic_store_n(&region->ring_write, ++ring->write,
-                     __ATOMIC_RELEASE); /* pairs with pd_view_written */
+                     __ATOMIC_RELEASE); /* pairs with pd_trajectory_view_written */
 }
 
 static bool ring_evicted(void *context, const struct pd_trajectory_record *record)
 {
     struct pd_event_ring *ring = context;
     uint32_t slots = ring->region->ring_slots;
-    if (ring->write - ring->read_known >= slots && pd_event_ring_used(ring) >= slots) {
+    if (ring->write - ring->read_known >= slots && pd_trajectory_event_ring_used(ring) >= slots) {
         PD_SHARED_ADD(ring->region->ring_refused, 1);
         return false;
     }
@@ -138,14 +139,14 @@ static void ring_new_flow(void *context, const struct pd_trajectory_record *reco
 {
     struct pd_event_ring *ring = context;
     uint32_t half = ring->region->ring_slots / 2;
-    if (ring->write - ring->read_known >= half && pd_event_ring_used(ring) >= half) {
+    if (ring->write - ring->read_known >= half && pd_trajectory_event_ring_used(ring) >= half) {
         PD_SHARED_ADD(ring->region->ring_unheard, 1);
         return;
     }
     put(ring, PD_EVENT_NEW_FLOW, record);
 }
 
-struct pd_trajectory_sink pd_event_ring_sink(struct pd_event_ring *ring)
+struct pd_trajectory_sink pd_trajectory_event_ring_sink(struct pd_event_ring *ring)
 {
     return (struct pd_trajectory_sink){ring, ring_evicted, ring_new_flow};
 }
@@ -169,7 +170,7 @@ static int view_table(struct pd_view_table *view, const struct pd_region *region
     }
     for (unsigned bits = table.bits_max - 1; bits <= table.bits_max; bits++) {
         uint64_t at = table.slots_at[bits & 1];
-        if (!inside(at, pd_table_bytes(key_len, bits), bytes)) {
+        if (!inside(at, pd_trajectory_table_bytes(key_len, bits), bytes)) {
             return -EINVAL;
         }
         view->slots[bits & 1] = (const uint8_t *)region + at;
@@ -179,7 +180,7 @@ static int view_table(struct pd_view_table *view, const struct pd_region *region
     return 0;
 }
 
-int pd_view_init(struct pd_view *view, const void *map, size_t bytes)
+int pd_trajectory_view_init(struct pd_view *view, const void *map, size_t bytes)
 {
     const struct pd_region *region = map;
     struct pd_view made = {.region = region};
@@ -218,7 +219,7 @@ int pd_view_init(struct pd_view *view, const void *map, size_t bytes)
     return 0;
 }
 
-struct pd_samples pd_view_samples(const struct pd_view *view, struct pd_index *index)
+struct pd_samples pd_trajectory_view_samples(const struct pd_view *view, struct pd_index *index)
 {
     return (struct pd_samples){
         .slots = view->samples,
@@ -228,18 +229,18 @@ struct pd_samples pd_view_samples(const struct pd_view *view, struct pd_index *i
     };
 }
 
-uint64_t pd_view_written(const struct pd_view *view)
+uint64_t pd_trajectory_view_written(const struct pd_view *view)
 {
     return __atomic_load_n(&view->region->ring_write, __ATOMIC_ACQUIRE); /* pairs with put */
 }
 
-void pd_view_event(const struct pd_view *view, uint64_t at, struct pd_event *ret_event)
+void pd_trajectory_view_event(const struct pd_view *view, uint64_t at, struct pd_event *ret_event)
 {
     *ret_event = view->ring[at & (view->ring_slots - 1)];
 }
 
-void pd_slot_record(const struct pd_slot *slot, unsigned key_len, enum pd_eviction eviction,
-                    struct pd_trajectory_record *ret_record)
+void pd_trajectory_slot_record(const struct pd_slot *slot, unsigned key_len,
+                               enum pd_eviction eviction, struct pd_trajectory_record *ret_record)
 {
     uint64_t word = slot->key[0], end = htole64(word & PD_KEY_FLOW);
     *ret_record = (struct pd_trajectory_record){
@@ -304,7 +305,7 @@ static void walk_side(struct walk *walk, const struct pd_view_table *table, unsi
         if (!slot_read((const struct pd_slot *)(const void *)slot, table->key_len, &copy.slot)) {
             walk->done.torn++;
         } else if (pd_slot_taken(&copy.slot)) {
-            pd_slot_record(&copy.slot, table->key_len, PD_EVICTION_NONE, &record);
+            pd_trajectory_slot_record(&copy.slot, table->key_len, PD_EVICTION_NONE, &record);
             walk->visit(walk->context, &record);
         }
     }
@@ -327,10 +328,9 @@ static void walk_table(struct walk *walk, const struct pd_view_table *table,
     walk->done.moved = true;
 }
 
-struct pd_view_walk pd_view_walk(const struct pd_view *view,
-                                 void (*visit)(void *context,
-                                               const struct pd_trajectory_record *record),
-                                 void *context)
+struct pd_view_walk pd_trajectory_view_walk(
+    const struct pd_view *view,
+    void (*visit)(void *context, const struct pd_trajectory_record *record), void *context)
 {
     struct walk walk = {.visit = visit, .context = context};
     for (unsigned i = 0; i < 2; i++) {
@@ -341,7 +341,7 @@ struct pd_view_walk pd_view_walk(const struct pd_view *view,
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-const char *pd_eviction_id(enum pd_eviction eviction)
+const char *pd_trajectory_eviction_id(enum pd_eviction eviction)
 {
     static const char *const ids[PD_EVICTION_COUNT] = {
 #define X(name, id, text) [PD_EVICTION_##name] = id,

@@ -23,9 +23,9 @@
  * x86 they are plain moves; a record is guarded by the sequence number of its slot (odd: being
  * written).
  *
- * Owner: memory of pd_region_bytes() zeroed bytes → pd_region_init → pd_trajectory_new_in with
- * pd_event_ring's functions as sink. Reader: pd_region_view → pd_view_event in order of the ring,
- * pd_view_walk for what is live. */
+ * Owner: memory of pd_trajectory_region_bytes() zeroed bytes → pd_trajectory_region_init →
+ * pd_trajectory_new_in with pd_event_ring's functions as sink. Reader: pd_region_view →
+ * pd_trajectory_view_event in order of the ring, pd_trajectory_view_walk for what is live. */
 
 #define PD_REGION_MAGIC        UINT64_C(0x00314a4152544450) /* "PDTRAJ1" */
 #define PD_REGION_VERSION      2u
@@ -116,19 +116,20 @@ _Static_assert(sizeof(struct pd_message) == 32, "docs/formats/shared-memory.md")
 /* ---- owner ----------------------------------------------------------------------------------- */
 
 /* Bytes of a region for that many records. `ring_slots`, `samples_slots`: powers of two, or 0. */
-size_t pd_region_bytes(uint32_t max_records, uint32_t ring_slots, uint32_t samples_slots);
+size_t pd_trajectory_region_bytes(uint32_t max_records, uint32_t ring_slots,
+                                  uint32_t samples_slots);
 
 /* Writes the header of a region into zeroed memory, page aligned; IDs and core are left for the
  * caller. */
-struct pd_region *pd_region_init(void *memory, uint32_t max_records, uint32_t ring_slots,
-                                 uint32_t samples_slots);
+struct pd_region *pd_trajectory_region_init(void *memory, uint32_t max_records, uint32_t ring_slots,
+                                            uint32_t samples_slots);
 
 /* The owner's end of the ring of samples. */
-struct pd_samples pd_region_samples(struct pd_region *region, struct pd_index *index);
+struct pd_samples pd_trajectory_region_samples(struct pd_region *region, struct pd_index *index);
 
 /* Huge pages for all but the first 2 MB of each table: those may be all that a quiet host ever
  * touches. */
-void pd_region_advise(struct pd_region *region);
+void pd_trajectory_region_advise(struct pd_region *region);
 
 /* As pd_trajectory_new, in a region made for at least config->max_records, which outlives the
  * trajectory memory. */
@@ -144,10 +145,10 @@ struct pd_event_ring {
     uint64_t read_known; /* last value of the index that could be true */
 };
 
-void pd_event_ring_init(struct pd_event_ring *ring, struct pd_region *region,
-                        const struct pd_index *index);
-struct pd_trajectory_sink pd_event_ring_sink(struct pd_event_ring *ring);
-uint64_t pd_event_ring_used(
+void pd_trajectory_event_ring_init(struct pd_event_ring *ring, struct pd_region *region,
+                                   const struct pd_index *index);
+struct pd_trajectory_sink pd_trajectory_event_ring_sink(struct pd_event_ring *ring);
+uint64_t pd_trajectory_event_ring_used(
     struct pd_event_ring *ring); /* events that the reader has not stored yet */
 
 /* Adds to a word that others may read. Only its one writer does. */
@@ -171,15 +172,15 @@ struct pd_view {
 
 /* Checks a mapping of `bytes` bytes. -EPROTO: not a region; -EPROTONOSUPPORT: of another version,
  * which is in `region->version`; -EINVAL: the header contradicts itself. */
-int pd_view_init(struct pd_view *view, const void *map, size_t bytes);
+int pd_trajectory_view_init(struct pd_view *view, const void *map, size_t bytes);
 
 /* The reader's end of the ring of samples. */
-struct pd_samples pd_view_samples(const struct pd_view *view, struct pd_index *index);
+struct pd_samples pd_trajectory_view_samples(const struct pd_view *view, struct pd_index *index);
 
-uint64_t pd_view_written(const struct pd_view *view); /* events in the ring end here */
+uint64_t pd_trajectory_view_written(const struct pd_view *view); /* events in the ring end here */
 
 /* Copies event number `at`; the caller keeps to [index, written). */
-void pd_view_event(const struct pd_view *view, uint64_t at, struct pd_event *ret_event);
+void pd_trajectory_view_event(const struct pd_view *view, uint64_t at, struct pd_event *ret_event);
 
 struct pd_view_walk {
     uint64_t torn; /* records left out: their slot was being written, at each of some tries */
@@ -190,9 +191,8 @@ struct pd_view_walk {
  * that moves meanwhile may be visited twice (same key and first time), one that is evicted
  * meanwhile once or not at all. When the owner is dead, `torn` counts records that it was writing
  * when it died. */
-struct pd_view_walk pd_view_walk(const struct pd_view *view,
-                                 void (*visit)(void *context,
-                                               const struct pd_trajectory_record *record),
-                                 void *context);
+struct pd_view_walk pd_trajectory_view_walk(
+    const struct pd_view *view,
+    void (*visit)(void *context, const struct pd_trajectory_record *record), void *context);
 
 #endif

@@ -14,7 +14,7 @@ struct memory {
     struct pd_sample slots[];
 };
 
-int pd_samples_new(uint32_t slots, struct pd_samples *ret_samples)
+int pd_trajectory_samples_new(uint32_t slots, struct pd_samples *ret_samples)
 {
     if (!slots || slots > PD_SAMPLES_SLOTS_MAX || (slots & (slots - 1))) {
         return -EINVAL;
@@ -28,7 +28,7 @@ int pd_samples_new(uint32_t slots, struct pd_samples *ret_samples)
     return 0;
 }
 
-void pd_samples_free(struct pd_samples *samples)
+void pd_trajectory_samples_free(struct pd_samples *samples)
 {
     free(samples->words); /* what the allocation begins with */
     *samples = (struct pd_samples){.slots = NULL};
@@ -49,7 +49,7 @@ static bool has_room(struct pd_samples *samples, uint64_t written)
     return written - samples->read_known < samples->slots_len;
 }
 
-bool pd_samples_put(struct pd_samples *samples, const struct pd_sample *sample)
+bool pd_trajectory_samples_put(struct pd_samples *samples, const struct pd_sample *sample)
 {
     struct pd_samples_words *words = samples->words;
     uint64_t written = __atomic_load_n(&words->written, __ATOMIC_RELAXED); /* its only writer */
@@ -62,7 +62,8 @@ bool pd_samples_put(struct pd_samples *samples, const struct pd_sample *sample)
     return true;
 }
 
-size_t pd_samples_take(struct pd_samples *samples, struct pd_sample *ret_samples, size_t max)
+size_t pd_trajectory_samples_take(struct pd_samples *samples, struct pd_sample *ret_samples,
+                                  size_t max)
 {
     uint64_t written = __atomic_load_n(&samples->words->written, __ATOMIC_ACQUIRE);
     uint64_t read = __atomic_load_n(samples->read, __ATOMIC_RELAXED); /* its only writer */

@@ -47,13 +47,15 @@ struct pd_samples {
 
 /* A ring in memory of its own, for both ends; `slots` a power of two up to PD_SAMPLES_SLOTS_MAX. 0,
  * -EINVAL or -ENOMEM. */
-int pd_samples_new(uint32_t slots, struct pd_samples *ret_samples);
-void pd_samples_free(struct pd_samples *samples); /* only of pd_samples_new; zeroed is fine */
+int pd_trajectory_samples_new(uint32_t slots, struct pd_samples *ret_samples);
+void pd_trajectory_samples_free(
+    struct pd_samples *samples); /* only of pd_trajectory_samples_new; zeroed is fine */
 
 /* False: full, and counted. */
-bool pd_samples_put(struct pd_samples *samples, const struct pd_sample *sample);
+bool pd_trajectory_samples_put(struct pd_samples *samples, const struct pd_sample *sample);
 
 /* Moves at most `max` samples out, oldest first; how many. */
-size_t pd_samples_take(struct pd_samples *samples, struct pd_sample *ret_samples, size_t max);
+size_t pd_trajectory_samples_take(struct pd_samples *samples, struct pd_sample *ret_samples,
+                                  size_t max);
 
 #endif

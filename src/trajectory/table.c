@@ -22,7 +22,7 @@ static bool has_room(uint64_t slots, uint64_t records)
     return records * 8 <= slots * 3;
 }
 
-unsigned pd_table_bits(uint32_t max_records)
+unsigned pd_trajectory_table_bits(uint32_t max_records)
 {
     unsigned bits = PD_TABLE_BITS_MIN;
     while (!has_room(UINT64_C(1) << bits, max_records)) {
@@ -31,7 +31,7 @@ unsigned pd_table_bits(uint32_t max_records)
     return bits;
 }
 
-size_t pd_table_bytes(unsigned key_len, unsigned bits)
+size_t pd_trajectory_table_bytes(unsigned key_len, unsigned bits)
 {
     return (((size_t)1 << bits) + PD_TABLE_SPILL) << pd_slot_bits(key_len);
 }
@@ -51,8 +51,8 @@ static void publish(const struct pd_table *table, bool grown)
                      __ATOMIC_RELEASE);
 }
 
-void pd_table_init(struct pd_table *table, struct pd_region *region, struct pd_region_table *shared,
-                   uint64_t hash_seed)
+void pd_trajectory_table_init(struct pd_table *table, struct pd_region *region,
+                              struct pd_region_table *shared, uint64_t hash_seed)
 {
     *table = (struct pd_table){.key_len = (uint8_t)shared->key_len,
                                .bits_max = (uint8_t)shared->bits_max,
@@ -75,13 +75,13 @@ void pd_table_init(struct pd_table *table, struct pd_region *region, struct pd_r
 static void give_back(const struct pd_table *table, const struct pd_generation *side)
 {
     unsigned bits = 64 - side->shift, unused = table->bits_max - bits;
-    if (pd_table_bytes(table->key_len, bits) > KEPT_BYTES) {
-        (void)madvise(side->slots, pd_table_bytes(table->key_len, bits + (unused & ~1U)),
+    if (pd_trajectory_table_bytes(table->key_len, bits) > KEPT_BYTES) {
+        (void)madvise(side->slots, pd_trajectory_table_bytes(table->key_len, bits + (unused & ~1U)),
                       MADV_DONTNEED);
     }
 }
 
-void pd_table_release(const struct pd_table *table)
+void pd_trajectory_table_release(const struct pd_table *table)
 {
     if (table->len == 0) {
         give_back(table, &table->now);
@@ -149,7 +149,7 @@ static void move_one(const struct pd_table *table, struct pd_slot *from)
     slot_clear(from);
 }
 
-void pd_table_move(struct pd_table *table, uint32_t slots)
+void pd_trajectory_table_move(struct pd_table *table, uint32_t slots)
 {
     const struct pd_generation *old = &table->old;
     while (old->slots) {
@@ -168,10 +168,11 @@ void pd_table_move(struct pd_table *table, uint32_t slots)
     }
 }
 
-struct pd_slot *pd_table_insert(struct pd_table *table, const uint64_t *key, uint64_t hash)
+struct pd_slot *pd_trajectory_table_insert(struct pd_table *table, const uint64_t *key,
+                                           uint64_t hash)
 {
     if (table->old.slots) {
-        pd_table_move(table, MOVES_PER_INSERT);
+        pd_trajectory_table_move(table, MOVES_PER_INSERT);
     } else if (table->bits < table->bits_max && !has_room(UINT64_C(1) << table->bits, table->len)) {
         grow(table);
     }
@@ -187,7 +188,7 @@ struct pd_slot *pd_table_insert(struct pd_table *table, const uint64_t *key, uin
     return slot;
 }
 
-void pd_table_delete(struct pd_table *table, struct pd_slot *slot)
+void pd_trajectory_table_delete(struct pd_table *table, struct pd_slot *slot)
 {
     uint64_t hash = slot_hash(table, slot);
     const struct pd_generation *side = pd_table_side(table, hash);

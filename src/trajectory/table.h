@@ -83,26 +83,27 @@ struct pd_table {
 };
 
 /* log2 of the slots that `max_records` need, and the bytes of a generation of 2^bits slots. */
-unsigned pd_table_bits(uint32_t max_records);
-size_t pd_table_bytes(unsigned key_len, unsigned bits);
+unsigned pd_trajectory_table_bits(uint32_t max_records);
+size_t pd_trajectory_table_bytes(unsigned key_len, unsigned bits);
 
 /* In zeroed memory, as `shared` tells; `hash_seed` makes the hash secret. */
-void pd_table_init(struct pd_table *table, struct pd_region *region, struct pd_region_table *shared,
-                   uint64_t hash_seed);
+void pd_trajectory_table_init(struct pd_table *table, struct pd_region *region,
+                              struct pd_region_table *shared, uint64_t hash_seed);
 
 /* Makes a taken slot for a key that pd_table_find did not find, and leaves it open: its counters
  * are for the caller to fill, who closes it. The caller keeps the number of records to max_records.
  * NULL: no slot in reach. */
-struct pd_slot *pd_table_insert(struct pd_table *table, const uint64_t *key, uint64_t hash);
+struct pd_slot *pd_trajectory_table_insert(struct pd_table *table, const uint64_t *key,
+                                           uint64_t hash);
 
 /* Empties a taken slot. Records of the same run of slots may move, also into this slot. */
-void pd_table_delete(struct pd_table *table, struct pd_slot *slot);
+void pd_trajectory_table_delete(struct pd_table *table, struct pd_slot *slot);
 
 /* Moves the records of at least `slots` slots out of the old generation, if there is one. */
-void pd_table_move(struct pd_table *table, uint32_t slots);
+void pd_trajectory_table_move(struct pd_table *table, uint32_t slots);
 
 /* Gives the memory of a large table back to the system if no record is in it; it can be used on. */
-void pd_table_release(const struct pd_table *table);
+void pd_trajectory_table_release(const struct pd_table *table);
 
 /* log2 of the bytes of a slot. */
 static inline unsigned pd_slot_bits(unsigned key_len)
@@ -210,8 +211,8 @@ static inline void pd_table_prefetch(const struct pd_generation *side, unsigned 
 }
 
 /* A slot that nobody is writing, as a record. */
-void pd_slot_record(const struct pd_slot *slot, unsigned key_len, enum pd_eviction eviction,
-                    struct pd_trajectory_record *ret_record);
+void pd_trajectory_slot_record(const struct pd_slot *slot, unsigned key_len,
+                               enum pd_eviction eviction, struct pd_trajectory_record *ret_record);
 
 #define PD_FLOW_END_AT offsetof(struct pd_flow_id, src_port)
 _Static_assert(sizeof(struct pd_flow_id) - PD_FLOW_END_AT == sizeof(uint64_t),

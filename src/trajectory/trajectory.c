@@ -83,15 +83,17 @@ int pd_trajectory_new_in(struct pd_region *region, const struct pd_trajectory_co
     trajectory->sink = *sink;
     trajectory->region = region;
     int error = config_check(&trajectory->config);
-    if (!error && pd_table_bits(config->max_records) > region->tables[0].bits_max) {
+    if (!error && pd_trajectory_table_bits(config->max_records) > region->tables[0].bits_max) {
         error = -EINVAL;
     }
     if (error) {
         free(trajectory);
         return error;
     }
-    pd_table_init(&trajectory->ipv4, region, &region->tables[0], trajectory->config.hash_seed);
-    pd_table_init(&trajectory->ipv6, region, &region->tables[1], trajectory->config.hash_seed);
+    pd_trajectory_table_init(&trajectory->ipv4, region, &region->tables[0],
+                             trajectory->config.hash_seed);
+    pd_trajectory_table_init(&trajectory->ipv6, region, &region->tables[1],
+                             trajectory->config.hash_seed);
     *ret_trajectory = trajectory;
     return 0;
 }
@@ -105,14 +107,14 @@ int pd_trajectory_new(const struct pd_trajectory_config *config,
     if (error) {
         return error;
     }
-    size_t bytes = pd_region_bytes(checked.max_records, 0, 0), map_bytes = bytes;
+    size_t bytes = pd_trajectory_region_bytes(checked.max_records, 0, 0), map_bytes = bytes;
     void *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         return -ENOMEM;
     }
-    struct pd_region *region = pd_region_init(map, checked.max_records, 0, 0);
-    pd_region_advise(region);
+    struct pd_region *region = pd_trajectory_region_init(map, checked.max_records, 0, 0);
+    pd_trajectory_region_advise(region);
     error = pd_trajectory_new_in(region, &checked, sink, ret_trajectory);
     if (error) {
         munmap(map, map_bytes);
@@ -176,7 +178,7 @@ static bool offer(struct pd_trajectory *trajectory, const struct pd_slot *slot, 
                   enum pd_eviction eviction)
 {
     struct pd_trajectory_record record;
-    pd_slot_record(slot, key_len, eviction, &record);
+    pd_trajectory_slot_record(slot, key_len, eviction, &record);
     if (!trajectory->sink.evicted(trajectory->sink.context, &record)) {
         trajectory->sink_full = true;
         COUNT(trajectory, refused, 1);
@@ -224,7 +226,7 @@ static void announce(const struct pd_trajectory *trajectory, const struct pd_slo
 {
     if (trajectory->sink.new_flow) {
         struct pd_trajectory_record record;
-        pd_slot_record(slot, key_len, PD_EVICTION_NONE, &record);
+        pd_trajectory_slot_record(slot, key_len, PD_EVICTION_NONE, &record);
         trajectory->sink.new_flow(trajectory->sink.context, &record);
     }
 }
@@ -284,7 +286,7 @@ static __attribute__((noinline)) void miss(struct pd_trajectory *trajectory, str
     sample.now_ns = min_u64(sample.now_ns, TIME_MAX);
     bool full = pd_trajectory_len(trajectory) >= trajectory->config.max_records;
     uint64_t hash = pd_table_hash(table, table->key_len, lookup->key);
-    struct pd_slot *slot = full ? NULL : pd_table_insert(table, lookup->key, hash);
+    struct pd_slot *slot = full ? NULL : pd_trajectory_table_insert(table, lookup->key, hash);
     if (!slot) {
         lose(trajectory, &sample);
         return;
@@ -462,7 +464,7 @@ static uint32_t slots_due(struct pd_table *table, uint64_t now_ns)
 static void remove_record(struct pd_trajectory *trajectory, struct pd_table *table,
                           struct pd_slot *slot)
 {
-    pd_table_delete(table, slot);
+    pd_trajectory_table_delete(table, slot);
     PD_SHARED_ADD(trajectory->region->live_records, -UINT64_C(1));
 }
 
@@ -486,7 +488,7 @@ static void sweep_table(struct pd_trajectory *trajectory, struct pd_table *table
         due = due > FLUSH_SLOTS ? due : FLUSH_SLOTS;
     }
     if (table->old.slots) { /* rather finish growing: then the hand finds all records on one side */
-        pd_table_move(table, due);
+        pd_trajectory_table_move(table, due);
         return;
     }
     while (due > 0 && !trajectory->sink_full) {
@@ -506,8 +508,8 @@ static void sweep_table(struct pd_trajectory *trajectory, struct pd_table *table
 
 void pd_trajectory_flush_begin(struct pd_trajectory *trajectory)
 {
-    pd_table_move(&trajectory->ipv4, UINT32_MAX);
-    pd_table_move(&trajectory->ipv6, UINT32_MAX);
+    pd_trajectory_table_move(&trajectory->ipv4, UINT32_MAX);
+    pd_trajectory_table_move(&trajectory->ipv6, UINT32_MAX);
     trajectory->flush_left[0] = trajectory->ipv4.now.len;
     trajectory->flush_left[1] = trajectory->ipv6.now.len;
 }
@@ -541,14 +543,14 @@ void pd_trajectory_sweep(struct pd_trajectory *trajectory, uint64_t now_ns)
 
 static void flush_table(struct pd_trajectory *trajectory, struct pd_table *table)
 {
-    pd_table_move(table, UINT32_MAX);
+    pd_trajectory_table_move(table, UINT32_MAX);
     for (uint32_t i = 0; i < table->now.len; i++) {
         struct pd_slot *slot = pd_slot_at(&table->now, table->key_len, i);
         while (pd_slot_taken(slot) && offer(trajectory, slot, table->key_len, PD_EVICTION_FLUSH)) {
             remove_record(trajectory, table, slot);
         }
     }
-    pd_table_release(table);
+    pd_trajectory_table_release(table);
 }
 
 size_t pd_trajectory_flush(struct pd_trajectory *trajectory)
@@ -567,7 +569,7 @@ static void walk_side(const struct pd_table *table, const struct pd_generation *
         const struct pd_slot *slot = pd_slot_at(side, table->key_len, i);
         if (pd_slot_taken(slot)) {
             struct pd_trajectory_record record;
-            pd_slot_record(slot, table->key_len, PD_EVICTION_NONE, &record);
+            pd_trajectory_slot_record(slot, table->key_len, PD_EVICTION_NONE, &record);
             visit(context, &record);
         }
     }

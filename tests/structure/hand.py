@@ -13,14 +13,16 @@ MAX_COLUMNS = 100
 EXCEPTIONS = "tests/structure/exceptions.txt"
 # One interface of which one implementation is linked: where an optional library is missing, a stub.
 STUB = "_none.c"
+# Programs of the kernel: each is an object file of its own.
+IN_KERNEL = ".bpf.c"
 GROUND = "src/base"
 # Folders whose symbols have not all got their prefix yet.
 PREFIX_NOT_YET = {"controller", "topology", *(f"src/{stage}" for stage in (
-    "agent", "apps", "cli", "daemon", "fleet", "http", "intake", "localise", "monitor", "query", "tib", "trajectory"))}
+    "agent", "apps", "cli", "daemon", "http", "localise", "query"))}
 SYMBOLS_OF_ALL = {"main", "BPF_PROG"}
 
 TAG = re.compile(r"^(?:struct|union|enum) (pd_\w+) \{", re.M)
-DEFINED = re.compile(r"^(?!static|typedef|extern|struct \w+ \{|union|enum \w+ \{|#|return|else|\s)"
+DEFINED = re.compile(r"^(?!static|BODY|typedef|extern|struct \w+ \{|union|enum \w+ \{|#|return|else|\s)"
                      r"[A-Za-z_][\w \*]*?[ \*](\w+)(?:\([^;{}]*?\)\n\{|(?:\[[^\]\n]*\])* = )", re.M)
 TORN = re.compile(r"^ {4,}(?:const |struct |enum |unsigned |_Atomic\(?)*[\w *()]+\n"
                   r" {8,}\w+(?:\[[^\]\n]*\])*;", re.M)
@@ -106,7 +108,7 @@ class Hand:
             self.found[rule, name] += counted(text)
         for match in TAG.finditer(text):
             self.tags[match[1]].append(name)
-        if not name.endswith(".c"):
+        if not name.endswith(".c") or name.endswith(IN_KERNEL):
             return
         for symbol in {match[1] for match in DEFINED.finditer(text)} - SYMBOLS_OF_ALL:
             self.prefixed(symbol, name)

@@ -293,8 +293,8 @@ static void raise_locked(struct pd_alarms *alarms, const struct pd_alarm_raise *
 
 int pd_alarms_raise(struct pd_alarms *alarms, const struct pd_alarm_raise *raise)
 {
-    if (!raise->reason || !pd_alarm_reason_holds(raise->reason) ||
-        !pd_alarm_origin_fits(raise->origin, raise->reason)) {
+    if (!raise->reason || !pd_fleet_alarm_reason_holds(raise->reason) ||
+        !pd_fleet_alarm_origin_fits(raise->origin, raise->reason)) {
         return -PD_E_VALUE;
     }
     pthread_mutex_lock(&alarms->lock);
@@ -373,7 +373,7 @@ static json_t *alarm_json(const struct pd_alarm *alarm)
     json_t *object;
 
     pd_alarm_message_make(alarm, &message);
-    object = pd_alarm_message_json(&message);
+    object = pd_fleet_alarm_message_json(&message);
     json_object_update_new(
         object,
         json_pack("{s:I, s:I, s:I, s:I, s:i}", "id", (json_int_t)alarm->id, "last_us",

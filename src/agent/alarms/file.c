@@ -95,7 +95,7 @@ static int give_alarm(const struct pd_alarm_file_reader *reader,
     struct pd_alarm_message message;
     struct pd_alarm_entry *entry;
     uint64_t seq = 0;
-    int err = pd_alarm_message_read(object, "seq", &message, &seq, NULL);
+    int err = pd_fleet_alarm_message_read(object, "seq", &message, &seq, NULL);
 
     json_decref(object);
     if (err || seq != le64toh(record->seq)) {

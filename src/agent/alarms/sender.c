@@ -315,7 +315,7 @@ static int post_batch(struct pd_alarm_sender *sender, const struct pd_alarm_batc
         .cancelled = &sender->cancelled,
     };
     struct pd_fanout_sink sink = {post, take_answer, end_answer};
-    int err = pd_fanout_ask(sender->config.fanout, &request, &peer, 1, &sink);
+    int err = pd_fleet_fanout_ask(sender->config.fanout, &request, &peer, 1, &sink);
 
     if (err) {
         return pd_fail(&post->error, err, "%s", pd_error_text(err));

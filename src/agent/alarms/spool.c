@@ -168,7 +168,7 @@ void pd_alarm_spool_close(struct pd_alarm_spool *spool)
 
 static struct pd_alarm_entry *make_entry(const struct pd_alarm_message *message, uint64_t seq)
 {
-    json_t *object = pd_alarm_message_json(message);
+    json_t *object = pd_fleet_alarm_message_json(message);
     struct pd_alarm_entry *entry = NULL;
     size_t len;
 

@@ -134,7 +134,7 @@ static void hear_alarm(void *context, const struct pd_alarm *alarm)
     }
     pd_alarm_message_make(alarm, &message);
     pd_installed_alarmed(agent->installed, alarm->flow.ip_version ? &alarm->flow : NULL,
-                         pd_alarm_message_json(&message));
+                         pd_fleet_alarm_message_json(&message));
 }
 
 /* ---- life ---- */

@@ -21,7 +21,7 @@ void pd_installed_let_go(struct pd_installed_query *query)
     for (unsigned i = 0; i < atomic_load_explicit(&query->pending_len, memory_order_relaxed); i++) {
         json_decref(query->pending[(query->pending_first + i) % PD_INSTALLED_PENDING_MAX].alarm);
     }
-    pd_installation_done(&query->what);
+    pd_fleet_installation_done(&query->what);
     pd_raised_free(query->raised);
     free(query->pending);
     free(query->token);
@@ -83,7 +83,7 @@ int pd_installed_parse(const json_t *body, struct pd_installed_query **ret_query
         return pd_fail(error, -ENOMEM, "no memory for one more query");
     }
     atomic_init(&query->held, 1);
-    err = pd_installation_parse(body, &query->what, error);
+    err = pd_fleet_installation_parse(body, &query->what, error);
     if (!err && equip(query)) {
         err = pd_fail(error, -ENOMEM, "no memory for one more query");
     }

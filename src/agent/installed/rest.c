@@ -36,7 +36,7 @@ int pd_rest_install(struct pd_agent *agent, const struct pd_request *request,
     int err = pd_programs_check_document(agent->programs, request->body, &problem->error);
 
     if (!err) {
-        err = pd_installation_name(request->body, request->http, &problem->error);
+        err = pd_fleet_installation_name(request->body, request->http, &problem->error);
     }
     if (!err) {
         err = pd_installed_add(agent->installed, request->body, &id, &problem->error);

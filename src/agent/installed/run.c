@@ -173,7 +173,8 @@ static json_t *args_of(const struct turn *turn)
     }
     event = turn->event.alarm ? json_incref(turn->event.alarm)
                               : pd_installed_record_json(&turn->event.record);
-    if (!event || json_object_set_new(event, "on", json_string(pd_trigger_id(query->what.on))) ||
+    if (!event ||
+        json_object_set_new(event, "on", json_string(pd_fleet_trigger_id(query->what.on))) ||
         json_object_set_new(args, "event", event)) {
         json_decref(args);
         return NULL;

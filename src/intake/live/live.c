@@ -62,7 +62,7 @@ static void enter(struct live_intake *live, enum pd_intake_state state, const ch
 
 static void enter_link(struct live_intake *live)
 {
-    if (pd_ring_link(&live->ring) == PD_RING_LINK_UP) {
+    if (pd_live_ring_link(&live->ring) == PD_RING_LINK_UP) {
         enter(live, PD_INTAKE_RUNNING, "%s", "");
     } else {
         enter(live, PD_INTAKE_WAITING, "%s is down; waiting for it to come up", live->name);
@@ -72,16 +72,16 @@ static void enter_link(struct live_intake *live)
 static int start(struct live_intake *live, struct pd_error *error)
 {
     live->options.payload = live->config.read_mark != NULL;
-    int r = pd_ring_open(&live->ring, live->name, &live->options, error);
+    int r = pd_live_ring_open(&live->ring, live->name, &live->options, error);
 
     if (r == 0 && live->options.strip) {
         const struct pd_strip_what what = {.clear_dscp = live->config.use_dscp,
                                            .tpid = live->config.tpid};
 
-        r = pd_strip_open(live->ring.ifindex, PD_STRIP_ANY, &what, &live->strip, error);
+        r = pd_live_strip_open(live->ring.ifindex, PD_STRIP_ANY, &what, &live->strip, error);
         if (r < 0) {
             pd_fail_within(error, live->name);
-            pd_ring_close(&live->ring);
+            pd_live_ring_close(&live->ring);
         }
     }
     if (r == 0) {
@@ -92,9 +92,9 @@ static int start(struct live_intake *live, struct pd_error *error)
 
 static void stop(struct live_intake *live)
 {
-    pd_strip_close(live->strip);
+    pd_live_strip_close(live->strip);
     live->strip = NULL;
-    pd_ring_close(&live->ring);
+    pd_live_ring_close(&live->ring);
 }
 
 /* An interface that is removed may come back under its name: the daemon of a host outlives its
@@ -111,7 +111,7 @@ static void look_at_link(struct live_intake *live)
             enter(live, PD_INTAKE_WAITING, "%s is back but cannot be used: %.150s", live->name,
                   error.text);
         }
-    } else if (pd_ring_link(&live->ring) == PD_RING_LINK_GONE) {
+    } else if (pd_live_ring_link(&live->ring) == PD_RING_LINK_GONE) {
         stop(live);
         enter(live, PD_INTAKE_WAITING, "%s was removed; waiting for an interface of that name",
               live->name);
@@ -127,7 +127,7 @@ static void live_close(struct pd_intake *intake)
     struct live_intake *live = own(intake);
 
     stop(live);
-    pd_frames_done(&live->frames);
+    pd_intake_frames_done(&live->frames);
     free(live);
 }
 
@@ -139,7 +139,7 @@ static void read_clocks(struct live_intake *live)
 
     live->now_ns = pd_clock_monotonic_ns();
     live->frames.wall_ahead_ns =
-        pd_stamp_wall_ahead(live->frames.wall_ahead_ns, before_ns, wall_ns, live->now_ns);
+        pd_live_stamp_wall_ahead(live->frames.wall_ahead_ns, before_ns, wall_ns, live->now_ns);
 }
 
 static int live_open(const char *argument, const struct pd_intake_config *config,
@@ -163,7 +163,7 @@ static int live_open(const char *argument, const struct pd_intake_config *config
     }
     live->ring.fd = -1;
     memcpy(live->name, argument, strlen(argument));
-    r = pd_frames_init(&live->frames, config, sink);
+    r = pd_intake_frames_init(&live->frames, config, sink);
     if (r < 0) {
         pd_fail(error, r, "%s: trajectory memory: %s", argument, pd_error_text(r));
         goto out;
@@ -216,10 +216,10 @@ static void weigh_merged(struct pd_frames *frames, const struct pd_ring_frame *f
     const size_t payload_bytes = packet->ip_bytes - header_bytes;
     const size_t pkts = (payload_bytes + frame->segment_bytes - 1) / frame->segment_bytes;
 
-    pd_frames_weigh(frames, (struct pd_packet_weight){
-                                .pkts = (uint32_t)pkts,
-                                .bytes = (uint32_t)(payload_bytes + pkts * header_bytes),
-                            });
+    pd_intake_frames_weigh(frames, (struct pd_packet_weight){
+                                       .pkts = (uint32_t)pkts,
+                                       .bytes = (uint32_t)(payload_bytes + pkts * header_bytes),
+                                   });
 }
 
 static void on_frame(void *context, const struct pd_ring_frame *frame)
@@ -231,10 +231,10 @@ static void on_frame(void *context, const struct pd_ring_frame *frame)
         return;
     }
 
-    const uint64_t time_ns = pd_stamp_monotonic(frame->wall_ns, live->frames.wall_ahead_ns,
-                                                live->frames.newest_ns, live->now_ns);
+    const uint64_t time_ns = pd_live_stamp_monotonic(frame->wall_ns, live->frames.wall_ahead_ns,
+                                                     live->frames.newest_ns, live->now_ns);
     const struct pd_packet *packet =
-        pd_frames_add(&live->frames, frame->data, frame->captured, frame->wire, time_ns);
+        pd_intake_frames_add(&live->frames, frame->data, frame->captured, frame->wire, time_ns);
 
     if (packet && frame->merged) {
         weigh_merged(&live->frames, frame, packet);
@@ -246,7 +246,7 @@ static void on_frame(void *context, const struct pd_ring_frame *frame)
 /* Reads what is there, for a bounded time. True: nothing is left. */
 static bool drain(struct live_intake *live)
 {
-    while (live->ring.fd >= 0 && pd_ring_read(&live->ring, on_frame, live)) {
+    while (live->ring.fd >= 0 && pd_live_ring_read(&live->ring, on_frame, live)) {
         if (pd_clock_monotonic_ns() - live->now_ns > WORK_NS) {
             return false;
         }
@@ -260,7 +260,7 @@ static void sleep_for_frames(struct live_intake *live, int timeout_ms)
     struct pollfd fds[] = {{live->ring.fd, POLLIN, 0}, {live->config.wake_fd, POLLIN, 0}};
 
     if (poll(fds, 2, most_ms) > 0 && fds[0].revents & (POLLERR | POLLHUP | POLLNVAL)) {
-        pd_ring_take_error(&live->ring);
+        pd_live_ring_take_error(&live->ring);
         live->look_ns = 0;
         live->state = PD_INTAKE_WAITING;
     }
@@ -280,9 +280,9 @@ static int live_poll(struct pd_intake *intake, int timeout_ms)
         empty = drain(live);
     }
     /* Frames that wait in the ring are older than now: time goes on only as far as they do. */
-    pd_frames_commit(&live->frames, empty ? live->now_ns : live->frames.newest_ns);
+    pd_intake_frames_commit(&live->frames, empty ? live->now_ns : live->frames.newest_ns);
     if (live->ring.fd >= 0) {
-        live->kernel_drops += pd_ring_take_drops(&live->ring);
+        live->kernel_drops += pd_live_ring_take_drops(&live->ring);
     }
     if (live->state == PD_INTAKE_WAITING && live->now_ns >= live->look_ns) {
         look_at_link(live);
@@ -315,7 +315,7 @@ static void read_last(struct live_intake *live)
             read_clocks(live);
         } while (!drain(live) && live->now_ns < until_ns);
     } while (live->frames.frames != frames && live->now_ns < until_ns);
-    live->kernel_drops += pd_ring_take_drops(&live->ring);
+    live->kernel_drops += pd_live_ring_take_drops(&live->ring);
 }
 
 static size_t live_flush(struct pd_intake *intake)
@@ -325,14 +325,14 @@ static size_t live_flush(struct pd_intake *intake)
     if (live->ring.fd >= 0) {
         read_last(live);
     }
-    return pd_frames_flush(&live->frames);
+    return pd_intake_frames_flush(&live->frames);
 }
 
 static void live_walk(struct pd_intake *intake,
                       void (*visit)(void *context, const struct pd_trajectory_record *record),
                       void *context)
 {
-    pd_frames_walk(&own(intake)->frames, visit, context);
+    pd_intake_frames_walk(&own(intake)->frames, visit, context);
 }
 
 static void live_status(const struct pd_intake *intake, struct pd_intake_status *ret_status)
@@ -346,7 +346,7 @@ static void live_status(const struct pd_intake *intake, struct pd_intake_status 
     };
 
     memcpy(status.detail, live->detail, sizeof(status.detail));
-    pd_frames_status(&live->frames, &status);
+    pd_intake_frames_status(&live->frames, &status);
     *ret_status = status;
 }
 

@@ -164,8 +164,8 @@ static int set_up(struct pd_ring *ring, const struct pd_intake_live_options *opt
     return r;
 }
 
-int pd_ring_open(struct pd_ring *ring, const char *name,
-                 const struct pd_intake_live_options *options, struct pd_error *error)
+int pd_live_ring_open(struct pd_ring *ring, const char *name,
+                      const struct pd_intake_live_options *options, struct pd_error *error)
 {
     int r;
 
@@ -186,12 +186,12 @@ int pd_ring_open(struct pd_ring *ring, const char *name,
     }
 out:
     if (r < 0) {
-        pd_ring_close(ring);
+        pd_live_ring_close(ring);
     }
     return r;
 }
 
-void pd_ring_close(struct pd_ring *ring)
+void pd_live_ring_close(struct pd_ring *ring)
 {
     if (ring->blocks) {
         munmap(ring->blocks, (size_t)ring->blocks_len * BLOCK_BYTES);
@@ -265,8 +265,9 @@ static void visit_frame(const struct pd_ring *ring, struct tpacket3_hdr *header,
     visit(context, &frame);
 }
 
-bool pd_ring_read(struct pd_ring *ring,
-                  void (*visit)(void *context, const struct pd_ring_frame *frame), void *context)
+bool pd_live_ring_read(struct pd_ring *ring,
+                       void (*visit)(void *context, const struct pd_ring_frame *frame),
+                       void *context)
 {
     uint8_t *start = ring->blocks + (size_t)ring->next * BLOCK_BYTES;
     struct tpacket_hdr_v1 *block = &((struct tpacket_block_desc *)start)->hdr.bh1;
@@ -292,7 +293,7 @@ bool pd_ring_read(struct pd_ring *ring,
 
 /* ---- state ---------------------------------------------------------------------------------- */
 
-uint64_t pd_ring_take_drops(struct pd_ring *ring)
+uint64_t pd_live_ring_take_drops(struct pd_ring *ring)
 {
     struct tpacket_stats_v3 stats = {0};
     socklen_t bytes = sizeof(stats);
@@ -301,7 +302,7 @@ uint64_t pd_ring_take_drops(struct pd_ring *ring)
     return stats.tp_drops;
 }
 
-enum pd_ring_link pd_ring_link(const struct pd_ring *ring)
+enum pd_ring_link pd_live_ring_link(const struct pd_ring *ring)
 {
     struct ifreq request = {.ifr_ifindex = ring->ifindex};
 
@@ -311,7 +312,7 @@ enum pd_ring_link pd_ring_link(const struct pd_ring *ring)
     return request.ifr_flags & IFF_UP ? PD_RING_LINK_UP : PD_RING_LINK_DOWN;
 }
 
-int pd_ring_take_error(struct pd_ring *ring)
+int pd_live_ring_take_error(struct pd_ring *ring)
 {
     int error = 0;
     socklen_t bytes = sizeof(error);

@@ -14,7 +14,8 @@
  * is handed back as a whole. Only received frames are in it, and of long ones only the first bytes
  * (the headers, see filter in ring.c).
  *
- * Thread safety: one owner; the kernel's side is met in pd_ring_read, by acquire and release. */
+ * Thread safety: one owner; the kernel's side is met in pd_live_ring_read, by acquire and release.
+ */
 
 /* An alarm about a first packet waits for this, so it is short; and blocks are small, so that a
  * reader that is kept waiting still has some hundred milliseconds of blocks that are hardly filled.
@@ -46,22 +47,23 @@ struct pd_ring_frame {
 /* Receives from `name` from now on; an interface that is down is fine. On failure `error` says why
  * in one line: -ENODEV, -EPERM, -PD_E_UNSUPPORTED (frames there are not Ethernet) or what the
  * kernel said. */
-int pd_ring_open(struct pd_ring *ring, const char *name,
-                 const struct pd_intake_live_options *options, struct pd_error *error);
-void pd_ring_close(struct pd_ring *ring); /* one that is not open is fine */
+int pd_live_ring_open(struct pd_ring *ring, const char *name,
+                      const struct pd_intake_live_options *options, struct pd_error *error);
+void pd_live_ring_close(struct pd_ring *ring); /* one that is not open is fine */
 
 /* Visits the frames of the next block that the kernel has handed over and gives it back; false:
  * there is none. */
-bool pd_ring_read(struct pd_ring *ring,
-                  void (*visit)(void *context, const struct pd_ring_frame *frame), void *context);
+bool pd_live_ring_read(struct pd_ring *ring,
+                       void (*visit)(void *context, const struct pd_ring_frame *frame),
+                       void *context);
 
 /* Frames that the kernel dropped since the last call because the ring was full. */
-uint64_t pd_ring_take_drops(struct pd_ring *ring);
+uint64_t pd_live_ring_take_drops(struct pd_ring *ring);
 
 enum pd_ring_link { PD_RING_LINK_UP, PD_RING_LINK_DOWN, PD_RING_LINK_GONE };
-enum pd_ring_link pd_ring_link(const struct pd_ring *ring);
+enum pd_ring_link pd_live_ring_link(const struct pd_ring *ring);
 
 /* Takes the error that the kernel left on the socket, so that poll(2) sleeps again. */
-int pd_ring_take_error(struct pd_ring *ring);
+int pd_live_ring_take_error(struct pd_ring *ring);
 
 #endif

@@ -8,8 +8,8 @@
 #define STEP_NS     ((int64_t)PD_NS_PER_MS) /* less than that is the clock being slewed */
 #define BACK_MAX_NS PD_NS_PER_S /* frames of several CPUs are at most so much out of order */
 
-int64_t pd_stamp_wall_ahead(int64_t old_ahead_ns, uint64_t before_ns, uint64_t wall_ns,
-                            uint64_t after_ns)
+int64_t pd_live_stamp_wall_ahead(int64_t old_ahead_ns, uint64_t before_ns, uint64_t wall_ns,
+                                 uint64_t after_ns)
 {
     const int64_t ahead_ns = (int64_t)(wall_ns - before_ns);
     const int64_t step_ns = ahead_ns - old_ahead_ns;
@@ -21,8 +21,8 @@ int64_t pd_stamp_wall_ahead(int64_t old_ahead_ns, uint64_t before_ns, uint64_t w
     return ahead_ns;
 }
 
-uint64_t pd_stamp_monotonic(uint64_t wall_ns, int64_t wall_ahead_ns, uint64_t newest_ns,
-                            uint64_t now_ns)
+uint64_t pd_live_stamp_monotonic(uint64_t wall_ns, int64_t wall_ahead_ns, uint64_t newest_ns,
+                                 uint64_t now_ns)
 {
     const int64_t time_ns = (int64_t)wall_ns - wall_ahead_ns;
     const int64_t least_ns = newest_ns > BACK_MAX_NS ? (int64_t)(newest_ns - BACK_MAX_NS) : 0;

@@ -182,8 +182,8 @@ static void detach_clsact(const struct pd_strip *strip)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
-                  struct pd_strip **ret_strip, struct pd_error *error)
+int pd_live_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
+                       struct pd_strip **ret_strip, struct pd_error *error)
 {
     struct pd_strip *strip = calloc(1, sizeof(*strip));
     int r = -PD_E_UNSUPPORTED;
@@ -201,7 +201,7 @@ int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_wh
         r = open_clsact(strip, what, error);
     }
     if (r < 0) {
-        pd_strip_close(strip);
+        pd_live_strip_close(strip);
         return r;
     }
     unload(strip); /* the kernel holds what is attached */
@@ -209,7 +209,7 @@ int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_wh
     return 0;
 }
 
-void pd_strip_close(struct pd_strip *strip)
+void pd_live_strip_close(struct pd_strip *strip)
 {
     if (!strip) {
         return;

@@ -33,8 +33,8 @@ struct pd_strip_what {
 /* From now on frames that `ifindex` receives lose their tags (up to PD_PACKET_TAGS_MAX), as
  * `what` says. PD_STRIP_ANY takes TCX where the kernel has it. -EPERM,
  * -PD_E_UNSUPPORTED (kernel or build) or what failed. */
-int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
-                  struct pd_strip **ret_strip, struct pd_error *error);
-void pd_strip_close(struct pd_strip *strip); /* NULL is fine */
+int pd_live_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
+                       struct pd_strip **ret_strip, struct pd_error *error);
+void pd_live_strip_close(struct pd_strip *strip); /* NULL is fine */
 
 #endif

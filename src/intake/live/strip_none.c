@@ -4,8 +4,8 @@
 
 #include "intake/live/strip.h"
 
-int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
-                  struct pd_strip **ret_strip, struct pd_error *error)
+int pd_live_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_what *what,
+                       struct pd_strip **ret_strip, struct pd_error *error)
 {
     (void)ifindex;
     (void)hook;
@@ -15,7 +15,7 @@ int pd_strip_open(int ifindex, enum pd_strip_hook hook, const struct pd_strip_wh
                    "strip: this build cannot take tags off (built without libbpf or clang)");
 }
 
-void pd_strip_close(struct pd_strip *strip)
+void pd_live_strip_close(struct pd_strip *strip)
 {
     (void)strip;
 }

@@ -69,7 +69,8 @@ static void read_clocks(struct ovs_intake *ovs)
     const uint64_t wall_ns = pd_clock_wall_ns();
 
     ovs->now_ns = pd_clock_monotonic_ns();
-    ovs->wall_ahead_ns = pd_stamp_wall_ahead(ovs->wall_ahead_ns, before_ns, wall_ns, ovs->now_ns);
+    ovs->wall_ahead_ns =
+        pd_live_stamp_wall_ahead(ovs->wall_ahead_ns, before_ns, wall_ns, ovs->now_ns);
 }
 
 static struct pd_source_sink sink_of(const struct ovs_intake *ovs)
@@ -106,7 +107,7 @@ static void end_source(struct ovs_intake *ovs, struct pd_source *source, bool go
         add_counters(&ovs->before, source->view.region);
     }
     pthread_mutex_lock(&ovs->lock);
-    pd_source_close(source);
+    pd_ovs_source_close(source);
     pthread_mutex_unlock(&ovs->lock);
     source->ended = true;
 }
@@ -126,8 +127,8 @@ static int add_source(struct ovs_intake *ovs, const int fds[2], struct pd_error 
     if (ovs->sources_len == SOURCES_MAX) {
         return pd_fail(error, -PD_E_FULL, "the switch has more than %d threads", SOURCES_MAX);
     }
-    r = pd_source_open(&source, fds[0], fds[1], ovs->instance_id, ovs->config.stored,
-                       ovs->config.stored_context, error);
+    r = pd_ovs_source_open(&source, fds[0], fds[1], ovs->instance_id, ovs->config.stored,
+                           ovs->config.stored_context, error);
     if (r < 0) {
         return r;
     }
@@ -171,7 +172,7 @@ static void bury(struct ovs_intake *ovs)
         struct pd_source *source = &ovs->sources[i];
         uint64_t torn;
 
-        if (!source->ended && pd_source_bury(source, &sink, &torn) == 0) {
+        if (!source->ended && pd_ovs_source_bury(source, &sink, &torn) == 0) {
             ovs->before.torn_records += torn;
         }
         end_source(ovs, source, true);
@@ -190,7 +191,7 @@ static bool process_gone(const struct ovs_intake *ovs)
 static void attach(struct ovs_intake *ovs)
 {
     struct pd_error error = {0};
-    const int fd = pd_socket_connect(ovs->path, &ovs->pid_fd, &error);
+    const int fd = pd_ovs_socket_connect(ovs->path, &ovs->pid_fd, &error);
 
     if (fd < 0) {
         ovs->retry_ns = ovs->now_ns + RETRY_NS;
@@ -230,7 +231,7 @@ static void on_gone(struct ovs_intake *ovs, uint64_t region_id)
         struct pd_source *source = &ovs->sources[i];
 
         if (!source->ended && source->region_id == region_id) {
-            pd_source_drain(source, &sink, SIZE_MAX, NULL);
+            pd_ovs_source_drain(source, &sink, SIZE_MAX, NULL);
             end_source(ovs, source, true);
         }
     }
@@ -259,7 +260,7 @@ static void receive(struct ovs_intake *ovs)
     while (ovs->fd >= 0) {
         struct pd_message message = {0};
         int fds[2];
-        const int r = pd_socket_receive(ovs->fd, &message, fds);
+        const int r = pd_ovs_socket_receive(ovs->fd, &message, fds);
 
         if (r > 0) {
             on_message(ovs, &message, fds);
@@ -290,7 +291,7 @@ static size_t drain(struct ovs_intake *ovs, size_t max)
 
     for (size_t i = 0; i < ovs->sources_len; i++) {
         if (!ovs->sources[i].ended) {
-            n += pd_source_drain(&ovs->sources[i], &sink, max, NULL);
+            n += pd_ovs_source_drain(&ovs->sources[i], &sink, max, NULL);
         }
     }
     return n;
@@ -338,7 +339,7 @@ static bool flushed(const struct ovs_intake *ovs)
 
         if (!source->ended &&
             (__atomic_load_n(&source->view.region->flushed, __ATOMIC_ACQUIRE) < ovs->flushing ||
-             source->read != pd_view_written(&source->view))) {
+             source->read != pd_trajectory_view_written(&source->view))) {
             return false;
         }
     }
@@ -355,7 +356,7 @@ static size_t ovs_flush(struct pd_intake *intake)
     read_clocks(ovs);
     until_ns = ovs->now_ns + FLUSH_NS;
     ovs->flushing = 0;
-    if (ovs->fd >= 0 && pd_socket_send(ovs->fd, PD_MESSAGE_FLUSH) < 0) {
+    if (ovs->fd >= 0 && pd_ovs_socket_send(ovs->fd, PD_MESSAGE_FLUSH) < 0) {
         until_ns = 0;
     }
     while (ovs->fd >= 0 && !flushed(ovs) && ovs->now_ns < until_ns) {
@@ -377,7 +378,8 @@ static void ovs_walk(struct pd_intake *intake,
     const struct pd_source_sink sink = sink_of(ovs);
 
     for (size_t i = 0; i < ovs->sources_len; i++) {
-        if (!ovs->sources[i].ended && pd_source_walk(&ovs->sources[i], &sink, visit, context) < 0) {
+        if (!ovs->sources[i].ended &&
+            pd_ovs_source_walk(&ovs->sources[i], &sink, visit, context) < 0) {
             enter(ovs, ovs->state, "no memory to look at all live records");
         }
     }
@@ -412,7 +414,7 @@ static void ovs_committed(struct pd_intake *intake, uint64_t key, uint64_t posit
     pthread_mutex_lock(&ovs->lock);
     for (size_t i = 0; i < ovs->sources_len; i++) {
         if (ovs->sources[i].key == key) {
-            pd_source_committed(&ovs->sources[i], position);
+            pd_ovs_source_committed(&ovs->sources[i], position);
         }
     }
     pthread_mutex_unlock(&ovs->lock);
@@ -465,7 +467,7 @@ static void ovs_status(const struct pd_intake *intake, struct pd_intake_status *
         if (region) {
             add_counters(&status, region);
             status.live_records += __atomic_load_n(&region->live_records, __ATOMIC_RELAXED);
-            status.ring_events += pd_source_unstored(&ovs->sources[i]);
+            status.ring_events += pd_ovs_source_unstored(&ovs->sources[i]);
         }
     }
     *ret_status = status;

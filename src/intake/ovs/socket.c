@@ -20,7 +20,7 @@ static int pid_fd_of_peer(int fd)
     return (int)syscall(SYS_pidfd_open, peer.pid, 0);
 }
 
-int pd_socket_connect(const char *path, int *ret_pid_fd, struct pd_error *error)
+int pd_ovs_socket_connect(const char *path, int *ret_pid_fd, struct pd_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd;
@@ -65,7 +65,7 @@ static void take_fds(struct msghdr *message, int ret_fds[2])
     }
 }
 
-int pd_socket_receive(int fd, struct pd_message *ret_message, int ret_fds[2])
+int pd_ovs_socket_receive(int fd, struct pd_message *ret_message, int ret_fds[2])
 {
     union {
         struct cmsghdr header;
@@ -90,7 +90,7 @@ int pd_socket_receive(int fd, struct pd_message *ret_message, int ret_fds[2])
                                                                                   : -PD_E_CORRUPT;
 }
 
-int pd_socket_send(int fd, enum pd_message_type type)
+int pd_ovs_socket_send(int fd, enum pd_message_type type)
 {
     const struct pd_message message = {.type = type, .version = PD_REGION_VERSION};
 

@@ -41,7 +41,7 @@ static int map_sealed(int fd, size_t bytes_min, int protection, void **ret_map, 
 
 static int view(struct pd_source *source, struct pd_error *error)
 {
-    const int r = pd_view_init(&source->view, source->map, source->bytes);
+    const int r = pd_trajectory_view_init(&source->view, source->map, source->bytes);
 
     if (r == -EPROTONOSUPPORT) {
         return pd_fail(error, -PD_E_VERSION,
@@ -57,7 +57,7 @@ static void resume(struct pd_source *source,
                    int (*stored)(void *context, uint64_t key, uint64_t *ret_position),
                    void *stored_context)
 {
-    const uint64_t written = pd_view_written(&source->view);
+    const uint64_t written = pd_trajectory_view_written(&source->view);
     uint64_t at = __atomic_load_n(&source->index->read, __ATOMIC_RELAXED), known;
 
     if (written - at > source->view.ring_slots) {
@@ -68,12 +68,12 @@ static void resume(struct pd_source *source,
         at = known;
     }
     source->read = source->told = at;
-    pd_source_committed(source, at);
+    pd_ovs_source_committed(source, at);
 }
 
-int pd_source_open(struct pd_source *source, int region_fd, int index_fd, uint64_t instance_id,
-                   int (*stored)(void *context, uint64_t key, uint64_t *ret_position),
-                   void *stored_context, struct pd_error *error)
+int pd_ovs_source_open(struct pd_source *source, int region_fd, int index_fd, uint64_t instance_id,
+                       int (*stored)(void *context, uint64_t key, uint64_t *ret_position),
+                       void *stored_context, struct pd_error *error)
 {
     void *index = NULL;
     size_t index_bytes;
@@ -91,7 +91,7 @@ int pd_source_open(struct pd_source *source, int region_fd, int index_fd, uint64
         r = view(source, error);
     }
     if (r < 0) {
-        pd_source_close(source);
+        pd_ovs_source_close(source);
         return r;
     }
     source->region_id = source->view.region->region_id;
@@ -100,7 +100,7 @@ int pd_source_open(struct pd_source *source, int region_fd, int index_fd, uint64
     return 0;
 }
 
-void pd_source_close(struct pd_source *source)
+void pd_ovs_source_close(struct pd_source *source)
 {
     if (source->map) {
         munmap(source->map, source->bytes);
@@ -113,18 +113,18 @@ void pd_source_close(struct pd_source *source)
     source->view.region = NULL;
 }
 
-uint64_t pd_source_unstored(const struct pd_source *source)
+uint64_t pd_ovs_source_unstored(const struct pd_source *source)
 {
     /* The index first: it never passes what was written before. */
     const uint64_t stored = __atomic_load_n(&source->index->read, __ATOMIC_ACQUIRE);
 
-    return pd_view_written(&source->view) - stored;
+    return pd_trajectory_view_written(&source->view) - stored;
 }
 
-void pd_source_committed(struct pd_source *source, uint64_t position)
+void pd_ovs_source_committed(struct pd_source *source, uint64_t position)
 {
     if (source->index) {
-        /* Pairs with pd_event_ring_used. */
+        /* Pairs with pd_trajectory_event_ring_used. */
         __atomic_store_n(&source->index->read, position, __ATOMIC_RELEASE);
     }
 }
@@ -226,10 +226,10 @@ static void give(const struct pd_source_sink *sink, const struct pd_event *event
     }
 }
 
-size_t pd_source_drain(struct pd_source *source, const struct pd_source_sink *sink, size_t max,
-                       struct pd_records *seen)
+size_t pd_ovs_source_drain(struct pd_source *source, const struct pd_source_sink *sink, size_t max,
+                           struct pd_records *seen)
 {
-    const uint64_t written = pd_view_written(&source->view);
+    const uint64_t written = pd_trajectory_view_written(&source->view);
     size_t n = 0;
 
     if (written - source->read > source->view.ring_slots) {
@@ -238,7 +238,7 @@ size_t pd_source_drain(struct pd_source *source, const struct pd_source_sink *si
     while (source->read != written && n < max) {
         struct pd_event event;
 
-        pd_view_event(&source->view, source->read, &event);
+        pd_trajectory_view_event(&source->view, source->read, &event);
         source->read++; /* before the sink: it may ask for the position */
         n++;
         if (seen && event.kind == PD_EVENT_EVICTED) {
@@ -249,16 +249,16 @@ size_t pd_source_drain(struct pd_source *source, const struct pd_source_sink *si
     return n;
 }
 
-int pd_source_walk(struct pd_source *source, const struct pd_source_sink *sink,
-                   void (*visit)(void *context, const struct pd_trajectory_record *record),
-                   void *context)
+int pd_ovs_source_walk(struct pd_source *source, const struct pd_source_sink *sink,
+                       void (*visit)(void *context, const struct pd_trajectory_record *record),
+                       void *context)
 {
     struct pd_records live = {0}, gone = {0};
     int r;
 
-    pd_source_drain(source, sink, SIZE_MAX, NULL);
-    (void)pd_view_walk(&source->view, keep, &live);
-    pd_source_drain(source, sink, SIZE_MAX, &gone);
+    pd_ovs_source_drain(source, sink, SIZE_MAX, NULL);
+    (void)pd_trajectory_view_walk(&source->view, keep, &live);
+    pd_ovs_source_drain(source, sink, SIZE_MAX, &gone);
     settle(&live, &gone);
     for (size_t i = 0; i < live.len; i++) {
         const struct pd_trajectory_record record = checked(sink, &live.items[i]);
@@ -271,18 +271,19 @@ int pd_source_walk(struct pd_source *source, const struct pd_source_sink *sink,
     return r;
 }
 
-int pd_source_bury(struct pd_source *source, const struct pd_source_sink *sink, uint64_t *ret_torn)
+int pd_ovs_source_bury(struct pd_source *source, const struct pd_source_sink *sink,
+                       uint64_t *ret_torn)
 {
     struct pd_records live = {0}, gone = {0};
-    const uint64_t written = pd_view_written(&source->view);
+    const uint64_t written = pd_trajectory_view_written(&source->view);
     struct pd_event last = {0};
     int r;
 
-    pd_source_drain(source, sink, SIZE_MAX, NULL);
-    *ret_torn = pd_view_walk(&source->view, keep, &live).torn;
+    pd_ovs_source_drain(source, sink, SIZE_MAX, NULL);
+    *ret_torn = pd_trajectory_view_walk(&source->view, keep, &live).torn;
     if (written > 0) {
         /* It may have died between writing this event and emptying the slot. */
-        pd_view_event(&source->view, written - 1, &last);
+        pd_trajectory_view_event(&source->view, written - 1, &last);
         if (last.kind == PD_EVENT_EVICTED) {
             keep(&gone, &last.record);
         }

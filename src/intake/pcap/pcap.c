@@ -54,7 +54,7 @@ static void pcap_intake_close(struct pd_intake *intake)
     } else if (p->stream) {
         fclose(p->stream);
     }
-    pd_frames_done(&p->frames);
+    pd_intake_frames_done(&p->frames);
     free(p);
 }
 
@@ -146,7 +146,7 @@ static int pcap_intake_open(const char *argument, const struct pd_intake_config 
     p->head.ops = &pd_intake_pcap;
     p->state = PD_INTAKE_RUNNING;
     p->wake_fd = config->wake_fd;
-    r = pd_frames_init(&p->frames, config, sink);
+    r = pd_intake_frames_init(&p->frames, config, sink);
     if (r < 0) {
         pd_fail(error, r, "%s: trajectory memory: %s", argument, pd_error_text(r));
         goto out;
@@ -181,7 +181,7 @@ static void on_frame(u_char *user, const struct pcap_pkthdr *header, const u_cha
     struct pcap_intake *p = (struct pcap_intake *)user;
     const size_t wire = header->len > header->caplen ? header->len : header->caplen;
 
-    pd_frames_add(&p->frames, data, header->caplen, wire, frame_time_ns(&header->ts));
+    pd_intake_frames_add(&p->frames, data, header->caplen, wire, frame_time_ns(&header->ts));
 }
 
 /* Reading stopped: why, and what the owner is told about it. */
@@ -234,7 +234,7 @@ static void commit(struct pcap_intake *p)
     const uint64_t since = p->frames.frames - p->swept_frames;
     const bool due = since >= SWEEP_FRAMES;
 
-    pd_frames_commit(&p->frames, due ? p->frames.newest_ns : 0);
+    pd_intake_frames_commit(&p->frames, due ? p->frames.newest_ns : 0);
     if (due) {
         p->swept_frames = p->frames.frames;
     }
@@ -253,7 +253,7 @@ static int finish(struct pcap_intake *p)
     if (p->state != PD_INTAKE_RUNNING) {
         return p->end;
     }
-    if (pd_frames_flush(&p->frames) > 0) {
+    if (pd_intake_frames_flush(&p->frames) > 0) {
         pause_for_sink(p);
         return 0;
     }
@@ -267,7 +267,7 @@ static int pcap_intake_poll(struct pd_intake *intake, int timeout_ms)
 {
     struct pcap_intake *p = own(intake);
     const uint64_t until_ns = pd_clock_monotonic_ns() + WORK_NS;
-    const uint64_t refused = pd_frames_refused(&p->frames);
+    const uint64_t refused = pd_intake_frames_refused(&p->frames);
 
     while (!p->end && wait_for_input(p, timeout_ms)) {
         const int dispatched =
@@ -278,7 +278,7 @@ static int pcap_intake_poll(struct pd_intake *intake, int timeout_ms)
             break;
         }
         commit(p);
-        if (pd_frames_refused(&p->frames) != refused) {
+        if (pd_intake_frames_refused(&p->frames) != refused) {
             pause_for_sink(p);
             break;
         }
@@ -294,7 +294,7 @@ static int pcap_intake_poll(struct pd_intake *intake, int timeout_ms)
 
 static size_t pcap_intake_flush(struct pd_intake *intake)
 {
-    return pd_frames_flush(&own(intake)->frames);
+    return pd_intake_frames_flush(&own(intake)->frames);
 }
 
 static void pcap_intake_walk(struct pd_intake *intake,
@@ -302,7 +302,7 @@ static void pcap_intake_walk(struct pd_intake *intake,
                                            const struct pd_trajectory_record *record),
                              void *context)
 {
-    pd_frames_walk(&own(intake)->frames, visit, context);
+    pd_intake_frames_walk(&own(intake)->frames, visit, context);
 }
 
 static void pcap_intake_status(const struct pd_intake *intake, struct pd_intake_status *ret_status)
@@ -311,7 +311,7 @@ static void pcap_intake_status(const struct pd_intake *intake, struct pd_intake_
     struct pd_intake_status status = {.kind = pd_intake_pcap.kind, .state = p->state};
 
     memcpy(status.detail, p->detail, sizeof(status.detail));
-    pd_frames_status(&p->frames, &status);
+    pd_intake_frames_status(&p->frames, &status);
     *ret_status = status;
 }
 

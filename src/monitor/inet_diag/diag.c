@@ -183,8 +183,8 @@ static bool is_sound(const uint8_t *bytes, size_t len)
     return len == 0;
 }
 
-int pd_diag_read(struct pd_diag *diag, const void *bytes, size_t len, uint64_t time_ns,
-                 pd_diag_take *take, void *context)
+int pd_inet_diag_read(struct pd_diag *diag, const void *bytes, size_t len, uint64_t time_ns,
+                      pd_diag_take *take, void *context)
 {
     struct reader reader = {diag, take, context, time_ns};
 
@@ -246,7 +246,7 @@ static int dump_family(struct pd_diag *diag, uint8_t family, pd_diag_take *take,
         if (len < 0) {
             return (int)len;
         }
-        r = pd_diag_read(diag, diag->buffer, (size_t)len, time_ns, take, context);
+        r = pd_inet_diag_read(diag, diag->buffer, (size_t)len, time_ns, take, context);
         if (r < 0) {
             return errno == ENOENT && family == AF_INET6 ? 0 : -errno;
         }
@@ -254,7 +254,7 @@ static int dump_family(struct pd_diag *diag, uint8_t family, pd_diag_take *take,
     return 0;
 }
 
-int pd_diag_dump(struct pd_diag *diag, pd_diag_take *take, void *context)
+int pd_inet_diag_dump(struct pd_diag *diag, pd_diag_take *take, void *context)
 {
     int err = dump_family(diag, AF_INET, take, context);
 
@@ -266,8 +266,8 @@ static void keep_one(void *context, const struct pd_monitor_reading *reading)
     *(struct pd_monitor_reading *)context = *reading;
 }
 
-int pd_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t cookie,
-                struct pd_monitor_reading *ret_reading)
+int pd_inet_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t cookie,
+                     struct pd_monitor_reading *ret_reading)
 {
     struct inet_diag_req_v2 request = {.sdiag_family = flow->ip_version == 4 ? AF_INET : AF_INET6,
                                        .sdiag_protocol = IPPROTO_TCP,
@@ -288,8 +288,8 @@ int pd_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t co
     if (len < 0) {
         return (int)len;
     }
-    if (pd_diag_read(diag, diag->buffer, (size_t)len, pd_clock_monotonic_ns(), keep_one, &reading) <
-        0) {
+    if (pd_inet_diag_read(diag, diag->buffer, (size_t)len, pd_clock_monotonic_ns(), keep_one,
+                          &reading) < 0) {
         return errno == ESTALE ? -ENOENT : -errno;
     }
     /* TIME_WAIT, or another connection on a listening socket's ports. */
@@ -302,15 +302,15 @@ int pd_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t co
 
 /* ---- life ---- */
 
-struct pd_diag *pd_diag_offline(void)
+struct pd_diag *pd_inet_diag_offline(void)
 {
     return calloc(1, sizeof(struct pd_diag));
 }
 
-int pd_diag_open(struct pd_diag **ret_diag, struct pd_error *error)
+int pd_inet_diag_open(struct pd_diag **ret_diag, struct pd_error *error)
 {
     const struct timeval wait = {.tv_sec = WAIT_S};
-    struct pd_diag *diag = pd_diag_offline();
+    struct pd_diag *diag = pd_inet_diag_offline();
     int r;
 
     if (!diag) {
@@ -321,14 +321,14 @@ int pd_diag_open(struct pd_diag **ret_diag, struct pd_error *error)
         setsockopt(mnl_socket_get_fd(diag->socket), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) <
             0) {
         r = -errno;
-        pd_diag_close(diag);
+        pd_inet_diag_close(diag);
         return pd_fail(error, r, "sock_diag: cannot open a netlink socket: %s", strerror(-r));
     }
     *ret_diag = diag;
     return 0;
 }
 
-void pd_diag_close(struct pd_diag *diag)
+void pd_inet_diag_close(struct pd_diag *diag)
 {
     if (diag && diag->socket) {
         mnl_socket_close(diag->socket);
@@ -336,7 +336,7 @@ void pd_diag_close(struct pd_diag *diag)
     free(diag);
 }
 
-struct pd_diag_counters pd_diag_counters(const struct pd_diag *diag)
+struct pd_diag_counters pd_inet_diag_counters(const struct pd_diag *diag)
 {
     return diag->counters;
 }

@@ -22,27 +22,27 @@ struct pd_diag;
 
 typedef void pd_diag_take(void *context, const struct pd_monitor_reading *reading);
 
-int pd_diag_open(struct pd_diag **ret_diag, struct pd_error *error);
-void pd_diag_close(struct pd_diag *diag); /* NULL is fine */
+int pd_inet_diag_open(struct pd_diag **ret_diag, struct pd_error *error);
+void pd_inet_diag_close(struct pd_diag *diag); /* NULL is fine */
 
 /* Each socket once. 0, or -errno: what was taken until then stays taken. */
-int pd_diag_dump(struct pd_diag *diag, pd_diag_take *take, void *context);
+int pd_inet_diag_dump(struct pd_diag *diag, pd_diag_take *take, void *context);
 
 /* The one socket. -ENOENT: it is gone. */
-int pd_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t cookie,
-                struct pd_monitor_reading *ret_reading);
+int pd_inet_diag_get(struct pd_diag *diag, const struct pd_flow_id *flow, uint64_t cookie,
+                     struct pd_monitor_reading *ret_reading);
 
 struct pd_diag_counters {
     uint64_t read;
     uint64_t refused;
 };
-struct pd_diag_counters pd_diag_counters(const struct pd_diag *diag);
+struct pd_diag_counters pd_inet_diag_counters(const struct pd_diag *diag);
 
 /* A buffer of netlink messages, for whoever tests it. Returns what libmnl does: above 0 more may
  * come, 0 the end, below 0 an error. */
-int pd_diag_read(struct pd_diag *diag, const void *bytes, size_t len, uint64_t time_ns,
-                 pd_diag_take *take, void *context);
-/* One without a socket, for pd_diag_read alone. NULL: no memory. */
-struct pd_diag *pd_diag_offline(void);
+int pd_inet_diag_read(struct pd_diag *diag, const void *bytes, size_t len, uint64_t time_ns,
+                      pd_diag_take *take, void *context);
+/* One without a socket, for pd_inet_diag_read alone. NULL: no memory. */
+struct pd_diag *pd_inet_diag_offline(void);
 
 #endif

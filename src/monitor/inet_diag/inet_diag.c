@@ -28,7 +28,7 @@ static bool has_moved(struct source *source)
     ssize_t len = source->snmp_fd < 0 ? -1 : pread(source->snmp_fd, text, sizeof text - 1, 0);
     bool moved;
 
-    if (len < 0 || pd_snmp_retransmissions(text, (size_t)len, &now)) {
+    if (len < 0 || pd_inet_diag_snmp_retransmissions(text, (size_t)len, &now)) {
         return true;
     }
     moved = !source->known || now != source->retransmissions;

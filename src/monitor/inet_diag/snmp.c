@@ -44,7 +44,7 @@ static int read_column(char *values, int column, uint64_t *ret_value)
     return 0;
 }
 
-int pd_snmp_retransmissions(char *text, size_t len, uint64_t *ret_retransmissions)
+int pd_inet_diag_snmp_retransmissions(char *text, size_t len, uint64_t *ret_retransmissions)
 {
     char *rest = text, *names = NULL;
     int column;

@@ -8,6 +8,6 @@
 
 /* `text` has room for one byte behind `len`, which is set to NUL. 0, or -PD_E_SYNTAX: it is not
  * there. Thread safety: pure. */
-int pd_snmp_retransmissions(char *text, size_t len, uint64_t *ret_retransmissions);
+int pd_inet_diag_snmp_retransmissions(char *text, size_t len, uint64_t *ret_retransmissions);
 
 #endif

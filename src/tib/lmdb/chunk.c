@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks: checks and reading. Bytes come from a file and are held for hostile until pd_chunk_verify
- * has passed. */
+/* Chunks: checks and reading. Bytes come from a file and are held for hostile until
+ * pd_lmdb_chunk_verify has passed. */
 #include "tib/lmdb/chunk.h"
 
 #include <xxhash.h>
@@ -98,7 +98,8 @@ static int column_open(const uint8_t *bytes, const struct pd_chunk_header *heade
     return 0;
 }
 
-int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_chunk *ret_chunk)
+int pd_lmdb_chunk_open(const void *bytes, size_t size_bytes, uint64_t key,
+                       struct pd_chunk *ret_chunk)
 {
     struct pd_chunk chunk = {.bytes = bytes};
     if (size_bytes < pd_chunk_head_bytes(PD_COLUMN_COUNT_PLAIN)) {
@@ -216,13 +217,13 @@ static uint64_t chunk_hash(const uint8_t *bytes, size_t size_bytes, uint64_t fir
     return XXH3_64bits_withSeed(bytes + HASHED_FROM, size_bytes - HASHED_FROM, first_row);
 }
 
-void pd_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row)
+void pd_lmdb_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row)
 {
     uint64_t xxh3 = htole64(chunk_hash(bytes, size_bytes, first_row));
     memcpy(bytes + offsetof(struct pd_chunk_header, xxh3), &xxh3, sizeof xxh3);
 }
 
-int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len)
+int pd_lmdb_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len)
 {
     const struct pd_chunk_header *header = &chunk->header;
     uint64_t xxh3 = chunk_hash(chunk->bytes, header->size_bytes, header->first_row);
@@ -246,7 +247,7 @@ static void addr_join(uint8_t ip_version, uint64_t upper, uint64_t low, struct p
     memcpy(ret_addr->bytes, halves, sizeof halves);
 }
 
-void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow)
+void pd_lmdb_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow)
 {
     const struct pd_column *columns = chunk->columns;
     const struct pd_column *upper = &columns[PD_COLUMN_PREFIX_UPPER];
@@ -264,14 +265,14 @@ void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *
               pd_column_get(&columns[PD_COLUMN_DST_LOW], row), &ret_flow->dst);
 }
 
-void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows)
+void pd_lmdb_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows)
 {
     const struct pd_column *columns = chunk->columns;
     size_t run = 0;
     for (size_t i = 0; i < chunk->header.len[PD_AXIS_ROWS]; i++) {
         run += i > pd_column_get(&columns[PD_COLUMN_RUN_LAST], run);
         struct pd_row *row = &ret_rows[i];
-        pd_chunk_flow(chunk, i, &row->flow);
+        pd_lmdb_chunk_flow(chunk, i, &row->flow);
         row->path = (uint32_t)pd_column_get(&columns[PD_COLUMN_RUN_PATH], run);
         row->commit = (uint32_t)pd_column_get(&columns[PD_COLUMN_COMMIT], i);
         row->stime_us = pd_column_get(&columns[PD_COLUMN_STIME], i);
@@ -283,7 +284,7 @@ void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows)
     }
 }
 
-bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash)
+bool pd_lmdb_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash)
 {
     const struct pd_column *bloom = &chunk->columns[PD_COLUMN_BLOOM];
     if (!bloom->len) {
@@ -299,8 +300,8 @@ bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash)
     return true;
 }
 
-bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32_t *ret_first,
-                        uint32_t *ret_end)
+bool pd_lmdb_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32_t *ret_first,
+                             uint32_t *ret_end)
 {
     const struct pd_column *end = &chunk->columns[PD_COLUMN_FLOW_END];
     if (!end->len) {
@@ -312,7 +313,7 @@ bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32
     return true;
 }
 
-size_t pd_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row)
+size_t pd_lmdb_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row)
 {
     const struct pd_column *first = &chunk->columns[PD_COLUMN_COMMIT_ROW];
     size_t low = 0, high = first->len;

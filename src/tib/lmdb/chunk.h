@@ -194,12 +194,13 @@ static inline uint64_t pd_column_get(const struct pd_column *column, size_t i)
 
 /* Checks header and descriptors (cost: a few hundred bytes) and makes the view. -PD_E_CORRUPT or
  * -PD_E_VERSION. */
-int pd_chunk_open(const void *bytes, size_t size_bytes, uint64_t key, struct pd_chunk *ret_chunk);
+int pd_lmdb_chunk_open(const void *bytes, size_t size_bytes, uint64_t key,
+                       struct pd_chunk *ret_chunk);
 
 /* Checks all the rest, so that rows can be read without further checks: checksum, runs that cover
  * the rows, prefix codes, path IDs below `paths_len`. Reads every byte once: some 0.1 ms for a full
  * segment. -PD_E_CORRUPT. */
-int pd_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len);
+int pd_lmdb_chunk_verify(const struct pd_chunk *chunk, uint32_t paths_len);
 
 /* Memory of one reader for packed columns; {0} to begin with. It serves one view at a time. */
 struct pd_chunk_scratch {
@@ -208,18 +209,18 @@ struct pd_chunk_scratch {
     uint8_t *shuffled; /* a frame */
     void *zstd;
 };
-void pd_chunk_scratch_done(struct pd_chunk_scratch *scratch);
+void pd_lmdb_chunk_scratch_done(struct pd_chunk_scratch *scratch);
 
 /* Makes values first … end - 1 of the columns (bits 1 << PD_COLUMN_…) readable; nothing to do for
  * plain ones. The columns of the view then point into the scratch. -PD_E_CORRUPT or -ENOMEM. */
-int pd_chunk_load(struct pd_chunk *chunk, uint32_t columns, uint32_t first, uint32_t end,
-                  struct pd_chunk_scratch *scratch);
+int pd_lmdb_chunk_load(struct pd_chunk *chunk, uint32_t columns, uint32_t first, uint32_t end,
+                       struct pd_chunk_scratch *scratch);
 
 #define PD_CHUNK_ROW_COLUMNS ((UINT32_C(1) << (PD_COLUMN_COMMIT + 1)) - 1)
 #define PD_CHUNK_ALL_COLUMNS ((UINT32_C(1) << PD_COLUMN_COUNT) - 1)
 
 /* The same chunk packed. The caller frees *ret_bytes. 0 or -ENOMEM. */
-int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_size_bytes);
+int pd_lmdb_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_size_bytes);
 
 /* Is this column packed in packed chunks? */
 static inline bool pd_column_packs(unsigned id)
@@ -228,15 +229,15 @@ static inline bool pd_column_packs(unsigned id)
 }
 
 /* Puts the hash in front of a chunk's bytes. */
-void pd_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row);
+void pd_lmdb_chunk_seal_hash(uint8_t *bytes, size_t size_bytes, uint64_t first_row);
 
 /* Which values of FLOW_ROW are rows of a flow with this hash, and of others of its bucket. False:
  * there is no index. */
-bool pd_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32_t *ret_first,
-                        uint32_t *ret_end);
+bool pd_lmdb_chunk_flow_rows(const struct pd_chunk *chunk, uint64_t flow_hash, uint32_t *ret_first,
+                             uint32_t *ret_end);
 
 /* The fields of row `row` of a verified chunk; of a packed one, its rows are loaded. */
-void pd_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow);
+void pd_lmdb_chunk_flow(const struct pd_chunk *chunk, size_t row, struct pd_flow_id *ret_flow);
 
 /* What row `row` of a verified chunk has of further columns. Returns where it lies. */
 static inline const uint8_t *pd_chunk_extra(const struct pd_chunk *chunk, size_t row,
@@ -250,7 +251,7 @@ static inline const uint8_t *pd_chunk_extra(const struct pd_chunk *chunk, size_t
 
 /* All rows of a verified chunk whose columns are loaded, in its order. `ret_rows` has room for
  * header.len[PD_AXIS_ROWS]. */
-void pd_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows);
+void pd_lmdb_chunk_rows(const struct pd_chunk *chunk, struct pd_row *ret_rows);
 
 /* What becomes a chunk. */
 struct pd_chunk_input {
@@ -263,16 +264,16 @@ struct pd_chunk_input {
 
 /* The number of its first record is commits[0]. The caller frees *ret_bytes. 0, -ENOMEM or, when
  * the rows have more than PD_CHUNK_EXTRA_BYTES extra bytes, -PD_E_TOO_LARGE. */
-int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, void **ret_bytes,
-                    size_t *ret_size_bytes);
+int pd_lmdb_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths,
+                         void **ret_bytes, size_t *ret_size_bytes);
 
 /* Index of the first commit of a verified chunk that is not before record `since_row`;
  * header.len[PD_AXIS_COMMITS] when all are before it. The rows stored since then are those with
  * COMMIT from that index on. */
-size_t pd_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row);
+size_t pd_lmdb_chunk_commits_before(const struct pd_chunk *chunk, uint64_t since_row);
 
 /* False when no row of the chunk has this flow ID (as pd_flow_id_hash gives it). */
-bool pd_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash);
+bool pd_lmdb_chunk_may_have(const struct pd_chunk *chunk, uint64_t flow_hash);
 
 /* The halves of an address as the columns have them. */
 static inline void pd_addr_halves(const struct pd_addr *addr, uint8_t ip_version,

@@ -21,11 +21,11 @@ static int pack_at(struct pd_store *store, MDB_cursor *cursor, uint64_t first_ro
 {
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, first_row), value;
-    int err = pd_chunk_pack(plain, &value.mv_data, &value.mv_size);
+    int err = pd_lmdb_chunk_pack(plain, &value.mv_data, &value.mv_size);
     if (err) {
         return err;
     }
-    pd_store_written_put(store, store->segment_db, first_row, &value);
+    pd_lmdb_store_written_put(store, store->segment_db, first_row, &value);
     err = pd_tib_lmdb_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
     free(value.mv_data);
     return err;
@@ -47,13 +47,13 @@ static int pack_from(struct cooling *cooling, MDB_cursor *cursor)
             return -PD_E_CORRUPT;
         }
         /* Its head says whether it is to be packed; only then all of it is read and verified. */
-        bool plain = !pd_chunk_open(value.mv_data, value.mv_size, first_row, &chunk) &&
+        bool plain = !pd_lmdb_chunk_open(value.mv_data, value.mv_size, first_row, &chunk) &&
                      chunk.header.encoding == PD_CHUNK_PLAIN;
         if (plain && chunk.header.max_time_us >= cooling->before_us) {
             all_packed = false;
             continue;
         }
-        if (plain && !pd_store_chunk(cooling->store, &key, &value, &chunk)) {
+        if (plain && !pd_lmdb_store_chunk(cooling->store, &key, &value, &chunk)) {
             err = pack_at(cooling->store, cursor, first_row, &chunk);
             cooling->packed++;
         }
@@ -71,26 +71,26 @@ static int cool(struct cooling *cooling, MDB_txn *txn)
     if (err) {
         return err;
     }
-    err = pd_store_near_full(cooling->store, txn) ? -PD_E_FULL : pack_from(cooling, cursor);
+    err = pd_lmdb_store_near_full(cooling->store, txn) ? -PD_E_FULL : pack_from(cooling, cursor);
     mdb_cursor_close(cursor);
     return err;
 }
 
-int pd_store_cool(struct pd_store *store, uint64_t now_us)
+int pd_lmdb_store_cool(struct pd_store *store, uint64_t now_us)
 {
     uint64_t after_us = store->config.cold_after_s * PD_US_PER_S;
     if (!store->config.cold_after_s || now_us < after_us) {
         return 0;
     }
-    return pd_store_pack(store, now_us - after_us);
+    return pd_lmdb_store_pack(store, now_us - after_us);
 }
 
-int pd_store_pack(struct pd_store *store, uint64_t before_us)
+int pd_lmdb_store_pack(struct pd_store *store, uint64_t before_us)
 {
     struct cooling cooling = {
         .store = store, .before_us = before_us, .hot_from = store->writer.hot_from};
     MDB_txn *txn;
-    int err = pd_store_txn_begin(store, &txn);
+    int err = pd_lmdb_store_txn_begin(store, &txn);
     if (err) {
         return err;
     }
@@ -99,7 +99,7 @@ int pd_store_pack(struct pd_store *store, uint64_t before_us)
     if (!err && !cooling.packed) {
         mdb_txn_abort(txn);
     } else {
-        err = pd_store_txn_end(store, txn, &same, err);
+        err = pd_lmdb_store_txn_end(store, txn, &same, err);
     }
     if (err) {
         return err == -PD_E_FULL ? 0 : err; /* retention makes room, then it goes on */

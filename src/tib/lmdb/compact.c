@@ -87,12 +87,12 @@ static int copy_make(struct pd_store *store, int fd,
         return err;
     }
     uint64_t txn_id = mdb_txn_id(txn);
-    err = pd_store_bytes_used(store, txn, &all);
+    err = pd_lmdb_store_bytes_used(store, txn, &all);
     mdb_txn_abort(txn);
     err = err ? err : copy(store, fd, all, progress, context);
-    err = err ? err : pd_pages_renumber(fd, txn_id);
-    err = err ? err : pd_pages_check(fd, txn_id, NULL);
-    err = err ? err : pd_store_numbers_check(fd, NULL);
+    err = err ? err : pd_lmdb_pages_renumber(fd, txn_id);
+    err = err ? err : pd_lmdb_pages_check(fd, txn_id, NULL);
+    err = err ? err : pd_lmdb_store_numbers_check(fd, NULL);
     if (!err && fsync(fd)) {
         err = -errno;
     }
@@ -113,7 +113,7 @@ static int copy_adopt(struct pd_store *store, int directory_fd)
         return err;
     }
     int late = fsync(directory_fd) ? -errno : 0;
-    err = pd_store_reopen_locked(store);
+    err = pd_lmdb_store_reopen_locked(store);
     return err ? err : late;
 }
 
@@ -131,34 +131,35 @@ static int compact(struct pd_store *store, int directory_fd,
         pthread_mutex_unlock(&store->lock);
     }
     unlinkat(directory_fd, PD_COMPACT_FILE, 0);
-    return err ? err : pd_store_writer_resume(store);
+    return err ? err : pd_lmdb_store_writer_resume(store);
 }
 
 /* Whoever compacts wants the bytes: all is sealed and packed, hot or cold. */
 static int pack_all(struct pd_store *store)
 {
     uint64_t packed;
-    int err = pd_store_seal_tail(store);
+    int err = pd_lmdb_store_seal_tail(store);
     uint64_t from;
     do { /* no step forward: there is no room for it */
         from = store->writer.convert_from;
-        err = err ? err : pd_store_convert(store);
+        err = err ? err : pd_lmdb_store_convert(store);
     } while (!err && store->writer.old_blocks && store->writer.convert_from > from);
     do {
         packed = store->counters.segments_packed;
-        err = err ? err : pd_store_pack(store, UINT64_MAX);
+        err = err ? err : pd_lmdb_store_pack(store, UINT64_MAX);
     } while (!err && store->counters.segments_packed > packed);
     return err;
 }
 
-int pd_store_compact(struct pd_tib *tib,
-                     void (*progress)(void *context, uint64_t done, uint64_t all), void *context)
+int pd_lmdb_store_compact(struct pd_tib *tib,
+                          void (*progress)(void *context, uint64_t done, uint64_t all),
+                          void *context)
 {
     struct pd_store *store = (struct pd_store *)tib;
     if (store->mode != PD_TIB_WRITE) {
         return -PD_E_UNSUPPORTED;
     }
-    int err = pd_store_commit(tib);
+    int err = pd_lmdb_store_commit(tib);
     err = err ? err : pack_all(store);
     if (err || !store->env) {
         return err ? err : -EIO;

@@ -28,8 +28,8 @@ static int convert_at(MDB_cursor *cursor, uint64_t first, const MDB_val *old)
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, first), value;
     int err = first < PD_PATHS_MAX
-                  ? pd_paths_block_convert((uint32_t)first, old->mv_data, old->mv_size,
-                                           &value.mv_data, &value.mv_size)
+                  ? pd_lmdb_paths_block_convert((uint32_t)first, old->mv_data, old->mv_size,
+                                                &value.mv_data, &value.mv_size)
                   : -PD_E_CORRUPT;
     if (err) {
         return err;
@@ -53,7 +53,7 @@ static int convert_some(MDB_cursor *cursor, struct converting *converting)
         converting->seen++;
         converting->bytes += value.mv_size;
         converting->from = first + 1;
-        if (!pd_paths_block_old(value.mv_data, value.mv_size)) {
+        if (!pd_lmdb_paths_block_old(value.mv_data, value.mv_size)) {
             continue;
         }
         err = convert_at(cursor, first, &value);
@@ -73,12 +73,12 @@ static int convert(struct pd_store *store, MDB_txn *txn, struct converting *conv
     if (err) {
         return err;
     }
-    err = pd_store_near_full(store, txn) ? -PD_E_FULL : convert_some(cursor, converting);
+    err = pd_lmdb_store_near_full(store, txn) ? -PD_E_FULL : convert_some(cursor, converting);
     mdb_cursor_close(cursor);
     return err;
 }
 
-int pd_store_convert(struct pd_store *store)
+int pd_lmdb_store_convert(struct pd_store *store)
 {
     struct pd_store_writer *writer = &store->writer;
     struct converting converting = {.from = writer->convert_from};
@@ -87,13 +87,13 @@ int pd_store_convert(struct pd_store *store)
     if (!writer->old_blocks) {
         return 0;
     }
-    int err = pd_store_txn_begin(store, &txn);
+    int err = pd_lmdb_store_txn_begin(store, &txn);
     if (err) {
         return err;
     }
     err = convert(store, txn, &converting);
     same = writer->meta;
-    err = pd_store_txn_end(store, txn, &same, err);
+    err = pd_lmdb_store_txn_end(store, txn, &same, err);
     if (err) {
         return err == -PD_E_FULL ? 0 : err; /* retention makes room, then it goes on */
     }

@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-uint64_t pd_crew_rows = UINT64_C(1) << 20;
+uint64_t pd_lmdb_crew_rows = UINT64_C(1) << 20;
 
 static unsigned size_for(uint64_t rows)
 {
     cpu_set_t processors;
-    uint64_t size = rows / pd_crew_rows;
+    uint64_t size = rows / pd_lmdb_crew_rows;
     if (sched_getaffinity(0, sizeof processors, &processors)) {
         return 1;
     }
@@ -19,7 +19,7 @@ static unsigned size_for(uint64_t rows)
     return size < 1 ? 1 : size < most ? (unsigned)size : most;
 }
 
-void pd_crew_init(struct pd_crew *crew, const struct pd_select *select)
+void pd_lmdb_crew_init(struct pd_crew *crew, const struct pd_select *select)
 {
     const struct pd_lmdb_view *view = select->snapshot->view;
     uint64_t rows = 0;
@@ -53,8 +53,8 @@ static void *work_alone(void *argument)
     return NULL;
 }
 
-int pd_crew_run(const struct pd_crew *crew, int (*work)(void *context, unsigned member),
-                void *context)
+int pd_lmdb_crew_run(const struct pd_crew *crew, int (*work)(void *context, unsigned member),
+                     void *context)
 {
     struct job jobs[PD_CREW_MAX];
     int err = 0;

@@ -9,8 +9,8 @@
  * most: neighbouring chunks, about the same number of rows for each. A smaller one is left to the
  * caller's thread alone: starting a thread costs as much as some ten thousand rows.
  *
- * Usage: pd_crew_init; pd_crew_run(crew, work, context), where `work` goes through the chunks
- * crew->first[member] … crew->first[member + 1] - 1. */
+ * Usage: pd_lmdb_crew_init; pd_lmdb_crew_run(crew, work, context), where `work` goes through the
+ * chunks crew->first[member] … crew->first[member + 1] - 1. */
 
 #define PD_CREW_MAX 4u
 
@@ -20,13 +20,13 @@ struct pd_crew {
 };
 
 /* Rows that are worth a thread; tests lower it, before the first query. */
-extern uint64_t pd_crew_rows;
+extern uint64_t pd_lmdb_crew_rows;
 
-void pd_crew_init(struct pd_crew *crew, const struct pd_select *select);
+void pd_lmdb_crew_init(struct pd_crew *crew, const struct pd_select *select);
 
 /* Calls `work` once for each member, member 0 in the caller's thread, and returns when all are
  * done: 0, or what the first member with an error returned. */
-int pd_crew_run(const struct pd_crew *crew, int (*work)(void *context, unsigned member),
-                void *context);
+int pd_lmdb_crew_run(const struct pd_crew *crew, int (*work)(void *context, unsigned member),
+                     void *context);
 
 #endif

@@ -8,7 +8,7 @@
 
 static const MDB_val cursors_key = {7, (void *)"cursors"};
 
-int pd_store_cursors_get(struct pd_store *store, MDB_txn *txn)
+int pd_lmdb_store_cursors_get(struct pd_store *store, MDB_txn *txn)
 {
     struct pd_store_writer *writer = &store->writer;
     MDB_val key = cursors_key, value;
@@ -28,7 +28,7 @@ int pd_store_cursors_get(struct pd_store *store, MDB_txn *txn)
     return 0;
 }
 
-int pd_store_cursors_put(struct pd_store *store, MDB_txn *txn)
+int pd_lmdb_store_cursors_put(struct pd_store *store, MDB_txn *txn)
 {
     const struct pd_store_writer *writer = &store->writer;
     struct pd_store_cursor raw[PD_TIB_CURSORS];
@@ -43,7 +43,7 @@ int pd_store_cursors_put(struct pd_store *store, MDB_txn *txn)
     return pd_tib_lmdb_error(mdb_put(txn, store->meta_db, &key, &value, 0));
 }
 
-int pd_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
+int pd_lmdb_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
 {
     struct pd_store_writer *writer = &((struct pd_store *)tib)->writer;
     unsigned at = 0;
@@ -62,7 +62,7 @@ int pd_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
     return 0;
 }
 
-int pd_store_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value)
+int pd_lmdb_store_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value)
 {
     const struct pd_store_writer *writer = &((struct pd_store *)tib)->writer;
     for (unsigned i = 0; i < writer->cursors_len; i++) {

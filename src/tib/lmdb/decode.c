@@ -21,7 +21,7 @@ static void run_seek(struct pd_rows *rows, size_t row)
     }
 }
 
-void pd_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids)
+void pd_lmdb_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids)
 {
     const struct pd_column *path_ids = &rows->chunk->columns[PD_COLUMN_RUN_PATH];
     for (uint32_t i = 0; i < block->len;) {
@@ -134,8 +134,8 @@ static void more(struct pd_rows *rows, const struct pd_block *block,
     }
 }
 
-void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigned parts,
-                     struct pd_tib_record *ret_records)
+void pd_lmdb_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigned parts,
+                          struct pd_tib_record *ret_records)
 {
     if (parts & PD_PART_FLOW) {
         flows(rows, block, ret_records);
@@ -150,11 +150,11 @@ void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigne
     }
     if (parts & PD_PART_PATH) {
         const struct pd_paths *paths = rows->select->snapshot->store->paths;
-        pd_rows_path_ids(rows, block, rows->ids);
+        pd_lmdb_rows_path_ids(rows, block, rows->ids);
         struct pd_paths_way way = {NULL, NULL};
         for (uint32_t i = 0; i < block->len; i++) {
             if (!i || rows->ids[i] != rows->ids[i - 1]) {
-                way = pd_paths_way(paths, rows->ids[i]);
+                way = pd_lmdb_paths_way(paths, rows->ids[i]);
             }
             ret_records[i].path = way.path;
             ret_records[i].claim = way.claim;

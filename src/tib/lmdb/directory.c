@@ -16,7 +16,7 @@ struct pd_directory {
     size_t written_len;
 };
 
-struct pd_directory *pd_directory_new(void)
+struct pd_directory *pd_lmdb_directory_new(void)
 {
     struct pd_directory *directory = calloc(1, sizeof *directory);
     if (directory && pthread_mutex_init(&directory->lock, NULL)) {
@@ -26,7 +26,7 @@ struct pd_directory *pd_directory_new(void)
     return directory;
 }
 
-void pd_directory_free(struct pd_directory *directory)
+void pd_lmdb_directory_free(struct pd_directory *directory)
 {
     if (!directory) {
         return;
@@ -51,8 +51,8 @@ static size_t place_of(const struct pd_directory *directory, uint64_t key)
     return low;
 }
 
-bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void *at,
-                       size_t size_bytes, struct pd_directory_entry *ret_entry)
+bool pd_lmdb_directory_find(struct pd_directory *directory, uint64_t key, const void *at,
+                            size_t size_bytes, struct pd_directory_entry *ret_entry)
 {
     pthread_mutex_lock(&directory->lock);
     size_t place = place_of(directory, key);
@@ -74,7 +74,7 @@ static bool reserve(struct pd_directory *directory)
     return !PD_GROW(directory->entries, directory->room, directory->len + 1);
 }
 
-void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry)
+void pd_lmdb_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry)
 {
     pthread_mutex_lock(&directory->lock);
     size_t place = place_of(directory, entry->key);
@@ -91,7 +91,8 @@ void pd_directory_put(struct pd_directory *directory, const struct pd_directory_
     pthread_mutex_unlock(&directory->lock);
 }
 
-void pd_directory_write(struct pd_directory *directory, const struct pd_directory_written *written)
+void pd_lmdb_directory_write(struct pd_directory *directory,
+                             const struct pd_directory_written *written)
 {
     pthread_mutex_lock(&directory->lock);
     if (directory->written_len < PD_DIRECTORY_WRITTEN) {
@@ -100,8 +101,8 @@ void pd_directory_write(struct pd_directory *directory, const struct pd_director
     pthread_mutex_unlock(&directory->lock);
 }
 
-bool pd_directory_find_written(struct pd_directory *directory, uint64_t key, size_t size_bytes,
-                               uint64_t *ret_xxh3)
+bool pd_lmdb_directory_find_written(struct pd_directory *directory, uint64_t key, size_t size_bytes,
+                                    uint64_t *ret_xxh3)
 {
     bool found = false;
     pthread_mutex_lock(&directory->lock);
@@ -116,14 +117,14 @@ bool pd_directory_find_written(struct pd_directory *directory, uint64_t key, siz
     return found;
 }
 
-void pd_directory_forget_written(struct pd_directory *directory)
+void pd_lmdb_directory_forget_written(struct pd_directory *directory)
 {
     pthread_mutex_lock(&directory->lock);
     directory->written_len = 0;
     pthread_mutex_unlock(&directory->lock);
 }
 
-void pd_directory_forget(struct pd_directory *directory)
+void pd_lmdb_directory_forget(struct pd_directory *directory)
 {
     pthread_mutex_lock(&directory->lock);
     directory->len = 0;

@@ -29,14 +29,14 @@ struct pd_directory_entry {
 
 struct pd_directory;
 
-struct pd_directory *pd_directory_new(void); /* NULL: no memory */
-void pd_directory_free(struct pd_directory *directory);
+struct pd_directory *pd_lmdb_directory_new(void); /* NULL: no memory */
+void pd_lmdb_directory_free(struct pd_directory *directory);
 
-bool pd_directory_find(struct pd_directory *directory, uint64_t key, const void *at,
-                       size_t size_bytes, struct pd_directory_entry *ret_entry);
+bool pd_lmdb_directory_find(struct pd_directory *directory, uint64_t key, const void *at,
+                            size_t size_bytes, struct pd_directory_entry *ret_entry);
 
 /* Replaces the entry of the same key. Without memory it stays unknown. */
-void pd_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry);
+void pd_lmdb_directory_put(struct pd_directory *directory, const struct pd_directory_entry *entry);
 
 /* What this process's writer is about to commit. Its bytes were made here a moment ago, so a reader
  * that comes before the writer has read them back (written.c) takes them by the checksum in their
@@ -49,12 +49,13 @@ struct pd_directory_written {
 };
 #define PD_DIRECTORY_WRITTEN 4u
 
-void pd_directory_write(struct pd_directory *directory, const struct pd_directory_written *written);
-bool pd_directory_find_written(struct pd_directory *directory, uint64_t key, size_t size_bytes,
-                               uint64_t *ret_xxh3);
-void pd_directory_forget_written(struct pd_directory *directory);
+void pd_lmdb_directory_write(struct pd_directory *directory,
+                             const struct pd_directory_written *written);
+bool pd_lmdb_directory_find_written(struct pd_directory *directory, uint64_t key, size_t size_bytes,
+                                    uint64_t *ret_xxh3);
+void pd_lmdb_directory_forget_written(struct pd_directory *directory);
 
 /* Nothing is known any more: the map moves. */
-void pd_directory_forget(struct pd_directory *directory);
+void pd_lmdb_directory_forget(struct pd_directory *directory);
 
 #endif

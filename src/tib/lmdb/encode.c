@@ -129,8 +129,8 @@ static void flows_read(struct encoder *e)
 static int compare_reversed(const void *a, const void *b, void *context)
 {
     uint32_t id_a = *(const uint32_t *)a, id_b = *(const uint32_t *)b;
-    const struct pd_path *pa = pd_paths_get(context, id_a);
-    const struct pd_path *pb = pd_paths_get(context, id_b);
+    const struct pd_path *pa = pd_lmdb_paths_get(context, id_a);
+    const struct pd_path *pb = pd_lmdb_paths_get(context, id_b);
     if (!pa || !pb) {
         return pa ? 1 : pb ? -1 : (id_a > id_b) - (id_a < id_b);
     }
@@ -143,8 +143,8 @@ static int compare_reversed(const void *a, const void *b, void *context)
     if (pa->len != pb->len) {
         return pa->len < pb->len ? -1 : 1;
     }
-    struct pd_tib_record ra = {.path = pa, .claim = pd_paths_claim(context, id_a)};
-    struct pd_tib_record rb = {.path = pb, .claim = pd_paths_claim(context, id_b)};
+    struct pd_tib_record ra = {.path = pa, .claim = pd_lmdb_paths_claim(context, id_a)};
+    struct pd_tib_record rb = {.path = pb, .claim = pd_lmdb_paths_claim(context, id_b)};
     return pd_tib_compare_ways(&ra, &rb);
 }
 
@@ -195,7 +195,7 @@ static int paths_rank(struct encoder *e, struct pd_paths *paths)
     }
     for (uint32_t i = 0; i < e->runs_len; i++) {
         ranked[i].path = e->run_path[i];
-        rank_key(pd_paths_get(paths, e->run_path[i]), &ranked[i], &whole);
+        rank_key(pd_lmdb_paths_get(paths, e->run_path[i]), &ranked[i], &whole);
     }
     for (uint32_t i = 0; i < e->runs_len && !whole; i++) {
         ranked[i].high = ranked[i].low = 0;
@@ -211,7 +211,7 @@ static int paths_rank(struct encoder *e, struct pd_paths *paths)
 /* Counting sort of the rows by the rank of their path, stable in the order of arrival. */
 static int runs_build(struct encoder *e, struct pd_paths *paths)
 {
-    uint32_t known = pd_paths_len(paths);
+    uint32_t known = pd_lmdb_paths_len(paths);
     uint32_t *count =
         calloc(known, sizeof *count); /* rows of a path, later the place of its next row */
     if (!count) {
@@ -474,11 +474,11 @@ static void head_put(struct encoder *e, size_t bloom_words)
     };
     memcpy(e->bytes, &header, sizeof header);
     memcpy(e->bytes + sizeof header, e->descriptors, e->columns * sizeof *e->descriptors);
-    pd_chunk_seal_hash(e->bytes, e->size_bytes, first_row);
+    pd_lmdb_chunk_seal_hash(e->bytes, e->size_bytes, first_row);
 }
 
-int pd_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths, void **ret_bytes,
-                    size_t *ret_size_bytes)
+int pd_lmdb_chunk_encode(const struct pd_chunk_input *input, struct pd_paths *paths,
+                         void **ret_bytes, size_t *ret_size_bytes)
 {
     struct encoder e;
     size_t words = input->with_bloom ? (input->len + PD_BLOOM_ROWS_PER_BLOCK - 1) /

@@ -120,7 +120,7 @@ static int store_build(struct pd_store *store, const char *new_file, uint64_t ma
         goto out;
     }
     err = pd_tib_lmdb_error(databases_open(store, txn, MDB_CREATE));
-    err = err ? err : pd_store_meta_put(store, txn, &meta);
+    err = err ? err : pd_lmdb_store_meta_put(store, txn, &meta);
     if (err) {
         mdb_txn_abort(txn);
     } else {
@@ -252,7 +252,7 @@ static int pages_check(struct pd_store *store, MDB_txn *txn, struct pd_error *er
     int fd;
     int err = pd_tib_lmdb_error(mdb_env_get_fd(store->env, &fd));
     for (unsigned attempt = 0; !err; attempt++) {
-        err = pd_pages_check(fd, mdb_txn_id(txn), error);
+        err = pd_lmdb_pages_check(fd, mdb_txn_id(txn), error);
         /* While we looked for the meta page, a writer may have replaced it: twice more. */
         if ((err != -PD_E_NOT_FOUND && err != -PD_E_CORRUPT) || attempt == 2) {
             break;
@@ -273,7 +273,7 @@ static int env_check(struct pd_store *store, struct pd_error *error)
     }
     err = pages_check(store, txn, error);
     err = err ? err : pd_tib_lmdb_error(databases_open(store, txn, 0));
-    err = err ? err : pd_store_meta_get(store, txn, &meta);
+    err = err ? err : pd_lmdb_store_meta_get(store, txn, &meta);
     if (!err && store->identity && meta.identity != store->identity) {
         err = pd_fail(error, -PD_E_CORRUPT,
                       "another store has taken the place of the one that was open");
@@ -289,8 +289,8 @@ static int env_check(struct pd_store *store, struct pd_error *error)
 static int meta_check(int directory_fd, struct pd_error *error)
 {
     int fd = openat(directory_fd, "data.mdb", O_RDONLY | O_CLOEXEC);
-    int err = fd < 0 ? -errno : pd_pages_check_meta(fd, error);
-    err = err ? err : pd_store_numbers_check(fd, error);
+    int err = fd < 0 ? -errno : pd_lmdb_pages_check_meta(fd, error);
+    err = err ? err : pd_lmdb_store_numbers_check(fd, error);
     if (fd >= 0) {
         close(fd);
     }
@@ -357,7 +357,7 @@ static int directory_open(const char *location, struct pd_error *error)
     return pd_fail(error, err, "%s: %s", location, pd_error_text(-errno));
 }
 
-int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error)
+int pd_lmdb_store_env_open(struct pd_store *store, const char *location, struct pd_error *error)
 {
     if (!store->config.map_bytes) {
         store->config.map_bytes = DEFAULT_MAP_BYTES;
@@ -394,13 +394,13 @@ static void env_close(struct pd_store *store)
     store->env = NULL;
 }
 
-int pd_store_reopen_locked(struct pd_store *store)
+int pd_lmdb_store_reopen_locked(struct pd_store *store)
 {
     if (store->txns_live) {
         return -PD_E_BUSY;
     }
     pd_lmdb_view_forget(store);
-    pd_directory_forget(store->directory);
+    pd_lmdb_directory_forget(store->directory);
     env_close(store);
     int directory_fd = directory_open(store->location, NULL);
     int err = directory_fd < 0 ? directory_fd : 0;
@@ -426,7 +426,7 @@ int pd_store_reopen_locked(struct pd_store *store)
 }
 
 /* Queries last for milliseconds; new ones wait for the lock. */
-int pd_store_reopen(struct pd_store *store)
+int pd_lmdb_store_reopen(struct pd_store *store)
 {
     int err = -PD_E_BUSY;
     for (unsigned i = 0; err == -PD_E_BUSY && i < REOPEN_WAIT_MS; i++) {
@@ -434,13 +434,13 @@ int pd_store_reopen(struct pd_store *store)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
         pthread_mutex_lock(&store->lock);
-        err = pd_store_reopen_locked(store);
+        err = pd_lmdb_store_reopen_locked(store);
         pthread_mutex_unlock(&store->lock);
     }
     return err;
 }
 
-bool pd_store_replaced(struct pd_store *store)
+bool pd_lmdb_store_replaced(struct pd_store *store)
 {
     char name[4096];
     struct stat stat_of;
@@ -455,7 +455,7 @@ bool pd_store_replaced(struct pd_store *store)
            !stat(name, &stat_of) && stat_of.st_ino != store->data_inode;
 }
 
-void pd_store_env_close(struct pd_store *store)
+void pd_lmdb_store_env_close(struct pd_store *store)
 {
     env_close(store);
     if (store->lock_fd >= 0) {
@@ -465,11 +465,11 @@ void pd_store_env_close(struct pd_store *store)
     free(store->location);
 }
 
-int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len)
+int pd_lmdb_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len)
 {
     MDB_cursor *cursor;
     struct pd_store_key number;
-    MDB_val key = pd_store_key_val(&number, pd_paths_len(store->paths)), value;
+    MDB_val key = pd_store_key_val(&number, pd_lmdb_paths_len(store->paths)), value;
     int err = pd_tib_lmdb_error(mdb_cursor_open(txn, store->path_db, &cursor));
     if (err) {
         return err;
@@ -477,17 +477,17 @@ int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len)
     int result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     for (; !result && !err; result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
         uint64_t first;
-        if (!pd_store_key_number(&key, &first) || first < pd_paths_len(store->paths) ||
+        if (!pd_store_key_number(&key, &first) || first < pd_lmdb_paths_len(store->paths) ||
             first >= len) {
             continue;
         }
-        store->writer.old_blocks |= pd_paths_block_old(value.mv_data, value.mv_size);
-        err = pd_paths_skip(store->paths, (uint32_t)first); /* a block is missing in front */
-        if (!err && pd_paths_block_load(store->paths, (uint32_t)first, value.mv_data,
-                                        value.mv_size) == -ENOMEM) {
+        store->writer.old_blocks |= pd_lmdb_paths_block_old(value.mv_data, value.mv_size);
+        err = pd_lmdb_paths_skip(store->paths, (uint32_t)first); /* a block is missing in front */
+        if (!err && pd_lmdb_paths_block_load(store->paths, (uint32_t)first, value.mv_data,
+                                             value.mv_size) == -ENOMEM) {
             err = -ENOMEM; /* a damaged block is skipped when the next one is there, or below */
         }
     }
     mdb_cursor_close(cursor);
-    return err ? err : pd_paths_skip(store->paths, len);
+    return err ? err : pd_lmdb_paths_skip(store->paths, len);
 }

@@ -32,7 +32,7 @@ static uint8_t *room_for(struct pd_extra_arena *arena, size_t bytes)
     return block->bytes + block->used - bytes;
 }
 
-int pd_extra_take(struct pd_extra_arena *arena, struct pd_row *row)
+int pd_lmdb_extra_take(struct pd_extra_arena *arena, struct pd_row *row)
 {
     uint8_t *bytes;
     if (!row->extra_bytes) {
@@ -54,7 +54,7 @@ int pd_extra_take(struct pd_extra_arena *arena, struct pd_row *row)
     return 0;
 }
 
-void pd_extra_done(struct pd_extra_arena *arena)
+void pd_lmdb_extra_done(struct pd_extra_arena *arena)
 {
     while (arena->blocks) {
         struct pd_extra_block *next = arena->blocks->next;

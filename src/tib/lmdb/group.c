@@ -18,9 +18,9 @@ static void stand_in(struct pd_group *group, struct pd_tib_record *record,
     struct pd_paths *paths = group->select.snapshot->store->paths;
     const struct pd_claim claim = pd_tib_claim(record);
     uint32_t id;
-    if (!pd_paths_find(paths, &claim, &id) && pd_paths_get(paths, id)) {
-        record->path = pd_paths_get(paths, id);
-        record->claim = pd_paths_claim(paths, id);
+    if (!pd_lmdb_paths_find(paths, &claim, &id) && pd_lmdb_paths_get(paths, id)) {
+        record->path = pd_lmdb_paths_get(paths, id);
+        record->claim = pd_lmdb_paths_claim(paths, id);
         return;
     }
     size_t at = pd_tib_way_hash(record) & mask;
@@ -83,16 +83,16 @@ static int run(struct pd_group *group)
     const struct pd_tib_grouping *grouping = group->grouping;
     bool by_size = grouping->order == PD_TIB_ORDER_BYTES || grouping->order == PD_TIB_ORDER_PKTS;
     if (grouping->by == PD_TIB_BY_RECORD) {
-        return pd_group_top_records(group);
+        return pd_lmdb_group_top_records(group);
     }
     if (grouping->by == PD_TIB_BY_PATH) {
-        return pd_group_by_path(group);
+        return pd_lmdb_group_by_path(group);
     }
     if (grouping->by == PD_TIB_BY_FLOW && by_size && grouping->top_len &&
         group->select.rows >= SKETCH_WORTH_ROWS && grouping->top_len < group->select.rows / 8) {
-        return pd_group_top_flows(group);
+        return pd_lmdb_group_top_flows(group);
     }
-    return pd_group_by_table(group);
+    return pd_lmdb_group_by_table(group);
 }
 
 /* Nothing to gain: records that are not to be ranked by size, and stores without any. */
@@ -104,10 +104,10 @@ static bool by_scanning(const struct pd_store_snapshot *snapshot,
                                grouping->order == PD_TIB_ORDER_KEY));
 }
 
-int pd_store_group(struct pd_tib_snapshot *head, const struct pd_tib_filter *filter,
-                   const struct pd_tib_grouping *grouping,
-                   int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
-                   void *context)
+int pd_lmdb_store_group(struct pd_tib_snapshot *head, const struct pd_tib_filter *filter,
+                        const struct pd_tib_grouping *grouping,
+                        int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                        void *context)
 {
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
     if (by_scanning(snapshot, grouping)) {
@@ -117,10 +117,10 @@ int pd_store_group(struct pd_tib_snapshot *head, const struct pd_tib_filter *fil
                              .budget.left_bytes = grouping->memory_bytes,
                              .visit = visit,
                              .context = context};
-    int err = pd_select_init(&group.select, snapshot, filter);
+    int err = pd_lmdb_select_init(&group.select, snapshot, filter);
     err = err ? err : live_init(&group);
     err = err ? err : run(&group);
     free(group.live);
-    pd_select_done(&group.select);
+    pd_lmdb_select_done(&group.select);
     return err;
 }

@@ -60,22 +60,22 @@ struct pd_tally {
     uint32_t from, to; /* only groups whose hash lies there are kept */
 };
 
-void pd_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget);
-void pd_tally_done(struct pd_tally *table);
+void pd_lmdb_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget);
+void pd_lmdb_tally_done(struct pd_tally *table);
 
 /* Adds up to PD_BLOCK_ROWS records without further columns, which become keys: fields of the flow
  * and the way that the groups do not share are cleared. -PD_E_TOO_LARGE, -ENOMEM: none was added.
  */
-int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len);
+int pd_lmdb_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len);
 
 /* Which parts of records the table looks at. */
-unsigned pd_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns);
+unsigned pd_lmdb_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns);
 
-int pd_group_by_table(struct pd_group *group);
+int pd_lmdb_group_by_table(struct pd_group *group);
 
 /* ---- the others ---- */
 
-int pd_group_top_records(struct pd_group *group);
+int pd_lmdb_group_top_records(struct pd_group *group);
 /* A row of the store and its size. */
 struct pd_group_row {
     uint64_t value;
@@ -85,20 +85,20 @@ struct pd_group_row {
 
 /* The rows with the `most` largest values, and all that are as large as the last of those; by chunk
  * and row. The memory is the caller's, and was taken from the group's budget. */
-int pd_group_largest(struct pd_group *group, size_t most, struct pd_group_row **ret_rows,
-                     size_t *ret_len);
+int pd_lmdb_group_largest(struct pd_group *group, size_t most, struct pd_group_row **ret_rows,
+                          size_t *ret_len);
 /* The next block of such rows from *at on, of one chunk and with the reader's columns; those of a
  * chunk that turns out to be damaged are left out. False: no more. */
-bool pd_group_next_block(const struct pd_group *group, struct pd_rows *reader,
-                         const struct pd_group_row *rows, size_t len, size_t *at,
-                         struct pd_block *ret_block);
+bool pd_lmdb_group_next_block(const struct pd_group *group, struct pd_rows *reader,
+                              const struct pd_group_row *rows, size_t len, size_t *at,
+                              struct pd_block *ret_block);
 /* The `wanted`-th largest of the values, which change places: quickselect by the median of three.
  */
-uint64_t pd_group_kth_largest(uint64_t *values, size_t len, size_t wanted);
-int pd_group_by_path(struct pd_group *group);
-int pd_group_top_flows(struct pd_group *group);
+uint64_t pd_lmdb_group_kth_largest(uint64_t *values, size_t len, size_t wanted);
+int pd_lmdb_group_by_path(struct pd_group *group);
+int pd_lmdb_group_top_flows(struct pd_group *group);
 
 /* Gives out groups in the order asked for. */
-int pd_group_give(struct pd_group *group, struct pd_tib_record *groups, size_t len);
+int pd_lmdb_group_give(struct pd_group *group, struct pd_tib_record *groups, size_t len);
 
 #endif

@@ -155,11 +155,11 @@ static inline void count(struct sketch *sketch, uint64_t hash, uint64_t value)
 static void count_chunk(struct sketch *sketch, size_t i)
 {
     struct pd_block block;
-    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i)) {
+    if (!pd_lmdb_rows_begin(&sketch->rows, &sketch->group->select, i)) {
         return;
     }
     uint64_t shared = hash_shared(sketch);
-    while (pd_rows_next(&sketch->rows, &block)) {
+    while (pd_lmdb_rows_next(&sketch->rows, &block)) {
         hash_block(sketch, &block, shared);
         pd_rows_column(&sketch->rows, &block, sketch->column, sketch->values);
         /* Counters lie beyond the second cache: each is on its way before its turn. */
@@ -213,12 +213,12 @@ static int add_found(struct sketch *sketch, struct pd_tally *table)
         return 0;
     }
     sketch->found_len -= len;
-    if (!pd_rows_load(rows, rows->columns, block.first, (size_t)sketch->found[len - 1] + 1)) {
+    if (!pd_lmdb_rows_load(rows, rows->columns, block.first, (size_t)sketch->found[len - 1] + 1)) {
         return 0;
     }
-    pd_rows_records(rows, &block, sketch->parts, sketch->records);
+    pd_lmdb_rows_records(rows, &block, sketch->parts, sketch->records);
     memmove(sketch->found, sketch->found + len, sketch->found_len * sizeof *sketch->found);
-    return pd_tally_add(table, sketch->records, len);
+    return pd_lmdb_tally_add(table, sketch->records, len);
 }
 
 static int group_chunk(struct sketch *sketch, size_t i, struct pd_tally *table)
@@ -226,11 +226,11 @@ static int group_chunk(struct sketch *sketch, size_t i, struct pd_tally *table)
     struct pd_block block;
     int err = 0;
     sketch->found_len = 0;
-    if (!pd_rows_begin(&sketch->rows, &sketch->group->select, i)) {
+    if (!pd_lmdb_rows_begin(&sketch->rows, &sketch->group->select, i)) {
         return 0;
     }
     uint64_t shared = hash_shared(sketch);
-    while (!err && pd_rows_next(&sketch->rows, &block)) {
+    while (!err && pd_lmdb_rows_next(&sketch->rows, &block)) {
         hash_block(sketch, &block, shared);
         for (uint32_t j = 0; j < block.len; j++) {
             size_t at = sketch->hashes[j] >> sketch->shift;
@@ -256,7 +256,7 @@ static int group_all(struct sketch *sketch, struct pd_tally *table)
         if (group->grouping->without_times) {
             live.stime_us = live.etime_us = 0;
         }
-        err = pd_tally_add(table, &live, 1);
+        err = pd_lmdb_tally_add(table, &live, 1);
     }
     return err;
 }
@@ -270,7 +270,7 @@ static size_t largest_of_counters(struct sketch *sketch, const struct pd_group_r
 {
     struct pd_block block;
     size_t at = 0, slots_len = 0;
-    while (pd_group_next_block(sketch->group, &sketch->rows, rows, len, &at, &block)) {
+    while (pd_lmdb_group_next_block(sketch->group, &sketch->rows, rows, len, &at, &block)) {
         const struct pd_group_row *of_block = rows + at - block.len;
         hash_block(sketch, &block, hash_shared(sketch));
         for (uint32_t i = 0; i < block.len; i++) {
@@ -291,7 +291,7 @@ static int bound_of(struct sketch *sketch, uint64_t *ret_bound)
     struct pd_group_row *rows = NULL;
     uint64_t *values = NULL, most = group->grouping->top_len;
     size_t len;
-    int err = pd_group_largest(group, 2 * (size_t)most, &rows, &len);
+    int err = pd_lmdb_group_largest(group, 2 * (size_t)most, &rows, &len);
     err = err ? err : pd_tib_resize(&group->budget, &values, 0, len * sizeof *values);
     if (!err) {
         len = largest_of_counters(sketch, rows, len, values);
@@ -301,7 +301,7 @@ static int bound_of(struct sketch *sketch, uint64_t *ret_bound)
             *counter = 0;
         }
         *ret_bound =
-            len < most ? 0 : pd_group_kth_largest(values, len, (size_t)most) << sketch->scale;
+            len < most ? 0 : pd_lmdb_group_kth_largest(values, len, (size_t)most) << sketch->scale;
     }
     free(values);
     free(rows);
@@ -341,7 +341,7 @@ static int sketch_new(struct pd_group *group, struct sketch **ret_sketch)
     sketch->shift = 64 - bits;
     map_counters(sketch, (size_t)1 << bits);
     sketch->passes = calloc(((size_t)1 << bits) / 64, sizeof *sketch->passes);
-    sketch->parts = pd_tally_parts(group->grouping, &sketch->rows.columns);
+    sketch->parts = pd_lmdb_tally_parts(group->grouping, &sketch->rows.columns);
     *ret_sketch = sketch;
     return sketch->counters && sketch->passes ? 0 : -ENOMEM;
 }
@@ -351,7 +351,7 @@ static void sketch_free(struct sketch *sketch)
     if (!sketch) {
         return;
     }
-    pd_rows_done(&sketch->rows);
+    pd_lmdb_rows_done(&sketch->rows);
     if (sketch->counters) {
         munmap(sketch->counters, sizeof *sketch->counters << (64 - sketch->shift));
     }
@@ -371,16 +371,16 @@ static int top_flows(struct sketch *sketch, bool *ret_found)
     if (err || !bound) {
         return err;
     }
-    pd_tally_init(&table, PD_TIB_BY_FLOW, &group->budget);
+    pd_lmdb_tally_init(&table, PD_TIB_BY_FLOW, &group->budget);
     count_all(sketch);
     mark_counters(sketch, bound);
     err = group_all(sketch, &table);
-    err = err ? err : pd_group_give(group, table.groups, table.len);
-    pd_tally_done(&table);
+    err = err ? err : pd_lmdb_group_give(group, table.groups, table.len);
+    pd_lmdb_tally_done(&table);
     return err;
 }
 
-int pd_group_top_flows(struct pd_group *group)
+int pd_lmdb_group_top_flows(struct pd_group *group)
 {
     uint64_t left_bytes = group->budget.left_bytes;
     struct sketch *sketch = NULL;
@@ -393,5 +393,5 @@ int pd_group_top_flows(struct pd_group *group)
     }
     group->budget.left_bytes =
         left_bytes; /* too few flows, or too many that are alike: all are grouped */
-    return pd_group_by_table(group);
+    return pd_lmdb_group_by_table(group);
 }

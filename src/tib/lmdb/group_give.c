@@ -277,7 +277,7 @@ static int give_sorted(struct pd_group *group, const struct pd_tib_record *group
     return give_items(group, groups, items, given);
 }
 
-int pd_group_give(struct pd_group *group, struct pd_tib_record *groups, size_t len)
+int pd_lmdb_group_give(struct pd_group *group, struct pd_tib_record *groups, size_t len)
 {
     const struct pd_tib_grouping *grouping = group->grouping;
     uint64_t bytes = 2 * (uint64_t)len * sizeof(struct item);

@@ -59,7 +59,8 @@ static void add_runs(struct paths *paths, size_t first, size_t end)
 static void chunk_by_runs(struct paths *paths)
 {
     struct pd_rows *rows = &paths->rows;
-    while (pd_rows_next_range(rows) && pd_rows_load(rows, RUN_COLUMNS, rows->run, rows->next_run)) {
+    while (pd_lmdb_rows_next_range(rows) &&
+           pd_lmdb_rows_load(rows, RUN_COLUMNS, rows->run, rows->next_run)) {
         add_runs(paths, rows->run, rows->next_run);
     }
 }
@@ -84,7 +85,7 @@ static void add_parts(struct paths *paths, const struct pd_block *block)
 static void add_block(struct paths *paths, const struct pd_block *block)
 {
     struct pd_rows *rows = &paths->rows;
-    pd_rows_path_ids(rows, block, paths->of_row);
+    pd_lmdb_rows_path_ids(rows, block, paths->of_row);
     pd_rows_column(rows, block, PD_COLUMN_BYTES, paths->bytes);
     pd_rows_column(rows, block, PD_COLUMN_PKTS, paths->pkts);
     if (paths->group->grouping->prorated) {
@@ -109,7 +110,7 @@ static void add_block(struct paths *paths, const struct pd_block *block)
 static void add_chunk(struct paths *paths, size_t i)
 {
     struct pd_block block;
-    if (!pd_rows_begin(&paths->rows, &paths->group->select, i)) {
+    if (!pd_lmdb_rows_begin(&paths->rows, &paths->group->select, i)) {
         return;
     }
     const struct pd_tib_grouping *grouping = paths->group->grouping;
@@ -117,7 +118,7 @@ static void add_chunk(struct paths *paths, size_t i)
         chunk_by_runs(paths);
         return;
     }
-    while (pd_rows_next(&paths->rows, &block)) {
+    while (pd_lmdb_rows_next(&paths->rows, &block)) {
         add_block(paths, &block);
     }
 }
@@ -128,7 +129,7 @@ static void take(const struct paths *paths, uint32_t id, const struct sums *sums
                  struct pd_tib_record *ret_record)
 {
     const struct pd_paths *known = paths->group->select.snapshot->store->paths;
-    const struct pd_paths_way way = pd_paths_way(known, id);
+    const struct pd_paths_way way = pd_lmdb_paths_way(known, id);
     bool times = !paths->group->grouping->without_times;
     *ret_record = (struct pd_tib_record){
         .path = way.path,
@@ -158,8 +159,8 @@ static int add_live(struct paths *paths, struct pd_tally *unknown)
             live.pkts = pd_tib_part(live.pkts, live.stime_us, live.etime_us, filter->from_us,
                                     filter->to_us);
         }
-        if (pd_paths_find(known, &claim, &id) || id >= paths->len) {
-            err = pd_tally_add(unknown, &live, 1);
+        if (pd_lmdb_paths_find(known, &claim, &id) || id >= paths->len) {
+            err = pd_lmdb_tally_add(unknown, &live, 1);
             continue;
         }
         add_times(&paths->sums[id], live.stime_us, live.etime_us);
@@ -189,7 +190,7 @@ static int give_with(struct paths *paths, const struct pd_tally *unknown)
     if (unknown->len) {
         memcpy(groups + len, unknown->groups, unknown->len * sizeof *groups);
     }
-    err = pd_group_give(group, groups, len + unknown->len);
+    err = pd_lmdb_group_give(group, groups, len + unknown->len);
     free(groups);
     return err;
 }
@@ -205,7 +206,7 @@ static int give_unordered(const struct paths *paths)
     int err = 0;
     memset(block, 0, sizeof block);
     for (uint32_t id = 0, end; !err && id < paths->len; id = end) {
-        const struct pd_paths_way *ways = pd_paths_ways(known, id, &end);
+        const struct pd_paths_way *ways = pd_lmdb_paths_ways(known, id, &end);
         end = end < paths->len ? end : paths->len;
         for (uint32_t first = id; !err && id < end; id++) {
             const struct sums *sums = &paths->sums[id];
@@ -230,13 +231,13 @@ static int give(struct paths *paths)
 {
     const struct pd_tib_grouping *grouping = paths->group->grouping;
     struct pd_tally unknown;
-    pd_tally_init(&unknown, PD_TIB_BY_PATH, &paths->group->budget);
+    pd_lmdb_tally_init(&unknown, PD_TIB_BY_PATH, &paths->group->budget);
     int err = add_live(paths, &unknown);
     if (!err) {
         bool plain = grouping->order == PD_TIB_ORDER_NONE && !grouping->top_len && !unknown.len;
         err = plain ? give_unordered(paths) : give_with(paths, &unknown);
     }
-    pd_tally_done(&unknown);
+    pd_lmdb_tally_done(&unknown);
     return err;
 }
 
@@ -247,15 +248,15 @@ static bool array_fits(const struct pd_group *group, uint32_t len)
            (uint64_t)len * sizeof(struct sums) <= group->budget.left_bytes / 2;
 }
 
-int pd_group_by_path(struct pd_group *group)
+int pd_lmdb_group_by_path(struct pd_group *group)
 {
-    uint32_t len = pd_paths_len(group->select.snapshot->store->paths);
+    uint32_t len = pd_lmdb_paths_len(group->select.snapshot->store->paths);
     struct paths *paths = array_fits(group, len) ? calloc(1, sizeof *paths) : NULL;
     if (!paths) {
         return group->grouping->prorated
                    ? pd_tib_group_scanned(&group->select.snapshot->head, group->select.filter,
                                           group->grouping, group->visit, group->context)
-                   : pd_group_by_table(group);
+                   : pd_lmdb_group_by_table(group);
     }
     paths->group = group;
     paths->len = len;
@@ -268,7 +269,7 @@ int pd_group_by_path(struct pd_group *group)
         add_chunk(paths, i);
     }
     err = err ? err : give(paths);
-    pd_rows_done(&paths->rows);
+    pd_lmdb_rows_done(&paths->rows);
     free(paths->sums);
     free(paths);
     return err;

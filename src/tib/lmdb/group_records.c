@@ -43,7 +43,7 @@ static void swap(uint64_t *a, uint64_t *b)
     *b = value;
 }
 
-uint64_t pd_group_kth_largest(uint64_t *values, size_t len, size_t wanted)
+uint64_t pd_lmdb_group_kth_largest(uint64_t *values, size_t len, size_t wanted)
 {
     size_t low = 0, high = len;
     while (high - low > 1) {
@@ -134,7 +134,7 @@ static int drop_all_below(struct search *search)
     for (size_t i = 0; i < search->len; i++) {
         values[i] = search->candidates[i].value;
     }
-    drop_below(search, pd_group_kth_largest(values, search->len, search->most));
+    drop_below(search, pd_lmdb_group_kth_largest(values, search->len, search->most));
     free(values);
     search->budget.left_bytes = left_bytes;
     return 0;
@@ -183,7 +183,7 @@ static int search_blocks(struct search *search, size_t chunk, enum pd_chunk_colu
 {
     struct pd_block block;
     int err = 0;
-    while (!err && pd_rows_next(&search->rows, &block)) {
+    while (!err && pd_lmdb_rows_next(&search->rows, &block)) {
         err = make_room(search);
         pd_rows_column(&search->rows, &block, id, search->values);
         for (uint32_t i = 0; !err && i < block.len; i++) {
@@ -198,14 +198,14 @@ static int search_chunk(struct search *search, size_t i)
     enum pd_chunk_column id = pd_group_column(search->group->grouping->order);
     struct pd_rows *rows = &search->rows;
     int err = 0;
-    if (!pd_rows_begin(rows, &search->group->select, i)) {
+    if (!pd_lmdb_rows_begin(rows, &search->group->select, i)) {
         return 0;
     }
     if (!pd_rows_whole_runs(rows)) {
         return search_blocks(search, i, id);
     }
-    while (!err && pd_rows_next_range(rows)) {
-        if (!pd_rows_load(rows, rows->columns, rows->next, rows->end)) {
+    while (!err && pd_lmdb_rows_next_range(rows)) {
+        if (!pd_lmdb_rows_load(rows, rows->columns, rows->next, rows->end)) {
             break;
         }
         /* A column without width finds nothing to compare: its values are its base. */
@@ -237,7 +237,7 @@ static void search_free(struct search *search)
     if (!search) {
         return;
     }
-    pd_rows_done(&search->rows);
+    pd_lmdb_rows_done(&search->rows);
     free(search->candidates);
     free(search);
 }
@@ -297,12 +297,12 @@ static int gather_candidates(struct hunt *hunt)
     return drop_all_below(first);
 }
 
-int pd_group_largest(struct pd_group *group, size_t most, struct pd_group_row **ret_rows,
-                     size_t *ret_len)
+int pd_lmdb_group_largest(struct pd_group *group, size_t most, struct pd_group_row **ret_rows,
+                          size_t *ret_len)
 {
     struct hunt hunt = {.group = group, .most = most};
-    pd_crew_init(&hunt.crew, &group->select);
-    int err = pd_crew_run(&hunt.crew, search_share, &hunt);
+    pd_lmdb_crew_init(&hunt.crew, &group->select);
+    int err = pd_lmdb_crew_run(&hunt.crew, search_share, &hunt);
     err = err ? err : gather_candidates(&hunt);
     if (!err) {
         struct search *first = hunt.searches[0];
@@ -317,20 +317,20 @@ int pd_group_largest(struct pd_group *group, size_t most, struct pd_group_row **
     return err;
 }
 
-bool pd_group_next_block(const struct pd_group *group, struct pd_rows *reader,
-                         const struct pd_group_row *rows, size_t len, size_t *at,
-                         struct pd_block *ret_block)
+bool pd_lmdb_group_next_block(const struct pd_group *group, struct pd_rows *reader,
+                              const struct pd_group_row *rows, size_t len, size_t *at,
+                              struct pd_block *ret_block)
 {
     while (*at < len) {
         uint32_t chunk = rows[*at].chunk, found = 0;
         bool begun = *at && rows[*at - 1].chunk == chunk;
-        bool readable = begun || pd_rows_begin(reader, &group->select, chunk);
+        bool readable = begun || pd_lmdb_rows_begin(reader, &group->select, chunk);
         for (; found < PD_BLOCK_ROWS && *at < len && rows[*at].chunk == chunk; (*at)++) {
             reader->found[found++] = rows[*at].row;
         }
         *ret_block = (struct pd_block){reader->found, reader->found[0], found};
-        if (readable && pd_rows_load(reader, reader->columns, reader->found[0],
-                                     (size_t)reader->found[found - 1] + 1)) {
+        if (readable && pd_lmdb_rows_load(reader, reader->columns, reader->found[0],
+                                          (size_t)reader->found[found - 1] + 1)) {
             return true;
         }
         while (*at < len && rows[*at].chunk == chunk) {
@@ -365,11 +365,11 @@ static int top_by_heap(struct pd_group *group)
         search->rows.columns = PD_COLUMNS_OF_RECORDS;
     }
     for (size_t i = 0; !err && i < group->select.chunks_len; i++) {
-        if (!pd_rows_begin(&search->rows, &group->select, i)) {
+        if (!pd_lmdb_rows_begin(&search->rows, &group->select, i)) {
             continue;
         }
-        while (!err && pd_rows_next(&search->rows, &block)) {
-            pd_rows_records(&search->rows, &block, PD_PART_ALL, records);
+        while (!err && pd_lmdb_rows_next(&search->rows, &block)) {
+            pd_lmdb_rows_records(&search->rows, &block, PD_PART_ALL, records);
             cap(records, block.len);
             for (size_t j = 0; !err && j < block.len; j++) {
                 err = pd_tib_top_offer(&top, &records[j]);
@@ -387,7 +387,7 @@ static int top_by_heap(struct pd_group *group)
     }
     pd_tib_top_done(&top);
     if (search) {
-        pd_rows_done(&search->rows);
+        pd_lmdb_rows_done(&search->rows);
     }
     free(search);
     return err;
@@ -406,7 +406,7 @@ static int give_with_live(struct pd_group *group, struct pd_tib_record **records
         memcpy(*records + len, group->live, live_len * sizeof **records);
     }
     cap(*records, len + live_len);
-    return pd_group_give(group, *records, len + live_len);
+    return pd_lmdb_group_give(group, *records, len + live_len);
 }
 
 static int decode(struct pd_group *group, const struct pd_group_row *rows, size_t rows_len,
@@ -421,26 +421,26 @@ static int decode(struct pd_group *group, const struct pd_group_row *rows, size_
     if (reader) {
         reader->columns = PD_COLUMNS_OF_RECORDS;
     }
-    while (!err && pd_group_next_block(group, reader, rows, rows_len, &at, &block)) {
-        pd_rows_records(reader, &block, PD_PART_ALL, *ret_records + len);
+    while (!err && pd_lmdb_group_next_block(group, reader, rows, rows_len, &at, &block)) {
+        pd_lmdb_rows_records(reader, &block, PD_PART_ALL, *ret_records + len);
         len += block.len;
     }
     if (reader) {
-        pd_rows_done(reader);
+        pd_lmdb_rows_done(reader);
     }
     free(reader);
     *ret_len = len;
     return err;
 }
 
-int pd_group_top_records(struct pd_group *group)
+int pd_lmdb_group_top_records(struct pd_group *group)
 {
     struct pd_tib_record *records = NULL;
     struct pd_group_row *rows = NULL;
     size_t rows_len = 0, len = 0;
     uint64_t most = group->grouping->top_len, left_bytes = group->budget.left_bytes;
     most = most < group->select.rows + 1 ? most : group->select.rows + 1;
-    int err = pd_group_largest(group, (size_t)most, &rows, &rows_len);
+    int err = pd_lmdb_group_largest(group, (size_t)most, &rows, &rows_len);
     err = err ? err : decode(group, rows, rows_len, &records, &len);
     free(rows);
     group->budget.left_bytes = left_bytes - rows_len * sizeof *records;

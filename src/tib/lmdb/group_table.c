@@ -19,12 +19,12 @@ static const uint64_t coefficients[] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0
                                         UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb),
                                         UINT64_C(0x9fb21c651e98df25), UINT64_C(0xc2b2ae3d27d4eb4f)};
 
-void pd_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget)
+void pd_lmdb_tally_init(struct pd_tally *table, enum pd_tib_by by, struct pd_tib_budget *budget)
 {
     *table = (struct pd_tally){.by = by, .budget = budget, .to = UINT32_MAX};
 }
 
-void pd_tally_done(struct pd_tally *table)
+void pd_lmdb_tally_done(struct pd_tally *table)
 {
     free(table->groups);
     free(table->slots);
@@ -32,7 +32,7 @@ void pd_tally_done(struct pd_tally *table)
 
 /* ---- keys ---- */
 
-unsigned pd_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns)
+unsigned pd_lmdb_tally_parts(const struct pd_tib_grouping *grouping, uint32_t *ret_columns)
 {
     unsigned parts = PD_PART_FLOW | PD_PART_COUNTS;
     *ret_columns = PD_COLUMNS_OF_RECORDS;
@@ -154,7 +154,7 @@ static void add_one(struct pd_tally *table, uint32_t hash, struct pd_tib_record 
     table->slots[at] = (struct pd_tally_slot){hash, table->len};
 }
 
-int pd_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len)
+int pd_lmdb_tally_add(struct pd_tally *table, struct pd_tib_record *records, size_t len)
 {
     uint32_t hashes[PD_BLOCK_ROWS];
     while (table->len + len > pd_tib_most_used(table->slots_len)) {
@@ -214,7 +214,7 @@ struct passes {
 static int add(struct passes *passes, size_t len)
 {
     int err;
-    while ((err = pd_tally_add(&passes->table, passes->records, len)) == -PD_E_TOO_LARGE) {
+    while ((err = pd_lmdb_tally_add(&passes->table, passes->records, len)) == -PD_E_TOO_LARGE) {
         const struct pd_tally *table = &passes->table;
         if (!passes->may_halve || table->to - table->from < UINT32_MAX / PASSES_MAX) {
             return err;
@@ -228,11 +228,11 @@ static int pass_chunk(struct passes *passes, size_t i)
 {
     struct pd_block block;
     int err = 0;
-    if (!pd_rows_begin(&passes->rows, &passes->group->select, i)) {
+    if (!pd_lmdb_rows_begin(&passes->rows, &passes->group->select, i)) {
         return 0;
     }
-    while (!err && pd_rows_next(&passes->rows, &block)) {
-        pd_rows_records(&passes->rows, &block, passes->parts, passes->records);
+    while (!err && pd_lmdb_rows_next(&passes->rows, &block)) {
+        pd_lmdb_rows_records(&passes->rows, &block, passes->parts, passes->records);
         err = add(passes, block.len);
     }
     return err;
@@ -293,7 +293,7 @@ static int offer(struct passes *passes, struct pd_tib_top *top)
 static int give_unordered(struct passes *passes, struct pd_tib_top *top)
 {
     (void)top;
-    return pd_group_give(passes->group, passes->table.groups, passes->table.len);
+    return pd_lmdb_group_give(passes->group, passes->table.groups, passes->table.len);
 }
 
 /* Several passes, and the first k groups of all of them. */
@@ -341,13 +341,13 @@ static int group_by_table(struct passes *passes)
         return err;
     }
     if (passes->table.to == UINT32_MAX) {
-        return pd_group_give(group, passes->table.groups, passes->table.len);
+        return pd_lmdb_group_give(group, passes->table.groups, passes->table.len);
     }
     return group->grouping->order == PD_TIB_ORDER_NONE ? pass_all(passes, give_unordered, NULL)
                                                        : top_of_passes(passes);
 }
 
-int pd_group_by_table(struct pd_group *group)
+int pd_lmdb_group_by_table(struct pd_group *group)
 {
     struct passes *passes = malloc(sizeof *passes);
     if (!passes) {
@@ -356,11 +356,11 @@ int pd_group_by_table(struct pd_group *group)
     memset(passes, 0, offsetof(struct passes, rows.found));
     memset(passes->records, 0, sizeof passes->records); /* what is not read stays as it is */
     passes->group = group;
-    passes->parts = pd_tally_parts(group->grouping, &passes->rows.columns);
-    pd_tally_init(&passes->table, group->grouping->by, &group->budget);
+    passes->parts = pd_lmdb_tally_parts(group->grouping, &passes->rows.columns);
+    pd_lmdb_tally_init(&passes->table, group->grouping->by, &group->budget);
     int err = group_by_table(passes);
-    pd_rows_done(&passes->rows);
-    pd_tally_done(&passes->table);
+    pd_lmdb_rows_done(&passes->rows);
+    pd_lmdb_tally_done(&passes->table);
     free(passes);
     return err;
 }

@@ -42,7 +42,7 @@ static uint64_t blocks_of(const struct stat *stat)
     return (uint64_t)stat->st_blocks * 512;
 }
 
-int pd_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes)
+int pd_lmdb_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes)
 {
     static const char *const others[] = {"lock.mdb", "writer.lock"};
     struct stat stat_of;
@@ -165,7 +165,7 @@ static int holes_find(struct pd_store *store, struct holes *holes)
 static int punch(struct pd_store *store, struct holes *holes)
 {
     MDB_txn *writer;
-    int err = pd_store_txn_begin(store, &writer);
+    int err = pd_lmdb_store_txn_begin(store, &writer);
     if (err) {
         return err;
     }
@@ -184,12 +184,12 @@ static int punch(struct pd_store *store, struct holes *holes)
 static int age(struct pd_store *store)
 {
     MDB_txn *txn;
-    int err = pd_store_txn_begin(store, &txn);
+    int err = pd_lmdb_store_txn_begin(store, &txn);
     if (err) {
         return err;
     }
     struct pd_store_meta same = store->writer.meta;
-    return pd_store_txn_end(store, txn, &same, 0);
+    return pd_lmdb_store_txn_end(store, txn, &same, 0);
 }
 
 static uint64_t slack_bytes(uint64_t used)
@@ -207,7 +207,7 @@ static int free_bytes(struct pd_store *store, uint64_t *ret_free, uint64_t *ret_
     if (err) {
         return err;
     }
-    err = pd_store_bytes_used(store, txn, ret_used);
+    err = pd_lmdb_store_bytes_used(store, txn, ret_used);
     mdb_txn_abort(txn);
     err = err ? err : pd_tib_lmdb_error(mdb_env_get_fd(store->env, &fd));
     if (!err && fstat(fd, &stat)) {
@@ -219,7 +219,7 @@ static int free_bytes(struct pd_store *store, uint64_t *ret_free, uint64_t *ret_
     return err;
 }
 
-int pd_store_punch(struct pd_store *store)
+int pd_lmdb_store_punch(struct pd_store *store)
 {
     uint64_t free_now, used;
     struct holes holes = {.pages = NULL};

@@ -249,13 +249,13 @@ VARIANT(plain, )
 #if defined(__x86_64__)
 VARIANT(avx2, __attribute__((target("avx2,bmi2"))))
 
-const struct pd_kernels *pd_kernels(void)
+const struct pd_kernels *pd_lmdb_kernels(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kernels_avx2
                                                                             : &kernels_plain;
 }
 #else
-const struct pd_kernels *pd_kernels(void)
+const struct pd_kernels *pd_lmdb_kernels(void)
 {
     return &kernels_plain;
 }

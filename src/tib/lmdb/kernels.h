@@ -38,6 +38,6 @@ struct pd_kernels {
 
 #define PD_FIND_GROUP 64u
 
-const struct pd_kernels *pd_kernels(void);
+const struct pd_kernels *pd_lmdb_kernels(void);
 
 #endif

@@ -5,6 +5,6 @@
 
 #include "tib/tib.h"
 
-extern const struct pd_tib_ops pd_store_ops;
+extern const struct pd_tib_ops pd_lmdb_store_ops;
 
 #endif

@@ -44,18 +44,18 @@ static bool tail_is_due(struct pd_store_writer *writer, uint64_t now_us)
     return now_us - writer->tail_since_us >= PD_SEAL_AGE_US;
 }
 
-int pd_store_seal_tail(struct pd_store *store)
+int pd_lmdb_store_seal_tail(struct pd_store *store)
 {
     MDB_txn *txn;
     if (!store->writer.tail_rows) {
         return 0;
     }
-    int err = pd_store_txn_begin(store, &txn);
+    int err = pd_lmdb_store_txn_begin(store, &txn);
     if (err) {
         return err;
     }
     struct pd_store_meta same = store->writer.meta;
-    err = pd_store_txn_end(store, txn, &same, pd_store_seal(store, txn, NULL, 0, 0));
+    err = pd_lmdb_store_txn_end(store, txn, &same, pd_lmdb_store_seal(store, txn, NULL, 0, 0));
     if (err) {
         return err;
     }
@@ -82,12 +82,12 @@ static bool goes(struct pd_store *store, const struct removal *removal, const MD
     struct pd_chunk chunk;
     uint64_t number;
     bool old = pd_store_key_number(key, &number) &&
-               !pd_chunk_open(value->mv_data, value->mv_size, number, &chunk) &&
+               !pd_lmdb_chunk_open(value->mv_data, value->mv_size, number, &chunk) &&
                chunk.header.max_time_us < removal->before_us;
     if (!old && !removal->excess_bytes) {
         return false;
     }
-    bool damaged = pd_store_chunk(store, key, value, &chunk) != 0;
+    bool damaged = pd_lmdb_store_chunk(store, key, value, &chunk) != 0;
     *ret_rows = damaged ? 0 : chunk.header.len[PD_AXIS_ROWS];
     return !damaged || removal->excess_bytes;
 }
@@ -126,7 +126,7 @@ static int removal_commit(struct pd_store *store, MDB_txn *txn, const struct rem
 {
     struct pd_store_meta meta = store->writer.meta;
     meta.expired += removal->rows;
-    int err = pd_store_txn_end(store, txn, &meta, 0);
+    int err = pd_lmdb_store_txn_end(store, txn, &meta, 0);
     if (err) {
         return err;
     }
@@ -137,7 +137,7 @@ static int removal_commit(struct pd_store *store, MDB_txn *txn, const struct rem
     return 0;
 }
 
-void pd_store_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s)
+void pd_lmdb_store_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s)
 {
     struct pd_store *store = (struct pd_store *)tib;
     pthread_mutex_lock(&store->lock);
@@ -158,11 +158,11 @@ static int retention(struct pd_store *store, uint64_t now_us)
     }
     uint64_t age_us = max_age_s < UINT64_MAX / PD_US_PER_S ? max_age_s * PD_US_PER_S : UINT64_MAX;
     struct removal removal = {.before_us = max_age_s && now_us > age_us ? now_us - age_us : 0};
-    int err = pd_store_txn_begin(store, &txn);
+    int err = pd_lmdb_store_txn_begin(store, &txn);
     if (err) {
         return err;
     }
-    err = pd_store_bytes_used(store, txn, &used);
+    err = pd_lmdb_store_bytes_used(store, txn, &used);
     if (!err && max_bytes && used > max_bytes) {
         removal.excess_bytes = used - max_bytes;
     }
@@ -175,7 +175,7 @@ static int retention(struct pd_store *store, uint64_t now_us)
     return err;
 }
 
-int pd_store_maintain(struct pd_tib *tib, uint64_t now_us)
+int pd_lmdb_store_maintain(struct pd_tib *tib, uint64_t now_us)
 {
     struct pd_store *store = (struct pd_store *)tib;
     int stale;
@@ -183,10 +183,10 @@ int pd_store_maintain(struct pd_tib *tib, uint64_t now_us)
         return -PD_E_UNSUPPORTED;
     }
     mdb_reader_check(store->env, &stale);
-    int err = tail_is_due(&store->writer, now_us) ? pd_store_seal_tail(store) : 0;
+    int err = tail_is_due(&store->writer, now_us) ? pd_lmdb_store_seal_tail(store) : 0;
     int also = retention(store, trusted_now(&store->writer, now_us));
     err = err ? err : also;
-    err = err ? err : pd_store_convert(store);
-    err = err ? err : pd_store_cool(store, now_us);
-    return err ? err : pd_store_punch(store);
+    err = err ? err : pd_lmdb_store_convert(store);
+    err = err ? err : pd_lmdb_store_cool(store, now_us);
+    return err ? err : pd_lmdb_store_punch(store);
 }

@@ -114,7 +114,7 @@ static size_t room_for(const struct pd_chunk *plain)
     return room;
 }
 
-int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_size_bytes)
+int pd_lmdb_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_size_bytes)
 {
     size_t room = room_for(plain);
     struct packer *packer = malloc(sizeof *packer);
@@ -138,7 +138,7 @@ int pd_chunk_pack(const struct pd_chunk *plain, void **ret_bytes, size_t *ret_si
     memset(packer->bytes + offsetof(struct pd_chunk_header, len[PD_AXIS_INDEX]), 0,
            2 * sizeof plain->header.len[0]);
     memcpy(packer->bytes + offsetof(struct pd_chunk_header, size_bytes), &size, sizeof size);
-    pd_chunk_seal_hash(packer->bytes, packer->size_bytes, plain->header.first_row);
+    pd_lmdb_chunk_seal_hash(packer->bytes, packer->size_bytes, plain->header.first_row);
     *ret_bytes = packer->bytes;
     *ret_size_bytes = packer->size_bytes;
     packer->bytes = NULL;
@@ -151,7 +151,7 @@ out:
 
 /* ---- reading ---- */
 
-void pd_chunk_scratch_done(struct pd_chunk_scratch *scratch)
+void pd_lmdb_chunk_scratch_done(struct pd_chunk_scratch *scratch)
 {
     for (unsigned id = 0; id < PD_COLUMN_COUNT; id++) {
         free(scratch->columns[id]);
@@ -265,8 +265,8 @@ static int column_load(struct pd_chunk *chunk, unsigned id, uint32_t first, uint
     return err;
 }
 
-int pd_chunk_load(struct pd_chunk *chunk, uint32_t columns, uint32_t first, uint32_t end,
-                  struct pd_chunk_scratch *scratch)
+int pd_lmdb_chunk_load(struct pd_chunk *chunk, uint32_t columns, uint32_t first, uint32_t end,
+                       struct pd_chunk_scratch *scratch)
 {
     int err = 0;
     if (chunk->header.encoding == PD_CHUNK_PLAIN) {

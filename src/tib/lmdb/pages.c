@@ -141,7 +141,7 @@ static int meta_pair_holds(int fd, struct pd_error *error)
     return 0;
 }
 
-int pd_pages_check_meta(int fd, struct pd_error *error)
+int pd_lmdb_pages_check_meta(int fd, struct pd_error *error)
 {
     int err = 0;
     /* A writer that commits between the two reads makes a good pair look bad, hardly twice. */
@@ -155,7 +155,7 @@ int pd_pages_check_meta(int fd, struct pd_error *error)
 }
 
 /* LMDB's copy begins with commit 1, on page 1; page 0 has no trees. */
-int pd_pages_renumber(int fd, uint64_t txn_id)
+int pd_lmdb_pages_renumber(int fd, uint64_t txn_id)
 {
     uint8_t bytes[2][sizeof(struct page) + sizeof(struct meta)];
     struct meta metas[2];
@@ -566,8 +566,8 @@ static int walk_begin(int fd, struct walk *walk)
     return map == MAP_FAILED ? -errno : 0;
 }
 
-int pd_pages_value(int fd, unsigned page, const char *database, const char *key, void *ret_value,
-                   size_t *ret_size_bytes, uint64_t *ret_txn_id)
+int pd_lmdb_pages_value(int fd, unsigned page, const char *database, const char *key,
+                        void *ret_value, size_t *ret_size_bytes, uint64_t *ret_txn_id)
 {
     struct walk walk = {.error = NULL};
     int err = walk_begin(fd, &walk);
@@ -579,7 +579,7 @@ int pd_pages_value(int fd, unsigned page, const char *database, const char *key,
     return err;
 }
 
-int pd_pages_check(int fd, uint64_t txn_id, struct pd_error *error)
+int pd_lmdb_pages_check(int fd, uint64_t txn_id, struct pd_error *error)
 {
     uint64_t free_behind = 0;
     struct walk walk = {.free_behind = &free_behind, .error = error};

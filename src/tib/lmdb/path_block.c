@@ -135,11 +135,11 @@ static const struct pd_claim *claim_of_table(const void *context, uint32_t i)
     return &part->paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
 }
 
-int pd_paths_block_encode(const struct pd_paths *paths, uint32_t first, void **ret_bytes,
-                          size_t *ret_size_bytes)
+int pd_lmdb_paths_block_encode(const struct pd_paths *paths, uint32_t first, void **ret_bytes,
+                               size_t *ret_size_bytes)
 {
     const struct table_part part = {paths, first};
-    return encode(claim_of_table, &part, first, pd_paths_len(paths) - first, ret_bytes,
+    return encode(claim_of_table, &part, first, pd_lmdb_paths_len(paths) - first, ret_bytes,
                   ret_size_bytes);
 }
 
@@ -234,7 +234,7 @@ static int walk(struct cursor cursor, const struct block_header *header, struct 
     for (uint32_t i = 0; i < header->paths; i++) {
         struct taken taken;
         int err = take_path(&cursor, header, &taken);
-        err = err || !paths ? err : pd_paths_add_locked(paths, &taken.claim);
+        err = err || !paths ? err : pd_lmdb_paths_add_locked(paths, &taken.claim);
         if (err) {
             return err;
         }
@@ -264,8 +264,8 @@ static int open_block(uint32_t first, const void *bytes, size_t size_bytes,
     return 0;
 }
 
-int pd_paths_block_load(struct pd_paths *paths, uint32_t first, const void *bytes,
-                        size_t size_bytes)
+int pd_lmdb_paths_block_load(struct pd_paths *paths, uint32_t first, const void *bytes,
+                             size_t size_bytes)
 {
     struct block_header header;
     struct cursor cursor;
@@ -275,14 +275,14 @@ int pd_paths_block_load(struct pd_paths *paths, uint32_t first, const void *byte
         return err;
     }
     pthread_mutex_lock(&paths->lock);
-    err = pd_paths_len(paths) == first ? walk(cursor, &header, paths) : -PD_E_CORRUPT;
+    err = pd_lmdb_paths_len(paths) == first ? walk(cursor, &header, paths) : -PD_E_CORRUPT;
     pthread_mutex_unlock(&paths->lock);
     return err;
 }
 
 /* ---- conversion ---- */
 
-bool pd_paths_block_old(const void *bytes, size_t size_bytes)
+bool pd_lmdb_paths_block_old(const void *bytes, size_t size_bytes)
 {
     struct block_header header;
     if (size_bytes < sizeof header) {
@@ -298,8 +298,8 @@ static const struct pd_claim *claim_of_array(const void *context, uint32_t i)
     return &taken[i].claim;
 }
 
-int pd_paths_block_convert(uint32_t first, const void *bytes, size_t size_bytes, void **ret_bytes,
-                           size_t *ret_size_bytes)
+int pd_lmdb_paths_block_convert(uint32_t first, const void *bytes, size_t size_bytes,
+                                void **ret_bytes, size_t *ret_size_bytes)
 {
     struct block_header header;
     struct cursor cursor;

@@ -16,7 +16,7 @@
 
 #define FIRST_SLOTS 256u
 
-struct pd_paths *pd_paths_new(void)
+struct pd_paths *pd_lmdb_paths_new(void)
 {
     struct pd_paths *paths = calloc(1, sizeof *paths);
     if (!paths) {
@@ -27,7 +27,7 @@ struct pd_paths *pd_paths_new(void)
     return paths;
 }
 
-void pd_paths_free(struct pd_paths *paths)
+void pd_lmdb_paths_free(struct pd_paths *paths)
 {
     if (!paths) {
         return;
@@ -46,13 +46,13 @@ void pd_paths_free(struct pd_paths *paths)
     free(paths);
 }
 
-uint32_t pd_paths_len(const struct pd_paths *paths)
+uint32_t pd_lmdb_paths_len(const struct pd_paths *paths)
 {
     /* Pairs with the release in `add`: a path is whole once it is counted. */
     return atomic_load_explicit(&paths->len, memory_order_acquire);
 }
 
-uint32_t pd_paths_damaged(const struct pd_paths *paths)
+uint32_t pd_lmdb_paths_damaged(const struct pd_paths *paths)
 {
     return atomic_load_explicit(&paths->damaged, memory_order_relaxed);
 }
@@ -62,35 +62,35 @@ static const struct pd_claim *claim_at(const struct pd_paths *paths, uint32_t id
     return &paths->blocks[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
 }
 
-struct pd_paths_way pd_paths_way(const struct pd_paths *paths, uint32_t id)
+struct pd_paths_way pd_lmdb_paths_way(const struct pd_paths *paths, uint32_t id)
 {
-    return id < pd_paths_len(paths) ? paths->ways[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK]
-                                    : (struct pd_paths_way){NULL, NULL};
+    return id < pd_lmdb_paths_len(paths) ? paths->ways[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK]
+                                         : (struct pd_paths_way){NULL, NULL};
 }
 
-const struct pd_paths_way *pd_paths_ways(const struct pd_paths *paths, uint32_t id,
-                                         uint32_t *ret_end)
+const struct pd_paths_way *pd_lmdb_paths_ways(const struct pd_paths *paths, uint32_t id,
+                                              uint32_t *ret_end)
 {
     *ret_end = (id / PD_PATHS_BLOCK + 1) * PD_PATHS_BLOCK;
     return &paths->ways[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
 }
 
-const struct pd_path *pd_paths_get(const struct pd_paths *paths, uint32_t id)
+const struct pd_path *pd_lmdb_paths_get(const struct pd_paths *paths, uint32_t id)
 {
-    return pd_paths_way(paths, id).path;
+    return pd_lmdb_paths_way(paths, id).path;
 }
 
-const struct pd_claim *pd_paths_claim(const struct pd_paths *paths, uint32_t id)
+const struct pd_claim *pd_lmdb_paths_claim(const struct pd_paths *paths, uint32_t id)
 {
-    return pd_paths_way(paths, id).claim;
+    return pd_lmdb_paths_way(paths, id).claim;
 }
 
-bool pd_paths_other_origins(const struct pd_paths *paths)
+bool pd_lmdb_paths_other_origins(const struct pd_paths *paths)
 {
     return atomic_load_explicit(&paths->other_origins, memory_order_relaxed) != 0;
 }
 
-bool pd_paths_variants(const struct pd_paths *paths)
+bool pd_lmdb_paths_variants(const struct pd_paths *paths)
 {
     return atomic_load_explicit(&paths->variants, memory_order_relaxed) != 0;
 }
@@ -132,7 +132,7 @@ static int slots_grow(struct pd_paths *paths)
 /* Appends a claim, which is not in the table. */
 static int add(struct pd_paths *paths, const struct pd_claim *claim)
 {
-    uint32_t id = pd_paths_len(paths);
+    uint32_t id = pd_lmdb_paths_len(paths);
     struct pd_claim **block = &paths->blocks[id / PD_PATHS_BLOCK], *kept;
     struct pd_paths_way **ways = &paths->ways[id / PD_PATHS_BLOCK];
     /* Readers look at pointers of blocks that are there: they are written once. */
@@ -148,10 +148,10 @@ static int add(struct pd_paths *paths, const struct pd_claim *claim)
     return 0;
 }
 
-int pd_paths_add_locked(struct pd_paths *paths, const struct pd_claim *given)
+int pd_lmdb_paths_add_locked(struct pd_paths *paths, const struct pd_claim *given)
 {
     struct pd_claim claim = *given;
-    uint32_t id = pd_paths_len(paths);
+    uint32_t id = pd_lmdb_paths_len(paths);
     if (id >= PD_PATHS_MAX) {
         return -PD_E_FULL;
     }
@@ -174,12 +174,12 @@ int pd_paths_add_locked(struct pd_paths *paths, const struct pd_claim *given)
     return 0;
 }
 
-int pd_paths_skip(struct pd_paths *paths, uint32_t len)
+int pd_lmdb_paths_skip(struct pd_paths *paths, uint32_t len)
 {
     static const struct pd_claim damaged = {.path = NULL};
     int err = len > PD_PATHS_MAX ? -PD_E_CORRUPT : 0;
     pthread_mutex_lock(&paths->lock);
-    while (!err && pd_paths_len(paths) < len) {
+    while (!err && pd_lmdb_paths_len(paths) < len) {
         err = add(paths, &damaged);
         if (!err) {
             atomic_fetch_add_explicit(&paths->damaged, 1, memory_order_relaxed);
@@ -199,7 +199,7 @@ static int find_locked(struct pd_paths *paths, const struct pd_claim *claim, uin
     return 0;
 }
 
-int pd_paths_find(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id)
+int pd_lmdb_paths_find(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id)
 {
     if (claim->path->len > PD_PATH_MAX) {
         return -PD_E_NOT_FOUND;
@@ -212,20 +212,20 @@ int pd_paths_find(struct pd_paths *paths, const struct pd_claim *claim, uint32_t
 
 static int intern_locked(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id)
 {
-    uint32_t id = pd_paths_len(paths);
+    uint32_t id = pd_lmdb_paths_len(paths);
     int err = find_locked(paths, claim, ret_id);
     if (err != -PD_E_NOT_FOUND) {
         return err;
     }
-    err = pd_paths_add_locked(paths, claim);
+    err = pd_lmdb_paths_add_locked(paths, claim);
     if (!err) {
         *ret_id = id;
     }
     return err;
 }
 
-int pd_paths_intern(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id,
-                    bool *ret_mark_dropped)
+int pd_lmdb_paths_intern(struct pd_paths *paths, const struct pd_claim *claim, uint32_t *ret_id,
+                         bool *ret_mark_dropped)
 {
     struct pd_claim kept = *claim;
     if (claim->path->len > PD_PATH_MAX || claim->state >= PD_CLAIM_STATE_COUNT ||
@@ -325,8 +325,9 @@ static int index_all(struct pd_paths *paths)
 {
     struct pd_link_index *links = &paths->links;
     int err = 0;
-    for (uint32_t len = pd_paths_len(paths); !err && links->paths_len < len; links->paths_len++) {
-        const struct pd_path *path = pd_paths_get(paths, links->paths_len);
+    for (uint32_t len = pd_lmdb_paths_len(paths); !err && links->paths_len < len;
+         links->paths_len++) {
+        const struct pd_path *path = pd_lmdb_paths_get(paths, links->paths_len);
         err = path ? index_path(links, path, links->paths_len) : 0;
         if (err) {
             break;
@@ -335,11 +336,12 @@ static int index_all(struct pd_paths *paths)
     return err;
 }
 
-int pd_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t len, uint64_t *bits)
+int pd_lmdb_paths_select(struct pd_paths *paths, struct pd_link_match link, uint32_t len,
+                         uint64_t *bits)
 {
     if (!link.from || !link.to) {
         for (uint32_t id = 0; id < len; id++) {
-            const struct pd_path *path = pd_paths_get(paths, id);
+            const struct pd_path *path = pd_lmdb_paths_get(paths, id);
             if (path && pd_path_crosses(path, link)) {
                 bits[id / 64] |= UINT64_C(1) << id % 64;
             }

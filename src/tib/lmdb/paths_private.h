@@ -45,6 +45,6 @@ struct pd_paths {
 };
 
 /* Adds a path under the next ID. The lock is held. */
-int pd_paths_add_locked(struct pd_paths *paths, const struct pd_claim *claim);
+int pd_lmdb_paths_add_locked(struct pd_paths *paths, const struct pd_claim *claim);
 
 #endif

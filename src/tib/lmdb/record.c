@@ -44,7 +44,7 @@ static int record_parse(const void *bytes, size_t size_bytes, struct pd_store_me
     return ret_meta->paths <= PD_PATHS_MAX ? 0 : -PD_E_CORRUPT;
 }
 
-int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta)
+int pd_lmdb_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta)
 {
     struct pd_store_meta meta;
     MDB_val key = meta_key, value;
@@ -60,7 +60,7 @@ int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta
     return 0;
 }
 
-int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta)
+int pd_lmdb_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta)
 {
     struct pd_store_meta raw = {
         .magic = htole32(PD_STORE_MAGIC),
@@ -80,14 +80,14 @@ int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_stor
  * number changed so that the older page counts, the store would be whole, as of a commit earlier.
  * So each commit's record has its number as well, and what either page leads to must have the
  * page's own. */
-int pd_store_numbers_check(int fd, struct pd_error *error)
+int pd_lmdb_store_numbers_check(int fd, struct pd_error *error)
 {
     for (unsigned page = 0; page < 2; page++) {
         uint8_t bytes[sizeof(struct pd_store_meta)];
         size_t size_bytes = sizeof bytes;
         uint64_t txn_id;
         struct pd_store_meta meta;
-        if (!pd_pages_value(fd, page, "meta", "store", bytes, &size_bytes, &txn_id) &&
+        if (!pd_lmdb_pages_value(fd, page, "meta", "store", bytes, &size_bytes, &txn_id) &&
             !record_parse(bytes, size_bytes, &meta) && meta.txn_id != txn_id) {
             return pd_fail(error, -PD_E_CORRUPT,
                            "page %u: the meta page of commit %llu has the number %llu", page,
@@ -97,14 +97,14 @@ int pd_store_numbers_check(int fd, struct pd_error *error)
     return 0;
 }
 
-int pd_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn)
+int pd_lmdb_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn)
 {
     int result = store->env ? mdb_txn_begin(store->env, NULL, 0, ret_txn) : MDB_PANIC;
     /* A meta page could not be written, and LMDB refuses to go on: what is in the file counts then.
      */
     if (result == MDB_PANIC) {
-        int err = pd_store_reopen(store);
-        err = err ? err : pd_store_writer_resume(store);
+        int err = pd_lmdb_store_reopen(store);
+        err = err ? err : pd_lmdb_store_writer_resume(store);
         if (err) {
             return err;
         }
@@ -113,10 +113,10 @@ int pd_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn)
     return pd_tib_lmdb_error(result);
 }
 
-int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
-                     int err)
+int pd_lmdb_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
+                          int err)
 {
-    err = err ? err : pd_store_meta_put(store, txn, meta);
+    err = err ? err : pd_lmdb_store_meta_put(store, txn, meta);
     if (err) {
         mdb_txn_abort(txn);
     } else {
@@ -125,6 +125,6 @@ int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store
     if (!err) {
         store->writer.meta = *meta;
     }
-    pd_store_written_settle(store, !err);
+    pd_lmdb_store_written_settle(store, !err);
     return err;
 }

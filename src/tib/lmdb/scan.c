@@ -39,11 +39,11 @@ static int scan_chunk(struct scan *scan, struct member *member, size_t i)
 {
     struct pd_block block;
     int err = 0;
-    if (!pd_rows_begin(&member->rows, &scan->select, i)) {
+    if (!pd_lmdb_rows_begin(&member->rows, &scan->select, i)) {
         return 0;
     }
-    while (!err && pd_rows_next(&member->rows, &block)) {
-        pd_rows_records(&member->rows, &block, PD_PART_ALL, member->batch);
+    while (!err && pd_lmdb_rows_next(&member->rows, &block)) {
+        pd_lmdb_rows_records(&member->rows, &block, PD_PART_ALL, member->batch);
         err = hand_out(scan, member->batch, block.len);
     }
     return err;
@@ -62,21 +62,21 @@ static int scan_share(void *context, unsigned number)
     for (size_t i = scan->crew.first[number]; !err && i < scan->crew.first[number + 1]; i++) {
         err = scan_chunk(scan, member, i);
     }
-    pd_rows_done(&member->rows);
+    pd_lmdb_rows_done(&member->rows);
     free(member);
     return err;
 }
 
-int pd_store_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter *filter,
-                  int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                  void *context)
+int pd_lmdb_store_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter *filter,
+                       int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                       void *context)
 {
     struct scan scan = {.visit = visit, .context = context, .turn = PTHREAD_MUTEX_INITIALIZER};
-    int err = pd_select_init(&scan.select, (struct pd_store_snapshot *)head, filter);
+    int err = pd_lmdb_select_init(&scan.select, (struct pd_store_snapshot *)head, filter);
     if (!err) {
-        pd_crew_init(&scan.crew, &scan.select);
+        pd_lmdb_crew_init(&scan.crew, &scan.select);
     }
-    err = err ? err : pd_crew_run(&scan.crew, scan_share, &scan);
-    pd_select_done(&scan.select);
+    err = err ? err : pd_lmdb_crew_run(&scan.crew, scan_share, &scan);
+    pd_lmdb_select_done(&scan.select);
     return scan.ended ? scan.ended : err;
 }

@@ -21,10 +21,10 @@ static int gather_chunk(struct gathered *gathered, const struct pd_chunk *chunk)
     int err = 0;
     size_t rows_len = chunk->header.len[PD_AXIS_ROWS];
     struct pd_row *rows = gathered->rows + gathered->len;
-    pd_chunk_rows(chunk, rows);
+    pd_lmdb_chunk_rows(chunk, rows);
     for (size_t i = 0; i < rows_len && !err; i++) {
         rows[i].commit += (uint32_t)gathered->commits_len;
-        err = pd_extra_take(&gathered->extra, &rows[i]);
+        err = pd_lmdb_extra_take(&gathered->extra, &rows[i]);
     }
     for (size_t i = 0; i < chunk->header.len[PD_AXIS_COMMITS]; i++) {
         gathered->commits[gathered->commits_len++] =
@@ -42,7 +42,7 @@ static int gather_tail(struct pd_store *store, MDB_cursor *cursor, struct gather
     int result;
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
-        if (pd_store_chunk(store, &key, &value, &chunk) ||
+        if (pd_lmdb_store_chunk(store, &key, &value, &chunk) ||
             chunk.header.encoding != PD_CHUNK_PLAIN) {
             continue; /* the tail is never packed */
         }
@@ -72,15 +72,15 @@ static int gather_extra(struct gathered *gathered, const struct pd_row *extra, s
     memcpy(rows, extra, extra_len * sizeof *rows);
     for (size_t i = 0; i < extra_len && !err; i++) {
         rows[i].commit = (uint32_t)gathered->commits_len;
-        err = pd_extra_take(&gathered->extra, &rows[i]);
+        err = pd_lmdb_extra_take(&gathered->extra, &rows[i]);
     }
     gathered->commits[gathered->commits_len++] = extra_first_row;
     gathered->len += extra_len;
     return err;
 }
 
-int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
-                  size_t extra_len, uint64_t extra_first_row)
+int pd_lmdb_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
+                       size_t extra_len, uint64_t extra_first_row)
 {
     MDB_cursor *cursor = NULL;
     size_t room = store->writer.tail_rows + extra_len;
@@ -97,17 +97,17 @@ int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *ext
         goto out;
     }
     store->writer.extra.dropped += gathered.extra.dropped;
-    err = pd_store_chunk_put(store, txn, store->segment_db,
-                             &(struct pd_chunk_input){.rows = gathered.rows,
-                                                      .len = gathered.len,
-                                                      .commits = gathered.commits,
-                                                      .commits_len = gathered.commits_len,
-                                                      .with_bloom = true});
+    err = pd_lmdb_store_chunk_put(store, txn, store->segment_db,
+                                  &(struct pd_chunk_input){.rows = gathered.rows,
+                                                           .len = gathered.len,
+                                                           .commits = gathered.commits,
+                                                           .commits_len = gathered.commits_len,
+                                                           .with_bloom = true});
 out:
     if (cursor) {
         mdb_cursor_close(cursor);
     }
-    pd_extra_done(&gathered.extra);
+    pd_lmdb_extra_done(&gathered.extra);
     free(gathered.rows);
     free(gathered.commits);
     malloc_trim(

@@ -13,7 +13,7 @@
 static int all_known_paths(const struct pd_paths *paths, uint32_t len, uint64_t *bits)
 {
     for (uint32_t id = 0; id < len; id++) {
-        if (pd_paths_get(paths, id)) {
+        if (pd_lmdb_paths_get(paths, id)) {
             bits[id / 64] |= UINT64_C(1) << id % 64;
         }
     }
@@ -26,14 +26,14 @@ static void one_path(struct pd_paths *paths, const struct pd_path *path, uint32_
 {
     const struct pd_claim exact = {.path = path};
     uint32_t id;
-    if (path->len && !pd_paths_variants(paths)) {
-        if (!pd_paths_find(paths, &exact, &id) && id < len) {
+    if (path->len && !pd_lmdb_paths_variants(paths)) {
+        if (!pd_lmdb_paths_find(paths, &exact, &id) && id < len) {
             bits[id / 64] |= UINT64_C(1) << id % 64;
         }
         return;
     }
     for (id = 0; id < len; id++) {
-        const struct pd_path *other = pd_paths_get(paths, id);
+        const struct pd_path *other = pd_lmdb_paths_get(paths, id);
         if (other && pd_path_equal(other, path)) {
             bits[id / 64] |= UINT64_C(1) << id % 64;
         }
@@ -44,7 +44,7 @@ static void one_path(struct pd_paths *paths, const struct pd_path *path, uint32_
 static bool origins_matter(const struct pd_select *select)
 {
     uint32_t origins = select->filter->origins;
-    return origins && (pd_paths_other_origins(select->snapshot->store->paths) ||
+    return origins && (pd_lmdb_paths_other_origins(select->snapshot->store->paths) ||
                        !(origins & 1u << PD_ORIGIN_TAGS));
 }
 
@@ -52,7 +52,7 @@ static void drop_origins(const struct pd_select *select, uint32_t len, uint64_t 
 {
     const struct pd_paths *paths = select->snapshot->store->paths;
     for (uint32_t id = 0; id < len; id++) {
-        if (!pd_tib_wants_origin(select->filter, pd_paths_claim(paths, id))) {
+        if (!pd_tib_wants_origin(select->filter, pd_lmdb_paths_claim(paths, id))) {
             bits[id / 64] &= ~(UINT64_C(1) << id % 64);
         }
     }
@@ -68,8 +68,9 @@ static int paths_pass(const struct pd_select *select, uint32_t len, uint64_t *bi
         }
         return 0;
     }
-    return filter->link.from || filter->link.to ? pd_paths_select(paths, filter->link, len, bits)
-                                                : all_known_paths(paths, len, bits);
+    return filter->link.from || filter->link.to
+               ? pd_lmdb_paths_select(paths, filter->link, len, bits)
+               : all_known_paths(paths, len, bits);
 }
 
 /* As the kernels read them: 32 paths in each of 4 bytes. */
@@ -90,12 +91,12 @@ static int paths_init(struct pd_select *select)
     const struct pd_tib_filter *filter = select->filter;
     const struct pd_paths *paths = select->snapshot->store->paths;
     if (!filter->path && !filter->link.from && !filter->link.to && !origins_matter(select) &&
-        !pd_paths_damaged(paths)) {
+        !pd_lmdb_paths_damaged(paths)) {
         return 0;
     }
     uint32_t len = select->snapshot->meta.paths;
     size_t words =
-        (size_t)pd_paths_len(paths) / 64 + 1; /* every ID that a verified chunk may name */
+        (size_t)pd_lmdb_paths_len(paths) / 64 + 1; /* every ID that a verified chunk may name */
     uint64_t *bits = calloc(words, sizeof *bits);
     if (!bits) {
         return -ENOMEM;
@@ -184,17 +185,19 @@ static int chunks_init(struct pd_select *select)
 static void count_damage(const struct pd_select *select)
 {
     struct pd_store_snapshot *snapshot = select->snapshot;
-    uint64_t damaged = snapshot->view->damaged + (pd_paths_damaged(snapshot->store->paths) ? 1 : 0);
+    uint64_t damaged =
+        snapshot->view->damaged + (pd_lmdb_paths_damaged(snapshot->store->paths) ? 1 : 0);
     if (damaged) {
         atomic_fetch_add_explicit(&snapshot->head.damaged, damaged, memory_order_relaxed);
     }
 }
 
-int pd_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
-                   const struct pd_tib_filter *filter)
+int pd_lmdb_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
+                        const struct pd_tib_filter *filter)
 {
-    *select = (struct pd_select){.snapshot = snapshot, .filter = filter, .kernels = pd_kernels()};
-    int err = pd_store_since(snapshot, filter->since, &select->since_row);
+    *select =
+        (struct pd_select){.snapshot = snapshot, .filter = filter, .kernels = pd_lmdb_kernels()};
+    int err = pd_lmdb_store_since(snapshot, filter->since, &select->since_row);
     if (err || !snapshot->txn) {
         return err;
     }
@@ -207,7 +210,7 @@ int pd_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
     return err ? err : chunks_init(select);
 }
 
-void pd_select_done(struct pd_select *select)
+void pd_lmdb_select_done(struct pd_select *select)
 {
     free(select->path_bits);
     free(select->chunks);
@@ -285,17 +288,17 @@ static bool want_since(struct pd_rows *rows)
     if (!rows->select->since_row) {
         return true;
     }
-    size_t first = pd_chunk_commits_before(rows->chunk, rows->select->since_row);
+    size_t first = pd_lmdb_chunk_commits_before(rows->chunk, rows->select->since_row);
     return first < rows->chunk->header.len[PD_AXIS_COMMITS] &&
            want(rows, PD_COLUMN_COMMIT, first, UINT64_MAX);
 }
 
-void pd_rows_done(struct pd_rows *rows)
+void pd_lmdb_rows_done(struct pd_rows *rows)
 {
-    pd_chunk_scratch_done(&rows->scratch);
+    pd_lmdb_chunk_scratch_done(&rows->scratch);
 }
 
-bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t i)
+bool pd_lmdb_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t i)
 {
     const struct pd_lmdb_view *view = select->snapshot->view;
     rows->select = select;
@@ -312,7 +315,7 @@ bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t 
     }
     rows->indexed =
         select->filter->flow.fields == PD_FLOW_ALL && rows->predicates_len &&
-        pd_chunk_flow_rows(rows->chunk, select->flow_hash, &rows->next_flow, &rows->flows_end);
+        pd_lmdb_chunk_flow_rows(rows->chunk, select->flow_hash, &rows->next_flow, &rows->flows_end);
     return true;
 }
 
@@ -329,14 +332,15 @@ static bool give_up(struct pd_rows *rows)
     return false;
 }
 
-bool pd_rows_load(struct pd_rows *rows, uint32_t columns, size_t first, size_t end)
+bool pd_lmdb_rows_load(struct pd_rows *rows, uint32_t columns, size_t first, size_t end)
 {
     return rows->chunk->header.encoding == PD_CHUNK_PLAIN ||
-           !pd_chunk_load(&rows->loaded, columns, (uint32_t)first, (uint32_t)end, &rows->scratch) ||
+           !pd_lmdb_chunk_load(&rows->loaded, columns, (uint32_t)first, (uint32_t)end,
+                               &rows->scratch) ||
            give_up(rows);
 }
 
-bool pd_rows_next_range(struct pd_rows *rows)
+bool pd_lmdb_rows_next_range(struct pd_rows *rows)
 {
     const struct pd_select *select = rows->select;
     const struct pd_column *path_ids = &rows->chunk->columns[PD_COLUMN_RUN_PATH];
@@ -381,7 +385,8 @@ static size_t narrow_etime(const struct pd_rows *rows, uint32_t *found, size_t l
 
 static bool load_found(struct pd_rows *rows, uint32_t columns, size_t len)
 {
-    return !len || pd_rows_load(rows, columns, rows->found[0], (size_t)rows->found[len - 1] + 1);
+    return !len ||
+           pd_lmdb_rows_load(rows, columns, rows->found[0], (size_t)rows->found[len - 1] + 1);
 }
 
 static uint32_t column_bit(const struct pd_rows *rows, const struct pd_column *column)
@@ -395,7 +400,7 @@ static bool find_first(struct pd_rows *rows, size_t *ret_len)
     size_t len = rows->end - rows->next < PD_BLOCK_ROWS ? rows->end - rows->next : PD_BLOCK_ROWS;
     const struct pd_predicate *first = &rows->predicates[0];
     if (rows->predicates_len) {
-        if (!pd_rows_load(rows, column_bit(rows, first->column), rows->next, rows->end)) {
+        if (!pd_lmdb_rows_load(rows, column_bit(rows, first->column), rows->next, rows->end)) {
             return false;
         }
         *ret_len = rows->select->kernels->find(first->column, first->low, first->span, &rows->next,
@@ -450,7 +455,7 @@ static size_t narrow_paths(struct pd_rows *rows, size_t len)
     if (!bits) {
         return len;
     }
-    pd_rows_path_ids(rows, &block, rows->ids);
+    pd_lmdb_rows_path_ids(rows, &block, rows->ids);
     for (size_t i = 0; i < len; i++) {
         rows->found[kept] = rows->found[i];
         kept += bits[rows->ids[i] / 32] >> rows->ids[i] % 32 & 1;
@@ -479,13 +484,13 @@ static bool next_of_flow(struct pd_rows *rows, struct pd_block *ret_block)
     return false;
 }
 
-bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
+bool pd_lmdb_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
 {
     if (rows->indexed) {
         return next_of_flow(rows, ret_block);
     }
     for (;;) {
-        if (rows->next == rows->end && !pd_rows_next_range(rows)) {
+        if (rows->next == rows->end && !pd_lmdb_rows_next_range(rows)) {
             return false;
         }
         size_t len = rows->end - rows->next;
@@ -493,7 +498,7 @@ bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block)
             len = len < PD_BLOCK_ROWS ? len : PD_BLOCK_ROWS;
             *ret_block = (struct pd_block){NULL, (uint32_t)rows->next, (uint32_t)len};
             rows->next += len;
-            return pd_rows_load(rows, rows->columns, rows->next - len, rows->next);
+            return pd_lmdb_rows_load(rows, rows->columns, rows->next - len, rows->next);
         }
         if (!find(rows, &len)) {
             return false;

@@ -19,8 +19,8 @@
  * A selection is for one query; it does not change once it is made, so threads may share it, each
  * with its own struct pd_rows.
  *
- * Usage: pd_select_init; for each i < select.chunks_len: pd_rows_begin(rows, i), while
- * (pd_rows_next(rows, &block)) …; done. */
+ * Usage: pd_lmdb_select_init; for each i < select.chunks_len: pd_lmdb_rows_begin(rows, i), while
+ * (pd_lmdb_rows_next(rows, &block)) …; done. */
 
 struct pd_select {
     struct pd_store_snapshot *snapshot;
@@ -37,9 +37,9 @@ struct pd_select {
 };
 
 /* Counts damage of the whole snapshot, once. -PD_E_VALUE: `since` is no token of this store. */
-int pd_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
-                   const struct pd_tib_filter *filter);
-void pd_select_done(struct pd_select *select); /* a zeroed one is fine */
+int pd_lmdb_select_init(struct pd_select *select, struct pd_store_snapshot *snapshot,
+                        const struct pd_tib_filter *filter);
+void pd_lmdb_select_done(struct pd_select *select); /* a zeroed one is fine */
 
 #define PD_BLOCK_ROWS 192u /* as records they fit into the first cache, beside their columns */
 
@@ -75,16 +75,16 @@ struct pd_rows {
     uint32_t next_flow, flows_end;
     size_t next_run;  /* to look for wanted runs from */
     size_t next, end; /* rows of the wanted runs at hand */
-    size_t run;       /* that pd_rows_path_ids has come to */
+    size_t run;       /* that pd_lmdb_rows_path_ids has come to */
     uint32_t found[PD_BLOCK_ROWS];
-    uint64_t values[PD_BLOCK_ROWS]; /* scratch of pd_rows_records */
+    uint64_t values[PD_BLOCK_ROWS]; /* scratch of pd_lmdb_rows_records */
     uint32_t ids[PD_BLOCK_ROWS];
 };
 
-void pd_rows_done(struct pd_rows *rows);
+void pd_lmdb_rows_done(struct pd_rows *rows);
 
 /* Begins with chunk select->chunks[i]; false when no row of it can pass. */
-bool pd_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t i);
+bool pd_lmdb_rows_begin(struct pd_rows *rows, const struct pd_select *select, size_t i);
 
 /* No predicate on rows: whole runs pass. */
 static inline bool pd_rows_whole_runs(const struct pd_rows *rows)
@@ -95,13 +95,13 @@ static inline bool pd_rows_whole_runs(const struct pd_rows *rows)
 /* The next neighbouring runs that pass: rows->run … rows->next_run - 1, with the rows rows->next …
  * rows->end - 1. For those who read whole runs. A packed chunk that cannot be read is counted as
  * damaged, and the rest of it left out. */
-bool pd_rows_next_range(struct pd_rows *rows);
+bool pd_lmdb_rows_next_range(struct pd_rows *rows);
 
 /* Makes what the range at hand has of these columns readable. False: damaged, as above. */
-bool pd_rows_load(struct pd_rows *rows, uint32_t columns, size_t first, size_t end);
+bool pd_lmdb_rows_load(struct pd_rows *rows, uint32_t columns, size_t first, size_t end);
 
 /* The next block, of at most PD_BLOCK_ROWS rows; never an empty one. */
-bool pd_rows_next(struct pd_rows *rows, struct pd_block *ret_block);
+bool pd_lmdb_rows_next(struct pd_rows *rows, struct pd_block *ret_block);
 
 /* Where a run of the chunk at hand ends: behind its last row. */
 static inline size_t pd_rows_run_end(const struct pd_rows *rows, size_t run)
@@ -122,7 +122,7 @@ static inline void pd_rows_column(const struct pd_rows *rows, const struct pd_bl
 }
 
 /* Path IDs of a block's rows; blocks of a chunk have to come in order. */
-void pd_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids);
+void pd_lmdb_rows_path_ids(struct pd_rows *rows, const struct pd_block *block, uint32_t *ret_ids);
 
 /* A block's rows as records, or those fields of them that `parts` names (others are not touched).
  */
@@ -136,7 +136,7 @@ enum pd_rows_part {
     PD_PART_SOURCE = 1 << 5 /* of the flow ID the source and its family alone; the rest is 0 */
 };
 #define PD_COLUMNS_OF_RECORDS (PD_CHUNK_ROW_COLUMNS & ~(UINT32_C(1) << PD_COLUMN_COMMIT))
-void pd_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigned parts,
-                     struct pd_tib_record *ret_records);
+void pd_lmdb_rows_records(struct pd_rows *rows, const struct pd_block *block, unsigned parts,
+                          struct pd_tib_record *ret_records);
 
 #endif

@@ -23,7 +23,7 @@ static int map_adopt(struct pd_store *store)
         mdb_txn_abort(store->pool[--store->pool_len]);
     }
     pd_lmdb_view_forget(store); /* it points into the old map */
-    pd_directory_forget(store->directory);
+    pd_lmdb_directory_forget(store->directory);
     return pd_tib_lmdb_error(mdb_env_set_mapsize(store->env, 0));
 }
 
@@ -47,8 +47,8 @@ static int txn_start_locked(struct pd_store *store, MDB_txn **ret_txn)
 /* A reader takes over the file that compaction has put there, or the first writer. */
 static int env_adopt(struct pd_store *store)
 {
-    bool again = store->env_error || (store->mode == PD_TIB_READ && pd_store_replaced(store));
-    int err = again ? pd_store_reopen_locked(store) : 0;
+    bool again = store->env_error || (store->mode == PD_TIB_READ && pd_lmdb_store_replaced(store));
+    int err = again ? pd_lmdb_store_reopen_locked(store) : 0;
     return err == -PD_E_BUSY && !store->env_error
                ? 0
                : err; /* else the old file as long as it is read */
@@ -98,16 +98,16 @@ static void txn_end(struct pd_store *store, MDB_txn *txn)
 
 static int paths_catch_up(struct pd_store *store, MDB_txn *txn, uint32_t len)
 {
-    if (pd_paths_len(store->paths) >= len) {
+    if (pd_lmdb_paths_len(store->paths) >= len) {
         return 0; /* always so in the process that writes */
     }
     pthread_mutex_lock(&store->lock);
-    int err = pd_store_paths_load(store, txn, len);
+    int err = pd_lmdb_store_paths_load(store, txn, len);
     pthread_mutex_unlock(&store->lock);
     return err;
 }
 
-int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
+int pd_lmdb_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 {
     struct pd_store *store = (struct pd_store *)tib;
     struct pd_store_snapshot *snapshot = calloc(1, sizeof *snapshot);
@@ -118,18 +118,18 @@ int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
     snapshot->store = store;
     int err = txn_start(store, &snapshot->txn);
     if (!err && snapshot->txn) {
-        err = pd_store_meta_get(store, snapshot->txn, &snapshot->meta);
+        err = pd_lmdb_store_meta_get(store, snapshot->txn, &snapshot->meta);
         err = err ? err : paths_catch_up(store, snapshot->txn, snapshot->meta.paths);
     }
     if (err) {
-        pd_store_release(&snapshot->head);
+        pd_lmdb_store_release(&snapshot->head);
         return err;
     }
     *ret_snapshot = &snapshot->head;
     return 0;
 }
 
-void pd_store_release(struct pd_tib_snapshot *head)
+void pd_lmdb_store_release(struct pd_tib_snapshot *head)
 {
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
     pd_lmdb_view_put(snapshot->store, snapshot->view);
@@ -141,7 +141,7 @@ void pd_store_release(struct pd_tib_snapshot *head)
 
 /* ---- tokens: IDENTITY-RECORD, where the store stood ---- */
 
-int pd_store_token(struct pd_tib_snapshot *head, char **ret_token)
+int pd_lmdb_store_token(struct pd_tib_snapshot *head, char **ret_token)
 {
     const struct pd_store_snapshot *snapshot = (const struct pd_store_snapshot *)head;
     char *token = malloc(TOKEN_BYTES);
@@ -155,13 +155,14 @@ int pd_store_token(struct pd_tib_snapshot *head, char **ret_token)
 }
 
 /* Every commit, sealing, packing and retention is a transaction. */
-uint64_t pd_store_version(const struct pd_tib_snapshot *head)
+uint64_t pd_lmdb_store_version(const struct pd_tib_snapshot *head)
 {
     const struct pd_store_snapshot *snapshot = (const struct pd_store_snapshot *)head;
     return snapshot->txn ? mdb_txn_id(snapshot->txn) : 0;
 }
 
-int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, uint64_t *ret_row)
+int pd_lmdb_store_since(const struct pd_store_snapshot *snapshot, const char *since,
+                        uint64_t *ret_row)
 {
     char again[TOKEN_BYTES];
     uint64_t identity = 0, row = 0;
@@ -185,12 +186,12 @@ int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, 
 static int chunk_verified(struct pd_store *store, uint64_t key, const MDB_val *value,
                           struct pd_chunk *ret_chunk)
 {
-    int err = pd_chunk_open(value->mv_data, value->mv_size, key, ret_chunk);
-    return err ? err : pd_chunk_verify(ret_chunk, pd_paths_len(store->paths));
+    int err = pd_lmdb_chunk_open(value->mv_data, value->mv_size, key, ret_chunk);
+    return err ? err : pd_lmdb_chunk_verify(ret_chunk, pd_lmdb_paths_len(store->paths));
 }
 
-int pd_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *value,
-                          struct pd_chunk *ret_chunk)
+int pd_lmdb_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *value,
+                               struct pd_chunk *ret_chunk)
 {
     struct pd_directory_entry entry = {
         .key = key, .at = value->mv_data, .size_bytes = value->mv_size};
@@ -202,7 +203,7 @@ int pd_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *v
                                               ret_chunk->header.len[PD_AXIS_COMMITS] - 1);
         entry.rows = ret_chunk->header.len[PD_AXIS_ROWS];
     }
-    pd_directory_put(store->directory, &entry);
+    pd_lmdb_directory_put(store->directory, &entry);
     return entry.error;
 }
 
@@ -211,16 +212,17 @@ static bool is_written_here(struct pd_store *store, uint64_t key, const MDB_val 
 {
     uint64_t xxh3;
     struct pd_chunk chunk;
-    if (!pd_directory_find_written(store->directory, key, value->mv_size, &xxh3) ||
-        pd_chunk_open(value->mv_data, value->mv_size, key, &chunk) || chunk.header.xxh3 != xxh3) {
+    if (!pd_lmdb_directory_find_written(store->directory, key, value->mv_size, &xxh3) ||
+        pd_lmdb_chunk_open(value->mv_data, value->mv_size, key, &chunk) ||
+        chunk.header.xxh3 != xxh3) {
         return false;
     }
     *ret_chunk = chunk;
     return true;
 }
 
-int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
-                   struct pd_chunk *ret_chunk)
+int pd_lmdb_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
+                        struct pd_chunk *ret_chunk)
 {
     uint64_t number;
     struct pd_directory_entry entry;
@@ -232,11 +234,11 @@ int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *va
     if (is_written_here(store, number, value, ret_chunk)) {
         return 0;
     }
-    if (!pd_directory_find(store->directory, number, value->mv_data, value->mv_size, &entry)) {
-        return pd_store_chunk_verify(store, number, value, ret_chunk);
+    if (!pd_lmdb_directory_find(store->directory, number, value->mv_data, value->mv_size, &entry)) {
+        return pd_lmdb_store_chunk_verify(store, number, value, ret_chunk);
     }
     return entry.error ? entry.error
-                       : pd_chunk_open(value->mv_data, value->mv_size, number, ret_chunk);
+                       : pd_lmdb_chunk_open(value->mv_data, value->mv_size, number, ret_chunk);
 }
 
 /* ---- numbers ---- */
@@ -253,7 +255,7 @@ static int pages_of(MDB_txn *txn, MDB_dbi db, uint64_t *pages, uint64_t *ret_pag
     return 0;
 }
 
-int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes)
+int pd_lmdb_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes)
 {
     /* 0 and 1 are LMDB's own: free pages, and the names of the others. Two pages describe the file.
      */
@@ -280,7 +282,7 @@ static int chunks_stat(struct pd_store *store, MDB_txn *txn, MDB_dbi db, struct 
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
         stat->segments += db == store->segment_db;
-        if (pd_store_chunk(store, &key, &value, &chunk)) {
+        if (pd_lmdb_store_chunk(store, &key, &value, &chunk)) {
             continue;
         }
         const struct pd_chunk_header *header = &chunk.header;
@@ -303,24 +305,24 @@ static int snapshot_stat(struct pd_store_snapshot *snapshot, struct pd_tib_stat 
         return 0;
     }
     stat->paths = snapshot->meta.paths;
-    int err = pd_store_bytes_file(store, &stat->bytes_file);
-    err = err ? err : pd_store_bytes_used(store, snapshot->txn, &stat->bytes_used);
+    int err = pd_lmdb_store_bytes_file(store, &stat->bytes_file);
+    err = err ? err : pd_lmdb_store_bytes_used(store, snapshot->txn, &stat->bytes_used);
     err = err ? err : chunks_stat(store, snapshot->txn, store->segment_db, stat);
     err = err ? err : chunks_stat(store, snapshot->txn, store->tail_db, stat);
     return err;
 }
 
-int pd_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
+int pd_lmdb_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
 {
     struct pd_store *store = (struct pd_store *)tib;
     struct pd_tib_snapshot *snapshot;
     struct pd_tib_stat stat = {0};
-    int err = pd_store_snapshot(tib, &snapshot);
+    int err = pd_lmdb_store_snapshot(tib, &snapshot);
     if (err) {
         return err;
     }
     err = snapshot_stat((struct pd_store_snapshot *)snapshot, &stat);
-    pd_store_release(snapshot);
+    pd_lmdb_store_release(snapshot);
     if (err) {
         return err;
     }
@@ -366,35 +368,36 @@ static int check_chunks(struct pd_store_snapshot *snapshot, MDB_dbi db, const ch
         int err = pd_store_key_number(&key, &number)
                       ? chunk_verified(snapshot->store, number, &value, &chunk)
                       : -PD_E_CORRUPT;
-        err = err ? err : pd_chunk_load(&chunk, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch);
+        err = err ? err
+                  : pd_lmdb_chunk_load(&chunk, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch);
         if (err) {
             find(finder, what, number, err);
         }
     }
-    pd_chunk_scratch_done(&scratch);
+    pd_lmdb_chunk_scratch_done(&scratch);
     mdb_cursor_close(cursor);
     return result == MDB_NOTFOUND ? 0 : pd_tib_lmdb_error(result);
 }
 
-int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
-                   void *context)
+int pd_lmdb_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                        void *context)
 {
     struct pd_store *store = (struct pd_store *)tib;
     struct finder finder = {report, context, 0};
     struct pd_tib_snapshot *head;
-    int err = pd_store_snapshot(tib, &head);
+    int err = pd_lmdb_store_snapshot(tib, &head);
     if (err) {
         return err;
     }
     struct pd_store_snapshot *snapshot = (struct pd_store_snapshot *)head;
     if (snapshot->txn) {
-        if (pd_paths_damaged(store->paths)) {
-            find(&finder, "paths, of which are damaged:", pd_paths_damaged(store->paths),
+        if (pd_lmdb_paths_damaged(store->paths)) {
+            find(&finder, "paths, of which are damaged:", pd_lmdb_paths_damaged(store->paths),
                  -PD_E_CORRUPT);
         }
         err = check_chunks(snapshot, store->segment_db, "segment", &finder);
         err = err ? err : check_chunks(snapshot, store->tail_db, "tail", &finder);
     }
-    pd_store_release(head);
+    pd_lmdb_store_release(head);
     return err ? err : finder.findings ? -PD_E_CORRUPT : 0;
 }

@@ -71,8 +71,8 @@ struct pd_extra_arena {
 };
 /* Takes the row's extra bytes over; drops them, and counts that, where there is no room. -ENOMEM
  * leaves the row as it was. */
-int pd_extra_take(struct pd_extra_arena *arena, struct pd_row *row);
-void pd_extra_done(struct pd_extra_arena *arena);
+int pd_lmdb_extra_take(struct pd_extra_arena *arena, struct pd_row *row);
+void pd_lmdb_extra_done(struct pd_extra_arena *arena);
 
 struct pd_store_writer {
     struct pd_row *rows; /* since the last commit */
@@ -136,38 +136,38 @@ struct pd_store_snapshot {
 };
 
 /* env.c. open fills the store as far as it gets; close takes what is there. */
-int pd_store_env_open(struct pd_store *store, const char *location, struct pd_error *error);
-void pd_store_env_close(struct pd_store *store);
+int pd_lmdb_store_env_open(struct pd_store *store, const char *location, struct pd_error *error);
+void pd_lmdb_store_env_close(struct pd_store *store);
 #define PD_COMPACT_FILE "compact.mdb"
 
 /* Opens data.mdb anew, which may be another file by now. -PD_E_BUSY: a snapshot is in use;
- * pd_store_reopen waits for it. After other errors the store answers with that error until the next
- * try. The lock is held, or taken. */
-int pd_store_reopen_locked(struct pd_store *store);
-int pd_store_reopen(struct pd_store *store);
+ * pd_lmdb_store_reopen waits for it. After other errors the store answers with that error until the
+ * next try. The lock is held, or taken. */
+int pd_lmdb_store_reopen_locked(struct pd_store *store);
+int pd_lmdb_store_reopen(struct pd_store *store);
 
 /* Has compaction put another file in the place of the one that is open? Looks now and then. The
  * lock is held. */
-bool pd_store_replaced(struct pd_store *store);
+bool pd_lmdb_store_replaced(struct pd_store *store);
 
 /* -PD_E_CORRUPT as well when LMDB's commit number is another than the record's. */
-int pd_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta);
-int pd_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta);
+int pd_lmdb_store_meta_get(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *ret_meta);
+int pd_lmdb_store_meta_put(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta);
 
 /* Of data.mdb, before it is opened: does what both meta pages lead to have their commit numbers? */
-int pd_store_numbers_check(int fd, struct pd_error *error);
+int pd_lmdb_store_numbers_check(int fd, struct pd_error *error);
 
 /* Begins a transaction that writes; opens the environment anew where LMDB has given it up. */
-int pd_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn);
+int pd_lmdb_store_txn_begin(struct pd_store *store, MDB_txn **ret_txn);
 
 /* Ends a transaction that wrote: with `err` 0, puts the store record and commits, and then `meta`
  * is the writer's; else aborts and returns `err`. */
-int pd_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
-                     int err);
+int pd_lmdb_store_txn_end(struct pd_store *store, MDB_txn *txn, const struct pd_store_meta *meta,
+                          int err);
 
 /* Loads the paths with IDs below `len` that are not in the table yet. Damaged blocks are skipped.
  */
-int pd_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len);
+int pd_lmdb_store_paths_load(struct pd_store *store, MDB_txn *txn, uint32_t len);
 
 /* Keys are 8 bytes, big-endian, so that LMDB's order is that of the numbers. */
 struct pd_store_key {
@@ -192,83 +192,87 @@ static inline bool pd_store_key_number(const MDB_val *key, uint64_t *ret_number)
 
 /* Opens a chunk that a cursor stands on; verified, once for each chunk and process. -PD_E_CORRUPT,
  * -PD_E_VERSION. */
-int pd_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
-                   struct pd_chunk *ret_chunk);
+int pd_lmdb_store_chunk(struct pd_store *store, const MDB_val *key, const MDB_val *value,
+                        struct pd_chunk *ret_chunk);
 
 /* The same, verified whatever is known of it, which is noted. */
-int pd_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *value,
-                          struct pd_chunk *ret_chunk);
+int pd_lmdb_store_chunk_verify(struct pd_store *store, uint64_t key, const MDB_val *value,
+                               struct pd_chunk *ret_chunk);
 
 /* written.c: chunks that this process writes are read back by the writer, so that no reader has to.
  * `put` is called for each one before it is committed, `settle` after each transaction that wrote:
  * did it commit? */
-void pd_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key, const MDB_val *value);
-void pd_store_written_settle(struct pd_store *store, bool committed);
-extern uint64_t pd_written_asked_within_ns; /* else nothing is read back; tests lengthen it */
+void pd_lmdb_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key,
+                               const MDB_val *value);
+void pd_lmdb_store_written_settle(struct pd_store *store, bool committed);
+extern uint64_t pd_lmdb_written_asked_within_ns; /* else nothing is read back; tests lengthen it */
 
 /* cursors.c */
-int pd_store_cursors_get(struct pd_store *store, MDB_txn *txn);
-int pd_store_cursors_put(struct pd_store *store, MDB_txn *txn);
+int pd_lmdb_store_cursors_get(struct pd_store *store, MDB_txn *txn);
+int pd_lmdb_store_cursors_put(struct pd_store *store, MDB_txn *txn);
 
 /* writer.c */
-int pd_store_writer_open(struct pd_store *store);
-int pd_store_writer_resume(struct pd_store *store); /* after reopening: what the file says counts */
-int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
-int pd_store_commit(struct pd_tib *tib);
-int pd_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value);
-int pd_store_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value);
-bool pd_store_near_full(struct pd_store *store, MDB_txn *txn);
-int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
-                       const struct pd_chunk_input *input);
+int pd_lmdb_store_writer_open(struct pd_store *store);
+int pd_lmdb_store_writer_resume(
+    struct pd_store *store); /* after reopening: what the file says counts */
+int pd_lmdb_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n);
+int pd_lmdb_store_commit(struct pd_tib *tib);
+int pd_lmdb_store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value);
+int pd_lmdb_store_cursor(struct pd_tib *tib, uint64_t key, uint64_t *ret_value);
+bool pd_lmdb_store_near_full(struct pd_store *store, MDB_txn *txn);
+int pd_lmdb_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
+                            const struct pd_chunk_input *input);
 
 /* seal.c: one segment of all undamaged tail rows and `extra` more (numbered from `extra_first_row`
  * on); drops the tail. */
-int pd_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
-                  size_t extra_len, uint64_t extra_first_row);
+int pd_lmdb_store_seal(struct pd_store *store, MDB_txn *txn, const struct pd_row *extra,
+                       size_t extra_len, uint64_t extra_first_row);
 
 /* convert.c: brings what is left of a store of version 2 to this one, some of it in one call. */
-int pd_store_convert(struct pd_store *store);
+int pd_lmdb_store_convert(struct pd_store *store);
 
 /* cold.c: packs segments that have not changed for a while; some in one call. */
-int pd_store_cool(struct pd_store *store, uint64_t now_us);
-int pd_store_pack(struct pd_store *store, uint64_t before_us); /* last etime before: now */
+int pd_lmdb_store_cool(struct pd_store *store, uint64_t now_us);
+int pd_lmdb_store_pack(struct pd_store *store, uint64_t before_us); /* last etime before: now */
 
 /* holes.c: gives free pages back to the file system. */
-int pd_store_punch(struct pd_store *store);
+int pd_lmdb_store_punch(struct pd_store *store);
 /* What the files take on the disk. */
-int pd_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes);
+int pd_lmdb_store_bytes_file(struct pd_store *store, uint64_t *ret_bytes);
 
 /* compact.c */
-int pd_store_compact(struct pd_tib *tib,
-                     void (*progress)(void *context, uint64_t done, uint64_t all), void *context);
+int pd_lmdb_store_compact(struct pd_tib *tib,
+                          void (*progress)(void *context, uint64_t done, uint64_t all),
+                          void *context);
 
 /* maintain.c */
-int pd_store_seal_tail(struct pd_store *store); /* whatever its age */
-int pd_store_maintain(struct pd_tib *tib, uint64_t now_us);
-void pd_store_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s);
+int pd_lmdb_store_seal_tail(struct pd_store *store); /* whatever its age */
+int pd_lmdb_store_maintain(struct pd_tib *tib, uint64_t now_us);
+void pd_lmdb_store_retain(struct pd_tib *tib, uint64_t max_bytes, uint64_t max_age_s);
 
 /* snapshot.c */
-int pd_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot);
-void pd_store_release(struct pd_tib_snapshot *snapshot);
-int pd_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat);
-int pd_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
-                   void *context);
-int pd_store_token(struct pd_tib_snapshot *snapshot, char **ret_token);
-uint64_t pd_store_version(const struct pd_tib_snapshot *snapshot);
+int pd_lmdb_store_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot);
+void pd_lmdb_store_release(struct pd_tib_snapshot *snapshot);
+int pd_lmdb_store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat);
+int pd_lmdb_store_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                        void *context);
+int pd_lmdb_store_token(struct pd_tib_snapshot *snapshot, char **ret_token);
+uint64_t pd_lmdb_store_version(const struct pd_tib_snapshot *snapshot);
 /* Number of the first record that was not there when `since` was given; 0 for NULL. -PD_E_VALUE:
  * not a token of this store. */
-int pd_store_since(const struct pd_store_snapshot *snapshot, const char *since, uint64_t *ret_row);
-int pd_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes);
+int pd_lmdb_store_since(const struct pd_store_snapshot *snapshot, const char *since,
+                        uint64_t *ret_row);
+int pd_lmdb_store_bytes_used(struct pd_store *store, MDB_txn *txn, uint64_t *ret_bytes);
 
 /* scan.c */
-int pd_store_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
-                  int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                  void *context);
+int pd_lmdb_store_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                       int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                       void *context);
 
 /* group.c */
-int pd_store_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
-                   const struct pd_tib_grouping *grouping,
-                   int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
-                   void *context);
+int pd_lmdb_store_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                        const struct pd_tib_grouping *grouping,
+                        int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                        void *context);
 
 #endif

@@ -89,7 +89,7 @@ static struct pd_lmdb_view_chunk *chunk_new(struct pd_store *store, uint64_t num
     chunk->key = number;
     chunk->at = value->mv_data;
     chunk->size_bytes = value->mv_size;
-    chunk->error = pd_store_chunk(store, key, value, &chunk->chunk);
+    chunk->error = pd_lmdb_store_chunk(store, key, value, &chunk->chunk);
     return chunk;
 }
 

@@ -23,7 +23,7 @@ static int tail_count(struct pd_store *store, MDB_txn *txn)
     store->writer.tail_rows = 0;
     while (!(result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))) {
         struct pd_chunk chunk;
-        if (!pd_store_chunk(store, &key, &value, &chunk)) {
+        if (!pd_lmdb_store_chunk(store, &key, &value, &chunk)) {
             store->writer.tail_rows += chunk.header.len[PD_AXIS_ROWS];
         }
     }
@@ -38,23 +38,23 @@ static int state_load(struct pd_store *store, bool is_first)
     if (result) {
         return pd_tib_lmdb_error(result);
     }
-    int err = pd_store_meta_get(store, txn, &store->writer.meta);
+    int err = pd_lmdb_store_meta_get(store, txn, &store->writer.meta);
     if (!err && is_first) {
-        err = pd_store_cursors_get(store, txn);
-        err = err ? err : pd_store_paths_load(store, txn, store->writer.meta.paths);
+        err = pd_lmdb_store_cursors_get(store, txn);
+        err = err ? err : pd_lmdb_store_paths_load(store, txn, store->writer.meta.paths);
     }
     err = err ? err : tail_count(store, txn);
     mdb_txn_abort(txn);
     return err;
 }
 
-int pd_store_writer_open(struct pd_store *store)
+int pd_lmdb_store_writer_open(struct pd_store *store)
 {
     return state_load(store, true);
 }
 
 /* Cursors and paths in memory are those of the file, or newer ones. */
-int pd_store_writer_resume(struct pd_store *store)
+int pd_lmdb_store_writer_resume(struct pd_store *store)
 {
     store->writer.hot_from = 0;
     return state_load(store, false);
@@ -84,7 +84,7 @@ static int append_one(struct pd_store *store, const struct pd_tib_record *record
     struct pd_store_writer *writer = &store->writer;
     const struct pd_claim claim = pd_tib_claim(record);
     uint32_t path;
-    int err = pd_paths_intern(store->paths, &claim, &path, ret_mark_dropped);
+    int err = pd_lmdb_paths_intern(store->paths, &claim, &path, ret_mark_dropped);
     err = err ? err : rows_reserve(writer);
     if (err) {
         return err;
@@ -103,14 +103,14 @@ static int append_one(struct pd_store *store, const struct pd_tib_record *record
     if (row.extra_bytes && !pd_tib_extra_valid(row.extra, row.extra_bytes)) {
         return -PD_E_VALUE;
     }
-    err = pd_extra_take(&writer->extra, &row);
+    err = pd_lmdb_extra_take(&writer->extra, &row);
     if (!err) {
         writer->rows[writer->len++] = row;
     }
     return err;
 }
 
-int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n)
+int pd_lmdb_store_append(struct pd_tib *tib, const struct pd_tib_record *records, size_t n)
 {
     struct pd_store *store = (struct pd_store *)tib;
     uint64_t lost_full = 0, lost_error = 0, dropped = 0;
@@ -122,7 +122,7 @@ int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, siz
         lost_error += failed && failed != -PD_E_FULL;
         dropped += mark_dropped;
         if (store->writer.len == PD_COMMIT_ROWS) {
-            int lost = pd_store_commit(tib);
+            int lost = pd_lmdb_store_commit(tib);
             failed = failed ? failed : lost;
         }
         err = err ? err : failed;
@@ -136,16 +136,16 @@ int pd_store_append(struct pd_tib *tib, const struct pd_tib_record *records, siz
     return err;
 }
 
-int pd_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
-                       const struct pd_chunk_input *input)
+int pd_lmdb_store_chunk_put(struct pd_store *store, MDB_txn *txn, MDB_dbi db,
+                            const struct pd_chunk_input *input)
 {
     struct pd_store_key number;
     MDB_val key = pd_store_key_val(&number, input->commits[0]), value;
-    int err = pd_chunk_encode(input, store->paths, &value.mv_data, &value.mv_size);
+    int err = pd_lmdb_chunk_encode(input, store->paths, &value.mv_data, &value.mv_size);
     if (err) {
         return err;
     }
-    pd_store_written_put(store, db, input->commits[0], &value);
+    pd_lmdb_store_written_put(store, db, input->commits[0], &value);
     err = pd_tib_lmdb_error(mdb_put(txn, db, &key, &value, MDB_NOOVERWRITE));
     free(value.mv_data);
     return err;
@@ -159,7 +159,7 @@ static int paths_put(struct pd_store *store, MDB_txn *txn, uint32_t first, uint3
     if (first == len) {
         return 0;
     }
-    int err = pd_paths_block_encode(store->paths, first, &value.mv_data, &value.mv_size);
+    int err = pd_lmdb_paths_block_encode(store->paths, first, &value.mv_data, &value.mv_size);
     if (err) {
         return err;
     }
@@ -170,11 +170,11 @@ static int paths_put(struct pd_store *store, MDB_txn *txn, uint32_t first, uint3
 
 /* The last pages of the map are kept for retention: removing takes pages first and gives them back
  * later. */
-bool pd_store_near_full(struct pd_store *store, MDB_txn *txn)
+bool pd_lmdb_store_near_full(struct pd_store *store, MDB_txn *txn)
 {
     MDB_envinfo info;
     uint64_t used;
-    if (mdb_env_info(store->env, &info) || pd_store_bytes_used(store, txn, &used)) {
+    if (mdb_env_info(store->env, &info) || pd_lmdb_store_bytes_used(store, txn, &used)) {
         return false;
     }
     return used + info.me_mapsize / 32 > info.me_mapsize;
@@ -189,7 +189,7 @@ static int rows_put(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *
     bool seal = writer->tail_rows + writer->len >= PD_CHUNK_ROWS;
     if (seal) {
         taken = PD_CHUNK_ROWS > writer->tail_rows ? PD_CHUNK_ROWS - writer->tail_rows : 0;
-        err = pd_store_seal(store, txn, writer->rows, taken, meta->next_row);
+        err = pd_lmdb_store_seal(store, txn, writer->rows, taken, meta->next_row);
     }
     uint64_t first_row = meta->next_row + taken;
     struct pd_chunk_input rest = {.rows = writer->rows + taken,
@@ -197,7 +197,7 @@ static int rows_put(struct pd_store *store, MDB_txn *txn, struct pd_store_meta *
                                   .commits = &first_row,
                                   .commits_len = 1};
     if (!err && rest.len) {
-        err = pd_store_chunk_put(store, txn, store->tail_db, &rest);
+        err = pd_lmdb_store_chunk_put(store, txn, store->tail_db, &rest);
     }
     meta->next_row += writer->len;
     *ret_sealed = seal;
@@ -208,18 +208,18 @@ static int commit_txn(struct pd_store *store, bool *ret_sealed)
 {
     MDB_txn *txn;
     bool sealed = false;
-    uint32_t paths = pd_paths_len(store->paths);
-    int err = pd_store_txn_begin(store, &txn);
+    uint32_t paths = pd_lmdb_paths_len(store->paths);
+    int err = pd_lmdb_store_txn_begin(store, &txn);
     if (err) {
         return err;
     }
     struct pd_store_meta meta = store->writer.meta;
-    err = pd_store_near_full(store, txn) ? -PD_E_FULL : 0;
+    err = pd_lmdb_store_near_full(store, txn) ? -PD_E_FULL : 0;
     err = err ? err : paths_put(store, txn, meta.paths, paths);
     meta.paths = paths;
     err = err ? err : rows_put(store, txn, &meta, &sealed);
-    err = err ? err : pd_store_cursors_put(store, txn);
-    err = pd_store_txn_end(store, txn, &meta, err);
+    err = err ? err : pd_lmdb_store_cursors_put(store, txn);
+    err = pd_lmdb_store_txn_end(store, txn, &meta, err);
     if (err) {
         return err;
     }
@@ -246,16 +246,16 @@ static int full_if_disk_is_full(struct pd_store *store, int err)
 static int commit_again(struct pd_store *store, bool *ret_sealed)
 {
     MDB_txn *txn;
-    int err = pd_store_txn_begin(store, &txn);
+    int err = pd_lmdb_store_txn_begin(store, &txn);
     if (err) {
         return err;
     }
     struct pd_store_meta same = store->writer.meta;
-    err = pd_store_txn_end(store, txn, &same, 0);
+    err = pd_lmdb_store_txn_end(store, txn, &same, 0);
     return err ? err : commit_txn(store, ret_sealed);
 }
 
-int pd_store_commit(struct pd_tib *tib)
+int pd_lmdb_store_commit(struct pd_tib *tib)
 {
     struct pd_store *store = (struct pd_store *)tib;
     struct pd_store_writer *writer = &store->writer;
@@ -277,7 +277,7 @@ int pd_store_commit(struct pd_tib *tib)
     }
     uint64_t dropped = writer->extra.dropped;
     writer->len = 0;
-    pd_extra_done(&writer->extra);
+    pd_lmdb_extra_done(&writer->extra);
     pthread_mutex_lock(&store->lock);
     store->counters.extra_dropped += dropped;
     store->counters.stored += err ? 0 : len;

@@ -7,21 +7,22 @@
 
 /* Reading back brings pages into this process's memory, for nothing where nobody asks: then whoever
  * asks first verifies. */
-uint64_t pd_written_asked_within_ns = 10 * PD_NS_PER_S;
+uint64_t pd_lmdb_written_asked_within_ns = 10 * PD_NS_PER_S;
 
-void pd_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key, const MDB_val *value)
+void pd_lmdb_store_written_put(struct pd_store *store, MDB_dbi db, uint64_t key,
+                               const MDB_val *value)
 {
     struct pd_store_writer *writer = &store->writer;
     struct pd_chunk chunk;
     uint64_t asked_ns = atomic_load_explicit(&store->asked_ns, memory_order_relaxed);
-    if (!asked_ns || pd_clock_monotonic_ns() - asked_ns > pd_written_asked_within_ns ||
+    if (!asked_ns || pd_clock_monotonic_ns() - asked_ns > pd_lmdb_written_asked_within_ns ||
         writer->written_len == PD_DIRECTORY_WRITTEN ||
-        pd_chunk_open(value->mv_data, value->mv_size, key, &chunk)) {
+        pd_lmdb_chunk_open(value->mv_data, value->mv_size, key, &chunk)) {
         return;
     }
     writer->written[writer->written_len++] = (struct pd_store_written){db, key};
-    pd_directory_write(store->directory,
-                       &(struct pd_directory_written){key, value->mv_size, chunk.header.xxh3});
+    pd_lmdb_directory_write(store->directory,
+                            &(struct pd_directory_written){key, value->mv_size, chunk.header.xxh3});
 }
 
 static int read_back(struct pd_store *store, MDB_txn *txn, const struct pd_store_written *written)
@@ -30,13 +31,13 @@ static int read_back(struct pd_store *store, MDB_txn *txn, const struct pd_store
     struct pd_chunk chunk;
     MDB_val key = pd_store_key_val(&number, written->key), value;
     int err = pd_tib_lmdb_error(mdb_get(txn, written->db, &key, &value));
-    return err ? err : pd_store_chunk_verify(store, written->key, &value, &chunk);
+    return err ? err : pd_lmdb_store_chunk_verify(store, written->key, &value, &chunk);
 }
 
 static int read_back_all(struct pd_store *store)
 {
     struct pd_tib_snapshot *head;
-    int err = pd_store_snapshot(&store->head, &head);
+    int err = pd_lmdb_store_snapshot(&store->head, &head);
     if (err) {
         return err;
     }
@@ -45,18 +46,18 @@ static int read_back_all(struct pd_store *store)
         int failed = read_back(store, txn, &store->writer.written[i]);
         err = err ? err : failed;
     }
-    pd_store_release(head);
+    pd_lmdb_store_release(head);
     return err;
 }
 
-void pd_store_written_settle(struct pd_store *store, bool committed)
+void pd_lmdb_store_written_settle(struct pd_store *store, bool committed)
 {
     if (!store->writer.written_len) {
         return;
     }
     bool damaged = committed && read_back_all(store);
     store->writer.written_len = 0;
-    pd_directory_forget_written(store->directory);
+    pd_lmdb_directory_forget_written(store->directory);
     if (damaged) {
         pd_lmdb_view_forget(store); /* it may hold what was taken for good in between */
     }

@@ -39,7 +39,7 @@ static const char *get_hex(const char *at, unsigned digits, uint64_t *ret_value)
     return at;
 }
 
-const char *pd_mongo_id_text(struct pd_mongo_id id, char text[PD_MONGO_ID_BYTES])
+const char *pd_mongodb_id_text(struct pd_mongo_id id, char text[PD_MONGO_ID_BYTES])
 {
     char *at = put_hex(text, id.host, 8);
     *at++ = '-';
@@ -48,7 +48,7 @@ const char *pd_mongo_id_text(struct pd_mongo_id id, char text[PD_MONGO_ID_BYTES]
     return text;
 }
 
-int pd_mongo_id_parse(const char *text, struct pd_mongo_id *ret_id)
+int pd_mongodb_id_parse(const char *text, struct pd_mongo_id *ret_id)
 {
     uint64_t host, number;
     const char *at = get_hex(text, 8, &host);
@@ -61,8 +61,8 @@ int pd_mongo_id_parse(const char *text, struct pd_mongo_id *ret_id)
     return 0;
 }
 
-const char *pd_mongo_addr_text(const struct pd_addr *addr, uint8_t ip_version,
-                               char text[PD_MONGO_ADDR_BYTES])
+const char *pd_mongodb_addr_text(const struct pd_addr *addr, uint8_t ip_version,
+                                 char text[PD_MONGO_ADDR_BYTES])
 {
     char *at = text;
     *at++ = (char)('0' + ip_version);
@@ -94,7 +94,7 @@ static int addr_parse(const char *text, struct pd_addr *ret_addr, uint8_t *ret_i
 
 /* Behind the switches of a claim that is no exact path from tags: '!', which is less than any
  * digit, and all parts in the order that they are compared in. */
-const char *pd_mongo_path_text(const struct pd_claim *claim, char text[PD_MONGO_PATH_BYTES])
+const char *pd_mongodb_path_text(const struct pd_claim *claim, char text[PD_MONGO_PATH_BYTES])
 {
     const struct pd_mark *mark = &claim->mark;
     char *at = text;
@@ -162,7 +162,7 @@ static int claim_parse(const char *at, struct pd_claim *claim)
     return 0;
 }
 
-int pd_mongo_path_parse(const char *text, struct pd_path *ret_path, struct pd_claim *ret_claim)
+int pd_mongodb_path_parse(const char *text, struct pd_path *ret_path, struct pd_claim *ret_claim)
 {
     struct pd_claim claim = {.path = ret_path};
     const char *at = text;
@@ -225,7 +225,7 @@ static void put_path(const struct pd_claim *claim, bson_t *document)
 {
     char text[PD_MONGO_PATH_BYTES];
     const struct pd_path *path = claim->path;
-    BSON_APPEND_UTF8(document, "path", pd_mongo_path_text(claim, text));
+    BSON_APPEND_UTF8(document, "path", pd_mongodb_path_text(claim, text));
     if (path->len) {
         put_links(path, document);
         BSON_APPEND_INT64(document, "first", path->switches[0]);
@@ -258,16 +258,16 @@ static void put_count(bson_t *document, const char *name, const char *whole, uin
     }
 }
 
-void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id,
-                       uint64_t expire_us, bson_t *document)
+void pd_mongodb_document(const struct pd_tib_record *record, struct pd_mongo_id id,
+                         uint64_t expire_us, bson_t *document)
 {
     const struct pd_flow_id *flow = &record->flow;
     const struct pd_claim claim = pd_tib_claim(record);
     char text[PD_MONGO_ADDR_BYTES], id_text[PD_MONGO_ID_BYTES];
-    BSON_APPEND_UTF8(document, "_id", pd_mongo_id_text(id, id_text));
+    BSON_APPEND_UTF8(document, "_id", pd_mongodb_id_text(id, id_text));
     BSON_APPEND_INT64(document, "host", id.host);
-    BSON_APPEND_UTF8(document, "src", pd_mongo_addr_text(&flow->src, flow->ip_version, text));
-    BSON_APPEND_UTF8(document, "dst", pd_mongo_addr_text(&flow->dst, flow->ip_version, text));
+    BSON_APPEND_UTF8(document, "src", pd_mongodb_addr_text(&flow->src, flow->ip_version, text));
+    BSON_APPEND_UTF8(document, "dst", pd_mongodb_addr_text(&flow->dst, flow->ip_version, text));
     BSON_APPEND_INT32(document, "sport", flow->src_port);
     BSON_APPEND_INT32(document, "dport", flow->dst_port);
     BSON_APPEND_INT32(document, "proto", flow->protocol);
@@ -284,7 +284,7 @@ void pd_mongo_document(const struct pd_tib_record *record, struct pd_mongo_id id
 
 /* ---- reading ---- */
 
-int pd_mongo_number(const bson_iter_t *at, uint64_t *ret_number)
+int pd_mongodb_number(const bson_iter_t *at, uint64_t *ret_number)
 {
     if (BSON_ITER_HOLDS_DOUBLE(at)) { /* a sum that outgrew 64 bits */
         double number = bson_iter_double(at);
@@ -301,12 +301,12 @@ int pd_mongo_number(const bson_iter_t *at, uint64_t *ret_number)
     return 0;
 }
 
-uint64_t pd_mongo_member(const bson_t *document, const char *name, uint64_t otherwise)
+uint64_t pd_mongodb_member(const bson_t *document, const char *name, uint64_t otherwise)
 {
     bson_iter_t at;
     uint64_t number;
-    return bson_iter_init_find(&at, document, name) && !pd_mongo_number(&at, &number) ? number
-                                                                                      : otherwise;
+    return bson_iter_init_find(&at, document, name) && !pd_mongodb_number(&at, &number) ? number
+                                                                                        : otherwise;
 }
 
 enum {
@@ -334,11 +334,11 @@ static int read_text(const bson_iter_t *at, unsigned field, struct pd_mongo_row 
     }
     const char *text = bson_iter_utf8(at, NULL);
     if (field == HAS_ID) {
-        return pd_mongo_id_parse(text, &row->id);
+        return pd_mongodb_id_parse(text, &row->id);
     }
     if (field == HAS_PATH) {
         row->has_path = true;
-        return pd_mongo_path_parse(text, &row->path, &row->claim);
+        return pd_mongodb_path_parse(text, &row->path, &row->claim);
     }
     error = addr_parse(text, field == HAS_SRC ? &flow->src : &flow->dst, &version);
     if (error || (flow->ip_version && flow->ip_version != version)) {
@@ -352,7 +352,7 @@ static int read_number(const bson_iter_t *at, unsigned field, struct pd_mongo_ro
 {
     struct pd_tib_record *record = &row->record;
     uint64_t number, limit = (UINT64_C(1) << 53) - 1;
-    int error = pd_mongo_number(at, &number);
+    int error = pd_mongodb_number(at, &number);
     if (error) {
         return error;
     }
@@ -398,7 +398,7 @@ static int read_other(const bson_iter_t *at, struct pd_mongo_row *row)
     bool bytes = !strcmp(key, "bytes_whole");
     if (!strcmp(key, "retransmissions")) {
         uint64_t number;
-        if (pd_mongo_number(at, &number) || number > UINT32_MAX) {
+        if (pd_mongodb_number(at, &number) || number > UINT32_MAX) {
             return -PD_E_CORRUPT;
         }
         row->record.retransmissions = (uint32_t)number;
@@ -432,7 +432,7 @@ static int read_fields(bson_iter_t *at, struct pd_mongo_row *row, unsigned *has)
     return error;
 }
 
-int pd_mongo_row(const bson_t *document, struct pd_mongo_row *ret_row)
+int pd_mongodb_row(const bson_t *document, struct pd_mongo_row *ret_row)
 {
     bson_iter_t at;
     unsigned has = 0;
@@ -443,7 +443,7 @@ int pd_mongo_row(const bson_t *document, struct pd_mongo_row *ret_row)
     return 0;
 }
 
-int pd_mongo_group_row(const bson_t *document, bool with_times, struct pd_mongo_row *ret_row)
+int pd_mongodb_group_row(const bson_t *document, bool with_times, struct pd_mongo_row *ret_row)
 {
     bson_iter_t at, inner;
     unsigned has = 0, needed = HAS_BYTES | HAS_PKTS | (with_times ? HAS_STIME | HAS_ETIME : 0);

@@ -11,7 +11,8 @@ static void match_addr(const struct pd_flow_match *flow, enum pd_flow_field fiel
 {
     char text[PD_MONGO_ADDR_BYTES];
     if (flow->fields & field) {
-        bson_append_utf8(match, name, -1, pd_mongo_addr_text(addr, flow->id.ip_version, text), -1);
+        bson_append_utf8(match, name, -1, pd_mongodb_addr_text(addr, flow->id.ip_version, text),
+                         -1);
     }
 }
 
@@ -58,7 +59,7 @@ static bool match_path(const struct pd_path *path, bson_t *match)
     if (path->len > PD_PATH_MAX) {
         return false;
     }
-    pd_mongo_path_text(&exact, text);
+    pd_mongodb_path_text(&exact, text);
     text[8 * path->len] = '\0'; /* of no switches, the text is not empty */
     BSON_APPEND_DOCUMENT_BEGIN(match, "path", &range);
     BSON_APPEND_UTF8(&range, "$gte", text);
@@ -102,13 +103,13 @@ static void match_writer(const struct pd_mongo_writer *writer, bson_t *match)
     bson_t range;
     BSON_APPEND_INT64(match, "host", writer->host);
     BSON_APPEND_DOCUMENT_BEGIN(match, "_id", &range);
-    BSON_APPEND_UTF8(
-        &range, "$gt",
-        pd_mongo_id_text((struct pd_mongo_id){writer->host, writer->writer, writer->after}, after));
+    BSON_APPEND_UTF8(&range, "$gt",
+                     pd_mongodb_id_text(
+                         (struct pd_mongo_id){writer->host, writer->writer, writer->after}, after));
     BSON_APPEND_UTF8(
         &range, "$lte",
-        pd_mongo_id_text((struct pd_mongo_id){writer->host, writer->writer, writer->committed},
-                         last));
+        pd_mongodb_id_text((struct pd_mongo_id){writer->host, writer->writer, writer->committed},
+                           last));
     bson_append_document_end(match, &range);
 }
 
@@ -150,8 +151,8 @@ static size_t match_writers(const struct pd_mongo_writers *writers, bson_t *matc
     return giving;
 }
 
-bool pd_mongo_match(const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
-                    bson_t *match)
+bool pd_mongodb_match(const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
+                      bson_t *match)
 {
     if (!match_writers(writers, match)) {
         return false;
@@ -173,7 +174,7 @@ bool pd_mongo_match(const struct pd_mongo_writers *writers, const struct pd_tib_
     return true;
 }
 
-bool pd_mongo_within(const struct pd_mongo_writers *writers, struct pd_mongo_id id)
+bool pd_mongodb_within(const struct pd_mongo_writers *writers, struct pd_mongo_id id)
 {
     size_t low = 0, high = writers->len;
     while (low < high) {

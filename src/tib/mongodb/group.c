@@ -150,11 +150,11 @@ static bool server_has_min_max(struct pd_mongo_store *store)
     bool known = store->registered || store->min_max_known;
     bool has = store->registered ? store->registration.min_max : store->min_max;
     pthread_mutex_unlock(&store->lock);
-    if (known || pd_mongo_client_take(&store->server, &client)) {
+    if (known || pd_mongodb_client_take(&store->server, &client)) {
         return has;
     }
-    has = pd_mongo_has_min_max(&client);
-    pd_mongo_client_give(&client);
+    has = pd_mongodb_has_min_max(&client);
+    pd_mongodb_client_give(&client);
     pthread_mutex_lock(&store->lock);
     store->min_max = has;
     store->min_max_known = true;
@@ -169,24 +169,24 @@ static int scan_groups(struct pushed *pushed, const struct pd_mongo_writers *wri
 {
     struct pd_mongo_client client;
     bson_t match = BSON_INITIALIZER;
-    struct pd_tib_filter unexpired = pd_mongo_unexpired(pushed->snapshot, filter);
+    struct pd_tib_filter unexpired = pd_mongodb_unexpired(pushed->snapshot, filter);
     /* The first k of sums need the server's $min as well, which caps them. */
     bool top = has_limit(pushed->grouping) && !matches_live(filter, pushed->grouping) &&
                server_has_min_max(pushed->snapshot->store);
     int err = 0;
-    if (pd_mongo_match(writers, &unexpired, &match) &&
-        !(err = pd_mongo_client_take(&pushed->snapshot->store->server, &client))) {
+    if (pd_mongodb_match(writers, &unexpired, &match) &&
+        !(err = pd_mongodb_client_take(&pushed->snapshot->store->server, &client))) {
         bson_t *pipeline = pipeline_new(pushed->grouping, &match, top);
         bson_t *options =
             BCON_NEW("allowDiskUse", BCON_BOOL(true), "maxTimeMS", BCON_INT64(PD_MONGO_QUERY_MS));
-        err = pd_mongo_walk(
+        err = pd_mongodb_walk(
             pushed->snapshot,
             mongoc_collection_aggregate(client.records, MONGOC_QUERY_NONE, pipeline, options, NULL),
             pushed->grouping->without_times ? PD_MONGO_GROUPS_WITHOUT_TIMES : PD_MONGO_GROUPS,
             writers, filter, visit, context);
         bson_destroy(options);
         bson_destroy(pipeline);
-        pd_mongo_client_give(&client);
+        pd_mongodb_client_give(&client);
     }
     bson_destroy(&match);
     return err;
@@ -201,7 +201,7 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
     struct pushed *pushed = (struct pushed *)head;
     const struct pd_tib_grouping *grouping = pushed->grouping;
     struct pd_mongo_writers writers;
-    int err = pd_mongo_snapshot_writers(pushed->snapshot, filter->since, &writers);
+    int err = pd_mongodb_snapshot_writers(pushed->snapshot, filter->since, &writers);
     if (err) {
         return err;
     }
@@ -212,25 +212,25 @@ static int pushed_scan(struct pd_tib_snapshot *head, const struct pd_tib_filter 
         if (grouping->order != PD_TIB_ORDER_NONE) {
             put_sort(grouping->order, "", &sort);
         }
-        err = pd_mongo_scan_sorted(pushed->snapshot, filter, &sort, grouping->top_len, visit,
-                                   context);
+        err = pd_mongodb_scan_sorted(pushed->snapshot, filter, &sort, grouping->top_len, visit,
+                                     context);
         bson_destroy(&sort);
     } else if (grouping->by != PD_TIB_BY_RECORD && !grouping->prorated && few &&
                server_has_min_max(pushed->snapshot->store)) { /* one without also sums wrongly */
         err = scan_groups(pushed, &writers, filter, visit, context);
     } else {
-        err = pd_mongo_scan_sorted(pushed->snapshot, filter, NULL, 0, visit, context);
+        err = pd_mongodb_scan_sorted(pushed->snapshot, filter, NULL, 0, visit, context);
     }
-    pd_mongo_writers_done(&writers);
+    pd_mongodb_writers_done(&writers);
     return err;
 }
 
 static const struct pd_tib_ops pushed_ops = {.scan = pushed_scan};
 
-int pd_mongo_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
-                   const struct pd_tib_grouping *grouping,
-                   int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
-                   void *context)
+int pd_mongodb_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                     const struct pd_tib_grouping *grouping,
+                     int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                     void *context)
 {
     struct pushed pushed = {.head.ops = &pushed_ops,
                             .snapshot = (struct pd_mongo_snapshot *)snapshot,

@@ -42,9 +42,9 @@ static bool text_member(const bson_t *document, const char *name, const char *fo
 
 static int writers_add(struct pd_mongo_writers *writers, const bson_t *document)
 {
-    uint64_t host = pd_mongo_member(document, "host", UINT64_MAX);
-    uint64_t writer = pd_mongo_member(document, "writer", UINT64_MAX);
-    uint64_t committed = pd_mongo_member(document, "committed", UINT64_MAX);
+    uint64_t host = pd_mongodb_member(document, "host", UINT64_MAX);
+    uint64_t writer = pd_mongodb_member(document, "writer", UINT64_MAX);
+    uint64_t committed = pd_mongodb_member(document, "committed", UINT64_MAX);
     if (host > UINT32_MAX || writer >= PD_MONGO_WRITERS || committed > PD_MONGO_SEQ_MAX) {
         return -PD_E_CORRUPT;
     }
@@ -86,8 +86,8 @@ static int writers_read(mongoc_cursor_t *cursor, struct pd_mongo_writers *writer
     return error;
 }
 
-int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32_t host,
-                          struct pd_mongo_writers *ret_writers, struct pd_error *error)
+int pd_mongodb_writers_load(struct pd_mongo_client *client, bool host_only, uint32_t host,
+                            struct pd_mongo_writers *ret_writers, struct pd_error *error)
 {
     struct pd_mongo_writers writers = {0};
     bson_error_t mongo;
@@ -99,7 +99,7 @@ int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32
         mongoc_collection_find_with_opts(client->hosts, filter, options, NULL);
     int err = writers_read(cursor, &writers);
     if (!err && mongoc_cursor_error(cursor, &mongo)) {
-        err = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongodb_fail(client->server, &mongo, error);
     } else if (err) {
         pd_fail(error, err, "collection hosts: %s", pd_error_text(err));
     }
@@ -107,7 +107,7 @@ int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32
     bson_destroy(options);
     bson_destroy(filter);
     if (err) {
-        pd_mongo_writers_done(&writers);
+        pd_mongodb_writers_done(&writers);
         return err;
     }
     if (writers.len) {
@@ -117,7 +117,7 @@ int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32
     return 0;
 }
 
-void pd_mongo_writers_done(struct pd_mongo_writers *writers)
+void pd_mongodb_writers_done(struct pd_mongo_writers *writers)
 {
     free(writers->writers);
     *writers = (struct pd_mongo_writers){0};
@@ -138,14 +138,15 @@ static int identify(struct pd_mongo_client *client, struct pd_error *error)
     bson_t *document = BCON_NEW("_id", BCON_UTF8(STORE_DOCUMENT), "identity", BCON_UTF8(identity));
     bool done = mongoc_collection_insert_one(client->hosts, document, NULL, NULL, &mongo);
     bson_destroy(document);
-    return done || mongo.code == CODE_DUPLICATE ? 0 : pd_mongo_fail(client->server, &mongo, error);
+    return done || mongo.code == CODE_DUPLICATE ? 0
+                                                : pd_mongodb_fail(client->server, &mongo, error);
 }
 
 static void read_registration(const bson_t *document, struct pd_mongo_registration *registration)
 {
-    registration->writer = (uint32_t)pd_mongo_member(document, "writer", 0);
-    registration->committed = pd_mongo_member(document, "committed", 0);
-    registration->removed = pd_mongo_member(document, "removed", 0);
+    registration->writer = (uint32_t)pd_mongodb_member(document, "writer", 0);
+    registration->committed = pd_mongodb_member(document, "committed", 0);
+    registration->removed = pd_mongodb_member(document, "removed", 0);
 }
 
 /* Documents of this host: which is ours, which numbers are taken, how much they hold. */
@@ -163,13 +164,13 @@ static int host_documents(struct pd_mongo_client *client, uint32_t host,
     *ret_free = 0;
     *ret_found = false;
     while (mongoc_cursor_next(cursor, &document)) {
-        uint64_t writer = pd_mongo_member(document, "writer", 0), stime, etime;
-        uint64_t before = pd_mongo_member(document, "first", 1) - 1;
-        uint64_t committed = pd_mongo_member(document, "committed", 0);
-        removed += pd_mongo_member(document, "removed", 0);
+        uint64_t writer = pd_mongodb_member(document, "writer", 0), stime, etime;
+        uint64_t before = pd_mongodb_member(document, "first", 1) - 1;
+        uint64_t committed = pd_mongodb_member(document, "committed", 0);
+        removed += pd_mongodb_member(document, "removed", 0);
         registration->host_stored += committed > before ? committed - before : 0;
-        stime = pd_mongo_member(document, "min_stime_us", UINT64_MAX);
-        etime = pd_mongo_member(document, "max_etime_us", 0);
+        stime = pd_mongodb_member(document, "min_stime_us", UINT64_MAX);
+        etime = pd_mongodb_member(document, "max_etime_us", 0);
         if (stime < registration->min_stime_us) {
             registration->min_stime_us = stime;
         }
@@ -188,7 +189,7 @@ static int host_documents(struct pd_mongo_client *client, uint32_t host,
     registration->host_stored -=
         removed < registration->host_stored ? removed : registration->host_stored;
     if (mongoc_cursor_error(cursor, &mongo)) {
-        err = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongodb_fail(client->server, &mongo, error);
     }
     mongoc_cursor_destroy(cursor);
     bson_destroy(filter);
@@ -209,7 +210,8 @@ static int writer_insert(struct pd_mongo_client *client, uint32_t host, uint32_t
     bool done = mongoc_collection_insert_one(client->hosts, document, NULL, NULL, &mongo);
     bson_destroy(document);
     *ret_taken = done;
-    return done || mongo.code == CODE_DUPLICATE ? 0 : pd_mongo_fail(client->server, &mongo, error);
+    return done || mongo.code == CODE_DUPLICATE ? 0
+                                                : pd_mongodb_fail(client->server, &mongo, error);
 }
 
 /* ---- indexes, and what the server can do ---- */
@@ -237,7 +239,7 @@ static bool index_create(struct pd_mongo_client *client, bson_t *keys, const cha
     return done;
 }
 
-bool pd_mongo_has_min_max(struct pd_mongo_client *client)
+bool pd_mongodb_has_min_max(struct pd_mongo_client *client)
 {
     bson_t *pipeline =
         BCON_NEW("pipeline", "[", "{", "$limit", BCON_INT32(1), "}", "{", "$group", "{", "_id",
@@ -259,7 +261,7 @@ static void indexes_create(struct pd_mongo_client *client,
                            struct pd_mongo_registration *registration)
 {
     registration->ttl = index_create(client, BCON_NEW("expire", BCON_INT32(1)), "expire", 0);
-    registration->min_max = pd_mongo_has_min_max(client);
+    registration->min_max = pd_mongodb_has_min_max(client);
     if (!registration->min_max) {
         return;
     }
@@ -276,9 +278,9 @@ static void indexes_create(struct pd_mongo_client *client,
     index_create(client, BCON_NEW("bytes", BCON_INT32(-1)), "bytes", -1);
 }
 
-int pd_mongo_register(struct pd_mongo_client *client, uint32_t host, const struct pd_spool *spool,
-                      uint64_t front_seq, struct pd_mongo_registration *ret_registration,
-                      struct pd_error *error)
+int pd_mongodb_register(struct pd_mongo_client *client, uint32_t host, const struct pd_spool *spool,
+                        uint64_t front_seq, struct pd_mongo_registration *ret_registration,
+                        struct pd_error *error)
 {
     struct pd_mongo_registration registration;
     uint32_t next = 0;
@@ -322,8 +324,8 @@ static void put_cursors(const struct pd_mongo_progress *progress, bson_t *set)
     bson_append_array_end(set, &array);
 }
 
-int pd_mongo_progress_put(struct pd_mongo_client *client, const struct pd_mongo_progress *progress,
-                          struct pd_error *error)
+int pd_mongodb_progress_put(struct pd_mongo_client *client,
+                            const struct pd_mongo_progress *progress, struct pd_error *error)
 {
     char id[ID_BYTES];
     bson_t set, update = BSON_INITIALIZER, reply;
@@ -341,12 +343,12 @@ int pd_mongo_progress_put(struct pd_mongo_client *client, const struct pd_mongo_
     }
     bson_append_document_end(&update, &set);
     bool done = mongoc_collection_update_one(client->hosts, which, &update, NULL, &reply, &mongo);
-    bool matched = done && pd_mongo_member(&reply, "matchedCount", 0) == 1;
+    bool matched = done && pd_mongodb_member(&reply, "matchedCount", 0) == 1;
     bson_destroy(&reply);
     bson_destroy(&update);
     bson_destroy(which);
     if (!done) {
-        return pd_mongo_fail(client->server, &mongo, error);
+        return pd_mongodb_fail(client->server, &mongo, error);
     }
     /* Somebody emptied the database: the spool registers anew. */
     return matched ? 0 : pd_fail(error, -PD_E_NOT_FOUND, "the database lost this writer");

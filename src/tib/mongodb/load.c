@@ -39,7 +39,7 @@ static int load_and_open(const char *location, enum pd_tib_mode mode,
                          struct pd_error *error)
 {
     void *module = load();
-    const struct pd_tib_ops *ops = module ? dlsym(module, "pd_mongo_ops") : NULL;
+    const struct pd_tib_ops *ops = module ? dlsym(module, "pd_mongodb_ops") : NULL;
     const char *why = ops ? NULL : dlerror();
     if (!ops) {
         return pd_fail(error, -PD_E_UNSUPPORTED,
@@ -49,4 +49,4 @@ static int load_and_open(const char *location, enum pd_tib_mode mode,
     return ops->open(location, mode, config, ret_tib, error);
 }
 
-const struct pd_tib_ops pd_mongo_loader_ops = {.scheme = "mongodb", .open = load_and_open};
+const struct pd_tib_ops pd_mongodb_loader_ops = {.scheme = "mongodb", .open = load_and_open};

@@ -11,6 +11,6 @@
  * pathdump-mongodb.so is looked for beside the program, one folder above it, and where it was
  * installed. Without it, opening fails with -PD_E_UNSUPPORTED and says so. It stays loaded. Any
  * thread may open. */
-extern const struct pd_tib_ops pd_mongo_loader_ops;
+extern const struct pd_tib_ops pd_mongodb_loader_ops;
 
 #endif

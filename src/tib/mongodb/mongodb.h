@@ -5,6 +5,6 @@
 
 #include "tib/tib.h"
 
-extern const struct pd_tib_ops pd_mongo_ops;
+extern const struct pd_tib_ops pd_mongodb_ops;
 
 #endif

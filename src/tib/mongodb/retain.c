@@ -45,9 +45,9 @@ static int remove_matching(struct pd_mongo_client *client, const bson_t *which,
     bson_error_t mongo;
     int err = 0;
     if (mongoc_collection_delete_many(client->records, which, NULL, &reply, &mongo)) {
-        *ret_removed = pd_mongo_member(&reply, "deletedCount", 0);
+        *ret_removed = pd_mongodb_member(&reply, "deletedCount", 0);
     } else {
-        err = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongodb_fail(client->server, &mongo, error);
     }
     bson_destroy(&reply);
     return err;
@@ -84,7 +84,7 @@ static int remove_first(const struct pd_mongo_store *store, struct pd_mongo_clie
         err = remove_matching(client, which, ret_removed, error);
         bson_destroy(which);
     } else if (mongoc_cursor_error(cursor, &mongo)) {
-        err = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongodb_fail(client->server, &mongo, error);
     }
     mongoc_cursor_destroy(cursor);
     bson_destroy(options);
@@ -113,7 +113,7 @@ static int save_removed(const struct pd_mongo_store *store, struct pd_mongo_clie
         .min_stime_us = store->registration.min_stime_us,
         .max_etime_us = store->registration.max_etime_us,
     };
-    return pd_mongo_progress_put(client, &progress, error);
+    return pd_mongodb_progress_put(client, &progress, error);
 }
 
 /* What the server removed by itself it does not tell. */
@@ -138,8 +138,8 @@ static void recount(struct pd_mongo_store *store, struct pd_mongo_client *client
     pthread_mutex_unlock(&store->lock);
 }
 
-int pd_mongo_retain(struct pd_mongo_store *store, struct pd_mongo_client *client,
-                    struct pd_error *error)
+int pd_mongodb_retain(struct pd_mongo_store *store, struct pd_mongo_client *client,
+                      struct pd_error *error)
 {
     uint64_t start_ns = pd_clock_monotonic_ns(), removed = 0;
     int err = 0;

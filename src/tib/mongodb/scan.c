@@ -35,16 +35,16 @@ static int take(struct walk *walk, const bson_t *document)
     struct pd_mongo_row row;
     struct pd_tib_record *record = &walk->records[walk->len];
     bool grouped = walk->rows != PD_MONGO_RECORDS;
-    int err = grouped ? pd_mongo_group_row(document, walk->rows == PD_MONGO_GROUPS, &row)
-                      : pd_mongo_row(document, &row);
+    int err = grouped ? pd_mongodb_group_row(document, walk->rows == PD_MONGO_GROUPS, &row)
+                      : pd_mongodb_row(document, &row);
     if (err) {
         atomic_fetch_add_explicit(&walk->snapshot->head.damaged, 1, memory_order_relaxed);
         return 0;
     }
-    if (!grouped && !pd_mongo_within(walk->writers, row.id)) {
+    if (!grouped && !pd_mongodb_within(walk->writers, row.id)) {
         return 0;
     }
-    if (row.has_path && (err = pd_mongo_intern(walk->snapshot, &row.claim, &row.record))) {
+    if (row.has_path && (err = pd_mongodb_intern(walk->snapshot, &row.claim, &row.record))) {
         return err;
     }
     if (!grouped && !pd_tib_filter_matches(walk->filter, &row.record)) {
@@ -57,11 +57,11 @@ static int take(struct walk *walk, const bson_t *document)
     return flush(walk); /* extra bytes stay as long as the document */
 }
 
-int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
-                  enum pd_mongo_rows rows, const struct pd_mongo_writers *writers,
-                  const struct pd_tib_filter *filter,
-                  int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                  void *context)
+int pd_mongodb_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
+                    enum pd_mongo_rows rows, const struct pd_mongo_writers *writers,
+                    const struct pd_tib_filter *filter,
+                    int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                    void *context)
 {
     struct walk *walk = malloc(sizeof *walk);
     const bson_t *document;
@@ -81,7 +81,7 @@ int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
     }
     if (!err && mongoc_cursor_error(cursor, &mongo)) {
         struct pd_error error = {0};
-        err = pd_mongo_fail(&snapshot->store->server, &mongo, &error);
+        err = pd_mongodb_fail(&snapshot->store->server, &mongo, &error);
         pd_log(PD_LOG_DEBUG, "mongodb", NULL, "%s: %s", snapshot->store->server.place, error.text);
     }
     if (!err && walk->len) {
@@ -107,8 +107,8 @@ static bson_t *options_new(const bson_t *sort, uint64_t limit)
     return options;
 }
 
-struct pd_tib_filter pd_mongo_unexpired(const struct pd_mongo_snapshot *snapshot,
-                                        const struct pd_tib_filter *filter)
+struct pd_tib_filter pd_mongodb_unexpired(const struct pd_mongo_snapshot *snapshot,
+                                          const struct pd_tib_filter *filter)
 {
     struct pd_tib_filter unexpired = *filter;
     if (unexpired.from_us < snapshot->oldest_us) {
@@ -117,39 +117,40 @@ struct pd_tib_filter pd_mongo_unexpired(const struct pd_mongo_snapshot *snapshot
     return unexpired;
 }
 
-int pd_mongo_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib_filter *filter,
-                         const bson_t *sort, uint64_t limit,
-                         int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                         void *context)
+int pd_mongodb_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib_filter *filter,
+                           const bson_t *sort, uint64_t limit,
+                           int (*visit)(void *context, const struct pd_tib_record *records,
+                                        size_t n),
+                           void *context)
 {
     struct pd_mongo_writers writers;
     struct pd_mongo_client client;
     bson_t match = BSON_INITIALIZER;
-    struct pd_tib_filter unexpired = pd_mongo_unexpired(snapshot, filter);
-    int err = pd_mongo_snapshot_writers(snapshot, filter->since, &writers);
+    struct pd_tib_filter unexpired = pd_mongodb_unexpired(snapshot, filter);
+    int err = pd_mongodb_snapshot_writers(snapshot, filter->since, &writers);
     if (err) {
         return err;
     }
-    if (pd_mongo_match(&writers, &unexpired, &match) &&
-        !(err = pd_mongo_client_take(&snapshot->store->server, &client))) {
+    if (pd_mongodb_match(&writers, &unexpired, &match) &&
+        !(err = pd_mongodb_client_take(&snapshot->store->server, &client))) {
         bson_t *options = options_new(sort, limit);
-        err = pd_mongo_walk(snapshot,
-                            mongoc_collection_find_with_opts(client.records, &match, options, NULL),
-                            PD_MONGO_RECORDS, &writers, &unexpired, visit, context);
+        err = pd_mongodb_walk(
+            snapshot, mongoc_collection_find_with_opts(client.records, &match, options, NULL),
+            PD_MONGO_RECORDS, &writers, &unexpired, visit, context);
         bson_destroy(options);
-        pd_mongo_client_give(&client);
+        pd_mongodb_client_give(&client);
     }
     bson_destroy(&match);
-    pd_mongo_writers_done(&writers);
+    pd_mongodb_writers_done(&writers);
     return err;
 }
 
-int pd_mongo_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
-                  int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                  void *context)
+int pd_mongodb_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                    int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                    void *context)
 {
-    return pd_mongo_scan_sorted((struct pd_mongo_snapshot *)snapshot, filter, NULL, 0, visit,
-                                context);
+    return pd_mongodb_scan_sorted((struct pd_mongo_snapshot *)snapshot, filter, NULL, 0, visit,
+                                  context);
 }
 
 /* ---- check ---- */
@@ -165,7 +166,7 @@ static void find_damage(struct checking *checking, const bson_t *document)
     struct pd_mongo_row row;
     bson_iter_t at;
     char text[200];
-    if (!pd_mongo_row(document, &row)) {
+    if (!pd_mongodb_row(document, &row)) {
         return;
     }
     const char *id = bson_iter_init_find(&at, document, "_id") && BSON_ITER_HOLDS_UTF8(&at)
@@ -181,7 +182,7 @@ static int check_documents(struct pd_mongo_store *store, struct checking *checki
     struct pd_mongo_client client;
     const bson_t *document;
     bson_error_t mongo;
-    int err = pd_mongo_client_take(&store->server, &client);
+    int err = pd_mongodb_client_take(&store->server, &client);
     if (err) {
         return err;
     }
@@ -194,21 +195,21 @@ static int check_documents(struct pd_mongo_store *store, struct checking *checki
         find_damage(checking, document);
     }
     if (mongoc_cursor_error(cursor, &mongo)) {
-        err = pd_mongo_fail(&store->server, &mongo, NULL);
+        err = pd_mongodb_fail(&store->server, &mongo, NULL);
     }
     mongoc_cursor_destroy(cursor);
     bson_destroy(mine);
-    pd_mongo_client_give(&client);
+    pd_mongodb_client_give(&client);
     return err;
 }
 
-int pd_mongo_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
-                   void *context)
+int pd_mongodb_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                     void *context)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     struct checking checking = {report, context, false};
     uint64_t damaged = 0;
-    int err = store->spool ? pd_spool_check(store->spool, &damaged) : 0;
+    int err = store->spool ? pd_mongodb_spool_check(store->spool, &damaged) : 0;
     if (damaged) {
         report(context, "spool: entries whose checksum does not hold");
         checking.damaged = true;

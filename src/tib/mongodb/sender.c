@@ -58,7 +58,7 @@ static uint64_t documents_make(struct sending *sending)
     for (uint32_t i = 0; i < sending->batch.len; i++, id.seq++) {
         const struct pd_tib_record *record = &sending->batch.records[i];
         bson_reinit(&sending->documents[i]);
-        pd_mongo_document(record, id, expire_us(store, record), &sending->documents[i]);
+        pd_mongodb_document(record, id, expire_us(store, record), &sending->documents[i]);
         bytes += sending->documents[i].len;
     }
     return bytes;
@@ -78,7 +78,7 @@ static bool only_known_errors(const bson_t *reply, uint64_t *ret_refused)
         bson_iter_t code;
         uint64_t number = 0;
         if (!bson_iter_recurse(&one, &code) || !bson_iter_find(&code, "code") ||
-            pd_mongo_number(&code, &number)) {
+            pd_mongodb_number(&code, &number)) {
             return false;
         }
         if (number == CODE_VALIDATION || number == CODE_TOO_LARGE) {
@@ -104,7 +104,7 @@ static int slice_insert(struct sending *sending, struct pd_mongo_client *client,
     if (!mongoc_collection_insert_many(client->records, sending->pointers + first, len, options,
                                        &reply, &mongo) &&
         !(mongo.domain != MONGOC_ERROR_STREAM && only_known_errors(&reply, &not_taken))) {
-        err = pd_mongo_fail(client->server, &mongo, error);
+        err = pd_mongodb_fail(client->server, &mongo, error);
     }
     *refused += not_taken;
     bson_destroy(&reply);
@@ -184,11 +184,11 @@ static int send_batch(struct sending *sending, struct pd_mongo_client *client,
         return err;
     }
     struct pd_mongo_progress progress = progress_of(sending);
-    err = pd_mongo_progress_put(client, &progress, error);
+    err = pd_mongodb_progress_put(client, &progress, error);
     if (err) {
         return err;
     }
-    err = pd_spool_drop(sending->store->spool, sending->batch.end_seq);
+    err = pd_mongodb_spool_drop(sending->store->spool, sending->batch.end_seq);
     if (err) {
         return pd_fail(error, err, "the spool: %s", pd_error_text(err));
     }
@@ -208,17 +208,17 @@ static int enlist(struct pd_mongo_store *store, struct pd_mongo_client *client,
 {
     struct pd_mongo_registration registration;
     uint64_t front = 0;
-    int err = pd_spool_front(store->spool, &front);
+    int err = pd_mongodb_spool_front(store->spool, &front);
     if (err) {
         return pd_fail(error, err, "the spool: %s", pd_error_text(err));
     }
-    err = pd_mongo_register(client, store->host_id, store->spool, front, &registration, error);
+    err = pd_mongodb_register(client, store->host_id, store->spool, front, &registration, error);
     if (err) {
         return err;
     }
     /* Killed between the acknowledgement and the spool's forgetting. */
     if (registration.committed >= front) {
-        pd_spool_drop(store->spool, registration.committed);
+        pd_mongodb_spool_drop(store->spool, registration.committed);
     }
     pthread_mutex_lock(&store->lock);
     store->registration = registration;
@@ -244,7 +244,7 @@ static int work(struct sending *sending, struct pd_error *error)
 {
     struct pd_mongo_store *store = sending->store;
     struct pd_mongo_client client;
-    int err = pd_mongo_client_take(&store->server, &client);
+    int err = pd_mongodb_client_take(&store->server, &client);
     if (err) {
         return pd_fail(error, err, "no free connection");
     }
@@ -252,20 +252,20 @@ static int work(struct sending *sending, struct pd_error *error)
         err = enlist(store, &client, error);
     }
     if (!err && has_work(store)) {
-        err = pd_spool_take(store->spool, &sending->batch);
+        err = pd_mongodb_spool_take(store->spool, &sending->batch);
         if (err) {
             pd_fail(error, err, "the spool: %s", pd_error_text(err));
         } else if (sending->batch.end_seq >= sending->batch.first_seq) {
             err = send_batch(sending, &client, error);
         }
     }
-    err = err ? err : pd_mongo_retain(store, &client, error);
+    err = err ? err : pd_mongodb_retain(store, &client, error);
     if (err == -PD_E_NOT_FOUND) { /* the database was emptied */
         pthread_mutex_lock(&store->lock);
         store->registered = false;
         pthread_mutex_unlock(&store->lock);
     }
-    pd_mongo_client_give(&client);
+    pd_mongodb_client_give(&client);
     return err;
 }
 
@@ -309,7 +309,7 @@ static bool rest(struct pd_mongo_store *store, int err, uint64_t *retry_ms)
 
 static int sending_init(struct sending *sending)
 {
-    if (pd_spool_batch_init(&sending->batch, BULK_RECORDS)) {
+    if (pd_mongodb_spool_batch_init(&sending->batch, BULK_RECORDS)) {
         return -ENOMEM;
     }
     sending->documents = calloc(BULK_RECORDS, sizeof *sending->documents);
@@ -331,7 +331,7 @@ static void sending_done(struct sending *sending)
     }
     free(sending->documents);
     free((void *)sending->pointers);
-    pd_spool_batch_done(&sending->batch);
+    pd_mongodb_spool_batch_done(&sending->batch);
 }
 
 static void *run(void *context)
@@ -353,14 +353,14 @@ static void *run(void *context)
 
 /* ---- what the store asks of it ---- */
 
-int pd_mongo_sender_start(struct pd_mongo_store *store)
+int pd_mongodb_sender_start(struct pd_mongo_store *store)
 {
     int result = pthread_create(&store->sender, NULL, run, store);
     store->sender_runs = !result;
     return -result;
 }
 
-void pd_mongo_sender_stop(struct pd_mongo_store *store)
+void pd_mongodb_sender_stop(struct pd_mongo_store *store)
 {
     if (!store->sender_runs) {
         return;
@@ -379,7 +379,7 @@ void pd_mongo_sender_stop(struct pd_mongo_store *store)
     store->sender_runs = false;
 }
 
-int pd_mongo_sender_wait(struct pd_mongo_store *store, uint64_t seq)
+int pd_mongodb_sender_wait(struct pd_mongo_store *store, uint64_t seq)
 {
     uint64_t until_ns = pd_clock_monotonic_ns() + WAIT_MS * PD_NS_PER_MS;
     int err = 0;

@@ -97,7 +97,7 @@ static int server_fill(struct pd_mongo_server *server, mongoc_uri_t *uri, struct
     set_options(uri);
     server->pool = mongoc_client_pool_new_with_error(uri, &mongo);
     if (!server->pool) {
-        pd_mongo_fail(server, &mongo, error);
+        pd_mongodb_fail(server, &mongo, error);
         return pd_fail_within(error, server->place);
     }
     mongoc_client_pool_set_error_api(server->pool, MONGOC_ERROR_API_VERSION_2);
@@ -105,8 +105,8 @@ static int server_fill(struct pd_mongo_server *server, mongoc_uri_t *uri, struct
     return 0;
 }
 
-int pd_mongo_server_open(const char *location, struct pd_mongo_server *ret_server,
-                         struct pd_error *error)
+int pd_mongodb_server_open(const char *location, struct pd_mongo_server *ret_server,
+                           struct pd_error *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct pd_mongo_server server = {0};
@@ -126,7 +126,7 @@ int pd_mongo_server_open(const char *location, struct pd_mongo_server *ret_serve
         mongoc_uri_destroy(uri);
     }
     if (err) {
-        pd_mongo_server_close(&server);
+        pd_mongodb_server_close(&server);
     } else {
         *ret_server = server;
     }
@@ -141,7 +141,7 @@ static void forget(char *secret)
     free(secret);
 }
 
-void pd_mongo_server_close(struct pd_mongo_server *server)
+void pd_mongodb_server_close(struct pd_mongo_server *server)
 {
     if (server->pool) {
         mongoc_client_pool_destroy(server->pool);
@@ -153,7 +153,7 @@ void pd_mongo_server_close(struct pd_mongo_server *server)
     *server = (struct pd_mongo_server){0};
 }
 
-int pd_mongo_client_take(struct pd_mongo_server *server, struct pd_mongo_client *ret_client)
+int pd_mongodb_client_take(struct pd_mongo_server *server, struct pd_mongo_client *ret_client)
 {
     mongoc_client_t *client = mongoc_client_pool_pop(server->pool);
     if (!client) {
@@ -168,7 +168,7 @@ int pd_mongo_client_take(struct pd_mongo_server *server, struct pd_mongo_client 
     return 0;
 }
 
-void pd_mongo_client_give(struct pd_mongo_client *client)
+void pd_mongodb_client_give(struct pd_mongo_client *client)
 {
     mongoc_collection_destroy(client->records);
     mongoc_collection_destroy(client->hosts);
@@ -203,8 +203,8 @@ static void scrub(char *text, const char *secret)
     }
 }
 
-int pd_mongo_fail(const struct pd_mongo_server *server, const bson_error_t *mongo,
-                  struct pd_error *error)
+int pd_mongodb_fail(const struct pd_mongo_server *server, const bson_error_t *mongo,
+                    struct pd_error *error)
 {
     int err = code_of(mongo);
     if (error) {

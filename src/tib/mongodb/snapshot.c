@@ -30,14 +30,14 @@ static int snapshot_new(struct pd_mongo_store *store, struct pd_mongo_snapshot *
         free(snapshot);
         return -ENOMEM;
     }
-    snapshot->head.ops = &pd_mongo_ops;
+    snapshot->head.ops = &pd_mongodb_ops;
     snapshot->store = store;
     pthread_mutex_init(&snapshot->lock, NULL);
     *ret_snapshot = snapshot;
     return 0;
 }
 
-void pd_mongo_release(struct pd_tib_snapshot *head)
+void pd_mongodb_release(struct pd_tib_snapshot *head)
 {
     struct pd_mongo_snapshot *snapshot = (struct pd_mongo_snapshot *)head;
     for (uint32_t i = 0; i < BUCKETS; i++) {
@@ -47,7 +47,7 @@ void pd_mongo_release(struct pd_tib_snapshot *head)
         }
     }
     free(snapshot->paths);
-    pd_mongo_writers_done(&snapshot->writers);
+    pd_mongodb_writers_done(&snapshot->writers);
     pthread_mutex_destroy(&snapshot->lock);
     free(snapshot);
 }
@@ -56,13 +56,13 @@ static int load_writers(struct pd_mongo_snapshot *snapshot)
 {
     struct pd_mongo_store *store = snapshot->store;
     struct pd_mongo_client client;
-    int err = pd_mongo_client_take(&store->server, &client);
+    int err = pd_mongodb_client_take(&store->server, &client);
     if (err) {
         return err;
     }
-    err = pd_mongo_writers_load(&client, store->mode == PD_TIB_WRITE, store->host_id,
-                                &snapshot->writers, NULL);
-    pd_mongo_client_give(&client);
+    err = pd_mongodb_writers_load(&client, store->mode == PD_TIB_WRITE, store->host_id,
+                                  &snapshot->writers, NULL);
+    pd_mongodb_client_give(&client);
     return err;
 }
 
@@ -71,7 +71,7 @@ static int load_writers(struct pd_mongo_snapshot *snapshot)
 static int resolve(struct pd_mongo_snapshot *snapshot)
 {
     struct pd_mongo_store *store = snapshot->store;
-    int err = pd_mongo_sender_wait(store, snapshot->wanted);
+    int err = pd_mongodb_sender_wait(store, snapshot->wanted);
     err = err ? err : load_writers(snapshot);
     if (err) {
         return err;
@@ -96,7 +96,7 @@ static int resolve(struct pd_mongo_snapshot *snapshot)
     return 0;
 }
 
-int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
+int pd_mongodb_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
 {
     struct pd_mongo_store *store = (struct pd_mongo_store *)tib;
     struct pd_mongo_snapshot *snapshot;
@@ -116,7 +116,7 @@ int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot)
         snapshot->resolved = !err;
     }
     if (err) {
-        pd_mongo_release(&snapshot->head);
+        pd_mongodb_release(&snapshot->head);
         return err;
     }
     *ret_snapshot = &snapshot->head;
@@ -196,8 +196,8 @@ static int resolve_once(struct pd_mongo_snapshot *snapshot)
     return err;
 }
 
-int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *since,
-                              struct pd_mongo_writers *ret_writers)
+int pd_mongodb_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *since,
+                                struct pd_mongo_writers *ret_writers)
 {
     int err = resolve_once(snapshot);
     if (err) {
@@ -214,14 +214,14 @@ int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *si
     }
     err = since ? token_apply(snapshot->store, since, &writers) : 0;
     if (err) {
-        pd_mongo_writers_done(&writers);
+        pd_mongodb_writers_done(&writers);
     } else {
         *ret_writers = writers;
     }
     return err;
 }
 
-int pd_mongo_token(struct pd_tib_snapshot *head, char **ret_token)
+int pd_mongodb_token(struct pd_tib_snapshot *head, char **ret_token)
 {
     struct pd_mongo_snapshot *snapshot = (struct pd_mongo_snapshot *)head;
     char scope[TOKEN_SCOPE];
@@ -268,8 +268,8 @@ static int add_path(struct pd_mongo_snapshot *snapshot, const struct pd_claim *c
     return 0;
 }
 
-int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_claim *claim,
-                    struct pd_tib_record *record)
+int pd_mongodb_intern(struct pd_mongo_snapshot *snapshot, const struct pd_claim *claim,
+                      struct pd_tib_record *record)
 {
     struct path_node **bucket = &snapshot->paths[pd_claim_hash(claim) & (BUCKETS - 1)];
     int err = 0;

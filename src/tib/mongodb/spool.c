@@ -201,8 +201,8 @@ static int databases_open(struct pd_spool *spool, uint32_t host_id)
     return error;
 }
 
-int pd_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
-                  struct pd_spool **ret_spool, struct pd_error *error)
+int pd_mongodb_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
+                          struct pd_spool **ret_spool, struct pd_error *error)
 {
     struct pd_spool *spool = calloc(1, sizeof *spool);
     if (!spool) {
@@ -215,7 +215,7 @@ int pd_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
     err = err ? err : env_open(spool, directory);
     err = err ? err : databases_open(spool, host_id);
     if (err) {
-        pd_spool_close(spool);
+        pd_mongodb_spool_close(spool);
         return pd_fail(error, err, "%s: %s", directory,
                        err == -PD_E_VALUE ? "this spool holds records of another host ID"
                                           : pd_error_text(err));
@@ -224,7 +224,7 @@ int pd_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
     return 0;
 }
 
-void pd_spool_close(struct pd_spool *spool)
+void pd_mongodb_spool_close(struct pd_spool *spool)
 {
     if (!spool) {
         return;
@@ -241,7 +241,7 @@ void pd_spool_close(struct pd_spool *spool)
 
 /* ---- commits ---- */
 
-void pd_spool_set_cursor(struct pd_spool *spool, uint64_t key, uint64_t value)
+void pd_mongodb_spool_set_cursor(struct pd_spool *spool, uint64_t key, uint64_t value)
 {
     unsigned at = 0;
     while (at < spool->cursors_len && spool->cursors[at].key != key) {
@@ -263,7 +263,7 @@ static uint64_t pages_bytes(const MDB_stat *stat)
     return (stat->ms_branch_pages + stat->ms_leaf_pages + stat->ms_overflow_pages) * stat->ms_psize;
 }
 
-uint64_t pd_spool_used_bytes(struct pd_spool *spool)
+uint64_t pd_mongodb_spool_used_bytes(struct pd_spool *spool)
 {
     MDB_txn *txn;
     MDB_stat stat;
@@ -291,7 +291,7 @@ static int entries_put(struct pd_spool *spool, MDB_txn *txn)
     for (size_t at = 0; at < spool->buffer_bytes && !error;) {
         struct pd_spool_entry_view view;
         uint64_t number = htobe64(seq);
-        uint64_t len = pd_spool_entry_seal(spool, at, &view);
+        uint64_t len = pd_mongodb_spool_entry_seal(spool, at, &view);
         MDB_val key = {sizeof number, &number}, value = {len, spool->buffer + at + PD_SPOOL_PREFIX};
         error =
             lmdb_error(mdb_put(txn, spool->queue_db, &key, &value, MDB_NOOVERWRITE | MDB_APPEND));
@@ -305,7 +305,7 @@ static int commit(struct pd_spool *spool)
 {
     MDB_txn *txn;
     struct spool_meta meta = {0};
-    int error = pd_spool_buffer_end(spool);
+    int error = pd_mongodb_spool_buffer_end(spool);
     error = error ? error : lmdb_error(mdb_txn_begin(spool->env, NULL, 0, &txn));
     if (error) {
         return error;
@@ -321,7 +321,7 @@ static int commit(struct pd_spool *spool)
     return error;
 }
 
-int pd_spool_commit(struct pd_spool *spool)
+int pd_mongodb_spool_commit(struct pd_spool *spool)
 {
     if (!spool->buffered) {
         return 0;
@@ -377,7 +377,7 @@ static int take(struct pd_spool *spool, MDB_txn *txn, MDB_cursor *cursor,
         if (!batch->len && !batch->damaged) {
             batch->first_seq = seq;
         }
-        if (!pd_spool_entry_read(&entry, seq, end, batch)) {
+        if (!pd_mongodb_spool_entry_read(&entry, seq, end, batch)) {
             break; /* it is for the next batch */
         }
         batch->end_seq = end;
@@ -389,7 +389,7 @@ static int take(struct pd_spool *spool, MDB_txn *txn, MDB_cursor *cursor,
     return error;
 }
 
-int pd_spool_take(struct pd_spool *spool, struct pd_spool_batch *batch)
+int pd_mongodb_spool_take(struct pd_spool *spool, struct pd_spool_batch *batch)
 {
     MDB_txn *txn;
     MDB_cursor *cursor;
@@ -411,7 +411,7 @@ int pd_spool_take(struct pd_spool *spool, struct pd_spool_batch *batch)
     return error;
 }
 
-int pd_spool_drop(struct pd_spool *spool, uint64_t end_seq)
+int pd_mongodb_spool_drop(struct pd_spool *spool, uint64_t end_seq)
 {
     MDB_txn *txn;
     MDB_cursor *cursor;
@@ -433,7 +433,7 @@ int pd_spool_drop(struct pd_spool *spool, uint64_t end_seq)
     return lmdb_error(result);
 }
 
-int pd_spool_front(struct pd_spool *spool, uint64_t *ret_seq)
+int pd_mongodb_spool_front(struct pd_spool *spool, uint64_t *ret_seq)
 {
     MDB_txn *txn;
     MDB_cursor *cursor;
@@ -458,7 +458,7 @@ int pd_spool_front(struct pd_spool *spool, uint64_t *ret_seq)
     return error;
 }
 
-int pd_spool_check(struct pd_spool *spool, uint64_t *ret_damaged)
+int pd_mongodb_spool_check(struct pd_spool *spool, uint64_t *ret_damaged)
 {
     MDB_txn *txn;
     MDB_cursor *cursor;
@@ -471,7 +471,7 @@ int pd_spool_check(struct pd_spool *spool, uint64_t *ret_damaged)
     error = lmdb_error(mdb_cursor_open(txn, spool->queue_db, &cursor));
     if (!error) {
         while (!mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-            damaged += !pd_spool_entry_holds(&value);
+            damaged += !pd_mongodb_spool_entry_holds(&value);
         }
         mdb_cursor_close(cursor);
         *ret_damaged = damaged;

@@ -50,14 +50,16 @@ struct pd_spool {
 };
 
 /* `host_id` is noted in a new spool; records of another host are never sent as this one's. */
-int pd_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
-                  struct pd_spool **ret_spool, struct pd_error *error);
-void pd_spool_close(struct pd_spool *spool); /* NULL is fine; what was not committed is gone */
+int pd_mongodb_spool_open(const char *directory, uint32_t host_id, uint64_t max_bytes,
+                          struct pd_spool **ret_spool, struct pd_error *error);
+void pd_mongodb_spool_close(
+    struct pd_spool *spool); /* NULL is fine; what was not committed is gone */
 
-int pd_spool_add(struct pd_spool *spool, const struct pd_tib_record *record); /* to the buffer */
+int pd_mongodb_spool_add(struct pd_spool *spool,
+                         const struct pd_tib_record *record); /* to the buffer */
 /* The buffer becomes durable, or (negative error: -PD_E_FULL, …) is thrown away. Cursors stay. */
-int pd_spool_commit(struct pd_spool *spool);
-void pd_spool_set_cursor(struct pd_spool *spool, uint64_t key, uint64_t value);
+int pd_mongodb_spool_commit(struct pd_spool *spool);
+void pd_mongodb_spool_set_cursor(struct pd_spool *spool, uint64_t key, uint64_t value);
 
 /* Records from the front of the queue, as many whole entries as fit into `most`. */
 struct pd_spool_batch {
@@ -73,15 +75,16 @@ struct pd_spool_batch {
     struct pd_spool_cursor cursors[PD_TIB_CURSORS]; /* as of end_seq, if cursors_len is not 0 */
     unsigned cursors_len;
 };
-int pd_spool_batch_init(struct pd_spool_batch *batch, uint32_t room);
-void pd_spool_batch_done(struct pd_spool_batch *batch);
-int pd_spool_take(struct pd_spool *spool, struct pd_spool_batch *batch);
-int pd_spool_drop(struct pd_spool *spool, uint64_t end_seq); /* entries up to and with end_seq */
+int pd_mongodb_spool_batch_init(struct pd_spool_batch *batch, uint32_t room);
+void pd_mongodb_spool_batch_done(struct pd_spool_batch *batch);
+int pd_mongodb_spool_take(struct pd_spool *spool, struct pd_spool_batch *batch);
+int pd_mongodb_spool_drop(struct pd_spool *spool,
+                          uint64_t end_seq); /* entries up to and with end_seq */
 
 /* First number in the queue; next_seq when it is empty. */
-int pd_spool_front(struct pd_spool *spool, uint64_t *ret_seq);
+int pd_mongodb_spool_front(struct pd_spool *spool, uint64_t *ret_seq);
 /* Number of entries that do not hold. */
-int pd_spool_check(struct pd_spool *spool, uint64_t *ret_damaged);
-uint64_t pd_spool_used_bytes(struct pd_spool *spool);
+int pd_mongodb_spool_check(struct pd_spool *spool, uint64_t *ret_damaged);
+uint64_t pd_mongodb_spool_used_bytes(struct pd_spool *spool);
 
 #endif

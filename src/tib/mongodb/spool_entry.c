@@ -103,7 +103,7 @@ static void put_more(struct pd_spool *spool, const struct pd_tib_record *record)
     }
 }
 
-int pd_spool_add(struct pd_spool *spool, const struct pd_tib_record *record)
+int pd_mongodb_spool_add(struct pd_spool *spool, const struct pd_tib_record *record)
 {
     const struct pd_path *path = record->path;
     int error =
@@ -142,7 +142,7 @@ int pd_spool_add(struct pd_spool *spool, const struct pd_tib_record *record)
     return 0;
 }
 
-int pd_spool_buffer_end(struct pd_spool *spool)
+int pd_mongodb_spool_buffer_end(struct pd_spool *spool)
 {
     unsigned cursors = spool->cursors_changed ? spool->cursors_len : 0;
     int error = reserve(spool, cursors * sizeof *spool->cursors);
@@ -164,8 +164,8 @@ static uint64_t entry_hash(const uint8_t *entry, size_t len)
     return XXH3_64bits(entry + sizeof(uint64_t), len - sizeof(uint64_t));
 }
 
-uint64_t pd_spool_entry_seal(struct pd_spool *spool, size_t at,
-                             struct pd_spool_entry_view *ret_view)
+uint64_t pd_mongodb_spool_entry_seal(struct pd_spool *spool, size_t at,
+                                     struct pd_spool_entry_view *ret_view)
 {
     uint8_t *entry = spool->buffer + at + PD_SPOOL_PREFIX;
     struct entry_header header;
@@ -180,7 +180,7 @@ uint64_t pd_spool_entry_seal(struct pd_spool *spool, size_t at,
 
 /* ---- reading ---- */
 
-bool pd_spool_entry_holds(const MDB_val *value)
+bool pd_mongodb_spool_entry_holds(const MDB_val *value)
 {
     uint64_t hash;
     if (value->mv_size < sizeof(struct entry_header)) {
@@ -283,7 +283,7 @@ static bool records_read(const MDB_val *value, uint64_t records, struct pd_spool
 {
     struct entry_header header;
     const uint8_t *at = value->mv_data, *end = at + value->mv_size;
-    if (!pd_spool_entry_holds(value)) {
+    if (!pd_mongodb_spool_entry_holds(value)) {
         return false;
     }
     memcpy(&header, at, sizeof header);
@@ -313,8 +313,8 @@ static bool records_read(const MDB_val *value, uint64_t records, struct pd_spool
     return true;
 }
 
-bool pd_spool_entry_read(const MDB_val *value, uint64_t seq, uint64_t end,
-                         struct pd_spool_batch *batch)
+bool pd_mongodb_spool_entry_read(const MDB_val *value, uint64_t seq, uint64_t end,
+                                 struct pd_spool_batch *batch)
 {
     uint64_t records = end - seq + 1;
     /* Numbers are counted from the first: after a damaged entry a new batch begins. */
@@ -330,7 +330,7 @@ bool pd_spool_entry_read(const MDB_val *value, uint64_t seq, uint64_t end,
     return true;
 }
 
-int pd_spool_batch_init(struct pd_spool_batch *batch, uint32_t room)
+int pd_mongodb_spool_batch_init(struct pd_spool_batch *batch, uint32_t room)
 {
     *batch = (struct pd_spool_batch){.room = room};
     batch->records = calloc(room, sizeof *batch->records);
@@ -340,11 +340,11 @@ int pd_spool_batch_init(struct pd_spool_batch *batch, uint32_t room)
     if (batch->records && batch->paths && batch->claims && batch->extras) {
         return 0;
     }
-    pd_spool_batch_done(batch);
+    pd_mongodb_spool_batch_done(batch);
     return -ENOMEM;
 }
 
-void pd_spool_batch_done(struct pd_spool_batch *batch)
+void pd_mongodb_spool_batch_done(struct pd_spool_batch *batch)
 {
     for (uint32_t i = 0; batch->extras && i < batch->room; i++) {
         free(batch->extras[i]);

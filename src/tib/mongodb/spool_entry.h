@@ -14,15 +14,15 @@ struct pd_spool_entry_view {
 };
 
 /* Ends the last entry of the buffer; cursors that changed go with it. */
-int pd_spool_buffer_end(struct pd_spool *spool);
+int pd_mongodb_spool_buffer_end(struct pd_spool *spool);
 /* Puts the checksum into the entry at this place of the buffer; returns its length. */
-uint64_t pd_spool_entry_seal(struct pd_spool *spool, size_t at,
-                             struct pd_spool_entry_view *ret_view);
+uint64_t pd_mongodb_spool_entry_seal(struct pd_spool *spool, size_t at,
+                                     struct pd_spool_entry_view *ret_view);
 
-bool pd_spool_entry_holds(const MDB_val *value);
+bool pd_mongodb_spool_entry_holds(const MDB_val *value);
 /* Adds records seq … end to the batch; those of a damaged entry to its count. False, and no change:
  * there is no room. */
-bool pd_spool_entry_read(const MDB_val *value, uint64_t seq, uint64_t end,
-                         struct pd_spool_batch *batch);
+bool pd_mongodb_spool_entry_read(const MDB_val *value, uint64_t seq, uint64_t end,
+                                 struct pd_spool_batch *batch);
 
 #endif

@@ -15,9 +15,9 @@
 
 static void store_free(struct pd_mongo_store *store)
 {
-    pd_mongo_sender_stop(store);
-    pd_spool_close(store->spool);
-    pd_mongo_server_close(&store->server);
+    pd_mongodb_sender_stop(store);
+    pd_mongodb_spool_close(store->spool);
+    pd_mongodb_server_close(&store->server);
     pthread_cond_destroy(&store->changed);
     pthread_mutex_destroy(&store->lock);
     free(store);
@@ -30,7 +30,7 @@ static struct pd_mongo_store *store_new(enum pd_tib_mode mode)
     if (!store) {
         return NULL;
     }
-    store->head.ops = &pd_mongo_ops;
+    store->head.ops = &pd_mongodb_ops;
     store->mode = mode;
     pthread_mutex_init(&store->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -55,8 +55,8 @@ static int open_writer(struct pd_mongo_store *store, const struct pd_tib_config 
     store->host_id = config->host_id;
     store->max_bytes = config->max_bytes;
     store->max_age_s = config->max_age_s;
-    int err = pd_spool_open(directory, store->host_id, most, &store->spool, error);
-    if (!err && (err = pd_spool_front(store->spool, &front))) {
+    int err = pd_mongodb_spool_open(directory, store->host_id, most, &store->spool, error);
+    if (!err && (err = pd_mongodb_spool_front(store->spool, &front))) {
         pd_fail(error, err, "%s: %s", directory, pd_error_text(err));
     }
     if (err) {
@@ -64,7 +64,7 @@ static int open_writer(struct pd_mongo_store *store, const struct pd_tib_config 
     }
     store->committed = store->spool->next_seq - 1;
     store->acknowledged = front - 1;
-    err = pd_mongo_sender_start(store);
+    err = pd_mongodb_sender_start(store);
     return err ? pd_fail(error, err, "no thread for the spool") : 0;
 }
 
@@ -73,17 +73,17 @@ static int open_reader(struct pd_mongo_store *store, struct pd_error *error)
 {
     struct pd_mongo_client client;
     struct pd_mongo_writers writers;
-    int err = pd_mongo_client_take(&store->server, &client);
+    int err = pd_mongodb_client_take(&store->server, &client);
     if (err) {
         return pd_fail(error, err, "%s: no free connection", store->server.place);
     }
-    err = pd_mongo_writers_load(&client, false, 0, &writers, error);
-    pd_mongo_client_give(&client);
+    err = pd_mongodb_writers_load(&client, false, 0, &writers, error);
+    pd_mongodb_client_give(&client);
     if (err) {
         pd_fail_within(error, store->server.place);
         return err;
     }
-    pd_mongo_writers_done(&writers);
+    pd_mongodb_writers_done(&writers);
     return 0;
 }
 
@@ -95,7 +95,7 @@ static int store_open(const char *location, enum pd_tib_mode mode,
     if (!store) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    int err = pd_mongo_server_open(location, &store->server, error);
+    int err = pd_mongodb_server_open(location, &store->server, error);
     if (!err) {
         err = mode == PD_TIB_WRITE ? open_writer(store, config, error) : open_reader(store, error);
     }
@@ -119,7 +119,7 @@ static int store_commit(struct pd_tib *tib)
     if (!records) {
         return 0;
     }
-    int err = pd_spool_commit(store->spool);
+    int err = pd_mongodb_spool_commit(store->spool);
     pthread_mutex_lock(&store->lock);
     if (!err) {
         store->committed = store->spool->next_seq - 1;
@@ -144,7 +144,7 @@ static int store_append(struct pd_tib *tib, const struct pd_tib_record *records,
         return -EBADF;
     }
     for (size_t i = 0; i < n; i++) {
-        int failed = pd_spool_add(store->spool, &records[i]);
+        int failed = pd_mongodb_spool_add(store->spool, &records[i]);
         lost += failed != 0;
         if (!failed && store->spool->buffered == COMMIT_RECORDS) {
             failed = store_commit(tib);
@@ -173,7 +173,7 @@ static int store_set_cursor(struct pd_tib *tib, uint64_t key, uint64_t value)
     if (store->mode != PD_TIB_WRITE) {
         return -EBADF;
     }
-    pd_spool_set_cursor(store->spool, key, value);
+    pd_mongodb_spool_set_cursor(store->spool, key, value);
     return 0;
 }
 
@@ -214,7 +214,7 @@ static void stat_writer(struct pd_mongo_store *store, struct pd_tib_stat *stat)
 {
     const struct pd_mongo_registration *registration = &store->registration;
     uint64_t average = store->documents ? store->document_bytes / store->documents : 0;
-    uint64_t spool_bytes = pd_spool_used_bytes(store->spool);
+    uint64_t spool_bytes = pd_mongodb_spool_used_bytes(store->spool);
     pthread_mutex_lock(&store->lock);
     *stat = store->counters;
     stat->spooled = store->committed - store->acknowledged;
@@ -236,7 +236,7 @@ static uint64_t extreme(struct pd_mongo_client *client, const char *field, int32
                                BCON_INT64(1), "maxTimeMS", BCON_INT64(PD_MONGO_QUERY_MS));
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(client->records, any, options, NULL);
     uint64_t value =
-        mongoc_cursor_next(cursor, &document) ? pd_mongo_member(document, field, 0) : 0;
+        mongoc_cursor_next(cursor, &document) ? pd_mongodb_member(document, field, 0) : 0;
     mongoc_cursor_destroy(cursor);
     bson_destroy(options);
     bson_destroy(any);
@@ -253,28 +253,28 @@ static int stat_reader(struct pd_mongo_store *store, struct pd_tib_stat *stat)
     bson_error_t mongo;
     bson_t match = BSON_INITIALIZER;
     int64_t count = 0;
-    int err = pd_mongo_snapshot(&store->head, &snapshot);
+    int err = pd_mongodb_snapshot(&store->head, &snapshot);
     if (err) {
         return err;
     }
-    err = pd_mongo_snapshot_writers((struct pd_mongo_snapshot *)snapshot, NULL, &writers);
-    err = err ? err : pd_mongo_client_take(&store->server, &client);
+    err = pd_mongodb_snapshot_writers((struct pd_mongo_snapshot *)snapshot, NULL, &writers);
+    err = err ? err : pd_mongodb_client_take(&store->server, &client);
     if (!err) {
-        if (pd_mongo_match(&writers, &all, &match)) {
+        if (pd_mongodb_match(&writers, &all, &match)) {
             count =
                 mongoc_collection_count_documents(client.records, &match, NULL, NULL, NULL, &mongo);
         }
         if (count < 0) {
-            err = pd_mongo_fail(&store->server, &mongo, NULL);
+            err = pd_mongodb_fail(&store->server, &mongo, NULL);
         }
         stat->records = count > 0 ? (uint64_t)count : 0;
         stat->min_stime_us = count > 0 ? extreme(&client, "stime_us", 1) : 0;
         stat->max_etime_us = count > 0 ? extreme(&client, "etime_us", -1) : 0;
-        pd_mongo_client_give(&client);
+        pd_mongodb_client_give(&client);
     }
     bson_destroy(&match);
-    pd_mongo_writers_done(&writers);
-    pd_mongo_release(snapshot);
+    pd_mongodb_writers_done(&writers);
+    pd_mongodb_release(snapshot);
     return err;
 }
 
@@ -294,7 +294,7 @@ static int store_stat(struct pd_tib *tib, struct pd_tib_stat *ret_stat)
     return err;
 }
 
-const struct pd_tib_ops pd_mongo_ops = {
+const struct pd_tib_ops pd_mongodb_ops = {
     .scheme = "mongodb",
     .open = store_open,
     .close = store_close,
@@ -305,10 +305,10 @@ const struct pd_tib_ops pd_mongo_ops = {
     .maintain = store_maintain,
     .retain = store_retain,
     .stat = store_stat,
-    .snapshot = pd_mongo_snapshot,
-    .release = pd_mongo_release,
-    .scan = pd_mongo_scan,
-    .group = pd_mongo_group,
-    .token = pd_mongo_token,
-    .check = pd_mongo_check,
+    .snapshot = pd_mongodb_snapshot,
+    .release = pd_mongodb_release,
+    .scan = pd_mongodb_scan,
+    .group = pd_mongodb_group,
+    .token = pd_mongodb_token,
+    .check = pd_mongodb_check,
 };

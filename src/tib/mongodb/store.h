@@ -29,9 +29,9 @@ struct pd_mongo_server {
     char *secrets[2]; /* user, password: never in a text for people */
 };
 
-int pd_mongo_server_open(const char *location, struct pd_mongo_server *ret_server,
-                         struct pd_error *error);
-void pd_mongo_server_close(struct pd_mongo_server *server);
+int pd_mongodb_server_open(const char *location, struct pd_mongo_server *ret_server,
+                           struct pd_error *error);
+void pd_mongodb_server_close(struct pd_mongo_server *server);
 
 /* A client of the pool with one collection; `give` takes it back. -PD_E_BUSY: too many are out. */
 struct pd_mongo_client {
@@ -39,12 +39,12 @@ struct pd_mongo_client {
     mongoc_client_t *client;
     mongoc_collection_t *records, *hosts;
 };
-int pd_mongo_client_take(struct pd_mongo_server *server, struct pd_mongo_client *ret_client);
-void pd_mongo_client_give(struct pd_mongo_client *client);
+int pd_mongodb_client_take(struct pd_mongo_server *server, struct pd_mongo_client *ret_client);
+void pd_mongodb_client_give(struct pd_mongo_client *client);
 
 /* The project's code for what libmongoc says, and (error not NULL) its words without secrets. */
-int pd_mongo_fail(const struct pd_mongo_server *server, const bson_error_t *mongo,
-                  struct pd_error *error);
+int pd_mongodb_fail(const struct pd_mongo_server *server, const bson_error_t *mongo,
+                    struct pd_error *error);
 
 #define PD_MONGO_QUERY_MS                                                  \
     30000 /* a query that takes longer is given up, here and on the server \
@@ -67,9 +67,9 @@ struct pd_mongo_writers {
 };
 
 /* All writers, or those of one host (host_only). */
-int pd_mongo_writers_load(struct pd_mongo_client *client, bool host_only, uint32_t host,
-                          struct pd_mongo_writers *ret_writers, struct pd_error *error);
-void pd_mongo_writers_done(struct pd_mongo_writers *writers);
+int pd_mongodb_writers_load(struct pd_mongo_client *client, bool host_only, uint32_t host,
+                            struct pd_mongo_writers *ret_writers, struct pd_error *error);
+void pd_mongodb_writers_done(struct pd_mongo_writers *writers);
 
 /* What the server knows of this spool. */
 struct pd_mongo_registration {
@@ -81,9 +81,9 @@ struct pd_mongo_registration {
     bool ttl;     /* the server removes what has expired */
     bool min_max; /* and can group with $min and $max */
 };
-int pd_mongo_register(struct pd_mongo_client *client, uint32_t host, const struct pd_spool *spool,
-                      uint64_t front_seq, struct pd_mongo_registration *ret_registration,
-                      struct pd_error *error);
+int pd_mongodb_register(struct pd_mongo_client *client, uint32_t host, const struct pd_spool *spool,
+                        uint64_t front_seq, struct pd_mongo_registration *ret_registration,
+                        struct pd_error *error);
 
 struct pd_mongo_progress {
     uint32_t host, writer;
@@ -92,9 +92,9 @@ struct pd_mongo_progress {
     const struct pd_spool_cursor *cursors; /* NULL: as they are */
     unsigned cursors_len;
 };
-int pd_mongo_progress_put(struct pd_mongo_client *client, const struct pd_mongo_progress *progress,
-                          struct pd_error *error);
-bool pd_mongo_has_min_max(struct pd_mongo_client *client);
+int pd_mongodb_progress_put(struct pd_mongo_client *client,
+                            const struct pd_mongo_progress *progress, struct pd_error *error);
+bool pd_mongodb_has_min_max(struct pd_mongo_client *client);
 
 /* ---- the store ---- */
 
@@ -126,14 +126,14 @@ struct pd_mongo_store {
 };
 
 /* sender.c */
-int pd_mongo_sender_start(struct pd_mongo_store *store);
-void pd_mongo_sender_stop(struct pd_mongo_store *store); /* after a while of draining */
+int pd_mongodb_sender_start(struct pd_mongo_store *store);
+void pd_mongodb_sender_stop(struct pd_mongo_store *store); /* after a while of draining */
 /* Waits until the server has all up to `seq`; 0, or why not. Bounded. */
-int pd_mongo_sender_wait(struct pd_mongo_store *store, uint64_t seq);
+int pd_mongodb_sender_wait(struct pd_mongo_store *store, uint64_t seq);
 
 /* retain.c, on the sender's thread */
-int pd_mongo_retain(struct pd_mongo_store *store, struct pd_mongo_client *client,
-                    struct pd_error *error);
+int pd_mongodb_retain(struct pd_mongo_store *store, struct pd_mongo_client *client,
+                      struct pd_error *error);
 
 /* ---- snapshots ---- */
 
@@ -153,51 +153,52 @@ struct pd_mongo_snapshot {
     uint32_t paths_len;
 };
 
-int pd_mongo_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot);
-void pd_mongo_release(struct pd_tib_snapshot *snapshot);
-int pd_mongo_token(struct pd_tib_snapshot *snapshot, char **ret_token);
+int pd_mongodb_snapshot(struct pd_tib *tib, struct pd_tib_snapshot **ret_snapshot);
+void pd_mongodb_release(struct pd_tib_snapshot *snapshot);
+int pd_mongodb_token(struct pd_tib_snapshot *snapshot, char **ret_token);
 /* The writers of the snapshot with `after` as the token says; the caller frees. -PD_E_VALUE: not a
  * token of this store. */
-int pd_mongo_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *since,
-                              struct pd_mongo_writers *ret_writers);
-int pd_mongo_intern(struct pd_mongo_snapshot *snapshot, const struct pd_claim *claim,
-                    struct pd_tib_record *record);
+int pd_mongodb_snapshot_writers(struct pd_mongo_snapshot *snapshot, const char *since,
+                                struct pd_mongo_writers *ret_writers);
+int pd_mongodb_intern(struct pd_mongo_snapshot *snapshot, const struct pd_claim *claim,
+                      struct pd_tib_record *record);
 
 /* ---- filter.c: what the server is asked ---- */
 
 #define PD_MONGO_WRITERS_ASKED 64u /* with more, the answers are sorted out here */
 
 /* False: nothing can match. */
-bool pd_mongo_match(const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
-                    bson_t *match);
+bool pd_mongodb_match(const struct pd_mongo_writers *writers, const struct pd_tib_filter *filter,
+                      bson_t *match);
 /* The filter without what has expired. */
-struct pd_tib_filter pd_mongo_unexpired(const struct pd_mongo_snapshot *snapshot,
-                                        const struct pd_tib_filter *filter);
+struct pd_tib_filter pd_mongodb_unexpired(const struct pd_mongo_snapshot *snapshot,
+                                          const struct pd_tib_filter *filter);
 /* Whether one record is within what the writers have committed. */
-bool pd_mongo_within(const struct pd_mongo_writers *writers, struct pd_mongo_id id);
+bool pd_mongodb_within(const struct pd_mongo_writers *writers, struct pd_mongo_id id);
 
 /* ---- scan.c, group.c ---- */
 
-int pd_mongo_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
-                  int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                  void *context);
+int pd_mongodb_scan(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                    int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                    void *context);
 /* The same, with the server's sort and limit (NULL: none). */
-int pd_mongo_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib_filter *filter,
-                         const bson_t *sort, uint64_t limit,
-                         int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                         void *context);
+int pd_mongodb_scan_sorted(struct pd_mongo_snapshot *snapshot, const struct pd_tib_filter *filter,
+                           const bson_t *sort, uint64_t limit,
+                           int (*visit)(void *context, const struct pd_tib_record *records,
+                                        size_t n),
+                           void *context);
 /* Walks a cursor, and destroys it. */
 enum pd_mongo_rows { PD_MONGO_RECORDS, PD_MONGO_GROUPS, PD_MONGO_GROUPS_WITHOUT_TIMES };
-int pd_mongo_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
-                  enum pd_mongo_rows rows, const struct pd_mongo_writers *writers,
-                  const struct pd_tib_filter *filter,
-                  int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
-                  void *context);
-int pd_mongo_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
-                   const struct pd_tib_grouping *grouping,
-                   int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
-                   void *context);
-int pd_mongo_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
-                   void *context);
+int pd_mongodb_walk(struct pd_mongo_snapshot *snapshot, mongoc_cursor_t *cursor,
+                    enum pd_mongo_rows rows, const struct pd_mongo_writers *writers,
+                    const struct pd_tib_filter *filter,
+                    int (*visit)(void *context, const struct pd_tib_record *records, size_t n),
+                    void *context);
+int pd_mongodb_group(struct pd_tib_snapshot *snapshot, const struct pd_tib_filter *filter,
+                     const struct pd_tib_grouping *grouping,
+                     int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                     void *context);
+int pd_mongodb_check(struct pd_tib *tib, void (*report)(void *context, const char *finding),
+                     void *context);
 
 #endif

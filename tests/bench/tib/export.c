@@ -54,7 +54,7 @@ static void put_batch(void *context, const struct pd_tib_record *records, size_t
         uint32_t path;
         const struct pd_claim claim = pd_tib_claim(record);
         bool dropped;
-        if (pd_paths_intern(exporting->paths, &claim, &path, &dropped)) {
+        if (pd_lmdb_paths_intern(exporting->paths, &claim, &path, &dropped)) {
             die("paths");
         }
 #define X(name, suffix, type, value)                  \
@@ -70,8 +70,8 @@ static void put_batch(void *context, const struct pd_tib_record *records, size_t
 static void put_paths(const struct pd_paths *paths, const char *directory)
 {
     FILE *links = create(directory, "link.u32"), *ends = create(directory, "ends.u32");
-    for (uint32_t id = 0; id < pd_paths_len(paths); id++) {
-        const struct pd_path *path = pd_paths_get(paths, id);
+    for (uint32_t id = 0; id < pd_lmdb_paths_len(paths); id++) {
+        const struct pd_path *path = pd_lmdb_paths_get(paths, id);
         put(ends, (uint32_t[]){id, path->switches[0], path->switches[path->len - 1]}, 12);
         for (unsigned i = 1; i < path->len; i++) {
             put(links, (uint32_t[]){path->switches[i - 1], path->switches[i], id}, 12);
@@ -83,7 +83,7 @@ static void put_paths(const struct pd_paths *paths, const char *directory)
 
 void export_columns(const struct data *data, const char *directory)
 {
-    struct exporting exporting = {.paths = pd_paths_new()};
+    struct exporting exporting = {.paths = pd_lmdb_paths_new()};
     double seconds;
     if ((mkdir(directory, 0777) && errno != EEXIST) || !exporting.paths) {
         die(directory);
@@ -96,5 +96,5 @@ void export_columns(const struct data *data, const char *directory)
     COLUMNS(X)
 #undef X
     put_paths(exporting.paths, directory);
-    pd_paths_free(exporting.paths);
+    pd_lmdb_paths_free(exporting.paths);
 }

@@ -46,7 +46,7 @@ static void step(sqlite3_stmt *statement, const uint64_t *values, int len)
 
 static void insert_path(struct loading *loading, uint32_t id)
 {
-    const struct pd_path *path = pd_paths_get(loading->paths, id);
+    const struct pd_path *path = pd_lmdb_paths_get(loading->paths, id);
     step(loading->insert_ends, (uint64_t[]){id, path->switches[0], path->switches[path->len - 1]},
          3);
     for (unsigned i = 1; i < path->len; i++) {
@@ -59,10 +59,10 @@ static void insert_batch(void *context, const struct pd_tib_record *records, siz
     struct loading *loading = context;
     run(loading->db, "BEGIN");
     for (const struct pd_tib_record *record = records; record < records + n; record++) {
-        uint32_t path, known = pd_paths_len(loading->paths);
+        uint32_t path, known = pd_lmdb_paths_len(loading->paths);
         const struct pd_claim claim = pd_tib_claim(record);
         bool dropped;
-        if (pd_paths_intern(loading->paths, &claim, &path, &dropped)) {
+        if (pd_lmdb_paths_intern(loading->paths, &claim, &path, &dropped)) {
             die("paths");
         }
         if (path == known) {
@@ -79,7 +79,7 @@ static void insert_batch(void *context, const struct pd_tib_record *records, siz
 
 static void load(sqlite3 *db, const struct data *data)
 {
-    struct loading loading = {.db = db, .paths = pd_paths_new()};
+    struct loading loading = {.db = db, .paths = pd_lmdb_paths_new()};
     double seconds;
     run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000;"
             "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 30000000000;"
@@ -94,7 +94,7 @@ static void load(sqlite3 *db, const struct data *data)
     sqlite3_finalize(loading.insert);
     sqlite3_finalize(loading.insert_link);
     sqlite3_finalize(loading.insert_ends);
-    pd_paths_free(loading.paths);
+    pd_lmdb_paths_free(loading.paths);
     run(db, "CREATE INDEX by_path ON record (path, stime);"
             "CREATE INDEX by_flow ON record (src, src_port, dst_port);"
             "ANALYZE;");

@@ -20,13 +20,13 @@ static void require(int truth)
 static void check_same(const struct pd_alarm_message *message)
 {
     char text[PD_ALARM_MESSAGE_MAX_BYTES + 1] = "{";
-    size_t len = pd_alarm_message_text(message, text + 1);
+    size_t len = pd_fleet_alarm_message_text(message, text + 1);
     json_t *read = json_loadb(text, len + 1, JSON_REJECT_DUPLICATES, NULL);
-    json_t *tree = pd_alarm_message_json(message);
+    json_t *tree = pd_fleet_alarm_message_json(message);
     struct pd_alarm_message again;
 
     require(len && json_equal(read, tree));
-    require(!pd_alarm_message_read(read, NULL, &again, NULL, NULL));
+    require(!pd_fleet_alarm_message_read(read, NULL, &again, NULL, NULL));
     require(!strcmp(again.detail, message->detail) && !strcmp(again.reason, message->reason));
     require(!memcmp(&again.flow, &message->flow, sizeof again.flow));
     json_decref(read);
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!object) {
         return 0;
     }
-    err = pd_alarm_message_read(object, "seq", &message, &seq, &error);
+    err = pd_fleet_alarm_message_read(object, "seq", &message, &seq, &error);
     require(err ? err == -PD_E_VALUE && error.text[0] : seq > 0 && message.paths_len <= 16);
     if (!err) {
         check_same(&message);

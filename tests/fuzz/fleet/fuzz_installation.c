@@ -24,10 +24,10 @@ static void check(const struct pd_installation *installation)
     require(installation->period_ms ? installation->period_ms >= PD_INSTALLATION_PERIOD_MIN_MS
                                     : installation->on < PD_TRIGGER_COUNT);
     require(installation->id <= PD_INSTALLATION_ID_MAX && installation->deadline_ms > 0);
-    require(!pd_installation_parse(installation->json, &again, NULL));
+    require(!pd_fleet_installation_parse(installation->json, &again, NULL));
     require(again.id == 0 && again.period_ms == installation->period_ms);
     require(json_equal(again.json, installation->json));
-    pd_installation_done(&again);
+    pd_fleet_installation_done(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -39,9 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (pd_body_json((const char *)data, size, &json, &error)) {
         return 0;
     }
-    if (!pd_installation_parse(json, &installation, &error)) {
+    if (!pd_fleet_installation_parse(json, &installation, &error)) {
         check(&installation);
-        pd_installation_done(&installation);
+        pd_fleet_installation_done(&installation);
     } else {
         require(error.text[0] != '\0');
     }

@@ -38,7 +38,7 @@ static char *write_out(const struct pd_forest *forest)
     FILE *out = open_memstream(&text, &bytes);
 
     require(out != NULL);
-    pd_trees_write(forest->trees, forest->trees_len, out);
+    pd_fleet_trees_write(forest->trees, forest->trees_len, out);
     require(!fclose(out));
     return text;
 }
@@ -50,11 +50,11 @@ static void check_forest(const struct pd_forest *forest)
     struct pd_forest second;
 
     require(depth(forest->trees, forest->trees_len) <= PD_TREE_DEPTH_MAX);
-    require(forest->hosts == pd_trees_hosts(forest->trees, forest->trees_len));
-    require(json && !pd_forest_parse(json, &second, NULL));
+    require(forest->hosts == pd_fleet_trees_hosts(forest->trees, forest->trees_len));
+    require(json && !pd_fleet_forest_parse(json, &second, NULL));
     again = write_out(&second);
     require(!strcmp(text, again));
-    pd_forest_done(&second);
+    pd_fleet_forest_done(&second);
     json_decref(json);
     free(again);
     free(text);
@@ -67,19 +67,19 @@ static void check_question(const json_t *body)
     struct pd_forest forest;
     struct pd_error error = {0};
     uint64_t deadline_ns;
-    int err = pd_forest_parse(json_object_get(body, "children"), &forest, &error);
+    int err = pd_fleet_forest_parse(json_object_get(body, "children"), &forest, &error);
 
     require(!err || error.text[0]);
     if (!err) {
         check_forest(&forest);
-        pd_forest_done(&forest);
+        pd_fleet_forest_done(&forest);
     }
     err = pd_document_parse(body, others, &document, &error);
     require(!err || error.text[0]);
     if (!err) {
         pd_document_done(&document);
     }
-    pd_execute_deadline(json_object_get(body, "deadline_ms"), &deadline_ns, NULL);
+    pd_fleet_execute_deadline(json_object_get(body, "deadline_ms"), &deadline_ns, NULL);
 }
 
 static void check_accept(const uint8_t *data, size_t size)

@@ -18,29 +18,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 static void take(void *context, const struct pd_monitor_reading *reading)
 {
     uint32_t fresh;
-    struct pd_flow_entry *entry = pd_flow_table_take(context, reading, &fresh);
+    struct pd_flow_entry *entry = pd_monitor_flow_table_take(context, reading, &fresh);
 
     if (entry && fresh > entry->last.retransmissions) {
         abort();
     }
-    if (pd_flow_table_len(context) > FLOWS_MAX) {
+    if (pd_monitor_flow_table_len(context) > FLOWS_MAX) {
         abort();
     }
 }
 
 static void read_netlink(struct pd_flow_table *table, const uint8_t *bytes, size_t len)
 {
-    struct pd_diag *diag = pd_diag_offline();
+    struct pd_diag *diag = pd_inet_diag_offline();
     uint8_t *aligned = malloc(len ? len : 1);
 
     if (diag && aligned) {
         memcpy(aligned, bytes, len);
-        pd_flow_table_dump_begin(table);
-        (void)pd_diag_read(diag, aligned, len, 1, take, table);
-        pd_flow_table_dump_end(table, 2);
+        pd_monitor_flow_table_dump_begin(table);
+        (void)pd_inet_diag_read(diag, aligned, len, 1, take, table);
+        pd_monitor_flow_table_dump_end(table, 2);
     }
     free(aligned);
-    pd_diag_close(diag);
+    pd_inet_diag_close(diag);
 }
 
 static void read_ring(struct pd_flow_table *table, const uint8_t *bytes, size_t len)
@@ -64,7 +64,7 @@ static void read_snmp(const uint8_t *bytes, size_t len)
 
     if (text) {
         memcpy(text, bytes, len);
-        (void)pd_snmp_retransmissions(text, len, &value);
+        (void)pd_inet_diag_snmp_retransmissions(text, len, &value);
     }
     free(text);
 }
@@ -73,10 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     struct pd_flow_table *table;
 
-    if (!len || pd_flow_table_new(FLOWS_MAX, &table)) {
+    if (!len || pd_monitor_flow_table_new(FLOWS_MAX, &table)) {
         return 0;
     }
-    pd_flow_table_ready(table);
+    pd_monitor_flow_table_ready(table);
     if (bytes[0] == 0) {
         read_netlink(table, bytes + 1, len - 1);
     } else if (bytes[0] == 1) {
@@ -84,6 +84,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     } else {
         read_snmp(bytes + 1, len - 1);
     }
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
     return 0;
 }

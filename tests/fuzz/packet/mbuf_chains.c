@@ -159,7 +159,7 @@ static void open_trajectory(struct trajectory *t, struct totals *out)
 {
     struct pd_trajectory_config config = PD_TRAJECTORY_DEFAULTS;
     const struct pd_trajectory_sink sink = {out, add, NULL};
-    const size_t bytes = pd_region_bytes(RECORDS, 0, 0);
+    const size_t bytes = pd_trajectory_region_bytes(RECORDS, 0, 0);
     void *memory = aligned_alloc(4096, bytes);
 
     config.max_records = RECORDS;
@@ -168,7 +168,7 @@ static void open_trajectory(struct trajectory *t, struct totals *out)
         abort();
     }
     memset(memory, 0, bytes);
-    t->region = pd_region_init(memory, RECORDS, 0, 0);
+    t->region = pd_trajectory_region_init(memory, RECORDS, 0, 0);
     if (pd_trajectory_new_in(t->region, &config, &sink, &t->table)) {
         abort();
     }

@@ -15,15 +15,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     if (fd < 0 || write(fd, data, size_bytes) != (ssize_t)size_bytes) {
         abort();
     }
-    pd_pages_check_meta(fd, &error);
+    pd_lmdb_pages_check_meta(fd, &error);
     for (uint64_t txn_id = 0; txn_id < 8; txn_id++) {
-        pd_pages_check(fd, txn_id, &error);
+        pd_lmdb_pages_check(fd, txn_id, &error);
     }
     for (unsigned page = 0; page < 2; page++) {
         uint8_t value[64];
         size_t value_bytes = sizeof value;
         uint64_t txn_id;
-        pd_pages_value(fd, page, "meta", "store", value, &value_bytes, &txn_id);
+        pd_lmdb_pages_value(fd, page, "meta", "store", value, &value_bytes, &txn_id);
     }
     close(fd);
     return 0;

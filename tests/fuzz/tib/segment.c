@@ -14,7 +14,7 @@ static struct pd_row *rows_of(const struct pd_chunk *chunk)
     if (!rows) {
         abort();
     }
-    pd_chunk_rows(chunk, rows);
+    pd_lmdb_chunk_rows(chunk, rows);
     return rows;
 }
 
@@ -24,10 +24,10 @@ static void pack_and_compare(const struct pd_chunk *plain, const struct pd_row *
     struct pd_chunk_scratch scratch = {.zstd = NULL};
     void *bytes;
     size_t size_bytes;
-    if (pd_chunk_pack(plain, &bytes, &size_bytes) ||
-        pd_chunk_open(bytes, size_bytes, plain->header.first_row, &packed) ||
-        pd_chunk_verify(&packed, PD_PATHS_MAX) ||
-        pd_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch)) {
+    if (pd_lmdb_chunk_pack(plain, &bytes, &size_bytes) ||
+        pd_lmdb_chunk_open(bytes, size_bytes, plain->header.first_row, &packed) ||
+        pd_lmdb_chunk_verify(&packed, PD_PATHS_MAX) ||
+        pd_lmdb_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch)) {
         abort();
     }
     struct pd_row *again = rows_of(&packed);
@@ -44,13 +44,13 @@ static void pack_and_compare(const struct pd_chunk *plain, const struct pd_row *
     }
     free(again);
     free(bytes);
-    pd_chunk_scratch_done(&scratch);
+    pd_lmdb_chunk_scratch_done(&scratch);
 }
 
 static void look_up(const struct pd_chunk *chunk, uint64_t flow_hash)
 {
     uint32_t at = 0, end = 0;
-    if (!pd_chunk_flow_rows(chunk, flow_hash, &at, &end)) {
+    if (!pd_lmdb_chunk_flow_rows(chunk, flow_hash, &at, &end)) {
         return;
     }
     for (; at < end; at++) {
@@ -65,8 +65,8 @@ static void use(struct pd_chunk *chunk)
 {
     struct pd_chunk_scratch scratch = {.zstd = NULL};
     size_t len = chunk->header.len[PD_AXIS_ROWS];
-    if (pd_chunk_load(chunk, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch)) {
-        pd_chunk_scratch_done(&scratch);
+    if (pd_lmdb_chunk_load(chunk, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch)) {
+        pd_lmdb_chunk_scratch_done(&scratch);
         return;
     }
     struct pd_row *rows = rows_of(chunk);
@@ -77,11 +77,11 @@ static void use(struct pd_chunk *chunk)
         if (rows[i].path >= PD_PATHS_MAX) {
             abort();
         }
-        pd_chunk_may_have(chunk, pd_flow_id_hash(&rows[i].flow));
+        pd_lmdb_chunk_may_have(chunk, pd_flow_id_hash(&rows[i].flow));
         look_up(chunk, pd_flow_id_hash(&rows[i].flow));
     }
     free(rows);
-    pd_chunk_scratch_done(&scratch);
+    pd_lmdb_chunk_scratch_done(&scratch);
 }
 
 /* The key and the hash are made to fit, so that the search gets behind them. */
@@ -100,9 +100,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
     if (size_bytes >= sizeof(struct pd_chunk_header)) {
         memcpy(&key, bytes + from, sizeof key);
         key = le64toh(key);
-        pd_chunk_seal_hash(bytes, size_bytes, key);
+        pd_lmdb_chunk_seal_hash(bytes, size_bytes, key);
     }
-    if (!pd_chunk_open(bytes, size_bytes, key, &chunk) && !pd_chunk_verify(&chunk, PD_PATHS_MAX)) {
+    if (!pd_lmdb_chunk_open(bytes, size_bytes, key, &chunk) &&
+        !pd_lmdb_chunk_verify(&chunk, PD_PATHS_MAX)) {
         use(&chunk);
     }
     free(bytes);

@@ -41,7 +41,7 @@ static struct pd_strip *open_strip(enum pd_strip_hook hook, bool clear_dscp)
 
     const struct pd_strip_what what = {.clear_dscp = clear_dscp};
 
-    if (pd_strip_open((int)if_nametoindex("rx"), hook, &what, &strip, &error) < 0) {
+    if (pd_live_strip_open((int)if_nametoindex("rx"), hook, &what, &strip, &error) < 0) {
         fail_msg("%s", error.text);
     }
     return strip;
@@ -81,7 +81,7 @@ static void test_tcp(void **state)
             net_push_tags(&pushes[i]);
             assert_true(tcp_works(false, TCP_MS));
             assert_true(tcp_works(true, TCP_MS));
-            pd_strip_close(strip);
+            pd_live_strip_close(strip);
             assert_false(tcp_works(false, NO_TCP_MS));
             assert_false(filter_is_listed());
             net_push_tags(&(struct push){0});
@@ -98,7 +98,7 @@ static void test_untagged(void **state)
 
         assert_true(tcp_works(false, TCP_MS));
         assert_true(tcp_works(true, TCP_MS));
-        pd_strip_close(strip);
+        pd_live_strip_close(strip);
     }
 }
 
@@ -211,7 +211,7 @@ static void test_any_tags(void **state)
                 assert_int_equal(got, clear_dscp ? tos & 3 : tos);
             }
         }
-        pd_strip_close(strip);
+        pd_live_strip_close(strip);
     }
     close(from);
     close(to);
@@ -244,7 +244,7 @@ static void test_ipv6_dscp(void **state)
             assert_true(receive(to, &got));
             assert_int_equal(got, class & 3);
         }
-        pd_strip_close(strip);
+        pd_live_strip_close(strip);
     }
     net_push_tags(&(struct push){0});
     close(from);
@@ -266,8 +266,8 @@ static pid_t start_stripper(enum pd_strip_hook hook)
         struct pd_strip *strip;
         struct pd_error error = {0};
 
-        if (pd_strip_open((int)if_nametoindex("rx"), hook, &(struct pd_strip_what){0}, &strip,
-                          &error) < 0) {
+        if (pd_live_strip_open((int)if_nametoindex("rx"), hook, &(struct pd_strip_what){0}, &strip,
+                               &error) < 0) {
             fprintf(stderr, "%s\n", error.text);
             _exit(1);
         }
@@ -299,7 +299,7 @@ static void test_kill(void **state)
         assert_false(tcp_works(false, NO_TCP_MS));
         strip = open_strip(hooks[h], false);
         assert_true(tcp_works(false, TCP_MS));
-        pd_strip_close(strip);
+        pd_live_strip_close(strip);
         assert_false(tcp_works(false, NO_TCP_MS));
         assert_false(filter_is_listed());
     }
@@ -319,12 +319,12 @@ static int strip_as_nobody(enum pd_strip_hook hook, uint64_t capabilities)
         int r;
 
         net_become_nobody(capabilities);
-        r = pd_strip_open((int)if_nametoindex("rx"), hook,
-                          &(struct pd_strip_what){.clear_dscp = true}, &strip, &error);
+        r = pd_live_strip_open((int)if_nametoindex("rx"), hook,
+                               &(struct pd_strip_what){.clear_dscp = true}, &strip, &error);
         if (r < 0) {
             fprintf(stderr, "%s\n", error.text);
         }
-        pd_strip_close(strip);
+        pd_live_strip_close(strip);
         _exit(r == 0 ? 0 : strstr(error.text, "CAP_BPF and CAP_NET_ADMIN") ? 10 : 11);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -49,7 +49,7 @@ static void take_one(const json_t *alarm)
     struct pd_alarm_message message;
     uint64_t seq;
 
-    assert_int_equal(pd_alarm_message_read(alarm, "seq", &message, &seq, NULL), 0);
+    assert_int_equal(pd_fleet_alarm_message_read(alarm, "seq", &message, &seq, NULL), 0);
     pthread_mutex_lock(&fixture.lock);
     if (seq <= fixture.last_seq) {
         fixture.repeated++;
@@ -161,7 +161,7 @@ static int set_up(void **state)
     atomic_store(&fixture.mood, TAKES);
     atomic_store(&fixture.release, false);
     atomic_store(&fixture.requests, 0);
-    fixture.fanout = pd_fanout_new();
+    fixture.fanout = pd_fleet_fanout_new();
     assert_int_equal(pd_alarms_new(&fixture.alarms), 0);
     return 0;
 }
@@ -179,7 +179,7 @@ static int tear_down(void **state)
         stop_controller();
     }
     pd_alarms_free(fixture.alarms);
-    pd_fanout_free(fixture.fanout);
+    pd_fleet_fanout_free(fixture.fanout);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         snprintf(name, sizeof name, "%s/%s", fixture.folder, names[i]);
         unlink(name);

@@ -102,7 +102,8 @@ static size_t take_all(struct pd_alarm_spool *spool, uint64_t *times, size_t mos
             uint64_t seq;
 
             assert_int_equal(
-                pd_alarm_message_read(json_array_get(alarms, i), "seq", &message, &seq, NULL), 0);
+                pd_fleet_alarm_message_read(json_array_get(alarms, i), "seq", &message, &seq, NULL),
+                0);
             assert_in_range(seq, i + 1, batch.last);
             if (len < most) {
                 times[len] = message.time_us;

@@ -73,15 +73,15 @@ static int answer_document(struct host *host, const json_t *body, bool leave_out
     struct pd_execute_summary summary;
     int err = pd_document_parse(body, others, &document, error);
 
-    err = err ? err : pd_forest_parse(json_object_get(body, "children"), &forest, error);
+    err = err ? err : pd_fleet_forest_parse(json_object_get(body, "children"), &forest, error);
     err = err ? err
-              : pd_execute_deadline(json_object_get(body, "deadline_ms"), &execution.deadline_ns,
-                                    error);
+              : pd_fleet_execute_deadline(json_object_get(body, "deadline_ms"),
+                                          &execution.deadline_ns, error);
     execution.trees = forest.trees;
     execution.trees_len = leave_out ? 0 : forest.trees_len;
-    err = err ? err : pd_execute(&execution, &sink, &summary, error);
+    err = err ? err : pd_fleet_execute(&execution, &sink, &summary, error);
     pd_document_done(&document);
-    pd_forest_done(&forest);
+    pd_fleet_forest_done(&forest);
     return err;
 }
 
@@ -176,7 +176,7 @@ static void count(void *context, enum pd_http_event event)
 
 void servers_start(void)
 {
-    fanout = pd_fanout_new();
+    fanout = pd_fleet_fanout_new();
     assert_non_null(fanout);
     for (unsigned i = 0; i < SERVERS; i++) {
         struct pd_http_service service = {
@@ -196,7 +196,7 @@ void servers_stop(void)
         pd_http_stop(hosts[i].http);
         pd_listen_close(&hosts[i].listener);
     }
-    pd_fanout_free(fanout);
+    pd_fleet_fanout_free(fanout);
 }
 
 void servers_behave(unsigned host, enum manner manner)

@@ -31,8 +31,8 @@ static struct pd_alarm_message make(void)
 static void same_as_text(const struct pd_alarm_message *message, const json_t *wanted)
 {
     char text[PD_ALARM_MESSAGE_MAX_BYTES + 1] = "{";
-    size_t len = pd_alarm_message_text(message, text + 1);
-    json_t *tree = pd_alarm_message_json(message);
+    size_t len = pd_fleet_alarm_message_text(message, text + 1);
+    json_t *tree = pd_fleet_alarm_message_json(message);
     json_t *read = json_loadb(text, len + 1, JSON_REJECT_DUPLICATES, NULL);
 
     assert_non_null(read);
@@ -44,20 +44,20 @@ static void same_as_text(const struct pd_alarm_message *message, const json_t *w
 static void test_there_and_back(void **state)
 {
     struct pd_alarm_message message = make(), back;
-    json_t *object = pd_alarm_message_json(&message);
+    json_t *object = pd_fleet_alarm_message_json(&message);
     uint64_t seq = 0;
 
     (void)state;
-    assert_int_equal(pd_alarm_message_read(object, NULL, &back, NULL, NULL), 0);
+    assert_int_equal(pd_fleet_alarm_message_read(object, NULL, &back, NULL, NULL), 0);
     assert_int_equal(back.time_us, message.time_us);
     assert_string_equal(back.reason, message.reason);
     assert_string_equal(back.detail, message.detail);
     assert_memory_equal(&back.flow, &message.flow, sizeof back.flow);
     assert_int_equal(back.paths_len, 2);
     assert_memory_equal(back.paths, message.paths, 2 * sizeof back.paths[0]);
-    assert_int_equal(pd_alarm_message_read(object, "seq", &back, &seq, NULL), -PD_E_VALUE);
+    assert_int_equal(pd_fleet_alarm_message_read(object, "seq", &back, &seq, NULL), -PD_E_VALUE);
     json_object_set_new(object, "seq", json_integer(7));
-    assert_int_equal(pd_alarm_message_read(object, "seq", &back, &seq, NULL), 0);
+    assert_int_equal(pd_fleet_alarm_message_read(object, "seq", &back, &seq, NULL), 0);
     assert_int_equal(seq, 7);
     json_object_del(object, "seq");
     same_as_text(&message, object);
@@ -66,7 +66,7 @@ static void test_there_and_back(void **state)
     message.paths_len = 0;
     same_as_text(&message, NULL);
     json_object_set_new(object, "seq", json_integer(7));
-    assert_int_equal(pd_alarm_message_read(object, NULL, &back, NULL, NULL), -PD_E_VALUE);
+    assert_int_equal(pd_fleet_alarm_message_read(object, NULL, &back, NULL, NULL), -PD_E_VALUE);
     json_decref(object);
 }
 
@@ -87,7 +87,7 @@ static void test_longest(void **state)
         message.paths[i].len = PD_PATH_MAX;
         memset(message.paths[i].switches, 255, sizeof message.paths[i].switches);
     }
-    object = pd_alarm_message_json(&message);
+    object = pd_fleet_alarm_message_json(&message);
     text = json_dumps(object, JSON_COMPACT);
     assert_in_range(strlen(text), 1000, PD_ALARM_MESSAGE_MAX_BYTES - 100);
     same_as_text(&message, object);
@@ -141,7 +141,7 @@ static void test_refused(void **state)
         struct pd_error error = {0};
 
         assert_non_null(object);
-        if (pd_alarm_message_read(object, NULL, &message, NULL, &error) != -PD_E_VALUE) {
+        if (pd_fleet_alarm_message_read(object, NULL, &message, NULL, &error) != -PD_E_VALUE) {
             fail_msg("taken: %s", refused[i]);
         }
         assert_true(error.text[0]);

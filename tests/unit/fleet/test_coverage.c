@@ -22,17 +22,17 @@ static void a_host_speaks_of_those_below_it(void **state)
     struct pd_roster roster;
 
     (void)state;
-    assert_int_equal(pd_roster_init(&roster, &top), 0);
+    assert_int_equal(pd_fleet_roster_init(&roster, &top), 0);
     for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
-        assert_int_equal(pd_roster_speak(&roster, below[i]), 0);
+        assert_int_equal(pd_fleet_roster_speak(&roster, below[i]), 0);
     }
     assert_false(roster.broken);
-    pd_roster_done(&roster);
+    pd_fleet_roster_done(&roster);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        assert_int_equal(pd_roster_init(&roster, &top), 0);
-        assert_int_equal(pd_roster_speak(&roster, others[i]), -PD_E_VALUE);
+        assert_int_equal(pd_fleet_roster_init(&roster, &top), 0);
+        assert_int_equal(pd_fleet_roster_speak(&roster, others[i]), -PD_E_VALUE);
         assert_true(roster.broken);
-        pd_roster_done(&roster);
+        pd_fleet_roster_done(&roster);
     }
 }
 
@@ -41,12 +41,12 @@ static void of_each_once(void **state)
     struct pd_roster roster;
 
     (void)state;
-    assert_int_equal(pd_roster_init(&roster, &top), 0);
-    assert_int_equal(pd_roster_speak(&roster, 5), 0);
-    assert_int_equal(pd_roster_speak(&roster, 3), 0);
-    assert_int_equal(pd_roster_speak(&roster, 5), -PD_E_VALUE);
+    assert_int_equal(pd_fleet_roster_init(&roster, &top), 0);
+    assert_int_equal(pd_fleet_roster_speak(&roster, 5), 0);
+    assert_int_equal(pd_fleet_roster_speak(&roster, 3), 0);
+    assert_int_equal(pd_fleet_roster_speak(&roster, 5), -PD_E_VALUE);
     assert_true(roster.broken);
-    pd_roster_done(&roster);
+    pd_fleet_roster_done(&roster);
 }
 
 static void and_of_all(void **state)
@@ -65,12 +65,12 @@ static void and_of_all(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pd_roster roster;
 
-        assert_int_equal(pd_roster_init(&roster, &top), 0);
+        assert_int_equal(pd_fleet_roster_init(&roster, &top), 0);
         assert_int_equal(
-            pd_roster_close(&roster, cases[i].asked, cases[i].answered, cases[i].missing),
+            pd_fleet_roster_close(&roster, cases[i].asked, cases[i].answered, cases[i].missing),
             cases[i].err);
         assert_int_equal(roster.broken, cases[i].err != 0);
-        pd_roster_done(&roster);
+        pd_fleet_roster_done(&roster);
     }
 }
 

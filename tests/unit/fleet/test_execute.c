@@ -22,7 +22,7 @@ static struct pd_fanout *fanout;
 static int set_up(void **state)
 {
     (void)state;
-    fanout = pd_fanout_new();
+    fanout = pd_fleet_fanout_new();
     servers_start();
     return fanout ? 0 : -1;
 }
@@ -31,7 +31,7 @@ static int tear_down(void **state)
 {
     (void)state;
     servers_stop();
-    pd_fanout_free(fanout);
+    pd_fleet_fanout_free(fanout);
     return 0;
 }
 
@@ -64,7 +64,7 @@ static json_t *execute(const char *text, const struct pd_tree *trees, size_t len
     json_t *json = NULL;
 
     pd_answer_init(&answer);
-    *ret_code = pd_execute(&execution, &sink, &summary, &error);
+    *ret_code = pd_fleet_execute(&execution, &sink, &summary, &error);
     if (!*ret_code) {
         json = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(json);
@@ -253,11 +253,11 @@ static void deadlines(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *ms = json_loads(bad[i], JSON_DECODE_ANY, NULL);
-        assert_int_equal(pd_execute_deadline(ms, &deadline_ns, NULL), -PD_E_VALUE);
+        assert_int_equal(pd_fleet_execute_deadline(ms, &deadline_ns, NULL), -PD_E_VALUE);
         json_decref(ms);
     }
     assert_int_equal(deadline_ns, 7);
-    assert_int_equal(pd_execute_deadline(NULL, &deadline_ns, NULL), 0);
+    assert_int_equal(pd_fleet_execute_deadline(NULL, &deadline_ns, NULL), 0);
     assert_true(deadline_ns > pd_clock_monotonic_ns());
 }
 

@@ -69,7 +69,7 @@ static int set_up(void **state)
 {
     struct pd_http_service service = {.answer = answer, .count = count, .body_max_bytes = 1 << 16};
     (void)state;
-    fanout = pd_fanout_new();
+    fanout = pd_fleet_fanout_new();
     assert_non_null(fanout);
     assert_int_equal(pd_listen_open("127.0.0.1:0", &listener, NULL), 0);
     return pd_http_start(&service, &listener, &http);
@@ -80,7 +80,7 @@ static int tear_down(void **state)
     (void)state;
     pd_http_stop(http);
     pd_listen_close(&listener);
-    pd_fanout_free(fanout);
+    pd_fleet_fanout_free(fanout);
     return 0;
 }
 
@@ -122,7 +122,7 @@ static void ask(const struct pd_fanout_peer *peers, size_t len, struct got *got,
         .at_once = at_once,
     };
     struct pd_fanout_sink sink = {got, take, end};
-    assert_int_equal(pd_fanout_ask(fanout, &request, peers, len, &sink), 0);
+    assert_int_equal(pd_fleet_fanout_ask(fanout, &request, peers, len, &sink), 0);
     for (size_t i = 0; i < len; i++) {
         assert_int_equal(got[i].ends, 1);
     }

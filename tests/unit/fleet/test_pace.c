@@ -18,18 +18,18 @@ static struct pd_pace *pace;
 static void follows(void **state)
 {
     (void)state;
-    assert_int_equal(pd_pace_patience_ns(pace, "http://a:1"), PD_PACE_LEAST_NS);
+    assert_int_equal(pd_fleet_pace_patience_ns(pace, "http://a:1"), PD_PACE_LEAST_NS);
     for (int i = 0; i < 50; i++) {
-        pd_pace_note(pace, "http://a:1", 2 * MS);
+        pd_fleet_pace_note(pace, "http://a:1", 2 * MS);
     }
-    assert_int_equal(pd_pace_patience_ns(pace, "http://a:1"), PD_PACE_LEAST_NS);
+    assert_int_equal(pd_fleet_pace_patience_ns(pace, "http://a:1"), PD_PACE_LEAST_NS);
     for (int i = 0; i < 50; i++) {
-        pd_pace_note(pace, "http://a:1", 900 * MS);
+        pd_fleet_pace_note(pace, "http://a:1", 900 * MS);
     }
-    assert_in_range(pd_pace_patience_ns(pace, "http://a:1"), 890 * MS, 1500 * MS);
-    assert_int_equal(pd_pace_patience_ns(pace, "http://b:1"), PD_PACE_LEAST_NS);
-    pd_pace_note(pace, "http://b:1", 3600 * 1000 * MS);
-    assert_int_equal(pd_pace_patience_ns(pace, "http://b:1"), PD_PACE_MOST_NS);
+    assert_in_range(pd_fleet_pace_patience_ns(pace, "http://a:1"), 890 * MS, 1500 * MS);
+    assert_int_equal(pd_fleet_pace_patience_ns(pace, "http://b:1"), PD_PACE_LEAST_NS);
+    pd_fleet_pace_note(pace, "http://b:1", 3600 * 1000 * MS);
+    assert_int_equal(pd_fleet_pace_patience_ns(pace, "http://b:1"), PD_PACE_MOST_NS);
 }
 
 /* More servers than places: each still has a patience within the limits. */
@@ -40,8 +40,8 @@ static void is_bounded(void **state)
     (void)state;
     for (unsigned i = 0; i < 4 * PD_PACE_SERVERS; i++) {
         snprintf(url, sizeof url, "http://host%u:80", i);
-        pd_pace_note(pace, url, i * MS);
-        assert_in_range(pd_pace_patience_ns(pace, url), PD_PACE_LEAST_NS, PD_PACE_MOST_NS);
+        pd_fleet_pace_note(pace, url, i * MS);
+        assert_in_range(pd_fleet_pace_patience_ns(pace, url), PD_PACE_LEAST_NS, PD_PACE_MOST_NS);
     }
 }
 

@@ -23,7 +23,7 @@ static int parse(const char *text, struct pd_forest *forest, struct pd_error *er
 {
     json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
     assert_non_null(json);
-    int err = pd_forest_parse(json, forest, error);
+    int err = pd_fleet_forest_parse(json, forest, error);
     json_decref(json);
     return err;
 }
@@ -34,7 +34,7 @@ static char *write_out(const struct pd_forest *forest)
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
-    pd_trees_write(forest->trees, forest->trees_len, out);
+    pd_fleet_trees_write(forest->trees, forest->trees_len, out);
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -53,14 +53,14 @@ static void there_and_back(void **state)
     char *text = write_out(&forest);
     assert_string_equal(text, good);
     free(text);
-    uint32_t *ids = pd_trees_ids(forest.trees, forest.trees_len, &len);
+    uint32_t *ids = pd_fleet_trees_ids(forest.trees, forest.trees_len, &len);
     assert_int_equal(len, 5);
     assert_memory_equal(ids, wanted, sizeof wanted);
     free(ids);
-    pd_forest_done(&forest);
-    assert_int_equal(pd_forest_parse(NULL, &forest, NULL), 0);
+    pd_fleet_forest_done(&forest);
+    assert_int_equal(pd_fleet_forest_parse(NULL, &forest, NULL), 0);
     assert_int_equal(forest.trees_len + forest.hosts, 0);
-    pd_forest_done(&forest);
+    pd_fleet_forest_done(&forest);
 }
 
 static void each_mistake_by_its_place(void **state)
@@ -121,21 +121,21 @@ static void limits(void **state)
     struct pd_forest forest;
     json_t *list = chain(PD_TREE_DEPTH_MAX);
     (void)state;
-    assert_int_equal(pd_forest_parse(list, &forest, NULL), 0);
-    pd_forest_done(&forest);
+    assert_int_equal(pd_fleet_forest_parse(list, &forest, NULL), 0);
+    pd_fleet_forest_done(&forest);
     json_decref(list);
     list = chain(PD_TREE_DEPTH_MAX + 1);
-    assert_int_equal(pd_forest_parse(list, &forest, NULL), -PD_E_TOO_LARGE);
+    assert_int_equal(pd_fleet_forest_parse(list, &forest, NULL), -PD_E_TOO_LARGE);
     json_decref(list);
     list = json_array();
     for (unsigned i = 0; i < PD_TREE_HOSTS_MAX; i++) {
         json_array_append_new(list, json_pack("{s:i, s:s}", "id", (int)i, "url", "http://a"));
     }
-    assert_int_equal(pd_forest_parse(list, &forest, NULL), 0);
+    assert_int_equal(pd_fleet_forest_parse(list, &forest, NULL), 0);
     assert_int_equal(forest.hosts, PD_TREE_HOSTS_MAX);
-    pd_forest_done(&forest);
+    pd_fleet_forest_done(&forest);
     json_array_append_new(list, json_pack("{s:i, s:s}", "id", 7000000, "url", "http://a"));
-    assert_int_equal(pd_forest_parse(list, &forest, NULL), -PD_E_TOO_LARGE);
+    assert_int_equal(pd_fleet_forest_parse(list, &forest, NULL), -PD_E_TOO_LARGE);
     json_decref(list);
 }
 

@@ -59,13 +59,13 @@ static void fake_init(struct fake *fake)
     snprintf(fake->path, sizeof fake->path, "/tmp/test_ovs.%d", (int)getpid());
     unlink(fake->path);
     config.max_records = RECORDS * 2;
-    fake->bytes = pd_region_bytes(config.max_records, RING_SLOTS, 0);
+    fake->bytes = pd_trajectory_region_bytes(config.max_records, RING_SLOTS, 0);
     void *map = shared(fake->bytes, &fake->fds[0]);
     fake->index = shared(PD_INDEX_BYTES, &fake->fds[1]);
-    fake->region = pd_region_init(map, config.max_records, RING_SLOTS, 0);
+    fake->region = pd_trajectory_region_init(map, config.max_records, RING_SLOTS, 0);
     fake->region->region_id = 1;
-    pd_event_ring_init(&fake->ring, fake->region, fake->index);
-    struct pd_trajectory_sink sink = pd_event_ring_sink(&fake->ring);
+    pd_trajectory_event_ring_init(&fake->ring, fake->region, fake->index);
+    struct pd_trajectory_sink sink = pd_trajectory_event_ring_sink(&fake->ring);
     assert_int_equal(pd_trajectory_new_in(fake->region, &config, &sink, &fake->trajectory), 0);
     memcpy(address.sun_path, fake->path, strlen(fake->path) + 1);
     fake->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

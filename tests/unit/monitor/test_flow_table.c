@@ -34,7 +34,7 @@ static struct pd_flow_entry *take(struct pd_flow_table *table, struct pd_monitor
                                   uint32_t fresh)
 {
     uint32_t found;
-    struct pd_flow_entry *entry = pd_flow_table_take(table, &reading, &found);
+    struct pd_flow_entry *entry = pd_monitor_flow_table_take(table, &reading, &found);
 
     assert_int_equal(found, fresh);
     return entry;
@@ -44,8 +44,8 @@ static struct pd_flow_table *ready_table(uint32_t max)
 {
     struct pd_flow_table *table;
 
-    assert_int_equal(pd_flow_table_new(max, &table), 0);
-    pd_flow_table_ready(table);
+    assert_int_equal(pd_monitor_flow_table_new(max, &table), 0);
+    pd_monitor_flow_table_ready(table);
     return table;
 }
 
@@ -70,11 +70,11 @@ static void totals_are_made_differences(void **state)
     entry = take(table, make(1, PD_MONITOR_SAMPLE, 500, 6, 60), 0);
     assert_int_equal(entry->consecutive, 0);
     assert_int_equal(entry->seen, 6);
-    assert_int_equal(pd_flow_entry_recent(entry, 0), 6);
-    assert_int_equal(pd_flow_entry_recent(entry, 300), 4);
-    assert_int_equal(pd_flow_entry_recent(entry, 401), 0);
+    assert_int_equal(pd_monitor_flow_entry_recent(entry, 0), 6);
+    assert_int_equal(pd_monitor_flow_entry_recent(entry, 300), 4);
+    assert_int_equal(pd_monitor_flow_entry_recent(entry, 401), 0);
     assert_int_equal(entry->retransmission_ns, 400);
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
 }
 
 /* Between two samples nobody knows what came first. */
@@ -99,7 +99,7 @@ static void what_carries_no_data_is_counted_apart(void **state)
     assert_int_equal(take(table, make_empty(1, 130, 4), 0)->empty, 2); /* twice */
     assert_int_equal(take(table, make(2, PD_MONITOR_CHANGE, 100, 2, 1), 2)->empty, 2);
     assert_int_equal(take(table, make(2, PD_MONITOR_SAMPLE, 110, 3, 9), 1)->empty, 2);
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
 }
 
 static void samples_claim_only_what_is_outstanding(void **state)
@@ -121,7 +121,7 @@ static void samples_claim_only_what_is_outstanding(void **state)
     entry = take(table, reading, 0);
     assert_int_equal(entry->consecutive, 3); /* timeouts without an answer */
     assert_int_equal(entry->last.timeouts, 3);
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
 }
 
 static void what_was_before_is_not_new(void **state)
@@ -130,14 +130,14 @@ static void what_was_before_is_not_new(void **state)
     struct pd_flow_entry *entry;
 
     (void)state;
-    assert_int_equal(pd_flow_table_new(0, &table), 0);
+    assert_int_equal(pd_monitor_flow_table_new(0, &table), 0);
     entry = take(table, make(1, PD_MONITOR_SAMPLE, 100, 7, 50), 0);
     assert_int_equal(entry->retransmission_ns, 0);
-    pd_flow_table_ready(table);
+    pd_monitor_flow_table_ready(table);
     take(table, make(1, PD_MONITOR_RETRANSMISSION, 200, 8, 50), 1);
     take(table, make(2, PD_MONITOR_SAMPLE, 200, 4, 50), 4);
     assert_null(take(table, make(3, PD_MONITOR_SAMPLE, 200, 0, 50), 0)); /* all is well */
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
 }
 
 static void half_open_ones_open_or_give_up(void **state)
@@ -150,23 +150,23 @@ static void half_open_ones_open_or_give_up(void **state)
     syn.state = PD_MONITOR_SYN_RECV;
     syn.has_info = false;
     entry = take(table, syn, 1);
-    assert_true(pd_flow_entry_is_half_open(entry));
+    assert_true(pd_monitor_flow_entry_is_half_open(entry));
     syn.retransmissions = 2;
     syn.time_ns = 200;
     entry = take(table, syn, 1);
     assert_int_equal(entry->consecutive, 2);
     entry = take(table, make(1, PD_MONITOR_CHANGE, 300, 2, 0), 0);
-    assert_false(pd_flow_entry_is_half_open(entry));
+    assert_false(pd_monitor_flow_entry_is_half_open(entry));
     assert_int_equal(entry->consecutive, 0);
     assert_int_equal(entry->opened_ns, 300);
-    pd_flow_table_close(table, entry, 400);
+    pd_monitor_flow_table_close(table, entry, 400);
     assert_int_equal(entry->closed_ns, 400);
-    pd_flow_table_expire(table, 400 + PD_MONITOR_CLOSED_NS);
-    assert_int_equal(pd_flow_table_len(table), 1);
-    pd_flow_table_expire(table, 401 + PD_MONITOR_CLOSED_NS);
-    assert_int_equal(pd_flow_table_len(table), 0);
-    assert_int_equal(pd_flow_table_forgotten(table), 0);
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_expire(table, 400 + PD_MONITOR_CLOSED_NS);
+    assert_int_equal(pd_monitor_flow_table_len(table), 1);
+    pd_monitor_flow_table_expire(table, 401 + PD_MONITOR_CLOSED_NS);
+    assert_int_equal(pd_monitor_flow_table_len(table), 0);
+    assert_int_equal(pd_monitor_flow_table_forgotten(table), 0);
+    pd_monitor_flow_table_free(table);
 }
 
 /* ---- room ---- */
@@ -175,7 +175,7 @@ static bool is_there(struct pd_flow_table *table, unsigned port)
 {
     struct pd_monitor_reading reading = make(port, PD_MONITOR_SAMPLE, 0, 0, 0);
 
-    return pd_flow_table_find(table, &reading.flow, port) != NULL;
+    return pd_monitor_flow_table_find(table, &reading.flow, port) != NULL;
 }
 
 /* Those that closed well, the well, closed ones, the quiet. */
@@ -187,7 +187,8 @@ static void what_matters_least_is_forgotten_first(void **state)
 
     (void)state;
     take(table, make(1, PD_MONITOR_RETRANSMISSION, 1, 1, 0), 1);
-    pd_flow_table_close(table, take(table, make(2, PD_MONITOR_RETRANSMISSION, 2, 1, 0), 1), 3);
+    pd_monitor_flow_table_close(table, take(table, make(2, PD_MONITOR_RETRANSMISSION, 2, 1, 0), 1),
+                                3);
     take(table, make(3, PD_MONITOR_CHANGE, 4, 0, 0), 0);
     closed.closed = true;
     take(table, closed, 0);
@@ -195,13 +196,13 @@ static void what_matters_least_is_forgotten_first(void **state)
         assert_true(is_there(table, order[i]));
         take(table, make(10 + i, PD_MONITOR_RETRANSMISSION, 10 + i, 1, 0), 1);
         assert_false(is_there(table, order[i]));
-        assert_int_equal(pd_flow_table_len(table), 4);
-        assert_int_equal(pd_flow_table_forgotten(table), i + 1);
+        assert_int_equal(pd_monitor_flow_table_len(table), 4);
+        assert_int_equal(pd_monitor_flow_table_forgotten(table), i + 1);
     }
     /* Now nobody knows what of a total is new: only the event itself. */
     take(table, make(1, PD_MONITOR_RETRANSMISSION, 50, 30, 0), 1);
     take(table, make(2, PD_MONITOR_SAMPLE, 50, 30, 0), 0);
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
 }
 
 static void a_dump_closes_what_is_gone(void **state)
@@ -214,16 +215,16 @@ static void a_dump_closes_what_is_gone(void **state)
     for (unsigned port = 1; port <= 200; port++) {
         take(table, make(port, PD_MONITOR_RETRANSMISSION, port, 1, 0), 1);
     }
-    pd_flow_table_dump_begin(table);
+    pd_monitor_flow_table_dump_begin(table);
     for (unsigned port = 1; port <= 200; port += 2) {
         take(table, make(port, PD_MONITOR_SAMPLE, 1000, 1, 0), 0);
     }
-    pd_flow_table_dump_end(table, 1000);
-    while ((entry = pd_flow_table_next(table, &at))) {
+    pd_monitor_flow_table_dump_end(table, 1000);
+    while ((entry = pd_monitor_flow_table_next(table, &at))) {
         open += !entry->last.closed;
     }
     assert_int_equal(open, 100);
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
 }
 
 /* ---- the oracle: an array that is searched from end to end ---- */
@@ -244,8 +245,8 @@ static void check(struct pd_flow_table *table, const struct known known[PORTS])
     for (unsigned port = 0; port < PORTS; port++) {
         len += known[port].there;
     }
-    assert_int_equal(pd_flow_table_len(table), len);
-    while ((entry = pd_flow_table_next(table, &at))) {
+    assert_int_equal(pd_monitor_flow_table_len(table), len);
+    while ((entry = pd_monitor_flow_table_next(table, &at))) {
         const struct known *same = &known[entry->last.flow.src_port];
         assert_true(same->there);
         assert_int_equal(entry->last.closed, same->closed);
@@ -282,7 +283,7 @@ static void as_the_oracle(void **state)
         }
     }
     check(table, known);
-    pd_flow_table_free(table);
+    pd_monitor_flow_table_free(table);
 }
 
 int main(void)

@@ -71,15 +71,15 @@ static void keep(void *context, const struct pd_monitor_reading *reading)
 
 static struct taken read_bytes(const void *bytes, size_t len, uint64_t *ret_refused)
 {
-    struct pd_diag *diag = pd_diag_offline();
+    struct pd_diag *diag = pd_inet_diag_offline();
     struct taken taken = {0};
 
     assert_non_null(diag);
-    (void)pd_diag_read(diag, bytes, len, 1, keep, &taken);
+    (void)pd_inet_diag_read(diag, bytes, len, 1, keep, &taken);
     if (ret_refused) {
-        *ret_refused = pd_diag_counters(diag).refused;
+        *ret_refused = pd_inet_diag_counters(diag).refused;
     }
-    pd_diag_close(diag);
+    pd_inet_diag_close(diag);
     return taken;
 }
 
@@ -279,7 +279,7 @@ static int read_snmp(const char *given, uint64_t *ret_value)
     char text[300];
 
     snprintf(text, sizeof text, "%s", given);
-    return pd_snmp_retransmissions(text, strlen(text), ret_value);
+    return pd_inet_diag_snmp_retransmissions(text, strlen(text), ret_value);
 }
 
 static void the_counter_is_found(void **state)

@@ -49,9 +49,9 @@ static int put_blocks(struct pd_store *store, MDB_txn *txn)
 {
     uint8_t bytes[BLOCK_BYTES];
     int err = mdb_drop(txn, store->path_db, 0);
-    for (uint32_t id = 0; !err && id < pd_paths_len(store->paths); id++) {
-        struct pd_tib_record way = {.path = pd_paths_get(store->paths, id),
-                                    .claim = pd_paths_claim(store->paths, id)};
+    for (uint32_t id = 0; !err && id < pd_lmdb_paths_len(store->paths); id++) {
+        struct pd_tib_record way = {.path = pd_lmdb_paths_get(store->paths, id),
+                                    .claim = pd_lmdb_paths_claim(store->paths, id)};
         const struct pd_claim claim = pd_tib_claim(&way);
         struct pd_store_key number;
         MDB_val key = pd_store_key_val(&number, id), value = {put_block(bytes, id, &claim), bytes};
@@ -104,7 +104,7 @@ unsigned old_store_blocks(struct pd_store *store)
     }
     if (!mdb_cursor_open(txn, store->path_db, &cursor)) {
         while (!mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-            old += pd_paths_block_old(value.mv_data, value.mv_size);
+            old += pd_lmdb_paths_block_old(value.mv_data, value.mv_size);
         }
         mdb_cursor_close(cursor);
     }

@@ -312,8 +312,8 @@ static void little_memory(void **state)
 static void crews(void **state)
 {
     static const unsigned tops[] = {1, 1000, 30000};
-    uint64_t usual = pd_crew_rows;
-    pd_crew_rows = 1000;
+    uint64_t usual = pd_lmdb_crew_rows;
+    pd_lmdb_crew_rows = 1000;
     for (unsigned f = 0; f < 6; f++) {
         for (unsigned i = 0; i < 3; i++) {
             struct pd_tib_filter filter = filter_at(f);
@@ -329,10 +329,10 @@ static void crews(void **state)
             assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
             assert_int_equal(pd_tib_scan(snapshot, &filter, collect, &together), 0);
             assert_int_equal(pd_tib_group(snapshot, &filter, &grouping, collect, &together), 0);
-            pd_crew_rows = usual;
+            pd_lmdb_crew_rows = usual;
             assert_int_equal(pd_tib_scan(snapshot, &filter, collect, &alone), 0);
             assert_int_equal(pd_tib_group(snapshot, &filter, &grouping, collect, &alone), 0);
-            pd_crew_rows = 1000;
+            pd_lmdb_crew_rows = 1000;
             grouping.order = PD_TIB_ORDER_NONE; /* members hand out as they come to it */
             assert_equal(&together, &alone, &grouping);
             pd_tib_release(snapshot);
@@ -341,7 +341,7 @@ static void crews(void **state)
         }
     }
     little_memory(state);
-    pd_crew_rows = usual;
+    pd_lmdb_crew_rows = usual;
 }
 
 static int third_call(void *context, const struct pd_tib_record *records, size_t n)
@@ -357,15 +357,15 @@ static void crew_is_ended(void **state)
 {
     struct pd_tib_filter all = PD_TIB_FILTER_ALL;
     struct pd_tib_snapshot *snapshot;
-    uint64_t usual = pd_crew_rows;
+    uint64_t usual = pd_lmdb_crew_rows;
     unsigned calls = 0;
     (void)state;
-    pd_crew_rows = 1000;
+    pd_lmdb_crew_rows = 1000;
     assert_int_equal(pd_tib_snapshot(tib, &snapshot), 0);
     assert_int_equal(pd_tib_scan(snapshot, &all, third_call, &calls), 42);
     assert_int_equal(calls, 3);
     pd_tib_release(snapshot);
-    pd_crew_rows = usual;
+    pd_lmdb_crew_rows = usual;
 }
 
 int main(void)

@@ -44,8 +44,8 @@ static void test_round_trip(void **state)
                                  random_below(&rnd, PD_MONGO_SEQ_MAX) + 1};
         struct pd_mongo_row row;
         bson_t document = BSON_INITIALIZER;
-        pd_mongo_document(&record, id, i % 2 ? record.etime_us : 0, &document);
-        assert_int_equal(pd_mongo_row(&document, &row), 0);
+        pd_mongodb_document(&record, id, i % 2 ? record.etime_us : 0, &document);
+        assert_int_equal(pd_mongodb_row(&document, &row), 0);
         assert_int_equal(row.id.host, id.host);
         assert_int_equal(row.id.writer, id.writer);
         assert_int_equal(row.id.seq, id.seq);
@@ -70,8 +70,8 @@ static void test_order(void **state)
         struct pd_tib_record a = pool_record(&pool, &rnd), b = pool_record(&pool, &rnd);
         char x[PD_MONGO_PATH_BYTES], y[PD_MONGO_PATH_BYTES];
         const struct pd_claim ca = pd_tib_claim(&a), cb = pd_tib_claim(&b);
-        pd_mongo_path_text(&ca, x);
-        pd_mongo_path_text(&cb, y);
+        pd_mongodb_path_text(&ca, x);
+        pd_mongodb_path_text(&cb, y);
         assert_int_equal(sign(strcmp(x, y)), sign(pd_tib_compare_ways(&a, &b)));
         a.flow.dst = b.flow.dst = a.flow.src;
         b.flow.dst = (struct pd_addr){{0}};
@@ -81,8 +81,8 @@ static void test_order(void **state)
         b.path = a.path;
         b.claim = a.claim;
         b.stime_us = a.stime_us, b.etime_us = a.etime_us, b.bytes = a.bytes, b.pkts = a.pkts;
-        pd_mongo_addr_text(&a.flow.src, a.flow.ip_version, x);
-        pd_mongo_addr_text(&b.flow.src, b.flow.ip_version, y);
+        pd_mongodb_addr_text(&a.flow.src, a.flow.ip_version, x);
+        pd_mongodb_addr_text(&b.flow.src, b.flow.ip_version, y);
         assert_int_equal(sign(strcmp(x, y)), sign(pd_tib_compare(PD_TIB_ORDER_KEY, &a, &b)));
     }
 }
@@ -98,7 +98,7 @@ static void test_wrong_fields(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (unsigned kind = 0; kind < 6; kind++) {
             bson_t document = BSON_INITIALIZER, wrong = BSON_INITIALIZER;
-            pd_mongo_document(&record, (struct pd_mongo_id){7, 1, 1}, 0, &document);
+            pd_mongodb_document(&record, (struct pd_mongo_id){7, 1, 1}, 0, &document);
             bson_copy_to_excluding_noinit(&document, &wrong, names[i], NULL);
             if (kind == 1) {
                 bson_append_utf8(&wrong, names[i], -1, "zz", -1);
@@ -111,7 +111,7 @@ static void test_wrong_fields(void **state)
             } else if (kind == 5) {
                 bson_append_utf8(&wrong, names[i], -1, "", -1);
             }
-            assert_int_equal(pd_mongo_row(&wrong, &row), -PD_E_CORRUPT);
+            assert_int_equal(pd_mongodb_row(&wrong, &row), -PD_E_CORRUPT);
             bson_destroy(&wrong);
             bson_destroy(&document);
         }
@@ -144,7 +144,7 @@ static struct pd_spool *open_spool(uint32_t host_id, uint64_t max_bytes)
 {
     struct pd_spool *spool = NULL;
     struct pd_error error = {0};
-    if (pd_spool_open(place, host_id, max_bytes, &spool, &error)) {
+    if (pd_mongodb_spool_open(place, host_id, max_bytes, &spool, &error)) {
         fail_msg("%s", error.text);
     }
     return spool;
@@ -154,19 +154,19 @@ static void add(struct pd_spool *spool, struct list *oracle, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         struct pd_tib_record record = pool_record(&pool, &rnd);
-        assert_int_equal(pd_spool_add(spool, &record), 0);
+        assert_int_equal(pd_mongodb_spool_add(spool, &record), 0);
         list_add(oracle, &record);
     }
-    assert_int_equal(pd_spool_commit(spool), 0);
+    assert_int_equal(pd_mongodb_spool_commit(spool), 0);
 }
 
 /* Takes some batches, drops what was taken; returns how many records have come out so far. */
 static size_t take(struct pd_spool *spool, const struct list *oracle, size_t done, unsigned batches)
 {
     struct pd_spool_batch batch;
-    assert_int_equal(pd_spool_batch_init(&batch, 2000), 0);
+    assert_int_equal(pd_mongodb_spool_batch_init(&batch, 2000), 0);
     while (batches--) {
-        assert_int_equal(pd_spool_take(spool, &batch), 0);
+        assert_int_equal(pd_mongodb_spool_take(spool, &batch), 0);
         if (batch.end_seq < batch.first_seq) {
             break;
         }
@@ -177,9 +177,9 @@ static size_t take(struct pd_spool *spool, const struct list *oracle, size_t don
             assert_true(pd_tib_same_way(&batch.records[i], &oracle->records[done]));
             assert_same(&batch.records[i], &oracle->records[done]);
         }
-        assert_int_equal(pd_spool_drop(spool, batch.end_seq), 0);
+        assert_int_equal(pd_mongodb_spool_drop(spool, batch.end_seq), 0);
     }
-    pd_spool_batch_done(&batch);
+    pd_mongodb_spool_batch_done(&batch);
     return done;
 }
 
@@ -197,16 +197,16 @@ static void test_spool(void **state)
         done = take(spool, &oracle, done, (unsigned)random_below(&rnd, 4));
         if (random_below(&rnd, 4) == 0) {
             struct pd_tib_record record = pool_record(&pool, &rnd);
-            assert_int_equal(pd_spool_add(spool, &record), 0); /* not committed: gone */
-            pd_spool_close(spool);
+            assert_int_equal(pd_mongodb_spool_add(spool, &record), 0); /* not committed: gone */
+            pd_mongodb_spool_close(spool);
             spool = open_spool(7, 64 << 20);
             assert_int_equal(spool->next_seq, oracle.len + 1);
         }
-        assert_int_equal(pd_spool_front(spool, &front), 0);
+        assert_int_equal(pd_mongodb_spool_front(spool, &front), 0);
         assert_int_equal(front, done + 1);
     }
     assert_int_equal(take(spool, &oracle, done, 1000), oracle.len);
-    pd_spool_close(spool);
+    pd_mongodb_spool_close(spool);
     list_clear(&oracle);
 }
 
@@ -222,10 +222,10 @@ static void test_spool_full(void **state)
     for (unsigned round = 0; round < 200; round++) {
         for (unsigned i = 0; i < 900; i++) {
             struct pd_tib_record record = pool_record(&pool, &rnd);
-            assert_int_equal(pd_spool_add(spool, &record), 0);
+            assert_int_equal(pd_mongodb_spool_add(spool, &record), 0);
             list_add(&oracle, &record);
         }
-        int error = pd_spool_commit(spool);
+        int error = pd_mongodb_spool_commit(spool);
         if (error) {
             assert_int_equal(error, -PD_E_FULL);
             for (unsigned i = 0; i < 900; i++) {
@@ -238,7 +238,7 @@ static void test_spool_full(void **state)
     }
     assert_in_range(refused, 5, 195);
     assert_int_equal(take(spool, &oracle, done, 1000), oracle.len);
-    pd_spool_close(spool);
+    pd_mongodb_spool_close(spool);
     list_clear(&oracle);
 }
 
@@ -266,22 +266,22 @@ static void test_spool_damage(void **state)
     assert_int_equal(mdb_put(txn, spool->queue_db, &name, &value, 0), 0);
     assert_int_equal(mdb_txn_commit(txn), 0);
     free(bytes);
-    assert_int_equal(pd_spool_check(spool, &damaged), 0);
+    assert_int_equal(pd_mongodb_spool_check(spool, &damaged), 0);
     assert_int_equal(damaged, 1);
-    assert_int_equal(pd_spool_batch_init(&batch, 2000), 0);
+    assert_int_equal(pd_mongodb_spool_batch_init(&batch, 2000), 0);
     static const struct {
         uint64_t first, end, damaged;
     } wanted[] = {{1, 10, 0}, {11, 20, 10}, {21, 30, 0}};
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(pd_spool_take(spool, &batch), 0);
+        assert_int_equal(pd_mongodb_spool_take(spool, &batch), 0);
         assert_int_equal(batch.first_seq, wanted[i].first);
         assert_int_equal(batch.end_seq, wanted[i].end);
         assert_int_equal(batch.damaged, wanted[i].damaged);
         assert_int_equal(batch.len, wanted[i].damaged ? 0 : 10);
-        assert_int_equal(pd_spool_drop(spool, batch.end_seq), 0);
+        assert_int_equal(pd_mongodb_spool_drop(spool, batch.end_seq), 0);
     }
-    pd_spool_batch_done(&batch);
-    pd_spool_close(spool);
+    pd_mongodb_spool_batch_done(&batch);
+    pd_mongodb_spool_close(spool);
     list_clear(&oracle);
 }
 
@@ -292,16 +292,16 @@ static void test_spool_hosts(void **state)
     struct pd_error error = {0};
     (void)state;
     struct pd_spool *spool = open_spool(7, 1 << 20);
-    assert_int_equal(pd_spool_open(place, 7, 1 << 20, &other, &error), -PD_E_BUSY);
+    assert_int_equal(pd_mongodb_spool_open(place, 7, 1 << 20, &other, &error), -PD_E_BUSY);
     add(spool, &oracle, 1);
-    pd_spool_close(spool);
-    assert_int_equal(pd_spool_open(place, 8, 1 << 20, &other, &error), -PD_E_VALUE);
+    pd_mongodb_spool_close(spool);
+    assert_int_equal(pd_mongodb_spool_open(place, 8, 1 << 20, &other, &error), -PD_E_VALUE);
     spool = open_spool(7, 1 << 20);
     assert_int_equal(take(spool, &oracle, 0, 1), 1);
-    pd_spool_close(spool);
+    pd_mongodb_spool_close(spool);
     spool = open_spool(8, 1 << 20); /* empty: may be another host's */
     assert_int_equal(spool->next_seq, 1);
-    pd_spool_close(spool);
+    pd_mongodb_spool_close(spool);
     list_clear(&oracle);
 }
 

@@ -33,7 +33,7 @@ static struct pd_row random_row(struct pd_paths *paths)
     };
     bool dropped;
     const struct pd_claim claim = pd_tib_claim(&record);
-    assert_int_equal(pd_paths_intern(paths, &claim, &row.path, &dropped), 0);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &row.path, &dropped), 0);
     assert_false(dropped);
     return row;
 }
@@ -64,8 +64,8 @@ static void assert_indexed(const struct pd_chunk *chunk)
     for (uint32_t row = 0; row < rows_len; row++) {
         struct pd_flow_id flow;
         bool found = false;
-        pd_chunk_flow(chunk, row, &flow);
-        assert_true(pd_chunk_flow_rows(chunk, pd_flow_id_hash(&flow), &first, &end));
+        pd_lmdb_chunk_flow(chunk, row, &flow);
+        assert_true(pd_lmdb_chunk_flow_rows(chunk, pd_flow_id_hash(&flow), &first, &end));
         assert_true(first < end && end <= rows_len);
         for (uint32_t i = first; i < end; i++) {
             found |= pd_column_get(rows, i) == row;
@@ -87,7 +87,7 @@ static void test_chunk_round_trip(void **state)
     (void)state;
     for (unsigned round = 0; round < 40; round++) {
         size_t len = 1 + random_below(&rnd, round % 8 ? 300 : 5000), size_bytes;
-        struct pd_paths *paths = pd_paths_new();
+        struct pd_paths *paths = pd_lmdb_paths_new();
         struct pd_row *rows = calloc(len, sizeof *rows), *decoded = calloc(len, sizeof *decoded);
         struct pd_chunk chunk;
         uint64_t *commits;
@@ -97,20 +97,20 @@ static void test_chunk_round_trip(void **state)
         }
         struct pd_chunk_input input = chunk_input(rows, len, round, &commits);
         input.with_bloom = round & 1;
-        assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
-        assert_int_equal(pd_chunk_open(bytes, size_bytes, round + 1, &chunk), -PD_E_CORRUPT);
-        assert_int_equal(pd_chunk_open(bytes, size_bytes, round, &chunk), 0);
-        assert_int_equal(pd_chunk_verify(&chunk, pd_paths_len(paths)), 0);
-        pd_chunk_rows(&chunk, decoded);
+        assert_int_equal(pd_lmdb_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
+        assert_int_equal(pd_lmdb_chunk_open(bytes, size_bytes, round + 1, &chunk), -PD_E_CORRUPT);
+        assert_int_equal(pd_lmdb_chunk_open(bytes, size_bytes, round, &chunk), 0);
+        assert_int_equal(pd_lmdb_chunk_verify(&chunk, pd_lmdb_paths_len(paths)), 0);
+        pd_lmdb_chunk_rows(&chunk, decoded);
         for (size_t i = 0; i < len; i++) {
-            assert_true(pd_chunk_may_have(&chunk, pd_flow_id_hash(&decoded[i].flow)));
+            assert_true(pd_lmdb_chunk_may_have(&chunk, pd_flow_id_hash(&decoded[i].flow)));
             assert_true(decoded[i].stime_us >= chunk.header.min_time_us);
             assert_true(decoded[i].etime_us <= chunk.header.max_time_us);
         }
         assert_indexed(&chunk);
         for (size_t i = 0; i < input.commits_len; i++) {
-            assert_int_equal(pd_chunk_commits_before(&chunk, commits[i]), i);
-            assert_int_equal(pd_chunk_commits_before(&chunk, commits[i] + 1), i + 1);
+            assert_int_equal(pd_lmdb_chunk_commits_before(&chunk, commits[i]), i);
+            assert_int_equal(pd_lmdb_chunk_commits_before(&chunk, commits[i] + 1), i + 1);
         }
         qsort(rows, len, sizeof *rows, compare_rows);
         qsort(decoded, len, sizeof *decoded, compare_rows);
@@ -119,17 +119,17 @@ static void test_chunk_round_trip(void **state)
         free(commits);
         free(rows);
         free(decoded);
-        pd_paths_free(paths);
+        pd_lmdb_paths_free(paths);
     }
 }
 
 static void assert_rows(struct pd_chunk *chunk, const struct pd_row *wanted, uint32_t first,
                         uint32_t end, struct pd_chunk_scratch *scratch)
 {
-    assert_int_equal(pd_chunk_load(chunk, PD_CHUNK_ROW_COLUMNS, first, end, scratch), 0);
+    assert_int_equal(pd_lmdb_chunk_load(chunk, PD_CHUNK_ROW_COLUMNS, first, end, scratch), 0);
     for (uint32_t i = first; i < end; i++) {
         struct pd_flow_id flow;
-        pd_chunk_flow(chunk, i, &flow);
+        pd_lmdb_chunk_flow(chunk, i, &flow);
         assert_memory_equal(&flow, &wanted[i].flow, sizeof flow);
         assert_int_equal(pd_column_get(&chunk->columns[PD_COLUMN_BYTES], i), wanted[i].bytes);
         assert_int_equal(pd_column_get(&chunk->columns[PD_COLUMN_COMMIT], i), wanted[i].commit);
@@ -145,7 +145,7 @@ static void test_packed(void **state)
     for (unsigned round = 0; round < 12; round++) {
         size_t len = round % 3 ? 1 + random_below(&rnd, 30000) : 1 + random_below(&rnd, 3), size,
                small;
-        struct pd_paths *paths = pd_paths_new();
+        struct pd_paths *paths = pd_lmdb_paths_new();
         struct pd_row *rows = calloc(len, sizeof *rows), *wanted = calloc(len, sizeof *wanted);
         struct pd_row *found = calloc(len, sizeof *found);
         struct pd_chunk plain, packed;
@@ -156,37 +156,37 @@ static void test_packed(void **state)
         }
         struct pd_chunk_input input = chunk_input(rows, len, round, &commits);
         input.with_bloom = round & 1;
-        assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size), 0);
-        assert_int_equal(pd_chunk_open(bytes, size, round, &plain), 0);
-        pd_chunk_rows(&plain, wanted);
-        assert_int_equal(pd_chunk_pack(&plain, &small_bytes, &small), 0);
+        assert_int_equal(pd_lmdb_chunk_encode(&input, paths, &bytes, &size), 0);
+        assert_int_equal(pd_lmdb_chunk_open(bytes, size, round, &plain), 0);
+        pd_lmdb_chunk_rows(&plain, wanted);
+        assert_int_equal(pd_lmdb_chunk_pack(&plain, &small_bytes, &small), 0);
         for (unsigned i = 0; i < 8; i++) {
             uint32_t first = (uint32_t)random_below(&rnd, len);
             uint32_t end = first + (uint32_t)random_below(&rnd, len - first + 1);
-            assert_int_equal(pd_chunk_open(small_bytes, small, round, &packed), 0);
-            assert_int_equal(pd_chunk_verify(&packed, pd_paths_len(paths)), 0);
+            assert_int_equal(pd_lmdb_chunk_open(small_bytes, small, round, &packed), 0);
+            assert_int_equal(pd_lmdb_chunk_verify(&packed, pd_lmdb_paths_len(paths)), 0);
             assert_rows(&packed, wanted, first, end, &scratch);
         }
-        assert_int_equal(pd_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch),
-                         0);
-        pd_chunk_rows(&packed, found);
+        assert_int_equal(
+            pd_lmdb_chunk_load(&packed, PD_CHUNK_ALL_COLUMNS, 0, PD_CHUNK_ROWS, &scratch), 0);
+        pd_lmdb_chunk_rows(&packed, found);
         assert_memory_equal(found, wanted, len * sizeof *found);
         for (size_t i = 0; i < plain.header.len[PD_AXIS_RUNS]; i++) {
             assert_int_equal(pd_column_get(&packed.columns[PD_COLUMN_RUN_BYTES], i),
                              pd_column_get(&plain.columns[PD_COLUMN_RUN_BYTES], i));
         }
         ((uint8_t *)small_bytes)[random_below(&rnd, small)] ^= 1;
-        assert_true(pd_chunk_open(small_bytes, small, round, &packed) ||
-                    pd_chunk_verify(&packed, pd_paths_len(paths)));
+        assert_true(pd_lmdb_chunk_open(small_bytes, small, round, &packed) ||
+                    pd_lmdb_chunk_verify(&packed, pd_lmdb_paths_len(paths)));
         free(bytes);
         free(small_bytes);
         free(commits);
         free(rows);
         free(wanted);
         free(found);
-        pd_paths_free(paths);
+        pd_lmdb_paths_free(paths);
     }
-    pd_chunk_scratch_done(&scratch);
+    pd_lmdb_chunk_scratch_done(&scratch);
 }
 
 /* Each run tells the sums of its rows. */
@@ -194,7 +194,7 @@ static void test_run_sums(void **state)
 {
     (void)state;
     size_t len = 3000, size_bytes;
-    struct pd_paths *paths = pd_paths_new();
+    struct pd_paths *paths = pd_lmdb_paths_new();
     struct pd_row *rows = calloc(len, sizeof *rows);
     struct pd_chunk chunk;
     uint64_t *commits;
@@ -204,8 +204,8 @@ static void test_run_sums(void **state)
         rows[i].bytes >>= i % 2 ? 0 : 20;
     }
     struct pd_chunk_input input = chunk_input(rows, len, 0, &commits);
-    assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
-    assert_int_equal(pd_chunk_open(bytes, size_bytes, 0, &chunk), 0);
+    assert_int_equal(pd_lmdb_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
+    assert_int_equal(pd_lmdb_chunk_open(bytes, size_bytes, 0, &chunk), 0);
     for (uint32_t run = 0, i = 0; run < chunk.header.len[PD_AXIS_RUNS]; run++) {
         long double sums[2] = {0, 0}; /* exact beyond 2^53 */
         for (; i <= pd_column_get(&chunk.columns[PD_COLUMN_RUN_LAST], run); i++) {
@@ -221,7 +221,7 @@ static void test_run_sums(void **state)
     free(bytes);
     free(commits);
     free(rows);
-    pd_paths_free(paths);
+    pd_lmdb_paths_free(paths);
 }
 
 /* Few flows that are not there pass the Bloom filter: the format's promise is 0.2 % when it is
@@ -230,7 +230,7 @@ static void test_bloom(void **state)
 {
     (void)state;
     size_t len = PD_CHUNK_ROWS, size_bytes, passed = 0, asked = 20 * len;
-    struct pd_paths *paths = pd_paths_new();
+    struct pd_paths *paths = pd_lmdb_paths_new();
     struct pd_row *rows = calloc(len, sizeof *rows);
     struct pd_chunk chunk;
     uint64_t commit = 0;
@@ -242,17 +242,17 @@ static void test_bloom(void **state)
     }
     struct pd_chunk_input input = {
         .rows = rows, .len = len, .commits = &commit, .commits_len = 1, .with_bloom = true};
-    assert_int_equal(pd_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
-    assert_int_equal(pd_chunk_open(bytes, size_bytes, 0, &chunk), 0);
+    assert_int_equal(pd_lmdb_chunk_encode(&input, paths, &bytes, &size_bytes), 0);
+    assert_int_equal(pd_lmdb_chunk_open(bytes, size_bytes, 0, &chunk), 0);
     assert_int_equal(chunk.columns[PD_COLUMN_BLOOM].len * 64, 16 * len);
     for (size_t i = 0; i < asked; i++) {
-        passed += pd_chunk_may_have(&chunk, random_next(&rnd));
+        passed += pd_lmdb_chunk_may_have(&chunk, random_next(&rnd));
     }
     print_message("%.3f %% of unknown flows pass\n", 100.0 * (double)passed / (double)asked);
     assert_true(passed < asked / 500);
     free(bytes);
     free(rows);
-    pd_paths_free(paths);
+    pd_lmdb_paths_free(paths);
 }
 
 /* Blocks carry all kinds of paths from one table to another; none of their prefixes is taken for a
@@ -260,100 +260,103 @@ static void test_bloom(void **state)
 static void test_path_blocks(void **state)
 {
     (void)state;
-    struct pd_paths *paths = pd_paths_new(), *copy = pd_paths_new();
+    struct pd_paths *paths = pd_lmdb_paths_new(), *copy = pd_lmdb_paths_new();
     uint32_t first = 0, id;
     for (unsigned round = 0; round < 8; round++) {
         bool dropped;
         for (unsigned i = 0; i < 8; i++) {
-            assert_int_equal(pd_paths_intern(paths, &pool.claims[round * 8 + i], &id, &dropped), 0);
+            assert_int_equal(
+                pd_lmdb_paths_intern(paths, &pool.claims[round * 8 + i], &id, &dropped), 0);
         }
-        if (pd_paths_len(paths) == first) {
+        if (pd_lmdb_paths_len(paths) == first) {
             continue;
         }
         void *bytes;
         size_t size_bytes;
-        assert_int_equal(pd_paths_block_encode(paths, first, &bytes, &size_bytes), 0);
+        assert_int_equal(pd_lmdb_paths_block_encode(paths, first, &bytes, &size_bytes), 0);
         for (size_t cut = 0; cut < size_bytes; cut++) {
-            assert_int_equal(pd_paths_block_load(copy, first, bytes, cut), -PD_E_CORRUPT);
+            assert_int_equal(pd_lmdb_paths_block_load(copy, first, bytes, cut), -PD_E_CORRUPT);
         }
         ((uint8_t *)bytes)[random_below(&rnd, size_bytes)] ^= 1;
-        assert_int_equal(pd_paths_block_load(copy, first, bytes, size_bytes), -PD_E_CORRUPT);
+        assert_int_equal(pd_lmdb_paths_block_load(copy, first, bytes, size_bytes), -PD_E_CORRUPT);
         free(bytes);
-        assert_int_equal(pd_paths_block_encode(paths, first, &bytes, &size_bytes), 0);
-        assert_int_equal(pd_paths_block_load(copy, first, bytes, size_bytes), 0);
+        assert_int_equal(pd_lmdb_paths_block_encode(paths, first, &bytes, &size_bytes), 0);
+        assert_int_equal(pd_lmdb_paths_block_load(copy, first, bytes, size_bytes), 0);
         free(bytes);
-        first = pd_paths_len(paths);
-        assert_int_equal(pd_paths_len(copy), first);
+        first = pd_lmdb_paths_len(paths);
+        assert_int_equal(pd_lmdb_paths_len(copy), first);
     }
     for (id = 0; id < first; id++) {
-        const struct pd_claim *left = pd_paths_claim(paths, id), *right = pd_paths_claim(copy, id);
-        assert_ptr_equal(pd_paths_get(paths, id), pd_paths_get(copy, id)); /* of the process */
+        const struct pd_claim *left = pd_lmdb_paths_claim(paths, id),
+                              *right = pd_lmdb_paths_claim(copy, id);
+        assert_ptr_equal(pd_lmdb_paths_get(paths, id),
+                         pd_lmdb_paths_get(copy, id)); /* of the process */
         assert_true(left ? right && pd_claim_equal(left, right) : !right);
     }
-    assert_null(pd_paths_get(copy, first));
-    pd_paths_free(paths);
-    pd_paths_free(copy);
+    assert_null(pd_lmdb_paths_get(copy, first));
+    pd_lmdb_paths_free(paths);
+    pd_lmdb_paths_free(copy);
 }
 
 /* The index from links to paths says what going through all paths says. */
 static void test_links(void **state)
 {
     (void)state;
-    struct pd_paths *paths = pd_paths_new();
+    struct pd_paths *paths = pd_lmdb_paths_new();
     uint32_t id;
     bool dropped;
     for (unsigned round = 0; round < 60; round++) {
         struct pd_link_match link = {(uint32_t)random_below(&rnd, 12),
                                      4 + (uint32_t)random_below(&rnd, 10)};
         uint64_t bits[POOL_PATHS / 64 + 1] = {0};
-        assert_int_equal(pd_paths_intern(paths, &pool.claims[round], &id, &dropped), 0);
-        uint32_t len = pd_paths_len(paths) - (round & 1);
-        assert_int_equal(pd_paths_select(paths, link, len, bits), 0);
+        assert_int_equal(pd_lmdb_paths_intern(paths, &pool.claims[round], &id, &dropped), 0);
+        uint32_t len = pd_lmdb_paths_len(paths) - (round & 1);
+        assert_int_equal(pd_lmdb_paths_select(paths, link, len, bits), 0);
         for (id = 0; id < len; id++) {
             assert_int_equal(bits[id / 64] >> id % 64 & 1,
-                             pd_path_crosses(pd_paths_get(paths, id), link));
+                             pd_path_crosses(pd_lmdb_paths_get(paths, id), link));
         }
         assert_int_equal(bits[len / 64] >> len % 64, 0);
     }
-    pd_paths_free(paths);
+    pd_lmdb_paths_free(paths);
 }
 
 /* Marks are what a hostile sender chooses: beyond the limit they are dropped, the record is not. */
 static void test_path_limits(void **state)
 {
     (void)state;
-    struct pd_paths *paths = pd_paths_new();
+    struct pd_paths *paths = pd_lmdb_paths_new();
     struct pd_path impossible = {.len = PD_PATH_MAX + 1}, path = {.len = 2, .switches = {1, 2}};
     struct pd_claim claim = {.path = &pd_path_empty, .state = PD_CLAIM_INFEASIBLE};
     uint32_t id, without_mark;
     bool dropped;
     for (uint32_t i = 1; i <= PD_PATHS_INEXACT_MAX; i++) {
         claim.mark = pd_tagging_mark((uint16_t[]){(uint16_t)i, (uint16_t)(i >> 16)}, 2, 1);
-        assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
+        assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &id, &dropped), 0);
         assert_false(dropped);
     }
     claim.mark = pd_tagging_mark((uint16_t[]){1, 2, 3}, 3, 0);
-    assert_int_equal(pd_paths_intern(paths, &claim, &without_mark, &dropped), 0);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &without_mark, &dropped), 0);
     assert_true(dropped);
-    assert_null(pd_paths_claim(paths, without_mark));
-    assert_int_equal(pd_paths_get(paths, without_mark)->len, 0);
+    assert_null(pd_lmdb_paths_claim(paths, without_mark));
+    assert_int_equal(pd_lmdb_paths_get(paths, without_mark)->len, 0);
     claim.mark = pd_tagging_mark((uint16_t[]){1, 2, 4}, 3, 0);
-    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &id, &dropped), 0);
     assert_true(dropped);
     assert_int_equal(id, without_mark);
     claim.mark = pd_tagging_mark((uint16_t[]){9, 0}, 2, 1); /* known since before the limit */
-    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &id, &dropped), 0);
     assert_false(dropped);
     claim.mark = (struct pd_mark){.scheme = 255, .len = 1};
-    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
     claim = (struct pd_claim){.path = &impossible};
-    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
     claim = (struct pd_claim){.path = &pd_path_empty}; /* exact, and no path */
-    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &id, &dropped), -PD_E_VALUE);
     claim = (struct pd_claim){.path = &path};
-    assert_int_equal(pd_paths_intern(paths, &claim, &id, &dropped), 0);
+    assert_int_equal(pd_lmdb_paths_intern(paths, &claim, &id, &dropped), 0);
     assert_false(dropped);
-    pd_paths_free(paths);
+    pd_lmdb_paths_free(paths);
 }
 
 /* ---- upkeep, through the interface ---- */

@@ -126,7 +126,7 @@ static void test_threads(void **state)
     struct pd_tib_record record;
     struct pd_path path;
     uint64_t next = 0;
-    pd_crew_rows = 10000;
+    pd_lmdb_crew_rows = 10000;
     store_make(place, sizeof place);
     assert_int_equal(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL), 0);
     for (unsigned i = 0; i < READERS; i++) {

@@ -81,8 +81,8 @@ static void last_open(MDB_dbi db, struct last *ret_last)
 static bool is_known(const struct last *last)
 {
     struct pd_directory_entry entry;
-    return pd_directory_find(store->directory, last->number, last->value.mv_data,
-                             last->value.mv_size, &entry) &&
+    return pd_lmdb_directory_find(store->directory, last->number, last->value.mv_data,
+                                  last->value.mv_size, &entry) &&
            !entry.error;
 }
 
@@ -92,8 +92,8 @@ static bool last_is_known(MDB_dbi db)
     last_open(db, &last);
     bool known = is_known(&last);
     uint64_t xxh3;
-    assert_false(pd_directory_find_written(store->directory, last.number, last.value.mv_size,
-                                           &xxh3)); /* for the time of a commit only */
+    assert_false(pd_lmdb_directory_find_written(store->directory, last.number, last.value.mv_size,
+                                                &xxh3)); /* for the time of a commit only */
     pd_tib_release(last.snapshot);
     return known;
 }
@@ -114,9 +114,9 @@ static void test_somebody_asks(void **state)
     ask();
     append();
     assert_true(last_is_known(store->tail_db));
-    assert_int_equal(pd_store_seal_tail(store), 0);
+    assert_int_equal(pd_lmdb_store_seal_tail(store), 0);
     assert_true(last_is_known(store->segment_db));
-    assert_int_equal(pd_store_pack(store, FAR_FUTURE_US), 0);
+    assert_int_equal(pd_lmdb_store_pack(store, FAR_FUTURE_US), 0);
     assert_true(last_is_known(store->segment_db));
     assert_int_equal(store->counters.segments_packed, 1);
     ask();
@@ -129,18 +129,19 @@ static void test_before_it_is_read_back(void **state)
     struct pd_chunk chunk;
     append();
     last_open(store->tail_db, &last);
-    assert_int_equal(pd_chunk_open(last.value.mv_data, last.value.mv_size, last.number, &chunk), 0);
+    assert_int_equal(
+        pd_lmdb_chunk_open(last.value.mv_data, last.value.mv_size, last.number, &chunk), 0);
     struct pd_directory_written written = {last.number, last.value.mv_size, chunk.header.xxh3};
-    pd_directory_write(store->directory, &written);
-    assert_int_equal(pd_store_chunk(store, &last.key, &last.value, &chunk), 0);
+    pd_lmdb_directory_write(store->directory, &written);
+    assert_int_equal(pd_lmdb_store_chunk(store, &last.key, &last.value, &chunk), 0);
     assert_false(is_known(&last)); /* taken by its checksum, not verified */
 
-    pd_directory_forget_written(store->directory);
+    pd_lmdb_directory_forget_written(store->directory);
     written.xxh3++; /* another chunk under the same number: nothing to go by */
-    pd_directory_write(store->directory, &written);
-    assert_int_equal(pd_store_chunk(store, &last.key, &last.value, &chunk), 0);
+    pd_lmdb_directory_write(store->directory, &written);
+    assert_int_equal(pd_lmdb_store_chunk(store, &last.key, &last.value, &chunk), 0);
     assert_true(is_known(&last));
-    pd_directory_forget_written(store->directory);
+    pd_lmdb_directory_forget_written(store->directory);
     pd_tib_release(last.snapshot);
 }
 
@@ -156,7 +157,7 @@ static void test_read_back_damaged(void **state)
     store->writer.written_len = 1; /* one that is not there */
     pd_tib_release(last.snapshot);
     assert_non_null(store->view);
-    pd_store_written_settle(store, true);
+    pd_lmdb_store_written_settle(store, true);
     assert_null(store->view);
     assert_int_equal(store->writer.written_len, 0);
     ask();
@@ -170,7 +171,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_before_it_is_read_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_back_damaged, setup, teardown),
     };
-    pd_written_asked_within_ns = UINT64_MAX; /* however slow the machine is */
+    pd_lmdb_written_asked_within_ns = UINT64_MAX; /* however slow the machine is */
     rnd.state = test_seed();
     pool_init(&pool, &rnd);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,7 +231,7 @@ static void wrong_settings_are_refused(void **state)
         assert_int_equal(pd_trajectory_new(&wrong[i], &sink, &trajectory), -EINVAL);
         assert_null(trajectory);
     }
-    assert_string_equal(pd_eviction_id(PD_EVICTION_ACTIVE), "active");
+    assert_string_equal(pd_trajectory_eviction_id(PD_EVICTION_ACTIVE), "active");
     pd_trajectory_free(NULL);
 }
 

@@ -52,15 +52,15 @@ static void owner_init(struct owner *owner, uint32_t max_records, uint32_t ring_
 {
     struct pd_trajectory_config config = PD_TRAJECTORY_DEFAULTS;
     config.max_records = max_records;
-    owner->bytes = pd_region_bytes(max_records, ring_slots, SAMPLES);
+    owner->bytes = pd_trajectory_region_bytes(max_records, ring_slots, SAMPLES);
     void *map = mmap(NULL, owner->bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(map, MAP_FAILED);
     owner->index = (struct pd_index){0};
-    owner->region = pd_region_init(map, max_records, ring_slots, SAMPLES);
+    owner->region = pd_trajectory_region_init(map, max_records, ring_slots, SAMPLES);
     assert_int_equal(owner->region->bytes, owner->bytes);
-    pd_event_ring_init(&owner->ring, owner->region, &owner->index);
-    struct pd_trajectory_sink sink = pd_event_ring_sink(&owner->ring);
+    pd_trajectory_event_ring_init(&owner->ring, owner->region, &owner->index);
+    struct pd_trajectory_sink sink = pd_trajectory_event_ring_sink(&owner->ring);
     assert_int_equal(pd_trajectory_new_in(owner->region, &config, &sink, &owner->trajectory), 0);
 }
 
@@ -100,19 +100,20 @@ static void a_full_ring_refuses_and_nothing_is_lost(void **state)
     struct pd_view view;
     uint64_t pkts = 0, taken = 0, now_ns = NS_PER_S;
     owner_init(&owner, 10000, 64);
-    assert_int_equal(pd_view_init(&view, owner.region, owner.bytes), 0);
+    assert_int_equal(pd_trajectory_view_init(&view, owner.region, owner.bytes), 0);
     for (uint32_t i = 0; i < 5000; i++, pkts++) {
         count_one(&owner, i % 1000, 0x10, now_ns += NS_PER_S / 100);
         pd_trajectory_sweep(owner.trajectory, now_ns);
     }
-    assert_int_equal(pd_event_ring_used(&owner.ring), 64);
+    assert_int_equal(pd_trajectory_event_ring_used(&owner.ring), 64);
     assert_true(owner.region->ring_refused > 0);
     assert_true(owner.region->ring_unheard > 0);
     pd_trajectory_flush_begin(owner.trajectory);
-    while (pd_trajectory_flushing(owner.trajectory) || owner.index.read < pd_view_written(&view)) {
-        while (owner.index.read < pd_view_written(&view)) {
+    while (pd_trajectory_flushing(owner.trajectory) ||
+           owner.index.read < pd_trajectory_view_written(&view)) {
+        while (owner.index.read < pd_trajectory_view_written(&view)) {
             struct pd_event event;
-            pd_view_event(&view, owner.index.read, &event);
+            pd_trajectory_view_event(&view, owner.index.read, &event);
             taken += event.kind == PD_EVENT_EVICTED ? event.record.pkts : 0;
             owner.index.read++;
         }
@@ -191,7 +192,7 @@ static void a_reader_misses_no_record(void **state)
     struct pd_view view;
     unsigned whole = 0;
     owner_init(&owner, 1 << 17, 1024);
-    assert_int_equal(pd_view_init(&view, owner.region, owner.bytes), 0);
+    assert_int_equal(pd_trajectory_view_init(&view, owner.region, owner.bytes), 0);
     for (uint32_t i = 0; i < PERMANENT; i++) {
         count_one(&owner, i, 0x10, NS_PER_S);
     }
@@ -200,7 +201,7 @@ static void a_reader_misses_no_record(void **state)
     assert_int_equal(pthread_create(&thread, NULL, churn, &work), 0);
     for (unsigned walks = 0; walks < 5000 && whole < 20; walks++) {
         struct seen seen = {0};
-        struct pd_view_walk walk = pd_view_walk(&view, see, &seen);
+        struct pd_view_walk walk = pd_trajectory_view_walk(&view, see, &seen);
         assert_int_equal(seen.wrong, 0);
         if (walk.torn || walk.moved) {
             continue;
@@ -230,18 +231,18 @@ static void samples_pass_beside_the_table(void **state)
     struct pd_view view;
     struct pd_sample out[2 * SAMPLES];
     owner_init(&owner, 100, 64);
-    assert_int_equal(pd_view_init(&view, owner.region, owner.bytes), 0);
-    struct pd_samples in = pd_region_samples(owner.region, &owner.index);
-    struct pd_samples reader = pd_view_samples(&view, &owner.index);
+    assert_int_equal(pd_trajectory_view_init(&view, owner.region, owner.bytes), 0);
+    struct pd_samples in = pd_trajectory_region_samples(owner.region, &owner.index);
+    struct pd_samples reader = pd_trajectory_view_samples(&view, &owner.index);
     uint64_t next = 0, given = 0, full = 0;
     for (unsigned round = 0; round < 1000; round++) {
         for (unsigned i = 0; i < random_u64() % (2 * SAMPLES); i++) {
             struct pd_sample sample = {.mark = given};
-            bool taken = pd_samples_put(&in, &sample);
+            bool taken = pd_trajectory_samples_put(&in, &sample);
             given += taken;
             full += !taken;
         }
-        size_t len = pd_samples_take(&reader, out, random_u64() % (2 * SAMPLES));
+        size_t len = pd_trajectory_samples_take(&reader, out, random_u64() % (2 * SAMPLES));
         for (size_t i = 0; i < len; i++) {
             assert_int_equal(out[i].mark, next++);
         }
@@ -251,7 +252,7 @@ static void samples_pass_beside_the_table(void **state)
     assert_int_equal(owner.region->samples.written, given);
     owner.index.samples_read = UINT64_MAX / 2; /* a reader that lies only loses its own */
     for (unsigned i = 0; i < 3 * SAMPLES; i++) {
-        (void)pd_samples_put(&in, &(struct pd_sample){.mark = 0});
+        (void)pd_trajectory_samples_put(&in, &(struct pd_sample){.mark = 0});
     }
     assert_true(owner.region->samples.full > full);
     owner_done(&owner);
@@ -262,17 +263,17 @@ static void a_ring_of_its_own(void **state)
     struct pd_samples samples, none = {0};
     struct pd_sample one = {.packet_id = 7}, out;
     (void)state;
-    assert_int_equal(pd_samples_new(3, &samples), -EINVAL);
-    assert_int_equal(pd_samples_new(0, &samples), -EINVAL);
-    assert_int_equal(pd_samples_new(1, &samples), 0);
-    assert_true(pd_samples_put(&samples, &one));
-    assert_false(pd_samples_put(&samples, &one));
-    assert_int_equal(pd_samples_take(&samples, &out, 1), 1);
+    assert_int_equal(pd_trajectory_samples_new(3, &samples), -EINVAL);
+    assert_int_equal(pd_trajectory_samples_new(0, &samples), -EINVAL);
+    assert_int_equal(pd_trajectory_samples_new(1, &samples), 0);
+    assert_true(pd_trajectory_samples_put(&samples, &one));
+    assert_false(pd_trajectory_samples_put(&samples, &one));
+    assert_int_equal(pd_trajectory_samples_take(&samples, &out, 1), 1);
     assert_int_equal(out.packet_id, 7);
-    assert_true(pd_samples_put(&samples, &one));
+    assert_true(pd_trajectory_samples_put(&samples, &one));
     assert_int_equal(samples.words->full, 1);
-    pd_samples_free(&samples);
-    pd_samples_free(&none);
+    pd_trajectory_samples_free(&samples);
+    pd_trajectory_samples_free(&none);
 }
 
 /* Any header: refused, or readable within the mapping (which the sanitizers watch). */
@@ -285,23 +286,23 @@ static void a_region_that_lies(void **state)
     uint8_t *copy = malloc(owner.bytes);
     assert_non_null(copy);
     memcpy(copy, owner.region, owner.bytes);
-    assert_int_equal(pd_view_init(&view, copy, PD_REGION_HEADER_BYTES - 1), -EPROTO);
-    assert_int_equal(pd_view_init(&view, copy, owner.bytes - 4096), -EINVAL);
+    assert_int_equal(pd_trajectory_view_init(&view, copy, PD_REGION_HEADER_BYTES - 1), -EPROTO);
+    assert_int_equal(pd_trajectory_view_init(&view, copy, owner.bytes - 4096), -EINVAL);
     ((struct pd_region *)(void *)copy)->version = PD_REGION_VERSION - 1;
-    assert_int_equal(pd_view_init(&view, copy, owner.bytes), -EPROTONOSUPPORT);
+    assert_int_equal(pd_trajectory_view_init(&view, copy, owner.bytes), -EPROTONOSUPPORT);
     for (unsigned i = 0; i < 20000; i++) {
         memcpy(copy, owner.region, sizeof(struct pd_region));
         for (unsigned n = 0; n <= i % 4; n++) {
             copy[random_u64() % 192] = (uint8_t)random_u64();
         }
-        if (pd_view_init(&view, copy, owner.bytes) == 0) {
+        if (pd_trajectory_view_init(&view, copy, owner.bytes) == 0) {
             struct pd_event event;
-            pd_view_event(&view, random_u64(), &event);
-            (void)pd_view_walk(&view, nothing, NULL);
+            pd_trajectory_view_event(&view, random_u64(), &event);
+            (void)pd_trajectory_view_walk(&view, nothing, NULL);
             struct pd_sample samples[8];
             struct pd_index index = {.samples_read = random_u64()};
-            struct pd_samples reader = pd_view_samples(&view, &index);
-            assert_true(pd_samples_take(&reader, samples, 8) <= 8);
+            struct pd_samples reader = pd_trajectory_view_samples(&view, &index);
+            assert_true(pd_trajectory_samples_take(&reader, samples, 8) <= 8);
         }
     }
     free(copy);
